@@ -1,0 +1,37 @@
+//! What a verifier is asked.
+
+use serde_json::{Map, Value};
+
+/// The gold answer. A type of its own, because comparison is asymmetric by design: symmetric
+/// acceptance would reward echoing the question.
+#[derive(Debug, Clone, Copy)]
+pub enum Gold<'a> {
+    /// None was given.
+    Missing,
+    /// One accepted answer.
+    Text(&'a str),
+    /// Any of these is accepted.
+    AnyOf(&'a [String]),
+    /// An object whose fields the verifier defines.
+    Object(&'a Map<String, Value>),
+}
+
+/// What was extracted from the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidate<'a> {
+    /// Extraction found nothing.
+    Missing,
+    /// The extracted text, possibly empty.
+    Text(&'a str),
+}
+
+/// The claim that `candidate` means the same as `gold`.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// What a right answer looks like.
+    pub gold: Gold<'a>,
+    /// What the response answered.
+    pub candidate: Candidate<'a>,
+    /// Whether a verdict should carry its detail. Costs an allocation; never changes the score.
+    pub explain: bool,
+}

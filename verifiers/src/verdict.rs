@@ -1,0 +1,165 @@
+//! What a verifier answers.
+
+use std::borrow::Cow;
+
+/// A score in [0, 1], by construction.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct UnitScore(f64);
+
+impl UnitScore {
+    /// Wrong.
+    pub const ZERO: Self = Self(0.0);
+    /// Right.
+    pub const ONE: Self = Self(1.0);
+
+    /// `value` if it lies in [0, 1]; NaN and everything else give `None`.
+    pub fn new(value: f64) -> Option<Self> {
+        // Adding zero turns -0.0 into 0.0, so that equal scores have equal bits.
+        (0.0..=1.0).contains(&value).then_some(Self(value + 0.0))
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl From<bool> for UnitScore {
+    fn from(right: bool) -> Self {
+        if right { Self::ONE } else { Self::ZERO }
+    }
+}
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// Stable, for programs: snake case.
+    pub code: &'static str,
+    /// For people; empty when nobody asked.
+    pub detail: Option<Cow<'static, str>>,
+}
+
+impl Reason {
+    /// A reason whose code says it all.
+    pub fn code(code: &'static str) -> Self {
+        Self { code, detail: None }
+    }
+
+    /// A reason with its detail.
+    pub fn with(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            detail: Some(detail.into()),
+        }
+    }
+
+    /// A reason whose detail is made only when `explain` is set.
+    pub fn explained(code: &'static str, explain: bool, detail: impl FnOnce() -> String) -> Self {
+        Self {
+            code,
+            detail: explain.then(|| Cow::Owned(detail())),
+        }
+    }
+}
+
+/// Whether a verdict was reached by proof or by rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A proof, or a documented rule of the answer's type.
+    Proven,
+    /// The verifier could not tell, and the rule gives the candidate a 0 (unreadable, too costly).
+    /// A cascade may hand such a verdict on to its next part.
+    Presumed,
+}
+
+/// The answer to a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The score.
+    pub score: UnitScore,
+    /// The class, such as `equal`.
+    pub label: &'static str,
+    /// Why.
+    pub reason: Reason,
+    /// Proof or rule.
+    pub standing: Standing,
+}
+
+impl Verdict {
+    /// A verdict reached by proof or by a documented rule.
+    pub fn proven(score: impl Into<UnitScore>, label: &'static str, reason: Reason) -> Self {
+        Self {
+            score: score.into(),
+            label,
+            reason,
+            standing: Standing::Proven,
+        }
+    }
+
+    /// A 0 because the candidate is unreadable or too costly, not because it was proven wrong.
+    pub fn presumed_wrong(label: &'static str, reason: Reason) -> Self {
+        Self {
+            score: UnitScore::ZERO,
+            label,
+            reason,
+            standing: Standing::Presumed,
+        }
+    }
+
+    /// A 0 because the response holds no answer at all.
+    pub fn no_answer() -> Self {
+        Self::proven(false, "no_answer", Reason::code("no_answer"))
+    }
+}
+
+/// Name and revision of a verifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct VerifierId {
+    /// The name, which is also the scorer kind.
+    pub name: &'static str,
+    /// Moves with every change of behaviour.
+    pub revision: u32,
+}
+
+/// Why there is no verdict. Never the candidate's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// The gold answer is missing or cannot be used.
+    #[error("bad reference: {}", .0.code)]
+    BadReference(Reason),
+    /// This verifier cannot tell; another one might.
+    #[error("undecided: {}", .0.code)]
+    Undecided(Reason),
+}
+
+impl VerifyError {
+    /// No gold answer was given.
+    pub fn missing_reference() -> Self {
+        Self::BadReference(Reason::with(
+            "reference_missing",
+            "this scorer needs a reference",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unit_scores_hold_only_the_unit_interval() {
+        for (value, expected) in [
+            (0.0, Some(0.0)),
+            (-0.0, Some(0.0)),
+            (1.0, Some(1.0)),
+            (0.25, Some(0.25)),
+            (1.000_000_1, None),
+            (-0.1, None),
+            (f64::NAN, None),
+            (f64::INFINITY, None),
+        ] {
+            let score = UnitScore::new(value).map(|s| s.get().to_bits());
+            assert_eq!(score, expected.map(f64::to_bits), "{value}");
+        }
+    }
+}
