@@ -1,0 +1,4 @@
+//! The routes, one file a resource.
+
+pub mod meta;
+pub mod score;
