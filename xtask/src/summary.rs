@@ -57,9 +57,14 @@ impl Summary {
         self.failed
     }
 
+    /// No test passed and none failed. Ignored tests did not run.
+    pub(crate) fn ran_nothing(&self) -> bool {
+        self.failed == 0 && self.passed == 0
+    }
+
     /// At least one test ran, and none failed.
     pub(crate) fn is_success(&self) -> bool {
-        self.failed == 0 && self.passed > 0
+        self.failed == 0 && !self.ran_nothing()
     }
 }
 

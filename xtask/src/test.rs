@@ -83,6 +83,9 @@ fn report(summary: &Summary) {
             println!("  {name}");
         }
     }
+    if summary.ran_nothing() {
+        println!("\nfailed: no test ran");
+    }
     println!("\n{summary}");
 }
 
