@@ -23,6 +23,7 @@ const CHECKS: &[Check] = &[
             "--release",
             "--workspace",
             "--all-targets",
+            "--keep-going",
             "--",
             "-D",
             "warnings",
