@@ -10,7 +10,7 @@ use crate::{Input, Reference};
 /// What of a response the verifier gets to see.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Extract {
+pub(crate) enum Extract {
     /// The final answer, found by the rules of `verifiers::extract`.
     Answer(AnswerPolicy),
     /// The text after the last thinking block.
@@ -28,16 +28,20 @@ pub(crate) struct AnswerScorer {
 
 impl AnswerScorer {
     pub(crate) fn new(extract: Extract, verifier: Box<dyn Verifier>, fuel: u64) -> Self {
-        Self { extract, verifier, fuel }
+        Self {
+            extract,
+            verifier,
+            fuel,
+        }
     }
 
     pub(crate) fn judge(&self, input: &Input, response: &str, explain: bool) -> Outcome {
         let extracted = self.extract(response);
         let claim = Claim {
             gold: gold(input.reference.as_ref()),
-            candidate: extracted.as_ref().map_or(Candidate::Missing, |found| {
-                Candidate::Text(found.text)
-            }),
+            candidate: extracted
+                .as_ref()
+                .map_or(Candidate::Missing, |found| Candidate::Text(found.text)),
             explain,
         };
         let verdict = self.verifier.verify(&claim, &mut Fuel::new(self.fuel));
@@ -54,8 +58,8 @@ impl AnswerScorer {
     fn extract<'r>(&self, response: &'r str) -> Option<Extracted<'r>> {
         match &self.extract {
             Extract::Answer(policy) => extract::answer(response, policy),
-            Extract::Visible => Some(extract::visible_answer(response)),
-            Extract::Whole => Some(extract::whole(response)),
+            Extract::Visible => after_thinking(response),
+            Extract::Whole => extract::whole(response),
         }
     }
 
@@ -73,6 +77,19 @@ impl AnswerScorer {
             Extract::Visible | Extract::Whole => None,
         }
     }
+}
+
+/// The text after the last thinking block; the whole response where there is none.
+fn after_thinking(response: &str) -> Option<Extracted<'_>> {
+    let visible = extract::visible(response);
+    let span = visible.ranges().last()?.clone();
+    Some(Extracted {
+        text: &response[span.clone()],
+        span,
+        count: 1,
+        source: "visible",
+        flags: Vec::new(),
+    })
 }
 
 fn gold(reference: Option<&Reference>) -> Gold<'_> {

@@ -226,7 +226,11 @@ mod tests {
         let mut points = CodePoints::new(text);
         for (needle, expected) in [("½", 2..3), ("日本", 8..10), ("é", 0..1), ("", 0..0)] {
             let start = text.find(needle).expect("the text holds it");
-            assert_eq!(points.range(&(start..start + needle.len())), expected, "{needle}");
+            assert_eq!(
+                points.range(&(start..start + needle.len())),
+                expected,
+                "{needle}"
+            );
         }
         assert_eq!(CodePoints::new("plain").range(&(1..3)), 1..3);
     }

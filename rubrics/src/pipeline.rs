@@ -96,7 +96,10 @@ impl Pipeline {
         };
         match whole {
             Ok(reward) => Ok(Reward { evidence, ..reward }),
-            Err(failure) => Err(Failure { evidence, ..failure }),
+            Err(failure) => Err(Failure {
+                evidence,
+                ..failure
+            }),
         }
     }
 
@@ -132,10 +135,14 @@ impl Pipeline {
     }
 
     fn smallest(&self, outcomes: &[Option<Outcome>]) -> Outcome {
-        let scores = self.parts.iter().zip(outcomes).filter_map(|(part, outcome)| {
-            let score = counted_score(part, outcome.as_ref()?)?;
-            Some((score, part))
-        });
+        let scores = self
+            .parts
+            .iter()
+            .zip(outcomes)
+            .filter_map(|(part, outcome)| {
+                let score = counted_score(part, outcome.as_ref()?)?;
+                Some((score, part))
+            });
         match scores.min_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((score, part)) => {
                 let reward = finite(score, "minimum")?;
@@ -147,8 +154,15 @@ impl Pipeline {
     }
 
     fn cascade(&self, outcomes: &[Option<Outcome>]) -> Outcome {
-        let answered = outcomes.iter().flatten().rev().find(|outcome| outcome.is_ok());
-        let decided = outcomes.iter().flatten().find(|outcome| decides(Some(outcome)));
+        let answered = outcomes
+            .iter()
+            .flatten()
+            .rev()
+            .find(|outcome| outcome.is_ok());
+        let decided = outcomes
+            .iter()
+            .flatten()
+            .find(|outcome| decides(Some(outcome)));
         match decided.or(answered) {
             Some(Ok(reward)) => Ok(reward.clone()),
             _ => Err(Failure::new(
@@ -159,11 +173,15 @@ impl Pipeline {
     }
 
     fn report(&self, outcomes: Vec<Option<Outcome>>) -> Vec<PartReport> {
-        let reports = self.parts.iter().zip(outcomes).map(|(part, outcome)| PartReport {
-            name: part.name.clone(),
-            weight: part.weight,
-            outcome,
-        });
+        let reports = self
+            .parts
+            .iter()
+            .zip(outcomes)
+            .map(|(part, outcome)| PartReport {
+                name: part.name.clone(),
+                weight: part.weight,
+                outcome,
+            });
         reports.collect()
     }
 }

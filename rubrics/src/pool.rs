@@ -72,7 +72,10 @@ impl Pool {
 
     /// Jobs that wait.
     pub fn queued(&self) -> usize {
-        let waiting = self.queues.as_ref().map(|q| q.interactive.len() + q.batch.len());
+        let waiting = self
+            .queues
+            .as_ref()
+            .map(|q| q.interactive.len() + q.batch.len());
         waiting.unwrap_or(0)
     }
 
@@ -132,7 +135,8 @@ mod tests {
             // The test holds the only worker until every job is queued.
             let _ = wait.recv();
         };
-        pool.submit(Priority::Interactive, Box::new(block)).expect("room");
+        pool.submit(Priority::Interactive, Box::new(block))
+            .expect("room");
         for index in 0..20 {
             for priority in [Priority::Batch, Priority::Interactive] {
                 let log = log.clone();
@@ -145,7 +149,10 @@ mod tests {
         let order: Vec<_> = seen.iter().collect();
         assert_eq!(order.len(), 40);
         let place = |wanted| order.iter().position(|p| *p == wanted).expect("all ran");
-        let early_batch = order[..20].iter().filter(|(p, _)| *p == Priority::Batch).count();
+        let early_batch = order[..20]
+            .iter()
+            .filter(|(p, _)| *p == Priority::Batch)
+            .count();
         assert!((1..=4).contains(&early_batch), "{order:?}");
         assert!(place((Priority::Interactive, 19)) < place((Priority::Batch, 19)));
     }
@@ -154,7 +161,10 @@ mod tests {
     fn a_full_queue_is_a_value() {
         let pool = Pool::new(0, 1).expect("no threads");
         assert_eq!(pool.submit(Priority::Batch, Box::new(|| ())), Ok(()));
-        assert_eq!(pool.submit(Priority::Batch, Box::new(|| ())), Err(QueueFull));
+        assert_eq!(
+            pool.submit(Priority::Batch, Box::new(|| ())),
+            Err(QueueFull)
+        );
         assert_eq!(pool.submit(Priority::Interactive, Box::new(|| ())), Ok(()));
         assert_eq!(pool.queued(), 2);
     }

@@ -136,7 +136,10 @@ fn unscored(failure: Failure) -> Scored {
 
 fn too_late() -> Failure {
     let detail = "the deadline passed before work started";
-    Failure::new(FailureKind::Timeout, Reason::with("deadline_passed", detail))
+    Failure::new(
+        FailureKind::Timeout,
+        Reason::with("deadline_passed", detail),
+    )
 }
 
 fn queue_full() -> Failure {
@@ -146,5 +149,8 @@ fn queue_full() -> Failure {
 
 fn internal() -> Failure {
     let detail = "the scorer failed; the log has the cause";
-    Failure::new(FailureKind::Internal, Reason::with("internal_error", detail))
+    Failure::new(
+        FailureKind::Internal,
+        Reason::with("internal_error", detail),
+    )
 }

@@ -162,7 +162,10 @@ impl Scorer {
         let Some((field, _)) = given.iter().find(|(_, unread)| *unread) else {
             return Ok(());
         };
-        let detail = format!("scorer '{}' ({}) does not read '{field}'", self.name, self.kind);
+        let detail = format!(
+            "scorer '{}' ({}) does not read '{field}'",
+            self.name, self.kind
+        );
         Err(Failure::refused("field_not_read", detail))
     }
 
@@ -204,14 +207,19 @@ impl Scorer {
         if passages.is_empty() {
             return Err(Failure::refused("responses_empty", "'responses' is empty"));
         }
-        let judged = passages.iter().map(|passage| self.judge_passage(input, passage, ask));
+        let judged = passages
+            .iter()
+            .map(|passage| self.judge_passage(input, passage, ask));
         let members = ranked(judged.collect());
         let scores: Result<Vec<f64>, &Failure> = members
             .iter()
             .map(|member| member.outcome.as_ref().map(|reward| reward.score))
             .collect();
         let whole = scores.map(|scores| {
-            #[expect(clippy::cast_precision_loss, reason = "a group has far fewer than 2^53 members")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a group has far fewer than 2^53 members"
+            )]
             let count = scores.len() as f64;
             scores.iter().sum::<f64>() / count
         });
@@ -223,7 +231,10 @@ impl Scorer {
                     label: Some(Cow::Borrowed("group")),
                     reason: Reason::code("group_mean"),
                     standing: Standing::Proven,
-                    evidence: Evidence { members: Some(members), ..Evidence::default() },
+                    evidence: Evidence {
+                        members: Some(members),
+                        ..Evidence::default()
+                    },
                 });
             }
             Err(failure) => (failure.kind, failure.reason.clone()),
@@ -231,7 +242,10 @@ impl Scorer {
         Err(Failure {
             kind,
             reason,
-            evidence: Evidence { members: Some(members), ..Evidence::default() },
+            evidence: Evidence {
+                members: Some(members),
+                ..Evidence::default()
+            },
         })
     }
 }
@@ -240,14 +254,26 @@ impl Scorer {
 fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
     let score = |outcome: &Outcome| outcome.as_ref().ok().map(|reward| reward.score);
     let scores: Vec<Option<f64>> = outcomes.iter().map(score).collect();
-    let rank = |own: f64| 1 + scores.iter().flatten().filter(|other| **other > own).count();
+    let rank = |own: f64| {
+        1 + scores
+            .iter()
+            .flatten()
+            .filter(|other| **other > own)
+            .count()
+    };
     let ranks: Vec<Option<usize>> = scores.iter().map(|own| own.map(rank)).collect();
     let members = outcomes.into_iter().zip(ranks);
-    members.map(|(outcome, rank)| Member { outcome, rank }).collect()
+    members
+        .map(|(outcome, rank)| Member { outcome, rank })
+        .collect()
 }
 
 fn digest(kind: &str, revision: u32, options: &impl Serialize) -> [u8; 32] {
-    let identity = Identity { kind, revision, options };
+    let identity = Identity {
+        kind,
+        revision,
+        options,
+    };
     let text = serde_json::to_string(&identity).expect("scorer options serialise");
     Sha256::digest(text.as_bytes()).into()
 }

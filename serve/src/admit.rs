@@ -72,7 +72,11 @@ impl Admission {
         if full || !reserve(&self.requests, 1, self.limits.requests) {
             return Err(self.refused());
         }
-        let mut permit = Permit { admission: Arc::clone(self), items: 0, bytes: 0 };
+        let mut permit = Permit {
+            admission: Arc::clone(self),
+            items: 0,
+            bytes: 0,
+        };
         permit.add_bytes(bytes)?;
         Ok(permit)
     }
@@ -100,7 +104,8 @@ impl Admission {
         let each = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX) / items as u64;
         let old = self.item_nanos.load(Ordering::Relaxed);
         // A lost update between two workers costs one sample of a moving average.
-        self.item_nanos.store(old - old / 16 + each / 16, Ordering::Relaxed);
+        self.item_nanos
+            .store(old - old / 16 + each / 16, Ordering::Relaxed);
     }
 
     /// About how long the work in hand takes.
@@ -111,7 +116,9 @@ impl Admission {
     }
 
     fn refused(&self) -> Refused {
-        Refused { retry_after: self.expected_wait() }
+        Refused {
+            retry_after: self.expected_wait(),
+        }
     }
 }
 
@@ -139,8 +146,12 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.items.fetch_sub(self.items, Ordering::Relaxed);
-        self.admission.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.admission
+            .items
+            .fetch_sub(self.items, Ordering::Relaxed);
+        self.admission
+            .bytes
+            .fetch_sub(self.bytes, Ordering::Relaxed);
         self.admission.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -148,7 +159,9 @@ impl Drop for Permit {
 /// Adds `amount` to `counter` unless that passes `limit`.
 fn reserve(counter: &AtomicUsize, amount: usize, limit: usize) -> bool {
     let add = |held: usize| held.checked_add(amount).filter(|sum| *sum <= limit);
-    counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    counter
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+        .is_ok()
 }
 
 #[cfg(test)]
@@ -156,7 +169,14 @@ mod tests {
     use super::*;
 
     fn admission() -> Arc<Admission> {
-        Arc::new(Admission::new(Limits { requests: 2, items: 10, bytes: 100 }, 2))
+        Arc::new(Admission::new(
+            Limits {
+                requests: 2,
+                items: 10,
+                bytes: 100,
+            },
+            2,
+        ))
     }
 
     fn held(admission: &Admission) -> (usize, usize, usize) {
@@ -194,9 +214,13 @@ mod tests {
             admission.learn(1, Duration::from_secs(2));
         }
         let mut first = admission.enter(0).expect("room");
-        first.add_items(8, Duration::from_secs(1)).expect("nothing waits yet");
+        first
+            .add_items(8, Duration::from_secs(1))
+            .expect("nothing waits yet");
         let mut second = admission.enter(0).expect("room");
-        let refused = second.add_items(1, Duration::from_secs(1)).expect_err("8 x 2 s on 2 threads");
+        let refused = second
+            .add_items(1, Duration::from_secs(1))
+            .expect_err("8 x 2 s on 2 threads");
         assert!(refused.retry_after > Duration::from_secs(7), "{refused:?}");
         second.add_items(1, PATIENT).expect("somebody waits longer");
     }

@@ -52,7 +52,10 @@ pub async fn read(
         Ok(body) => Ok((body?, permit)),
         Err(_) => {
             let limit = state.config.body_timeout;
-            Err(ApiError::new(Code::BodyTimeout, format!("no whole body within {limit:?}")))
+            Err(ApiError::new(
+                Code::BodyTimeout,
+                format!("no whole body within {limit:?}"),
+            ))
         }
     }
 }
@@ -94,5 +97,8 @@ async fn discard(payload: &mut Payload, limit: Duration) {
 
 fn too_large(state: &State) -> ApiError {
     let limit = state.config.max_body;
-    ApiError::new(Code::BodyTooLarge, format!("the body is larger than {limit} bytes"))
+    ApiError::new(
+        Code::BodyTooLarge,
+        format!("the body is larger than {limit} bytes"),
+    )
 }

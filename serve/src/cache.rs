@@ -65,7 +65,10 @@ impl Cache {
             .max_capacity(bytes as u64)
             .weigher(|_, outcome: &Arc<Outcome>| weigh(outcome))
             .build();
-        Self { stored, flights: Mutex::default() }
+        Self {
+            stored,
+            flights: Mutex::default(),
+        }
     }
 
     /// What is known about `key`. With `fresh`, a stored verdict does not answer.
@@ -86,7 +89,10 @@ impl Cache {
                     return Lookup::Known(outcome);
                 }
                 slot.insert(Joiners::new());
-                Lookup::Yours(Flight { cache: Arc::clone(self), key })
+                Lookup::Yours(Flight {
+                    cache: Arc::clone(self),
+                    key,
+                })
             }
         }
     }
@@ -132,7 +138,9 @@ impl Drop for Flight {
 }
 
 fn is_lasting(outcome: &Outcome) -> bool {
-    outcome.as_ref().map_or_else(|failure| failure.kind.is_lasting(), |_| true)
+    outcome
+        .as_ref()
+        .map_or_else(|failure| failure.kind.is_lasting(), |_| true)
 }
 
 /// About how many bytes an entry takes.
@@ -146,7 +154,10 @@ fn weigh(outcome: &Outcome) -> u32 {
 }
 
 fn evidence_bytes(evidence: &Evidence) -> usize {
-    let candidate = evidence.candidate.as_ref().map_or(0, |found| found.text.len());
+    let candidate = evidence
+        .candidate
+        .as_ref()
+        .map_or(0, |found| found.text.len());
     let steps = evidence.steps.iter().flatten().map(step_bytes);
     let parts = evidence.parts.iter().flatten();
     let parts = parts.map(|part| 64 + part.outcome.as_ref().map_or(0, |o| weigh(o) as usize));
@@ -201,7 +212,10 @@ mod tests {
             assert!(Arc::ptr_eq(&receiver.try_recv().expect("landed"), &verdict));
         }
         assert!(matches!(cache.look_up(key(1), false), Lookup::Known(_)));
-        assert!(matches!(cache.look_up(key(1), true), Lookup::Yours(_)), "a fresh one was asked");
+        assert!(
+            matches!(cache.look_up(key(1), true), Lookup::Yours(_)),
+            "a fresh one was asked"
+        );
     }
 
     #[test]
@@ -217,7 +231,11 @@ mod tests {
     #[test]
     fn one_callers_misfortune_is_not_stored() {
         let cache = Arc::new(Cache::new(1 << 20));
-        for kind in [FailureKind::Timeout, FailureKind::Overloaded, FailureKind::Internal] {
+        for kind in [
+            FailureKind::Timeout,
+            FailureKind::Overloaded,
+            FailureKind::Internal,
+        ] {
             let lead = flight(cache.look_up(key(1), false));
             let mut waiting = joined(cache.look_up(key(1), false));
             lead.land(&outcome(kind));

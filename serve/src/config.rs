@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rubrics::config::{Document, Problem, parse_bytes, parse_duration};
 use rubrics::Registry;
+use rubrics::config::{Document, Problem, parse_bytes, parse_duration};
 
 use crate::admit::Limits;
 use crate::keys::Keys;
@@ -86,19 +86,71 @@ struct Setting {
 }
 
 const SETTINGS: &[Setting] = &[
-    Setting { table: "server", key: "bind", read: |c, v| into(&mut c.bind, address(v)) },
-    Setting { table: "server", key: "api_keys_file", read: |c, v| into(&mut c.api_keys_file, path(v)) },
-    Setting { table: "server", key: "max_body", read: |c, v| into(&mut c.max_body, bytes(v)) },
-    Setting { table: "server", key: "body_timeout", read: |c, v| into(&mut c.body_timeout, time(v)) },
-    Setting { table: "server", key: "head_timeout", read: |c, v| into(&mut c.head_timeout, time(v)) },
-    Setting { table: "server", key: "drain", read: |c, v| into(&mut c.drain, time(v)) },
-    Setting { table: "server", key: "workers", read: |c, v| into(&mut c.workers, count(v)) },
-    Setting { table: "limits", key: "queue_requests", read: |c, v| into(&mut c.queue_requests, count(v)) },
-    Setting { table: "limits", key: "queue_items", read: |c, v| into(&mut c.queue_items, count(v)) },
-    Setting { table: "limits", key: "queue_bytes", read: |c, v| into(&mut c.queue_bytes, bytes(v)) },
-    Setting { table: "limits", key: "deadline", read: |c, v| into(&mut c.deadline, time(v)) },
-    Setting { table: "verify", key: "threads", read: |c, v| into(&mut c.threads, count(v)) },
-    Setting { table: "cache", key: "memory", read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)) },
+    Setting {
+        table: "server",
+        key: "bind",
+        read: |c, v| into(&mut c.bind, address(v)),
+    },
+    Setting {
+        table: "server",
+        key: "api_keys_file",
+        read: |c, v| into(&mut c.api_keys_file, path(v)),
+    },
+    Setting {
+        table: "server",
+        key: "max_body",
+        read: |c, v| into(&mut c.max_body, bytes(v)),
+    },
+    Setting {
+        table: "server",
+        key: "body_timeout",
+        read: |c, v| into(&mut c.body_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "head_timeout",
+        read: |c, v| into(&mut c.head_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "drain",
+        read: |c, v| into(&mut c.drain, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "workers",
+        read: |c, v| into(&mut c.workers, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_requests",
+        read: |c, v| into(&mut c.queue_requests, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_items",
+        read: |c, v| into(&mut c.queue_items, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_bytes",
+        read: |c, v| into(&mut c.queue_bytes, bytes(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "deadline",
+        read: |c, v| into(&mut c.deadline, time(v)),
+    },
+    Setting {
+        table: "verify",
+        key: "threads",
+        read: |c, v| into(&mut c.threads, count(v)),
+    },
+    Setting {
+        table: "cache",
+        key: "memory",
+        read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
+    },
 ];
 
 /// Tables that the design names and this version does not have yet.
@@ -146,7 +198,11 @@ pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Vec<P
     let keys = read_keys(&config, &mut problems);
     check_exposure(&config, &mut problems);
     if problems.is_empty() {
-        Ok(Loaded { config, registry, keys })
+        Ok(Loaded {
+            config,
+            registry,
+            keys,
+        })
     } else {
         Err(problems)
     }
@@ -178,7 +234,9 @@ pub fn read_text(name: &str, text: &str, config: &mut Config) -> (Registry, Vec<
             }
         }
         for section_name in ["server", "limits", "verify", "cache"] {
-            let Some(section) = root.section(section_name) else { continue };
+            let Some(section) = root.section(section_name) else {
+                continue;
+            };
             for setting in SETTINGS.iter().filter(|s| s.table == section_name) {
                 if let Some(value) = section.scalar(setting.key)
                     && let Err(expected) = (setting.read)(config, &value)
@@ -196,12 +254,19 @@ pub fn read_text(name: &str, text: &str, config: &mut Config) -> (Registry, Vec<
 }
 
 /// The only place that reads the environment.
-#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place that the rule names"
+)]
 fn environment() -> Vec<Override> {
     let given = SETTINGS.iter().filter_map(|setting| {
         let origin = format!("TRIBUNAL_{}", environment_name(setting));
         let value = std::env::var(&origin).ok()?;
-        Some(Override { origin, name: format!("{}.{}", setting.table, setting.key), value })
+        Some(Override {
+            origin,
+            name: format!("{}.{}", setting.table, setting.key),
+            value,
+        })
     });
     given.collect()
 }
@@ -218,14 +283,27 @@ fn environment_name(setting: &Setting) -> String {
 fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Problem>) {
     let named = |s: &&Setting| given.name.split_once('.') == Some((s.table, s.key));
     let Some(setting) = SETTINGS.iter().find(named) else {
-        let names: Vec<String> = SETTINGS.iter().map(|s| format!("{}.{}", s.table, s.key)).collect();
+        let names: Vec<String> = SETTINGS
+            .iter()
+            .map(|s| format!("{}.{}", s.table, s.key))
+            .collect();
         let near = rubrics::config::nearest(&given.name, names.iter().map(String::as_str));
-        let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-        problems.push(problem(&given.origin, &given.name, format!("no such setting{hint}")));
+        let hint = near
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
+        problems.push(problem(
+            &given.origin,
+            &given.name,
+            format!("no such setting{hint}"),
+        ));
         return;
     };
     if let Err(expected) = (setting.read)(config, &given.value) {
-        problems.push(problem(&given.origin, &given.name, format!("expected {expected}")));
+        problems.push(problem(
+            &given.origin,
+            &given.name,
+            format!("expected {expected}"),
+        ));
     }
 }
 
@@ -265,7 +343,12 @@ fn check_exposure(config: &Config, problems: &mut Vec<Problem>) {
 }
 
 fn problem(file: &str, key: &str, message: String) -> Problem {
-    Problem { file: file.to_owned(), line: None, key: key.to_owned(), message }
+    Problem {
+        file: file.to_owned(),
+        line: None,
+        key: key.to_owned(),
+        message,
+    }
 }
 
 fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
@@ -274,11 +357,16 @@ fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static 
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "an address and port such as \"127.0.0.1:8080\"")
+    text.parse()
+        .map_err(|_| "an address and port such as \"127.0.0.1:8080\"")
 }
 
 fn path(text: &str) -> Result<Option<PathBuf>, &'static str> {
-    if text.is_empty() { Err("a file name") } else { Ok(Some(PathBuf::from(text))) }
+    if text.is_empty() {
+        Err("a file name")
+    } else {
+        Ok(Some(PathBuf::from(text)))
+    }
 }
 
 fn bytes(text: &str) -> Result<usize, &'static str> {
@@ -297,6 +385,9 @@ fn time(text: &str) -> Result<Duration, &'static str> {
 }
 
 fn count(text: &str) -> Result<usize, &'static str> {
-    let count = text.parse().ok().filter(|count| (1..=1 << 24).contains(count));
+    let count = text
+        .parse()
+        .ok()
+        .filter(|count| (1..=1 << 24).contains(count));
     count.ok_or("a whole number above zero")
 }

@@ -23,7 +23,13 @@ pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
         rubric: input.rubric,
         context: input.context,
     };
-    (core, Echo { id: input.id, metadata: input.metadata })
+    (
+        core,
+        Echo {
+            id: input.id,
+            metadata: input.metadata,
+        },
+    )
 }
 
 /// What of an input goes back as it came.
@@ -39,7 +45,10 @@ fn passage(content: wire::Content) -> Passage {
     match content {
         wire::Content::Text(text) => Passage::Text(text),
         wire::Content::Messages(messages) => {
-            let turn = |m: wire::Message| Turn { role: m.role, content: m.content };
+            let turn = |m: wire::Message| Turn {
+                role: m.role,
+                content: m.content,
+            };
             Passage::Turns(messages.into_iter().map(turn).collect())
         }
     }
@@ -81,8 +90,14 @@ pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> 
         label: summary.label,
         reason: summary.reason,
         candidate: evidence.candidate.as_ref().map(candidate),
-        steps: evidence.steps.as_ref().map(|steps| steps.iter().enumerate().map(step).collect()),
-        parts: evidence.parts.as_ref().map(|parts| parts.iter().map(part).collect()),
+        steps: evidence
+            .steps
+            .as_ref()
+            .map(|steps| steps.iter().enumerate().map(step).collect()),
+        parts: evidence
+            .parts
+            .as_ref()
+            .map(|parts| parts.iter().map(part).collect()),
         candidates: evidence
             .members
             .as_ref()
@@ -178,12 +193,15 @@ fn candidate(found: &rubrics::Found) -> wire::Candidate {
 }
 
 fn step((index, step): (usize, &rubrics::StepReward)) -> wire::StepScore {
-    let equalities = step.equalities.iter().map(|equality| wire::CheckedEquality {
-        span: [equality.span.start, equality.span.end],
-        text: equality.text.clone(),
-        label: equality.label.to_owned(),
-        detail: equality.detail.clone(),
-    });
+    let equalities = step
+        .equalities
+        .iter()
+        .map(|equality| wire::CheckedEquality {
+            span: [equality.span.start, equality.span.end],
+            text: equality.text.clone(),
+            label: equality.label.to_owned(),
+            detail: equality.detail.clone(),
+        });
     wire::StepScore {
         index,
         span: [step.span.start, step.span.end],

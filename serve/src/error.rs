@@ -54,19 +54,31 @@ impl Code {
         const SERVER: &str = "server_error";
         match self {
             Self::MalformedJson => (StatusCode::BAD_REQUEST, INVALID, "malformed_json"),
-            Self::InvalidApiKey => {
-                (StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key")
-            }
+            Self::InvalidApiKey => (
+                StatusCode::UNAUTHORIZED,
+                "authentication_error",
+                "invalid_api_key",
+            ),
             Self::RouteNotFound => (StatusCode::NOT_FOUND, INVALID, "route_not_found"),
-            Self::MethodNotAllowed => {
-                (StatusCode::METHOD_NOT_ALLOWED, INVALID, "method_not_allowed")
-            }
+            Self::MethodNotAllowed => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                INVALID,
+                "method_not_allowed",
+            ),
             Self::ScorerNotFound => (StatusCode::NOT_FOUND, INVALID, "model_not_found"),
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, INVALID, "body_timeout"),
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, INVALID, "body_too_large"),
             Self::InvalidBody => (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "invalid_body"),
-            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error", "overloaded"),
-            Self::Draining => (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error", "draining"),
+            Self::Overloaded => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overloaded_error",
+                "overloaded",
+            ),
+            Self::Draining => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overloaded_error",
+                "draining",
+            ),
             Self::DeadlinePassed => (StatusCode::GATEWAY_TIMEOUT, SERVER, "deadline_passed"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "internal_error"),
         }
@@ -88,19 +100,32 @@ impl ApiError {
     /// A fault of ours: the cause goes to the log and not to the client.
     pub fn internal(cause: impl fmt::Display) -> Self {
         let error = Self::new(Code::Internal, "the server failed; its log has the cause");
-        Self { log: Some(cause.to_string()), ..error }
+        Self {
+            log: Some(cause.to_string()),
+            ..error
+        }
     }
 
     /// An overload, with the time after which another try makes sense.
     pub fn overloaded(retry_after: Duration) -> Self {
-        let error = Self::new(Code::Overloaded, "the server holds as much work as it takes");
-        Self { retry_after: Some(retry_after), ..error }
+        let error = Self::new(
+            Code::Overloaded,
+            "the server holds as much work as it takes",
+        );
+        Self {
+            retry_after: Some(retry_after),
+            ..error
+        }
     }
 
     /// A body that cannot be read.
     pub fn body(error: BodyError) -> Self {
         match error {
-            BodyError::Malformed { line, column, message } => {
+            BodyError::Malformed {
+                line,
+                column,
+                message,
+            } => {
                 let text = format!("malformed JSON at line {line}, column {column}: {message}");
                 Self::new(Code::MalformedJson, text)
             }
@@ -113,7 +138,10 @@ impl ApiError {
     /// Names the offending value by its JSON path.
     #[must_use]
     pub fn at(self, param: impl Into<String>) -> Self {
-        Self { param: Some(param.into()), ..self }
+        Self {
+            param: Some(param.into()),
+            ..self
+        }
     }
 
     /// The code.

@@ -45,7 +45,10 @@ impl Keys {
                 first.map(|_| "the same key stands on an earlier line".to_owned())
             };
             match message {
-                Some(message) => problems.push(KeyProblem { line: index + 1, message }),
+                Some(message) => problems.push(KeyProblem {
+                    line: index + 1,
+                    message,
+                }),
                 None => digests.push(digest),
             }
         }
@@ -53,7 +56,11 @@ impl Keys {
             let message = "the file holds no key".to_owned();
             problems.push(KeyProblem { line: 1, message });
         }
-        if problems.is_empty() { Ok(Self { digests }) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Self { digests })
+        } else {
+            Err(problems)
+        }
     }
 
     /// Whether anybody may call.
@@ -99,7 +106,9 @@ impl Keys {
 
 fn bearer(header: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = header.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| key.trim_ascii())
 }
 
 #[cfg(test)]
@@ -155,6 +164,9 @@ mod tests {
         ] {
             assert!(!check(&bad), "{bad:?}");
         }
-        assert!(Keys::default().check(&HeaderMap::new()).is_ok(), "no keys: open");
+        assert!(
+            Keys::default().check(&HeaderMap::new()).is_ok(),
+            "no keys: open"
+        );
     }
 }

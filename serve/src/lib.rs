@@ -4,12 +4,14 @@
 
 pub mod admit;
 mod app;
+mod background;
 mod body;
 pub mod cache;
 pub mod config;
 pub mod convert;
 pub mod error;
 pub mod keys;
+pub mod logs;
 pub mod metrics;
 mod middleware;
 mod routes;
@@ -22,6 +24,7 @@ use std::net::TcpListener;
 use actix_web::{HttpServer, web};
 
 pub use app::{app, document, document_text};
+pub use background::{Background, run_until_signal};
 pub use config::Config;
 pub use routes::meta::Document;
 pub use state::State;
@@ -39,20 +42,22 @@ pub async fn run(
     let state = web::Data::new(state);
     let document = web::Data::new(Document(document_text()));
     let draining = state.clone();
-    let stop = async move {
-        shutdown.await;
-        tracing::info!("draining");
-        draining.drain();
-    };
     let config = state.config.clone();
-    HttpServer::new(move || app(state.clone(), document.clone()))
+    let server = HttpServer::new(move || app(state.clone(), document.clone()))
         .workers(config.workers)
-        .shutdown_signal(stop)
+        .disable_signals()
         .shutdown_timeout(config.drain.as_secs().max(1))
         .client_request_timeout(config.head_timeout)
         // A client that closes its half has left: its work is cancelled.
         .h1_allow_half_closed(false)
         .listen(listener)?
-        .run()
-        .await
+        .run();
+    let handle = server.handle();
+    actix_web::rt::spawn(async move {
+        shutdown.await;
+        tracing::info!("draining");
+        draining.drain();
+        handle.stop(true).await;
+    });
+    server.await
 }

@@ -105,29 +105,51 @@ impl Metrics {
 
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register("verdicts", "Verdicts by scorer and status", self.verdicts.clone());
+        registry.register(
+            "verdicts",
+            "Verdicts by scorer and status",
+            self.verdicts.clone(),
+        );
         registry.register_with_unit(
             "stage",
             "Time per stage of a request; queue and exec are per input",
             Unit::Seconds,
             self.stages.clone(),
         );
-        registry.register("requests", "Replies by route and status code", self.requests.clone());
-        registry.register("cache_lookups", "Where verdicts came from", self.cache.clone());
-        registry.register("held", "Work in hand: requests, items, bytes, jobs", self.held.clone());
+        registry.register(
+            "requests",
+            "Replies by route and status code",
+            self.requests.clone(),
+        );
+        registry.register(
+            "cache_lookups",
+            "Where verdicts came from",
+            self.cache.clone(),
+        );
+        registry.register(
+            "held",
+            "Work in hand: requests, items, bytes, jobs",
+            self.held.clone(),
+        );
         let help = "Requests whose client left before the reply";
         registry.register("cancelled_requests", help, self.cancelled.clone());
     }
 
     /// Counts `count` verdicts.
     pub fn verdicts(&self, scorer: &str, status: &'static str, count: u64) {
-        let labels = VerdictLabels { scorer: scorer.to_owned(), status };
+        let labels = VerdictLabels {
+            scorer: scorer.to_owned(),
+            status,
+        };
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
 
     /// Records the time of a stage, once for every duration.
     pub fn stage(&self, scorer: &str, stage: Stage, times: impl IntoIterator<Item = Duration>) {
-        let labels = StageLabels { scorer: scorer.to_owned(), stage };
+        let labels = StageLabels {
+            scorer: scorer.to_owned(),
+            stage,
+        };
         let histogram = self.stages.get_or_create(&labels);
         for time in times {
             histogram.observe(time.as_secs_f64());
@@ -136,13 +158,18 @@ impl Metrics {
 
     /// Counts a reply. `route` is a route pattern, never a client's path.
     pub fn reply(&self, route: &str, code: u16) {
-        let labels = RequestLabels { route: route.to_owned(), code };
+        let labels = RequestLabels {
+            route: route.to_owned(),
+            code,
+        };
         self.requests.get_or_create(&labels).inc();
     }
 
     /// Counts where verdicts came from.
     pub fn cache(&self, source: Source, count: u64) {
-        self.cache.get_or_create(&SourceLabels { source }).inc_by(count);
+        self.cache
+            .get_or_create(&SourceLabels { source })
+            .inc_by(count);
     }
 
     /// Counts a client that left.

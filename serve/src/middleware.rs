@@ -53,7 +53,10 @@ pub async fn observe(
     let id = request_id(request.request());
     request.extensions_mut().insert(RequestId(id.clone()));
     request.extensions_mut().insert(Arrived(arrived));
-    let mut leaving = Leaving { state, answered: false };
+    let mut leaving = Leaving {
+        state,
+        answered: false,
+    };
     let reply = match next.call(request).await {
         Ok(reply) => explain(reply.map_into_boxed_body()),
         Err(error) => return Err(error),
@@ -70,11 +73,15 @@ pub async fn guard(
     if let Err(error) = shared(&request).keys.check(request.headers()) {
         return Ok(request.into_response(reply_to(&error)));
     }
-    next.call(request).await.map(ServiceResponse::map_into_boxed_body)
+    next.call(request)
+        .await
+        .map(ServiceResponse::map_into_boxed_body)
 }
 
 fn shared(request: &ServiceRequest) -> &web::Data<State> {
-    request.app_data::<web::Data<State>>().expect("the app is built with its state")
+    request
+        .app_data::<web::Data<State>>()
+        .expect("the app is built with its state")
 }
 
 fn reply_to(error: &ApiError) -> actix_web::HttpResponse {
@@ -86,7 +93,10 @@ fn reply_to(error: &ApiError) -> actix_web::HttpResponse {
 
 /// The framework answers 404, 405 and a few 400s without a body; ours have one.
 fn explain(reply: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
-    let empty = matches!(reply.response().body().size(), BodySize::None | BodySize::Sized(0));
+    let empty = matches!(
+        reply.response().body().size(),
+        BodySize::None | BodySize::Sized(0)
+    );
     let path = reply.request().path().to_owned();
     let error = match reply.status() {
         StatusCode::NOT_FOUND if empty => {
@@ -94,7 +104,10 @@ fn explain(reply: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
         }
         StatusCode::METHOD_NOT_ALLOWED if empty => {
             let method = reply.request().method().clone();
-            ApiError::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
+            ApiError::new(
+                Code::MethodNotAllowed,
+                format!("{path} does not take {method}"),
+            )
         }
         _ => return reply,
     };
@@ -114,7 +127,10 @@ fn finish(
     state: &State,
 ) -> ServiceResponse<BoxBody> {
     let total = arrived.elapsed();
-    let route = reply.request().match_pattern().unwrap_or_else(|| "unknown".to_owned());
+    let route = reply
+        .request()
+        .match_pattern()
+        .unwrap_or_else(|| "unknown".to_owned());
     let stages = reply.request().extensions().get::<StageTimes>().cloned();
     let stages = stages.map_or_else(String::new, |times| times.0 + ", ");
     let timing = format!("{stages}total;dur={:.3}", total.as_secs_f64() * 1e3);
@@ -140,10 +156,12 @@ fn header_value(text: &str) -> HeaderValue {
 
 /// The client's `x-request-id` if it is short and printable, else one of ours.
 fn request_id(request: &HttpRequest) -> String {
-    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
-    let usable = |id: &&str| {
-        (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
-    };
+    let given = request
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok());
+    let usable =
+        |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
     given.filter(usable).map_or_else(new_id, str::to_owned)
 }
 

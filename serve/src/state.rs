@@ -42,7 +42,9 @@ impl State {
     /// The state of a server that is about to start.
     pub fn new(config: Config, registry: Registry, keys: Keys) -> std::io::Result<Self> {
         Ok(Self {
-            tools: Tools { pool: Pool::new(config.threads, POOL_JOBS)? },
+            tools: Tools {
+                pool: Pool::new(config.threads, POOL_JOBS)?,
+            },
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits(), config.threads)),
             metrics: Metrics::new(),

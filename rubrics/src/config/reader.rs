@@ -114,7 +114,9 @@ impl<'d, 't> Section<'d, 't> {
             DeValue::String(text) => Some(text.to_string()),
             DeValue::Integer(digits) => Some(digits.to_string()),
             DeValue::Boolean(flag) => Some(flag.to_string()),
-            DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+            DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+                None
+            }
         })
     }
 
@@ -154,7 +156,9 @@ impl<'d, 't> Section<'d, 't> {
     pub fn texts(&self, key: &'static str) -> Option<Vec<String>> {
         self.read(key, "a list of texts", |value| {
             let items = value.as_array()?.iter();
-            items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+            items
+                .map(|item| item.get_ref().as_str().map(str::to_owned))
+                .collect()
         })
     }
 
@@ -171,7 +175,9 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A size such as `8MiB`, in bytes.
     pub fn bytes(&self, key: &'static str) -> Option<usize> {
-        self.read(key, "a size such as \"8MiB\"", |value| parse_bytes(value.as_str()?))
+        self.read(key, "a size such as \"8MiB\"", |value| {
+            parse_bytes(value.as_str()?)
+        })
     }
 
     /// A time such as `30s` or `250ms`.
@@ -188,7 +194,12 @@ impl<'d, 't> Section<'d, 't> {
             self.problem(key, "expected a table");
             return None;
         };
-        Some(Section::new(self.document, self.join(key), table, value.span()))
+        Some(Section::new(
+            self.document,
+            self.join(key),
+            table,
+            value.span(),
+        ))
     }
 
     /// The tables of a list such as `[[scorer]]`.
@@ -215,12 +226,16 @@ impl<'d, 't> Section<'d, 't> {
 
     /// The JSON value of a key, for options that are JSON by nature, such as a schema.
     pub fn json(&self, key: &'static str) -> Option<serde_json::Value> {
-        self.read(key, "a table", |value| value.as_table().and_then(table_to_json))
+        self.read(key, "a table", |value| {
+            value.as_table().and_then(table_to_json)
+        })
     }
 
     /// Reports a problem at `key`, or at the table when the key is absent.
     pub fn problem(&self, key: &'static str, message: impl Into<String>) {
-        let offset = self.find(key).map_or(self.span.start, |(span, _)| span.start);
+        let offset = self
+            .find(key)
+            .map_or(self.span.start, |(span, _)| span.start);
         self.document.problem(offset, &self.join(key), message);
     }
 
@@ -241,7 +256,8 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    fn require(&self, key: &'static str) {
+    /// Reports `key` when it is absent.
+    pub fn require(&self, key: &'static str) {
         if self.find(key).is_none() {
             self.problem(key, "missing");
         }
@@ -281,24 +297,27 @@ fn table_to_json(table: &DeTable<'_>) -> Option<serde_json::Value> {
         let value = value_to_json(value.get_ref())?;
         Some((key.get_ref().to_string(), value))
     });
-    entries.collect::<Option<serde_json::Map<_, _>>>().map(Into::into)
+    entries
+        .collect::<Option<serde_json::Map<_, _>>>()
+        .map(Into::into)
 }
 
 fn value_to_json(value: &DeValue<'_>) -> Option<serde_json::Value> {
     match value {
         DeValue::String(text) => Some(text.as_ref().into()),
-        DeValue::Integer(digits) => {
-            i64::from_str_radix(digits.as_str(), digits.radix()).ok().map(Into::into)
-        }
+        DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
+            .ok()
+            .map(Into::into),
         DeValue::Float(digits) => {
             let number = digits.as_str().parse().ok()?;
             serde_json::Number::from_f64(number).map(Into::into)
         }
         DeValue::Boolean(flag) => Some((*flag).into()),
         DeValue::Datetime(_) => None,
-        DeValue::Array(items) => {
-            items.iter().map(|item| value_to_json(item.get_ref())).collect()
-        }
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| value_to_json(item.get_ref()))
+            .collect(),
         DeValue::Table(table) => table_to_json(table),
     }
 }
@@ -329,6 +348,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 fn split_unit(text: &str) -> Option<(&str, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }

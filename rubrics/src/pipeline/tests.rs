@@ -67,13 +67,29 @@ fn check(combine: Combine, lines: &[&str], asked: usize, expected: Result<f64, F
 fn weighted_sums() {
     let sum = |lines: &[&str], asked, expected| check(Combine::WeightedSum, lines, asked, expected);
     sum(&["0.8 - fail 1", "0.2 - fail 0.5"], 2, Ok(0.9));
-    sum(&["0.8 - fail 1", "0.2 - fail bad"], 2, Err(FailureKind::BadReference));
-    sum(&["0.8 - fail timeout", "0.2 - fail 1"], 1, Err(FailureKind::Timeout));
+    sum(
+        &["0.8 - fail 1", "0.2 - fail bad"],
+        2,
+        Err(FailureKind::BadReference),
+    );
+    sum(
+        &["0.8 - fail timeout", "0.2 - fail 1"],
+        1,
+        Err(FailureKind::Timeout),
+    );
     sum(&["0.8 - fail 0.5", "0.2 - skip bad"], 2, Ok(0.5));
     sum(&["0.8 - fail 1", "0.2 - floor bad"], 2, Ok(0.8));
-    sum(&["0.8 - skip bad", "0.2 - skip bad"], 2, Err(FailureKind::Abstain));
+    sum(
+        &["0.8 - skip bad", "0.2 - skip bad"],
+        2,
+        Err(FailureKind::Abstain),
+    );
     sum(&["1 - fail 1", "-0.5 - fail 1"], 2, Ok(0.5));
-    sum(&["1 - skip bad", "0 - fail 1"], 2, Err(FailureKind::Abstain));
+    sum(
+        &["1 - skip bad", "0 - fail 1"],
+        2,
+        Err(FailureKind::Abstain),
+    );
 }
 
 #[test]
@@ -90,8 +106,16 @@ fn gates_open_past_their_threshold() {
     let gate = |lines: &[&str], asked, expected| check(Combine::Gate, lines, asked, expected);
     gate(&["0 1 fail 1", "1 - fail 0.5"], 2, Ok(0.5));
     gate(&["0 1 fail 0.9", "1 - fail 1"], 1, Ok(0.0));
-    gate(&["0.5 0.5 fail 0.5", "1 1 fail 0", "1 - fail 1"], 2, Ok(0.25));
-    gate(&["0 1 fail bad", "1 - fail 1"], 1, Err(FailureKind::BadReference));
+    gate(
+        &["0.5 0.5 fail 0.5", "1 1 fail 0", "1 - fail 1"],
+        2,
+        Ok(0.25),
+    );
+    gate(
+        &["0 1 fail bad", "1 - fail 1"],
+        1,
+        Err(FailureKind::BadReference),
+    );
     gate(&["0 1 floor bad", "1 - fail 1"], 1, Ok(0.0));
     gate(&["0 1 skip bad", "1 - fail 1"], 2, Ok(1.0));
 }
@@ -103,8 +127,16 @@ fn cascades_stop_at_the_first_decision() {
     cascade(&["1 - fail abstain", "1 - fail 1"], 2, Ok(1.0));
     cascade(&["1 - fail 0?", "1 - fail 1"], 2, Ok(1.0));
     cascade(&["1 - fail 0?", "1 - fail abstain"], 2, Ok(0.0));
-    cascade(&["1 - fail abstain", "1 - fail abstain"], 2, Err(FailureKind::Abstain));
-    cascade(&["1 - fail timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
+    cascade(
+        &["1 - fail abstain", "1 - fail abstain"],
+        2,
+        Err(FailureKind::Abstain),
+    );
+    cascade(
+        &["1 - fail timeout", "1 - fail 1"],
+        1,
+        Err(FailureKind::Timeout),
+    );
     cascade(&["1 - skip timeout", "1 - fail 1"], 2, Ok(1.0));
 }
 

@@ -2,7 +2,9 @@
 
 use actix_web::http::header::ContentType;
 use actix_web::{HttpResponse, get, web};
-use openapi::{Digests, ErrorBody, Health, MAX_INPUTS, ModelInfo, ModelLimits, ModelList, Readiness};
+use openapi::{
+    Digests, ErrorBody, Health, MAX_INPUTS, ModelInfo, ModelLimits, ModelList, Readiness,
+};
 
 use crate::error::ApiError;
 use crate::state::State;
@@ -17,7 +19,9 @@ use crate::state::State;
 )]
 #[get("/healthz")]
 pub async fn healthz() -> web::Json<Health> {
-    web::Json(Health { status: "ok".to_owned() })
+    web::Json(Health {
+        status: "ok".to_owned(),
+    })
 }
 
 /// Whether the server takes work.
@@ -65,11 +69,17 @@ pub async fn models(state: web::Data<State>) -> web::Json<ModelList> {
         owned_by: "tribunal".to_owned(),
         kind: scorer.kind().to_owned(),
         description: scorer.description().to_owned(),
-        digests: Digests { scorer: scorer.digest_text(), ..Digests::default() },
+        digests: Digests {
+            scorer: scorer.digest_text(),
+            ..Digests::default()
+        },
         limits,
     };
     let data = state.registry.iter().map(|scorer| info(scorer)).collect();
-    web::Json(ModelList { object: "list".to_owned(), data })
+    web::Json(ModelList {
+        object: "list".to_owned(),
+        data,
+    })
 }
 
 /// Metrics for Prometheus.
@@ -88,7 +98,10 @@ pub async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> 
         ("items", state.admission.items()),
         ("bytes", state.admission.bytes()),
         ("jobs", state.tools.pool.queued()),
-        ("stored_verdicts", usize::try_from(state.cache.len()).unwrap_or(usize::MAX)),
+        (
+            "stored_verdicts",
+            usize::try_from(state.cache.len()).unwrap_or(usize::MAX),
+        ),
     ];
     let text = state.metrics.render(&held).map_err(ApiError::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -105,7 +118,9 @@ pub async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> 
 )]
 #[get("/openapi.json")]
 pub async fn openapi_json(document: web::Data<Document>) -> HttpResponse {
-    HttpResponse::Ok().content_type(ContentType::json()).body(document.0.clone())
+    HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(document.0.clone())
 }
 
 /// The rendered OpenAPI document.

@@ -7,8 +7,7 @@ use actix_web::http::header::ContentType;
 use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, post, web};
 use openapi::{
-    ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage,
-    parse_body,
+    ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage, parse_body,
 };
 use rubrics::{Ask, Scorer};
 
@@ -47,7 +46,10 @@ pub async fn score(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
-    let Arrived(arrived) = *request.extensions().get().expect("observe gives every request one");
+    let Arrived(arrived) = *request
+        .extensions()
+        .get()
+        .expect("observe gives every request one");
     let (bytes, mut permit) = body::read(&request, payload, &state).await?;
     let read = arrived.elapsed();
     let parsing = Instant::now();
@@ -62,7 +64,9 @@ pub async fn score(
         return Err(deadline_passed());
     }
     let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
-    permit.add_items(asked.inputs.len(), patience).map_err(refused)?;
+    permit
+        .add_items(asked.inputs.len(), patience)
+        .map_err(refused)?;
 
     let ask = Ask {
         priority: match asked.options.priority {
@@ -76,13 +80,23 @@ pub async fn score(
     let (inputs, echoes): (Vec<_>, Vec<_>) = asked.inputs.into_iter().map(convert::input).unzip();
     let inputs: Vec<Arc<_>> = inputs.into_iter().map(Arc::new).collect();
     let mode = asked.options.cache;
-    let answering = Answering { state: &state, scorer, inputs: &inputs, ask, mode };
+    let answering = Answering {
+        state: &state,
+        scorer,
+        inputs: &inputs,
+        ask,
+        mode,
+    };
     let answering = tokio::time::timeout(patience, answering.run());
     let answers = answering.await.map_err(|_| deadline_passed())?;
     if verdicts::all_too_late(&answers) {
         return Err(deadline_passed());
     }
-    let times = Times { read, parse, replying: Instant::now() };
+    let times = Times {
+        read,
+        parse,
+        replying: Instant::now(),
+    };
     reply(&request, &state, scorer, echoes, answers, &times).await
 }
 
@@ -138,7 +152,10 @@ fn deadline(state: &State, asked: &ScoreRequest, arrived: Instant) -> Instant {
 }
 
 fn deadline_passed() -> ApiError {
-    ApiError::new(Code::DeadlinePassed, "the deadline passed before the work was done")
+    ApiError::new(
+        Code::DeadlinePassed,
+        "the deadline passed before the work was done",
+    )
 }
 
 async fn reply(
@@ -150,9 +167,17 @@ async fn reply(
     times: &Times,
 ) -> Result<HttpResponse, ApiError> {
     let name = scorer.name();
-    let queue = answers.iter().map(|answer| answer.queue).max().unwrap_or_default();
+    let queue = answers
+        .iter()
+        .map(|answer| answer.queue)
+        .max()
+        .unwrap_or_default();
     let exec: Duration = answers.iter().map(|answer| answer.exec).sum();
-    let id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+    let id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(|id| id.0.clone())
+        .unwrap_or_default();
     let body = ScoreResponse {
         id: format!("score-{id}"),
         object: "score".to_owned(),
@@ -164,13 +189,19 @@ async fn reply(
     count(state, name, &body.results, &answers);
     let large = body.results.len() > 1_000;
     let bytes = if large {
-        web::block(move || serde_json::to_vec(&body)).await.map_err(ApiError::internal)?
+        web::block(move || serde_json::to_vec(&body))
+            .await
+            .map_err(ApiError::internal)?
     } else {
         serde_json::to_vec(&body)
     };
     let bytes = bytes.map_err(ApiError::internal)?;
     let reply = times.replying.elapsed();
-    for (stage, time) in [(Stage::Read, times.read), (Stage::Parse, times.parse), (Stage::Reply, reply)] {
+    for (stage, time) in [
+        (Stage::Read, times.read),
+        (Stage::Parse, times.parse),
+        (Stage::Reply, reply),
+    ] {
         state.metrics.stage(name, stage, [time]);
     }
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
@@ -183,7 +214,9 @@ async fn reply(
         millis(reply),
     );
     request.extensions_mut().insert(StageTimes(timing));
-    Ok(HttpResponse::Ok().content_type(ContentType::json()).body(bytes))
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(bytes))
 }
 
 fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[Answered]) -> Vec<ScoreResult> {
@@ -213,6 +246,12 @@ fn count(state: &State, name: &str, results: &[ScoreResult], answers: &[Answered
     for (status, count) in counts {
         state.metrics.verdicts(name, status, count);
     }
-    state.metrics.stage(name, Stage::Queue, answers.iter().map(|answer| answer.queue));
-    state.metrics.stage(name, Stage::Exec, answers.iter().map(|answer| answer.exec));
+    state.metrics.stage(
+        name,
+        Stage::Queue,
+        answers.iter().map(|answer| answer.queue),
+    );
+    state
+        .metrics
+        .stage(name, Stage::Exec, answers.iter().map(|answer| answer.exec));
 }
