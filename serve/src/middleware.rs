@@ -18,15 +18,15 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// The id of a request: the client's own where it sent a usable one.
 #[derive(Debug, Clone)]
-pub struct RequestId(pub String);
+pub(crate) struct RequestId(pub String);
 
 /// When the request's head had been read.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrived(pub Instant);
+pub(crate) struct Arrived(pub Instant);
 
 /// Finished stages of a request, as the value of a `server-timing` header.
 #[derive(Debug, Clone)]
-pub struct StageTimes(pub String);
+pub(crate) struct StageTimes(pub String);
 
 /// Counts a request that ends without a reply, which is what a client that left looks like.
 struct Leaving {
@@ -44,7 +44,7 @@ impl Drop for Leaving {
 
 /// The outermost layer: gives the request its id, and makes every reply carry it, be counted, be
 /// logged, and have a body that says what went wrong where the framework's own has none.
-pub async fn observe(
+pub(crate) async fn observe(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -66,7 +66,7 @@ pub async fn observe(
 }
 
 /// The one guard in front of every route, the unknown ones included.
-pub async fn guard(
+pub(crate) async fn guard(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {

@@ -18,7 +18,7 @@ use crate::state::State;
     )
 )]
 #[get("/healthz")]
-pub async fn healthz() -> web::Json<Health> {
+pub(crate) async fn healthz() -> web::Json<Health> {
     web::Json(Health {
         status: "ok".to_owned(),
     })
@@ -34,7 +34,7 @@ pub async fn healthz() -> web::Json<Health> {
     )
 )]
 #[get("/readyz")]
-pub async fn readyz(state: web::Data<State>) -> HttpResponse {
+pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
     let draining = state.is_draining();
     let body = Readiness {
         status: if draining { "draining" } else { "ready" }.to_owned(),
@@ -56,7 +56,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     )
 )]
 #[get("/v1/models")]
-pub async fn models(state: web::Data<State>) -> web::Json<ModelList> {
+pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     let limits = ModelLimits {
         inputs: MAX_INPUTS,
         body_bytes: state.config.max_body,
@@ -92,7 +92,7 @@ pub async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     )
 )]
 #[get("/metrics")]
-pub async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     let held = [
         ("requests", state.admission.requests()),
         ("items", state.admission.items()),
@@ -117,7 +117,7 @@ pub async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> 
     )
 )]
 #[get("/openapi.json")]
-pub async fn openapi_json(document: web::Data<Document>) -> HttpResponse {
+pub(crate) async fn openapi_json(document: web::Data<Document>) -> HttpResponse {
     HttpResponse::Ok()
         .content_type(ContentType::json())
         .body(document.0.clone())
