@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError, web};
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::state::State;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -58,7 +57,7 @@ pub(crate) async fn observe(
         answered: false,
     };
     let reply = match next.call(request).await {
-        Ok(reply) => explain(reply.map_into_boxed_body()),
+        Ok(reply) => reply.map_into_boxed_body(),
         Err(error) => return Err(error),
     };
     leaving.answered = true;
@@ -89,35 +88,6 @@ fn reply_to(error: &ApiError) -> actix_web::HttpResponse {
         tracing::error!(cause, "a request failed");
     }
     error.error_response()
-}
-
-/// The framework answers 404, 405 and a few 400s without a body; ours have one.
-fn explain(reply: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
-    let empty = matches!(
-        reply.response().body().size(),
-        BodySize::None | BodySize::Sized(0)
-    );
-    let path = reply.request().path().to_owned();
-    let error = match reply.status() {
-        StatusCode::NOT_FOUND if empty => {
-            ApiError::new(Code::RouteNotFound, format!("no route {path}; see /docs"))
-        }
-        StatusCode::METHOD_NOT_ALLOWED if empty => {
-            let method = reply.request().method().clone();
-            ApiError::new(
-                Code::MethodNotAllowed,
-                format!("{path} does not take {method}"),
-            )
-        }
-        _ => return reply,
-    };
-    let (request, old) = reply.into_parts();
-    let mut response = reply_to(&error);
-    if let Some(allow) = old.headers().get(actix_web::http::header::ALLOW) {
-        let name = actix_web::http::header::ALLOW;
-        response.headers_mut().insert(name, allow.clone());
-    }
-    ServiceResponse::new(request, response)
 }
 
 fn finish(

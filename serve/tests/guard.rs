@@ -23,7 +23,7 @@ fn state() -> web::Data<State> {
 }
 
 fn document() -> web::Data<Document> {
-    web::Data::new(Document(document_text()))
+    web::Data::new(Document::new(document_text()))
 }
 
 /// Method and path of every registered route, from the framework's own table.

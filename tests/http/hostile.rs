@@ -47,8 +47,6 @@ fn malformed_bodies_are_400_with_the_place() {
         "{\"a\":".repeat(100_000)
     );
     check(deep.as_bytes(), "recursion limit");
-    let deep_list = "[".repeat(1_000_000);
-    check(deep_list.as_bytes(), "line 1");
 }
 
 #[test]
@@ -56,7 +54,10 @@ fn wrong_shapes_are_422_with_the_path() {
     let server = Server::start();
     let check =
         |body: &str, message: &str| check_reply(&server, body, 422, "invalid_body", message);
-    check("[]", "ScoreRequest");
+    check("[]", "expected an object");
+    check(&"[".repeat(1_000_000), "expected an object");
+    check(r#"["math", [["id"]]]"#, "expected an object");
+    check(r#"{"model": "math", "inputs": [["id"]]}"#, "inputs[0]");
     check("{}", "missing field `model`");
     check(r#"{"model": "math"}"#, "missing field `inputs`");
     check(r#"{"model": 3, "inputs": []}"#, "model: ");
