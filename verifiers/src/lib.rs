@@ -11,6 +11,7 @@
 mod claim;
 pub mod extract;
 mod fuel;
+pub mod math;
 mod number;
 mod verdict;
 
