@@ -153,15 +153,11 @@ pub(crate) fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn right() -> Result<Verdict, Reason> {
-        Ok(Verdict::proven(true, "right", Reason::code("same")))
-    }
-
     fn check(texts: &[&str], expected: Result<&str, (&str, &str)>) {
         let owned: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         let accepted = Accepted::of(Gold::AnyOf(&owned)).expect("the lists here are not empty");
         let judged = accepted.judge(|text| match text {
-            "right" => right(),
+            "right" => Ok(Verdict::proven(true, "right", Reason::code("same"))),
             "wrong" => Ok(Verdict::proven(false, "wrong", Reason::code("differs"))),
             "unread" => Ok(Verdict::presumed_wrong("unread", Reason::code("unread"))),
             other => Err(Reason::with("unusable", other.to_owned())),

@@ -159,7 +159,7 @@ fn object_cost(fields: &serde_json::Map<String, serde_json::Value>) -> u64 {
                 open.extend(fields.values());
             }
             serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
-                units += 1
+                units += 1;
             }
         }
     }
@@ -246,10 +246,9 @@ fn labelled(text: &str, key: &Key) -> Said {
         return Said::Unread;
     };
     match key.agrees(label, content) {
-        Some(true) => Said::Labels(LabelSet::one(label)),
         Some(false) => Said::Conflict(label),
         // Nobody can check the text, so at least it must not name other labels.
         None if read::names_another(content, label) => Said::Hedged,
-        None => Said::Labels(LabelSet::one(label)),
+        Some(true) | None => Said::Labels(LabelSet::one(label)),
     }
 }

@@ -102,9 +102,9 @@ fn gold_is_not_used_and_size_costs_fuel() {
 
 proptest! {
     #[test]
-    fn scores_fall_with_the_distance(length in 0u64..60, falloff in 0u64..20) {
+    fn scores_fall_with_the_distance(length in 0usize..60, falloff in 0u64..20) {
         let verifier = verifier(json!({"min": 20, "max": 30, "falloff": falloff}));
-        let score = |n: u64| outcome(&verifier, &json!(null), Some(&"x".repeat(n as usize))).0;
+        let score = |n: usize| outcome(&verifier, &json!(null), Some(&"x".repeat(n))).0;
         let (near, far) = if length < 20 { (length + 1, length) } else { (length, length + 1) };
         prop_assert!(score(near) >= score(far));
     }
