@@ -117,13 +117,27 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candida
     }
 }
 
-/// The answer inside a labelled text: what follows the last answer phrase in it, if there is one,
-/// without its wrappers.
+/// The answer inside a labelled text, without its wrappers: what follows the last answer phrase in
+/// it, if there is one, and what that says of its subject, if it is a sentence.
 pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     let mut candidates = Vec::new();
     find_phrases(text, span.clone(), &mut candidates);
     let inner = candidates.pop().map_or(span, |candidate| candidate.span);
-    trim::clean(text, inner)
+    let inner = trim::clean(text, inner);
+    match predicate(&text[inner.clone()]) {
+        Some(value) => {
+            let value = inner.end - value.len()..inner.end;
+            trim::clean(text, value.start..sentence_end(text, value))
+        }
+        None => inner,
+    }
+}
+
+/// What a simple sentence says of its subject: "120" of "The volume is 120".
+fn predicate(sentence: &str) -> Option<&str> {
+    let rest = without_prefix(sentence, "the ")?;
+    let (_, value) = rest.split_once(" is ")?;
+    (!value.contains(" is ")).then_some(value)
 }
 
 /// The start of each answer phrase and of what follows it.
