@@ -31,8 +31,8 @@ pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>
     }
 }
 
-/// Appends what follows `####`, up to the end of its line. More or fewer marks are a heading; a
-/// heading "Final answer" is a label of the line after it.
+/// Appends what follows `####`, up to the end of its line. More or fewer marks are a heading, and
+/// so are words that more text follows; a heading "Final answer" is a label of the line after it.
 pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
     let bytes = &text.as_bytes()[..part.end];
     let mut starts = memmem::find_iter(&bytes[part.start..], b"####")
@@ -50,12 +50,21 @@ pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Cand
             .any(|label| heading.eq_ignore_ascii_case(label));
         let span = if is_label {
             value(text, line.end, limit)
+        } else if is_section_heading(text, &line, part.end) {
+            continue;
         } else {
             line
         };
         let note = Note::None;
         out.push(Candidate { span, note });
     }
+}
+
+/// Words without a digit that more text follows: `#### Conclusion` opens a section of a Markdown
+/// text and answers nothing.
+fn is_section_heading(text: &str, line: &Range<usize>, end: usize) -> bool {
+    let words = !line.is_empty() && !text[line.clone()].contains(|c: char| c.is_numeric());
+    words && !text[line.end..end].trim_start().is_empty()
 }
 
 /// Appends the values of lines `A: …`, `Answer: …`, `**Final answer:** …`.

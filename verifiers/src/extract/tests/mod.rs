@@ -205,6 +205,14 @@ fn hash_marks() {
     check("#### The answer is **18**", "18", "hash_marks", &[]);
     check("#### Final Answer: 18", "18", "hash_marks", &[]);
     check("#### **Final Answer**\n\n18", "18", "hash_marks", &[]);
+    check(
+        "#### Conclusion\nThe answer is 18.",
+        "18",
+        "answer_phrase",
+        &[],
+    );
+    check("#### 18\n#### Notes\nnone", "18", "hash_marks", &[]);
+    check("They met in\n#### Paris\n", "Paris", "hash_marks", &[]);
     check("####", "", "hash_marks", &[]);
     check("A: 3\n#### 18", "18", "hash_marks", &[]);
     check("### Step 2\n##### Step 3\nA: 18", "18", "answer_line", &[]);
