@@ -8,6 +8,7 @@
 //! a verdict of 0 with its reason, because the response earned it; a gold answer that cannot be
 //! used is an error, because nobody earned it.
 
+pub mod arithmetic;
 mod claim;
 pub mod extract;
 mod fuel;
