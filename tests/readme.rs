@@ -45,8 +45,9 @@ struct Server {
 }
 
 impl Server {
-    fn start(command: &str) -> Self {
-        let mut child = shell(command, &root())
+    /// `exec`, so that ending the shell ends the server.
+    fn start(command: &str, folder: &Path) -> Self {
+        let mut child = shell(&format!("exec {command}"), folder)
             .env("TRIBUNAL_BIND", "127.0.0.1:0")
             .stdout(Stdio::piped())
             .spawn()
@@ -91,7 +92,7 @@ fn every_command_of_the_readme_works() {
     let [serve, curl, test] = commands.as_slice() else {
         panic!("the README has other commands than this test runs: {commands:?}");
     };
-    let server = Server::start(serve);
+    let server = Server::start(serve, &root());
 
     if Command::new("curl").arg("--version").output().is_ok() {
         let curl = curl.replace("http://127.0.0.1:8080", &server.url);
@@ -128,10 +129,7 @@ fn run_table(text: &str, url: &str) {
     assert!(commands.len() >= 4, "{commands:?}");
     for command in commands {
         if command.starts_with("tribunal serve") {
-            drop(Server::start(&format!(
-                "cd {} && {command}",
-                folder.path().display()
-            )));
+            drop(Server::start(command, folder.path()));
             continue;
         }
         let command = match command.starts_with("tribunal bench serve") {
