@@ -60,9 +60,8 @@ impl Server {
         let url = line
             .split_whitespace()
             .find(|word| word.starts_with("http://"));
-        let url = url
-            .unwrap_or_else(|| panic!("no address in {line:?}"))
-            .to_owned();
+        let url = url.map(str::to_owned);
+        let url = url.expect("the server names its address");
         Self { child, url }
     }
 }
@@ -90,7 +89,7 @@ fn every_command_of_the_readme_works() {
     let text = readme();
     let commands = blocks(&text, "sh");
     let [serve, curl, test] = commands.as_slice() else {
-        panic!("the README has other commands than this test runs: {commands:?}");
+        unreachable!("the README has other commands than this test runs: {commands:?}");
     };
     let server = Server::start(serve, &root());
 
@@ -132,9 +131,10 @@ fn run_table(text: &str, url: &str) {
             drop(Server::start(command, folder.path()));
             continue;
         }
-        let command = match command.starts_with("tribunal bench serve") {
-            true => format!("{command} --url {url}"),
-            false => command.to_owned(),
+        let command = if command.starts_with("tribunal bench serve") {
+            format!("{command} --url {url}")
+        } else {
+            command.to_owned()
         };
         let output = shell(&command, folder.path()).output().expect("sh exists");
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
