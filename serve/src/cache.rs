@@ -188,14 +188,14 @@ mod tests {
     fn flight(lookup: Lookup) -> Flight {
         match lookup {
             Lookup::Yours(flight) => flight,
-            Lookup::Known(_) | Lookup::OnItsWay(_) | Lookup::Yours(_) => panic!("another answer"),
+            Lookup::Known(_) | Lookup::OnItsWay(_) => panic!("somebody has it"),
         }
     }
 
     fn joined(lookup: Lookup) -> oneshot::Receiver<Arc<Outcome>> {
         match lookup {
             Lookup::OnItsWay(receiver) => receiver,
-            Lookup::Known(_) | Lookup::OnItsWay(_) | Lookup::Yours(_) => panic!("another answer"),
+            Lookup::Known(_) | Lookup::Yours(_) => panic!("nobody computes it"),
         }
     }
 

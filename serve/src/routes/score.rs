@@ -97,6 +97,7 @@ pub(crate) async fn score(
         parse,
         replying: Instant::now(),
     };
+    permit.answered();
     let judged = Judged {
         scorer,
         echoes,
