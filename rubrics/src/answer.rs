@@ -13,6 +13,8 @@ use crate::{Input, Reference};
 pub(crate) enum Extract {
     /// The final answer, found by the rules of `verifiers::extract`.
     Answer(AnswerPolicy),
+    /// The same, and the text after the last thinking block where no answer is marked.
+    AnswerOrWhole(AnswerPolicy),
     /// The text after the last thinking block.
     Visible,
     /// The response as it is.
@@ -58,8 +60,11 @@ impl AnswerScorer {
     fn extract<'r>(&self, response: &'r str) -> Option<Extracted<'r>> {
         match &self.extract {
             Extract::Answer(policy) => extract::answer(response, policy),
-            Extract::Visible => after_thinking(response),
-            Extract::Whole => extract::whole(response),
+            Extract::AnswerOrWhole(policy) => {
+                extract::answer(response, policy).or_else(|| unmarked(response))
+            }
+            Extract::Visible => extract::whole(response),
+            Extract::Whole => Some(as_it_is(response)),
         }
     }
 
@@ -67,7 +72,7 @@ impl AnswerScorer {
     fn report(&self, response: &str, extracted: Option<Extracted<'_>>) -> Option<Found> {
         let extracted = extracted?;
         match self.extract {
-            Extract::Answer(_) => Some(Found {
+            Extract::Answer(_) | Extract::AnswerOrWhole(_) => Some(Found {
                 text: extracted.text.to_owned(),
                 span: CodePoints::new(response).range(&extracted.span),
                 count: extracted.count,
@@ -79,17 +84,23 @@ impl AnswerScorer {
     }
 }
 
-/// The text after the last thinking block; the whole response where there is none.
-fn after_thinking(response: &str) -> Option<Extracted<'_>> {
-    let visible = extract::visible(response);
-    let span = visible.ranges().last()?.clone();
+/// The visible text as an answer that nothing marks as one.
+fn unmarked(response: &str) -> Option<Extracted<'_>> {
+    let whole = extract::whole(response)?;
     Some(Extracted {
-        text: &response[span.clone()],
-        span,
-        count: 1,
-        source: "visible",
-        flags: Vec::new(),
+        flags: vec!["fallback"],
+        ..whole
     })
+}
+
+fn as_it_is(response: &str) -> Extracted<'_> {
+    Extracted {
+        text: response,
+        span: 0..response.len(),
+        count: 1,
+        source: "response",
+        flags: Vec::new(),
+    }
 }
 
 fn gold(reference: Option<&Reference>) -> Gold<'_> {

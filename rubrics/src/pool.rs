@@ -159,13 +159,21 @@ mod tests {
 
     #[test]
     fn a_full_queue_is_a_value() {
-        let pool = Pool::new(0, 1).expect("no threads");
-        assert_eq!(pool.submit(Priority::Batch, Box::new(|| ())), Ok(()));
-        assert_eq!(
-            pool.submit(Priority::Batch, Box::new(|| ())),
-            Err(QueueFull)
-        );
-        assert_eq!(pool.submit(Priority::Interactive, Box::new(|| ())), Ok(()));
+        let pool = Pool::new(1, 1).expect("one thread");
+        let (gate, wait) = mpsc::channel::<()>();
+        let (running, started) = mpsc::channel();
+        let block = move || {
+            running.send(()).expect("the test listens");
+            // The test holds the only worker until it has filled the queues.
+            let _ = wait.recv();
+        };
+        assert_eq!(pool.submit(Priority::Batch, Box::new(block)), Ok(()));
+        started.recv().expect("the worker runs");
+        for priority in [Priority::Batch, Priority::Interactive] {
+            assert_eq!(pool.submit(priority, Box::new(|| ())), Ok(()));
+            assert_eq!(pool.submit(priority, Box::new(|| ())), Err(QueueFull));
+        }
         assert_eq!(pool.queued(), 2);
+        drop(gate);
     }
 }

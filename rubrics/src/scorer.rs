@@ -43,6 +43,16 @@ impl std::fmt::Debug for Scorer {
     }
 }
 
+/// What makes a scorer that extracts an answer and verifies it.
+pub(crate) struct AnswerSpec {
+    pub(crate) name: String,
+    pub(crate) description: &'static str,
+    pub(crate) extract: Extract,
+    pub(crate) verifier: Box<dyn Verifier>,
+    /// Units of work for a verdict.
+    pub(crate) fuel: u64,
+}
+
 /// What goes into a scorer's digest.
 #[derive(Serialize)]
 struct Identity<'a, O> {
@@ -52,16 +62,16 @@ struct Identity<'a, O> {
 }
 
 impl Scorer {
-    /// A scorer that extracts an answer and verifies it within `fuel` units of work. `options` is
-    /// the verifier's configuration, for the digest.
-    pub(crate) fn answer(
-        name: String,
-        description: &'static str,
-        extract: Extract,
-        verifier: Box<dyn Verifier>,
-        options: &impl Serialize,
-        fuel: u64,
-    ) -> Self {
+    /// A scorer that extracts an answer and verifies it. `options` is the verifier's
+    /// configuration, for the digest.
+    pub(crate) fn answer(spec: AnswerSpec, options: &impl Serialize) -> Self {
+        let AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        } = spec;
         let id = verifier.id();
         Self {
             name,

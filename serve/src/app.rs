@@ -85,6 +85,7 @@ pub fn app(
         .app_data(document)
         .service(web::redirect("/docs", "/docs/"))
         .service(swagger)
+        .default_service(web::to(meta::fallback))
         .wrap(from_fn(guard))
         .wrap(from_fn(observe))
 }

@@ -13,7 +13,7 @@ use crate::state::State;
 
 /// Above this a body is parsed on a blocking thread: an event loop that parses megabytes answers
 /// nobody else meanwhile.
-pub const INLINE_BYTES: usize = 64 << 10;
+pub(crate) const INLINE_BYTES: usize = 64 << 10;
 
 /// The body of a request and the permit it was read under.
 ///
@@ -21,7 +21,7 @@ pub const INLINE_BYTES: usize = 64 << 10;
 /// 413 past `server.max_body`; 408 when it takes longer than `server.body_timeout`, so that a
 /// client that sends a byte now and then holds nothing for long; 503 where there is no room; 503
 /// while draining; 400 when the connection breaks.
-pub async fn read(
+pub(crate) async fn read(
     request: &HttpRequest,
     mut payload: Payload,
     state: &State,

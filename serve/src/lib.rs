@@ -40,7 +40,7 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let state = web::Data::new(state);
-    let document = web::Data::new(Document(document_text()));
+    let document = web::Data::new(Document::new(document_text()));
     let draining = state.clone();
     let config = state.config.clone();
     let server = HttpServer::new(move || app(state.clone(), document.clone()))

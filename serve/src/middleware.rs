@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError, web};
 
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::state::State;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -18,15 +17,15 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// The id of a request: the client's own where it sent a usable one.
 #[derive(Debug, Clone)]
-pub struct RequestId(pub String);
+pub(crate) struct RequestId(pub String);
 
 /// When the request's head had been read.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrived(pub Instant);
+pub(crate) struct Arrived(pub Instant);
 
 /// Finished stages of a request, as the value of a `server-timing` header.
 #[derive(Debug, Clone)]
-pub struct StageTimes(pub String);
+pub(crate) struct StageTimes(pub String);
 
 /// Counts a request that ends without a reply, which is what a client that left looks like.
 struct Leaving {
@@ -44,7 +43,7 @@ impl Drop for Leaving {
 
 /// The outermost layer: gives the request its id, and makes every reply carry it, be counted, be
 /// logged, and have a body that says what went wrong where the framework's own has none.
-pub async fn observe(
+pub(crate) async fn observe(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -58,7 +57,7 @@ pub async fn observe(
         answered: false,
     };
     let reply = match next.call(request).await {
-        Ok(reply) => explain(reply.map_into_boxed_body()),
+        Ok(reply) => reply.map_into_boxed_body(),
         Err(error) => return Err(error),
     };
     leaving.answered = true;
@@ -66,7 +65,7 @@ pub async fn observe(
 }
 
 /// The one guard in front of every route, the unknown ones included.
-pub async fn guard(
+pub(crate) async fn guard(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -89,35 +88,6 @@ fn reply_to(error: &ApiError) -> actix_web::HttpResponse {
         tracing::error!(cause, "a request failed");
     }
     error.error_response()
-}
-
-/// The framework answers 404, 405 and a few 400s without a body; ours have one.
-fn explain(reply: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
-    let empty = matches!(
-        reply.response().body().size(),
-        BodySize::None | BodySize::Sized(0)
-    );
-    let path = reply.request().path().to_owned();
-    let error = match reply.status() {
-        StatusCode::NOT_FOUND if empty => {
-            ApiError::new(Code::RouteNotFound, format!("no route {path}; see /docs"))
-        }
-        StatusCode::METHOD_NOT_ALLOWED if empty => {
-            let method = reply.request().method().clone();
-            ApiError::new(
-                Code::MethodNotAllowed,
-                format!("{path} does not take {method}"),
-            )
-        }
-        _ => return reply,
-    };
-    let (request, old) = reply.into_parts();
-    let mut response = reply_to(&error);
-    if let Some(allow) = old.headers().get(actix_web::http::header::ALLOW) {
-        let name = actix_web::http::header::ALLOW;
-        response.headers_mut().insert(name, allow.clone());
-    }
-    ServiceResponse::new(request, response)
 }
 
 fn finish(

@@ -13,7 +13,7 @@ use crate::state::State;
 
 /// An outcome and how it came about.
 #[derive(Debug, Clone)]
-pub struct Answered {
+pub(crate) struct Answered {
     /// The outcome.
     pub outcome: Arc<Outcome>,
     /// From submission to the start of work; zero for a stored verdict.
@@ -34,7 +34,7 @@ enum Plan {
 }
 
 /// A request's inputs on their way to answers.
-pub struct Answering<'a> {
+pub(crate) struct Answering<'a> {
     /// What all workers share.
     pub state: &'a State,
     /// Who judges.
@@ -52,7 +52,7 @@ impl Answering<'_> {
     ///
     /// What this request has to compute is computed before it waits for what others compute: two
     /// requests that wait for each other's inputs both get on.
-    pub async fn run(self) -> Vec<Answered> {
+    pub(crate) async fn run(self) -> Vec<Answered> {
         let mut answers: Vec<Option<Answered>> = vec![None; self.inputs.len()];
         let (mut leads, mut joins) = (Vec::new(), Vec::new());
         for (index, input) in self.inputs.iter().enumerate() {
@@ -142,7 +142,7 @@ impl Answering<'_> {
 }
 
 /// Whether the deadline passed before any of the work was done.
-pub fn all_too_late(answers: &[Answered]) -> bool {
+pub(crate) fn all_too_late(answers: &[Answered]) -> bool {
     answers
         .iter()
         .all(|answer| is_kind(&answer.outcome, FailureKind::Timeout))

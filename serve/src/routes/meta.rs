@@ -1,12 +1,14 @@
 //! What the server says about itself.
 
-use actix_web::http::header::ContentType;
-use actix_web::{HttpResponse, get, web};
+use std::collections::BTreeMap;
+
+use actix_web::http::header::{ALLOW, ContentType, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _, get, web};
 use openapi::{
     Digests, ErrorBody, Health, MAX_INPUTS, ModelInfo, ModelLimits, ModelList, Readiness,
 };
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::state::State;
 
 /// Whether the process answers.
@@ -18,7 +20,7 @@ use crate::state::State;
     )
 )]
 #[get("/healthz")]
-pub async fn healthz() -> web::Json<Health> {
+pub(crate) async fn healthz() -> web::Json<Health> {
     web::Json(Health {
         status: "ok".to_owned(),
     })
@@ -34,7 +36,7 @@ pub async fn healthz() -> web::Json<Health> {
     )
 )]
 #[get("/readyz")]
-pub async fn readyz(state: web::Data<State>) -> HttpResponse {
+pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
     let draining = state.is_draining();
     let body = Readiness {
         status: if draining { "draining" } else { "ready" }.to_owned(),
@@ -56,7 +58,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     )
 )]
 #[get("/v1/models")]
-pub async fn models(state: web::Data<State>) -> web::Json<ModelList> {
+pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     let limits = ModelLimits {
         inputs: MAX_INPUTS,
         body_bytes: state.config.max_body,
@@ -92,7 +94,7 @@ pub async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     )
 )]
 #[get("/metrics")]
-pub async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     let held = [
         ("requests", state.admission.requests()),
         ("items", state.admission.items()),
@@ -117,12 +119,57 @@ pub async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> 
     )
 )]
 #[get("/openapi.json")]
-pub async fn openapi_json(document: web::Data<Document>) -> HttpResponse {
+pub(crate) async fn openapi_json(document: web::Data<Document>) -> HttpResponse {
     HttpResponse::Ok()
         .content_type(ContentType::json())
-        .body(document.0.clone())
+        .body(document.text.clone())
 }
 
-/// The rendered OpenAPI document.
+/// The OpenAPI document as it is served, and what it says about methods.
 #[derive(Debug)]
-pub struct Document(pub String);
+pub struct Document {
+    text: String,
+    /// Method names by path.
+    methods: BTreeMap<String, Vec<String>>,
+}
+
+impl Document {
+    /// Of an OpenAPI document's text.
+    pub fn new(text: String) -> Self {
+        let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let paths = parsed["paths"].as_object().into_iter().flatten();
+        let methods = paths.map(|(path, item)| {
+            let names = item.as_object().into_iter().flatten();
+            (
+                path.clone(),
+                names.map(|(name, _)| name.to_uppercase()).collect(),
+            )
+        });
+        let methods = methods.collect();
+        Self { text, methods }
+    }
+}
+
+/// What no route takes: 405 where the path has other methods, else 404.
+pub(crate) async fn fallback(
+    request: HttpRequest,
+    document: web::Data<Document>,
+) -> Result<HttpResponse, ApiError> {
+    let (method, path) = (request.method(), request.path());
+    let Some(methods) = document.methods.get(path) else {
+        let shown: String = path.chars().take(200).collect();
+        return Err(ApiError::new(
+            Code::RouteNotFound,
+            format!("no route {shown}; see /docs"),
+        ));
+    };
+    let allowed = methods.join(", ");
+    let error = ApiError::new(
+        Code::MethodNotAllowed,
+        format!("{path} does not take {method}"),
+    );
+    let mut response = error.error_response();
+    let allow = HeaderValue::from_str(&allowed).map_err(ApiError::internal)?;
+    response.headers_mut().insert(ALLOW, allow);
+    Ok(response)
+}

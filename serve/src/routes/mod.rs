@@ -1,4 +1,4 @@
 //! The routes, one file a resource.
 
-pub mod meta;
-pub mod score;
+pub(crate) mod meta;
+pub(crate) mod score;

@@ -41,7 +41,7 @@ use crate::verdicts::{self, Answered, Answering};
     )
 )]
 #[post("/v1/score")]
-pub async fn score(
+pub(crate) async fn score(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
