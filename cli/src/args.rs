@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Print the OpenAPI document of the HTTP interface
+    /// Print the description of the HTTP interface (the `OpenAPI` document)
     #[command(after_help = "Example:\n  tribunal openapi > openapi.json")]
     Openapi,
 }

@@ -38,7 +38,11 @@ impl CliError {
     /// For `map_err` on work with a file.
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::File { action, path, source }
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

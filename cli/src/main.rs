@@ -27,7 +27,7 @@ use error::CliError;
 
 fn main() -> ExitCode {
     let ended = match Cli::parse().command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(&args),
         Command::Score(args) => score::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Bench(command) => bench::run(command),
@@ -45,6 +45,8 @@ fn main() -> ExitCode {
 /// Writes to standard output. A reader that has gone away is an error like any other.
 fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
     written.map_err(CliError::file("write", Path::new("standard output")))
 }

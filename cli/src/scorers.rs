@@ -26,10 +26,12 @@ pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
 }
 
 /// There is no scorer of this name, but these.
-pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> CliError {
-    let near = rubrics::config::nearest(name, known.clone());
-    let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> CliError {
     let names: Vec<&str> = known.collect();
+    let near = rubrics::config::nearest(name, names.iter().copied());
+    let hint = near
+        .map(|near| format!("; did you mean '{near}'?"))
+        .unwrap_or_default();
     CliError::Usage(format!(
         "there is no scorer '{name}'{hint} (the scorers are {})",
         names.join(", ")
@@ -40,7 +42,10 @@ pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clo
 pub(crate) fn refuse_repeated(names: &[String]) -> Result<(), CliError> {
     let repeated = (1..names.len()).find(|index| names[..*index].contains(&names[*index]));
     match repeated {
-        Some(index) => Err(CliError::Usage(format!("scorer '{}' is named twice", names[index]))),
+        Some(index) => Err(CliError::Usage(format!(
+            "scorer '{}' is named twice",
+            names[index]
+        ))),
         None => Ok(()),
     }
 }

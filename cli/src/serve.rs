@@ -54,23 +54,31 @@ enum Format {
 }
 
 /// Runs the command until a signal ends it.
-pub(crate) fn run(args: ServeArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
     let format = match args.log_format {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
     };
     logs::init(&args.log, format).map_err(CliError::Usage)?;
-    let overrides = overrides(&args)?;
+    let overrides = overrides(args)?;
     let loaded = load(args.config.as_deref(), &overrides).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         CliError::Usage(lines.join("\n"))
     })?;
-    let Loaded { config, registry, keys } = loaded;
+    let Loaded {
+        config,
+        registry,
+        keys,
+    } = loaded;
     let listener = listen(config.bind)?;
-    let address = listener.local_addr().map_err(|error| cannot_listen(config.bind, &error))?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| cannot_listen(config.bind, &error))?;
     let state = State::new(config, registry, keys)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
-    crate::print(&format!("tribunal listening on http://{address} (docs at /docs)\n"))?;
+    crate::print(&format!(
+        "tribunal listening on http://{address} (docs at /docs)\n"
+    ))?;
     serve::run_until_signal(listener, state)
         .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     Ok(Outcome::Done)
@@ -84,14 +92,26 @@ fn overrides(args: &ServeArgs) -> Result<Vec<Override>, CliError> {
             name: name.trim().to_owned(),
             value: value.trim().to_owned(),
         }),
-        None => Err(CliError::Usage(format!("--set '{given}' is not TABLE.KEY=VALUE"))),
+        None => Err(CliError::Usage(format!(
+            "--set '{given}' is not TABLE.KEY=VALUE"
+        ))),
     });
     let flag = |origin: &str, name: &str, value: &Option<String>| {
         let (origin, name) = (origin.to_owned(), name.to_owned());
-        value.clone().map(|value| Ok(Override { origin, name, value }))
+        value.clone().map(|value| {
+            Ok(Override {
+                origin,
+                name,
+                value,
+            })
+        })
     };
     let bind = flag("--bind", "server.bind", &args.bind);
-    let keys = flag("--api-keys-file", "server.api_keys_file", &args.api_keys_file);
+    let keys = flag(
+        "--api-keys-file",
+        "server.api_keys_file",
+        &args.api_keys_file,
+    );
     set.chain(bind).chain(keys).collect()
 }
 
@@ -100,10 +120,10 @@ fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> CliError {
-    CliError::Failed(match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            format!("cannot listen on {address}: another program does; --bind names another address")
-        }
-        _ => format!("cannot listen on {address}: {error}"),
-    })
+    let hint = if error.kind() == io::ErrorKind::AddrInUse {
+        " (another program listens there; --bind names another address)"
+    } else {
+        ""
+    };
+    CliError::Failed(format!("cannot listen on {address}: {error}{hint}"))
 }

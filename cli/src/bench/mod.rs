@@ -15,6 +15,6 @@ pub(crate) enum BenchCommand {
 /// Runs a measurement.
 pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
     match command {
-        BenchCommand::Verify(args) => verify::run(args),
+        BenchCommand::Verify(args) => verify::run(&args),
     }
 }

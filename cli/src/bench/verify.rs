@@ -1,5 +1,6 @@
 //! `tribunal bench verify`: how many verdicts a second one scorer gives in this process.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -79,7 +80,7 @@ struct Counted {
 }
 
 /// Runs the measurement.
-pub(crate) fn run(args: BenchVerifyArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &BenchVerifyArgs) -> Result<Outcome, CliError> {
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
         let message = "--seconds must be above 0 and at most 3600".to_owned();
         return Err(CliError::Usage(message));
@@ -93,8 +94,10 @@ pub(crate) fn run(args: BenchVerifyArgs) -> Result<Outcome, CliError> {
         None => generated::pairs(args.count as usize, args.seed),
     };
     // Once round without the clock: memory is touched, tables are built, code is loaded.
-    pairs.iter().for_each(|pair| drop(scorer.judge(pair, &Ask::default())));
-    let summary = measure(&args, scorer, &pairs);
+    for pair in &pairs {
+        drop(scorer.judge(pair, &Ask::default()));
+    }
+    let summary = measure(args, scorer, &pairs);
     crate::print(&table(&summary))?;
     if args.json {
         let line = serde_json::to_string(&summary).expect("a summary serialises");
@@ -110,14 +113,22 @@ fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> S
         let threads: Vec<_> = (0..args.threads)
             .map(|_| scope.spawn(|| judge_until(begin + time, scorer, pairs)))
             .collect();
-        threads.into_iter().map(|t| t.join().expect("a measuring thread does not panic")).collect()
+        threads
+            .into_iter()
+            .map(|t| t.join().expect("a measuring thread does not panic"))
+            .collect()
     });
     let seconds = begin.elapsed().as_secs_f64();
     let mut all = histogram();
-    counted.iter().for_each(|c| all.add(&c.nanos).expect("histograms are of one shape"));
+    for one in &counted {
+        all.add(&one.nanos).expect("histograms are of one shape");
+    }
     let ok: u64 = counted.iter().map(|c| c.ok).sum();
     let score_sum: f64 = counted.iter().map(|c| c.score_sum).sum();
-    #[expect(clippy::cast_precision_loss, reason = "counts and times stay far below 2^53")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts and times stay far below 2^53"
+    )]
     let number = |count: u64| count as f64;
     Summary {
         scorer: scorer.name(),
@@ -137,7 +148,11 @@ fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> S
 
 /// The end of one verdict is the beginning of the next, so that no time is left out.
 fn judge_until(end: Instant, scorer: &Scorer, pairs: &[Input]) -> Counted {
-    let mut counted = Counted { nanos: histogram(), ok: 0, score_sum: 0.0 };
+    let mut counted = Counted {
+        nanos: histogram(),
+        ok: 0,
+        score_sum: 0.0,
+    };
     let ask = Ask::default();
     let mut last = Instant::now();
     for pair in pairs.iter().cycle() {
@@ -166,9 +181,11 @@ fn read(input: &str) -> Result<Vec<Input>, CliError> {
     let mut inputs = Vec::new();
     while let Some(chunk) = source.next()? {
         for line in chunk.lines() {
-            inputs.push(pairs.input(line).map_err(|why| {
-                CliError::Usage(format!("{input}:{}: {why}", line.number))
-            })?);
+            inputs.push(
+                pairs
+                    .input(line)
+                    .map_err(|why| CliError::Usage(format!("{input}:{}: {why}", line.number)))?,
+            );
         }
     }
     if inputs.is_empty() {
@@ -178,16 +195,35 @@ fn read(input: &str) -> Result<Vec<Input>, CliError> {
 }
 
 fn table(summary: &Summary<'_>) -> String {
-    let mean = summary.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
+    let mean = summary
+        .mean_score
+        .map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
     let rows = [
         ("scorer", format!("{} {}", summary.scorer, summary.digest)),
-        ("pairs", format!("{}, {} threads", grouped(summary.pairs as u64), summary.threads)),
-        ("verdicts", format!("{} in {:.2} s", grouped(summary.verdicts), summary.seconds)),
-        ("decided", format!("{} with mean score {mean}", grouped(summary.ok))),
+        (
+            "pairs",
+            format!(
+                "{}, {} threads",
+                grouped(summary.pairs as u64),
+                summary.threads
+            ),
+        ),
+        (
+            "verdicts",
+            format!("{} in {:.2} s", grouped(summary.verdicts), summary.seconds),
+        ),
+        (
+            "decided",
+            format!("{} with mean score {mean}", grouped(summary.ok)),
+        ),
         ("rate", format!("{:.0} verdicts/s", summary.verdicts_per_s)),
         ("p50", format!("{:.2} us", summary.p50_us)),
         ("p99", format!("{:.2} us", summary.p99_us)),
         ("max", format!("{:.2} us", summary.max_us)),
     ];
-    rows.iter().map(|(name, value)| format!("{name:9} {value}\n")).collect()
+    let mut text = String::new();
+    for (name, value) in rows {
+        writeln!(text, "{name:9} {value}").expect("writing to memory does not fail");
+    }
+    text
 }

@@ -37,7 +37,7 @@ impl<'p> Process<'p> {
             mapping: &plan.mapping,
             scorers: &plan.scorers,
             overwrite_scores: plan.overwrite_scores,
-            form: plan.reject_form(),
+            form: plan.target.reject_form(),
             file: &plan.input,
         }
     }
@@ -46,12 +46,19 @@ impl<'p> Process<'p> {
     pub(crate) fn chunk(&self, chunk: &Chunk) -> Result<Finished, CliError> {
         let (mut rows, mut inputs) = (Vec::new(), Vec::new());
         for line in chunk.lines() {
-            rows.push((line, self.read(line).map(|(row, input)| {
-                inputs.push(input);
-                row
-            })));
+            rows.push((
+                line,
+                self.read(line).map(|(row, input)| {
+                    inputs.push(input);
+                    row
+                }),
+            ));
         }
-        let judged = if inputs.is_empty() { Vec::new() } else { self.judging.judge(inputs)? };
+        let judged = if inputs.is_empty() {
+            Vec::new()
+        } else {
+            self.judging.judge(inputs)?
+        };
         let mut judged = judged.into_iter();
         let (mut output, mut rejects) = (Vec::new(), Vec::new());
         let mut counts = Counts::new(self.scorers.len());
@@ -59,7 +66,9 @@ impl<'p> Process<'p> {
             let scored = row.and_then(|row| {
                 let results = judged.next().expect("one entry for each input");
                 let id = row.id;
-                results.map(|results| (row, results)).map_err(|reason| Rejection { reason, id })
+                results
+                    .map(|results| (row, results))
+                    .map_err(|reason| Rejection { reason, id })
             });
             match scored {
                 Ok((row, results)) => {
@@ -76,13 +85,22 @@ impl<'p> Process<'p> {
             }
         }
         let digest = chunk_digest(&output, &rejects);
-        Ok(Finished { end: chunk.end, output, rejects, counts, digest })
+        Ok(Finished {
+            end: chunk.end,
+            output,
+            rejects,
+            counts,
+            digest,
+        })
     }
 
     fn read<'l>(&self, line: Line<'l>) -> Result<(Scorable<'l>, ScoreInput), Rejection<'l>> {
         let bad = |reason| Rejection { reason, id: None };
         if let Some(cut) = line.cut {
-            return Err(bad(format!("the row has {} bytes, too many to read", cut.line_bytes)));
+            return Err(bad(format!(
+                "the row has {} bytes, too many to read",
+                cut.line_bytes
+            )));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| bad(format!("not UTF-8 after byte {}", error.valid_up_to())))?;
@@ -90,8 +108,7 @@ impl<'p> Process<'p> {
         let id = self.mapping.id(&row);
         let bad = |reason| Rejection { reason, id };
         let input = self.mapping.input(&row).map_err(bad)?;
-        let place =
-            Place::find(text, &row, self.scorers, self.overwrite_scores).map_err(bad)?;
+        let place = Place::find(text, &row, self.scorers, self.overwrite_scores).map_err(bad)?;
         Ok((Scorable { place, id }, input))
     }
 }

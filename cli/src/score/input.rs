@@ -24,17 +24,32 @@ pub(crate) struct Input {
 impl Input {
     /// Opens `name`, `-` for standard input, and reads at most `limit` rows of it.
     pub(crate) fn open(name: &str, limit: Option<u64>) -> Result<Self, CliError> {
-        let limits = Limits { rows: limit.unwrap_or(u64::MAX), ..Limits::default() };
-        let path = PathBuf::from(if name == STREAM { "standard input" } else { name });
+        let limits = Limits {
+            rows: limit.unwrap_or(u64::MAX),
+            ..Limits::default()
+        };
+        let path = PathBuf::from(if name == STREAM {
+            "standard input"
+        } else {
+            name
+        });
         let (source, total_bytes): (Box<dyn Read>, _) = if name == STREAM {
             (Box::new(io::stdin()), None)
         } else {
             let file = File::open(&path).map_err(CliError::file("read", &path))?;
             let metadata = file.metadata().map_err(CliError::file("read", &path))?;
-            (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
+            (
+                Box::new(file),
+                Some(metadata.len()).filter(|_| metadata.is_file()),
+            )
         };
         let reader = Reader::new(source, limits);
-        Ok(Self { name: name.to_owned(), path, reader, total_bytes })
+        Ok(Self {
+            name: name.to_owned(),
+            path,
+            reader,
+            total_bytes,
+        })
     }
 
     /// Whether it can be read only once.
@@ -44,17 +59,21 @@ impl Input {
 
     /// The next chunk, which [`Input::next`] will return again.
     pub(crate) fn peek(&mut self) -> Result<Option<&Chunk>, CliError> {
-        self.reader.peek().map_err(CliError::file("read", &self.path))
+        self.reader
+            .peek()
+            .map_err(CliError::file("read", &self.path))
     }
 
     /// The next chunk; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Chunk>, CliError> {
-        self.reader.next().map_err(CliError::file("read", &self.path))
+        self.reader
+            .next()
+            .map_err(CliError::file("read", &self.path))
     }
 }
 
 /// Refuses an output that would be written over the input.
-pub(crate) fn refuse_same_file(input: &str, outputs: &[&Path]) -> Result<(), CliError> {
+pub(crate) fn refuse_same_file(input: &str, outputs: &[PathBuf]) -> Result<(), CliError> {
     if input == STREAM {
         return Ok(());
     }

@@ -55,8 +55,8 @@ pub(crate) struct Options<'a> {
     pub(crate) overwrite_scores: bool,
     /// `--limit`.
     pub(crate) limit: Option<u64>,
-    /// Where rejected rows go.
-    pub(crate) rejects: &'a Path,
+    /// `--rejects`.
+    pub(crate) rejects: Option<&'a Path>,
 }
 
 impl Header {
@@ -97,7 +97,10 @@ impl Header {
         let differs = |key: &&String| self.options.get(*key) != journaled.options.get(*key);
         keys.into_iter().find(differs).map(|key| {
             let shown = |header: &Self| {
-                header.options.get(key).map_or_else(|| "not there".to_owned(), ToString::to_string)
+                header
+                    .options
+                    .get(key)
+                    .map_or_else(|| "not there".to_owned(), ToString::to_string)
             };
             was(&format!("option '{key}'"), &shown(journaled), &shown(self))
         })
@@ -137,7 +140,10 @@ pub(crate) struct Counts {
 impl Counts {
     /// Nothing yet, of `n_scorers`.
     pub(crate) fn new(n_scorers: usize) -> Self {
-        Self { tallies: vec![Tally::default(); n_scorers], ..Self::default() }
+        Self {
+            tallies: vec![Tally::default(); n_scorers],
+            ..Self::default()
+        }
     }
 
     /// Adds the counts of later rows.
@@ -190,7 +196,10 @@ impl Journal {
             }
             // A run that ended between our opening and our locking took its journal with it.
             if is_still_at(&file, path) {
-                return Ok(Self { path: path.to_owned(), file });
+                return Ok(Self {
+                    path: path.to_owned(),
+                    file,
+                });
             }
         }
     }
@@ -211,9 +220,16 @@ impl Journal {
     /// The journal's entries from the start. Nothing may be written while they are read.
     fn entries(&self) -> Result<Entries<'_>, CliError> {
         let mut file = &self.file;
-        file.seek(SeekFrom::Start(0)).map_err(CliError::file("read", &self.path))?;
+        file.seek(SeekFrom::Start(0))
+            .map_err(CliError::file("read", &self.path))?;
         let source = BufReader::new(file);
-        Ok(Entries { path: &self.path, source, line: Vec::new(), bytes: 0, has_header: false })
+        Ok(Entries {
+            path: &self.path,
+            source,
+            line: Vec::new(),
+            bytes: 0,
+            has_header: false,
+        })
     }
 
     /// The records in order, each with the size of the journal up to and with it.
@@ -223,7 +239,10 @@ impl Journal {
 
     /// Forgets everything after the first `bytes`.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<(), CliError> {
-        let cut = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::End(0)));
+        let cut = self
+            .file
+            .set_len(bytes)
+            .and_then(|()| self.file.seek(SeekFrom::End(0)));
         cut.map_err(CliError::file("write", &self.path)).map(drop)
     }
 
@@ -241,7 +260,9 @@ impl Journal {
     /// Notes that everything has been written.
     pub(crate) fn complete(&mut self) -> Result<(), CliError> {
         self.append(&Entry::Complete(true))?;
-        self.file.sync_all().map_err(CliError::file("write", &self.path))
+        self.file
+            .sync_all()
+            .map_err(CliError::file("write", &self.path))
     }
 
     /// Removes the journal of a run whose files have their names.
@@ -252,7 +273,9 @@ impl Journal {
     fn append(&mut self, entry: &Entry) -> Result<(), CliError> {
         let mut line = serde_json::to_vec(entry).expect("journal entries serialise");
         line.push(b'\n');
-        self.file.write_all(&line).map_err(CliError::file("write", &self.path))
+        self.file
+            .write_all(&line)
+            .map_err(CliError::file("write", &self.path))
     }
 }
 

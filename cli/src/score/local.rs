@@ -8,8 +8,8 @@ use openapi::{ScoreInput, ScoreResult};
 use rubrics::{Ask, Input, Pool, Priority, Registry, Scored, Scorer, Tools};
 use serve::convert::{self, Echo, Frame};
 
-use super::judging::{Judged, Judging};
 use super::journal::Judge;
+use super::judging::{Judged, Judging};
 use crate::error::CliError;
 use crate::scorers;
 
@@ -36,7 +36,10 @@ impl Local {
         let registry = scorers::registry(config)?;
         let find = |name: &String| {
             let known = registry.iter().map(|scorer| scorer.name());
-            registry.get(name).cloned().ok_or_else(|| scorers::unknown(name, known))
+            registry
+                .get(name)
+                .cloned()
+                .ok_or_else(|| scorers::unknown(name, known))
         };
         let found = names.iter().map(find).collect::<Result<_, _>>()?;
         Self::of(found, threads, explain)
@@ -81,8 +84,17 @@ impl Local {
 
     /// One result for each input, from one scorer.
     pub(crate) fn score(&self, scorer: usize, inputs: &[Arc<Input>]) -> Vec<ScoreResult> {
-        let ask = Ask { priority: Priority::Batch, explain: self.explain, ..Ask::default() };
-        let scored = block_on(rubrics::score(&self.scorers[scorer], inputs, ask, &self.tools));
+        let ask = Ask {
+            priority: Priority::Batch,
+            explain: self.explain,
+            ..Ask::default()
+        };
+        let outcomes = block_on(rubrics::score(
+            &self.scorers[scorer],
+            inputs,
+            ask,
+            &self.tools,
+        ));
         let result = |(index, scored): (usize, Scored)| {
             let frame = Frame {
                 scorer_digest: &self.digests[scorer],
@@ -92,7 +104,7 @@ impl Local {
             };
             convert::result(index, Echo::default(), &scored.outcome, frame)
         };
-        scored.into_iter().enumerate().map(result).collect()
+        outcomes.into_iter().enumerate().map(result).collect()
     }
 }
 
@@ -108,8 +120,10 @@ impl Judging for Local {
     }
 
     fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
-        let inputs: Vec<Arc<Input>> =
-            inputs.into_iter().map(|input| Arc::new(convert::input(input).0)).collect();
+        let inputs: Vec<Arc<Input>> = inputs
+            .into_iter()
+            .map(|input| Arc::new(convert::input(input).0))
+            .collect();
         let mut judged: Vec<Vec<ScoreResult>> = vec![Vec::new(); inputs.len()];
         for scorer in 0..self.scorers.len() {
             for (results, result) in judged.iter_mut().zip(self.score(scorer, &inputs)) {
@@ -123,5 +137,7 @@ impl Judging for Local {
 /// Waits for `future` on this thread. The scorers' own threads do the work.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime.expect("a runtime without drivers needs nothing from the system").block_on(future)
+    runtime
+        .expect("a runtime without drivers needs nothing from the system")
+        .block_on(future)
 }

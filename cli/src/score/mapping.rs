@@ -129,9 +129,16 @@ impl Mapping {
                 return None;
             }
             let column = given.unwrap_or_else(|| default.to_owned());
-            Some(Source { field, column, chosen })
+            Some(Source {
+                field,
+                column,
+                chosen,
+            })
         });
-        Self { sources: sources.collect(), extract_reference: args.extract_reference }
+        Self {
+            sources: sources.collect(),
+            extract_reference: args.extract_reference,
+        }
     }
 
     /// The columns of a file of pairs.
@@ -146,14 +153,19 @@ impl Mapping {
             column: column.to_owned(),
             chosen: true,
         };
-        Self { sources: fields.map(source).to_vec(), extract_reference: false }
+        Self {
+            sources: fields.map(source).to_vec(),
+            extract_reference: false,
+        }
     }
 
     /// The input that a row describes. The error is a sentence for the reject file.
     pub(crate) fn input(&self, row: &Row<'_>) -> Result<ScoreInput, String> {
         let mut input = ScoreInput::default();
         for source in &self.sources {
-            let value = row.at(&source.column)?.filter(|value| value.get() != "null");
+            let value = row
+                .at(&source.column)?
+                .filter(|value| value.get() != "null");
             let Some(value) = value else { continue };
             let wrong = |expected| {
                 let kind = kind_of(value);
@@ -167,7 +179,9 @@ impl Mapping {
                 }
                 Field::Reference => input.reference = Some(self.reference(value, wrong)?),
                 Field::Steps => input.steps = Some(read(value, "a list of texts", wrong)?),
-                Field::Principles => input.principles = Some(read(value, "a list of texts", wrong)?),
+                Field::Principles => {
+                    input.principles = Some(read(value, "a list of texts", wrong)?);
+                }
                 Field::Context => input.context = Some(texts(value, wrong)?),
                 // Only rejected rows are listed with it.
                 Field::Id => {}
@@ -181,13 +195,21 @@ impl Mapping {
 
     /// The row's id as it was written, if it has one.
     pub(crate) fn id<'l>(&self, row: &Row<'l>) -> Option<&'l RawValue> {
-        let source = self.sources.iter().find(|source| source.field == Field::Id)?;
+        let source = self
+            .sources
+            .iter()
+            .find(|source| source.field == Field::Id)?;
         row.at(&source.column).ok().flatten()
     }
 
     fn response_columns(&self) -> String {
-        let sources = self.sources.iter().filter(|source| source.field.is_response());
-        let names: Vec<_> = sources.map(|source| format!("'{}'", source.column)).collect();
+        let sources = self
+            .sources
+            .iter()
+            .filter(|source| source.field.is_response());
+        let names: Vec<_> = sources
+            .map(|source| format!("'{}'", source.column))
+            .collect();
         format!("column {} is missing or null", names.join(" or "))
     }
 
@@ -200,7 +222,11 @@ impl Mapping {
         let reference = if is_number(value) {
             Reference::Text(value.get().to_owned())
         } else {
-            read(value, "a text, a number, a list of texts or an object", wrong)?
+            read(
+                value,
+                "a text, a number, a list of texts or an object",
+                wrong,
+            )?
         };
         if !self.extract_reference {
             return Ok(reference);
@@ -226,7 +252,10 @@ impl Mapping {
                 return Err(missing(&source.column, sample, rows.len()));
             }
         }
-        let mut responses = self.sources.iter().filter(|source| source.field.is_response());
+        let mut responses = self
+            .sources
+            .iter()
+            .filter(|source| source.field.is_response());
         if responses.any(|source| is_there(&source.column)) {
             return Ok(());
         }
@@ -242,7 +271,9 @@ impl Mapping {
 
 fn missing(column: &str, sample: &Row<'_>, n_rows: usize) -> CliError {
     let near = rubrics::config::nearest(column, sample.names());
-    let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    let hint = near
+        .map(|near| format!("; did you mean '{near}'?"))
+        .unwrap_or_default();
     let columns = column_list(sample);
     CliError::Usage(format!(
         "none of the first {n_rows} rows has a column '{column}'{hint} (the columns are {columns})"
@@ -253,12 +284,19 @@ fn missing(column: &str, sample: &Row<'_>, n_rows: usize) -> CliError {
 const LISTED: usize = 20;
 
 fn column_list(sample: &Row<'_>) -> String {
-    let mut names: Vec<String> =
-        sample.names().take(LISTED).map(|name| format!("'{name}'")).collect();
+    let mut names: Vec<String> = sample
+        .names()
+        .take(LISTED)
+        .map(|name| format!("'{name}'"))
+        .collect();
     if sample.names().nth(LISTED).is_some() {
         names.push("…".to_owned());
     }
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 fn read<T: DeserializeOwned>(
@@ -270,7 +308,9 @@ fn read<T: DeserializeOwned>(
     serde_json::from_str(value.get()).map_err(|error| match value.get().as_bytes()[0] {
         b'[' | b'{' => {
             let text = error.to_string();
-            let cause = text.split_once(" at line ").map_or(text.as_str(), |(cause, _)| cause);
+            let cause = text
+                .split_once(" at line ")
+                .map_or(text.as_str(), |(cause, _)| cause);
             format!("{}: {cause}", wrong(expected))
         }
         _ => wrong(expected),
@@ -278,10 +318,7 @@ fn read<T: DeserializeOwned>(
 }
 
 /// A list of texts, or one text by itself.
-fn texts(
-    value: &RawValue,
-    wrong: impl Fn(&'static str) -> String,
-) -> Result<Vec<String>, String> {
+fn texts(value: &RawValue, wrong: impl Fn(&'static str) -> String) -> Result<Vec<String>, String> {
     if value.get().starts_with('"') {
         return Ok(vec![read(value, "a text", wrong)?]);
     }
@@ -289,7 +326,9 @@ fn texts(
 }
 
 fn is_number(value: &RawValue) -> bool {
-    value.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
+    value
+        .get()
+        .starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 fn kind_of(value: &RawValue) -> &'static str {
@@ -306,7 +345,10 @@ fn kind_of(value: &RawValue) -> &'static str {
 /// The marked answer of a solution. The last number is no answer here: a plain reference such as
 /// `\frac{1}{2}` must stay whole.
 fn final_answer(text: String) -> String {
-    let policy = AnswerPolicy { last_number: false, ..AnswerPolicy::default() };
+    let policy = AnswerPolicy {
+        last_number: false,
+        ..AnswerPolicy::default()
+    };
     match extract::answer(&text, &policy) {
         Some(found) => found.text.to_owned(),
         None => text,

@@ -16,8 +16,9 @@ mod resume;
 mod row;
 mod scores;
 mod summary;
+mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::chunk::Process;
 use self::input::Input;
@@ -84,7 +85,7 @@ pub(crate) struct ScoreArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    files: plan::FileArgs,
+    files: target::FileArgs,
     #[command(flatten)]
     mapping: mapping::MappingArgs,
     #[command(flatten)]
@@ -102,7 +103,7 @@ pub(crate) fn run(args: ScoreArgs) -> Result<Outcome, CliError> {
     plan.check_first_rows(&mut input)?;
     match plan.open(judging.judges(), &mut input)? {
         Opened::Complete(counts) => {
-            let progress = Progress::start(None, &counts, plan.to_stdout);
+            let progress = Progress::start(None, &counts, plan.target.is_stdout());
             Ok(report(&plan, judging.as_ref(), counts, &progress))
         }
         Opened::Begun(output) => score(&plan, judging.as_ref(), &mut input, output),
@@ -115,9 +116,12 @@ fn score(
     input: &mut Input,
     mut output: Output,
 ) -> Result<Outcome, CliError> {
-    let mut progress = Progress::start(input.total_bytes, output.counts(), plan.to_stdout);
+    let mut progress = Progress::start(input.total_bytes, output.counts(), plan.target.is_stdout());
     let process = Process::new(plan, judging);
-    let window = Window { workers: plan.lanes, bytes: WINDOW_BYTES };
+    let window = Window {
+        workers: plan.lanes,
+        bytes: WINDOW_BYTES,
+    };
     let scored = stream::run(
         window,
         || input.next(),
@@ -146,8 +150,8 @@ fn report(plan: &Plan, judging: &dyn Judging, counts: Counts, progress: &Progres
         resumed_rows: progress.resumed_rows(),
         elapsed: progress.elapsed(),
         rows_per_s: progress.rows_per_s(&counts),
-        output: plan.output_path(),
-        rejects: plan.rejects_path(),
+        output: plan.target.output().map(Path::to_owned),
+        rejects: plan.target.rejects().map(Path::to_owned),
         counts,
     };
     eprint!("{}", summary.text());

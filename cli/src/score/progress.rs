@@ -1,5 +1,6 @@
 //! How far a run is: a bar on a terminal, a line now and then elsewhere.
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,12 @@ impl Progress {
         } else {
             Show::Lines { last: started }
         };
-        Self { started, total_bytes, resumed_rows: resumed.rows(), show }
+        Self {
+            started,
+            total_bytes,
+            resumed_rows: resumed.rows(),
+            show,
+        }
     }
 
     /// Time since the start.
@@ -75,10 +81,12 @@ impl Progress {
     fn describe(&self, bytes: u64, counts: &Counts) -> String {
         let mut text = format!("{} rows", grouped(counts.rows()));
         if counts.rejected > 0 {
-            text += &format!(" ({} rejected)", grouped(counts.rejected));
+            let rejected = grouped(counts.rejected);
+            write!(text, " ({rejected} rejected)").expect("to memory");
         }
         if let (Some(total), Show::Lines { .. }) = (self.total_bytes, &self.show) {
-            text += &format!(", {}% of the input", bytes * 100 / total.max(1));
+            let percent = bytes * 100 / total.max(1);
+            write!(text, ", {percent}% of the input").expect("to memory");
         }
         text + &format!(", {:.0} rows/s", self.rows_per_s(counts))
     }

@@ -61,7 +61,9 @@ pub(crate) fn write(
         }
         RejectForm::Json => {
             let kept = &line.bytes[..line.bytes.len().min(KEPT_BYTES)];
-            let line_bytes = line.cut.map_or(line.bytes.len() as u64, |cut| cut.line_bytes);
+            let line_bytes = line
+                .cut
+                .map_or(line.bytes.len() as u64, |cut| cut.line_bytes);
             let reject = Reject {
                 file,
                 row: line.number,
@@ -83,12 +85,18 @@ mod tests {
     use crate::stream::{Limits, Reader};
 
     fn rejected(bytes: &[u8], form: RejectForm) -> String {
-        let limits = Limits { line_bytes: 100_000, ..Limits::default() };
+        let limits = Limits {
+            line_bytes: 100_000,
+            ..Limits::default()
+        };
         let mut reader = Reader::new(bytes, limits);
         let chunk = reader.next().expect("readable").expect("a line");
         let line = chunk.lines().next().expect("a line");
         let mut out = Vec::new();
-        let rejection = Rejection { reason: "not JSON".to_owned(), id: None };
+        let rejection = Rejection {
+            reason: "not JSON".to_owned(),
+            id: None,
+        };
         write(&mut out, form, "in.jsonl", line, &rejection);
         String::from_utf8(out).expect("text")
     }
@@ -115,6 +123,9 @@ mod tests {
 
     #[test]
     fn a_note_is_one_line() {
-        assert_eq!(rejected(b"abc\n", RejectForm::Note), "in.jsonl:1: not JSON\n");
+        assert_eq!(
+            rejected(b"abc\n", RejectForm::Note),
+            "in.jsonl:1: not JSON\n"
+        );
     }
 }

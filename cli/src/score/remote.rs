@@ -21,7 +21,7 @@ use crate::scorers;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct RemoteArgs {
-    /// Score on a server instead of in this process, such as http://127.0.0.1:8080
+    /// Score on a server instead of in this process, such as `http://127.0.0.1:8080`
     #[arg(long, value_name = "URL", conflicts_with_all = ["config", "threads"])]
     pub(crate) url: Option<String>,
     /// File whose first line is the API key; lines that start with '#' do not count
@@ -95,7 +95,11 @@ impl Remote {
         let mut remote = Self {
             agent: Agent::new_with_config(config),
             url: url.trim_end_matches('/').to_owned(),
-            authorization: args.api_key_file.as_deref().map(authorization).transpose()?,
+            authorization: args
+                .api_key_file
+                .as_deref()
+                .map(authorization)
+                .transpose()?,
             retries: args.retries,
             explain,
             scorers: Vec::new(),
@@ -137,35 +141,46 @@ impl Remote {
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
         }
-        self.reply(&url, request.call())
+        Self::reply(&url, request.call())
     }
 
     fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, Trouble> {
         let url = format!("{}{path}", self.url);
-        let mut request = self.agent.post(&url).header("content-type", "application/json");
+        let mut request = self
+            .agent
+            .post(&url)
+            .header("content-type", "application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
         }
-        self.reply(&url, request.send(body))
+        Self::reply(&url, request.send(body))
     }
 
     fn reply<T: DeserializeOwned>(
-        &self,
         url: &str,
         reply: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<T, Trouble> {
         let mut reply = reply.map_err(|error| transport(url, &error))?;
         let status = reply.status().as_u16();
         let wait = retry_after(reply.headers());
-        let body = reply.body_mut().with_config().limit(REPLY_BYTES).read_to_vec();
+        let body = reply
+            .body_mut()
+            .with_config()
+            .limit(REPLY_BYTES)
+            .read_to_vec();
         let body = body.map_err(|error| transport(url, &error))?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
-                Trouble::Lasting(format!("{url}: the reply is not what was asked for: {error}"))
+                Trouble::Lasting(format!(
+                    "{url}: the reply is not what was asked for: {error}"
+                ))
             });
         }
         let said = serde_json::from_slice::<ErrorBody>(&body);
-        let said = said.map_or_else(|_| String::new(), |body| format!(": {}", body.error.message));
+        let said = said.map_or_else(
+            |_| String::new(),
+            |body| format!(": {}", body.error.message),
+        );
         let message = format!("{url} answered {status}{said}");
         Err(match status {
             408 | 429 | 502 | 503 | 504 => Trouble::Passing(message, wait),
@@ -174,7 +189,11 @@ impl Remote {
     }
 
     /// Scores `inputs` with one scorer, in as many requests as the server's limits ask for.
-    fn score(&self, scorer: &ModelInfo, inputs: &[&RawValue]) -> Result<Vec<ScoreResult>, CliError> {
+    fn score(
+        &self,
+        scorer: &ModelInfo,
+        inputs: &[&RawValue],
+    ) -> Result<Vec<ScoreResult>, CliError> {
         let mut results = Vec::with_capacity(inputs.len());
         for batch in batches(inputs, scorer) {
             let options = Options {
@@ -183,15 +202,26 @@ impl Remote {
                 explain: self.explain,
                 ..Options::default()
             };
-            let request = Request { model: &scorer.id, inputs: batch, options };
+            let request = Request {
+                model: &scorer.id,
+                inputs: batch,
+                options,
+            };
             let body = serde_json::to_vec(&request).expect("a request serialises");
             let reply: ScoreResponse = self.persist(|| self.post("/v1/score", &body))?;
             if reply.results.len() != batch.len() {
                 let (n_results, n_inputs) = (reply.results.len(), batch.len());
-                let message = format!("{} sent {n_results} results for {n_inputs} inputs", self.url);
+                let message = format!(
+                    "{} sent {n_results} results for {n_inputs} inputs",
+                    self.url
+                );
                 return Err(CliError::Failed(message));
             }
-            if reply.results.iter().any(|r| r.digests.scorer != scorer.digests.scorer) {
+            if reply
+                .results
+                .iter()
+                .any(|r| r.digests.scorer != scorer.digests.scorer)
+            {
                 return Err(CliError::Failed(format!(
                     "scorer '{}' of {} has changed during the run",
                     scorer.id, self.url
@@ -213,7 +243,11 @@ impl Judging for Remote {
     }
 
     fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
-        let room = self.scorers.iter().map(|scorer| scorer.limits.body_bytes).min();
+        let room = self
+            .scorers
+            .iter()
+            .map(|scorer| scorer.limits.body_bytes)
+            .min();
         let room = room.unwrap_or(usize::MAX).saturating_sub(FRAME_BYTES);
         let json = |input| serde_json::value::to_raw_value(&input).expect("an input serialises");
         let inputs: Vec<Box<RawValue>> = inputs.into_iter().map(json).collect();
@@ -226,10 +260,14 @@ impl Judging for Remote {
         let judged = inputs.iter().map(|input| {
             if !fits(&input.as_ref()) {
                 let bytes = input.get().len();
-                return Err(format!("the input has {bytes} bytes and the server takes {room}"));
+                return Err(format!(
+                    "the input has {bytes} bytes and the server takes {room}"
+                ));
             }
             let next = |results: &mut std::vec::IntoIter<ScoreResult>| {
-                results.next().expect("every scorer answered every input that was sent")
+                results
+                    .next()
+                    .expect("every scorer answered every input that was sent")
             };
             Ok(by_scorer.iter_mut().map(next).collect())
         });
@@ -267,7 +305,10 @@ fn authorization(path: &Path) -> Result<String, CliError> {
     match key {
         Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
         Some(_) => {
-            let message = format!("{}: a key is printable ASCII without spaces", path.display());
+            let message = format!(
+                "{}: a key is printable ASCII without spaces",
+                path.display()
+            );
             Err(CliError::Usage(message))
         }
         None => Err(CliError::Usage(format!("{} holds no key", path.display()))),
@@ -283,10 +324,7 @@ fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
 /// A request that cannot be made at all fails every time; a connection may come back.
 fn transport(url: &str, error: &ureq::Error) -> Trouble {
     let message = format!("{url}: {error}");
-    match error {
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_) => {
-            Trouble::Lasting(message)
-        }
-        _ => Trouble::Passing(message, None),
-    }
+    let hopeless =
+        matches!(error, ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_));
+    if hopeless { Trouble::Lasting(message) } else { Trouble::Passing(message, None) }
 }

@@ -45,7 +45,11 @@ impl Summary {
     }
 
     fn failures(&self) -> u64 {
-        self.counts.tallies.iter().map(crate::tally::Tally::failures).sum()
+        self.counts
+            .tallies
+            .iter()
+            .map(crate::tally::Tally::failures)
+            .sum()
     }
 
     /// The summary as a table, for standard error.
@@ -54,23 +58,36 @@ impl Summary {
         let tallies: Vec<_> = named.zip(&self.counts.tallies).collect();
         let mut text = table(&tallies);
         let counts = &self.counts;
-        let mut line = format!("{} rows scored", grouped(counts.scored));
-        if self.resumed_rows > 0 {
-            line += &format!(" ({} rows were done before)", grouped(self.resumed_rows));
-        }
+        let before = match self.resumed_rows {
+            0 => String::new(),
+            rows => format!(" ({} rows were done before)", grouped(rows)),
+        };
+        let line = format!("{} rows scored{before}", grouped(counts.scored));
         let seconds = self.elapsed.as_secs_f64();
-        writeln!(text, "{line} in {seconds:.2} s, {:.0} rows/s", self.rows_per_s).expect("to memory");
+        writeln!(
+            text,
+            "{line} in {seconds:.2} s, {:.0} rows/s",
+            self.rows_per_s
+        )
+        .expect("to memory");
         if counts.rejected > 0 {
             let place = self.rejects.as_ref().map_or_else(String::new, |path| {
                 format!("; they are in {}, with the reasons", path.display())
             });
-            writeln!(text, "failed: {} rows were rejected{place}", grouped(counts.rejected))
-                .expect("to memory");
+            writeln!(
+                text,
+                "failed: {} rows were rejected{place}",
+                grouped(counts.rejected)
+            )
+            .expect("to memory");
         }
         if self.failures() > 0 {
             let failures = grouped(self.failures());
-            writeln!(text, "failed: {failures} verdicts are failures of the service, not of the rows")
-                .expect("to memory");
+            writeln!(
+                text,
+                "failed: {failures} verdicts are failures of the service, not of the rows"
+            )
+            .expect("to memory");
         }
         if let Some(output) = &self.output {
             writeln!(text, "wrote {}", output.display()).expect("to memory");
@@ -80,15 +97,21 @@ impl Summary {
 
     /// The summary as one line of JSON.
     pub(crate) fn json(&self) -> String {
-        let scorers = self.scorers.iter().zip(&self.counts.tallies).map(|(judge, tally)| {
-            let statuses = tally.occurred().map(|(name, count)| (name.to_owned(), count.into()));
-            ScorerJson {
-                name: &judge.name,
-                digest: &judge.digest,
-                statuses: statuses.collect(),
-                mean_score: tally.mean(),
-            }
-        });
+        let scorers = self
+            .scorers
+            .iter()
+            .zip(&self.counts.tallies)
+            .map(|(judge, tally)| {
+                let statuses = tally
+                    .occurred()
+                    .map(|(name, count)| (name.to_owned(), count.into()));
+                ScorerJson {
+                    name: &judge.name,
+                    digest: &judge.digest,
+                    statuses: statuses.collect(),
+                    mean_score: tally.mean(),
+                }
+            });
         let counts = &self.counts;
         let rejects = self.rejects.as_ref().filter(|_| counts.rejected > 0);
         json!({

@@ -94,7 +94,14 @@ struct Flow<T, E> {
 
 impl<T, E> Flow<T, E> {
     fn new(window: Window) -> Self {
-        Self { window, sent: 0, taken: 0, held_bytes: 0, ended: false, waiting: BTreeMap::new() }
+        Self {
+            window,
+            sent: 0,
+            taken: 0,
+            held_bytes: 0,
+            ended: false,
+            waiting: BTreeMap::new(),
+        }
     }
 
     fn under_way(&self) -> u64 {
@@ -105,7 +112,10 @@ impl<T, E> Flow<T, E> {
         let chunks = (self.window.workers.max(1) * CHUNKS_PER_WORKER) as u64;
         let room = self.under_way() < chunks && self.held_bytes < self.window.bytes;
         // After a failure the results before it are still wanted, and nothing new.
-        let failed = self.waiting.values().any(|f| !matches!(f.result, Ok(Ok(_))));
+        let failed = self
+            .waiting
+            .values()
+            .any(|f| !matches!(f.result, Ok(Ok(_))));
         !self.ended && !failed && (room || self.under_way() == 0)
     }
 
@@ -113,7 +123,8 @@ impl<T, E> Flow<T, E> {
         self.held_bytes += chunk.held_bytes();
         let index = self.sent;
         self.sent += 1;
-        jobs.send(Job { index, chunk }).expect("workers outlive the queue");
+        jobs.send(Job { index, chunk })
+            .expect("workers outlive the queue");
     }
 
     /// The result whose turn it is.
@@ -133,7 +144,14 @@ fn work<T, E>(
     for Job { index, chunk } in jobs {
         let held_bytes = chunk.held_bytes();
         let result = catch_unwind(AssertUnwindSafe(|| process(chunk)));
-        if results.send(Finished { index, held_bytes, result }).is_err() {
+        if results
+            .send(Finished {
+                index,
+                held_bytes,
+                result,
+            })
+            .is_err()
+        {
             return;
         }
     }
@@ -144,11 +162,17 @@ mod tests {
     use super::*;
     use crate::stream::{Limits, Reader};
 
-    const WINDOW: Window = Window { workers: 3, bytes: 64 };
+    const WINDOW: Window = Window {
+        workers: 3,
+        bytes: 64,
+    };
 
     fn reader(lines: usize) -> Reader<std::io::Cursor<String>> {
-        let text = (0..lines).map(|line| format!("{line}\n")).collect::<String>();
-        let limits = Limits { chunk_rows: 2, ..Limits::default() };
+        let text = "x\n".repeat(lines);
+        let limits = Limits {
+            chunk_rows: 2,
+            ..Limits::default()
+        };
         Reader::new(std::io::Cursor::new(text), limits)
     }
 
@@ -204,7 +228,11 @@ mod tests {
         let (mut source, mut reads, mut taken) = (reader(400), 0, 0);
         let broken = || {
             reads += 1;
-            if reads > 5 { Err(std::io::Error::other("disk gone")) } else { source.next() }
+            if reads > 5 {
+                Err(std::io::Error::other("disk gone"))
+            } else {
+                source.next()
+            }
         };
         let take = |()| {
             taken += 1;

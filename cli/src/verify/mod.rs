@@ -32,14 +32,29 @@ Exit code: 0 every pair was decided, whatever the score; 1 some status is not `o
 #[command(after_help = EXAMPLES)]
 pub(crate) struct VerifyArgs {
     /// Gold answer
-    #[arg(long, value_name = "TEXT", required_unless_present = "input", requires = "pred",
-          allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        required_unless_present = "input",
+        requires = "pred",
+        allow_hyphen_values = true
+    )]
     gold: Option<String>,
     /// Response that is judged
-    #[arg(long, value_name = "TEXT", requires = "gold", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "gold",
+        allow_hyphen_values = true
+    )]
     pred: Option<String>,
     /// What was asked
-    #[arg(long, value_name = "TEXT", requires = "gold", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "gold",
+        allow_hyphen_values = true
+    )]
     question: Option<String>,
     /// JSONL file of pairs; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "gold")]
@@ -80,20 +95,23 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let explain = args.rest.explain || args.input.is_none();
     let local = Local::with_all(&registry, threads, explain)?;
     let scorer = local.find(&args.scorer)?;
-    match args.input {
-        Some(input) => pairs::run(&pairs::Run { local: &local, scorer, json: args.json }, &input),
-        None => {
-            let mut input = Input::of(args.pred.unwrap_or_default());
-            input = input.against(args.gold.unwrap_or_default());
-            input.prompt = args.question.map(Passage::Text);
-            let results = local.score(scorer, &[Arc::new(input)]);
-            one(&args.scorer, &results[0], args.json)
-        }
+    if let Some(input) = args.input {
+        let run = pairs::Run { local: &local, scorer, json: args.json };
+        return pairs::run(&run, &input);
     }
+    let input = Input::of(args.pred.unwrap_or_default());
+    let mut input = input.against(args.gold.unwrap_or_default());
+    input.prompt = args.question.map(Passage::Text);
+    let results = local.score(scorer, &[Arc::new(input)]);
+    one(&args.scorer, &results[0], args.json)
 }
 
 fn one(scorer: &str, result: &ScoreResult, json: bool) -> Result<Outcome, CliError> {
-    let text = if json { json_line(result) } else { show::verdict(scorer, result) };
+    let text = if json {
+        json_line(result)
+    } else {
+        show::verdict(scorer, result)
+    };
     crate::print(&text)?;
     Ok(Outcome::failed_if(result.status != Status::Ok))
 }
