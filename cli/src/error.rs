@@ -45,6 +45,11 @@ impl CliError {
         }
     }
 
+    /// A file that the command line names cannot be opened: another must be named.
+    pub(crate) fn named(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Usage(format!("cannot read {}: {source}", path.display()))
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),

@@ -17,7 +17,6 @@ pub mod math;
 mod number;
 mod verdict;
 
-pub mod arithmetic;
 pub mod choice;
 pub mod exact;
 pub mod format;

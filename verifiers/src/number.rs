@@ -21,8 +21,8 @@ impl<'a> Literal<'a> {
     /// The longest literal at the start of `text`.
     ///
     /// Commas belong to it only as valid thousands separators: `1,234` is one number, `1,23` and
-    /// `0,123` are the numbers 1 and 0 followed by something else. A point belongs to it only when a digit follows, so
-    /// that the full stop after a sentence does not.
+    /// `0,123` are the numbers 1 and 0 followed by something else. A point belongs to it only when
+    /// a digit follows, so that the full stop after a sentence does not.
     pub(crate) fn scan(text: &'a str) -> Option<Self> {
         let bytes = text.as_bytes();
         let mut end = digits_from(bytes, 0);

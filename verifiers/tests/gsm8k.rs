@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use verifiers::extract::{self, AnswerPolicy};
 use verifiers::math::Math;
-use verifiers::{Candidate, Claim, Gold, Verdict, Verifier};
+use verifiers::{Candidate, Claim, Fuel, Gold, Verdict, Verifier};
 
 /// The rows of a data file, or `None` (and a line that says so) where the data are absent.
 fn rows(file: &str) -> Option<Vec<Value>> {
@@ -34,7 +34,7 @@ fn judge(response: &str, gold: &str) -> Verdict {
         candidate,
         explain: true,
     };
-    let verdict = math.verify(&claim, &mut math.tank());
+    let verdict = math.verify(&claim, &mut Fuel::default());
     verdict.expect("the gold answer is a number")
 }
 

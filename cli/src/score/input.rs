@@ -36,7 +36,7 @@ impl Input {
         let (source, total_bytes): (Box<dyn Read>, _) = if name == STREAM {
             (Box::new(io::stdin()), None)
         } else {
-            let file = File::open(&path).map_err(CliError::file("read", &path))?;
+            let file = File::open(&path).map_err(CliError::named(&path))?;
             let metadata = file.metadata().map_err(CliError::file("read", &path))?;
             (
                 Box::new(file),

@@ -299,7 +299,7 @@ fn batches<'i, 'r>(
 
 /// The value of the `authorization` header, from a key file.
 fn authorization(path: &Path) -> Result<String, CliError> {
-    let text = std::fs::read_to_string(path).map_err(CliError::file("read", path))?;
+    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
     let mut lines = text.lines().map(str::trim);
     let key = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
     match key {

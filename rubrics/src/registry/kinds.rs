@@ -59,7 +59,6 @@ pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Opti
 fn math(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
     let config = MathConfig {
         tolerance: tolerance(section),
-        fuel,
     };
     let extract = extract(section, Extract::Answer(AnswerPolicy::default()));
     let description = "compares the final answer with the reference by exact arithmetic";

@@ -31,8 +31,8 @@ pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>
     }
 }
 
-/// Appends what follows `####`, up to the end of its line. More or fewer marks are a heading; a
-/// heading "Final answer" is a label of the line after it.
+/// Appends what follows `####`, up to the end of its line. More or fewer marks are a heading, and
+/// so are words that more text follows; a heading "Final answer" is a label of the line after it.
 pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
     let bytes = &text.as_bytes()[..part.end];
     let mut starts = memmem::find_iter(&bytes[part.start..], b"####")
@@ -50,12 +50,21 @@ pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Cand
             .any(|label| heading.eq_ignore_ascii_case(label));
         let span = if is_label {
             value(text, line.end, limit)
+        } else if is_section_heading(text, &line, part.end) {
+            continue;
         } else {
             line
         };
         let note = Note::None;
         out.push(Candidate { span, note });
     }
+}
+
+/// Words without a digit that more text follows: `#### Conclusion` opens a section of a Markdown
+/// text and answers nothing.
+fn is_section_heading(text: &str, line: &Range<usize>, end: usize) -> bool {
+    let words = !line.is_empty() && !text[line.clone()].contains(|c: char| c.is_numeric());
+    words && !text[line.end..end].trim_start().is_empty()
 }
 
 /// Appends the values of lines `A: …`, `Answer: …`, `**Final answer:** …`.
@@ -117,13 +126,27 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candida
     }
 }
 
-/// The answer inside a labelled text: what follows the last answer phrase in it, if there is one,
-/// without its wrappers.
+/// The answer inside a labelled text, without its wrappers: what follows the last answer phrase in
+/// it, if there is one, and what that says of its subject, if it is a sentence.
 pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     let mut candidates = Vec::new();
     find_phrases(text, span.clone(), &mut candidates);
     let inner = candidates.pop().map_or(span, |candidate| candidate.span);
-    trim::clean(text, inner)
+    let inner = trim::clean(text, inner);
+    match predicate(&text[inner.clone()]) {
+        Some(value) => {
+            let value = inner.end - value.len()..inner.end;
+            trim::clean(text, value.start..sentence_end(text, value))
+        }
+        None => inner,
+    }
+}
+
+/// What a simple sentence says of its subject: "120" of "The volume is 120".
+fn predicate(sentence: &str) -> Option<&str> {
+    let rest = without_prefix(sentence, "the ")?;
+    let (_, value) = rest.split_once(" is ")?;
+    (!value.contains(" is ")).then_some(value)
 }
 
 /// The start of each answer phrase and of what follows it.

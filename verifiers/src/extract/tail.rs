@@ -36,9 +36,6 @@ fn is_digit(c: char) -> bool {
 
 /// The run of characters around `at` that no separator interrupts.
 fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
-    let is_separator = |c: char| {
-        c.is_whitespace() || matches!(c, '=' | '<' | '>' | '"' | '“' | '”' | '`' | ';' | '|' | '≈')
-    };
     let start = text[part.start..at]
         .char_indices()
         .rev()
@@ -46,6 +43,14 @@ fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
     let start = start.map_or(part.start, |(i, c)| part.start + i + c.len_utf8());
     let length = text[at..part.end].find(is_separator);
     start..length.map_or(part.end, |length| at + length)
+}
+
+/// What stands between numbers and words. Chinese is written without spaces, so its characters
+/// separate, except those that change the number before them.
+fn is_separator(c: char) -> bool {
+    let changes_value = "十百千万萬亿億分半多几余".contains(c);
+    let is_chinese = matches!(c, '、'..='〟' | '\u{3400}'..='\u{9FFF}') && !changes_value;
+    c.is_whitespace() || is_chinese || "=<>\"“”`;|≈，：；！？（）".contains(c)
 }
 
 /// A word with a digit in it, such as `H2O`: no number.
@@ -121,7 +126,7 @@ fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<u
 
 /// `token` without the punctuation of its sentence and without enclosing marks.
 fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
-    let mut inner = &text[token.clone()];
+    let mut inner = &text[token];
     for _ in 0..trim::MAX_LAYERS {
         let before = inner.len();
         inner = inner.trim_end_matches([',', ':', '*', '_', '\'', '’']);
@@ -141,8 +146,7 @@ fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
             break;
         }
     }
-    let start = token.start + (inner.as_ptr().addr() - text[token].as_ptr().addr());
-    start..start + inner.len()
+    trim::range_in(text, inner)
 }
 
 /// Whether a number between `before` and `after` on its line is part of a longer expression.

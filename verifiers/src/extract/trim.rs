@@ -28,8 +28,13 @@ pub(super) fn space(text: &str, span: Range<usize>) -> Range<usize> {
 
 /// `span` without white space, enclosing delimiters and a final full stop.
 pub(super) fn clean(text: &str, span: Range<usize>) -> Range<usize> {
-    let inner = unwrapped(&text[span.clone()]);
-    let start = span.start + offset(&text[span], inner);
+    let inner = unwrapped(&text[span]);
+    range_in(text, inner)
+}
+
+/// Where `inner`, a slice of `text`, stands in it.
+pub(super) fn range_in(text: &str, inner: &str) -> Range<usize> {
+    let start = inner.as_ptr().addr() - text.as_ptr().addr();
     start..start + inner.len()
 }
 
@@ -68,11 +73,6 @@ fn peel(text: &str) -> &str {
 fn ends_escaped(text: &str) -> bool {
     let slashes = text.bytes().rev().take_while(|b| *b == b'\\').count();
     slashes % 2 == 1
-}
-
-/// Where `inner`, a slice of `outer`, starts in it.
-fn offset(outer: &str, inner: &str) -> usize {
-    inner.as_ptr().addr() - outer.as_ptr().addr()
 }
 
 #[cfg(test)]

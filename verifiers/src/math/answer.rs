@@ -56,10 +56,12 @@ impl Variables {
 pub(super) enum Comparison {
     /// The same, exactly or within the declared tolerance.
     Equal { exactly: bool, units: Units },
-    /// Two different values, or values of two different variables.
-    Different(&'static str),
-    /// No rule tells: the reason's code.
-    Unknown(&'static str),
+    /// Two different values.
+    OtherValue,
+    /// Values of two different variables.
+    OtherVariable,
+    /// Amounts of two different units, which nothing converts yet: no rule tells.
+    OtherUnit,
     /// The candidate may be an expression; see [`Unit`].
     Unread,
 }
@@ -85,7 +87,7 @@ pub(super) fn compare(
 ) -> Result<Comparison, Exhausted> {
     let (Answer::Number(gold), Answer::Number(candidate)) = (gold, candidate);
     if gold.variables.conflict(candidate.variables) {
-        return Ok(Comparison::Different("variable_different"));
+        return Ok(Comparison::OtherVariable);
     }
     let units = match (&gold.unit, &candidate.unit) {
         (None, None) => Units::Same,
@@ -93,7 +95,7 @@ pub(super) fn compare(
         (Some(gold), Some(candidate)) if gold.is_same(candidate) => Units::Same,
         (_, Some(candidate)) if candidate.attached => return Ok(Comparison::Unread),
         (None, Some(_)) => Units::Added,
-        (Some(_), Some(_)) => return Ok(Comparison::Unknown("units_different")),
+        (Some(_), Some(_)) => return Ok(Comparison::OtherUnit),
     };
     if gold.value == candidate.value {
         let exactly = true;
@@ -101,7 +103,7 @@ pub(super) fn compare(
     }
     let bound = bound(gold, tolerance, fuel)?;
     if bound.is_zero() {
-        return Ok(Comparison::Different("rational_different"));
+        return Ok(Comparison::OtherValue);
     }
     let digits = digits(&gold.value) + digits(&candidate.value) + digits(&bound);
     fuel.spend(number::cost(digits))?;
@@ -110,7 +112,7 @@ pub(super) fn compare(
         let exactly = false;
         Comparison::Equal { exactly, units }
     } else {
-        Comparison::Different("rational_different")
+        Comparison::OtherValue
     })
 }
 

@@ -43,6 +43,11 @@ impl Decimal {
         }
     }
 
+    /// How many digits it has.
+    pub(super) fn len(&self) -> usize {
+        self.digits.len()
+    }
+
     pub(super) fn is_integer(&self) -> bool {
         self.decimals.is_none()
     }
@@ -183,7 +188,7 @@ impl<'a> Cursor<'_, 'a, '_> {
 
     /// `above / below`.
     pub(super) fn ratio(&mut self, above: &Decimal, below: &Decimal) -> Result<RBig, Obstacle> {
-        self.pay(above.digits.len() + below.digits.len())?;
+        self.pay(above.len() + below.len())?;
         let below = below.value();
         if below.is_zero() {
             return Err(Obstacle::Unread);
@@ -194,7 +199,7 @@ impl<'a> Cursor<'_, 'a, '_> {
     /// `decimal · 10^exponent`.
     pub(super) fn shifted(&mut self, decimal: &Decimal, exponent: i32) -> Result<RBig, Obstacle> {
         let zeros = usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX);
-        self.pay(zeros.saturating_add(decimal.digits.len()))?;
+        self.pay(zeros.saturating_add(decimal.len()))?;
         Ok(decimal.value() * number::power_of_ten(exponent))
     }
 

@@ -133,10 +133,11 @@ impl<'a> Lexer<'a> {
     fn close_brace(&mut self) -> Option<()> {
         match self.fonts.pop()? {
             Brace::Group => self.tokens.push(Token::CloseBrace),
-            Brace::Font { upright } => {
-                self.upright -= usize::from(upright);
+            Brace::Font { upright: true } => {
+                self.upright -= 1;
                 self.space();
             }
+            Brace::Font { upright: false } => {}
         }
         Some(())
     }
@@ -183,8 +184,10 @@ impl<'a> Lexer<'a> {
         let has_brace = self.text[self.at..].starts_with('{');
         self.at += 1;
         self.fonts.push(Brace::Font { upright });
-        self.upright += usize::from(upright);
-        self.space();
+        if upright {
+            self.upright += 1;
+            self.space();
+        }
         has_brace.then_some(())
     }
 

@@ -30,21 +30,10 @@ use crate::{
 pub use self::tolerance::{BadBound, Bound, Tolerance};
 
 /// What a [`Math`] verifier may be told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MathConfig {
     /// How far a candidate may lie from the gold value. Exact by default.
     pub tolerance: Tolerance,
-    /// Fuel that a claim may use, for whoever fills the tank: see [`Math::tank`].
-    pub fuel: u64,
-}
-
-impl Default for MathConfig {
-    fn default() -> Self {
-        Self {
-            tolerance: Tolerance::Exact,
-            fuel: Fuel::DEFAULT,
-        }
-    }
 }
 
 /// Compares answers by exact arithmetic.
@@ -75,11 +64,6 @@ impl Math {
     /// A verifier for `config`.
     pub fn new(config: MathConfig) -> Self {
         Self { config }
-    }
-
-    /// A full tank for one claim.
-    pub fn tank(&self) -> Fuel {
-        Fuel::new(self.config.fuel)
     }
 
     /// The best verdict that any of `golds` gives the candidate; they are at least one.

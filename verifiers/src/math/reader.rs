@@ -6,7 +6,7 @@
 
 use dashu::rational::RBig;
 
-use super::answer::{Answer, Number, Variables};
+use super::answer::{self, Answer, Number, Variables};
 use super::cursor::{Cursor, Decimal, Obstacle};
 use super::lexer::{self, Token};
 use super::symbols;
@@ -130,7 +130,8 @@ impl Quantity {
         Self { value, last_digit }
     }
 
-    fn times_power_of_ten(&mut self, factor: RBig, exponent: Option<i32>) {
+    /// Multiplies by `factor`; `exponent` says which power of ten it is, if it is one.
+    fn multiply(&mut self, factor: RBig, exponent: Option<i32>) {
         self.value *= factor;
         self.last_digit = self.last_digit.zip(exponent).map(|(last, e)| last + e);
     }
@@ -218,12 +219,12 @@ fn ungrouped(cursor: &mut Cursor<'_, '_, '_>) -> Result<Quantity, Obstacle> {
         [Token::Slash, ..] => return divided(cursor, &decimal).map(Quantity::exact),
         [Token::Fraction, ..] if decimal.is_integer() => {
             let part = cursor.fraction()?;
-            return mixed(&decimal, part);
+            return mixed(cursor, &decimal, part);
         }
         [Token::Digits(_), Token::Slash, ..] if decimal.is_integer() => {
             let numerator = cursor.decimal()?;
             let part = divided(cursor, &numerator)?;
-            return mixed(&decimal, part);
+            return mixed(cursor, &decimal, part);
         }
         _ => cursor.tokens = before,
     }
@@ -244,10 +245,15 @@ fn divided(cursor: &mut Cursor<'_, '_, '_>, above: &Decimal) -> Result<RBig, Obs
 }
 
 /// A whole number and a proper fraction.
-fn mixed(whole: &Decimal, part: RBig) -> Result<Quantity, Obstacle> {
+fn mixed(
+    cursor: &mut Cursor<'_, '_, '_>,
+    whole: &Decimal,
+    part: RBig,
+) -> Result<Quantity, Obstacle> {
     if part <= RBig::ZERO || part >= RBig::ONE {
         return Err(Obstacle::Unread);
     }
+    cursor.pay(whole.len() + answer::digits(&part))?;
     Ok(Quantity::exact(whole.value() + part))
 }
 
@@ -263,7 +269,7 @@ fn scale(cursor: &mut Cursor<'_, '_, '_>, quantity: &mut Quantity) {
     let zeros = factor.ilog10();
     let is_power = 10u64.pow(zeros) == *factor;
     let exponent = i32::try_from(zeros).ok().filter(|_| is_power);
-    quantity.times_power_of_ten(RBig::from(*factor), exponent);
+    quantity.multiply(RBig::from(*factor), exponent);
     cursor.tokens = rest;
 }
 
@@ -287,6 +293,6 @@ fn percent(cursor: &mut Cursor<'_, '_, '_>, quantity: &mut Quantity) {
         | [Token::Percent, rest @ ..] => rest,
         _ => return,
     };
-    quantity.times_power_of_ten(number::power_of_ten(-2), Some(-2));
+    quantity.multiply(number::power_of_ten(-2), Some(-2));
     cursor.tokens = rest;
 }

@@ -52,8 +52,11 @@ pub(super) fn compared(
             };
             Verdict::proven(true, "equal", reason(code))
         }
-        Comparison::Different(code) => Verdict::proven(false, "different", reason(code)),
-        Comparison::Unknown(code) => Verdict::presumed_wrong("different", reason(code)),
+        Comparison::OtherValue => Verdict::proven(false, "different", reason("rational_different")),
+        Comparison::OtherVariable => {
+            Verdict::proven(false, "different", reason("variable_different"))
+        }
+        Comparison::OtherUnit => Verdict::presumed_wrong("different", reason("units_different")),
         Comparison::Unread => Verdict::presumed_wrong("unread", reason("candidate_unread")),
     }
 }
@@ -91,14 +94,14 @@ pub(super) fn detail(
             };
             format!("{value} {sign} {gold_text}{units}")
         }
-        Comparison::Different("variable_different") => {
+        Comparison::OtherValue => format!("{value} ≠ {gold_text}"),
+        Comparison::OtherVariable => {
             format!(
-                "`{}` is about another variable than `{gold_text}`",
+                "`{}` and `{gold_text}` are about two variables",
                 shown(text)
             )
         }
-        Comparison::Different(_) => format!("{value} ≠ {gold_text}"),
-        Comparison::Unknown(_) => {
+        Comparison::OtherUnit => {
             let (candidate, gold) = (unit(candidate), unit(&gold.answer));
             format!("units are not converted: {candidate}, not {gold}")
         }

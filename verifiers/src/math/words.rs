@@ -287,7 +287,7 @@ pub(super) const NO_UNITS: [&str; 182] = [
     "bc",
 ];
 
-/// Words that multiply the number before them, with the power of ten where they are one.
+/// Words that multiply the number before them.
 pub(super) const SCALES: [(&str, u64); 6] = [
     ("dozen", 12),
     ("hundred", 100),

@@ -9,16 +9,13 @@ use crate::{Candidate, Claim, Gold, Verdict, Verifier, VerifyError};
 
 /// The verdict with its detail, from a full tank.
 fn judge(tolerance: Tolerance, gold: Gold<'_>, candidate: &str) -> Result<Verdict, VerifyError> {
-    let math = Math::new(MathConfig {
-        tolerance,
-        ..MathConfig::default()
-    });
+    let math = Math::new(MathConfig { tolerance });
     let claim = Claim {
         gold,
         candidate: Candidate::Text(candidate),
         explain: true,
     };
-    math.verify(&claim, &mut math.tank())
+    math.verify(&claim, &mut crate::Fuel::default())
 }
 
 /// Checks label and reason code, and that the score is the label's.

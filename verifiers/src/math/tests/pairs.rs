@@ -178,6 +178,8 @@ fn attached_words_need_the_same_gold_unit() {
     check("3", "3m", "unread", "candidate_unread");
     check("5", "5x", "unread", "candidate_unread");
     check("3 km", "3m", "unread", "candidate_unread");
+    check("3", r"3\mathbf{m}", "unread", "candidate_unread");
+    check("3", r"3\mathrm{m}", "equal", "unit_added");
     check_bad_gold("3m");
 }
 

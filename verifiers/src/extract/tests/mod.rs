@@ -1,4 +1,4 @@
-use proptest::prelude::*;
+mod laws;
 
 use super::{AnswerPolicy, Extracted, answer, whole};
 
@@ -205,6 +205,14 @@ fn hash_marks() {
     check("#### The answer is **18**", "18", "hash_marks", &[]);
     check("#### Final Answer: 18", "18", "hash_marks", &[]);
     check("#### **Final Answer**\n\n18", "18", "hash_marks", &[]);
+    check(
+        "#### Conclusion\nThe answer is 18.",
+        "18",
+        "answer_phrase",
+        &[],
+    );
+    check("#### 18\n#### Notes\nnone", "18", "hash_marks", &[]);
+    check("They met in\n#### Paris\n", "Paris", "hash_marks", &[]);
     check("####", "", "hash_marks", &[]);
     check("A: 3\n#### 18", "18", "hash_marks", &[]);
     check("### Step 2\n##### Step 3\nA: 18", "18", "answer_line", &[]);
@@ -221,6 +229,19 @@ fn answer_lines() {
     check("**Final Answer:**\n\n\\[ 18 \\]", "18", "answer_line", &[]);
     check("Answer:\n$$\n18\n$$\nDone.", "18", "answer_line", &[]);
     check("Answer:", "", "answer_line", &[]);
+    check(
+        "Final Answer: The volume of $V$ is 120. Yes.",
+        "120",
+        "answer_line",
+        &[],
+    );
+    check(
+        "Answer: The x is 1 and the y is 2",
+        "The x is 1 and the y is 2",
+        "answer_line",
+        &[],
+    );
+    check("Answer: x is 5", "x is 5", "answer_line", &[]);
     check(
         "Answer: The final answer is 18. I hope so.",
         "18",
@@ -296,6 +317,9 @@ fn last_numbers() {
     check("so \\(x = 5\\) holds", "x = 5");
     check("so\n\\[\n x = 5 \n\\]", "x = 5");
     check("that is $28$ %", "$28$ %");
+    check("因此，一共有**858颗**糖果。", "858");
+    check("比例为13/28", "13/28");
+    check("共1.8亿", "1.8亿");
     check("She earns $5 and spends $3 on it", "$3");
 }
 
@@ -339,109 +363,4 @@ fn the_whole_is_what_follows_the_thinking() {
     assert_eq!(text("a<think>b</think> c "), Some("c"));
     assert_eq!(text("<think>b"), None);
     assert_eq!(text(" "), None);
-}
-
-#[test]
-fn hostile_responses_end() {
-    for response in [
-        "\\boxed{1} ".repeat(100_000),
-        "\\boxed{".repeat(150_000),
-        "\\boxed{\n".repeat(130_000),
-        "\\boxed ".repeat(150_000),
-        "{".repeat(1_000_000),
-        format!("\\boxed{{{}", "{".repeat(100_000)),
-        "#".repeat(1_000_000),
-        "#### ".repeat(200_000),
-        "A:\n".repeat(300_000),
-        "A:\n\\[".repeat(100_000),
-        "answer is ".repeat(100_000),
-        "answer is\n".repeat(100_000),
-        "<think>".repeat(140_000),
-        "</think>".repeat(120_000),
-        "<answer>".repeat(120_000),
-        "H2O ".repeat(250_000),
-        "111 ".repeat(250_000),
-        "$1".repeat(500_000),
-        "((((((((1))))))))".repeat(60_000),
-        "(".repeat(500_000) + "1" + &")".repeat(500_000),
-        "(".repeat(900_000) + "1",
-        "[1".repeat(500_000),
-        "≈\\boxed{1}".repeat(90_000),
-        "**".repeat(500_000) + "1",
-    ] {
-        if let Some(found) = found(&response) {
-            assert_eq!(&response[found.span], found.text);
-        }
-    }
-}
-
-/// Pieces that make collisions likely.
-fn pieces() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
-        Just("\\boxed"),
-        Just("boxed("),
-        Just("\\fbox"),
-        Just("{"),
-        Just("}"),
-        Just("("),
-        Just(")"),
-        Just("$"),
-        Just("$$"),
-        Just("\\("),
-        Just("\\)"),
-        Just("\\["),
-        Just("\\]"),
-        Just("#### "),
-        Just("A: "),
-        Just("Answer: "),
-        Just("the answer is "),
-        Just("\n"),
-        Just(" "),
-        Just("."),
-        Just("**"),
-        Just("<think>"),
-        Just("</think>"),
-        Just("<answer>"),
-        Just("</answer>"),
-        Just("1"),
-        Just("½"),
-        Just("é"),
-        Just("≈"),
-        Just("%"),
-        Just("−"),
-        Just("x"),
-        Just("/"),
-        Just("\\"),
-        Just("“"),
-        Just("”"),
-        Just("\\frac{1}{2}"),
-    ];
-    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
-}
-
-proptest! {
-    #[test]
-    fn spans_are_slices(response in prop_oneof![pieces(), any::<String>()]) {
-        if let Some(found) = found(&response) {
-            prop_assert_eq!(response.get(found.span.clone()), Some(found.text));
-            prop_assert_eq!(found.text.trim(), found.text);
-            prop_assert!(found.count >= 1);
-        }
-    }
-
-    #[test]
-    fn a_text_without_answers_before_the_answer_changes_nothing(
-        prefix in "[ b-vx-zé,;!?\n]{0,40}",
-        tail in prop_oneof![
-            Just("\\boxed{5}"), Just("#### 5"), Just("A: 5"), Just("The answer is 5."),
-            Just("$x = 5$"), Just("5 %"),
-        ],
-    ) {
-        let response = format!("{prefix}\n{tail}");
-        let (with, without) = (found(&response), found(tail));
-        prop_assert_eq!(
-            with.map(|f| (f.text.to_owned(), f.source)),
-            without.map(|f| (f.text.to_owned(), f.source))
-        );
-    }
 }
