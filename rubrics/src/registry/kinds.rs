@@ -3,7 +3,7 @@
 //! Every option is documented in docs/scorers.md.
 
 use verifiers::Fuel;
-use verifiers::arithmetic::{ArithmeticConfig, Splitter};
+use verifiers::arithmetic::{ArithmeticConfig, Rounding, RunOn, Splitter};
 use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
 use verifiers::exact::{ExactConfig, ExactVerifier};
 use verifiers::extract::AnswerPolicy;
@@ -295,13 +295,24 @@ fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scor
         ("numbered", Splitter::Numbered),
     ];
     let aggregates = [("min", Aggregate::Min), ("mean", Aggregate::Mean)];
+    let roundings = [
+        ("exact", Rounding::Exact),
+        ("nearest", Rounding::Nearest),
+        ("nearest_or_truncated", Rounding::NearestOrTruncated),
+    ];
+    let run_ons = [("wrong", RunOn::Wrong), ("unchecked", RunOn::Unchecked)];
     let default = ArithmeticConfig::default();
-    let splitter = section
-        .word("splitter", &splitters)
-        .unwrap_or(default.splitter);
     let config = ArithmeticConfig {
-        splitter,
-        ..default
+        splitter: section
+            .word("splitter", &splitters)
+            .unwrap_or(default.splitter),
+        decimals: section
+            .word("decimals", &roundings)
+            .unwrap_or(default.decimals),
+        whole_numbers: section
+            .word("whole_numbers", &roundings)
+            .unwrap_or(default.whole_numbers),
+        run_on: section.word("run_on", &run_ons).unwrap_or(default.run_on),
     };
     let aggregate = section.word("aggregate", &aggregates).unwrap_or_default();
     Some(Scorer::arithmetic(name, config, aggregate, fuel))

@@ -1,0 +1,161 @@
+//! Whether the two sides of an equality are the same number, or say so within the documented rules
+//! of rounding.
+
+use dashu::base::{Abs, Signed};
+use dashu::integer::{IBig, UBig};
+use dashu::rational::RBig;
+
+use super::config::{ArithmeticConfig, Rounding};
+use super::report::Rule;
+use super::token::Numeral;
+
+/// A side that is one written number, and its places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Places after the point; none for a whole number.
+    pub(super) decimals: usize,
+}
+
+/// What the text says about precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Precision {
+    /// `≈`, or a word such as `about`: whole numbers may be rounded too.
+    pub(super) approximate: bool,
+    /// A number shows that floating-point arithmetic wrote it.
+    pub(super) float: bool,
+}
+
+/// The rule by which `exact` may be written as `written`, if there is one.
+pub(super) fn rounds_to(
+    exact: &RBig,
+    written: &RBig,
+    form: Written,
+    precision: Precision,
+    config: &ArithmeticConfig,
+) -> Option<Rule> {
+    if written.is_zero() {
+        return None;
+    }
+    let unit = RBig::ONE / RBig::from(UBig::from(10u8).pow(form.decimals));
+    let rounding = if precision.approximate {
+        Rounding::NearestOrTruncated
+    } else if form.decimals == 0 {
+        config.whole_numbers
+    } else {
+        config.decimals
+    };
+    if let Some(rule) = rounded_at(exact, written, &unit, rounding) {
+        return Some(rule);
+    }
+    if !precision.approximate {
+        return None;
+    }
+    rounded_roughly(exact, written, form, &unit)
+}
+
+/// Rounded half up, or cut, at `unit`.
+fn rounded_at(exact: &RBig, written: &RBig, unit: &RBig, rounding: Rounding) -> Option<Rule> {
+    if rounding == Rounding::Exact {
+        return None;
+    }
+    let error = (exact - written).abs();
+    if &error * RBig::from(2u8) <= *unit {
+        return Some(Rule::Rounded);
+    }
+    let cut = error < *unit
+        && exact.is_negative() == written.is_negative()
+        && written.clone().abs() < exact.clone().abs();
+    (cut && rounding == Rounding::NearestOrTruncated).then_some(Rule::Truncated)
+}
+
+/// Said to be approximate: rounded up, or to the last digit that is not zero.
+fn rounded_roughly(exact: &RBig, written: &RBig, form: Written, unit: &RBig) -> Option<Rule> {
+    let error = (exact - written).abs();
+    if error < *unit {
+        return Some(Rule::Rounded);
+    }
+    let zeros = trailing_zeros(written);
+    let coarse = RBig::from(UBig::from(10u8).pow(zeros));
+    (form.decimals == 0 && error * RBig::from(2u8) <= coarse).then_some(Rule::Rounded)
+}
+
+/// Zeros at the end of a whole number, up to 18.
+fn trailing_zeros(value: &RBig) -> usize {
+    let mut rest = value.numerator().clone();
+    let ten = IBig::from(10u8);
+    let mut zeros = 0;
+    while zeros < 18 && (&rest % &ten).is_zero() {
+        rest /= &ten;
+        zeros += 1;
+    }
+    zeros
+}
+
+/// Whether two values differ by no more than floating-point arithmetic explains.
+pub(super) fn is_float_error(left: &RBig, right: &RBig) -> bool {
+    let scale = left.clone().abs().max(right.clone().abs());
+    let error = (left - right).abs();
+    error * RBig::from(1_000_000_000_000u64) <= scale
+}
+
+/// Whether two values are near enough for a text that says `about`: within a tenth.
+pub(super) fn is_near(left: &RBig, right: &RBig) -> bool {
+    let scale = left.clone().abs().max(right.clone().abs());
+    let error = (left - right).abs();
+    error * RBig::from(10u8) <= scale
+}
+
+/// Characters of a number that is looked at for rounding; more would say nothing.
+const LONGEST_ROUNDED: usize = 40;
+
+/// The relative error that a written number may hide where it looks rounded: it has more than two
+/// decimal places, or two that thirds end with (`0.33`, `6.67`, `1.66`).
+pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
+    let Numeral::Decimal(literal) = numeral else {
+        return None;
+    };
+    let decimals = literal.decimals()?;
+    if decimals < 2 || literal.len() > LONGEST_ROUNDED {
+        return None;
+    }
+    let value = literal.value();
+    let units = &value * RBig::from(UBig::from(10u8).pow(decimals));
+    let looks_rounded = if decimals == 2 {
+        // 33, 66 or 67 of a hundred, whatever stands before the point.
+        let cents = units.numerator() % IBig::from(100u8);
+        [33u8, 66, 67].iter().any(|end| cents == IBig::from(*end))
+    } else {
+        units >= RBig::from(100u8)
+    };
+    looks_rounded.then(|| RBig::ONE / units)
+}
+
+/// Whether one amount is the other in cents.
+pub(super) fn are_cents_and_dollars(left: &RBig, right: &RBig) -> bool {
+    let hundred = RBig::from(100u8);
+    left * &hundred == *right || right * &hundred == *left
+}
+
+/// Factors between units that are written side by side: minutes and hours, cents and dollars.
+const FACTORS: [u32; 24] = [
+    2, 3, 4, 5, 7, 8, 10, 12, 16, 20, 24, 25, 30, 36, 52, 60, 100, 144, 365, 1000, 1440, 1760,
+    3600, 5280,
+];
+
+/// Whether one value is the other times a factor of conversion.
+pub(super) fn is_conversion(left: &RBig, right: &RBig) -> bool {
+    if left.is_zero() || right.is_zero() {
+        return false;
+    }
+    let ratio = left / right;
+    let ratio = if ratio.numerator().clone().abs() < IBig::from(ratio.denominator().clone()) {
+        RBig::ONE / ratio
+    } else {
+        ratio
+    };
+    let large = [1_000_000u32, 1_000_000_000];
+    FACTORS
+        .iter()
+        .chain(&large)
+        .any(|factor| ratio == RBig::from(*factor))
+}

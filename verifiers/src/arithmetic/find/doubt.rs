@@ -1,0 +1,116 @@
+//! What stands around an expression and may change what is meant by it.
+
+use std::ops::Range;
+
+use super::Finder;
+use crate::arithmetic::expr::Expr;
+use crate::arithmetic::report::Why;
+use crate::arithmetic::token::{Bound, Kind, Word};
+
+/// Words between a number and an expression that it may belong to.
+const MAX_WORDS_OF_QUANTITY: usize = 5;
+/// Words after the right side that may name its unit.
+const MAX_TRAILING_WORDS: usize = 3;
+
+impl Finder<'_, '_> {
+    /// Words before the left side that may change what is meant: `half of`, `seven`, `2 hours and`,
+    /// `30 workers at a wage of`. A plain number after a word may be a name: `Week 2`.
+    pub(super) fn doubt_before(&self, expr: &Expr) -> Option<Why> {
+        let before = expr.tokens.start.checked_sub(1)?;
+        let Some(Kind::Word(word)) = self.lexed.kind(before) else {
+            return None;
+        };
+        let modifies = match word {
+            Word::Of => !matches!(
+                self.lexed.kind_before(before),
+                Some(Kind::Word(Word::Label))
+            ),
+            Word::Modifier | Word::Comparison | Word::Scale | Word::Per | Word::Operation(_) => {
+                true
+            }
+            Word::Plain
+            | Word::Article
+            | Word::Measure
+            | Word::Label
+            | Word::Preposition
+            | Word::Approximate
+            | Word::Stop => false,
+        };
+        if modifies || self.follows_quantity(before) {
+            return Some(Why::Words);
+        }
+        if word == Word::Stop && before > 0 && self.ends_with_measure(before - 1) {
+            return Some(Why::Units);
+        }
+        expr.is_bare().then_some(Why::Name)
+    }
+
+    /// Whether the words up to token `end` follow a number, so that it may belong to what comes
+    /// next: `30 workers at $15 x 40`, `1440 parts in 24 hours / 30`.
+    fn follows_quantity(&self, end: usize) -> bool {
+        let start = end.saturating_sub(MAX_WORDS_OF_QUANTITY);
+        let first_other = (start..=end).rev().find(|&at| {
+            let kind = self.lexed.kind(at);
+            kind == Some(Kind::Word(Word::Stop)) || !matches!(kind, Some(Kind::Word(_)))
+        });
+        first_other.is_some_and(|at| matches!(self.lexed.kind(at), Some(Kind::Number(_))))
+    }
+
+    /// Whether a measured number ends with token `at`: `2 hours`.
+    fn ends_with_measure(&self, at: usize) -> bool {
+        self.lexed.kind(at) == Some(Kind::Word(Word::Measure))
+            && matches!(self.lexed.kind_before(at), Some(Kind::Number(_)))
+    }
+
+    /// Words right after `expr` that may name its unit.
+    pub(super) fn trailing_words(&self, expr: &Expr) -> Range<usize> {
+        let end = expr.tokens.end;
+        let start = end + usize::from(self.unit_follows(end));
+        let count = (start..start + MAX_TRAILING_WORDS)
+            .take_while(|&at| {
+                matches!(
+                    self.lexed.kind(at),
+                    Some(Kind::Word(
+                        Word::Plain | Word::Measure | Word::Article | Word::Scale
+                    ))
+                )
+            })
+            .count();
+        start..start + count
+    }
+
+    /// What follows the right side and may change what is meant: `more than`, `million`, `hours
+    /// and 30 minutes`, a group of digits after a comma.
+    pub(super) fn doubt_after(&self, expr: &Expr, trailing: &Range<usize>) -> Option<Why> {
+        let end = expr.tokens.end;
+        match self.lexed.kind(end)? {
+            Kind::Word(Word::Comparison | Word::Modifier | Word::Operation(_)) => Some(Why::Words),
+            Kind::Word(Word::Scale) => Some(Why::Units),
+            Kind::Word(Word::Measure) => self.goes_on_in_smaller_units(trailing.end),
+            Kind::Boundary(Bound::Comma) => {
+                self.is_digit_group(end + 1).then_some(Why::AdjacentNumbers)
+            }
+            Kind::Number(_) => Some(Why::AdjacentNumbers),
+            Kind::Open => Some(Why::Ambiguous),
+            Kind::Word(_)
+            | Kind::Op(_)
+            | Kind::Close
+            | Kind::Percent
+            | Kind::Currency
+            | Kind::Relation(_)
+            | Kind::Variable { .. }
+            | Kind::Broken(_)
+            | Kind::Boundary(_) => None,
+        }
+    }
+
+    /// `2 hours 30`, `2 hours and 30`, with the words up to token `end`.
+    fn goes_on_in_smaller_units(&self, end: usize) -> Option<Why> {
+        let joined = usize::from(matches!(
+            self.lexed.kind(end),
+            Some(Kind::Word(Word::Stop) | Kind::Boundary(Bound::Comma))
+        ));
+        let number = self.lexed.kind(end + joined);
+        matches!(number, Some(Kind::Number(_))).then_some(Why::Units)
+    }
+}

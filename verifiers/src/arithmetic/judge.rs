@@ -1,0 +1,327 @@
+//! From two readable sides to a check.
+
+use std::ops::Range;
+
+use dashu::base::Abs;
+use dashu::rational::RBig;
+
+use super::compare::{self, Precision, Written};
+use super::config::{ArithmeticConfig, RunOn};
+use super::exact::Exact;
+use super::expr::{Code, Expr, Form, Parsed, Percent};
+use super::find::Pair;
+use super::report::{Check, Rule, Why};
+use super::token::{Kind, Lexed, Op, Word};
+use super::value::{self, NoValue, Reading};
+use super::words::same_unit;
+use crate::fuel::Fuel;
+
+/// The exact values of both sides.
+type Values = (RBig, RBig);
+
+/// Checks the pairs of one text.
+pub(super) struct Judge<'s, 'a> {
+    pub(super) lexed: &'s Lexed<'a>,
+    pub(super) parsed: &'s Parsed,
+    pub(super) config: &'s ArithmeticConfig,
+    /// The text is a calculator's and not a sentence.
+    pub(super) calculator: bool,
+    /// Working memory.
+    pub(super) stack: &'s mut Vec<RBig>,
+    pub(super) fuel: &'s mut Fuel,
+}
+
+impl Judge<'_, '_> {
+    /// Checks `pair`, and gives the values of its sides where both have one.
+    pub(super) fn judge(&mut self, pair: &Pair) -> (Check, Option<Values>) {
+        let values = match self.values(pair, Reading::Plain) {
+            Ok(values) => values,
+            Err(NoValue::DividesByZero) if pair.doubt.is_none() => {
+                return (Check::DividesByZero, None);
+            }
+            Err(reason) => return (unchecked(reason, pair), None),
+        };
+        let check = match self.rule(pair, &values, Reading::Plain) {
+            Some(rule) => self.agrees(pair, &values, rule),
+            None => self.differs(pair, &values),
+        };
+        (check, Some(values))
+    }
+
+    fn left(&self, pair: &Pair) -> &Expr {
+        &self.parsed.exprs[pair.left]
+    }
+
+    fn right(&self, pair: &Pair) -> &Expr {
+        &self.parsed.exprs[pair.right]
+    }
+
+    fn values(&mut self, pair: &Pair, reading: Reading) -> Result<Values, NoValue> {
+        let left = self.value(pair.left, reading)?;
+        // Only the first number of the whole equality can have taken a dash for its sign.
+        let reading = match reading {
+            Reading::FirstNegated => Reading::Plain,
+            Reading::Plain | Reading::PercentPoints => reading,
+        };
+        Ok((left, self.value(pair.right, reading)?))
+    }
+
+    fn value(&mut self, index: usize, reading: Reading) -> Result<RBig, NoValue> {
+        let code = self.parsed.code_of(&self.parsed.exprs[index]);
+        value::evaluate(code, &self.lexed.numerals, reading, self.stack, self.fuel)
+    }
+
+    /// The rule by which the values agree, if one does.
+    fn rule(&self, pair: &Pair, (left, right): &Values, reading: Reading) -> Option<Rule> {
+        if left == right {
+            return Some(Rule::Exact);
+        }
+        let (left_expr, right_expr) = (self.left(pair), self.right(pair));
+        let precision = Precision {
+            approximate: pair.approximate,
+            float: left_expr.traits.float || right_expr.traits.float,
+        };
+        if precision.float && compare::is_float_error(left, right) {
+            return Some(Rule::FloatingPoint);
+        }
+        let rounded = |exact, value, expr: &Expr| {
+            let form = written(expr.form, reading)?;
+            compare::rounds_to(exact, value, form, precision, self.config)
+        };
+        rounded(left, right, right_expr).or_else(|| rounded(right, left, left_expr))
+    }
+
+    /// Numbers agree. Two plain numbers still state nothing where words may make them names.
+    fn agrees(&self, pair: &Pair, (left, _): &Values, rule: Rule) -> Check {
+        if let Some(why) = self.states_nothing(pair) {
+            return Check::Unchecked { why };
+        }
+        Check::Right {
+            computed: Exact(left.clone()),
+            rule,
+        }
+    }
+
+    /// Two plain numbers beside words: `15 gallons = 120 pints`, `Week 2 = 2`.
+    fn states_nothing(&self, pair: &Pair) -> Option<Why> {
+        let (left, right) = (self.left(pair), self.right(pair));
+        if !left.is_bare() || !right.is_bare() {
+            return None;
+        }
+        let has_units = self.has_units(left) || self.has_units(right) || !pair.trailing.is_empty();
+        pair.doubt.or(has_units.then_some(Why::Units))
+    }
+
+    fn has_units(&self, expr: &Expr) -> bool {
+        !self.parsed.units_of(expr).is_empty()
+    }
+
+    /// Numbers differ. Wrong, unless something may explain it.
+    fn differs(&mut self, pair: &Pair, values: &Values) -> Check {
+        if let Some(check) = self.percent_reading(pair, values) {
+            return check;
+        }
+        let run_on = self.is_run_on(pair, &values.0);
+        if let Some(why) = self.explanation(pair, values, run_on) {
+            return Check::Unchecked { why };
+        }
+        Check::Wrong {
+            left: Exact(values.0.clone()),
+            right: Exact(values.1.clone()),
+            run_on,
+        }
+    }
+
+    /// The other readings of percent signs: `5/20*100 = 25%`.
+    fn percent_reading(&mut self, pair: &Pair, values: &Values) -> Option<Check> {
+        let (left, right) = (self.left(pair), self.right(pair));
+        let (left_percent, right_percent) = (left.has_percent(), right.has_percent());
+        if !left_percent && !right_percent {
+            return None;
+        }
+        let right_is_plain = matches!(right.form, Form::Bare { .. });
+        let reading = Reading::PercentPoints;
+        let (left_points, right_points) = self.values(pair, reading).ok()?;
+        let readings = [
+            (left_points.clone(), right_points.clone()),
+            (left_points, values.1.clone()),
+            (values.0.clone(), right_points),
+        ];
+        let mut agrees = readings
+            .iter()
+            .map(|values| self.rule(pair, values, reading).is_some());
+        if !agrees.any(|agrees| agrees) {
+            return None;
+        }
+        let in_percent = !left_percent && right_is_plain && self.computes_percent(pair);
+        if in_percent && pair.doubt.is_none() {
+            return Some(self.agrees(pair, values, Rule::PercentPoints));
+        }
+        Some(Check::Unchecked { why: Why::Percent })
+    }
+
+    /// Whether the left side may compute a percentage: it multiplies by 100, or divides nothing.
+    fn computes_percent(&self, pair: &Pair) -> bool {
+        let code = self.parsed.code_of(self.left(pair));
+        let hundred = code.iter().any(|code| match code {
+            Code::Push(index) => self.lexed.numerals[*index].is_hundred(),
+            Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => false,
+        });
+        hundred || !code.contains(&Code::Apply(Op::Div))
+    }
+
+    /// What may explain that the numbers differ.
+    fn explanation(&mut self, pair: &Pair, values: &Values, run_on: bool) -> Option<Why> {
+        if pair.doubt.is_some() {
+            return pair.doubt;
+        }
+        if !self.calculator && self.is_proportion(pair, values) {
+            return Some(Why::Proportion);
+        }
+        if let Some(why) = self.states_nothing(pair) {
+            return Some(why);
+        }
+        if self.units_explain(pair, values) {
+            return Some(Why::Units);
+        }
+        if pair.after_dash && self.agrees_with_sign(pair) {
+            return Some(Why::ListMarker);
+        }
+        if self.rounded_operand_explains(pair, values) {
+            return Some(Why::RoundedOperand);
+        }
+        if pair.approximate && compare::is_near(&values.0, &values.1) {
+            return Some(Why::Approximate);
+        }
+        (run_on && self.config.run_on == RunOn::Unchecked).then_some(Why::RunOn)
+    }
+
+    /// A share or percentage set equal to an amount: `3/4 = 12 students`, `20% = 10`,
+    /// `48 = 100% + 20%`.
+    fn is_proportion(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
+        let is_share =
+            |expr: &Expr| expr.form == Form::Share || expr.traits.percent == Percent::Whole;
+        let is_amount = |value: &RBig| value.clone().abs() >= RBig::ONE;
+        let (left, right) = (self.left(pair), self.right(pair));
+        let amount_right = !right.has_percent() && is_amount(right_value);
+        let amount_left = left.is_bare() && !left.has_percent() && is_amount(left_value);
+        (is_share(left) && amount_right)
+            || (amount_left && (is_share(right) || right.has_percent()))
+    }
+
+    /// Whether the numbers differ by no more than a rounded number in them explains:
+    /// `4/0.3333 = 12`.
+    fn rounded_operand_explains(&self, pair: &Pair, (left, right): &Values) -> bool {
+        let rough: RBig = [pair.left, pair.right]
+            .iter()
+            .map(|&index| &self.parsed.exprs[index])
+            .filter(|expr| !expr.is_bare())
+            .flat_map(|expr| self.parsed.code_of(expr))
+            .filter_map(|code| match code {
+                Code::Push(index) => compare::roughness(self.lexed.numerals[*index]),
+                Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => None,
+            })
+            .fold(RBig::ZERO, |sum, rough| sum + rough);
+        let scale = left.clone().abs().max(right.clone().abs());
+        !rough.is_zero() && (left - right).abs() <= scale * rough
+    }
+
+    /// Whether units may explain that the numbers differ.
+    fn units_explain(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
+        let left = self.units(self.left(pair), 0..0);
+        let right = self.units(self.right(pair), pair.trailing.clone());
+        if left.is_some() && right.is_some() {
+            return !self.share_unit(&left, &right);
+        }
+        if self.left(pair).is_bare() && left.is_some() {
+            return true;
+        }
+        if (left.money || right.money) && compare::are_cents_and_dollars(left_value, right_value) {
+            return true;
+        }
+        let measured = left.words.iter().chain(&right.words).any(|&at| {
+            let kind = self.lexed.kind(at);
+            matches!(kind, Some(Kind::Word(Word::Measure | Word::Scale)))
+        });
+        measured && compare::is_conversion(left_value, right_value)
+    }
+
+    /// The units of `expr`, with `trailing` words after it.
+    fn units(&self, expr: &Expr, trailing: Range<usize>) -> Units {
+        let mut words = self.parsed.units_of(expr).to_vec();
+        words.extend(trailing);
+        let names_money = |&at: &usize| {
+            let word = self.lexed.text_of(at);
+            ["dollar", "dollars"]
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(word))
+        };
+        Units {
+            money: expr.traits.currency || words.iter().any(names_money),
+            words,
+        }
+    }
+
+    fn share_unit(&self, left: &Units, right: &Units) -> bool {
+        let text = |at: &usize| self.lexed.text_of(*at);
+        let share_word = left.words.iter().any(|a| {
+            let mut others = right.words.iter();
+            others.any(|b| same_unit(text(a), text(b)))
+        });
+        share_word || (left.money && right.money)
+    }
+
+    /// Whether the dash before the first number makes the numbers agree when it is its sign.
+    fn agrees_with_sign(&mut self, pair: &Pair) -> bool {
+        self.values(pair, Reading::FirstNegated)
+            .is_ok_and(|values| self.rule(pair, &values, Reading::FirstNegated).is_some())
+    }
+
+    /// Whether the right side goes on from the value of the left one.
+    fn is_run_on(&mut self, pair: &Pair, left: &RBig) -> bool {
+        let right = self.right(pair);
+        if right.is_bare() {
+            return false;
+        }
+        let Some(&Code::Push(index)) = self.parsed.code_of(right).first() else {
+            return false;
+        };
+        let first = value::numeral(self.lexed.numerals[index], self.fuel);
+        first.is_ok_and(|first| first == *left)
+    }
+}
+
+/// What a side is measured in.
+struct Units {
+    /// Tokens that may name a unit.
+    words: Vec<usize>,
+    /// A currency sign, or the word for one.
+    money: bool,
+}
+
+impl Units {
+    fn is_some(&self) -> bool {
+        self.money || !self.words.is_empty()
+    }
+}
+
+/// Places of a side that is one written number. A percent sign moves the point by two places where
+/// it is read as hundredths.
+fn written(form: Form, reading: Reading) -> Option<Written> {
+    let Form::Bare { decimals, percent } = form else {
+        return None;
+    };
+    let moved = percent && reading != Reading::PercentPoints;
+    Some(Written {
+        decimals: decimals.unwrap_or(0) + if moved { 2 } else { 0 },
+    })
+}
+
+fn unchecked(reason: NoValue, pair: &Pair) -> Check {
+    let why = match reason {
+        NoValue::DividesByZero => pair.doubt.unwrap_or(Why::Syntax),
+        NoValue::NotRational => Why::Function,
+        NoValue::TooCostly => Why::TooCostly,
+    };
+    Check::Unchecked { why }
+}

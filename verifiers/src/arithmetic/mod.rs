@@ -1,0 +1,159 @@
+//! A symbolic process scorer: which step of a solution states an equality that does not hold?
+//!
+//! A solution is split into steps. Every equality that a step states between two arithmetic
+//! expressions is found, computed exactly and compared. What cannot be read for certain is
+//! reported as unchecked and never as right or wrong, because a right step that is called wrong
+//! teaches a model that right is wrong.
+//!
+//! # What counts as a stated equality
+//! - `=`, `==`, `≈`, `equals`, `is equal to` between two expressions, and `is` from something
+//!   computed to a number (`20% of 50 is 10`).
+//! - A name before the sign makes an assignment (`Total = 12`, `x = 5`), which is not counted.
+//! - A chain `a = b = c` states `a = b` and `b = c`. In `2 + 3 = 5 + 1 = 6` the first is false; it
+//!   is reported with `run_on` set, so that a chain of results can be told from a miscalculation.
+//! - A calculator annotation states an equality of its own. The text around it, read without it,
+//!   states another; when both agree in both values they are reported once.
+//!
+//! # What holds
+//! Sides that are equal as rational numbers; a decimal that is the other side rounded, or cut, to
+//! the places written; values within floating-point error where a decimal of more than 12
+//! characters shows that a machine wrote it; `25%` for a side that computes 25. A whole number is
+//! not taken for rounded unless the step says so (`≈`, `about`, `rounded`).
+//!
+//! # What is unchecked
+//! Everything in [`Why`]: variables, times, unknown notation, and every case where the numbers
+//! differ but units, percent signs or the words around them may explain it.
+
+mod compare;
+mod config;
+mod exact;
+mod expr;
+mod find;
+mod judge;
+mod lex;
+mod merge;
+mod parse;
+mod read;
+mod report;
+mod split;
+mod token;
+mod value;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub use config::{ArithmeticConfig, Rounding, RunOn, Splitter};
+pub use exact::Exact;
+pub use report::{Check, Equality, Label, Rule, Source, SpansIn, Step, StepReport, Why};
+
+use crate::{Fuel, VerifierId};
+use read::Reader;
+use words::Vocabulary;
+
+/// The scorer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arithmetic {
+    config: ArithmeticConfig,
+    vocabulary: Vocabulary,
+}
+
+impl Arithmetic {
+    /// A scorer with this configuration.
+    pub fn new(config: ArithmeticConfig) -> Self {
+        Self {
+            config,
+            vocabulary: Vocabulary::new(),
+        }
+    }
+
+    /// Name and revision.
+    pub fn id(&self) -> VerifierId {
+        VerifierId {
+            name: "arithmetic",
+            revision: 1,
+        }
+    }
+
+    /// Splits `solution` and checks its steps.
+    ///
+    /// `given` are the steps as byte ranges, where the caller has them. A range that does not lie
+    /// in `solution`, or splits a character, gives a step that states nothing. All spans of the
+    /// report are byte ranges of `solution`.
+    ///
+    /// Work is linear in the text and bounded by `fuel`; what is left when it runs out is
+    /// unchecked.
+    pub fn check(
+        &self,
+        solution: &str,
+        given: Option<&[Range<usize>]>,
+        fuel: &mut Fuel,
+    ) -> StepReport {
+        let spans = given.map_or_else(
+            || Cow::Owned(split::split(solution, self.config.splitter)),
+            Cow::Borrowed,
+        );
+        let mut reader = Reader::new(&self.config, &self.vocabulary, fuel);
+        let steps = spans.iter().enumerate().map(|(index, span)| {
+            let text = solution.get(span.clone()).unwrap_or_default();
+            Step {
+                index,
+                span: span.clone(),
+                equalities: reader.read(text, span.start),
+            }
+        });
+        let steps = steps.collect();
+        StepReport::new(steps, SpansIn::Solution, reader.is_exhausted())
+    }
+
+    /// Checks steps that were given as texts.
+    ///
+    /// Where the texts occur in `solution` in their order and without overlap, this is
+    /// [`Self::check`] with their places. Where they do not, each text is checked on its own and
+    /// spans are byte ranges of the step's own text; [`StepReport::spans_in`] says which.
+    pub fn check_texts<S: AsRef<str>>(
+        &self,
+        solution: &str,
+        steps: &[S],
+        fuel: &mut Fuel,
+    ) -> StepReport {
+        if let Some(spans) = locate(solution, steps) {
+            return self.check(solution, Some(&spans), fuel);
+        }
+        let mut reader = Reader::new(&self.config, &self.vocabulary, fuel);
+        let steps = steps.iter().enumerate().map(|(index, step)| {
+            let text = step.as_ref();
+            Step {
+                index,
+                span: 0..text.len(),
+                equalities: reader.read(text, 0),
+            }
+        });
+        let steps = steps.collect();
+        StepReport::new(steps, SpansIn::Step, reader.is_exhausted())
+    }
+}
+
+impl Default for Arithmetic {
+    fn default() -> Self {
+        Self::new(ArithmeticConfig::default())
+    }
+}
+
+/// The byte ranges of `solution` where `steps` stand, in their order and without overlap, each at
+/// the first place after the one before it. Nothing when one is not found.
+pub fn locate<S: AsRef<str>>(solution: &str, steps: &[S]) -> Option<Vec<Range<usize>>> {
+    let mut from = 0;
+    steps
+        .iter()
+        .map(|step| {
+            let step = step.as_ref();
+            let start = from + solution[from..].find(step)?;
+            from = start + step.len();
+            Some(start..from)
+        })
+        .collect()
+}

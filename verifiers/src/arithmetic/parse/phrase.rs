@@ -1,0 +1,162 @@
+//! Words between numbers and operators: `3 hours * $10/hour`.
+
+use super::{Parser, operator_at, starts_number, starts_operand};
+use crate::arithmetic::report::Why;
+use crate::arithmetic::token::{Kind, Lexed, Op, Relation, Word};
+
+/// Words that may stand between an operand and the operator or equality sign after it.
+const MAX_WORDS: usize = 6;
+/// Words that may stand between a plain number and an equality sign, or before the word `is`.
+const MAX_WORDS_AFTER_NUMBER: usize = 2;
+
+/// A unit phrase that was looked at.
+struct Phrase {
+    /// Token after it.
+    end: usize,
+    n_words: usize,
+    /// What it changes, perhaps.
+    doubt: Option<Why>,
+    /// A name, or a word for a result, stands in it: `total`, `Tuesday`.
+    names_result: bool,
+}
+
+impl Parser<'_, '_, '_> {
+    /// Passes over the unit words that start here, if something follows that makes them unit words.
+    pub(super) fn unit_phrase(&mut self) -> bool {
+        let phrase = self.look_at_phrase();
+        let follows = self.lexed.kind(phrase.end);
+        let goes_on = operator_at(self.lexed, phrase.end).is_some()
+            || (follows == Some(Kind::Close) && self.depth > 0);
+        let ends = self.depth == 0 && self.may_end_with(&phrase, follows);
+        if phrase.n_words == 0 || !(goes_on || ends) {
+            return false;
+        }
+        if let Some(why) = phrase.doubt {
+            self.traits.doubt(why);
+        }
+        self.record_units(phrase.end);
+        self.complete = ends;
+        goes_on
+    }
+
+    /// Whether an equality sign follows the phrase and makes its words unit words.
+    fn may_end_with(&mut self, phrase: &Phrase, follows: Option<Kind>) -> bool {
+        let Some(Kind::Relation(relation)) = follows else {
+            return false;
+        };
+        let plain = relation == Relation::Is || self.n_operators == 0;
+        if plain && (phrase.n_words > MAX_WORDS_AFTER_NUMBER || phrase.names_result) {
+            return false;
+        }
+        if phrase.n_words > 1 || phrase.names_result {
+            self.traits.doubt(Why::Words);
+        }
+        true
+    }
+
+    fn look_at_phrase(&self) -> Phrase {
+        let mut phrase = Phrase {
+            end: self.at,
+            n_words: 0,
+            doubt: None,
+            names_result: false,
+        };
+        while phrase.n_words < MAX_WORDS {
+            let slash = usize::from(self.lexed.kind(phrase.end) == Some(Kind::Op(Op::Div)));
+            let at = phrase.end + slash;
+            let Some(Kind::Word(word)) = self.lexed.kind(at) else {
+                break;
+            };
+            let of_first = word == Word::Of && phrase.n_words == 0;
+            if !self.joins(word, at) || (of_first && starts_operand(self.lexed, at + 1)) {
+                break;
+            }
+            let later = phrase.n_words > 0;
+            phrase.n_words += 1;
+            phrase.end = at + 1 + self.unit_power(at + 1);
+            phrase.doubt = phrase.doubt.or(doubt_of(word, of_first));
+            phrase.names_result |= word == Word::Label || (later && self.is_capitalised(at));
+        }
+        phrase
+    }
+
+    /// Whether `word` at token `at` may stand in a unit phrase.
+    fn joins(&self, word: Word, at: usize) -> bool {
+        match word {
+            Word::Plain
+            | Word::Article
+            | Word::Measure
+            | Word::Scale
+            | Word::Comparison
+            | Word::Label
+            | Word::Of
+            | Word::Per
+            | Word::Preposition => true,
+            Word::Operation(_) => !starts_number(self.lexed, at + 1),
+            Word::Approximate | Word::Modifier | Word::Stop => false,
+        }
+    }
+
+    /// Tokens of the `^2` in `cm^2`.
+    fn unit_power(&self, at: usize) -> usize {
+        let raised = self.lexed.kind(at) == Some(Kind::Op(Op::Pow))
+            && self.lexed.is_attached(at)
+            && matches!(self.lexed.kind(at + 1), Some(Kind::Number(_)));
+        2 * usize::from(raised)
+    }
+
+    fn is_capitalised(&self, at: usize) -> bool {
+        let first = self.lexed.text_of(at).chars().next();
+        first.is_some_and(char::is_uppercase)
+    }
+
+    /// Moves past the phrase and gives its unit words to the last term.
+    fn record_units(&mut self, end: usize) {
+        let start = self.out.units.len();
+        for at in self.at..end {
+            if let Some(Kind::Word(Word::Plain | Word::Measure | Word::Scale)) = self.lexed.kind(at)
+            {
+                self.out.units.push(at);
+            }
+        }
+        let units = start..self.out.units.len();
+        if let Some(term) = self.stacks.terms.last_mut()
+            && term.units.is_empty()
+        {
+            term.units = units;
+        }
+        self.at = end;
+    }
+}
+
+/// Why a phrase with this word may change the number before it.
+fn doubt_of(word: Word, of_first: bool) -> Option<Why> {
+    match word {
+        Word::Scale => Some(Why::Units),
+        Word::Comparison => Some(Why::Words),
+        Word::Of => of_first.then_some(Why::Words),
+        Word::Plain
+        | Word::Article
+        | Word::Measure
+        | Word::Label
+        | Word::Operation(_)
+        | Word::Per
+        | Word::Preposition
+        | Word::Approximate
+        | Word::Modifier
+        | Word::Stop => None,
+    }
+}
+
+/// Whether a fraction less than one, written without spaces, starts at token `at`.
+pub(super) fn share_at(lexed: &Lexed<'_>, at: usize) -> bool {
+    let value = |index| match lexed.kind(index) {
+        Some(Kind::Number(_)) => lexed.text_of(index).parse::<u32>().ok(),
+        Some(_) | None => None,
+    };
+    lexed.kind(at + 1) == Some(Kind::Op(Op::Div))
+        && matches!(lexed.text_of(at + 1), "/" | "\u{2044}")
+        && lexed.is_attached(at + 1)
+        && lexed.is_attached(at + 2)
+        && matches!((value(at), value(at + 2)), (Some(top), Some(bottom)) if top < bottom)
+}

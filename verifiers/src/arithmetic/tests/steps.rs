@@ -1,0 +1,155 @@
+//! Steps, their labels and their places.
+
+use std::ops::Range;
+
+use super::{ArithmeticConfig, Splitter, report, report_with};
+use crate::Fuel;
+use crate::arithmetic::{Arithmetic, Label, SpansIn, locate};
+
+fn split(splitter: Splitter, text: &str, expected: &[&str]) {
+    let config = ArithmeticConfig {
+        splitter,
+        ..ArithmeticConfig::default()
+    };
+    let report = report_with(config, text);
+    let steps: Vec<&str> = report
+        .steps
+        .iter()
+        .map(|step| &text[step.span.clone()])
+        .collect();
+    assert_eq!(steps, expected, "{splitter:?} of {text:?}");
+}
+
+#[test]
+fn lines() {
+    split(Splitter::Lines, "", &[]);
+    split(Splitter::Lines, " \n\t\n", &[]);
+    split(Splitter::Lines, "a\nb\r\n\n  c  ", &["a", "b", "c"]);
+}
+
+#[test]
+fn blank_lines() {
+    split(Splitter::BlankLines, "\n\na\nb\n \nc\n\n\n", &["a\nb", "c"]);
+    split(Splitter::BlankLines, "a", &["a"]);
+}
+
+#[test]
+fn sentences() {
+    split(
+        Splitter::Sentences,
+        "He has 2.5 kg. Is it so? Yes! See no. 5 of Mr. X.\nNext line.",
+        &[
+            "He has 2.5 kg.",
+            "Is it so?",
+            "Yes!",
+            "See no. 5 of Mr. X.",
+            "Next line.",
+        ],
+    );
+    split(
+        Splitter::Sentences,
+        "1. One. 2. Two",
+        &["1. One.", "2. Two"],
+    );
+    split(
+        Splitter::Sentences,
+        "So 3 + 4 = 7. Then 8.",
+        &["So 3 + 4 = 7.", "Then 8."],
+    );
+}
+
+#[test]
+fn numbered() {
+    split(
+        Splitter::Numbered,
+        "Plan:\n1. a\nmore\n2) b\n\n(3) c\n**Step 4:** d\n5.5 is no marker",
+        &[
+            "Plan:",
+            "1. a\nmore",
+            "2) b",
+            "(3) c",
+            "**Step 4:** d\n5.5 is no marker",
+        ],
+    );
+}
+
+#[test]
+fn equalities_go_on_in_the_next_line() {
+    let config = ArithmeticConfig {
+        splitter: Splitter::BlankLines,
+        ..ArithmeticConfig::default()
+    };
+    let text = "16 - 3 - 4\n  = 9 eggs\n- 2 * 9 =\n18";
+    let report = report_with(config, text);
+    let found: Vec<&str> = report.steps[0]
+        .equalities
+        .iter()
+        .map(|equality| &text[equality.span.clone()])
+        .collect();
+    assert_eq!(found, ["16 - 3 - 4\n  = 9", "2 * 9 =\n18"]);
+}
+
+#[test]
+fn labels_and_the_first_wrong_step() {
+    let report = report("Let x = 2.\n1 + 1 = 2 and 2x = 4\n1 + 1 = 2 and 1 + 2 = 4\n2 + 2 = 5");
+    let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
+    assert_eq!(
+        labels,
+        [Label::Unchecked, Label::Right, Label::Wrong, Label::Wrong]
+    );
+    let scores: Vec<Option<f64>> = report.steps.iter().map(super::super::Step::score).collect();
+    assert_eq!(scores, [None, Some(1.0), Some(0.0), Some(0.0)]);
+    assert_eq!(report.first_wrong, Some(2));
+    assert!(!report.exhausted);
+}
+
+#[test]
+fn given_ranges() {
+    let text = "é: 1 + 1 = 2; 2 + 2 = 5";
+    let backwards = Range { start: 5, end: 2 };
+    let given = [0..13, 15..text.len(), 1..4, 20..99, backwards];
+    let report = Arithmetic::default().check(text, Some(&given), &mut Fuel::default());
+    let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
+    assert_eq!(
+        labels,
+        [
+            Label::Right,
+            Label::Wrong,
+            Label::Unchecked,
+            Label::Unchecked,
+            Label::Unchecked
+        ]
+    );
+    let spans: Vec<_> = report.steps.iter().map(|step| step.span.clone()).collect();
+    assert_eq!(spans, given);
+    assert_eq!(
+        &text[report.steps[1].equalities[0].span.clone()],
+        "2 + 2 = 5"
+    );
+}
+
+#[test]
+fn step_texts_are_located_in_order() {
+    let text = "1 + 1 = 2\n1 + 1 = 2\nend";
+    assert_eq!(
+        locate(text, &["1 + 1 = 2", "1 + 1 = 2", "end"]),
+        Some(vec![0..9, 10..19, 20..23])
+    );
+    assert_eq!(locate(text, &["end", "1 + 1 = 2"]), None);
+    assert_eq!(locate(text, &[""; 2]), Some(vec![0..0, 0..0]));
+    assert_eq!(locate::<&str>(text, &[]), Some(vec![]));
+}
+
+#[test]
+fn step_texts_that_are_not_in_the_solution() {
+    let scorer = Arithmetic::default();
+    let steps = ["2 + 2 = 4", "so 2 + 2 = 5"];
+    let report = scorer.check_texts("2 + 2 = 4, so 2 + 2 = 5", &steps, &mut Fuel::default());
+    assert_eq!(report.spans_in, SpansIn::Solution);
+    assert_eq!(report.steps[1].equalities[0].span, 14..23);
+    let report = scorer.check_texts("something else", &steps, &mut Fuel::default());
+    assert_eq!(report.spans_in, SpansIn::Step);
+    assert_eq!(report.steps[1].span, 0..12);
+    assert_eq!(report.steps[1].equalities[0].span, 3..12);
+    assert_eq!(report.first_wrong, Some(1));
+}

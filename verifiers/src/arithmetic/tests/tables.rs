@@ -1,0 +1,403 @@
+//! What is read, what is found, and what becomes of it.
+
+use super::{ArithmeticConfig, Rounding, RunOn, check, check_with, report, whole};
+use crate::arithmetic::{Check, Source};
+
+#[test]
+fn notations() {
+    for text in [
+        "16 - 3 - 4 = 9",
+        "2*3=6",
+        "3 x 4 = 12",
+        "3x4=12",
+        "3 X $4 = $12",
+        "3 × 4 = 12",
+        "3 · 4 = 12",
+        "10 ÷ 2 = 5",
+        "10 − 2 = 8",
+        "10 – 2 = 8",
+        "$3.00 x 2.5 = $7.50",
+        "1,200 + 34 = 1,234",
+        "(2 + 3) * 4 = 20",
+        "[2 + (3 - 1)] * 4 = 16",
+        "2(3) + 1 = 7",
+        "(2)(3) = 6",
+        "-2 + 5 = 3",
+        "2 * -3 = -6",
+        "5 - -3 = 8",
+        "2^3 = 8",
+        "2**3 = 8",
+        "2 ** 3 = 8",
+        "2^-1 = 0.5",
+        "3² + 4² = 25",
+        "10^2 * 2 = 200",
+        "1/2 + 1/4 = 3/4",
+        "½ + ¼ = ¾",
+        "2 1/2 * 2 = 5",
+        "2½ * 2 = 5",
+        ".5 * 4 = 2",
+        "20% = 0.2",
+        "20% * 50 = 10",
+        "100% - 40% = 60%",
+        "20% of 50 = 10",
+        "20 percent of 50 = 10",
+        "1/2 of 10 = 5",
+        "25% of the 40 = 10",
+        "3 hours * $10/hour = $30",
+        "5 apples + 3 apples = 8",
+        "50 patients/day * 7 days/week = 350",
+        "\\frac{1}{2} + \\frac{1}{4} = \\frac{3}{4}",
+        "3 \\times 4 = 12",
+        "3 \\cdot 4 \\div 2 = 6",
+        "50\\% \\cdot 8 = 4",
+        "\\$5 + \\$6 = \\$11",
+        "3 \\text{ eggs} \\times 4 = 12",
+        "2^{3} = 8",
+        "6 times .5 equals 3",
+        "10 minus 4 is equal to 6",
+        "14 divided by 2 is 7",
+        "3 multiplied by 4 equals 12",
+        "20% of 50 is 10",
+        "5 cm^2 * 3 = 15",
+        "7 * 2 == 14",
+    ] {
+        let report = report(text);
+        let [equality] = &report.steps[0].equalities[..] else {
+            panic!("{text}: {report:?}");
+        };
+        assert!(
+            matches!(equality.check, Check::Right { .. }),
+            "{text}: {:?}",
+            equality.check
+        );
+        assert_eq!(equality.span, 0..text.len(), "{text}");
+    }
+}
+
+#[test]
+fn exact_values_are_told() {
+    whole("3 x $2.50 = $7.50", "right: 7.5");
+    whole("2/3 + 2/3 = 4/3", "right: 4/3");
+    whole("2 + 2 = 5", "wrong: 4 is not 5");
+    whole("1/3 + 1/3 = 1/2", "wrong: 2/3 is not 0.5");
+    whole("5/0 = 0", "wrong: division by zero");
+    whole("0^-1 = 0", "wrong: division by zero");
+    whole("0^0 = 1", "unchecked: function");
+    whole("4^(1/2) = 2", "unchecked: function");
+}
+
+#[test]
+fn sentences() {
+    check(
+        "Janet sells 16 - 3 - 4 = <<16-3-4=9>>9 duck eggs a day.",
+        &["16 - 3 - 4 = <<16-3-4=9>>9 | right: 9"],
+    );
+    check(
+        "so the house is worth 130,000*.15 = $<<130000*.15=19500.0>>195,000",
+        &[
+            "130,000*.15 = $<<130000*.15=19500.0>>195,000 | wrong: 19500 is not 195000",
+            "130000*.15=19500.0 | right: 19500",
+        ],
+    );
+    check(
+        "12 times 2 equals <<12*2=24>>24.",
+        &["12 times 2 equals <<12*2=24>>24 | right: 24"],
+    );
+    check("She makes <<9*2=18>>18 dollars", &["9*2=18 | right: 18"]);
+    check(
+        "First 3 + 4 = 7 and then 7 * 2 = 15.",
+        &["3 + 4 = 7 | right: 7", "7 * 2 = 15 | wrong: 14 is not 15"],
+    );
+    check("(since 2 + 2 = 4)", &["2 + 2 = 4 | right: 4"]);
+    check("**3 * 4 = 12** eggs", &["3 * 4 = 12 | right: 12"]);
+    check("3 * 4 = **12** eggs", &["3 * 4 = **12 | right: 12"]);
+    check("\\(3 + 4 = 7\\)", &["3 + 4 = 7 | right: 7"]);
+    check("$$3 + 4 = 7$$", &["$$3 + 4 = 7$$ | right: 7"]);
+    check("\\[ 3 + 4 &= 7 \\]", &["3 + 4 &= 7 | right: 7"]);
+}
+
+#[test]
+fn chains() {
+    check(
+        "2*4 + 3*6 = 8 + 18 = 26",
+        &["2*4 + 3*6 = 8 + 18 | right: 26", "8 + 18 = 26 | right: 26"],
+    );
+    check(
+        "2+3 = 5 + 1 = 6",
+        &[
+            "2+3 = 5 + 1 | wrong: 5 is not 6, a run-on chain",
+            "5 + 1 = 6 | right: 6",
+        ],
+    );
+    check("Total = 3 * 4 = 13", &["3 * 4 = 13 | wrong: 12 is not 13"]);
+    let config = ArithmeticConfig {
+        run_on: RunOn::Unchecked,
+        ..ArithmeticConfig::default()
+    };
+    check_with(
+        config,
+        "2+3 = 5 + 1 = 7",
+        &[
+            "2+3 = 5 + 1 | unchecked: run_on",
+            "5 + 1 = 7 | wrong: 6 is not 7",
+        ],
+    );
+}
+
+#[test]
+fn assignments_are_not_equalities() {
+    for text in [
+        "x = 5",
+        "Total = 12",
+        "A: 18",
+        "#### 18",
+        "Let x = the number of eggs, at least 3",
+        "y = x + 60",
+        "3 + 4 = x",
+        "12 = the number of eggs",
+        "The answer is 5",
+        "There are 12 is",
+        "3/5 is 12 people",
+        "= 12",
+        "a <= 12, b >= 3, 3 != 4, 5 => 6, ===== 7",
+    ] {
+        check(text, &[]);
+    }
+}
+
+#[test]
+fn unreadable() {
+    whole("2x = 10", "unchecked: variable");
+    whole("2 x = 10", "unchecked: variable");
+    whole("x + 5 = 12", "unchecked: variable");
+    whole("3*x = 24", "unchecked: variable");
+    whole("10 = 2x", "unchecked: variable");
+    whole("27 - 9 = (6 * x) - 3", "unchecked: variable");
+    whole("2(x + 1) * 3 = 12", "unchecked: variable");
+    whole("60g * 4/5 = 48", "unchecked: variable");
+    whole("5:30 - 2:15 = 3:15", "unchecked: time_or_ratio");
+    whole("5! = 120", "unchecked: function");
+    whole("\\sqrt{16} = 4", "unchecked: function");
+    whole("√16 = 4", "unchecked: function");
+    whole("1.234,5 * 2 = 2469", "unchecked: number_format");
+    whole("2e-05 * 2 = 4", "unchecked: number_format");
+    whole("$350 000 + 5 = 350005", "unchecked: adjacent_numbers");
+    whole("17 % 5 = 2", "unchecked: syntax");
+    whole("7 // 2 = 3", "unchecked: syntax");
+    whole("3 + * 4 = 7", "unchecked: syntax");
+    whole("f(3) + 4 = 7", "unchecked: variable");
+    check("sqrt(16) = 4", &["(16) = 4 | unchecked: function"]);
+    check("3 * 4 = ?", &["3 * 4 = | unchecked: syntax"]);
+    check("30/2 = shoe size 15", &["30/2 = | unchecked: words"]);
+    check("salary + 3 * 4 = 12", &["+ 3 * 4 = 12 | unchecked: words"]);
+    check("3 + 4 = 7 - the rest", &["3 + 4 = 7 - | unchecked: words"]);
+}
+
+#[test]
+fn numbers_that_differ_for_a_reason() {
+    check(
+        "15 gallons = 120 pints",
+        &["15 gallons = 120 | unchecked: units"],
+    );
+    check(
+        "30 minutes * 2 = 1 hour",
+        &["30 minutes * 2 = 1 | unchecked: units"],
+    );
+    check("90 + 30 = 2 hours", &["90 + 30 = 2 | unchecked: units"]);
+    check("25 * 4 = $1.00", &["25 * 4 = $1.00 | unchecked: units"]);
+    check(
+        "100 + 65 = 2 hours and 45 minutes",
+        &["100 + 65 = 2 | unchecked: units"],
+    );
+    check(
+        "2 hours + 30 minutes = 150",
+        &["2 hours + 30 minutes = 150 | unchecked: units"],
+    );
+    check(
+        "2 boxes = 2 * 12 = 24",
+        &[
+            "2 boxes = 2 * 12 | unchecked: units",
+            "2 * 12 = 24 | right: 24",
+        ],
+    );
+    check(
+        "500,000 * 4 = 2 million",
+        &["500,000 * 4 = 2 | unchecked: units"],
+    );
+    whole("3 squared + 4 squared = 25", "unchecked: units");
+    check("100 + 10% = 110", &["100 + 10% = 110 | unchecked: percent"]);
+    check("7% * 3 = 21", &["7% * 3 = 21 | unchecked: percent"]);
+    check("20% = 10 people", &["20% = 10 | unchecked: proportion"]);
+    check(
+        "2/5 is equal to 12.8",
+        &["2/5 is equal to 12.8 | unchecked: proportion"],
+    );
+    check("Week 2 = 3 + 4", &["2 = 3 + 4 | unchecked: name"]);
+    check("half of 20 + 10 = 20", &["20 + 10 = 20 | unchecked: words"]);
+    check("twice 5 + 3 = 16", &["5 + 3 = 16 | unchecked: words"]);
+    check(
+        "20 - 5 = 5 more than 10",
+        &["20 - 5 = 5 | unchecked: words"],
+    );
+    check(
+        "He lost 13*1.5=19.5 times $1.5",
+        &["13*1.5=19.5 times $1.5 | unchecked: words"],
+    );
+    check(
+        "1440 parts in 24 hours / 30 days = 48",
+        &["24 hours / 30 days = 48 | unchecked: words"],
+    );
+    whole("8/2(4) = 1", "unchecked: ambiguous");
+    whole("100/10/5 = 50", "unchecked: ambiguous");
+    whole("-3^2 = 9", "unchecked: ambiguous");
+    whole("2^3^2 = 64", "unchecked: ambiguous");
+    whole("3 1/2 * 4 = 2", "unchecked: mixed_number");
+    whole("2-1/2 * 4 = 10", "unchecked: mixed_number");
+    check("- 3 + 5 = 2", &["3 + 5 = 2 | unchecked: list_marker"]);
+    check("- 3 + 5 = 8", &["3 + 5 = 8 | right: 8"]);
+    check("- 3 + 5 = 9", &["3 + 5 = 9 | wrong: 8 is not 9"]);
+    whole("4/0.3333 = 12", "unchecked: rounded_operand");
+    whole("1200 * 3 ≈ 3500", "unchecked: approximate");
+    check("2 * 6 = 12, 000", &["2 * 6 = 12 | right: 12"]);
+    check(
+        "2 * 6000 = 12, 000",
+        &["2 * 6000 = 12 | unchecked: adjacent_numbers"],
+    );
+}
+
+#[test]
+fn units_that_explain_nothing() {
+    check("5 * 3 = 16 apples", &["5 * 3 = 16 | wrong: 15 is not 16"]);
+    check(
+        "3 boxes * 12 eggs = 35 eggs",
+        &["3 boxes * 12 eggs = 35 | wrong: 36 is not 35"],
+    );
+    check("$3 * 4 = $13", &["$3 * 4 = $13 | wrong: 12 is not 13"]);
+    check(
+        "5 apples + 3 apples = 9 apples",
+        &["5 apples + 3 apples = 9 | wrong: 8 is not 9"],
+    );
+    check("20% * 50 = 11", &["20% * 50 = 11 | wrong: 10 is not 11"]);
+    check(
+        "100% - 40% = 70%",
+        &["100% - 40% = 70% | wrong: 0.6 is not 0.7"],
+    );
+    check("a total of 5 + 3 = 9", &["5 + 3 = 9 | wrong: 8 is not 9"]);
+    check(
+        "60 minutes * 3 = 190 minutes",
+        &["60 minutes * 3 = 190 | wrong: 180 is not 190"],
+    );
+}
+
+#[test]
+fn list_markers_are_not_numbers() {
+    for (text, expected) in [
+        ("1. 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+        ("2) 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+        ("(3) 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+        ("* 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+        ("## 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+        ("Step 3: 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+        ("Tuesday: 3 + 4 = 7", "3 + 4 = 7 | right: 7"),
+    ] {
+        check(text, &[expected]);
+    }
+}
+
+#[test]
+fn rounding() {
+    whole("10/3 = 3.33", "right: 10/3, written rounded");
+    whole("20/3 = 6.67", "right: 20/3, written rounded");
+    whole("20/3 = 6.66", "right: 20/3, written truncated");
+    whole("20/3 = 6.65", "wrong: 20/3 is not 6.65");
+    whole("20/3 = 6.68", "wrong: 20/3 is not 6.68");
+    whole("1/8 = 0.13", "right: 0.125, written rounded");
+    whole("-20/3 = -6.67", "right: -20/3, written rounded");
+    whole("-20/3 = -6.66", "right: -20/3, written truncated");
+    whole("3.33 = 10/3", "right: 3.33, written rounded");
+    whole("10/3 = 3", "wrong: 10/3 is not 3");
+    whole("1/7 * 100% = 14%", "right: 1/7, written rounded");
+    whole("1/7 * 100% = 15%", "wrong: 1/7 is not 0.15");
+    whole("10/3 ≈ 3", "right: 10/3, written rounded");
+    whole("10/3 = about 3", "right: 10/3, written rounded");
+    whole("10/3 \\approx 3.3", "right: 10/3, written rounded");
+    check(
+        "10/3 = 4, rounded up",
+        &["10/3 = 4 | right: 10/3, written rounded"],
+    );
+    check(
+        "Roughly, 1234 + 1 = 1200",
+        &["1234 + 1 = 1200 | right: 1235, written rounded"],
+    );
+    whole("10/3 ≈ 5", "wrong: 10/3 is not 5");
+    whole("1/30 = 0.0", "wrong: 1/30 is not 0");
+    whole(
+        "40000*1.1=44000.00000000001",
+        "right: 44000, within floating-point error",
+    );
+    whole(
+        "10/3=3.3333333333333335",
+        "right: 10/3, within floating-point error",
+    );
+}
+
+#[test]
+fn rounding_by_configuration() {
+    let exact = ArithmeticConfig {
+        decimals: Rounding::Exact,
+        ..ArithmeticConfig::default()
+    };
+    check_with(
+        exact,
+        "10/3 = 3.33",
+        &["10/3 = 3.33 | wrong: 10/3 is not 3.33"],
+    );
+    let nearest = ArithmeticConfig {
+        decimals: Rounding::Nearest,
+        ..ArithmeticConfig::default()
+    };
+    check_with(
+        nearest,
+        "20/3 = 6.66",
+        &["20/3 = 6.66 | wrong: 20/3 is not 6.66"],
+    );
+    let whole_numbers = ArithmeticConfig {
+        whole_numbers: Rounding::Nearest,
+        ..ArithmeticConfig::default()
+    };
+    check_with(
+        whole_numbers,
+        "10/3 = 3",
+        &["10/3 = 3 | right: 10/3, written rounded"],
+    );
+}
+
+#[test]
+fn percent_points() {
+    whole("5/20*100 = 25%", "right: 25, written in percent");
+    whole("100 - 54 = 46%", "right: 46, written in percent");
+    whole("5/20 = 25%", "right: 0.25");
+    whole("150/5 = 30%", "unchecked: percent");
+    whole("5/20*100 = 26%", "wrong: 25 is not 0.26");
+}
+
+#[test]
+fn sources() {
+    let sources = |text: &str| -> Vec<Source> {
+        let equalities = report(text).steps.remove(0).equalities;
+        equalities.iter().map(|equality| equality.source).collect()
+    };
+    assert_eq!(sources("48/2 = 24"), [Source::Prose]);
+    assert_eq!(sources("so <<48/2=24>>24"), [Source::Annotation]);
+    assert_eq!(sources("48/2 = <<48/2=24>>24"), [Source::Both]);
+    assert_eq!(
+        sources("48/2 = <<48/2=24>>25"),
+        [Source::Prose, Source::Annotation]
+    );
+    assert_eq!(
+        sources("2*4 = 8 = <<2*4=8>>8"),
+        [Source::Prose, Source::Both]
+    );
+    assert_eq!(sources("x+1 = <<x+1=8>>8"), [Source::Both]);
+    assert_eq!(sources("2 = <<2=2"), [Source::Prose]);
+}

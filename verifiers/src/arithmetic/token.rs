@@ -1,0 +1,213 @@
+//! What the text of a step is made of.
+
+use dashu::rational::RBig;
+
+use crate::number::Literal;
+
+use super::report::Why;
+
+/// A piece of the step with its half-open byte range in the text that was lexed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// White space or an annotation stands right before it.
+    pub(super) spaced: bool,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An index into [`Lexed::numerals`].
+    Number(usize),
+    /// An operator sign.
+    Op(Op),
+    /// A bracket that groups.
+    Open,
+    /// Its closing twin.
+    Close,
+    /// `%` or the word `percent`.
+    Percent,
+    /// `$`, `€` and the like.
+    Currency,
+    /// An equality sign or a word for one.
+    Relation(Relation),
+    /// A word.
+    Word(Word),
+    /// A letter or name that stands for a number.
+    Variable {
+        /// A number is written right before it, as in `2x`.
+        coefficient: bool,
+    },
+    /// A piece that an expression cannot hold.
+    Broken(Why),
+    /// Something that no expression crosses.
+    Boundary(Bound),
+}
+
+/// Kinds by the part they play around an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Could belong to an expression.
+    Arithmetic,
+    /// Stands for a number.
+    Variable,
+    /// Cannot belong to an expression that is read.
+    Broken(Why),
+    /// A word.
+    Word(Word),
+    /// No expression crosses it.
+    Edge,
+}
+
+impl Kind {
+    /// The part that it plays around an expression.
+    pub(super) fn class(self) -> Class {
+        match self {
+            Self::Number(_)
+            | Self::Op(_)
+            | Self::Open
+            | Self::Close
+            | Self::Percent
+            | Self::Currency => Class::Arithmetic,
+            Self::Variable { .. } => Class::Variable,
+            Self::Broken(why) => Class::Broken(why),
+            Self::Word(word) => Class::Word(word),
+            Self::Relation(_) | Self::Boundary(_) => Class::Edge,
+        }
+    }
+}
+
+/// The five operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+}
+
+/// What states an equality.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// `=`, `equals`, `is equal to`.
+    Equals,
+    /// `≈`.
+    Approx,
+    /// The word `is`, which states an equality only after something that was computed.
+    Is,
+}
+
+/// Words by the part they play beside numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// May name a unit.
+    Plain,
+    /// `a`, `the`, `each`: may stand in a unit phrase and name nothing.
+    Article,
+    /// A unit that converts into another: `hours`, `cents`, `dozen`.
+    Measure,
+    /// Changes the number before it: `million`, `squared`.
+    Scale,
+    /// `more`, `times`, `fewer`: compares what stands before with what follows.
+    Comparison,
+    /// `total`, `cost`, `answer`: names a result.
+    Label,
+    /// `plus`, `minus`, `times`, `divided by`.
+    Operation(Op),
+    /// `of`.
+    Of,
+    /// `per`.
+    Per,
+    /// `in`, `for`: may stand in a unit phrase, and may tie an expression to what stands before.
+    Preposition,
+    /// `about`, `roughly`.
+    Approximate,
+    /// Before an expression it may change what is meant: `half`, `than`, `seven`.
+    Modifier,
+    /// Ends a unit phrase: verbs, pronouns, conjunctions.
+    Stop,
+}
+
+/// What ends a run of tokens that may be one expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// Punctuation.
+    Mark,
+    /// A comma.
+    Comma,
+    /// A bracket around words or around an equality.
+    Open,
+    /// A list marker; `minus` when it is a dash that could also be a sign.
+    ListMarker { minus: bool },
+}
+
+/// A number as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numeral<'a> {
+    /// Digits.
+    Decimal(Literal<'a>),
+    /// One character that is a fraction or an exponent: `½`, `²`.
+    Small { numerator: u8, denominator: u8 },
+}
+
+impl Numeral<'_> {
+    /// Whether this is 100.
+    pub(super) fn is_hundred(&self) -> bool {
+        match self {
+            Self::Decimal(literal) => literal.len() <= 6 && literal.value() == RBig::from(100u8),
+            Self::Small { .. } => false,
+        }
+    }
+}
+
+/// The tokens of one text, with buffers that are used again for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Lexed<'a> {
+    pub(super) text: &'a str,
+    pub(super) tokens: Vec<Token>,
+    pub(super) numerals: Vec<Numeral<'a>>,
+    /// The insides of the `<<…>>` that were left out.
+    pub(super) annotations: Vec<std::ops::Range<usize>>,
+    /// A word such as `about` or `rounded` stands in the text.
+    pub(super) approximate: bool,
+}
+
+impl<'a> Lexed<'a> {
+    /// Empties the buffers for `text`.
+    pub(super) fn restart(&mut self, text: &'a str) {
+        self.text = text;
+        self.tokens.clear();
+        self.numerals.clear();
+        self.annotations.clear();
+        self.approximate = false;
+    }
+
+    /// The token at `index`, if there is one.
+    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
+        self.tokens.get(index).map(|token| token.kind)
+    }
+
+    /// The class of the token at `index`; both ends of the text are edges.
+    pub(super) fn class(&self, index: usize) -> Class {
+        self.kind(index).map_or(Class::Edge, Kind::class)
+    }
+
+    /// The kind of the token before `index`.
+    pub(super) fn kind_before(&self, index: usize) -> Option<Kind> {
+        index.checked_sub(1).and_then(|before| self.kind(before))
+    }
+
+    /// Whether the token at `index` follows its neighbour with nothing between.
+    pub(super) fn is_attached(&self, index: usize) -> bool {
+        self.tokens.get(index).is_some_and(|token| !token.spaced)
+    }
+
+    /// The text of a token.
+    pub(super) fn text_of(&self, index: usize) -> &'a str {
+        let token = self.tokens[index];
+        &self.text[token.start..token.end]
+    }
+}
