@@ -24,10 +24,27 @@ pub(crate) struct Input {
 impl Input {
     /// Opens `name`, `-` for standard input, and reads at most `limit` rows of it.
     pub(crate) fn open(name: &str, limit: Option<u64>) -> Result<Self, CliError> {
+        let rows = limit.unwrap_or(u64::MAX);
+        Self::with_limits(
+            name,
+            Limits {
+                rows,
+                ..Limits::default()
+            },
+        )
+    }
+
+    /// Opens `name` with one row a chunk.
+    #[cfg(test)]
+    pub(crate) fn in_small_chunks(name: &str) -> Self {
         let limits = Limits {
-            rows: limit.unwrap_or(u64::MAX),
+            chunk_rows: 1,
             ..Limits::default()
         };
+        Self::with_limits(name, limits).expect("the test has written it")
+    }
+
+    fn with_limits(name: &str, limits: Limits) -> Result<Self, CliError> {
         let path = PathBuf::from(if name == STREAM {
             "standard input"
         } else {

@@ -7,7 +7,7 @@
 //! two runs from writing one output.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -206,6 +206,7 @@ impl Journal {
 
     /// What the journal says of the run as a whole.
     pub(crate) fn survey(&self) -> Result<Past, CliError> {
+        self.refuse_foreign()?;
         let (mut past, mut entries) = (Past::default(), self.entries()?);
         while let Some((entry, end)) = entries.next()? {
             match entry {
@@ -215,6 +216,23 @@ impl Journal {
             }
         }
         Ok(past)
+    }
+
+    /// A file of the journal's name that is no journal belongs to somebody else. The first line of
+    /// a journal may be torn, but not different.
+    fn refuse_foreign(&self) -> Result<(), CliError> {
+        const BEGIN: &[u8] = br#"{"header":"#;
+        let mut first = Vec::new();
+        let mut file = &self.file;
+        let read = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.take(BEGIN.len() as u64).read_to_end(&mut first));
+        read.map_err(CliError::file("read", &self.path))?;
+        if BEGIN.starts_with(&first) {
+            return Ok(());
+        }
+        let message = format!("{} is no journal; name another output", self.path.display());
+        Err(CliError::Usage(message))
     }
 
     /// The journal's entries from the start. Nothing may be written while they are read.

@@ -125,6 +125,11 @@ impl FileOutput {
     fn write(&mut self, chunk: &Finished) -> Result<(), CliError> {
         self.output.write(&chunk.output)?;
         self.rejects.write(&chunk.rejects)?;
+        self.note(chunk)
+    }
+
+    /// Notes a chunk that has been written in the journal.
+    pub(crate) fn note(&mut self, chunk: &Finished) -> Result<(), CliError> {
         self.counts.merge(&chunk.counts);
         self.journal.record(Record {
             lines: chunk.end.lines,

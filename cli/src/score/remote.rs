@@ -324,7 +324,13 @@ fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
 /// A request that cannot be made at all fails every time; a connection may come back.
 fn transport(url: &str, error: &ureq::Error) -> Trouble {
     let message = format!("{url}: {error}");
-    let hopeless =
-        matches!(error, ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_));
-    if hopeless { Trouble::Lasting(message) } else { Trouble::Passing(message, None) }
+    let hopeless = matches!(
+        error,
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_)
+    );
+    if hopeless {
+        Trouble::Lasting(message)
+    } else {
+        Trouble::Passing(message, None)
+    }
 }

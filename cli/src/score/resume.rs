@@ -53,12 +53,12 @@ pub(crate) fn open(
     input: &mut Input,
 ) -> Result<Opened<FileOutput>, CliError> {
     if !paths.journal.exists() {
-        refuse_existing(&paths, existing)?;
+        refuse_existing(existing, &[&paths.output, &paths.rejects])?;
     }
     let journal = Journal::open(&paths.journal)?;
     let past = journal.survey()?;
     if existing.restart || (past.n_records == 0 && !past.complete) {
-        refuse_existing(&paths, existing)?;
+        refuse_existing(existing, &[&paths.output, &paths.rejects])?;
         return begin(paths, journal, header).map(Opened::Begun);
     }
     if let Some(why) = refusal(&past, header, input.is_stdin()) {
@@ -67,12 +67,13 @@ pub(crate) fn open(
             paths.journal.display()
         )));
     }
-    // A complete run may have named its output before it was stopped: that output is ours.
-    let named = past.complete && !beside(&paths.output, ".partial").exists();
-    if !named {
-        refuse_existing(&paths, existing)?;
-    }
-    let written = if named {
+    // A complete run may have named its files before it was stopped: those files are its own.
+    let is_named = |target: &Path| past.complete && !beside(target, ".partial").exists();
+    let unnamed = [&paths.rejects, &paths.output]
+        .into_iter()
+        .filter(|path| !is_named(path));
+    refuse_existing(existing, &unnamed.collect::<Vec<_>>())?;
+    let written = if is_named(&paths.output) {
         paths.output.clone()
     } else {
         beside(&paths.output, ".partial")
@@ -92,11 +93,8 @@ pub(crate) fn open(
     Ok(Opened::Complete(last.counts(header)))
 }
 
-fn refuse_existing(paths: &Paths, existing: Existing) -> Result<(), CliError> {
-    let there = [&paths.output, &paths.rejects]
-        .into_iter()
-        .find(|path| path.exists());
-    match there {
+fn refuse_existing(existing: Existing, targets: &[&PathBuf]) -> Result<(), CliError> {
+    match targets.iter().find(|path| path.exists()) {
         Some(path) if !existing.overwrite => {
             let path = path.display();
             Err(CliError::Usage(format!(
@@ -289,3 +287,6 @@ fn name_files(paths: &Paths, last: &Agreed) -> Result<(), CliError> {
     }
     sync_folder(&paths.output)
 }
+
+#[cfg(test)]
+mod tests;

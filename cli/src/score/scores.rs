@@ -73,7 +73,7 @@ impl<'l> Place<'l> {
     pub(crate) fn write(&self, scorers: &[String], results: &[ScoreResult], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.line.as_bytes()[..self.at.start]);
         out.extend_from_slice(self.lead.as_bytes());
-        let mut separator = b'{';
+        let mut separator = "{";
         for (name, value) in &self.kept {
             entry(out, &mut separator, name);
             out.extend_from_slice(value.get().as_bytes());
@@ -83,7 +83,8 @@ impl<'l> Place<'l> {
             serde_json::to_writer(&mut *out, &Verdict::from(result))
                 .expect("a verdict serialises to memory");
         }
-        out.push(b'}');
+        // Without any entry the object has not been opened yet.
+        out.extend_from_slice(if separator == "{" { b"{}" } else { b"}" });
         out.extend_from_slice(&self.line.as_bytes()[self.at.end..]);
         out.push(b'\n');
     }
@@ -96,8 +97,8 @@ pub(crate) fn taken<'s>(row: &Row<'_>, scorers: &'s [String]) -> Option<&'s str>
     scorers.iter().find(is_taken).map(String::as_str)
 }
 
-fn entry(out: &mut Vec<u8>, separator: &mut u8, name: &str) {
-    out.push(std::mem::replace(separator, b','));
+fn entry(out: &mut Vec<u8>, separator: &mut &str, name: &str) {
+    out.extend_from_slice(std::mem::replace(separator, ",").as_bytes());
     serde_json::to_writer(&mut *out, name).expect("a text serialises to memory");
     out.push(b':');
 }

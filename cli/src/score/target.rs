@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::input::Input;
 use super::input::{STREAM, refuse_same_file};
 use super::journal::{Counts, Header};
 use super::output::{Output, Paths, StreamOutput};
 use super::partial::{PartialFile, beside};
 use super::rejects::RejectForm;
 use super::resume::{self, Existing, Opened};
-use super::input::Input;
 use crate::error::CliError;
 
 /// What to do about files and columns that are there already.
@@ -47,7 +47,9 @@ impl Target {
         let place = match std::fs::metadata(path) {
             _ if output == STREAM => Place::Stdout,
             Ok(metadata) if metadata.is_dir() => {
-                return Err(CliError::Usage(format!("{output} is a folder; name a file in it")));
+                return Err(CliError::Usage(format!(
+                    "{output} is a folder; name a file in it"
+                )));
             }
             Ok(metadata) if !metadata.is_file() => Place::Device(path.to_owned()),
             // A path that cannot be looked at will say why when it is opened.
@@ -66,7 +68,10 @@ impl Target {
             Place::File(paths) => {
                 let all = [&paths.output, &paths.rejects].into_iter();
                 let partials = all.clone().map(|path| beside(path, ".partial"));
-                all.cloned().chain(partials).chain([paths.journal.clone()]).collect()
+                all.cloned()
+                    .chain(partials)
+                    .chain([paths.journal.clone()])
+                    .collect()
             }
             Place::Stdout | Place::Device(_) => self.rejects.iter().cloned().collect(),
         };
@@ -85,15 +90,30 @@ impl Target {
                 let opened = resume::open(paths.clone(), header, existing, input)?;
                 return Ok(opened.map(Output::File));
             }
-            Place::Stdout => (PathBuf::from("standard output"), Box::new(std::io::stdout())),
+            Place::Stdout => (
+                PathBuf::from("standard output"),
+                Box::new(std::io::stdout()),
+            ),
             Place::Device(path) => {
                 let opened = std::fs::OpenOptions::new().write(true).open(path);
-                (path.clone(), Box::new(opened.map_err(CliError::file("write", path))?))
+                (
+                    path.clone(),
+                    Box::new(opened.map_err(CliError::file("write", path))?),
+                )
             }
         };
         let counts = Counts::new(header.scorers.len());
-        let rejects = self.rejects.as_deref().map(PartialFile::create).transpose()?;
-        Ok(Opened::Begun(Output::Stream(StreamOutput { name, sink, rejects, counts })))
+        let rejects = self
+            .rejects
+            .as_deref()
+            .map(PartialFile::create)
+            .transpose()?;
+        Ok(Opened::Begun(Output::Stream(StreamOutput {
+            name,
+            sink,
+            rejects,
+            counts,
+        })))
     }
 
     /// Whether rows go to standard output.
@@ -124,6 +144,10 @@ impl Target {
 
     /// How rejected rows are shown.
     pub(crate) fn reject_form(&self) -> RejectForm {
-        if self.rejects().is_some() { RejectForm::Json } else { RejectForm::Note }
+        if self.rejects().is_some() {
+            RejectForm::Json
+        } else {
+            RejectForm::Note
+        }
     }
 }

@@ -96,7 +96,11 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let local = Local::with_all(&registry, threads, explain)?;
     let scorer = local.find(&args.scorer)?;
     if let Some(input) = args.input {
-        let run = pairs::Run { local: &local, scorer, json: args.json };
+        let run = pairs::Run {
+            local: &local,
+            scorer,
+            json: args.json,
+        };
         return pairs::run(&run, &input);
     }
     let input = Input::of(args.pred.unwrap_or_default());
