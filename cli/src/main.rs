@@ -1,0 +1,52 @@
+//! The `tribunal` binary: everything that the other crates do, from a shell.
+//!
+//! Each command has a module; what commands share is small: how they end ([`error`]), how verdicts
+//! look in files ([`verdict`]) and how they are counted ([`tally`]), and large inputs in bounded
+//! memory ([`stream`]).
+
+mod args;
+mod bench;
+mod error;
+mod openapi;
+mod score;
+mod scorers;
+mod serve;
+mod stream;
+mod tally;
+mod verdict;
+mod verify;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use error::CliError;
+
+fn main() -> ExitCode {
+    let ended = match Cli::parse().command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Score(args) => score::run(*args),
+        Command::Verify(args) => verify::run(args),
+        Command::Bench(command) => bench::run(command),
+        Command::Openapi => openapi::run(),
+    };
+    match ended {
+        Ok(outcome) => outcome.exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has gone away is an error like any other.
+fn print(text: &str) -> Result<(), CliError> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    written.map_err(CliError::file("write", Path::new("standard output")))
+}
