@@ -25,6 +25,10 @@ use clap::Parser as _;
 use args::{Cli, Command};
 use error::CliError;
 
+/// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
