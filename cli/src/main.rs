@@ -26,6 +26,10 @@ use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
 use error::CliError;
 
+/// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     if !matches!(command, Command::Serve(_)) {

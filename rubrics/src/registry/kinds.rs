@@ -2,6 +2,11 @@
 //!
 //! Every option is documented in docs/scorers.md.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all kinds are built by functions of one signature"
+)]
+
 use verifiers::Fuel;
 use verifiers::arithmetic::{ArithmeticConfig, Rounding, RunOn, Splitter};
 use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
