@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
 use error::CliError;
 
@@ -30,7 +31,12 @@ use error::CliError;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let ended = match Cli::parse().command {
+    let command = Cli::parse().command;
+    if !matches!(command, Command::Serve(_)) {
+        // A scorer that fails says why in the log. The server starts its own.
+        logs::init("warn", LogFormat::Text).expect("logging starts once, with a valid filter");
+    }
+    let ended = match command {
         Command::Serve(args) => serve::run(&args),
         Command::Score(args) => score::run(*args),
         Command::Verify(args) => verify::run(args),

@@ -16,7 +16,7 @@ pub(crate) struct Input {
     /// As it was named on the command line.
     pub(crate) name: String,
     path: PathBuf,
-    reader: Reader<Box<dyn Read>>,
+    reader: Reader<Box<dyn Read + Send>>,
     /// Size, where it is known.
     pub(crate) total_bytes: Option<u64>,
 }
@@ -24,11 +24,13 @@ pub(crate) struct Input {
 impl Input {
     /// Opens `name`, `-` for standard input, and reads at most `limit` rows of it.
     pub(crate) fn open(name: &str, limit: Option<u64>) -> Result<Self, CliError> {
-        let rows = limit.unwrap_or(u64::MAX);
+        // Somebody may be waiting at the other end of the pipe.
+        let (rows, eager) = (limit.unwrap_or(u64::MAX), name == STREAM);
         Self::with_limits(
             name,
             Limits {
                 rows,
+                eager,
                 ..Limits::default()
             },
         )
@@ -50,7 +52,7 @@ impl Input {
         } else {
             name
         });
-        let (source, total_bytes): (Box<dyn Read>, _) = if name == STREAM {
+        let (source, total_bytes): (Box<dyn Read + Send>, _) = if name == STREAM {
             (Box::new(io::stdin()), None)
         } else {
             let file = File::open(&path).map_err(CliError::named(&path))?;

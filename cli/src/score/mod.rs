@@ -106,17 +106,18 @@ pub(crate) fn run(args: ScoreArgs) -> Result<Outcome, CliError> {
             let progress = Progress::start(None, &counts, plan.target.is_stdout());
             Ok(report(&plan, judging.as_ref(), counts, &progress))
         }
-        Opened::Begun(output) => score(&plan, judging.as_ref(), &mut input, output),
+        Opened::Begun(output) => score(&plan, judging.as_ref(), input, output),
     }
 }
 
 fn score(
     plan: &Plan,
     judging: &dyn Judging,
-    input: &mut Input,
+    mut input: Input,
     mut output: Output,
 ) -> Result<Outcome, CliError> {
     let mut progress = Progress::start(input.total_bytes, output.counts(), plan.target.is_stdout());
+    let is_stdin = input.is_stdin();
     let process = Process::new(plan, judging);
     let window = Window {
         workers: plan.lanes,
@@ -124,7 +125,7 @@ fn score(
     };
     let scored = stream::run(
         window,
-        || input.next(),
+        move || input.next(),
         |chunk| process.chunk(&chunk),
         |finished| {
             output.write(&finished, &progress)?;
@@ -134,7 +135,7 @@ fn score(
     );
     progress.finish();
     if let Err(error) = scored {
-        if let (Output::File(file), false) = (&output, input.is_stdin()) {
+        if let (Output::File(file), false) = (&output, is_stdin) {
             let rows = file.counts.rows();
             eprintln!("{rows} rows are done; the same command goes on from there");
         }

@@ -1,7 +1,7 @@
 //! Bytes to chunks of lines.
 //!
-//! Where chunks end depends on the bytes and on [`Limits`] alone, so that reading the same input
-//! again gives the same chunks: resuming a run rests on this.
+//! Where chunks end depends on the bytes and on [`Limits`] alone (unless they are eager), so that
+//! reading the same input again gives the same chunks: resuming a run rests on this.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -21,6 +21,9 @@ pub(crate) struct Limits {
     pub(crate) head_bytes: usize,
     /// Lines to read, blank ones not counted.
     pub(crate) rows: u64,
+    /// End a chunk where the next line has not arrived yet. Then chunks depend on time too, which
+    /// suits a pipe, and no input that is to be read again.
+    pub(crate) eager: bool,
 }
 
 impl Default for Limits {
@@ -31,6 +34,7 @@ impl Default for Limits {
             line_bytes: 64 << 20,
             head_bytes: 64 << 10,
             rows: u64::MAX,
+            eager: false,
         }
     }
 }
@@ -152,6 +156,9 @@ impl<R: Read> Reader<R> {
                 Some(span) => {
                     self.rows += 1;
                     spans.push(span);
+                    if self.limits.eager && memchr::memchr(b'\n', self.source.buffer()).is_none() {
+                        break;
+                    }
                 }
             }
         }
@@ -243,6 +250,7 @@ mod tests {
         line_bytes: 8,
         head_bytes: 4,
         rows: u64::MAX,
+        eager: false,
     };
 
     /// Hands out a few bytes at a time, so that every boundary is met.
@@ -333,6 +341,23 @@ mod tests {
             reader.next().expect("readable").expect("another").end.lines,
             3
         );
+    }
+
+    #[test]
+    fn an_eager_reader_does_not_wait_for_more() {
+        let limits = Limits {
+            eager: true,
+            chunk_rows: 100,
+            ..SMALL
+        };
+        let lines = |step| -> Vec<usize> {
+            let chunks = chunks(b"a\nb\nc\nd", limits, step);
+            chunks.iter().map(|chunk| chunk.lines().count()).collect()
+        };
+        // Two lines and a piece of the third arrive at once.
+        assert_eq!(lines(5), [2, 1, 1]);
+        assert_eq!(lines(100), [3, 1]);
+        assert_eq!(lines(1), [1, 1, 1, 1]);
     }
 
     proptest! {

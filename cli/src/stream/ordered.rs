@@ -1,14 +1,15 @@
 //! Chunks through workers, and results back in the order of the chunks.
 //!
-//! One thread reads, hands out and takes in, so that nothing here needs a lock; the workers do the
-//! work in between. A chunk counts against the window from the moment it is read until its result
-//! is taken in, so that one slow chunk does not let results pile up behind it.
+//! One thread reads, several process, and the calling one hands out and takes in; they share
+//! channels and nothing else. A chunk counts against the window from the moment it is handed out
+//! until its result is taken in, so that one slow chunk does not let results pile up behind it.
+//! Reading has a thread of its own so that an input which pauses does not hold results back.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
 use super::Chunk;
 
@@ -40,15 +41,19 @@ struct Finished<T, E> {
 
 /// Passes what `next` returns through `process`, on several threads, to `take`, in order.
 ///
+/// After an error the thread that reads is left behind if it is waiting for input.
+///
 /// # Errors
 /// The first error in the order of the chunks; what comes before it has been taken, and nothing
 /// after it.
-pub(crate) fn run<T: Send, E: Send>(
+pub(crate) fn run<T: Send, E: Send + 'static>(
     window: Window,
-    mut next: impl FnMut() -> Result<Option<Chunk>, E>,
+    next: impl FnMut() -> Result<Option<Chunk>, E> + Send + 'static,
     process: impl Fn(Chunk) -> Result<T, E> + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
+    let (chunks_in, chunks) = bounded(1);
+    thread::spawn(move || read(next, &chunks_in));
     let (jobs, jobs_out) = unbounded::<Job>();
     let (results_in, results) = unbounded();
     thread::scope(|scope| {
@@ -62,23 +67,42 @@ pub(crate) fn run<T: Send, E: Send>(
         let mut flow = Flow::new(window);
         let mut end = Ok(());
         loop {
-            while flow.has_room() {
-                match next() {
-                    Ok(Some(chunk)) => flow.send(chunk, &jobs),
-                    Ok(None) => flow.ended = true,
-                    Err(error) => (flow.ended, end) = (true, Err(error)),
+            match flow.wait(&chunks, &results) {
+                Event::Read(Ok(Some(chunk))) => flow.send(chunk, &jobs),
+                Event::Read(Ok(None)) => flow.ended = true,
+                Event::Read(Err(error)) => (flow.ended, end) = (true, Err(error)),
+                Event::Finished(finished) => {
+                    flow.waiting.insert(finished.index, finished);
                 }
+                Event::Over => return end,
             }
-            if flow.under_way() == 0 {
-                return end;
-            }
-            let finished = results.recv().expect("a worker lives as long as its queue");
-            flow.waiting.insert(finished.index, finished);
             while let Some(result) = flow.pop() {
                 take(result.unwrap_or_else(|panic| resume_unwind(panic))?)?;
             }
         }
     })
+}
+
+/// Reads until the end, the first error, or until nobody wants more.
+fn read<E>(
+    mut next: impl FnMut() -> Result<Option<Chunk>, E>,
+    chunks: &Sender<Result<Option<Chunk>, E>>,
+) {
+    loop {
+        let read = next();
+        let more = matches!(read, Ok(Some(_)));
+        if chunks.send(read).is_err() || !more {
+            return;
+        }
+    }
+}
+
+/// What the calling thread waits for.
+enum Event<T, E> {
+    Read(Result<Option<Chunk>, E>),
+    Finished(Finished<T, E>),
+    /// Everything that was read has been taken.
+    Over,
 }
 
 /// What is under way.
@@ -117,6 +141,24 @@ impl<T, E> Flow<T, E> {
             .values()
             .any(|f| !matches!(f.result, Ok(Ok(_))));
         !self.ended && !failed && (room || self.under_way() == 0)
+    }
+
+    fn wait(
+        &self,
+        chunks: &Receiver<Result<Option<Chunk>, E>>,
+        results: &Receiver<Finished<T, E>>,
+    ) -> Event<T, E> {
+        let none = never();
+        let chunks = if self.has_room() { chunks } else { &none };
+        if self.ended && self.under_way() == 0 {
+            return Event::Over;
+        }
+        select! {
+            recv(chunks) -> read => Event::Read(read.expect("the reader says when it ends")),
+            recv(results) -> finished => {
+                Event::Finished(finished.expect("workers live as long as their queue"))
+            }
+        }
     }
 
     fn send(&mut self, chunk: Chunk, jobs: &Sender<Job>) {
@@ -160,6 +202,8 @@ fn work<T, E>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
+
     use crate::stream::{Limits, Reader};
 
     const WINDOW: Window = Window {
@@ -167,71 +211,73 @@ mod tests {
         bytes: 64,
     };
 
-    fn reader(lines: usize) -> Reader<std::io::Cursor<String>> {
+    fn reader(lines: usize) -> Reader<io::Cursor<String>> {
         let text = "x\n".repeat(lines);
         let limits = Limits {
             chunk_rows: 2,
             ..Limits::default()
         };
-        Reader::new(std::io::Cursor::new(text), limits)
+        Reader::new(io::Cursor::new(text), limits)
     }
 
     fn numbers(chunk: &Chunk) -> Vec<u64> {
         chunk.lines().map(|line| line.number).collect()
     }
 
+    fn source(lines: usize) -> impl FnMut() -> io::Result<Option<Chunk>> + Send + 'static {
+        let mut reader = reader(lines);
+        move || reader.next()
+    }
+
     #[test]
     fn results_come_in_order_whatever_the_workers_do() {
-        let mut reader = reader(501);
         let mut taken = Vec::new();
         let process = |chunk: Chunk| {
             let numbers = numbers(&chunk);
             // Uneven work, so that results overtake each other.
             let spin = (0..numbers[0] % 7 * 2000).fold(0, |sum, n| std::hint::black_box(sum ^ n));
-            Ok::<_, std::io::Error>((numbers, spin))
+            Ok((numbers, spin))
         };
         let take = |(numbers, _)| {
             taken.extend::<Vec<u64>>(numbers);
             Ok(())
         };
-        run(WINDOW, || reader.next(), process, take).expect("nothing fails");
+        run(WINDOW, source(501), process, take).expect("nothing fails");
         assert_eq!(taken, (1..=501).collect::<Vec<_>>());
     }
 
     #[test]
     fn what_precedes_a_failure_is_taken_and_nothing_after_it() {
         for failing in [1, 2, 77, 200] {
-            let (mut reader, mut taken) = (reader(400), 0);
+            let mut taken = 0;
             let process = |chunk: Chunk| match numbers(&chunk)[0].div_ceil(2) {
-                number if number == failing => Err(std::io::Error::other("failed")),
+                number if number == failing => Err(io::Error::other("failed")),
                 number => Ok(number),
             };
             let take = |number| {
                 taken = number;
                 Ok(())
             };
-            let result = run(WINDOW, || reader.next(), process, take);
-            assert!(result.is_err());
+            assert!(run(WINDOW, source(400), process, take).is_err());
             assert_eq!(taken, failing - 1);
         }
     }
 
     #[test]
     fn a_failure_to_take_ends_the_run() {
-        let mut source = reader(400);
-        let refuse = |()| Err(std::io::Error::other("disk full"));
-        assert!(run(WINDOW, || source.next(), |_| Ok(()), refuse).is_err());
+        let refuse = |()| Err(io::Error::other("disk full"));
+        assert!(run(WINDOW, source(400), |_| Ok(()), refuse).is_err());
     }
 
     #[test]
     fn what_was_read_before_a_failure_to_read_is_taken() {
-        let (mut source, mut reads, mut taken) = (reader(400), 0, 0);
-        let broken = || {
+        let (mut source, mut reads, mut taken) = (source(400), 0, 0);
+        let broken = move || {
             reads += 1;
             if reads > 5 {
-                Err(std::io::Error::other("disk gone"))
+                Err(io::Error::other("disk gone"))
             } else {
-                source.next()
+                source()
             }
         };
         let take = |()| {
@@ -243,10 +289,27 @@ mod tests {
     }
 
     #[test]
+    fn results_do_not_wait_for_more_input() {
+        // The input goes on only when the result of what it gave is there.
+        let (taken_in, taken) = bounded(1);
+        let (mut source, mut is_first) = (source(400), true);
+        let pausing = move || {
+            if !std::mem::take(&mut is_first) {
+                taken.recv().expect("the result of the chunk before");
+            }
+            source()
+        };
+        let take = |()| {
+            taken_in.send(()).expect("the reader waits");
+            Ok(())
+        };
+        run(WINDOW, pausing, |_| Ok(()), take).expect("nothing fails");
+    }
+
+    #[test]
     #[should_panic(expected = "a worker's panic")]
     fn a_panic_is_passed_on() {
-        let mut source = reader(400);
-        let process = |_| -> Result<(), std::io::Error> { panic!("a worker's panic") };
-        let _ = run(WINDOW, || source.next(), process, |()| Ok(()));
+        let process = |_| -> io::Result<()> { panic!("a worker's panic") };
+        let _ = run(WINDOW, source(400), process, |()| Ok(()));
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn run(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
     let process = |chunk: Chunk| Ok(run.chunk(&pairs, &chunk));
     stream::run(
         window,
-        || input.next(),
+        move || input.next(),
         process,
         |judged| {
             tally.merge(&judged.tally);
