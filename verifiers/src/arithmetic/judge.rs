@@ -164,7 +164,7 @@ impl Judge<'_, '_> {
     fn computes_percent(&self, pair: &Pair) -> bool {
         let code = self.parsed.code_of(self.left(pair));
         let hundred = code.iter().any(|code| match code {
-            Code::Push(index) => self.lexed.numerals[*index].is_hundred(),
+            Code::Push(index) => self.lexed.numerals[*index].is(100),
             Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => false,
         });
         hundred || !code.contains(&Code::Apply(Op::Div))
@@ -197,7 +197,7 @@ impl Judge<'_, '_> {
     }
 
     /// A share or percentage set equal to an amount: `3/4 = 12 students`, `20% = 10`,
-    /// `48 = 100% + 20%`.
+    /// `48 = 100% + 20%`, `(1-.30) = 20 beans`.
     fn is_proportion(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
         let is_share =
             |expr: &Expr| expr.form == Form::Share || expr.traits.percent == Percent::Whole;
@@ -205,8 +205,21 @@ impl Judge<'_, '_> {
         let (left, right) = (self.left(pair), self.right(pair));
         let amount_right = !right.has_percent() && is_amount(right_value);
         let amount_left = left.is_bare() && !left.has_percent() && is_amount(left_value);
+        let several = *right_value > RBig::ONE && right_value.is_int();
         (is_share(left) && amount_right)
             || (amount_left && (is_share(right) || right.has_percent()))
+            || (self.is_rest_of_one(left, left_value) && several)
+    }
+
+    /// `1 - 3/4`: what is left of a whole.
+    fn is_rest_of_one(&self, expr: &Expr, value: &RBig) -> bool {
+        let code = self.parsed.code_of(expr);
+        let Some(Code::Push(first)) = code.first() else {
+            return false;
+        };
+        let takes_away = code.last() == Some(&Code::Apply(Op::Sub));
+        let share = *value > RBig::ZERO && *value < RBig::ONE;
+        takes_away && share && self.lexed.numerals[*first].is(1)
     }
 
     /// Whether the numbers differ by no more than a rounded number in them explains:

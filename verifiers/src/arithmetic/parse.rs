@@ -220,6 +220,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
     fn operator(&mut self) -> bool {
         if let Some(op) = operator_at(self.lexed, self.at) {
             self.note_hyphenated_mixed_number(op);
+            self.note_rate(op);
             self.traits.wordy |= matches!(self.kind(0), Some(Kind::Word(_)));
             self.take();
             self.binary(op);

@@ -154,10 +154,10 @@ pub(super) enum Numeral<'a> {
 }
 
 impl Numeral<'_> {
-    /// Whether this is 100.
-    pub(super) fn is_hundred(&self) -> bool {
+    /// Whether this is the small whole number `expected`.
+    pub(super) fn is(&self, expected: u8) -> bool {
         match self {
-            Self::Decimal(literal) => literal.len() <= 6 && literal.value() == RBig::from(100u8),
+            Self::Decimal(literal) => literal.len() <= 6 && literal.value() == RBig::from(expected),
             Self::Small { .. } => false,
         }
     }

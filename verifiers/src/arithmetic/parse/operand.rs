@@ -124,6 +124,17 @@ impl Parser<'_, '_, '_> {
         }
     }
 
+    /// `2 degrees/10 minutes` may be a division, or a rate whose number is 2.
+    pub(super) fn note_rate(&mut self, op: Op) {
+        let rate = op == Op::Div
+            && matches!(self.lexed.kind_before(self.at), Some(Kind::Word(_)))
+            && self.lexed.is_attached(self.at)
+            && self.lexed.is_attached(self.at + 1);
+        if rate {
+            self.traits.doubt(Why::Ambiguous);
+        }
+    }
+
     /// `20% of 50`, `1/2 of 10`: a product. After anything else `of` ends the expression.
     pub(super) fn of(&mut self) -> bool {
         let last = self.at - 1;

@@ -247,6 +247,14 @@ fn numbers_that_differ_for_a_reason() {
         "1440 parts in 24 hours / 30 days = 48",
         &["24 hours / 30 days = 48 | unchecked: words"],
     );
+    check(
+        "2 degrees/10 minutes * 30 minutes = 60 degrees",
+        &["2 degrees/10 minutes * 30 minutes = 60 | unchecked: ambiguous"],
+    );
+    check(
+        "so there are (1-.30)=20 red beans",
+        &["(1-.30)=20 | unchecked: proportion"],
+    );
     whole("8/2(4) = 1", "unchecked: ambiguous");
     whole("100/10/5 = 50", "unchecked: ambiguous");
     whole("-3^2 = 9", "unchecked: ambiguous");
