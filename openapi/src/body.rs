@@ -105,6 +105,16 @@ mod tests {
                 r#"{"model":"m","inputs":[{}],"options":{"deadline_ms":-1}}"#,
                 "invalid options.deadline_ms",
             ),
+            (r#"["m",[]]"#, "invalid ."),
+            (r#"{"model":"m","inputs":[["id"]]}"#, "invalid inputs[0]"),
+            (
+                r#"{"model":"m","inputs":[{"prompt":[["user","x"]]}]}"#,
+                "invalid inputs[0].prompt[0]",
+            ),
+            (
+                r#"{"model":"m","inputs":[],"options":[5]}"#,
+                "invalid options",
+            ),
             (
                 r#"{"model":"m","inputs":[{"response":"a","response":"b"}]}"#,
                 "invalid inputs[0]",

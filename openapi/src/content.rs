@@ -14,15 +14,19 @@ use utoipa::openapi::schema::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::map_only::object;
+
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct Message {
     /// `system`, `user`, `assistant`, `tool`, or a role that the scorer's template knows.
     pub role: String,
     /// The text of the turn.
     pub content: String,
 }
+
+object!(Message);
 
 /// A prompt or a response: plain text, or a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,6 +7,7 @@
 mod body;
 mod content;
 mod error;
+mod map_only;
 mod meta;
 mod request;
 mod result;

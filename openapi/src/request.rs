@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::map_only::object;
 use crate::{Content, Reference};
 
 /// Most inputs that one request may carry.
@@ -10,7 +11,7 @@ pub const MAX_INPUTS: usize = 10_000;
 
 /// A batch of inputs for one scorer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct ScoreRequest {
     /// Name of a scorer, as listed by `GET /v1/models`.
     pub model: String,
@@ -25,7 +26,7 @@ pub struct ScoreRequest {
 /// One thing to judge. A scorer says which fields it reads; a field that it cannot use is refused
 /// for that input, so that no question is dropped in silence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct ScoreInput {
     /// Echoed in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +64,7 @@ pub struct ScoreInput {
 
 /// How to run a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Options {
     /// Milliseconds from arrival after which an answer is of no use. Capped by the server's own
     /// `limits.deadline`.
@@ -79,6 +80,10 @@ pub struct Options {
     /// Seed of every sampled decision.
     pub seed: u64,
 }
+
+object!(ScoreRequest);
+object!(ScoreInput);
+object!(Options);
 
 /// Which queue the work waits in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

@@ -38,6 +38,11 @@ impl Fuel {
         Ok(())
     }
 
+    /// Units left.
+    pub fn left(&self) -> u64 {
+        self.limit - self.used
+    }
+
     /// Units spent so far.
     pub fn used(&self) -> u64 {
         self.used

@@ -8,14 +8,29 @@
 //! a verdict of 0 with its reason, because the response earned it; a gold answer that cannot be
 //! used is an error, because nobody earned it.
 
-pub mod arithmetic;
+mod accepted;
 mod claim;
+mod config;
 pub mod extract;
 mod fuel;
+pub mod math;
 mod number;
 mod verdict;
 
+pub mod arithmetic;
+pub mod choice;
+pub mod exact;
+pub mod format;
+pub mod json;
+pub mod length;
+pub mod pattern;
+pub mod text;
+
+#[cfg(test)]
+mod testing;
+
 pub use claim::{Candidate, Claim, Gold};
+pub use config::ConfigError;
 pub use fuel::{Exhausted, Fuel};
 pub use verdict::{Reason, Standing, UnitScore, Verdict, VerifierId, VerifyError};
 

@@ -20,13 +20,13 @@ pub(crate) struct Literal<'a> {
 impl<'a> Literal<'a> {
     /// The longest literal at the start of `text`.
     ///
-    /// Commas belong to it only as valid thousands separators: `1,234` is one number, `1,23` is the
-    /// number 1 followed by something else. A point belongs to it only when a digit follows, so
-    /// that the full stop after a sentence does not.
+    /// Commas belong to it only as valid thousands separators: `1,234` is one number, `1,23` and
+    /// `0,123` are the numbers 1 and 0 followed by something else. A point belongs to it only when
+    /// a digit follows, so that the full stop after a sentence does not.
     pub(crate) fn scan(text: &'a str) -> Option<Self> {
         let bytes = text.as_bytes();
         let mut end = digits_from(bytes, 0);
-        if (1..=3).contains(&end) {
+        if (1..=3).contains(&end) && bytes[0] != b'0' {
             while is_group(bytes, end) {
                 end += 4;
             }
@@ -74,12 +74,36 @@ impl<'a> Literal<'a> {
             .filter(|c| *c != ',')
             .chain(fraction.chars())
             .collect();
-        let numerator = IBig::from_str_radix(&digits, 10).expect("a literal holds digits only");
-        if fraction.is_empty() {
-            return RBig::from(numerator);
-        }
-        RBig::from_parts(numerator, UBig::from(10u8).pow(fraction.len()))
+        decimal(&digits, fraction.len())
     }
+}
+
+/// The number whose decimal digits are `digits`, the last `decimals` of them after the point.
+/// Costs what [`cost`] says.
+pub(crate) fn decimal(digits: &str, decimals: usize) -> RBig {
+    let numerator = IBig::from_str_radix(digits, 10).expect("the caller passes digits only");
+    if decimals == 0 {
+        return RBig::from(numerator);
+    }
+    RBig::from_parts(numerator, UBig::from(10u8).pow(decimals))
+}
+
+/// 10 to the power of `exponent`. Costs what [`cost`] says of `|exponent|` digits.
+pub(crate) fn power_of_ten(exponent: i32) -> RBig {
+    let magnitude = usize::try_from(exponent.unsigned_abs()).expect("a usize has 32 bits");
+    let power = UBig::from(10u8).pow(magnitude);
+    if exponent < 0 {
+        RBig::from_parts(IBig::from(1u8), power)
+    } else {
+        RBig::from(power)
+    }
+}
+
+/// Fuel for reading, reducing or comparing fractions of `digits` decimal digits in all: measured,
+/// with the quadratic part that greatest common divisors have.
+pub(crate) fn cost(digits: usize) -> u64 {
+    let digits = u64::try_from(digits).unwrap_or(u64::MAX);
+    digits.saturating_add(digits.saturating_mul(digits) / 25_000)
 }
 
 /// Up to 19 bytes hold at most 19 digits, which fit a machine word.
@@ -135,6 +159,7 @@ mod tests {
         check("1,234,567.8", Some(("6172839/5", 11, Some(1))));
         check("1,23", Some(("1", 1, None)));
         check("1234,567", Some(("1234", 4, None)));
+        check("0,123", Some(("0", 1, None)));
         check("1,2345", Some(("1", 1, None)));
         check("000", Some(("0", 3, None)));
         check(

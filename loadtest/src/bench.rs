@@ -1,0 +1,130 @@
+//! What every loop of a run shares: the server, the bodies and the numbering of requests.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use hyper::body::Bytes;
+
+use crate::client::Connection;
+use crate::config::Rules;
+use crate::phase::{Load, Recorder};
+use crate::progress::Progress;
+use crate::target::Target;
+use crate::workload::Workload;
+
+/// Time between two reports of progress.
+const TICK: Duration = Duration::from_millis(250);
+
+/// What every loop of a run shares. One thread drives it, so plain cells suffice.
+pub(crate) struct Bench {
+    pub(crate) target: Rc<Target>,
+    pub(crate) rules: Rules,
+    pub(crate) warmup: Duration,
+    pub(crate) seed: u64,
+    /// When the run began.
+    pub(crate) run_start: Instant,
+    workload: Workload,
+    next_number: Cell<u64>,
+}
+
+/// The record of the phase that is running.
+pub(crate) type SharedRecorder = Rc<RefCell<Recorder>>;
+
+impl Bench {
+    pub(crate) fn new(
+        target: Target,
+        workload: Workload,
+        rules: Rules,
+        (warmup, seed): (Duration, u64),
+    ) -> Self {
+        let (target, run_start) = (Rc::new(target), Instant::now());
+        Self {
+            target,
+            rules,
+            warmup,
+            seed,
+            run_start,
+            workload,
+            next_number: Cell::new(0),
+        }
+    }
+
+    /// Inputs in each request.
+    pub(crate) fn batch(&self) -> usize {
+        self.workload.batch()
+    }
+
+    /// The body of the next request. Numbers run on through warm-ups and phases, so that a phase
+    /// never sends what an earlier one has put into the server's cache.
+    pub(crate) fn next_body(&self) -> Bytes {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        self.workload.body(number)
+    }
+
+    /// A connection that is not yet open.
+    pub(crate) fn connection(&self) -> Connection {
+        Connection::new(self.target.clone(), self.batch())
+    }
+
+    /// A record of a phase whose measurement begins at `start`.
+    pub(crate) fn recorder(&self, load: Load, start: Instant) -> SharedRecorder {
+        let recorder = Recorder::new(load, self.batch(), self.rules, (self.run_start, start));
+        Rc::new(RefCell::new(recorder))
+    }
+}
+
+/// Runs `work` to its end and reports progress meanwhile. `share` says how much of it is over,
+/// from the elapsed time and the number of measured requests that have ended.
+pub(crate) async fn with_progress<F: Future>(
+    work: F,
+    recorder: &RefCell<Recorder>,
+    share: impl Fn(Duration, u64) -> f64,
+    progress: &mut dyn Progress,
+) -> F::Output {
+    let begin = Instant::now();
+    let mut work = std::pin::pin!(work);
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            output = &mut work => return output,
+            _ = ticks.tick() => {
+                let (ended, ok) = recorder.borrow().progress();
+                progress.tick(share(begin.elapsed(), ended).min(1.0), ended, ok);
+            }
+        }
+    }
+}
+
+/// Processor time of this thread, which is the whole generator but for its pacemaker.
+pub(crate) struct CpuClock {
+    wall: Instant,
+    cpu: Option<Duration>,
+}
+
+impl CpuClock {
+    pub(crate) fn start() -> Self {
+        Self {
+            wall: Instant::now(),
+            cpu: thread_cpu(),
+        }
+    }
+
+    /// Share of one core used since the start, where the system tells.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let used = thread_cpu()?.checked_sub(self.cpu?)?;
+        let wall = self.wall.elapsed().as_secs_f64();
+        (wall > 0.0).then(|| used.as_secs_f64() / wall)
+    }
+}
+
+/// The first field of `schedstat` is the time on a processor in nanoseconds.
+fn thread_cpu() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace()
+        .next()?
+        .parse()
+        .ok()
+        .map(Duration::from_nanos)
+}

@@ -1,0 +1,221 @@
+//! One HTTP/1.1 connection: keeps it alive, opens it again, and turns whatever happens to a request
+//! into an [`Exchange`]. It knows nothing of schedules or statistics.
+
+use std::fmt;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Response, header};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+use tokio::time::timeout_at;
+
+use crate::outcome::{Class, Head, Verdicts, classify};
+use crate::reply::count_verdicts;
+use crate::target::Target;
+
+/// A connection that was idle for longer is opened anew. Servers close idle connections after some
+/// seconds, and a request that crosses such a close on its way would look like a lost reply.
+const LONGEST_IDLE: Duration = Duration::from_secs(2);
+
+/// A reply with more bytes is not read to its end.
+const LONGEST_REPLY: usize = 64 << 20;
+
+/// Bytes of an error body that are kept as an example.
+const EXAMPLE_BYTES: usize = 300;
+
+/// How a request ended.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) class: Class,
+    /// Verdicts of a 200; empty otherwise.
+    pub(crate) verdicts: Verdicts,
+    /// What happened, where the class alone does not say it.
+    pub(crate) detail: Option<String>,
+}
+
+impl Exchange {
+    /// The class says it all.
+    pub(crate) fn without_reply(class: Class) -> Self {
+        Self {
+            class,
+            verdicts: Verdicts::default(),
+            detail: None,
+        }
+    }
+
+    pub(crate) fn failed(class: Class, detail: impl fmt::Display) -> Self {
+        let detail = Some(detail.to_string());
+        Self {
+            class,
+            verdicts: Verdicts::default(),
+            detail,
+        }
+    }
+}
+
+/// A connection that is opened when it is first used, and again when it has ended.
+pub(crate) struct Connection {
+    target: Rc<Target>,
+    /// Results that a 200 must have.
+    batch: usize,
+    sender: Option<SendRequest<Full<Bytes>>>,
+    last_used: Instant,
+    /// The body of the reply at hand; kept, so that its memory is.
+    reply: Vec<u8>,
+}
+
+/// What can go wrong between a request and the end of its reply.
+enum Broken {
+    /// The request was not sent.
+    Connect(io::Error),
+    /// The request was sent.
+    Http(hyper::Error),
+    /// The reply is longer than anything that scores.
+    TooLong,
+}
+
+impl Connection {
+    pub(crate) fn new(target: Rc<Target>, batch: usize) -> Self {
+        Self {
+            target,
+            batch,
+            sender: None,
+            last_used: Instant::now(),
+            reply: Vec::new(),
+        }
+    }
+
+    /// Sends `body` and reads the reply, until `give_up` at the latest. A connection whose reply
+    /// is not whole is not used again.
+    pub(crate) async fn exchange(&mut self, body: Bytes, give_up: Instant) -> Exchange {
+        let ended = timeout_at(give_up.into(), self.attempt(body)).await;
+        self.last_used = Instant::now();
+        let broken = match ended {
+            Ok(Ok(exchange)) => return exchange,
+            Ok(Err(broken)) => broken.into(),
+            Err(_) => Exchange::without_reply(Class::Timeout),
+        };
+        self.sender = None;
+        broken
+    }
+
+    async fn attempt(&mut self, body: Bytes) -> Result<Exchange, Broken> {
+        let response = self.send(body).await?;
+        let status = response.status().as_u16();
+        let head = classify(status, response.headers().contains_key(header::RETRY_AFTER));
+        self.read(response.into_body()).await?;
+        Ok(match head {
+            Head::Verdicts => self.verdicts(),
+            Head::Ends(class) => Exchange::failed(class, self.example(status)),
+        })
+    }
+
+    /// Sends a request over the open connection, or over a new one when the server has closed it
+    /// meanwhile. Only a request of which nothing was sent goes out a second time.
+    async fn send(&mut self, body: Bytes) -> Result<Response<Incoming>, Broken> {
+        let mut request = self.target.request(body);
+        if let Some(sender) = self.open_sender().await {
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(response),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Broken::Http(error.into_error())),
+                },
+            }
+        }
+        let fresh = connect(&self.target).await.map_err(Broken::Connect)?;
+        let sender = self.sender.insert(fresh);
+        sender
+            .try_send_request(request)
+            .await
+            .map_err(|mut error| match error.take_message() {
+                Some(_) => Broken::Connect(io::Error::other(error.into_error())),
+                None => Broken::Http(error.into_error()),
+            })
+    }
+
+    /// The connection, if it is open, ready and was used of late.
+    async fn open_sender(&mut self) -> Option<&mut SendRequest<Full<Bytes>>> {
+        if self.last_used.elapsed() > LONGEST_IDLE {
+            self.sender = None;
+        }
+        let sender = self.sender.as_mut()?;
+        sender.ready().await.is_ok().then_some(sender)
+    }
+
+    async fn read(&mut self, mut body: Incoming) -> Result<(), Broken> {
+        self.reply.clear();
+        while let Some(frame) = body.frame().await {
+            if let Ok(data) = frame.map_err(Broken::Http)?.into_data() {
+                if self.reply.len() + data.len() > LONGEST_REPLY {
+                    return Err(Broken::TooLong);
+                }
+                self.reply.extend_from_slice(&data);
+            }
+        }
+        Ok(())
+    }
+
+    fn verdicts(&self) -> Exchange {
+        match count_verdicts(&self.reply, self.batch) {
+            Ok(verdicts) => Exchange {
+                class: Class::Ok,
+                verdicts,
+                detail: None,
+            },
+            Err(complaint) => Exchange::failed(Class::BadReply, complaint),
+        }
+    }
+
+    fn example(&self, status: u16) -> String {
+        let start = &self.reply[..self.reply.len().min(EXAMPLE_BYTES)];
+        format!("{status} {}", String::from_utf8_lossy(start).trim())
+    }
+}
+
+/// Opens a connection to the first address that accepts one.
+async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
+    let stream = TcpStream::connect(&target.addresses[..]).await?;
+    // A request is one write; waiting for more to send would only add latency.
+    stream.set_nodelay(true)?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    // How a connection ends is told to the request on it; between requests nobody asks.
+    drop(spawn_local(connection));
+    Ok(sender)
+}
+
+/// Opens one connection and closes it again.
+///
+/// # Errors
+/// Whatever the network says, at the latest after `limit`.
+pub(crate) async fn try_connect(target: &Target, limit: Duration) -> io::Result<()> {
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {limit:?}"));
+    tokio::time::timeout(limit, connect(target))
+        .await
+        .map_err(late)?
+        .map(drop)
+}
+
+impl From<Broken> for Exchange {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Connect(error) => Self::failed(Class::ConnectionError, error),
+            Broken::Http(error) if error.is_parse() => {
+                Self::failed(Class::BadReply, format!("not HTTP: {error}"))
+            }
+            Broken::Http(error) => Self::failed(Class::Lost, error),
+            Broken::TooLong => Self::failed(
+                Class::BadReply,
+                format!("a reply of over {LONGEST_REPLY} bytes"),
+            ),
+        }
+    }
+}

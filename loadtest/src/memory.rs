@@ -1,0 +1,91 @@
+//! Resident memory of a server on this machine, from `/proc`.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Time between samples.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// Samples of one process.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    /// The process.
+    pub pid: u32,
+    /// Seconds from the start of the run, and resident bytes.
+    pub samples: Vec<(f64, u64)>,
+}
+
+impl Memory {
+    /// The smallest and the largest sample in bytes.
+    pub fn range(&self) -> Option<(u64, u64)> {
+        let bytes = || self.samples.iter().map(|(_, bytes)| *bytes);
+        bytes().min().zip(bytes().max())
+    }
+}
+
+/// Samples `memory.pid` until the process ends or the future is dropped.
+pub(crate) async fn watch(memory: Rc<RefCell<Memory>>, start: Instant) {
+    let pid = memory.borrow().pid;
+    let mut ticks = tokio::time::interval(PERIOD);
+    loop {
+        ticks.tick().await;
+        let Ok(bytes) = resident_bytes(pid) else {
+            return;
+        };
+        memory
+            .borrow_mut()
+            .samples
+            .push((start.elapsed().as_secs_f64(), bytes));
+    }
+}
+
+/// Resident bytes of process `pid` now.
+pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    // A process that has ended and was not yet waited for has a status without memory.
+    vm_rss(&status).ok_or_else(|| io::Error::other("its status has no VmRSS"))
+}
+
+/// `VmRSS:     1234 kB` in bytes.
+fn vm_rss(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_lines() {
+        let table = [
+            (
+                "Name:\tx\nVmHWM:\t  200 kB\nVmRSS:\t    123 kB\nThreads:\t1\n",
+                Some(125_952),
+            ),
+            ("VmRSS:\t0 kB", Some(0)),
+            ("Name:\tx\nState:\tZ (zombie)\n", None),
+            ("VmRSS:\t12 MB", None),
+            ("VmRSS:\t99999999999999999999 kB", None),
+            ("VmRSS:\t18446744073709551615 kB", None),
+        ];
+        for (status, expected) in table {
+            assert_eq!(vm_rss(status), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn range_of_samples() {
+        let memory = |samples| Memory { pid: 1, samples };
+        assert_eq!(memory(vec![]).range(), None);
+        assert_eq!(
+            memory(vec![(0.0, 5), (0.5, 3), (1.0, 9)]).range(),
+            Some((3, 9))
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! One phase of a run: the record of what became of every request that was meant to be sent.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::client::Exchange;
+use crate::config::Rules;
+use crate::histogram::Latencies;
+use crate::outcome::{Class, Tally, Verdicts};
+
+/// How load was put on the server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Each connection sends its next request when it has the reply to the last.
+    Closed {
+        /// Connections.
+        concurrency: usize,
+    },
+    /// Requests are sent when they are due, whatever became of those before.
+    Open {
+        /// Requests per second.
+        rate: f64,
+        /// The rate as a share of the peak, in a sweep.
+        share_of_peak: Option<f64>,
+    },
+}
+
+impl Load {
+    /// A short name, for tables.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Closed { concurrency } => format!("closed {concurrency}"),
+            Self::Open {
+                share_of_peak: Some(share),
+                ..
+            } => {
+                format!("open {:.0} %", share * 100.0)
+            }
+            Self::Open {
+                rate,
+                share_of_peak: None,
+            } => {
+                // A decimal of a small rate matters, and that of a large one is noise.
+                let decimals = usize::from(rate.fract() > 0.0 && *rate < 1000.0);
+                format!("open {rate:.decimals$}/s")
+            }
+        }
+    }
+}
+
+/// What ended within one second of a phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Requests by class.
+    pub tally: Tally,
+    /// Verdicts of 200 replies.
+    pub verdicts: u64,
+    /// Of these, verdicts that count as goodput.
+    pub good: u64,
+}
+
+/// A finished phase.
+#[derive(Debug, Clone)]
+pub struct Phase {
+    /// How load was put on the server.
+    pub load: Load,
+    /// Inputs in each request.
+    pub batch: usize,
+    /// From the start of the run to the start of the measurement.
+    pub started: Duration,
+    /// The measured time: what was asked for, or longer where replies came after it.
+    pub elapsed: Duration,
+    /// The time in which requests were due.
+    pub window: Duration,
+    /// Measured requests by class.
+    pub tally: Tally,
+    /// Requests before the measurement, by class.
+    pub warmup: Tally,
+    /// Verdicts of 200 replies.
+    pub verdicts: Verdicts,
+    /// Verdicts that the server did its work for, of replies within objective and deadline.
+    pub good: u64,
+    /// From the time a request was due to the end of its reply, or to the time it was given up.
+    pub latency: Latencies,
+    /// The same for 429, 503 and 504.
+    pub refusal: Latencies,
+    /// Of the latency, the wait for a free connection. Open loop only.
+    pub connection_wait: Latencies,
+    /// Of the latency, the time by which the generator itself was late. Open loop only.
+    pub generator_lag: Latencies,
+    /// Ends by the second of the measurement in which they came.
+    pub seconds: Vec<Second>,
+    /// Share of one core that the generator used, where the system tells.
+    pub generator_cpu: Option<f64>,
+    /// What happened, for the first request of each class that needs telling.
+    pub examples: BTreeMap<&'static str, String>,
+}
+
+impl Phase {
+    /// Requests/s that were meant to be sent.
+    pub fn offered(&self) -> f64 {
+        per_second(self.tally.total(), self.window)
+    }
+
+    /// Requests/s that got a 200, late or not.
+    pub fn achieved(&self) -> f64 {
+        let replies = self.tally.get(Class::Ok) + self.tally.get(Class::Late);
+        per_second(replies, self.elapsed)
+    }
+
+    /// Verdicts/s of 200 replies.
+    pub fn verdicts_per_s(&self) -> f64 {
+        per_second(self.verdicts.total(), self.elapsed)
+    }
+
+    /// Verdicts/s of 200 replies within the objective. A good reply came within the objective of
+    /// its due time, so this rate is over the same window as the offered one.
+    pub fn goodput(&self) -> f64 {
+        per_second(self.good, self.window)
+    }
+
+    /// Inputs/s that were meant to be judged.
+    pub fn offered_inputs(&self) -> f64 {
+        per_second(self.tally.total() * self.batch as u64, self.window)
+    }
+
+    /// The phase in one line, for progress.
+    pub fn line(&self) -> String {
+        format!(
+            "{}: {:.1} requests/s, {:.0} verdicts/s, p99 {:.2} ms; {}",
+            self.load.name(),
+            self.achieved(),
+            self.verdicts_per_s(),
+            self.latency.quantile_ms(0.99),
+            self.tally
+        )
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn per_second(count: u64, time: Duration) -> f64 {
+    if time.is_zero() {
+        0.0
+    } else {
+        count as f64 / time.as_secs_f64()
+    }
+}
+
+/// When a request was due, taken up and done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// Latency counts from here.
+    pub(crate) due: Instant,
+    /// Why it was not taken up at once.
+    pub(crate) delay: Delay,
+    /// The reply was whole, or the request was given up.
+    pub(crate) done: Instant,
+}
+
+/// What a request waited for before it was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Delay {
+    /// Closed loop: a request is due when it is sent.
+    None,
+    /// A connection was free, and the generator was this late.
+    Generator(Duration),
+    /// Every connection was busy for this long.
+    Connection(Duration),
+}
+
+/// Collects a phase while it runs.
+pub(crate) struct Recorder {
+    phase: Phase,
+    rules: Rules,
+    /// Requests due before this are warm-up.
+    start: Instant,
+}
+
+impl Recorder {
+    /// A record whose measurement begins at `start`, in a run that began at `run`.
+    pub(crate) fn new(
+        load: Load,
+        batch: usize,
+        rules: Rules,
+        (run, start): (Instant, Instant),
+    ) -> Self {
+        let phase = Phase {
+            load,
+            batch,
+            started: start.saturating_duration_since(run),
+            elapsed: Duration::ZERO,
+            window: Duration::ZERO,
+            tally: Tally::default(),
+            warmup: Tally::default(),
+            verdicts: Verdicts::default(),
+            good: 0,
+            latency: Latencies::default(),
+            refusal: Latencies::default(),
+            connection_wait: Latencies::default(),
+            generator_lag: Latencies::default(),
+            seconds: Vec::new(),
+            generator_cpu: None,
+            examples: BTreeMap::new(),
+        };
+        Self {
+            phase,
+            rules,
+            start,
+        }
+    }
+
+    /// Counts the end of one request.
+    pub(crate) fn record(&mut self, times: Times, exchange: Exchange) {
+        let latency = times.done.saturating_duration_since(times.due);
+        let class = self.class(exchange.class, latency);
+        if let Some(detail) = exchange.detail {
+            self.phase.examples.entry(class.name()).or_insert(detail);
+        }
+        if times.due < self.start {
+            self.phase.warmup.add(class);
+            return;
+        }
+        self.count_latency(class, latency, times.delay);
+        let phase = &mut self.phase;
+        phase.tally.add(class);
+        phase.verdicts.merge(&exchange.verdicts);
+        let in_time = class == Class::Ok && latency <= self.rules.objective;
+        let good = if in_time {
+            exchange.verdicts.served()
+        } else {
+            0
+        };
+        phase.good += good;
+
+        let at = times.done.saturating_duration_since(self.start);
+        phase.elapsed = phase.elapsed.max(at);
+        let second = usize::try_from(at.as_secs()).expect("a run ends within the address space");
+        if phase.seconds.len() <= second {
+            phase.seconds.resize(second + 1, Second::default());
+        }
+        let bucket = &mut phase.seconds[second];
+        bucket.tally.add(class);
+        bucket.verdicts += exchange.verdicts.total();
+        bucket.good += good;
+    }
+
+    /// A whole 200 after the request's own deadline is late.
+    fn class(&self, class: Class, latency: Duration) -> Class {
+        let late = self
+            .rules
+            .deadline
+            .is_some_and(|deadline| latency > deadline);
+        if class == Class::Ok && late {
+            Class::Late
+        } else {
+            class
+        }
+    }
+
+    fn count_latency(&mut self, class: Class, latency: Duration, delay: Delay) {
+        if class.is_latency() {
+            self.phase.latency.record(latency);
+        } else if class.is_refusal() {
+            self.phase.refusal.record(latency);
+        }
+        match delay {
+            Delay::None => {}
+            Delay::Generator(lag) => {
+                self.phase.generator_lag.record(lag);
+                self.phase.connection_wait.record(Duration::ZERO);
+            }
+            Delay::Connection(wait) => self.phase.connection_wait.record(wait),
+        }
+    }
+
+    /// Measured requests that have ended, and those of them that are ok.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.phase.tally.total(), self.phase.tally.get(Class::Ok))
+    }
+
+    /// The finished phase. `window` is the time in which requests were due; a closed loop offers
+    /// load for as long as it runs and has none of its own.
+    pub(crate) fn finish(&self, window: Option<Duration>, generator_cpu: Option<f64>) -> Phase {
+        let window = window.unwrap_or(self.phase.elapsed);
+        let elapsed = self.phase.elapsed.max(window);
+        Phase {
+            elapsed,
+            window,
+            generator_cpu,
+            ..self.phase.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

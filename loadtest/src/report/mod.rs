@@ -1,0 +1,188 @@
+//! What a run found, and the three forms in which it is told: a table, JSON and an HTML file.
+
+mod about;
+mod chart;
+mod html;
+mod json;
+mod plots;
+mod table;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::args::BenchServe;
+use crate::error::LoadError;
+use crate::memory::Memory;
+use crate::outcome::Class;
+use crate::phase::Phase;
+use crate::sweep::{Knee, knee};
+
+pub use about::{About, Machine};
+
+/// A generator that used more of its one core was a limit of the measurement.
+const BUSY_GENERATOR: f64 = 0.9;
+
+/// A generator that was late by more at p99 shows in the latencies of a fast server.
+const LATE_GENERATOR_MS: f64 = 2.0;
+
+/// What a run found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was measured, where and when.
+    pub about: About,
+    /// The phases in order; a sweep begins with its closed loop.
+    pub phases: Vec<Phase>,
+    /// The knee of a sweep.
+    pub knee: Option<Knee>,
+    /// Resident memory of the server, where its process id was given.
+    pub memory: Option<Memory>,
+}
+
+impl Report {
+    pub(crate) fn new(about: About, phases: Vec<Phase>, memory: Option<Memory>) -> Self {
+        let knee = knee(&phases, about.rules.objective);
+        Self {
+            about,
+            phases,
+            knee,
+            memory,
+        }
+    }
+
+    /// 0, or 1 when the run [failed](Self::failed).
+    pub fn exit_code(&self) -> u8 {
+        u8::from(self.failed())
+    }
+
+    /// Whether a reply was lost or was not what the interface promises, warm-up included, or no
+    /// request at all got a 200.
+    pub fn failed(&self) -> bool {
+        self.broken_promises() > 0 || self.replies() == 0
+    }
+
+    fn broken_promises(&self) -> u64 {
+        let tallies = self
+            .phases
+            .iter()
+            .flat_map(|phase| [&phase.tally, &phase.warmup]);
+        tallies.map(crate::Tally::broken_promises).sum()
+    }
+
+    fn replies(&self) -> u64 {
+        let tallies = self.phases.iter().map(|phase| phase.tally);
+        tallies
+            .map(|tally| tally.get(Class::Ok) + tally.get(Class::Late))
+            .sum()
+    }
+
+    /// What a reader should know before trusting the figures, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let broken = self.broken_promises();
+        if broken > 0 {
+            notes.push(format!(
+                "FAILED: {broken} replies were lost or broken, warm-up included."
+            ));
+        }
+        if self.replies() == 0 {
+            notes.push("FAILED: no measured request got a 200.".to_owned());
+        }
+        if self.knee.is_some_and(|knee| knee.doubtful) {
+            notes.push("A load below the knee did worse than the knee: run it again.".to_owned());
+        }
+        let cached: u64 = self
+            .phases
+            .iter()
+            .map(|phase| phase.verdicts.cached())
+            .sum();
+        if cached > 0 {
+            notes.push(format!(
+                "The server's cache gave {cached} verdicts: for none, choose another --seed or \
+                 --cache bypass."
+            ));
+        }
+        notes.extend(self.generator_notes());
+        notes
+    }
+
+    /// Says so when the generator itself may have been the limit of a phase.
+    fn generator_notes(&self) -> Vec<String> {
+        let list = |remark: &dyn Fn(&Phase) -> Option<String>| {
+            let remarks = self.phases.iter().filter_map(|phase| {
+                remark(phase).map(|remark| format!("{} ({remark})", phase.load.name()))
+            });
+            let remarks = remarks.collect::<Vec<_>>().join(", ");
+            (!remarks.is_empty()).then_some(remarks)
+        };
+        let busy = list(&|phase| {
+            let cpu = phase.generator_cpu.filter(|cpu| *cpu > BUSY_GENERATOR);
+            cpu.map(|cpu| format!("{:.0} % of a core", cpu * 100.0))
+        });
+        let late = list(&|phase| {
+            let lag = phase.generator_lag.quantile_ms(0.99);
+            (lag > LATE_GENERATOR_MS).then(|| format!("{lag:.1} ms"))
+        });
+        let busy = busy.map(|list| format!("The generator may have been the limit: {list}."));
+        let late = late.map(|list| {
+            format!("The generator was late at p99, which the latencies include: {list}.")
+        });
+        busy.into_iter().chain(late).collect()
+    }
+
+    /// The plain text table.
+    pub fn table(&self) -> String {
+        table::render(self)
+    }
+
+    /// The summary as one JSON object on one line.
+    pub fn json(&self) -> String {
+        json::render(self)
+    }
+
+    /// The HTML file.
+    ///
+    /// # Errors
+    /// [`LoadError::Plot`] when a plot cannot be drawn.
+    pub fn html(&self) -> Result<String, LoadError> {
+        html::render(self)
+    }
+
+    /// Writes to stdout, or what stands for it, what `args` ask for: the table, and with `--json`
+    /// the summary as the last line.
+    ///
+    /// # Errors
+    /// Whatever `out` reports.
+    pub fn print(&self, args: &BenchServe, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(self.table().as_bytes())?;
+        if args.json.is_some() {
+            writeln!(out, "{}", self.json())?;
+        }
+        out.flush()
+    }
+
+    /// Writes the files that `args` name.
+    pub(crate) fn write_files(&self, args: &BenchServe) -> Result<(), LoadError> {
+        if let Some(Some(path)) = &args.json {
+            write_whole(path, &(self.json() + "\n"))?;
+        }
+        if let Some(path) = &args.report {
+            write_whole(path, &self.html()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes beside `path` and renames, so that a reader finds a whole file or none.
+fn write_whole(path: &Path, text: &str) -> Result<(), LoadError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| LoadError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests;

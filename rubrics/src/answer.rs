@@ -1,0 +1,113 @@
+//! Scorers that extract an answer and verify it.
+
+use serde::Serialize;
+use verifiers::extract::{self, AnswerPolicy, Extracted};
+use verifiers::{Candidate, Claim, Fuel, Gold, Verifier};
+
+use crate::outcome::{CodePoints, Evidence, Failure, Found, Outcome, Reward};
+use crate::{Input, Reference};
+
+/// What of a response the verifier gets to see.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Extract {
+    /// The final answer, found by the rules of `verifiers::extract`.
+    Answer(AnswerPolicy),
+    /// The same, and the text after the last thinking block where no answer is marked.
+    AnswerOrWhole(AnswerPolicy),
+    /// The text after the last thinking block.
+    Visible,
+    /// The response as it is.
+    Whole,
+}
+
+/// An extraction, a verifier and a budget.
+pub(crate) struct AnswerScorer {
+    extract: Extract,
+    verifier: Box<dyn Verifier>,
+    fuel: u64,
+}
+
+impl AnswerScorer {
+    pub(crate) fn new(extract: Extract, verifier: Box<dyn Verifier>, fuel: u64) -> Self {
+        Self {
+            extract,
+            verifier,
+            fuel,
+        }
+    }
+
+    pub(crate) fn judge(&self, input: &Input, response: &str, explain: bool) -> Outcome {
+        let extracted = self.extract(response);
+        let claim = Claim {
+            gold: gold(input.reference.as_ref()),
+            candidate: extracted
+                .as_ref()
+                .map_or(Candidate::Missing, |found| Candidate::Text(found.text)),
+            explain,
+        };
+        let verdict = self.verifier.verify(&claim, &mut Fuel::new(self.fuel));
+        let evidence = Evidence {
+            candidate: self.report(response, extracted),
+            ..Evidence::default()
+        };
+        match verdict {
+            Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
+            Err(error) => Err(Failure::from_error(error, evidence)),
+        }
+    }
+
+    fn extract<'r>(&self, response: &'r str) -> Option<Extracted<'r>> {
+        match &self.extract {
+            Extract::Answer(policy) => extract::answer(response, policy),
+            Extract::AnswerOrWhole(policy) => {
+                extract::answer(response, policy).or_else(|| unmarked(response))
+            }
+            Extract::Visible => extract::whole(response),
+            Extract::Whole => Some(as_it_is(response)),
+        }
+    }
+
+    /// A whole response is not echoed: the client has it, and it may be long.
+    fn report(&self, response: &str, extracted: Option<Extracted<'_>>) -> Option<Found> {
+        let extracted = extracted?;
+        match self.extract {
+            Extract::Answer(_) | Extract::AnswerOrWhole(_) => Some(Found {
+                text: extracted.text.to_owned(),
+                span: CodePoints::new(response).range(&extracted.span),
+                count: extracted.count,
+                source: extracted.source,
+                flags: extracted.flags,
+            }),
+            Extract::Visible | Extract::Whole => None,
+        }
+    }
+}
+
+/// The visible text as an answer that nothing marks as one.
+fn unmarked(response: &str) -> Option<Extracted<'_>> {
+    let whole = extract::whole(response)?;
+    Some(Extracted {
+        flags: vec!["fallback"],
+        ..whole
+    })
+}
+
+fn as_it_is(response: &str) -> Extracted<'_> {
+    Extracted {
+        text: response,
+        span: 0..response.len(),
+        count: 1,
+        source: "response",
+        flags: Vec::new(),
+    }
+}
+
+fn gold(reference: Option<&Reference>) -> Gold<'_> {
+    match reference {
+        None => Gold::Missing,
+        Some(Reference::Text(text)) => Gold::Text(text),
+        Some(Reference::AnyOf(texts)) => Gold::AnyOf(texts),
+        Some(Reference::Object(object)) => Gold::Object(object),
+    }
+}

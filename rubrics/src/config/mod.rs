@@ -1,0 +1,40 @@
+//! Configuration of scorers, and the reader that the server's configuration uses too.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub use reader::{Document, Section, parse_bytes, parse_duration};
+
+/// One thing that is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, or where else the value came from (`--bind`, `TRIBUNAL_BIND`).
+    pub file: String,
+    /// Line, from 1, in a file.
+    pub line: Option<usize>,
+    /// Dotted key, such as `scorer[1].part[0].weight`; empty for the file as a whole.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// The name in `known` that somebody who wrote `given` most likely meant.
+pub fn nearest<'k>(given: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let score = |name: &str| strsim::jaro_winkler(given, name);
+    let best = known.max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(best) > 0.75).then_some(best)
+}

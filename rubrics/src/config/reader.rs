@@ -1,0 +1,355 @@
+//! Reads TOML tables key by key and keeps every problem with its place.
+//!
+//! serde stops at the first error; somebody who starts a server wants them all, each with file,
+//! line and key. A [`Section`] hands out typed values, remembers what was asked for, and reports on
+//! [`Section::finish`] the keys that nobody asked for.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Problem, nearest};
+
+/// A configuration file under validation.
+pub struct Document<'t> {
+    file: String,
+    text: &'t str,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl<'t> Document<'t> {
+    /// `file` is named in problems; `text` is its content.
+    pub fn new(file: impl Into<String>, text: &'t str) -> Self {
+        Self {
+            file: file.into(),
+            text,
+            problems: RefCell::default(),
+        }
+    }
+
+    /// The parsed file. Syntax errors become problems, and what could be read is still returned,
+    /// so that the rest of the file is checked in the same run.
+    pub fn parse(&self) -> Spanned<DeTable<'t>> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in errors {
+            let at = error.span().map_or(0, |span| span.start);
+            self.problem(at, "", error.message());
+        }
+        table
+    }
+
+    /// The top-level section of a parsed file.
+    pub fn root<'d>(&'d self, table: &'d Spanned<DeTable<'t>>) -> Section<'d, 't> {
+        Section::new(self, String::new(), table.get_ref(), table.span())
+    }
+
+    /// Everything that is wrong, in file order.
+    pub fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|problem| problem.line);
+        problems
+    }
+
+    fn problem(&self, offset: usize, key: &str, message: impl Into<String>) {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        self.problems.borrow_mut().push(Problem {
+            file: self.file.clone(),
+            line: Some(line),
+            key: key.to_owned(),
+            message: message.into(),
+        });
+    }
+}
+
+/// One table of the file.
+pub struct Section<'d, 't> {
+    document: &'d Document<'t>,
+    path: String,
+    table: &'d DeTable<'t>,
+    span: Range<usize>,
+    asked: RefCell<BTreeSet<&'static str>>,
+}
+
+impl<'d, 't> Section<'d, 't> {
+    fn new(
+        document: &'d Document<'t>,
+        path: String,
+        table: &'d DeTable<'t>,
+        span: Range<usize>,
+    ) -> Self {
+        Self {
+            document,
+            path,
+            table,
+            span,
+            asked: RefCell::default(),
+        }
+    }
+
+    /// Whether `key` is present.
+    pub fn has(&self, key: &'static str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// A text.
+    pub fn text(&self, key: &'static str) -> Option<String> {
+        self.read(key, "a text", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// A text that must be there.
+    pub fn required_text(&self, key: &'static str) -> Option<String> {
+        self.require(key);
+        self.text(key)
+    }
+
+    /// A text, a whole number or a truth value as the text of it, for settings whose values are
+    /// read from other sources too.
+    pub fn scalar(&self, key: &'static str) -> Option<String> {
+        self.read(key, "a single value", |value| match value {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Integer(digits) => Some(digits.to_string()),
+            DeValue::Boolean(flag) => Some(flag.to_string()),
+            DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+                None
+            }
+        })
+    }
+
+    /// True or false.
+    pub fn boolean(&self, key: &'static str) -> Option<bool> {
+        self.read(key, "true or false", DeValue::as_bool)
+    }
+
+    /// A whole number within `range`.
+    pub fn integer(&self, key: &'static str, range: Range<u64>) -> Option<u64> {
+        let expected = format!("a whole number from {} to {}", range.start, range.end - 1);
+        self.read(key, &expected, |value| {
+            let digits = value.as_integer()?;
+            let number = u64::from_str_radix(digits.as_str(), digits.radix()).ok()?;
+            range.contains(&number).then_some(number)
+        })
+    }
+
+    /// A finite number; whole numbers count.
+    pub fn number(&self, key: &'static str) -> Option<f64> {
+        self.read(key, "a finite number", |value| {
+            let text = value
+                .as_float()
+                .map(toml::de::DeFloat::as_str)
+                .or_else(|| value.as_integer().map(toml::de::DeInteger::as_str))?;
+            text.parse::<f64>().ok().filter(|number| number.is_finite())
+        })
+    }
+
+    /// A finite number that must be there.
+    pub fn required_number(&self, key: &'static str) -> Option<f64> {
+        self.require(key);
+        self.number(key)
+    }
+
+    /// A list of texts.
+    pub fn texts(&self, key: &'static str) -> Option<Vec<String>> {
+        self.read(key, "a list of texts", |value| {
+            let items = value.as_array()?.iter();
+            items
+                .map(|item| item.get_ref().as_str().map(str::to_owned))
+                .collect()
+        })
+    }
+
+    /// One of `words`.
+    pub fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let given = self.text(key)?;
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == given) {
+            return Some(*value);
+        }
+        let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        self.problem(key, format!("'{given}' is not one of {}", names.join(", ")));
+        None
+    }
+
+    /// A size such as `8MiB`, in bytes.
+    pub fn bytes(&self, key: &'static str) -> Option<usize> {
+        self.read(key, "a size such as \"8MiB\"", |value| {
+            parse_bytes(value.as_str()?)
+        })
+    }
+
+    /// A time such as `30s` or `250ms`.
+    pub fn duration(&self, key: &'static str) -> Option<Duration> {
+        self.read(key, "a time such as \"30s\" or \"250ms\"", |value| {
+            parse_duration(value.as_str()?)
+        })
+    }
+
+    /// A table inside this one.
+    pub fn section(&self, key: &'static str) -> Option<Section<'d, 't>> {
+        let (_, value) = self.find(key)?;
+        let Some(table) = value.get_ref().as_table() else {
+            self.problem(key, "expected a table");
+            return None;
+        };
+        Some(Section::new(
+            self.document,
+            self.join(key),
+            table,
+            value.span(),
+        ))
+    }
+
+    /// The tables of a list such as `[[scorer]]`.
+    pub fn sections(&self, key: &'static str) -> Vec<Section<'d, 't>> {
+        let Some((_, value)) = self.find(key) else {
+            return Vec::new();
+        };
+        let Some(items) = value.get_ref().as_array() else {
+            self.problem(key, format!("expected [[{}]]", self.join(key)));
+            return Vec::new();
+        };
+        let mut sections = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{}[{index}]", self.join(key));
+            match item.get_ref().as_table() {
+                Some(table) => {
+                    sections.push(Section::new(self.document, path, table, item.span()));
+                }
+                None => self.problem(key, format!("entry {index} is not a table")),
+            }
+        }
+        sections
+    }
+
+    /// The JSON value of a key, for options that are JSON by nature, such as a schema.
+    pub fn json(&self, key: &'static str) -> Option<serde_json::Value> {
+        self.read(key, "a table", |value| {
+            value.as_table().and_then(table_to_json)
+        })
+    }
+
+    /// Reports a problem at `key`, or at the table when the key is absent.
+    pub fn problem(&self, key: &'static str, message: impl Into<String>) {
+        let offset = self
+            .find(key)
+            .map_or(self.span.start, |(span, _)| span.start);
+        self.document.problem(offset, &self.join(key), message);
+    }
+
+    /// Reports the keys that nobody asked for. Call it last.
+    pub fn finish(self) {
+        let asked = self.asked.borrow();
+        for key in self.table.keys() {
+            let name = key.get_ref().as_ref();
+            if asked.contains(name) {
+                continue;
+            }
+            let hint = nearest(name, asked.iter().copied())
+                .map(|near| format!("; did you mean '{near}'?"))
+                .unwrap_or_default();
+            let path = self.join(name);
+            self.document
+                .problem(key.span().start, &path, format!("unknown key{hint}"));
+        }
+    }
+
+    /// Reports `key` when it is absent.
+    pub fn require(&self, key: &'static str) {
+        if self.find(key).is_none() {
+            self.problem(key, "missing");
+        }
+    }
+
+    fn read<T>(
+        &self,
+        key: &'static str,
+        expected: &str,
+        convert: impl FnOnce(&DeValue<'t>) -> Option<T>,
+    ) -> Option<T> {
+        let (_, value) = self.find(key)?;
+        let converted = convert(value.get_ref());
+        if converted.is_none() {
+            self.problem(key, format!("expected {expected}"));
+        }
+        converted
+    }
+
+    fn find(&self, key: &'static str) -> Option<(Range<usize>, &'d Spanned<DeValue<'t>>)> {
+        self.asked.borrow_mut().insert(key);
+        let entry = self.table.iter().find(|(name, _)| name.get_ref() == key);
+        entry.map(|(name, value)| (name.span(), value))
+    }
+
+    fn join(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+}
+
+fn table_to_json(table: &DeTable<'_>) -> Option<serde_json::Value> {
+    let entries = table.iter().map(|(key, value)| {
+        let value = value_to_json(value.get_ref())?;
+        Some((key.get_ref().to_string(), value))
+    });
+    entries
+        .collect::<Option<serde_json::Map<_, _>>>()
+        .map(Into::into)
+}
+
+fn value_to_json(value: &DeValue<'_>) -> Option<serde_json::Value> {
+    match value {
+        DeValue::String(text) => Some(text.as_ref().into()),
+        DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
+            .ok()
+            .map(Into::into),
+        DeValue::Float(digits) => {
+            let number = digits.as_str().parse().ok()?;
+            serde_json::Number::from_f64(number).map(Into::into)
+        }
+        DeValue::Boolean(flag) => Some((*flag).into()),
+        DeValue::Datetime(_) => None,
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| value_to_json(item.get_ref()))
+            .collect(),
+        DeValue::Table(table) => table_to_json(table),
+    }
+}
+
+/// Reads `512`, `64KiB`, `8MiB`, `2GiB`.
+pub fn parse_bytes(text: &str) -> Option<usize> {
+    let (digits, unit) = split_unit(text)?;
+    let factor = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(factor)
+}
+
+/// Reads `250ms`, `30s`, `5m`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let (digits, unit) = split_unit(text)?;
+    let number = digits.parse::<u64>().ok()?;
+    match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => number.checked_mul(60).map(Duration::from_secs),
+        _ => None,
+    }
+}
+
+fn split_unit(text: &str) -> Option<(&str, &str)> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}

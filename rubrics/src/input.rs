@@ -1,0 +1,269 @@
+//! What is to be judged.
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// `system`, `user`, `assistant`, …
+    pub role: String,
+    /// The text of the turn.
+    pub content: String,
+}
+
+/// A prompt or a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Passage {
+    /// Plain text.
+    Text(String),
+    /// Turns in order.
+    Turns(Vec<Turn>),
+}
+
+impl Passage {
+    /// The text that answers: the text itself, or the last turn if the assistant spoke it.
+    pub fn answer_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Turns(turns) => {
+                let last = turns.last()?;
+                (last.role == "assistant").then_some(last.content.as_str())
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Turns(turns) => turns.iter().map(|t| t.role.len() + t.content.len()).sum(),
+        }
+    }
+}
+
+/// The gold answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reference {
+    /// One accepted answer.
+    Text(String),
+    /// Any of these is accepted.
+    AnyOf(Vec<String>),
+    /// An object that the scorer defines.
+    Object(Map<String, Value>),
+}
+
+/// What was given to judge: one response or a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Responses {
+    /// Neither field was given.
+    Missing,
+    /// Both fields were given.
+    Conflicting,
+    /// `response`.
+    One(Passage),
+    /// `responses`.
+    Group(Vec<Passage>),
+}
+
+/// One thing to judge.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// What was asked.
+    pub prompt: Option<Passage>,
+    /// What was answered.
+    pub responses: Responses,
+    /// The gold answer.
+    pub reference: Option<Reference>,
+    /// The response split into steps by the client.
+    pub steps: Option<Vec<String>>,
+    /// Principles to judge by.
+    pub principles: Option<Vec<String>>,
+    /// An inline rubric.
+    pub rubric: Option<Map<String, Value>>,
+    /// Supporting documents.
+    pub context: Option<Vec<String>>,
+}
+
+impl Input {
+    /// An input with one plain response and nothing else.
+    pub fn of(response: impl Into<String>) -> Self {
+        Self {
+            prompt: None,
+            responses: Responses::One(Passage::Text(response.into())),
+            reference: None,
+            steps: None,
+            principles: None,
+            rubric: None,
+            context: None,
+        }
+    }
+
+    /// The same with a text as reference.
+    #[must_use]
+    pub fn against(mut self, reference: impl Into<String>) -> Self {
+        self.reference = Some(Reference::Text(reference.into()));
+        self
+    }
+
+    /// Bytes of text, for admission. The text dominates; small fields are not counted.
+    pub fn bytes(&self) -> usize {
+        let responses = match &self.responses {
+            Responses::Missing | Responses::Conflicting => 0,
+            Responses::One(passage) => passage.bytes(),
+            Responses::Group(group) => group.iter().map(Passage::bytes).sum(),
+        };
+        let prompt = self.prompt.as_ref().map_or(0, Passage::bytes);
+        let lists = [&self.steps, &self.principles, &self.context];
+        let lists = lists
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(String::len)
+            .sum::<usize>();
+        responses + prompt + lists
+    }
+
+    /// Feeds everything that may change a verdict to `hash`. Every text goes in with its length
+    /// and every field with its tag, so that no two inputs run together.
+    pub fn hash_into(&self, hash: &mut Sha256) {
+        let mut sink = Sink(hash);
+        match &self.prompt {
+            None => sink.tag(b'-'),
+            Some(passage) => sink.passage(passage),
+        }
+        match &self.responses {
+            Responses::Missing => sink.tag(b'0'),
+            Responses::Conflicting => sink.tag(b'2'),
+            Responses::One(passage) => sink.passage(passage),
+            Responses::Group(group) => {
+                sink.count(b'G', group.len());
+                group.iter().for_each(|passage| sink.passage(passage));
+            }
+        }
+        match &self.reference {
+            None => sink.tag(b'-'),
+            Some(Reference::Text(text)) => sink.text(text),
+            Some(Reference::AnyOf(texts)) => sink.texts(texts),
+            Some(Reference::Object(object)) => sink.object(object),
+        }
+        for list in [&self.steps, &self.principles, &self.context] {
+            match list {
+                None => sink.tag(b'-'),
+                Some(texts) => sink.texts(texts),
+            }
+        }
+        match &self.rubric {
+            None => sink.tag(b'-'),
+            Some(rubric) => sink.object(rubric),
+        }
+    }
+}
+
+/// A hash that frames what it is fed.
+struct Sink<'h>(&'h mut Sha256);
+
+impl Sink<'_> {
+    fn tag(&mut self, tag: u8) {
+        self.0.update([tag]);
+    }
+
+    fn count(&mut self, tag: u8, count: usize) {
+        self.tag(tag);
+        self.0.update((count as u64).to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.count(b'T', text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    fn texts(&mut self, texts: &[String]) {
+        self.count(b'L', texts.len());
+        texts.iter().for_each(|text| self.text(text));
+    }
+
+    fn passage(&mut self, passage: &Passage) {
+        match passage {
+            Passage::Text(text) => self.text(text),
+            Passage::Turns(turns) => {
+                self.count(b'M', turns.len());
+                for turn in turns {
+                    self.text(&turn.role);
+                    self.text(&turn.content);
+                }
+            }
+        }
+    }
+
+    /// Objects keep their order of keys: a verifier may read it.
+    fn object(&mut self, object: &Map<String, Value>) {
+        let text = serde_json::to_string(object).expect("a JSON map serialises");
+        self.tag(b'O');
+        self.text(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(input: &Input) -> Vec<u8> {
+        let mut hash = Sha256::new();
+        input.hash_into(&mut hash);
+        hash.finalize().to_vec()
+    }
+
+    #[test]
+    fn texts_cannot_run_together() {
+        let list = |texts: &[&str]| Input {
+            reference: Some(Reference::AnyOf(
+                texts.iter().map(ToString::to_string).collect(),
+            )),
+            ..Input::of("r")
+        };
+        let steps = |texts: &[&str]| Input {
+            steps: Some(texts.iter().map(ToString::to_string).collect()),
+            ..Input::of("r")
+        };
+        let inputs = [
+            Input::of("r"),
+            Input::of("r").against("ab"),
+            list(&["ab"]),
+            list(&["a", "b"]),
+            list(&["", "ab"]),
+            steps(&["ab"]),
+            Input {
+                prompt: Some(Passage::Text("ab".into())),
+                ..Input::of("r")
+            },
+            Input {
+                responses: Responses::Missing,
+                ..Input::of("r")
+            },
+            Input {
+                responses: Responses::Group(vec![]),
+                ..Input::of("r")
+            },
+        ];
+        for (i, a) in inputs.iter().enumerate() {
+            for (j, b) in inputs.iter().enumerate() {
+                assert_eq!(digest(a) == digest(b), i == j, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_turn_answers_if_the_assistant_spoke_it() {
+        let turn = |role: &str| Turn {
+            role: role.into(),
+            content: role.to_uppercase(),
+        };
+        let spoken = Passage::Turns(vec![turn("user"), turn("assistant")]);
+        assert_eq!(spoken.answer_text(), Some("ASSISTANT"));
+        assert_eq!(
+            Passage::Turns(vec![turn("assistant"), turn("user")]).answer_text(),
+            None
+        );
+        assert_eq!(Passage::Turns(vec![]).answer_text(), None);
+    }
+}

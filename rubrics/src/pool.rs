@@ -1,0 +1,179 @@
+//! The threads that run verifiers.
+//!
+//! Two bounded queues, interactive before batch, and every eighth job a worker prefers the batch
+//! queue, so that batch work is never starved. A full queue is a value, not a wait: admission in
+//! front of the pool bounds the work, and this bound is the backstop.
+
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select_biased};
+
+/// Which queue a job waits in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// Somebody waits.
+    #[default]
+    Interactive,
+    /// Runs where interactive work leaves room.
+    Batch,
+}
+
+/// A piece of work. It must not panic: a panic ends its worker.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// The queue is full or the pool has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueFull;
+
+/// A fixed set of worker threads. Dropping the pool lets queued jobs finish and joins the workers.
+#[derive(Debug)]
+pub struct Pool {
+    /// `None` only while dropping.
+    queues: Option<Queues<Sender<Job>>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Clone)]
+struct Queues<E> {
+    interactive: E,
+    batch: E,
+}
+
+/// One in this many jobs is taken from the batch queue first.
+const BATCH_SHARE: u32 = 8;
+
+impl Pool {
+    /// `threads` workers and room for `capacity` waiting jobs in each queue.
+    pub fn new(threads: usize, capacity: usize) -> std::io::Result<Self> {
+        let (interactive, interactive_out) = bounded(capacity);
+        let (batch, batch_out) = bounded(capacity);
+        let receivers = Queues {
+            interactive: interactive_out,
+            batch: batch_out,
+        };
+        let workers = (0..threads)
+            .map(|index| {
+                let queues = receivers.clone();
+                std::thread::Builder::new()
+                    .name(format!("verify-{index}"))
+                    .spawn(move || work(&queues))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            queues: Some(Queues { interactive, batch }),
+            workers,
+        })
+    }
+
+    /// Number of workers.
+    pub fn threads(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Jobs that wait.
+    pub fn queued(&self) -> usize {
+        let waiting = self
+            .queues
+            .as_ref()
+            .map(|q| q.interactive.len() + q.batch.len());
+        waiting.unwrap_or(0)
+    }
+
+    pub(crate) fn submit(&self, priority: Priority, job: Job) -> Result<(), QueueFull> {
+        let queues = self.queues.as_ref().ok_or(QueueFull)?;
+        let queue = match priority {
+            Priority::Interactive => &queues.interactive,
+            Priority::Batch => &queues.batch,
+        };
+        queue.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) | TrySendError::Disconnected(_) => QueueFull,
+        })
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.queues = None;
+        for worker in self.workers.drain(..) {
+            // A worker that panicked has already reported it; there is nothing left to do for it.
+            let _ = worker.join();
+        }
+    }
+}
+
+fn work(queues: &Queues<Receiver<Job>>) {
+    let mut turn = 0u32;
+    loop {
+        turn = (turn + 1) % BATCH_SHARE;
+        let (first, second) = if turn == 0 {
+            (&queues.batch, &queues.interactive)
+        } else {
+            (&queues.interactive, &queues.batch)
+        };
+        let job = select_biased! {
+            recv(first) -> job => job.or_else(|_| second.recv()),
+            recv(second) -> job => job.or_else(|_| first.recv()),
+        };
+        match job {
+            Ok(job) => job(),
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn interactive_goes_first_and_batch_is_not_starved() {
+        let pool = Pool::new(1, 100).expect("one thread");
+        let (gate, wait) = mpsc::channel::<()>();
+        let (log, seen) = mpsc::channel();
+        let block = move || {
+            // The test holds the only worker until every job is queued.
+            let _ = wait.recv();
+        };
+        pool.submit(Priority::Interactive, Box::new(block))
+            .expect("room");
+        for index in 0..20 {
+            for priority in [Priority::Batch, Priority::Interactive] {
+                let log = log.clone();
+                let job = move || log.send((priority, index)).expect("the test listens");
+                pool.submit(priority, Box::new(job)).expect("room");
+            }
+        }
+        drop((gate, log));
+        drop(pool);
+        let order: Vec<_> = seen.iter().collect();
+        assert_eq!(order.len(), 40);
+        let place = |wanted| order.iter().position(|p| *p == wanted).expect("all ran");
+        let early_batch = order[..20]
+            .iter()
+            .filter(|(p, _)| *p == Priority::Batch)
+            .count();
+        assert!((1..=4).contains(&early_batch), "{order:?}");
+        assert!(place((Priority::Interactive, 19)) < place((Priority::Batch, 19)));
+    }
+
+    #[test]
+    fn a_full_queue_is_a_value() {
+        let pool = Pool::new(1, 1).expect("one thread");
+        let (gate, wait) = mpsc::channel::<()>();
+        let (running, started) = mpsc::channel();
+        let block = move || {
+            running.send(()).expect("the test listens");
+            // The test holds the only worker until it has filled the queues.
+            let _ = wait.recv();
+        };
+        assert_eq!(pool.submit(Priority::Batch, Box::new(block)), Ok(()));
+        started.recv().expect("the worker runs");
+        for priority in [Priority::Batch, Priority::Interactive] {
+            assert_eq!(pool.submit(priority, Box::new(|| ())), Ok(()));
+            assert_eq!(pool.submit(priority, Box::new(|| ())), Err(QueueFull));
+        }
+        assert_eq!(pool.queued(), 2);
+        drop(gate);
+    }
+}

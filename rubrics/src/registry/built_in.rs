@@ -1,0 +1,38 @@
+//! The scorers that need no configuration, written as a configuration.
+
+pub(super) const SCORERS: &str = r#"
+[[scorer]]
+name = "math"
+kind = "math"
+
+[[scorer]]
+name = "choice"
+kind = "choice"
+
+[[scorer]]
+name = "text"
+kind = "text"
+
+[[scorer]]
+name = "exact"
+kind = "exact"
+
+# The reference is the pattern.
+[[scorer]]
+name = "regex"
+kind = "regex"
+
+# The reference is the schema; without one, any JSON will do.
+[[scorer]]
+name = "json"
+kind = "json"
+
+[[scorer]]
+name = "format"
+kind = "format"
+tags = ["think", "answer"]
+
+[[scorer]]
+name = "arithmetic"
+kind = "arithmetic"
+"#;

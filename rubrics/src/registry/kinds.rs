@@ -1,0 +1,359 @@
+//! The kinds of scorers that a configuration can name, each with its options.
+//!
+//! Every option is documented in docs/scorers.md.
+
+use verifiers::Fuel;
+use verifiers::arithmetic::{ArithmeticConfig, Splitter};
+use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
+use verifiers::exact::{ExactConfig, ExactVerifier};
+use verifiers::extract::AnswerPolicy;
+use verifiers::format::{Follow, FormatConfig, FormatVerifier};
+use verifiers::json::{JsonConfig, JsonVerifier};
+use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
+use verifiers::math::{Bound, Math, MathConfig, Tolerance};
+use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
+use verifiers::text::{TextConfig, TextVerifier};
+
+use super::pipelines;
+use crate::Scorer;
+use crate::answer::Extract;
+use crate::config::{Section, nearest};
+use crate::scorer::AnswerSpec;
+use crate::steps::Aggregate;
+
+/// What a kind needs beside its section: name and fuel are common to all.
+type Build = fn(&Section<'_, '_>, String, u64) -> Option<Scorer>;
+
+const KINDS: &[(&str, Build)] = &[
+    ("math", math),
+    ("choice", choice),
+    ("text", text),
+    ("exact", exact),
+    ("regex", regex),
+    ("format", format),
+    ("json", json),
+    ("length", length),
+    ("arithmetic", arithmetic),
+];
+
+/// The scorer that `section` describes; what is wrong with it becomes problems.
+pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Option<Scorer> {
+    let fuel = section
+        .integer("fuel", 1..u64::MAX)
+        .unwrap_or(Fuel::DEFAULT);
+    if let Some((_, build)) = KINDS.iter().find(|(known, _)| *known == kind) {
+        return build(section, name, fuel);
+    }
+    let kinds = KINDS
+        .iter()
+        .map(|(known, _)| *known)
+        .chain([pipelines::KIND]);
+    let hint = nearest(kind, kinds).map(|near| format!("; did you mean '{near}'?"));
+    section.problem(
+        "kind",
+        format!("no kind '{kind}'{}", hint.unwrap_or_default()),
+    );
+    None
+}
+
+fn math(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let config = MathConfig {
+        tolerance: tolerance(section),
+    };
+    let extract = extract(section, Extract::Answer(AnswerPolicy::default()));
+    let description = "compares the final answer with the reference by exact arithmetic";
+    let verifier = Box::new(Math::new(config.clone()));
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+/// One of `tolerance`, `absolute` and `relative`.
+fn tolerance(section: &Section<'_, '_>) -> Tolerance {
+    let words = [
+        ("exact", Tolerance::Exact),
+        ("gold_digits", Tolerance::GoldDigits),
+    ];
+    let indices = [(words[0].0, 0), (words[1].0, 1)];
+    let word = section
+        .word("tolerance", &indices)
+        .map(|index| words[index].1.clone());
+    let bound = |key: &'static str, wrap: fn(Bound) -> Tolerance| {
+        let text = section.text(key)?;
+        match text.parse() {
+            Ok(bound) => Some(wrap(bound)),
+            Err(error) => {
+                section.problem(key, format!("{error}"));
+                None
+            }
+        }
+    };
+    let given = [
+        word,
+        bound("absolute", Tolerance::Absolute),
+        bound("relative", Tolerance::Relative),
+    ];
+    let mut given = given.into_iter().flatten();
+    let tolerance = given.next().unwrap_or_default();
+    if given.next().is_some() {
+        section.problem(
+            "tolerance",
+            "give one of 'tolerance', 'absolute' and 'relative'",
+        );
+    }
+    tolerance
+}
+
+fn choice(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let config = ChoiceConfig {
+        multiple: section.boolean("multiple").unwrap_or(false),
+    };
+    let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
+    let description = "compares the chosen option with the reference";
+    let verifier = Box::new(ChoiceVerifier::new(config.clone()));
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn text(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let config = TextConfig {
+        strip_punctuation: section.boolean("strip_punctuation").unwrap_or(false),
+        strip_articles: section.boolean("strip_articles").unwrap_or(false),
+    };
+    let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
+    let description = "compares the answer with the reference as normalised text";
+    let verifier = Box::new(TextVerifier::new(config.clone()));
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn exact(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let config = ExactConfig {
+        trim: section.boolean("trim").unwrap_or(true),
+    };
+    let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
+    let description = "compares the answer with the reference byte by byte";
+    let verifier = Box::new(ExactVerifier::new(config.clone()));
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn regex(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let words = [("full", MatchMode::Full), ("search", MatchMode::Search)];
+    let default = PatternConfig::default();
+    let config = PatternConfig {
+        pattern: section.text("pattern"),
+        mode: section.word("mode", &words).unwrap_or(default.mode),
+        trim: section.boolean("trim").unwrap_or(default.trim),
+    };
+    let extract = extract(section, Extract::Visible);
+    let description = "matches the response against a pattern in linear time";
+    let verifier = PatternVerifier::new(config.clone());
+    let verifier = Box::new(built(section, "pattern", verifier)?);
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn format(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let default = FormatConfig::default();
+    let follow = |table: Section<'_, '_>| {
+        let follow = (table.required_text("tag"), table.required_text("next"));
+        table.finish();
+        Some(Follow {
+            tag: follow.0?,
+            next: follow.1?,
+        })
+    };
+    let config = FormatConfig {
+        tags: section.texts("tags").unwrap_or_default(),
+        repeatable: section.texts("repeatable").unwrap_or_default(),
+        optional: section.texts("optional").unwrap_or_default(),
+        ordered: section.boolean("ordered").unwrap_or(default.ordered),
+        nothing_outside: section
+            .boolean("nothing_outside")
+            .unwrap_or(default.nothing_outside),
+        nonempty: section.boolean("nonempty").unwrap_or(default.nonempty),
+        followed_by: section
+            .sections("followed_by")
+            .into_iter()
+            .filter_map(follow)
+            .collect(),
+        starts_in: section.text("starts_in"),
+    };
+    let extract = extract(section, Extract::Whole);
+    let description = "checks that the response has the required tags in their order";
+    let verifier = Box::new(built(section, "tags", FormatVerifier::new(config.clone()))?);
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn json(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let default = JsonConfig::default();
+    let config = JsonConfig {
+        schema: section.json("schema"),
+        allow_fence: section
+            .boolean("allow_fence")
+            .unwrap_or(default.allow_fence),
+        formats: section.boolean("formats").unwrap_or(default.formats),
+    };
+    let extract = extract(section, Extract::Visible);
+    let description = "checks that the response is JSON and follows a schema";
+    let verifier = Box::new(built(section, "schema", JsonVerifier::new(config.clone()))?);
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn length(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let words = [
+        ("chars", LengthUnit::Chars),
+        ("words", LengthUnit::Words),
+        ("lines", LengthUnit::Lines),
+        ("bytes", LengthUnit::Bytes),
+    ];
+    let any = 0..u64::MAX;
+    let config = LengthConfig {
+        min: section.integer("min", any.clone()).unwrap_or(0),
+        max: section.integer("max", any.clone()),
+        unit: section.word("unit", &words).unwrap_or_default(),
+        falloff: section.integer("falloff", any).unwrap_or(0),
+    };
+    let extract = extract(section, Extract::Whole);
+    let description = "checks that the response is neither too short nor too long";
+    let verifier = Box::new(built(section, "max", LengthVerifier::new(config.clone()))?);
+    Some(Scorer::answer(
+        AnswerSpec {
+            name,
+            description,
+            extract,
+            verifier,
+            fuel,
+        },
+        &config,
+    ))
+}
+
+fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+    let splitters = [
+        ("lines", Splitter::Lines),
+        ("blank_lines", Splitter::BlankLines),
+        ("sentences", Splitter::Sentences),
+        ("numbered", Splitter::Numbered),
+    ];
+    let aggregates = [("min", Aggregate::Min), ("mean", Aggregate::Mean)];
+    let default = ArithmeticConfig::default();
+    let splitter = section
+        .word("splitter", &splitters)
+        .unwrap_or(default.splitter);
+    let config = ArithmeticConfig {
+        splitter,
+        ..default
+    };
+    let aggregate = section.word("aggregate", &aggregates).unwrap_or_default();
+    Some(Scorer::arithmetic(name, config, aggregate, fuel))
+}
+
+/// What of the response is judged, with `default` where the configuration is silent.
+fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
+    let policy = AnswerPolicy::default();
+    let policy = AnswerPolicy {
+        phrases: section.boolean("phrases").unwrap_or(policy.phrases),
+        last_number: section.boolean("last_number").unwrap_or(match &default {
+            Extract::AnswerOrWhole(own) => own.last_number,
+            Extract::Answer(_) | Extract::Visible | Extract::Whole => policy.last_number,
+        }),
+        max_candidates: section
+            .integer("max_candidates", 1..1 << 32)
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(policy.max_candidates),
+    };
+    let words = [
+        ("answer", 0),
+        ("answer_or_whole", 1),
+        ("visible", 2),
+        ("whole", 3),
+    ];
+    match (section.word("extract", &words), default) {
+        (Some(0), _) | (None, Extract::Answer(_)) => Extract::Answer(policy),
+        (Some(1), _) | (None, Extract::AnswerOrWhole(_)) => Extract::AnswerOrWhole(policy),
+        (Some(2), _) | (None, Extract::Visible) => Extract::Visible,
+        (Some(_), _) | (None, Extract::Whole) => Extract::Whole,
+    }
+}
+
+/// Answers that are marked as such; the last number of a text is no good guess at a text.
+fn marked_only() -> AnswerPolicy {
+    AnswerPolicy {
+        last_number: false,
+        ..AnswerPolicy::default()
+    }
+}
+
+/// What was built, or a problem at `key`.
+fn built<T, E: std::fmt::Display>(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    result: Result<T, E>,
+) -> Option<T> {
+    match result {
+        Ok(built) => Some(built),
+        Err(error) => {
+            section.problem(key, error.to_string());
+            None
+        }
+    }
+}

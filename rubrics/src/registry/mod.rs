@@ -1,0 +1,125 @@
+//! Scorers by name: the built-in ones and those of a configuration.
+
+mod built_in;
+mod kinds;
+mod pipelines;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::Scorer;
+use crate::config::{Document, Section, nearest};
+
+/// Scorers by name, in the order of their names.
+#[derive(Debug, Default)]
+pub struct Registry {
+    scorers: BTreeMap<String, Arc<Scorer>>,
+}
+
+/// Longest name of a scorer.
+const MAX_NAME: usize = 64;
+
+impl Registry {
+    /// The scorers that need no configuration.
+    pub fn built_in() -> Self {
+        let document = Document::new("built-in scorers", built_in::SCORERS);
+        let registry = {
+            let table = document.parse();
+            let root = document.root(&table);
+            let mut registry = Self::default();
+            registry.add(&root);
+            root.finish();
+            registry
+        };
+        let problems = document.into_problems();
+        assert!(
+            problems.is_empty(),
+            "the built-in scorers are valid: {problems:?}"
+        );
+        registry
+    }
+
+    /// The built-in scorers and the `[[scorer]]` tables of `root`, which may redefine them. What
+    /// is wrong becomes problems of the document.
+    pub fn read(root: &Section<'_, '_>) -> Self {
+        let mut registry = Self::built_in();
+        registry.add(root);
+        registry
+    }
+
+    /// The scorer called `name`.
+    pub fn get(&self, name: &str) -> Option<&Arc<Scorer>> {
+        self.scorers.get(name)
+    }
+
+    /// All scorers, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Scorer>> {
+        self.scorers.values()
+    }
+
+    /// Number of scorers.
+    pub fn len(&self) -> usize {
+        self.scorers.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.scorers.is_empty()
+    }
+
+    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    pub fn near(&self, given: &str) -> Vec<&str> {
+        let mut names: Vec<&str> = self.scorers.keys().map(String::as_str).collect();
+        let mut near = Vec::new();
+        while near.len() < 3
+            && let Some(name) = nearest(given, names.iter().copied())
+        {
+            names.retain(|other| *other != name);
+            near.push(name);
+        }
+        near
+    }
+
+    fn add(&mut self, root: &Section<'_, '_>) {
+        let mut defined: Vec<String> = Vec::new();
+        let mut pipelines = Vec::new();
+        for section in root.sections("scorer") {
+            let (name, kind) = (section.required_text("name"), section.required_text("kind"));
+            let (Some(name), Some(kind)) = (name, kind) else {
+                continue;
+            };
+            check_name(&section, &name, &defined);
+            defined.push(name.clone());
+            if kind == pipelines::KIND {
+                pipelines.push(pipelines::Draft::read(name, section));
+            } else {
+                if let Some(scorer) = kinds::build(&section, name, &kind) {
+                    self.insert(scorer);
+                }
+                section.finish();
+            }
+        }
+        pipelines::resolve(self, pipelines);
+    }
+
+    fn insert(&mut self, scorer: Scorer) {
+        self.scorers
+            .insert(scorer.name().to_owned(), Arc::new(scorer));
+    }
+}
+
+fn check_name(section: &Section<'_, '_>, name: &str, defined: &[String]) {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits) {
+        let rule = "a name has 1 to 64 ASCII letters, digits, '-', '_', '.' or '/'";
+        section.problem("name", rule);
+    }
+    if defined.iter().any(|other| other == name) {
+        section.problem(
+            "name",
+            format!("another scorer of this file is called '{name}'"),
+        );
+    }
+}

@@ -1,0 +1,227 @@
+//! Admission: how much work the server holds at once.
+//!
+//! Every request carries a [`Permit`] from its first body byte until its reply is made. Work
+//! beyond a limit is refused at once with the time after which another try makes sense, because a
+//! client can act on a refusal and can do nothing about a queue that only grows.
+//!
+//! The counters are atomics and not a lock: they are touched by every request on every worker and
+//! guard nothing but themselves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// What the server holds at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests being read or answered.
+    pub requests: usize,
+    /// Inputs waiting or running.
+    pub items: usize,
+    /// Bytes of request bodies.
+    pub bytes: usize,
+}
+
+/// Work in hand, and its limits.
+#[derive(Debug)]
+pub struct Admission {
+    limits: Limits,
+    threads: usize,
+    requests: AtomicUsize,
+    items: AtomicUsize,
+    bytes: AtomicUsize,
+    /// Smoothed nanoseconds of work an input takes.
+    item_nanos: AtomicU64,
+}
+
+/// The request is one too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// About how long the work in hand takes.
+    pub retry_after: Duration,
+}
+
+/// A share of the limits, given back when dropped. Not `Clone`: a share is given back once.
+#[derive(Debug)]
+pub struct Permit {
+    admission: Arc<Admission>,
+    items: usize,
+    bytes: usize,
+}
+
+impl Admission {
+    /// Nothing in hand. `threads` run the work.
+    pub fn new(limits: Limits, threads: usize) -> Self {
+        Self {
+            limits,
+            threads: threads.max(1),
+            requests: AtomicUsize::new(0),
+            items: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            item_nanos: AtomicU64::new(10_000),
+        }
+    }
+
+    /// A permit for one request whose body has `bytes` bytes, as far as is known.
+    ///
+    /// # Errors
+    /// [`Refused`] where a limit is reached. A request is admitted while fewer than the allowed
+    /// items are in hand, so that it is not read and parsed only to be refused.
+    pub fn enter(self: &Arc<Self>, bytes: usize) -> Result<Permit, Refused> {
+        let full = self.items.load(Ordering::Relaxed) >= self.limits.items;
+        if full || !reserve(&self.requests, 1, self.limits.requests) {
+            return Err(self.refused());
+        }
+        let mut permit = Permit {
+            admission: Arc::clone(self),
+            items: 0,
+            bytes: 0,
+        };
+        permit.add_bytes(bytes)?;
+        Ok(permit)
+    }
+
+    /// Inputs in hand.
+    pub fn items(&self) -> usize {
+        self.items.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in hand.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Requests in hand.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Learns from work that is done: `items` inputs took `work` on one thread.
+    pub fn learn(&self, items: usize, work: Duration) {
+        if items == 0 {
+            return;
+        }
+        let each = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX) / items as u64;
+        let old = self.item_nanos.load(Ordering::Relaxed);
+        // A lost update between two workers costs one sample of a moving average.
+        self.item_nanos
+            .store(old - old / 16 + each / 16, Ordering::Relaxed);
+    }
+
+    /// About how long the work in hand takes.
+    pub fn expected_wait(&self) -> Duration {
+        let nanos = self.item_nanos.load(Ordering::Relaxed);
+        let each = Duration::from_nanos(nanos / self.threads as u64);
+        each.saturating_mul(u32::try_from(self.items()).unwrap_or(u32::MAX))
+    }
+
+    fn refused(&self) -> Refused {
+        Refused {
+            retry_after: self.expected_wait(),
+        }
+    }
+}
+
+impl Permit {
+    /// Adds body bytes as they arrive.
+    pub fn add_bytes(&mut self, bytes: usize) -> Result<(), Refused> {
+        if !reserve(&self.admission.bytes, bytes, self.admission.limits.bytes) {
+            return Err(self.admission.refused());
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Adds the inputs of the request. Refused where there is no room, or where the work in hand
+    /// would take longer than `patience`.
+    pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), Refused> {
+        let late = self.admission.expected_wait() > patience;
+        if late || !reserve(&self.admission.items, items, self.admission.limits.items) {
+            return Err(self.admission.refused());
+        }
+        self.items += items;
+        Ok(())
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.admission
+            .items
+            .fetch_sub(self.items, Ordering::Relaxed);
+        self.admission
+            .bytes
+            .fetch_sub(self.bytes, Ordering::Relaxed);
+        self.admission.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Adds `amount` to `counter` unless that passes `limit`.
+fn reserve(counter: &AtomicUsize, amount: usize, limit: usize) -> bool {
+    let add = |held: usize| held.checked_add(amount).filter(|sum| *sum <= limit);
+    counter
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+        .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission() -> Arc<Admission> {
+        Arc::new(Admission::new(
+            Limits {
+                requests: 2,
+                items: 10,
+                bytes: 100,
+            },
+            2,
+        ))
+    }
+
+    fn held(admission: &Admission) -> (usize, usize, usize) {
+        (admission.requests(), admission.items(), admission.bytes())
+    }
+
+    const PATIENT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn every_share_comes_back() {
+        let admission = admission();
+        {
+            let mut first = admission.enter(60).expect("room");
+            first.add_items(10, PATIENT).expect("room");
+            assert_eq!(held(&admission), (1, 10, 60));
+            assert!(admission.enter(10).is_err(), "no items left");
+        }
+        assert_eq!(held(&admission), (0, 0, 0));
+        {
+            let mut first = admission.enter(60).expect("room");
+            assert!(first.add_bytes(41).is_err());
+            assert!(first.add_items(11, PATIENT).is_err());
+            assert!(admission.enter(41).is_err(), "no bytes left");
+            let _second = admission.enter(40).expect("room");
+            assert!(admission.enter(0).is_err(), "no requests left");
+            assert_eq!(held(&admission), (2, 0, 100));
+        }
+        assert_eq!(held(&admission), (0, 0, 0));
+    }
+
+    #[test]
+    fn doomed_work_is_refused() {
+        let admission = admission();
+        for _ in 0..200 {
+            admission.learn(1, Duration::from_secs(2));
+        }
+        let mut first = admission.enter(0).expect("room");
+        first
+            .add_items(8, Duration::from_secs(1))
+            .expect("nothing waits yet");
+        let mut second = admission.enter(0).expect("room");
+        let refused = second
+            .add_items(1, Duration::from_secs(1))
+            .expect_err("8 x 2 s on 2 threads");
+        assert!(refused.retry_after > Duration::from_secs(7), "{refused:?}");
+        second.add_items(1, PATIENT).expect("somebody waits longer");
+    }
+}

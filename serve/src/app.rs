@@ -1,0 +1,91 @@
+//! The application: every route in one place, behind one guard.
+
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::middleware::from_fn;
+use actix_web::{App, Error, body::BoxBody, web};
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa_actix_web::AppExt as _;
+use utoipa_actix_web::service_config::ServiceConfig;
+use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
+
+use crate::middleware::{guard, observe};
+use crate::routes::{meta, score};
+use crate::state::State;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Tribunal",
+        description = "Scores model outputs: verifiers, step scorers and pipelines behind one \
+                       endpoint. A failed measurement is a status and never a number.",
+        license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT"),
+    ),
+    tags(
+        (name = "scoring", description = "Turn model outputs into rewards."),
+        (name = "operations", description = "Run the server."),
+    )
+)]
+struct Base;
+
+/// The documented routes. A route is registered here or it does not exist.
+fn routes(config: &mut ServiceConfig<'_>) {
+    config
+        .service(score::score)
+        .service(meta::models)
+        .service(meta::healthz)
+        .service(meta::readyz)
+        .service(meta::metrics)
+        .service(meta::openapi_json);
+}
+
+/// The OpenAPI document, collected from the routes themselves.
+pub fn document() -> OpenApi {
+    let app = App::new()
+        .into_utoipa_app()
+        .openapi(Base::openapi())
+        .configure(routes);
+    let (_, mut document) = app.split_for_parts();
+    let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    let components = document.components.get_or_insert_default();
+    components
+        .security_schemes
+        .insert("api_key".to_owned(), scheme.into());
+    // The key is optional: a server without a key file is open to its own machine.
+    let optional = SecurityRequirement::default();
+    document.security = Some(vec![SecurityRequirement::new("api_key", [""; 0]), optional]);
+    document
+}
+
+/// The OpenAPI document as the text that is served and committed.
+pub fn document_text() -> String {
+    let text = document()
+        .to_pretty_json()
+        .expect("the document serialises");
+    text + "\n"
+}
+
+/// The application over shared state.
+pub fn app(
+    state: web::Data<State>,
+    document: web::Data<meta::Document>,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<BoxBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    let swagger = SwaggerUi::new("/docs/{_:.*}").config(SwaggerConfig::from("/openapi.json"));
+    let app = App::new().into_utoipa_app().configure(routes).into_app();
+    app.app_data(state)
+        .app_data(document)
+        .service(web::redirect("/docs", "/docs/"))
+        .service(swagger)
+        .default_service(web::to(meta::fallback))
+        .wrap(from_fn(guard))
+        .wrap(from_fn(observe))
+}

@@ -1,0 +1,104 @@
+//! Reads a request body within its limits.
+
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::http::header::CONTENT_LENGTH;
+use actix_web::web::{Bytes, BytesMut, Payload};
+use futures_util::StreamExt as _;
+
+use crate::admit::Permit;
+use crate::error::{ApiError, Code};
+use crate::state::State;
+
+/// Above this a body is parsed on a blocking thread: an event loop that parses megabytes answers
+/// nobody else meanwhile.
+pub(crate) const INLINE_BYTES: usize = 64 << 10;
+
+/// The body of a request and the permit it was read under.
+///
+/// # Errors
+/// 413 past `server.max_body`; 408 when it takes longer than `server.body_timeout`, so that a
+/// client that sends a byte now and then holds nothing for long; 503 where there is no room; 503
+/// while draining; 400 when the connection breaks.
+pub(crate) async fn read(
+    request: &HttpRequest,
+    mut payload: Payload,
+    state: &State,
+) -> Result<(Bytes, Permit), ApiError> {
+    let announced = announced_bytes(request);
+    if announced > state.config.max_body {
+        return Err(too_large(state));
+    }
+    let entered = if state.is_draining() {
+        Err(ApiError::new(Code::Draining, "the server is shutting down"))
+    } else {
+        let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
+        state.admission.enter(announced).map_err(refused)
+    };
+    let mut permit = match entered {
+        Ok(permit) => permit,
+        Err(error) => {
+            // A small body that is read keeps the connection; making a client reconnect would
+            // cost more than reading it.
+            if announced <= INLINE_BYTES {
+                discard(&mut payload, state.config.body_timeout).await;
+            }
+            return Err(error);
+        }
+    };
+    let reading = collect(&mut payload, &mut permit, announced, state);
+    match tokio::time::timeout(state.config.body_timeout, reading).await {
+        Ok(body) => Ok((body?, permit)),
+        Err(_) => {
+            let limit = state.config.body_timeout;
+            Err(ApiError::new(
+                Code::BodyTimeout,
+                format!("no whole body within {limit:?}"),
+            ))
+        }
+    }
+}
+
+fn announced_bytes(request: &HttpRequest) -> usize {
+    let header = request.headers().get(CONTENT_LENGTH);
+    let length = header.and_then(|value| value.to_str().ok()).map(str::parse);
+    length.and_then(Result::ok).unwrap_or(0)
+}
+
+async fn collect(
+    payload: &mut Payload,
+    permit: &mut Permit,
+    announced: usize,
+    state: &State,
+) -> Result<Bytes, ApiError> {
+    let mut body = BytesMut::with_capacity(announced);
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| {
+            ApiError::new(Code::MalformedJson, format!("the body broke off: {error}"))
+        })?;
+        let before = body.len().max(announced);
+        body.extend_from_slice(&chunk);
+        if body.len() > state.config.max_body {
+            return Err(too_large(state));
+        }
+        let beyond = body.len().saturating_sub(before);
+        let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
+        permit.add_bytes(beyond).map_err(refused)?;
+    }
+    Ok(body.freeze())
+}
+
+async fn discard(payload: &mut Payload, limit: Duration) {
+    let rest = async { while let Some(Ok(_)) = payload.next().await {} };
+    // Whether the rest came or the time ran out, the refusal is the answer.
+    let _ = tokio::time::timeout(limit, rest).await;
+}
+
+fn too_large(state: &State) -> ApiError {
+    let limit = state.config.max_body;
+    ApiError::new(
+        Code::BodyTooLarge,
+        format!("the body is larger than {limit} bytes"),
+    )
+}

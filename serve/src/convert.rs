@@ -1,0 +1,243 @@
+//! Wire types to core types and back. The edge's types are not the core's types: this is the one
+//! place where they meet.
+
+use std::time::Duration;
+
+use openapi as wire;
+use rubrics::{FailureKind, Input, Outcome, Passage, Reference, Responses, Turn};
+
+/// A wire input as a core input, with what is only echoed split off.
+pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
+    let responses = match (input.response, input.responses) {
+        (None, None) => Responses::Missing,
+        (Some(_), Some(_)) => Responses::Conflicting,
+        (Some(one), None) => Responses::One(passage(one)),
+        (None, Some(group)) => Responses::Group(group.into_iter().map(passage).collect()),
+    };
+    let core = Input {
+        prompt: input.prompt.map(passage),
+        responses,
+        reference: input.reference.map(reference),
+        steps: input.steps,
+        principles: input.principles,
+        rubric: input.rubric,
+        context: input.context,
+    };
+    (
+        core,
+        Echo {
+            id: input.id,
+            metadata: input.metadata,
+        },
+    )
+}
+
+/// What of an input goes back as it came.
+#[derive(Debug, Clone, Default)]
+pub struct Echo {
+    /// The client's id.
+    pub id: Option<String>,
+    /// The client's metadata.
+    pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+fn passage(content: wire::Content) -> Passage {
+    match content {
+        wire::Content::Text(text) => Passage::Text(text),
+        wire::Content::Messages(messages) => {
+            let turn = |m: wire::Message| Turn {
+                role: m.role,
+                content: m.content,
+            };
+            Passage::Turns(messages.into_iter().map(turn).collect())
+        }
+    }
+}
+
+fn reference(reference: wire::Reference) -> Reference {
+    match reference {
+        wire::Reference::Text(text) => Reference::Text(text),
+        wire::Reference::AnyOf(texts) => Reference::AnyOf(texts),
+        wire::Reference::Object(object) => Reference::Object(object),
+    }
+}
+
+/// What a result needs beside its outcome.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Digest of the scorer.
+    pub scorer_digest: &'a str,
+    /// From admission to the start of work.
+    pub queue: Duration,
+    /// Work.
+    pub exec: Duration,
+    /// Whether a stored verdict answered.
+    pub cached: bool,
+}
+
+/// A core outcome as a wire result.
+pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> wire::ScoreResult {
+    let evidence = match outcome {
+        Ok(reward) => &reward.evidence,
+        Err(failure) => &failure.evidence,
+    };
+    let summary = Summary::of(outcome);
+    wire::ScoreResult {
+        id: echo.id.unwrap_or_else(|| index.to_string()),
+        status: summary.status,
+        score: summary.score,
+        raw: summary.raw,
+        label: summary.label,
+        reason: summary.reason,
+        candidate: evidence.candidate.as_ref().map(candidate),
+        steps: evidence
+            .steps
+            .as_ref()
+            .map(|steps| steps.iter().enumerate().map(step).collect()),
+        parts: evidence
+            .parts
+            .as_ref()
+            .map(|parts| parts.iter().map(part).collect()),
+        candidates: evidence
+            .members
+            .as_ref()
+            .map(|members| members.iter().enumerate().map(member).collect()),
+        label_mass: None,
+        digests: wire::Digests {
+            scorer: frame.scorer_digest.to_owned(),
+            ..wire::Digests::default()
+        },
+        usage: wire::Usage::default(),
+        timing: wire::Timing {
+            queue_ms: frame.queue.as_secs_f64() * 1e3,
+            exec_ms: frame.exec.as_secs_f64() * 1e3,
+        },
+        cached: frame.cached,
+        metadata: echo.metadata,
+    }
+}
+
+/// The fields that a result, a part and a group's response share.
+struct Summary {
+    status: wire::Status,
+    score: Option<f64>,
+    raw: Option<f64>,
+    label: Option<String>,
+    reason: Option<wire::Reason>,
+}
+
+impl Summary {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Ok(reward) => Self {
+                status: wire::Status::Ok,
+                score: Some(reward.score),
+                raw: reward.raw,
+                label: reward.label.as_deref().map(str::to_owned),
+                reason: Some(reason(&reward.reason)),
+            },
+            Err(failure) => Self {
+                status: status(failure.kind),
+                score: None,
+                raw: None,
+                label: None,
+                reason: Some(reason(&failure.reason)),
+            },
+        }
+    }
+}
+
+/// The wire status of a failure.
+pub fn status(kind: FailureKind) -> wire::Status {
+    match kind {
+        FailureKind::Abstain => wire::Status::Abstain,
+        FailureKind::Refused => wire::Status::Refused,
+        FailureKind::BadReference => wire::Status::BadReference,
+        FailureKind::Timeout => wire::Status::Timeout,
+        FailureKind::Overloaded => wire::Status::Overloaded,
+        FailureKind::Internal => wire::Status::InternalError,
+    }
+}
+
+/// The name of a status, as metrics and summaries print it.
+pub fn status_name(status: wire::Status) -> &'static str {
+    match status {
+        wire::Status::Ok => "ok",
+        wire::Status::Abstain => "abstain",
+        wire::Status::Refused => "refused",
+        wire::Status::Truncated => "truncated",
+        wire::Status::ParseError => "parse_error",
+        wire::Status::ToolError => "tool_error",
+        wire::Status::Timeout => "timeout",
+        wire::Status::Overloaded => "overloaded",
+        wire::Status::BadReference => "bad_reference",
+        wire::Status::InternalError => "internal_error",
+    }
+}
+
+fn reason(reason: &verifiers::Reason) -> wire::Reason {
+    wire::Reason {
+        code: reason.code.to_owned(),
+        detail: reason.detail.as_deref().map(str::to_owned),
+    }
+}
+
+fn candidate(found: &rubrics::Found) -> wire::Candidate {
+    wire::Candidate {
+        text: found.text.clone(),
+        span: [found.span.start, found.span.end],
+        count: found.count,
+        source: found.source.to_owned(),
+        flags: found.flags.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn step((index, step): (usize, &rubrics::StepReward)) -> wire::StepScore {
+    let equalities = step
+        .equalities
+        .iter()
+        .map(|equality| wire::CheckedEquality {
+            span: [equality.span.start, equality.span.end],
+            text: equality.text.clone(),
+            label: equality.label.to_owned(),
+            detail: equality.detail.clone(),
+        });
+    wire::StepScore {
+        index,
+        span: [step.span.start, step.span.end],
+        score: step.score,
+        raw: None,
+        label: step.label.to_owned(),
+        critique: None,
+        equalities: Some(equalities.collect()),
+    }
+}
+
+fn part(part: &rubrics::PartReport) -> wire::Part {
+    let summary = part.outcome.as_ref().map(Summary::of);
+    wire::Part {
+        name: part.name.clone(),
+        weight: part.weight,
+        status: summary.as_ref().map(|s| s.status),
+        score: summary.as_ref().and_then(|s| s.score),
+        raw: summary.as_ref().and_then(|s| s.raw),
+        reason: summary.and_then(|s| s.reason),
+    }
+}
+
+fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
+    let summary = Summary::of(&member.outcome);
+    let evidence = match &member.outcome {
+        Ok(reward) => &reward.evidence,
+        Err(failure) => &failure.evidence,
+    };
+    wire::CandidateScore {
+        index,
+        status: summary.status,
+        score: summary.score,
+        rank: member.rank,
+        label: summary.label,
+        reason: summary.reason,
+        candidate: evidence.candidate.as_ref().map(candidate),
+    }
+}

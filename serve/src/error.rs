@@ -1,0 +1,212 @@
+//! Every reply that is not a success, in one table.
+
+use std::fmt;
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
+use openapi::{BodyError, ErrorBody, ErrorDetail};
+
+/// What went wrong. The client sees code and message; `log` is for the operator alone.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    code: Code,
+    message: String,
+    param: Option<String>,
+    log: Option<String>,
+    retry_after: Option<Duration>,
+}
+
+/// The codes that clients can act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// The body is not JSON.
+    MalformedJson,
+    /// No key, or a key that is not known.
+    InvalidApiKey,
+    /// No such route.
+    RouteNotFound,
+    /// The route exists, the method does not.
+    MethodNotAllowed,
+    /// No such scorer.
+    ScorerNotFound,
+    /// The body did not arrive in time.
+    BodyTimeout,
+    /// The body is too large.
+    BodyTooLarge,
+    /// The body is JSON of the wrong shape.
+    InvalidBody,
+    /// The server holds as much work as it takes.
+    Overloaded,
+    /// The server is shutting down.
+    Draining,
+    /// The deadline passed before any work was done.
+    DeadlinePassed,
+    /// A fault of the server.
+    Internal,
+}
+
+impl Code {
+    /// Status, error type and code: the one place where they meet.
+    fn row(self) -> (StatusCode, &'static str, &'static str) {
+        const INVALID: &str = "invalid_request_error";
+        const SERVER: &str = "server_error";
+        match self {
+            Self::MalformedJson => (StatusCode::BAD_REQUEST, INVALID, "malformed_json"),
+            Self::InvalidApiKey => (
+                StatusCode::UNAUTHORIZED,
+                "authentication_error",
+                "invalid_api_key",
+            ),
+            Self::RouteNotFound => (StatusCode::NOT_FOUND, INVALID, "route_not_found"),
+            Self::MethodNotAllowed => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                INVALID,
+                "method_not_allowed",
+            ),
+            Self::ScorerNotFound => (StatusCode::NOT_FOUND, INVALID, "model_not_found"),
+            Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, INVALID, "body_timeout"),
+            Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, INVALID, "body_too_large"),
+            Self::InvalidBody => (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "invalid_body"),
+            Self::Overloaded => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overloaded_error",
+                "overloaded",
+            ),
+            Self::Draining => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overloaded_error",
+                "draining",
+            ),
+            Self::DeadlinePassed => (StatusCode::GATEWAY_TIMEOUT, SERVER, "deadline_passed"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "internal_error"),
+        }
+    }
+}
+
+impl ApiError {
+    /// An error with a message for the client.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            param: None,
+            log: None,
+            retry_after: None,
+        }
+    }
+
+    /// A fault of ours: the cause goes to the log and not to the client.
+    pub fn internal(cause: impl fmt::Display) -> Self {
+        let error = Self::new(Code::Internal, "the server failed; its log has the cause");
+        Self {
+            log: Some(cause.to_string()),
+            ..error
+        }
+    }
+
+    /// An overload, with the time after which another try makes sense.
+    pub fn overloaded(retry_after: Duration) -> Self {
+        let error = Self::new(
+            Code::Overloaded,
+            "the server holds as much work as it takes",
+        );
+        Self {
+            retry_after: Some(retry_after),
+            ..error
+        }
+    }
+
+    /// A body that cannot be read.
+    pub fn body(error: BodyError) -> Self {
+        match error {
+            BodyError::Malformed {
+                line,
+                column,
+                message,
+            } => {
+                let text = format!("malformed JSON at line {line}, column {column}: {message}");
+                Self::new(Code::MalformedJson, text)
+            }
+            BodyError::Invalid { path, message } => {
+                Self::new(Code::InvalidBody, format!("{path}: {message}")).at(path)
+            }
+        }
+    }
+
+    /// Names the offending value by its JSON path.
+    #[must_use]
+    pub fn at(self, param: impl Into<String>) -> Self {
+        Self {
+            param: Some(param.into()),
+            ..self
+        }
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What the operator should know and the client should not.
+    pub fn log(&self) -> Option<&str> {
+        self.log.as_deref()
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.code.row().0
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let (status, kind, code) = self.code.row();
+        let body = ErrorBody {
+            error: ErrorDetail {
+                kind: kind.to_owned(),
+                code: code.to_owned(),
+                message: self.message.clone(),
+                param: self.param.clone(),
+            },
+        };
+        let mut response = HttpResponse::build(status);
+        if let Some(after) = self.retry_after {
+            response.insert_header((RETRY_AFTER, after.as_secs().max(1)));
+            let millis = HeaderName::from_static("retry-after-ms");
+            response.insert_header((millis, after.as_millis().to_string()));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+        }
+        response.json(body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overload_says_when_to_try_again() {
+        for (after, seconds, millis) in [(0, "1", "0"), (1500, "1", "1500"), (4000, "4", "4000")] {
+            let reply = ApiError::overloaded(Duration::from_millis(after)).error_response();
+            assert_eq!(reply.status(), 503);
+            assert_eq!(reply.headers().get("retry-after").expect("set"), seconds);
+            assert_eq!(reply.headers().get("retry-after-ms").expect("set"), millis);
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_fault_stays_inside() {
+        let error = ApiError::internal("disk /secret failed");
+        assert!(!error.to_string().contains("secret"));
+        assert_eq!(error.log(), Some("disk /secret failed"));
+    }
+}

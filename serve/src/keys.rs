@@ -1,0 +1,172 @@
+//! API keys.
+
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use sha2::{Digest as _, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::error::{ApiError, Code};
+
+/// Shortest key that is accepted from a file; a shorter one can be guessed.
+pub const MIN_KEY_BYTES: usize = 16;
+
+/// The keys that may call. Kept as digests: all have one length, so that a comparison says nothing
+/// about the keys' lengths, and a memory dump holds no key.
+#[derive(Debug, Default)]
+pub struct Keys {
+    digests: Vec<[u8; 32]>,
+}
+
+/// What is wrong with a line of a key file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong; never the key itself.
+    pub message: String,
+}
+
+impl Keys {
+    /// Reads one key a line. Empty lines and lines that start with `#` do not count.
+    pub fn parse(text: &str) -> Result<Self, Vec<KeyProblem>> {
+        let mut digests: Vec<[u8; 32]> = Vec::new();
+        let mut problems = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let key = line.trim();
+            if key.is_empty() || key.starts_with('#') {
+                continue;
+            }
+            let digest = Sha256::digest(key.as_bytes()).into();
+            let message = if key.len() < MIN_KEY_BYTES {
+                Some(format!("a key needs at least {MIN_KEY_BYTES} bytes"))
+            } else if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+                Some("a key may hold printable ASCII only".to_owned())
+            } else {
+                let first = digests.iter().position(|known| *known == digest);
+                first.map(|_| "the same key stands on an earlier line".to_owned())
+            };
+            match message {
+                Some(message) => problems.push(KeyProblem {
+                    line: index + 1,
+                    message,
+                }),
+                None => digests.push(digest),
+            }
+        }
+        if digests.is_empty() && problems.is_empty() {
+            let message = "the file holds no key".to_owned();
+            problems.push(KeyProblem { line: 1, message });
+        }
+        if problems.is_empty() {
+            Ok(Self { digests })
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Whether anybody may call.
+    pub fn is_open(&self) -> bool {
+        self.digests.is_empty()
+    }
+
+    /// Lets the request pass or says why not.
+    ///
+    /// # Errors
+    /// 401 where a key is needed and the request has none, a wrong one, or more than one.
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        if self.is_open() {
+            return Ok(());
+        }
+        let denied = |message: &str| Err(ApiError::new(Code::InvalidApiKey, message));
+        let mut given = headers.get_all(AUTHORIZATION);
+        let Some(header) = given.next() else {
+            return denied("send 'Authorization: Bearer KEY'");
+        };
+        if given.next().is_some() {
+            return denied("more than one Authorization header");
+        }
+        let Some(key) = bearer(header.as_bytes()) else {
+            return denied("the Authorization header must read 'Bearer KEY'");
+        };
+        if !self.holds(key) {
+            return denied("this API key is not known");
+        }
+        Ok(())
+    }
+
+    /// Compares with every key, in constant time each, and never stops early.
+    fn holds(&self, key: &[u8]) -> bool {
+        let digest: [u8; 32] = Sha256::digest(key).into();
+        let mut found = Choice::from(0);
+        for known in &self.digests {
+            found |= known.ct_eq(&digest);
+        }
+        found.into()
+    }
+}
+
+fn bearer(header: &[u8]) -> Option<&[u8]> {
+    let (scheme, key) = header.split_at_checked(7)?;
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| key.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::HeaderValue;
+
+    const KEY: &str = "0123456789abcdef-A";
+
+    #[test]
+    fn key_files() {
+        let problems = |text: &str| match Keys::parse(text) {
+            Ok(keys) => format!("{} keys", keys.digests.len()),
+            Err(problems) => {
+                let lines: Vec<String> = problems.iter().map(|p| p.line.to_string()).collect();
+                format!("lines {}", lines.join(","))
+            }
+        };
+        for (text, expected) in [
+            (format!("# ours\n{KEY}\n\n{KEY}2\n"), "2 keys"),
+            (format!("{KEY}\r\n"), "1 keys"),
+            (format!("{KEY}\n{KEY}\n"), "lines 2"),
+            ("short\n".to_owned(), "lines 1"),
+            (format!("short\n{KEY}\nwith a space in it"), "lines 1,3"),
+            ("# nothing\n\n".to_owned(), "lines 1"),
+        ] {
+            assert_eq!(problems(&text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn headers() {
+        let keys = Keys::parse(KEY).expect("a good key");
+        let check = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, HeaderValue::from_str(value).expect("ASCII"));
+            }
+            keys.check(&headers).is_ok()
+        };
+        let good = format!("Bearer {KEY}");
+        assert!(check(&[&good]));
+        assert!(check(&[&format!("bearer  {KEY} ")]));
+        for bad in [
+            vec![],
+            vec![""],
+            vec![KEY],
+            vec!["Bearer "],
+            vec!["Bearer wrong-wrong-wrong-wrong"],
+            vec!["Basic 0123456789abcdef-A"],
+            vec![good.as_str(), good.as_str()],
+            vec![good.as_str(), "Bearer wrong"],
+        ] {
+            assert!(!check(&bad), "{bad:?}");
+        }
+        assert!(
+            Keys::default().check(&HeaderMap::new()).is_ok(),
+            "no keys: open"
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! The HTTP edge: bytes to requests, requests to `rubrics::score`, outcomes to bytes.
+//!
+//! Only this crate knows HTTP. It holds no scoring logic: it admits, finds, caches and converts.
+
+pub mod admit;
+mod app;
+mod background;
+mod body;
+pub mod cache;
+pub mod config;
+pub mod convert;
+pub mod error;
+pub mod keys;
+pub mod logs;
+pub mod metrics;
+mod middleware;
+mod routes;
+pub mod state;
+mod verdicts;
+
+use std::future::Future;
+use std::net::TcpListener;
+
+use actix_web::{HttpServer, web};
+
+pub use app::{app, document, document_text};
+pub use background::{Background, run_until_signal};
+pub use config::Config;
+pub use routes::meta::Document;
+pub use state::State;
+
+/// Serves on `listener` until `shutdown` completes; then refuses new work, answers what was
+/// accepted, and returns.
+///
+/// # Errors
+/// When the workers cannot be started, or the listener fails.
+pub async fn run(
+    listener: TcpListener,
+    state: State,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let state = web::Data::new(state);
+    let document = web::Data::new(Document::new(document_text()));
+    let draining = state.clone();
+    let config = state.config.clone();
+    let server = HttpServer::new(move || app(state.clone(), document.clone()))
+        .workers(config.workers)
+        .disable_signals()
+        .shutdown_timeout(config.drain.as_secs().max(1))
+        .client_request_timeout(config.head_timeout)
+        // A client that closes its half has left: its work is cancelled.
+        .h1_allow_half_closed(false)
+        .listen(listener)?
+        .run();
+    let handle = server.handle();
+    actix_web::rt::spawn(async move {
+        shutdown.await;
+        tracing::info!("draining");
+        draining.drain();
+        handle.stop(true).await;
+    });
+    server.await
+}

@@ -1,0 +1,190 @@
+//! Prometheus metrics.
+//!
+//! Scorer labels come from the registry alone: a name that a client makes up never becomes a time
+//! series.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// A stage of a request's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Stage {
+    /// Reading the body off the connection.
+    Read,
+    /// Bytes to types.
+    Parse,
+    /// From submission to the start of work.
+    Queue,
+    /// Work.
+    Exec,
+    /// Types to bytes.
+    Reply,
+    /// All of it.
+    Total,
+}
+
+/// Where a verdict came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Source {
+    /// A stored verdict.
+    Hit,
+    /// A verdict that was on its way.
+    Joined,
+    /// Computed for this request.
+    Miss,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabels {
+    scorer: String,
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageLabels {
+    scorer: String,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: String,
+    code: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceLabels {
+    source: Source,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HeldLabels {
+    what: &'static str,
+}
+
+/// All metrics of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    verdicts: Family<VerdictLabels, Counter>,
+    stages: Family<StageLabels, Histogram>,
+    requests: Family<RequestLabels, Counter>,
+    cache: Family<SourceLabels, Counter>,
+    held: Family<HeldLabels, Gauge>,
+    cancelled: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// All at zero.
+    pub fn new() -> Self {
+        let seconds = || Histogram::new(exponential_buckets(10e-6, 2.5, 16));
+        let mut metrics = Self {
+            registry: Registry::with_prefix("tribunal"),
+            verdicts: Family::default(),
+            stages: Family::new_with_constructor(seconds),
+            requests: Family::default(),
+            cache: Family::default(),
+            held: Family::default(),
+            cancelled: Counter::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "verdicts",
+            "Verdicts by scorer and status",
+            self.verdicts.clone(),
+        );
+        registry.register_with_unit(
+            "stage",
+            "Time per stage of a request; queue and exec are per input",
+            Unit::Seconds,
+            self.stages.clone(),
+        );
+        registry.register(
+            "requests",
+            "Replies by route and status code",
+            self.requests.clone(),
+        );
+        registry.register(
+            "cache_lookups",
+            "Where verdicts came from",
+            self.cache.clone(),
+        );
+        registry.register(
+            "held",
+            "Work in hand: requests, items, bytes, jobs",
+            self.held.clone(),
+        );
+        let help = "Requests whose client left before the reply";
+        registry.register("cancelled_requests", help, self.cancelled.clone());
+    }
+
+    /// Counts `count` verdicts.
+    pub fn verdicts(&self, scorer: &str, status: &'static str, count: u64) {
+        let labels = VerdictLabels {
+            scorer: scorer.to_owned(),
+            status,
+        };
+        self.verdicts.get_or_create(&labels).inc_by(count);
+    }
+
+    /// Records the time of a stage, once for every duration.
+    pub fn stage(&self, scorer: &str, stage: Stage, times: impl IntoIterator<Item = Duration>) {
+        let labels = StageLabels {
+            scorer: scorer.to_owned(),
+            stage,
+        };
+        let histogram = self.stages.get_or_create(&labels);
+        for time in times {
+            histogram.observe(time.as_secs_f64());
+        }
+    }
+
+    /// Counts a reply. `route` is a route pattern, never a client's path.
+    pub fn reply(&self, route: &str, code: u16) {
+        let labels = RequestLabels {
+            route: route.to_owned(),
+            code,
+        };
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    /// Counts where verdicts came from.
+    pub fn cache(&self, source: Source, count: u64) {
+        self.cache
+            .get_or_create(&SourceLabels { source })
+            .inc_by(count);
+    }
+
+    /// Counts a client that left.
+    pub fn cancelled(&self) {
+        self.cancelled.inc();
+    }
+
+    /// The text that Prometheus reads, with `held` work as gauges.
+    pub fn render(&self, held: &[(&'static str, usize)]) -> Result<String, std::fmt::Error> {
+        for (what, amount) in held {
+            let gauge = self.held.get_or_create(&HeldLabels { what });
+            gauge.set(i64::try_from(*amount).unwrap_or(i64::MAX));
+        }
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}

@@ -1,0 +1,4 @@
+//! The routes, one file a resource.
+
+pub(crate) mod meta;
+pub(crate) mod score;

@@ -1,0 +1,257 @@
+//! `POST /v1/score`: the life of a scoring request at the edge.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::http::header::ContentType;
+use actix_web::web::{Bytes, Data, Payload};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, post, web};
+use openapi::{
+    ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage, parse_body,
+};
+use rubrics::{Ask, Scorer};
+
+use crate::body::{self, INLINE_BYTES};
+use crate::convert::{self, Echo, Frame};
+use crate::error::{ApiError, Code};
+use crate::metrics::Stage;
+use crate::middleware::{Arrived, RequestId, StageTimes};
+use crate::state::{State, unix_seconds};
+use crate::verdicts::{self, Answered, Answering};
+
+/// Scores a batch of inputs with one scorer.
+///
+/// The reply is 200 whenever the request was well formed: each result has a status of its own, and
+/// only the status `ok` carries a score.
+#[utoipa::path(
+    tag = "scoring",
+    request_body = ScoreRequest,
+    responses(
+        (status = 200, description = "One result for each input, in order.", body = ScoreResponse),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 404, description = "No such scorer; near names are listed.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "JSON of the wrong shape; `param` is its path.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed before any work.", body = ErrorBody),
+    )
+)]
+#[post("/v1/score")]
+pub(crate) async fn score(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    let Arrived(arrived) = *request
+        .extensions()
+        .get()
+        .expect("observe gives every request one");
+    let (bytes, mut permit) = body::read(&request, payload, &state).await?;
+    let read = arrived.elapsed();
+    let parsing = Instant::now();
+    let asked = parse(bytes).await?;
+    check_count(asked.inputs.len())?;
+    let scorer = find(&state, &asked.model)?;
+    let parse = parsing.elapsed();
+
+    let deadline = deadline(&state, &asked, arrived);
+    let patience = deadline.saturating_duration_since(Instant::now());
+    if patience.is_zero() {
+        return Err(deadline_passed());
+    }
+    let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
+    permit
+        .add_items(asked.inputs.len(), patience)
+        .map_err(refused)?;
+
+    let ask = Ask {
+        priority: match asked.options.priority {
+            Priority::Interactive => rubrics::Priority::Interactive,
+            Priority::Batch => rubrics::Priority::Batch,
+        },
+        deadline: Some(deadline.checked_sub(REPLY_MARGIN).unwrap_or(deadline)),
+        explain: asked.options.explain,
+        seed: asked.options.seed,
+    };
+    let (inputs, echoes): (Vec<_>, Vec<_>) = asked.inputs.into_iter().map(convert::input).unzip();
+    let inputs: Vec<Arc<_>> = inputs.into_iter().map(Arc::new).collect();
+    let mode = asked.options.cache;
+    let answering = Answering {
+        state: &state,
+        scorer,
+        inputs: &inputs,
+        ask,
+        mode,
+    };
+    let answering = tokio::time::timeout(patience, answering.run());
+    let answers = answering.await.map_err(|_| deadline_passed())?;
+    if verdicts::all_too_late(&answers) {
+        return Err(deadline_passed());
+    }
+    let times = Times {
+        read,
+        parse,
+        replying: Instant::now(),
+    };
+    reply(&request, &state, scorer, echoes, answers, &times).await
+}
+
+/// What is kept back of the time so that the reply itself comes before the deadline.
+const REPLY_MARGIN: Duration = Duration::from_millis(5);
+
+/// Stages that are over when the reply is made.
+struct Times {
+    read: Duration,
+    parse: Duration,
+    replying: Instant,
+}
+
+async fn parse(bytes: Bytes) -> Result<ScoreRequest, ApiError> {
+    let parsed = if bytes.len() <= INLINE_BYTES {
+        parse_body(&bytes)
+    } else {
+        let parsing = web::block(move || parse_body(&bytes)).await;
+        parsing.map_err(ApiError::internal)?
+    };
+    parsed.map_err(ApiError::body)
+}
+
+fn check_count(count: usize) -> Result<(), ApiError> {
+    if (1..=MAX_INPUTS).contains(&count) {
+        return Ok(());
+    }
+    let message = format!("inputs: {count} inputs; a request takes 1 to {MAX_INPUTS}");
+    Err(ApiError::new(Code::InvalidBody, message).at("inputs"))
+}
+
+fn find<'s>(state: &'s State, name: &str) -> Result<&'s Arc<Scorer>, ApiError> {
+    if let Some(scorer) = state.registry.get(name) {
+        return Ok(scorer);
+    }
+    let near = state.registry.near(name);
+    let hint = if near.is_empty() {
+        "GET /v1/models lists the scorers".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    };
+    // The name is echoed as Rust quotes it, so that control characters in it stay harmless.
+    let shown: String = name.chars().take(64).collect();
+    let message = format!("no scorer {shown:?}; {hint}");
+    Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
+}
+
+/// The client's deadline, at most the server's, counted from the arrival of the request.
+fn deadline(state: &State, asked: &ScoreRequest, arrived: Instant) -> Instant {
+    let limit = state.config.deadline;
+    let own = asked.options.deadline_ms.map(Duration::from_millis);
+    arrived + own.unwrap_or(limit).min(limit)
+}
+
+fn deadline_passed() -> ApiError {
+    ApiError::new(
+        Code::DeadlinePassed,
+        "the deadline passed before the work was done",
+    )
+}
+
+async fn reply(
+    request: &HttpRequest,
+    state: &State,
+    scorer: &Scorer,
+    echoes: Vec<Echo>,
+    answers: Vec<Answered>,
+    times: &Times,
+) -> Result<HttpResponse, ApiError> {
+    let name = scorer.name();
+    let queue = answers
+        .iter()
+        .map(|answer| answer.queue)
+        .max()
+        .unwrap_or_default();
+    let exec: Duration = answers.iter().map(|answer| answer.exec).sum();
+    let id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(|id| id.0.clone())
+        .unwrap_or_default();
+    let body = ScoreResponse {
+        id: format!("score-{id}"),
+        object: "score".to_owned(),
+        created: unix_seconds(),
+        model: name.to_owned(),
+        results: results(scorer, echoes, &answers),
+        usage: Usage::default(),
+    };
+    count(state, name, &body.results, &answers);
+    let large = body.results.len() > 1_000;
+    let bytes = if large {
+        web::block(move || serde_json::to_vec(&body))
+            .await
+            .map_err(ApiError::internal)?
+    } else {
+        serde_json::to_vec(&body)
+    };
+    let bytes = bytes.map_err(ApiError::internal)?;
+    let reply = times.replying.elapsed();
+    for (stage, time) in [
+        (Stage::Read, times.read),
+        (Stage::Parse, times.parse),
+        (Stage::Reply, reply),
+    ] {
+        state.metrics.stage(name, stage, [time]);
+    }
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let timing = format!(
+        "read;dur={:.3}, parse;dur={:.3}, queue;dur={:.3}, exec;dur={:.3}, reply;dur={:.3}",
+        millis(times.read),
+        millis(times.parse),
+        millis(queue),
+        millis(exec),
+        millis(reply),
+    );
+    request.extensions_mut().insert(StageTimes(timing));
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(bytes))
+}
+
+fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[Answered]) -> Vec<ScoreResult> {
+    let digest = scorer.digest_text();
+    let pairs = echoes.into_iter().zip(answers).enumerate();
+    let result = |(index, (echo, answer)): (usize, (Echo, &Answered))| {
+        let frame = Frame {
+            scorer_digest: &digest,
+            queue: answer.queue,
+            exec: answer.exec,
+            cached: answer.cached,
+        };
+        convert::result(index, echo, &answer.outcome, frame)
+    };
+    pairs.map(result).collect()
+}
+
+fn count(state: &State, name: &str, results: &[ScoreResult], answers: &[Answered]) {
+    let mut counts: Vec<(&'static str, u64)> = Vec::new();
+    for result in results {
+        let status = convert::status_name(result.status);
+        match counts.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((status, 1)),
+        }
+    }
+    for (status, count) in counts {
+        state.metrics.verdicts(name, status, count);
+    }
+    state.metrics.stage(
+        name,
+        Stage::Queue,
+        answers.iter().map(|answer| answer.queue),
+    );
+    state
+        .metrics
+        .stage(name, Stage::Exec, answers.iter().map(|answer| answer.exec));
+}

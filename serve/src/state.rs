@@ -1,0 +1,74 @@
+//! What all workers share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rubrics::{Pool, Registry, Tools};
+
+use crate::Config;
+use crate::admit::Admission;
+use crate::cache::Cache;
+use crate::keys::Keys;
+use crate::metrics::Metrics;
+
+/// What all workers share.
+#[derive(Debug)]
+pub struct State {
+    /// The configuration in force.
+    pub config: Config,
+    /// Scorers by name.
+    pub registry: Registry,
+    /// The verifier threads.
+    pub tools: Tools,
+    /// Stored verdicts.
+    pub cache: Arc<Cache>,
+    /// Work in hand.
+    pub admission: Arc<Admission>,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Who may call.
+    pub keys: Keys,
+    /// Unix time in seconds at which the process was ready.
+    pub started: u64,
+    draining: AtomicBool,
+}
+
+/// Jobs that may wait in each queue of the pool: the backstop behind admission, which bounds
+/// inputs, so that it is reached only by a fault.
+const POOL_JOBS: usize = 65_536;
+
+impl State {
+    /// The state of a server that is about to start.
+    pub fn new(config: Config, registry: Registry, keys: Keys) -> std::io::Result<Self> {
+        Ok(Self {
+            tools: Tools {
+                pool: Pool::new(config.threads, POOL_JOBS)?,
+            },
+            cache: Arc::new(Cache::new(config.cache_memory)),
+            admission: Arc::new(Admission::new(config.limits(), config.threads)),
+            metrics: Metrics::new(),
+            started: unix_seconds(),
+            draining: AtomicBool::new(false),
+            config,
+            registry,
+            keys,
+        })
+    }
+
+    /// From now on new work is refused; work in hand is answered.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    /// Whether the server is shutting down.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+}
+
+/// Unix time in seconds.
+pub fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |elapsed| elapsed.as_secs())
+}

@@ -1,0 +1,134 @@
+//! Walks every registered route and calls it without a key.
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::introspection::IntrospectionTree;
+use actix_web::{App, Error, HttpResponse, test, web};
+use rubrics::Registry;
+use serde_json::Value;
+use serve::keys::Keys;
+use serve::{Config, Document, State, app, document_text};
+
+const KEY: &str = "test-key-0123456789";
+
+fn state() -> web::Data<State> {
+    let config = Config {
+        threads: 1,
+        workers: 1,
+        ..Config::default()
+    };
+    let keys = Keys::parse(KEY).expect("a good key");
+    web::Data::new(State::new(config, Registry::built_in(), keys).expect("threads start"))
+}
+
+fn document() -> web::Data<Document> {
+    web::Data::new(Document::new(document_text()))
+}
+
+/// Method and path of every registered route, from the framework's own table.
+fn registered(tree: &IntrospectionTree) -> Vec<(Method, String)> {
+    let report: Vec<Value> = serde_json::from_str(&tree.report_as_json()).expect("JSON");
+    let mut routes = Vec::new();
+    for item in report {
+        let path = item["full_path"]
+            .as_str()
+            .expect("a path")
+            .replace("{_:.*}", "index.html");
+        let methods = item["methods"].as_array().expect("a list");
+        let mut methods: Vec<Method> = methods
+            .iter()
+            .map(|method| method.as_str().expect("text").parse().expect("a method"))
+            .collect();
+        if methods.is_empty() {
+            methods.push(Method::GET);
+        }
+        routes.extend(methods.into_iter().map(|method| (method, path.clone())));
+    }
+    routes
+}
+
+/// The routes of `app` that answer anything but 401 to a caller without a key.
+async fn unguarded<F>(app: App<F>) -> (usize, Vec<String>)
+where
+    F: ServiceFactory<
+            ServiceRequest,
+            Config = (),
+            Response = ServiceResponse<BoxBody>,
+            Error = Error,
+            InitError = (),
+        > + 'static,
+    F::Future: 'static,
+{
+    let service = test::init_service(app).await;
+    let probe = test::TestRequest::get().uri("/no/such/route").to_request();
+    let reply = test::call_service(&service, probe).await;
+    let tree = reply.request().app_data::<web::Data<IntrospectionTree>>();
+    let mut routes = registered(tree.expect("introspection is on"));
+    routes.push((Method::GET, "/no/such/route".to_owned()));
+    let mut open = Vec::new();
+    for (method, path) in &routes {
+        let request = test::TestRequest::default()
+            .method(method.clone())
+            .uri(path)
+            .to_request();
+        let reply = test::call_service(&service, request).await;
+        if reply.status() != 401 {
+            open.push(format!("{method} {path}: {}", reply.status()));
+        }
+    }
+    (routes.len(), open)
+}
+
+#[actix_web::test]
+async fn every_route_needs_a_key() {
+    let (count, open) = unguarded(app(state(), document())).await;
+    assert_eq!(open, [""; 0]);
+    assert!(count >= 8, "the walk saw only {count} routes");
+}
+
+/// The walk itself must be able to fail: here are routes that somebody put outside the guard.
+#[actix_web::test]
+async fn the_walk_finds_a_route_without_the_guard() {
+    let open = || async { HttpResponse::Ok().finish() };
+    let outside = App::new()
+        .app_data(state())
+        .route("/outside", web::post().to(open))
+        .service(web::scope("/deep").route("/er", web::get().to(open)))
+        .wrap(actix_web::middleware::from_fn(plain));
+    let (_, found) = unguarded(outside).await;
+    for route in ["POST /outside: 200 OK", "GET /deep/er: 200 OK"] {
+        assert!(found.iter().any(|line| line == route), "{found:?}");
+    }
+}
+
+/// What `/docs` shows is what the server has: a route that is registered but not documented, or
+/// the other way round, is named.
+#[actix_web::test]
+async fn the_document_lists_every_route() {
+    let service = test::init_service(app(state(), document())).await;
+    let probe = test::TestRequest::get().uri("/no/such/route").to_request();
+    let reply = test::call_service(&service, probe).await;
+    let tree = reply.request().app_data::<web::Data<IntrospectionTree>>();
+    let mut routes: Vec<String> = registered(tree.expect("introspection is on"))
+        .into_iter()
+        .map(|(_, path)| path)
+        .filter(|path| !path.starts_with("/docs"))
+        .collect();
+    routes.sort();
+    let document: Value = serde_json::from_str(&document_text()).expect("JSON");
+    let paths = document["paths"].as_object().expect("paths");
+    let mut documented: Vec<String> = paths.keys().cloned().collect();
+    documented.sort();
+    assert_eq!(routes, documented);
+}
+
+/// Lets everything pass; it is here for the type of the body.
+async fn plain(
+    request: ServiceRequest,
+    next: actix_web::middleware::Next<impl actix_web::body::MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    next.call(request)
+        .await
+        .map(ServiceResponse::map_into_boxed_body)
+}

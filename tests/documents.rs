@@ -1,0 +1,71 @@
+//! The configurations in the documents are valid, and mean what the documents say.
+
+use std::path::Path;
+
+use rubrics::config::Problem;
+use serve::Config;
+
+fn document(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the workspace root");
+    std::fs::read_to_string(root.join("docs").join(name)).expect("the document exists")
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    let parts = text.split(&fence).skip(1);
+    parts
+        .map(|part| part.split("```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn documented_configurations_are_valid() {
+    let mut count = 0;
+    for name in ["configuration.md", "scorers.md"] {
+        for block in blocks(&document(name), "toml") {
+            let (_, problems) = serve::config::read_text(name, &block, &mut Config::default());
+            assert_eq!(problems, Vec::<Problem>::new(), "{block}");
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "only {count} blocks were found");
+}
+
+#[test]
+fn the_documented_settings_are_the_defaults() {
+    let text = document("configuration.md");
+    let block = blocks(&text, "toml")
+        .into_iter()
+        .next()
+        .expect("the example");
+    let cores = Config::default();
+    let mut config = cores.clone();
+    let (_, problems) = serve::config::read_text("configuration.md", &block, &mut config);
+    assert_eq!(problems, Vec::<Problem>::new());
+    // The example was written on a machine with two cores.
+    let expected = Config {
+        workers: 2,
+        threads: 2,
+        ..cores
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn every_kind_of_the_table_exists() {
+    let text = document("scorers.md");
+    let rows = text.split("## Kinds").nth(1).expect("the section");
+    let rows = rows.lines().filter(|line| line.starts_with("| `"));
+    for row in rows.take_while(|row| !row.contains("`on_error`")) {
+        let kind = row.split('`').nth(1).expect("a kind");
+        let scorer = format!("[[scorer]]\nname = \"x\"\nkind = \"{kind}\"\n");
+        let (_, problems) = serve::config::read_text("t", &scorer, &mut Config::default());
+        let unknown = problems
+            .iter()
+            .find(|problem| problem.message.contains("no kind"));
+        assert_eq!(unknown, None, "{kind}");
+    }
+}

@@ -1,0 +1,193 @@
+//! A server on a port of its own, and clients for it.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use rubrics::config::Problem;
+use serde_json::{Value, json};
+use serve::keys::Keys;
+use serve::{Background, Config, State};
+
+/// A running server; dropping it stops it.
+pub(crate) struct Server {
+    background: Option<Background>,
+    pub(crate) address: SocketAddr,
+    agent: ureq::Agent,
+}
+
+/// A reply.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: ureq::http::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().expect("ASCII"))
+    }
+
+    /// `error.code` of an error reply.
+    pub(crate) fn code(&self) -> String {
+        self.json()["error"]["code"]
+            .as_str()
+            .unwrap_or("none")
+            .to_owned()
+    }
+}
+
+impl Server {
+    /// Starts with the built-in scorers.
+    pub(crate) fn start() -> Self {
+        Self::configured("", |_| ())
+    }
+
+    /// Starts with the scorers of a configuration text and changed settings.
+    pub(crate) fn configured(scorers: &str, change: impl FnOnce(&mut Config)) -> Self {
+        Self::guarded(scorers, Keys::default(), change)
+    }
+
+    /// Starts with API keys.
+    pub(crate) fn guarded(scorers: &str, keys: Keys, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            threads: 2,
+            workers: 2,
+            ..Config::default()
+        };
+        let (registry, problems) = serve::config::read_text("test.toml", scorers, &mut config);
+        assert_eq!(problems, Vec::<Problem>::new());
+        change(&mut config);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let state = State::new(config, registry, keys).expect("threads start");
+        let background = Background::start(listener, state).expect("the server starts");
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .build();
+        Self {
+            address: background.address(),
+            background: Some(background),
+            agent: agent.into(),
+        }
+    }
+
+    /// Asks for a drain and waits for the end.
+    pub(crate) fn stop(&mut self) {
+        if let Some(background) = self.background.take() {
+            background.stop().expect("the server ends well");
+        }
+    }
+
+    /// The running server, for a test that stops it from another thread.
+    pub(crate) fn detach(&mut self) -> Background {
+        self.background.take().expect("the server runs")
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        let reply = self
+            .agent
+            .get(format!("http://{}{path}", self.address))
+            .call();
+        read(reply.expect("the server answers"))
+    }
+
+    pub(crate) fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Reply {
+        let request = self.agent.post(format!("http://{}{path}", self.address));
+        let request = request.header("content-type", "application/json");
+        read(request.send(body.as_ref()).expect("the server answers"))
+    }
+
+    /// Sends a body to `/v1/score`.
+    pub(crate) fn score(&self, body: &Value) -> Reply {
+        self.post("/v1/score", body.to_string())
+    }
+
+    /// The only result of one input.
+    pub(crate) fn verdict(&self, model: &str, input: Value) -> Value {
+        let reply = self.score(&json!({ "model": model, "inputs": [input] }));
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        reply.json()["results"][0].clone()
+    }
+
+    /// Writes raw bytes on a fresh connection and reads until the server closes it or says no more
+    /// for two seconds.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // A server that has refused may close while we still write.
+        let _ = stream.write_all(bytes);
+        read_raw(&mut stream)
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("the server listens");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(2)))
+            .expect("a valid time");
+        stream
+    }
+
+    /// The value of a metric line that starts with `name`.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let text = self.get("/metrics").text;
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        value.map_or(0.0, |value| value.parse().expect("a number"))
+    }
+
+    /// Waits until nothing is held: no items, no bytes, and no request but the asking one.
+    pub(crate) fn settles(&self) {
+        let idle = || {
+            self.metric("tribunal_held{what=\"items\"}") == 0.0
+                && self.metric("tribunal_held{what=\"bytes\"}") == 0.0
+                && self.metric("tribunal_held{what=\"requests\"}") == 0.0
+        };
+        eventually("nothing is held", idle);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Reads what comes until the end of the connection or two seconds of silence.
+pub(crate) fn read_raw(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // Silence and a reset both end the reading; what came before is the answer.
+    let _ = stream.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Polls until `condition` holds; a minute is the patience of a hung test, not a promise of speed.
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn read(mut reply: ureq::http::Response<ureq::Body>) -> Reply {
+    let status = reply.status().as_u16();
+    let headers = reply.headers().clone();
+    let limit = 64 << 20;
+    let text = reply
+        .body_mut()
+        .with_config()
+        .limit(limit)
+        .read_to_string()
+        .expect("a text");
+    Reply {
+        status,
+        headers,
+        text,
+    }
+}

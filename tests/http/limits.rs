@@ -1,0 +1,116 @@
+//! Keys, deadlines and admission.
+
+use std::time::Duration;
+
+use serde_json::json;
+use serve::keys::Keys;
+
+use crate::harness::Server;
+
+const KEY: &str = "test-key-0123456789";
+
+#[test]
+fn keys_are_asked_for_on_every_route() {
+    let keys = Keys::parse(KEY).expect("a good key");
+    let server = Server::guarded("", keys, |_| ());
+    let status = |headers: &str| {
+        let request =
+            format!("GET /v1/models HTTP/1.1\r\nhost: t\r\nconnection: close\r\n{headers}\r\n");
+        let reply = server.raw(request.as_bytes());
+        reply.split(' ').nth(1).unwrap_or("none").to_owned()
+    };
+    assert_eq!(status(""), "401");
+    assert_eq!(
+        status("authorization: Bearer wrong-key-0123456789\r\n"),
+        "401"
+    );
+    assert_eq!(status(&format!("authorization: Bearer {KEY}\r\n")), "200");
+    let twice = format!("authorization: Bearer {KEY}\r\n").repeat(2);
+    assert_eq!(status(&twice), "401");
+    for path in [
+        "/docs/",
+        "/metrics",
+        "/healthz",
+        "/nowhere",
+        "/openapi.json",
+    ] {
+        let reply = server.get(path);
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (401, "invalid_api_key"),
+            "{path}"
+        );
+        assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
+        assert!(!reply.text.contains(KEY));
+    }
+}
+
+#[test]
+fn a_batch_larger_than_the_queue_is_refused_with_a_time() {
+    let server = Server::configured("", |config| config.queue_items = 10);
+    let body = |count: usize| {
+        let input = json!({"response": "4", "reference": "4"});
+        json!({"model": "math", "inputs": vec![input; count]})
+    };
+    assert_eq!(server.score(&body(10)).status, 200);
+    let refused = server.score(&body(11));
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (503, "overloaded")
+    );
+    let after: u64 = refused
+        .header("retry-after")
+        .expect("set")
+        .parse()
+        .expect("seconds");
+    assert!(after >= 1);
+    assert!(refused.header("retry-after-ms").is_some());
+    assert_eq!(
+        server.score(&body(10)).status,
+        200,
+        "a refusal holds nothing"
+    );
+    server.settles();
+}
+
+#[test]
+fn bytes_in_hand_are_limited() {
+    let server = Server::configured("", |config| config.queue_bytes = 1000);
+    let body = |length: usize| json!({"model": "math", "inputs": [{"response": "4".repeat(length), "reference": "4"}]});
+    assert_eq!(server.score(&body(10)).status, 200);
+    let refused = server.score(&body(1000));
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (503, "overloaded")
+    );
+    server.settles();
+}
+
+#[test]
+fn deadlines() {
+    let server = Server::configured("", |config| {
+        config.threads = 1;
+        config.deadline = Duration::from_millis(400);
+    });
+    let text = "and 12 + 34 = 46 so ".repeat(10_000);
+    let inputs = vec![json!({ "response": text }); 35];
+    let late = server.score(&json!({
+        "model": "arithmetic", "inputs": inputs, "options": {"deadline_ms": 6, "cache": "bypass"},
+    }));
+    match late.status {
+        504 => assert_eq!(late.code(), "deadline_passed"),
+        // A machine that read seven megabytes in six milliseconds still cannot have judged all.
+        200 => {
+            let results = late.json();
+            let results = results["results"].as_array().expect("results");
+            assert!(results.iter().any(|result| result["status"] == "timeout"));
+        }
+        other => panic!("{other}: {}", late.text),
+    }
+    let easy = json!({"response": "4", "reference": "4"});
+    let capped = json!({"model": "math", "inputs": [easy], "options": {"deadline_ms": 86_400_000}});
+    assert_eq!(server.score(&capped).json()["results"][0]["status"], "ok");
+    let zero = json!({"model": "math", "inputs": [{}], "options": {"deadline_ms": 0}});
+    assert_eq!(server.score(&zero).status, 504);
+    server.settles();
+}

@@ -1,0 +1,207 @@
+//! Boxes: `\boxed{…}`, `\fbox{…}`, `boxed(…)`, `\boxed 5`.
+
+use std::ops::Range;
+
+use memchr::{memchr, memmem};
+
+use super::{Candidate, Note, trim};
+
+/// A box and the place where its content starts.
+#[derive(Debug)]
+struct Opener {
+    start: usize,
+    content: usize,
+    shape: Shape,
+}
+
+/// What ends a box.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// A closing mark, with as many opening ones inside as further closing ones.
+    Pair(u8, u8),
+    /// White space or `$`: `\boxed 5`.
+    Bare,
+}
+
+/// Appends the boxes of `part` that hold no other box.
+///
+/// Each box is searched for its end only up to the start of the next one, which makes the search
+/// linear. A box that has not ended by then is an outer box where both stand on one line, and an
+/// unclosed one otherwise.
+pub(super) fn find(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+    let haystack = &text.as_bytes()[part.clone()];
+    let mut openers = memmem::find_iter(haystack, b"box")
+        .filter_map(|at| opener_at(text, &part, part.start + at))
+        .peekable();
+    let mut end_of_last = None;
+    while let Some(opener) = openers.next() {
+        let limit = openers.peek().map_or(part.end, |next| next.start);
+        let is_last = openers.peek().is_none();
+        let Some((mut candidate, end)) = close(text, &opener, limit, is_last) else {
+            continue;
+        };
+        let approximates = end_of_last.is_some_and(|last| {
+            approximates(&text[last..opener.start], &text[candidate.span.clone()])
+        });
+        if approximates && candidate.note == Note::None {
+            candidate.note = Note::Approximation;
+        }
+        end_of_last = Some(end);
+        out.push(candidate);
+    }
+}
+
+/// The box whose name contains the "box" at `at`.
+fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
+    let bytes = &text.as_bytes()[..part.end];
+    let before = &bytes[part.start..at];
+    let (start, name_end) = if bytes[at..].starts_with(b"boxed") {
+        (at - usize::from(before.ends_with(b"\\")), at + 5)
+    } else if before.ends_with(b"\\f") {
+        (at - 2, at + 3)
+    } else {
+        return None;
+    };
+    if bytes[start] == b'\\' {
+        return command(bytes, start, name_end);
+    }
+    let in_word = before.last().is_some_and(u8::is_ascii_alphanumeric);
+    let shape = pair(*bytes.get(name_end)?)?;
+    (!in_word).then_some(Opener {
+        start,
+        content: name_end + 1,
+        shape,
+    })
+}
+
+/// The box of a command whose name ends at `name_end`; `None` where the text only mentions it.
+fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
+    let spaces = bytes[name_end..]
+        .iter()
+        .take_while(|b| b.is_ascii_whitespace());
+    let content = name_end + spaces.count();
+    let first = *bytes.get(content)?;
+    if let Some(shape) = pair(first) {
+        return Some(Opener {
+            start,
+            content: content + 1,
+            shape,
+        });
+    }
+    let second_is_letter = bytes.get(content + 1).is_some_and(u8::is_ascii_alphabetic);
+    let is_value = match first {
+        b'0'..=b'9' | b'-' | b'+' => true,
+        b'\\' => second_is_letter,
+        b'a'..=b'z' | b'A'..=b'Z' => content > name_end && !second_is_letter,
+        _ => false,
+    };
+    is_value.then_some(Opener {
+        start,
+        content,
+        shape: Shape::Bare,
+    })
+}
+
+fn pair(open: u8) -> Option<Shape> {
+    match open {
+        b'{' => Some(Shape::Pair(b'{', b'}')),
+        b'(' => Some(Shape::Pair(b'(', b')')),
+        _ => None,
+    }
+}
+
+/// The candidate in a box and where the box ends, if it is not an outer one.
+fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Candidate, usize)> {
+    let bytes = &text.as_bytes()[..limit];
+    let from = opener.content;
+    let closed = |end: usize, after: usize| {
+        let span = trim::space(text, from..end);
+        let note = Note::None;
+        Some((Candidate { span, note }, after))
+    };
+    match opener.shape {
+        Shape::Bare => {
+            let end = bare_end(bytes, from);
+            closed(end, end)
+        }
+        Shape::Pair(open, shut) => match balanced_end(bytes, from, open, shut) {
+            Some(end) => closed(end, end + 1),
+            None => unclosed(text, from..limit, is_last),
+        },
+    }
+}
+
+/// A box without an end takes the rest of its line.
+fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate, usize)> {
+    let line = memchr(b'\n', &text.as_bytes()[rest.clone()]);
+    if line.is_none() && !is_last {
+        return None;
+    }
+    let end = line.map_or(rest.end, |length| rest.start + length);
+    let content = text[rest.start..end].trim_end();
+    let content = ["$", "\\)", "\\]"].iter().fold(content, |c, delimiter| {
+        c.strip_suffix(delimiter).unwrap_or(c)
+    });
+    let span = trim::space(text, rest.start..rest.start + content.len());
+    let note = Note::Unclosed;
+    Some((Candidate { span, note }, end))
+}
+
+/// Where the mark stands that closes what was opened before `from`. A backslash escapes.
+fn balanced_end(bytes: &[u8], from: usize, open: u8, shut: u8) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'\\' {
+            at += 1;
+        } else if byte == open {
+            depth += 1;
+        } else if byte == shut {
+            if depth == 0 {
+                return Some(at);
+            }
+            depth -= 1;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Where a box without braces ends: at white space or `$`, less the punctuation of its sentence.
+fn bare_end(bytes: &[u8], from: usize) -> usize {
+    let run = &bytes[from..];
+    let length = run
+        .iter()
+        .position(|b| b.is_ascii_whitespace() || *b == b'$')
+        .unwrap_or(run.len());
+    let mut run = &run[..length];
+    loop {
+        let shorter = [".", ",", ";", ":", "\\)", "\\]"]
+            .iter()
+            .find_map(|mark| run.strip_suffix(mark.as_bytes()));
+        match shorter {
+            Some(shorter) => run = shorter,
+            None => return from + run.len(),
+        }
+    }
+}
+
+const APPROXIMATELY: [&str; 5] = ["≈", "\\approx", "\\simeq", "≃", "≅"];
+
+/// Whether a box only restates the one before it: nothing but delimiters and an approximation sign
+/// stands between them, or the sign opens the box.
+fn approximates(gap: &str, content: &str) -> bool {
+    // The longest gap that qualifies: delimiters, "or", a sign, and spaces.
+    if gap.len() > 64 {
+        return false;
+    }
+    let mut signs = APPROXIMATELY.iter();
+    if !signs.any(|sign| gap.contains(sign) || content.starts_with(sign)) {
+        return false;
+    }
+    let words = APPROXIMATELY
+        .iter()
+        .chain(&["$", "\\(", "\\)", "\\[", "\\]", ",", ";", "=", "or"])
+        .fold(gap.to_owned(), |rest, mark| rest.replace(mark, " "));
+    words.trim().is_empty()
+}

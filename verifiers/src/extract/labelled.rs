@@ -1,0 +1,234 @@
+//! Answers that a label announces: `<answer>`, `####`, `A:`, "the answer is".
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2_iter, memmem};
+
+use super::{Candidate, Note, trim};
+
+/// Bytes within which a formula that starts a line of its own must end. A bound, so that many
+/// unfinished formulas cost linear time.
+const FORMULA_WINDOW: usize = 4096;
+
+/// Appends `<answer>…</answer>`; an unclosed one runs to the next one or to the end.
+pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+    let bytes = &text.as_bytes()[..part.end];
+    let mut starts = memmem::find_iter(&bytes[part.start..], b"<answer>")
+        .map(|at| part.start + at)
+        .peekable();
+    while let Some(start) = starts.next() {
+        let limit = starts.peek().copied().unwrap_or(part.end);
+        let from = start + "<answer>".len();
+        let closed = memmem::find(&bytes[from..limit], b"</answer>");
+        out.push(Candidate {
+            span: trim::space(text, from..closed.map_or(limit, |length| from + length)),
+            note: if closed.is_some() {
+                Note::None
+            } else {
+                Note::Unclosed
+            },
+        });
+    }
+}
+
+/// Appends what follows `####`, up to the end of its line. More or fewer marks are a heading, and
+/// so are words that more text follows; a heading "Final answer" is a label of the line after it.
+pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+    let bytes = &text.as_bytes()[..part.end];
+    let mut starts = memmem::find_iter(&bytes[part.start..], b"####")
+        .map(|at| part.start + at)
+        .filter(|at| *at == part.start || bytes[at - 1] != b'#')
+        .filter(|at| bytes.get(at + 4) != Some(&b'#'))
+        .peekable();
+    while let Some(start) = starts.next() {
+        let limit = starts.peek().copied().unwrap_or(part.end);
+        let line = trim::space(text, line_from(bytes, start + 4, limit));
+        let heading = text[line.clone()].trim_end_matches([':', '*']);
+        let heading = heading.trim_start_matches('*').trim();
+        let is_label = ["answer", "final answer", "the answer", "the final answer"]
+            .iter()
+            .any(|label| heading.eq_ignore_ascii_case(label));
+        let span = if is_label {
+            value(text, line.end, limit)
+        } else if is_section_heading(text, &line, part.end) {
+            continue;
+        } else {
+            line
+        };
+        let note = Note::None;
+        out.push(Candidate { span, note });
+    }
+}
+
+/// Words without a digit that more text follows: `#### Conclusion` opens a section of a Markdown
+/// text and answers nothing.
+fn is_section_heading(text: &str, line: &Range<usize>, end: usize) -> bool {
+    let words = !line.is_empty() && !text[line.clone()].contains(|c: char| c.is_numeric());
+    words && !text[line.end..end].trim_start().is_empty()
+}
+
+/// Appends the values of lines `A: …`, `Answer: …`, `**Final answer:** …`.
+///
+/// An `A:` line directly before a `B:` line is an option of a multiple choice and no answer.
+pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+    let bytes = &text.as_bytes()[..part.end];
+    let mut start = part.start;
+    while start < part.end {
+        let line = line_from(bytes, start, part.end);
+        start = line.end + 1;
+        let Some(label_length) = line_label(&text[line.clone()]) else {
+            continue;
+        };
+        if text[line.clone()].trim_start().starts_with("A:") && is_option_b(bytes, start) {
+            continue;
+        }
+        let span = value(text, line.start + label_length, part.end);
+        let note = Note::None;
+        out.push(Candidate { span, note });
+    }
+}
+
+fn is_option_b(bytes: &[u8], line_start: usize) -> bool {
+    let rest = bytes.get(line_start..).unwrap_or_default();
+    rest.trim_ascii_start().starts_with(b"B:")
+}
+
+/// Bytes of the label that opens `line`, with its colon and Markdown.
+fn line_label(line: &str) -> Option<usize> {
+    let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '#' | '>' | '_');
+    let rest = line.trim_start_matches(is_mark);
+    let after = rest.strip_prefix("A:").or_else(|| {
+        let rest = without_prefix(rest, "the ").unwrap_or(rest);
+        let rest = without_prefix(rest, "final ").unwrap_or(rest);
+        let rest = without_prefix(rest, "answer")?;
+        rest.trim_start_matches(['*', '_', ' ']).strip_prefix(':')
+    })?;
+    Some(line.len() - after.len())
+}
+
+/// `text` without `prefix` in any case.
+fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let start = text.get(..prefix.len())?;
+    start
+        .eq_ignore_ascii_case(prefix)
+        .then(|| &text[prefix.len()..])
+}
+
+/// Appends what follows "answer is", "answer:" and the like, up to the end of the sentence.
+pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+    let mut phrases = phrases(text, part.clone()).peekable();
+    while let Some((_, from)) = phrases.next() {
+        let limit = phrases.peek().map_or(part.end, |next| next.0);
+        let line = value(text, from, limit);
+        let span = line.start..sentence_end(text, line);
+        let note = Note::None;
+        out.push(Candidate { span, note });
+    }
+}
+
+/// The answer inside a labelled text, without its wrappers: what follows the last answer phrase in
+/// it, if there is one, and what that says of its subject, if it is a sentence.
+pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
+    let mut candidates = Vec::new();
+    find_phrases(text, span.clone(), &mut candidates);
+    let inner = candidates.pop().map_or(span, |candidate| candidate.span);
+    let inner = trim::clean(text, inner);
+    match predicate(&text[inner.clone()]) {
+        Some(value) => {
+            let value = inner.end - value.len()..inner.end;
+            trim::clean(text, value.start..sentence_end(text, value))
+        }
+        None => inner,
+    }
+}
+
+/// What a simple sentence says of its subject: "120" of "The volume is 120".
+fn predicate(sentence: &str) -> Option<&str> {
+    let rest = without_prefix(sentence, "the ")?;
+    let (_, value) = rest.split_once(" is ")?;
+    (!value.contains(" is ")).then_some(value)
+}
+
+/// The start of each answer phrase and of what follows it.
+fn phrases(text: &str, part: Range<usize>) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let bytes = &text.as_bytes()[..part.end];
+    // Every "answer" is found by its w, a rarer letter than its a.
+    memchr2_iter(b'w', b'W', &bytes[part.start..]).filter_map(move |at| {
+        let start = (part.start + at)
+            .checked_sub(3)
+            .filter(|s| *s >= part.start)?;
+        let end = start + "answer".len();
+        let word = bytes.get(start..end)?;
+        let in_word = bytes[part.start..start]
+            .last()
+            .is_some_and(u8::is_ascii_alphabetic);
+        if in_word || !word.eq_ignore_ascii_case(b"answer") {
+            return None;
+        }
+        Some((start, end + verb_length(&text[end..part.end])?))
+    })
+}
+
+/// Bytes up to the end of `:`, `=`, "is" or "is:" after the word "answer".
+fn verb_length(after: &str) -> Option<usize> {
+    let is_mark = |c: char| matches!(c, ' ' | '\t' | '*' | '_');
+    let rest = after.trim_start_matches(is_mark);
+    if let Some(rest) = rest.strip_prefix([':', '=']) {
+        return Some(after.len() - rest.len());
+    }
+    let rest = without_prefix(rest, "is")?;
+    if rest.starts_with(char::is_alphanumeric) {
+        return None;
+    }
+    let colon = rest.trim_start_matches(is_mark);
+    let rest = colon.strip_prefix(':').unwrap_or(rest);
+    Some(after.len() - rest.len())
+}
+
+/// The text after a label: the rest of its line or, where that is empty, the next line that is
+/// not; a displayed formula is taken whole.
+fn value(text: &str, from: usize, limit: usize) -> Range<usize> {
+    let bytes = &text.as_bytes()[..limit];
+    let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '_');
+    let blank = text[from..limit].trim_start_matches(is_mark);
+    let first = limit - blank.len();
+    // Markdown that opens at the value belongs to it: `Answer: **5**` but `**Answer:** 5`.
+    let marks = text[from..first].trim_end_matches(['*', '_']);
+    let start = from + marks.len();
+    let line = trim::space(text, line_from(bytes, start, limit));
+    let line = line.start..line.start + without_bold_end(&text[line]).len();
+    for (open, shut) in [("\\[", "\\]"), ("$$", "$$")] {
+        if text[line.clone()].starts_with(open) {
+            let inner = line.start + open.len();
+            let window = inner..limit.min(inner + FORMULA_WINDOW);
+            if let Some(length) = memmem::find(&bytes[window], shut.as_bytes()) {
+                let end = line_from(bytes, inner + length, limit).end;
+                return trim::space(text, line.start..end);
+            }
+        }
+    }
+    line
+}
+
+/// `line` without the `**` that closes bold text opened before it, as in `**Answer: 5**`.
+fn without_bold_end(line: &str) -> &str {
+    let bold = line.trim_end_matches(['.', ' ']);
+    match bold.strip_suffix("**") {
+        Some(inner) if inner.matches("**").count() % 2 == 0 => inner,
+        Some(_) | None => line,
+    }
+}
+
+/// From `start` to the end of its line or to `limit`.
+fn line_from(bytes: &[u8], start: usize, limit: usize) -> Range<usize> {
+    let rest = &bytes[start..limit];
+    start..memchr(b'\n', rest).map_or(limit, |length| start + length)
+}
+
+/// Where the first sentence of `span` ends: before a full stop that white space follows.
+fn sentence_end(text: &str, span: Range<usize>) -> usize {
+    let bytes = &text.as_bytes()[span.clone()];
+    let stop = memchr::memchr_iter(b'.', bytes)
+        .find(|at| bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace));
+    stop.map_or(span.end, |at| span.start + at)
+}

@@ -1,0 +1,190 @@
+//! From a response to the text that answers.
+//!
+//! Extraction knows nothing of any gold answer. It looks at the visible text only (see
+//! [`visible`]), tries its sources from the most to the least explicit one, and takes the last
+//! candidate of the first source that has any:
+//!
+//! | source | what | when there are several |
+//! |---|---|---|
+//! | `boxed` | `\boxed{…}`, `\fbox{…}`, `boxed(…)`, `\boxed 5` | innermost of nested ones |
+//! | `answer_tag` | `<answer>…</answer>` | the last |
+//! | `hash_marks` | the line after `####` | the last |
+//! | `answer_line` | a line `A: …`, `Answer: …`, `**Answer:** …` | the last |
+//! | `answer_phrase` | "the answer is …", "final answer: …" (English) | the last |
+//! | `last_number` | the last number of the text, flagged `fallback` | the last |
+//!
+//! A source that holds an empty candidate (`\boxed{}`) answers with an empty text; it is no reason
+//! to look further. Time and memory are linear in the response, and there is no limit on the
+//! distance of an answer from the end: a cap on the size of an answer is the verifier's affair.
+
+mod boxed;
+mod labelled;
+mod tail;
+mod thinking;
+mod trim;
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde::Serialize;
+
+pub use thinking::{Visible, visible};
+pub(crate) use trim::unwrapped;
+
+/// What extraction found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extracted<'a> {
+    /// The answer, a slice of the response.
+    pub text: &'a str,
+    /// Its half-open byte range in the response.
+    pub span: Range<usize>,
+    /// Candidates of the same source in the response; the last one is `text`.
+    pub count: usize,
+    /// Where it was found.
+    pub source: &'static str,
+    /// What a careful reader should know.
+    pub flags: Vec<&'static str>,
+}
+
+/// What counts as an answer beyond the marked ones, and when to warn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AnswerPolicy {
+    /// Whether "the answer is …" counts. On by default.
+    pub phrases: bool,
+    /// Whether the last number counts where nothing else was found. On by default.
+    pub last_number: bool,
+    /// A response with more different candidates of the chosen source than this is flagged
+    /// `many_candidates`: the last one still answers, but rewards should know that others were
+    /// tried. 3 by default.
+    pub max_candidates: usize,
+}
+
+impl Default for AnswerPolicy {
+    fn default() -> Self {
+        Self {
+            phrases: true,
+            last_number: true,
+            max_candidates: 3,
+        }
+    }
+}
+
+/// One possible answer of a source.
+#[derive(Debug)]
+struct Candidate {
+    span: Range<usize>,
+    note: Note,
+}
+
+/// What a source noticed about a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Note {
+    None,
+    /// Its closing mark is missing.
+    Unclosed,
+    /// It repeats the candidate before it as a decimal approximation.
+    Approximation,
+}
+
+/// A source appends its candidates in one visible part of the response, in order.
+type Source = fn(&str, Range<usize>, &mut Vec<Candidate>);
+
+const MARKED: [(&str, Source); 4] = [
+    ("boxed", boxed::find),
+    ("answer_tag", labelled::find_tags),
+    ("hash_marks", labelled::find_hash_marks),
+    ("answer_line", labelled::find_lines),
+];
+
+/// The answer in `response`, or `None` where there is none.
+pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<'a>> {
+    let visible = visible(response);
+    let phrases: (&str, Source) = ("answer_phrase", labelled::find_phrases);
+    let phrases = policy.phrases.then_some(phrases);
+    for (source, find) in MARKED.into_iter().chain(phrases) {
+        let mut candidates = Vec::new();
+        for part in visible.ranges() {
+            find(response, part.clone(), &mut candidates);
+        }
+        if let Some(found) = choose(response, source, &candidates, policy) {
+            return Some(found);
+        }
+    }
+    if !policy.last_number {
+        return None;
+    }
+    let mut parts = visible.ranges().iter().rev();
+    let span = parts.find_map(|part| tail::last_number(response, part))?;
+    Some(Extracted {
+        text: &response[span.clone()],
+        span,
+        count: 1,
+        source: "last_number",
+        flags: vec!["fallback"],
+    })
+}
+
+/// Everything after the thinking, for callers that judge a response as a whole; `None` where no
+/// text is visible.
+pub fn whole(response: &str) -> Option<Extracted<'_>> {
+    let visible = visible(response);
+    let span = trim::space(response, visible.ranges().last()?.clone());
+    (!span.is_empty()).then(|| Extracted {
+        text: &response[span.clone()],
+        span,
+        count: 1,
+        source: "whole",
+        flags: Vec::new(),
+    })
+}
+
+/// The last candidate that is not a mere approximation of the one before it.
+fn choose<'a>(
+    response: &'a str,
+    source: &'static str,
+    candidates: &[Candidate],
+    policy: &AnswerPolicy,
+) -> Option<Extracted<'a>> {
+    let exact = candidates
+        .iter()
+        .rposition(|c| c.note != Note::Approximation)?;
+    let chosen = &candidates[exact];
+    let mut flags = Vec::new();
+    if exact + 1 < candidates.len() {
+        flags.push("approximation_skipped");
+    }
+    if chosen.note == Note::Unclosed {
+        flags.push(if source == "boxed" {
+            "unclosed_box"
+        } else {
+            "unclosed_tag"
+        });
+    }
+    if has_more_than(policy.max_candidates, response, candidates) {
+        flags.push("many_candidates");
+    }
+    let span = if source == "boxed" {
+        chosen.span.clone()
+    } else {
+        labelled::narrow(response, chosen.span.clone())
+    };
+    Some(Extracted {
+        text: &response[span.clone()],
+        span,
+        count: candidates.len(),
+        source,
+        flags,
+    })
+}
+
+/// Whether more than `limit` different texts are among the candidates.
+fn has_more_than(limit: usize, response: &str, candidates: &[Candidate]) -> bool {
+    if candidates.len() <= limit {
+        return false;
+    }
+    let texts = candidates.iter().map(|c| &response[c.span.clone()]);
+    texts.collect::<HashSet<_>>().len() > limit
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! The last number of a text, for responses that mark no answer.
+//!
+//! A guess, so it must at least be honest: what stands around the last digit is taken whole. The
+//! 2 of `3/11/2`, of `2\pi` or of `$\sqrt{2}$` is not an answer, but these texts are candidates,
+//! which the verifier then reads as a whole or not at all.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::trim;
+
+/// Words and signs after a number that change its value.
+const SUFFIXES: [&str; 12] = [
+    "%", "\\%", "％", "percent", "pct", "per cent", "hundred", "thousand", "million", "billion",
+    "trillion", "dozen",
+];
+
+/// The last number in `part`.
+pub(super) fn last_number(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
+    let mut end = part.end;
+    loop {
+        let digit = text[part.start..end].rfind(is_digit)? + part.start;
+        let token = token_around(text, part, digit);
+        if !is_word(&text[token.clone()]) {
+            return Some(number(text, part, &token));
+        }
+        end = token.start;
+    }
+}
+
+/// Digits and vulgar fractions such as `½`.
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '¼'..='¾' | '⅐'..='⅞' | '０'..='９')
+}
+
+/// The run of characters around `at` that no separator interrupts.
+fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
+    let start = text[part.start..at]
+        .char_indices()
+        .rev()
+        .find(|(_, c)| is_separator(*c));
+    let start = start.map_or(part.start, |(i, c)| part.start + i + c.len_utf8());
+    let length = text[at..part.end].find(is_separator);
+    start..length.map_or(part.end, |length| at + length)
+}
+
+/// What stands between numbers and words. Chinese is written without spaces, so its characters
+/// separate, except those that change the number before them.
+fn is_separator(c: char) -> bool {
+    let changes_value = "十百千万萬亿億分半多几余".contains(c);
+    let is_chinese = matches!(c, '、'..='〟' | '\u{3400}'..='\u{9FFF}') && !changes_value;
+    c.is_whitespace() || is_chinese || "=<>\"“”`;|≈，：；！？（）".contains(c)
+}
+
+/// A word with a digit in it, such as `H2O`: no number.
+fn is_word(token: &str) -> bool {
+    let token = token.trim_matches(|c: char| c.is_ascii_punctuation() && c != '\\' && c != '$');
+    token.starts_with(char::is_alphabetic) && token.chars().all(char::is_alphanumeric)
+}
+
+/// The number whose last digit stands in `token`, with all that belongs to it.
+fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
+    if let Some(formula) = formula_around(text, part, token) {
+        let longer = with_suffix(text, part, formula.clone());
+        return if longer == formula {
+            trim::clean(text, formula)
+        } else {
+            longer
+        };
+    }
+    let core = undecorated(text, token.clone());
+    let line = line_around(text, part, &core);
+    if is_operand(&text[line.start..core.start], &text[core.end..line.end]) {
+        return trim::space(text, line);
+    }
+    let core = with_prefix(text, line.start, core);
+    with_suffix(text, part, core)
+}
+
+/// The formula between `$`, `\(` or `\[` that holds `token`, with its delimiters.
+fn formula_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Option<Range<usize>> {
+    let line = line_around(text, part, token);
+    let digit = token.start + text[token.clone()].rfind(is_digit)?;
+    for (open, shut, scope) in [("\\(", "\\)", &line), ("\\[", "\\]", part)] {
+        let before = &text.as_bytes()[scope.start..digit];
+        let start = memmem::rfind(before, open.as_bytes());
+        let is_open = start.is_some() && start > memmem::rfind(before, shut.as_bytes());
+        let length = text[digit..scope.end].find(shut);
+        if let (true, Some(start), Some(length)) = (is_open, start, length) {
+            return Some(scope.start + start..digit + length + shut.len());
+        }
+    }
+    dollars_around(text, &line, digit)
+}
+
+/// The formula between `$` or `$$`: on its line an odd number of them opens before it, and one
+/// follows. (A lone `$` before a number is a currency sign.)
+fn dollars_around(text: &str, line: &Range<usize>, digit: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut open = None;
+    let mut at = line.start;
+    while at < line.end {
+        let run = bytes[at..line.end]
+            .iter()
+            .take_while(|b| **b == b'$')
+            .count();
+        match open {
+            _ if run == 0 => {}
+            Some(start) if at > digit => return Some(start..at + run),
+            None if at > digit => return None,
+            Some(_) => open = None,
+            None => open = Some(at),
+        }
+        at += run.max(1) + usize::from(bytes[at] == b'\\');
+    }
+    None
+}
+
+fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
+    let start = text[part.start..token.start].rfind('\n');
+    let start = start.map_or(part.start, |length| part.start + length + 1);
+    let length = text[token.end..part.end].find('\n');
+    start..length.map_or(part.end, |length| token.end + length)
+}
+
+/// `token` without the punctuation of its sentence and without enclosing marks.
+fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
+    let mut inner = &text[token];
+    for _ in 0..trim::MAX_LAYERS {
+        let before = inner.len();
+        inner = inner.trim_end_matches([',', ':', '*', '_', '\'', '’']);
+        inner = inner.trim_start_matches([',', ':', '*', '_', '\'', '‘', '~']);
+        for (open, shut) in [('(', ')'), ('[', ']')] {
+            let opens = inner.starts_with(open);
+            let shuts = inner.ends_with(shut);
+            if opens && (shuts || !inner.contains(shut)) {
+                inner = &inner[1..];
+            }
+            if shuts && (opens || !inner.contains(open)) {
+                inner = &inner[..inner.len() - 1];
+            }
+        }
+        inner = trim::unwrapped(inner);
+        if inner.len() == before {
+            break;
+        }
+    }
+    trim::range_in(text, inner)
+}
+
+/// Whether a number between `before` and `after` on its line is part of a longer expression.
+fn is_operand(before: &str, after: &str) -> bool {
+    let after = after.trim_start();
+    let command = after.strip_prefix('\\');
+    let is_factor = command.is_some_and(|c| {
+        let is_text = ["text", "mathrm", "mbox"]
+            .iter()
+            .any(|name| c.starts_with(name));
+        c.starts_with(char::is_alphabetic) && !is_text
+    });
+    if is_factor || after.starts_with(['^', '+', '×', '·', '÷', '/']) {
+        return true;
+    }
+    let before = before.trim_end();
+    let Some(operator) = before.chars().next_back() else {
+        return false;
+    };
+    let operand = before[..before.len() - operator.len_utf8()].trim_end();
+    let ends_value = operand.ends_with(|c: char| is_digit(c) || matches!(c, ')' | '}'));
+    match operator {
+        '-' | '−' => ends_value,
+        '+' | '*' | '/' | '^' | '×' | '·' | '÷' => {
+            ends_value || operand.ends_with(char::is_alphabetic)
+        }
+        _ => false,
+    }
+}
+
+/// `core` with the whole part of a mixed number (`1 1/2`) or the groups before it (`12 500`).
+fn with_prefix(text: &str, line_start: usize, core: Range<usize>) -> Range<usize> {
+    let mut start = core.start;
+    let is_fraction = text[core.clone()].contains(['/', '⁄', '¼', '½', '¾', '⅓', '⅔']);
+    loop {
+        let group = text[start..core.end]
+            .bytes()
+            .take_while(u8::is_ascii_digit)
+            .count();
+        let Some(before) = text[line_start..start].strip_suffix(' ') else {
+            break;
+        };
+        let digits = before.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let is_whole = before[..before.len() - digits]
+            .chars()
+            .next_back()
+            .is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '>' | '(' | '-' | '−' | '$'));
+        let joins = if is_fraction {
+            start == core.start
+        } else {
+            group == 3
+        };
+        if !is_whole || !joins || !(1..=3).contains(&digits) {
+            break;
+        }
+        start -= digits + 1;
+    }
+    start..core.end
+}
+
+/// `core` with a percent sign or a scale word after it.
+fn with_suffix(text: &str, part: &Range<usize>, core: Range<usize>) -> Range<usize> {
+    let after = &text[core.end..part.end];
+    let rest = after.trim_start_matches(' ');
+    let found = SUFFIXES.iter().find(|suffix| {
+        let next = rest.strip_prefix(**suffix);
+        next.is_some_and(|next| !next.starts_with(char::is_alphanumeric))
+    });
+    let length = found.map_or(0, |suffix| after.len() - rest.len() + suffix.len());
+    core.start..core.end + length
+}

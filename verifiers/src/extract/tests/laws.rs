@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::found;
+
+#[test]
+fn hostile_responses_end() {
+    for response in [
+        "\\boxed{1} ".repeat(100_000),
+        "\\boxed{".repeat(150_000),
+        "\\boxed{\n".repeat(130_000),
+        "\\boxed ".repeat(150_000),
+        "{".repeat(1_000_000),
+        format!("\\boxed{{{}", "{".repeat(100_000)),
+        "#".repeat(1_000_000),
+        "#### ".repeat(200_000),
+        "A:\n".repeat(300_000),
+        "A:\n\\[".repeat(100_000),
+        "answer is ".repeat(100_000),
+        "answer is\n".repeat(100_000),
+        "<think>".repeat(140_000),
+        "</think>".repeat(120_000),
+        "<answer>".repeat(120_000),
+        "H2O ".repeat(250_000),
+        "111 ".repeat(250_000),
+        "$1".repeat(500_000),
+        "((((((((1))))))))".repeat(60_000),
+        "(".repeat(500_000) + "1" + &")".repeat(500_000),
+        "(".repeat(900_000) + "1",
+        "[1".repeat(500_000),
+        "≈\\boxed{1}".repeat(90_000),
+        "**".repeat(500_000) + "1",
+    ] {
+        if let Some(found) = found(&response) {
+            assert_eq!(&response[found.span], found.text);
+        }
+    }
+}
+
+/// Pieces that make collisions likely.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("\\boxed"),
+        Just("boxed("),
+        Just("\\fbox"),
+        Just("{"),
+        Just("}"),
+        Just("("),
+        Just(")"),
+        Just("$"),
+        Just("$$"),
+        Just("\\("),
+        Just("\\)"),
+        Just("\\["),
+        Just("\\]"),
+        Just("#### "),
+        Just("A: "),
+        Just("Answer: "),
+        Just("the answer is "),
+        Just("\n"),
+        Just(" "),
+        Just("."),
+        Just("**"),
+        Just("<think>"),
+        Just("</think>"),
+        Just("<answer>"),
+        Just("</answer>"),
+        Just("1"),
+        Just("½"),
+        Just("é"),
+        Just("≈"),
+        Just("%"),
+        Just("−"),
+        Just("x"),
+        Just("/"),
+        Just("\\"),
+        Just("“"),
+        Just("”"),
+        Just("\\frac{1}{2}"),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn spans_are_slices(response in prop_oneof![pieces(), any::<String>()]) {
+        if let Some(found) = found(&response) {
+            prop_assert_eq!(response.get(found.span.clone()), Some(found.text));
+            prop_assert_eq!(found.text.trim(), found.text);
+            prop_assert!(found.count >= 1);
+        }
+    }
+
+    #[test]
+    fn a_text_without_answers_before_the_answer_changes_nothing(
+        prefix in "[ b-vx-zé,;!?\n]{0,40}",
+        tail in prop_oneof![
+            Just("\\boxed{5}"), Just("#### 5"), Just("A: 5"), Just("The answer is 5."),
+            Just("$x = 5$"), Just("5 %"),
+        ],
+    ) {
+        let response = format!("{prefix}\n{tail}");
+        let (with, without) = (found(&response), found(tail));
+        prop_assert_eq!(
+            with.map(|f| (f.text.to_owned(), f.source)),
+            without.map(|f| (f.text.to_owned(), f.source))
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! The Markdown fence that models put around JSON.
+
+/// The JSON text of a response, and how many lines of the response come before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content<'a> {
+    pub(super) text: &'a str,
+    pub(super) lines_before: usize,
+}
+
+/// What stands inside the fence, where the whole of `text` is one fenced block marked `json` or
+/// not marked; otherwise all of it. White space around the block is allowed, prose is not.
+pub(super) fn unfenced(text: &str) -> Content<'_> {
+    fenced(text).unwrap_or(Content {
+        text,
+        lines_before: 0,
+    })
+}
+
+fn fenced(text: &str) -> Option<Content<'_>> {
+    let block = text.trim_start();
+    let opened = block.strip_prefix("```")?;
+    let (mark, rest) = opened.split_once('\n')?;
+    let mark = mark.trim();
+    if !mark.is_empty() && !mark.eq_ignore_ascii_case("json") {
+        return None;
+    }
+    let inside = rest.trim_end().strip_suffix("```")?;
+    // The closing fence stands on a line of its own.
+    let last_line = inside.rsplit('\n').next().unwrap_or(inside);
+    if !last_line.trim().is_empty() {
+        return None;
+    }
+    let before = &text[..text.len() - rest.len()];
+    Some(Content {
+        text: inside,
+        lines_before: before.matches('\n').count(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_block_and_nothing_else() {
+        for (text, inside, lines_before) in [
+            ("```json\n1\n```", "1\n", 1),
+            ("\n```JSON \n{}\n ``` \n", "{}\n ", 2),
+            ("```\n1\n```", "1\n", 1),
+            ("```json\r\n1\r\n```", "1\r\n", 1),
+            ("```json\n\"```\"\n```", "\"```\"\n", 1),
+            ("```json\n```", "", 1),
+            ("1", "1", 0),
+        ] {
+            let expected = Content {
+                text: inside,
+                lines_before,
+            };
+            assert_eq!(unfenced(text), expected, "{text}");
+        }
+        for text in [
+            "```python\n1\n```",
+            "```json\n1```",
+            "```json 1 ```",
+            "```json\n1\n",
+            "so\n```json\n1\n```",
+            "```json\n1\n```\nso",
+            "~~~\n1\n~~~",
+            "```",
+            "``````",
+        ] {
+            assert_eq!(unfenced(text).text, text);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A JSON schema, compiled so that it can neither hang nor reach outside itself.
+
+use std::sync::Arc;
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use super::metered::{Meter, Metered, Prices, View};
+use super::parse::Document;
+use super::weigh::{self, SchemaCost};
+use crate::Fuel;
+use crate::pattern::cost::SIZE_LIMIT;
+
+/// Keywords that one unit of fuel pays for.
+const WEIGHT_PER_UNIT: u64 = 64;
+/// Most frames that validation may stack: the longest chain of schemas for one value, times the
+/// depth of the document. So many fit in 1 MiB of stack, and threads have 2.
+const MAX_FRAMES: u64 = 1024;
+/// Units that finding the place of an error may take. A budget of its own, so that asking for
+/// details cannot change a verdict.
+const EXPLAIN_UNITS: u64 = 20_000;
+/// Characters of a message that are kept.
+const MESSAGE_CHARS: usize = 200;
+
+/// Why a schema is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Stable, for programs.
+    pub(super) code: &'static str,
+    /// For people.
+    pub(super) message: String,
+}
+
+impl Refusal {
+    pub(super) fn new(code: &'static str, message: String) -> Self {
+        Self { code, message }
+    }
+}
+
+/// A compiled schema.
+#[derive(Debug, Clone)]
+pub(super) struct Schema {
+    validator: Arc<Validator<Metered>>,
+    prices: Prices,
+    chain: u32,
+}
+
+/// What a schema says of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Valid,
+    /// Not valid; the place and the message, where asked for and found within fuel.
+    Mismatch(Option<String>),
+    /// The fuel is spent.
+    Spent,
+    /// The document nests too deep for this schema.
+    TooDeep,
+}
+
+impl Schema {
+    /// The cost of compiling `schema`, or why it is not used.
+    pub(super) fn cost(schema: &Value) -> Result<SchemaCost, Refusal> {
+        weigh::weigh(schema)
+    }
+
+    /// Compiles `schema`, whose cost is known. Nothing is fetched from anywhere.
+    pub(super) fn compile(
+        schema: &Value,
+        cost: SchemaCost,
+        formats: bool,
+    ) -> Result<Self, Refusal> {
+        let draft = Draft::Draft202012.detect(schema);
+        if draft == Draft::Unknown {
+            let message = "`$schema` names no known draft".to_owned();
+            return Err(Refusal::new("schema_draft", message));
+        }
+        let validator = jsonschema::options_for::<Metered>()
+            .offline()
+            .with_draft(draft)
+            .should_validate_formats(formats)
+            .with_pattern_options(PatternOptions::regex().size_limit(SIZE_LIMIT))
+            .build(schema)
+            .map_err(|error| Refusal::new("schema_invalid", located(&error)))?;
+        Ok(Self {
+            validator: Arc::new(validator),
+            prices: Prices {
+                step: 1 + cost.weight / WEIGHT_PER_UNIT,
+                text_percent: cost.positions,
+            },
+            chain: cost.chain,
+        })
+    }
+
+    /// Checks `document`.
+    pub(super) fn check(&self, document: &Document, fuel: &mut Fuel, explain: bool) -> Outcome {
+        if u64::from(self.chain) * (document.depth as u64 + 1) > MAX_FRAMES {
+            return Outcome::TooDeep;
+        }
+        let meter = Meter::new(fuel.left(), self.prices);
+        let valid = self.validator.is_valid(view(document, &meter));
+        if fuel.spend(meter.used()).is_err() || meter.is_spent() {
+            return Outcome::Spent;
+        }
+        if valid {
+            return Outcome::Valid;
+        }
+        Outcome::Mismatch(explain.then(|| self.explain(document)).flatten())
+    }
+
+    /// The first error; none where finding it takes too long.
+    fn explain(&self, document: &Document) -> Option<String> {
+        let meter = Meter::new(EXPLAIN_UNITS, self.prices);
+        let found = self.validator.validate(view(document, &meter)).err()?;
+        (!meter.is_spent()).then(|| located(&found))
+    }
+}
+
+fn view<'a>(document: &'a Document, meter: &'a Meter) -> View<'a> {
+    View {
+        value: &document.value,
+        meter,
+    }
+}
+
+/// The place and the message of an error, shortened.
+fn located(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let place = if path.is_empty() { "the root" } else { &path };
+    shortened(&format!("at {place}: {error}"))
+}
+
+fn shortened(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut short: String = chars.by_ref().take(MESSAGE_CHARS).collect();
+    if chars.next().is_some() {
+        short.push_str("...");
+    }
+    short
+}

@@ -1,0 +1,168 @@
+use serde_json::Map;
+
+use super::{bound, check, check_bad_gold, judge};
+use crate::extract::{self, AnswerPolicy};
+use crate::math::{Bound, Math, MathConfig, Tolerance};
+use crate::{Candidate, Claim, Fuel, Gold, Standing, Verdict, Verifier, VerifyError};
+
+fn verify(gold: Gold<'_>, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
+    let claim = Claim {
+        gold,
+        candidate,
+        explain: false,
+    };
+    Math::default().verify(&claim, &mut Fuel::default())
+}
+
+#[test]
+fn missing_sides() {
+    for empty in [
+        Candidate::Missing,
+        Candidate::Text(""),
+        Candidate::Text(" \n"),
+    ] {
+        assert_eq!(verify(Gold::Text("4"), empty), Ok(Verdict::no_answer()));
+        for gold in [Gold::Missing, Gold::Text(""), Gold::Text(" ")] {
+            assert_eq!(verify(gold, empty), Err(VerifyError::missing_reference()));
+        }
+        let unreadable = verify(Gold::Text("\\sqrt{2}"), empty);
+        assert!(matches!(unreadable, Err(VerifyError::BadReference(_))));
+    }
+    let shape = verify(Gold::Object(&Map::new()), Candidate::Text("4"));
+    let Err(VerifyError::BadReference(reason)) = shape else {
+        panic!("{shape:?}");
+    };
+    assert_eq!(reason.code, "reference_shape");
+}
+
+fn check_any(golds: &[&str], candidate: &str, expected: Result<&str, (&str, &str)>) {
+    let golds: Vec<String> = golds.iter().map(|gold| (*gold).to_owned()).collect();
+    match (
+        judge(Tolerance::Exact, Gold::AnyOf(&golds), candidate),
+        expected,
+    ) {
+        (Ok(verdict), Ok(label)) => assert_eq!(verdict.label, label, "{golds:?}, {candidate}"),
+        (Err(VerifyError::BadReference(reason)), Err((code, part))) => {
+            assert_eq!(reason.code, code, "{golds:?}, {candidate}");
+            let detail = reason.detail.unwrap_or_default();
+            assert!(detail.contains(part), "{detail}");
+        }
+        (found, expected) => panic!("{golds:?}, {candidate}: {found:?}, not {expected:?}"),
+    }
+}
+
+#[test]
+fn lists_of_gold_answers() {
+    check_any(&["4", "5"], "5", Ok("equal"));
+    check_any(&["4", "5"], "6", Ok("different"));
+    check_any(&["4", "5"], "x", Ok("unread"));
+    check_any(&["4", "5"], "", Ok("no_answer"));
+    check_any(&["\\sqrt{2}", "5"], "5", Ok("equal"));
+    check_any(
+        &["5", "\\sqrt{2}"],
+        "6",
+        Err(("reference_unread", "entry 1")),
+    );
+    check_any(&["5", ""], "6", Err(("reference_unread", "entry 1")));
+    check_any(&["\\pi", "e"], "x", Err(("reference_unread", "entry 0")));
+    check_any(&[], "5", Err(("reference_empty", "empty")));
+}
+
+#[test]
+fn what_no_rule_tells_outweighs_a_difference() {
+    for golds in [["5 km", "6 m"], ["6 m", "5 km"]] {
+        let golds = golds.map(str::to_owned);
+        let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("7 m"));
+        let verdict = verdict.expect("both gold answers are fine");
+        assert_eq!(verdict.standing, Standing::Presumed, "{golds:?}");
+    }
+}
+
+#[test]
+fn details_show_both_sides() {
+    let detail = |gold, candidate| {
+        let verdict = judge(Tolerance::Exact, Gold::Text(gold), candidate);
+        let verdict = verdict.expect("the gold answer is fine");
+        let detail = verdict.reason.detail;
+        detail.expect("an explanation was asked for").into_owned()
+    };
+    assert_eq!(detail("0.5", "\\frac{1}{2}"), "1/2 = 0.5");
+    assert_eq!(detail("0.5", "3/4"), "3/4 ≠ 0.5");
+    assert_eq!(
+        detail("18", "18 eggs"),
+        "18 = 18; only the candidate has a unit, egg"
+    );
+    assert_eq!(detail("18", "x+1"), "`x+1` is not a single number");
+    assert!(detail("18", &"9".repeat(1000)).len() < 200);
+}
+
+#[test]
+fn bounds() {
+    for text in ["-1", "", "x", "5 m", "x = 1", "1,2", "1e999999999"] {
+        assert!(text.parse::<Bound>().is_err(), "{text}");
+    }
+    let digest = |text| {
+        let config = MathConfig {
+            tolerance: Tolerance::Absolute(bound(text)),
+        };
+        serde_json::to_string(&config).expect("a configuration has only plain fields")
+    };
+    assert_eq!(digest("0.001"), r#"{"tolerance":{"absolute":"1/1000"}}"#);
+    assert_eq!(digest("0.0010"), digest("1e-3"));
+}
+
+#[test]
+fn size_is_bounded() {
+    let long = "1".repeat(64 * 1024 + 1);
+    check("4", &long, "too_costly", "candidate_too_long");
+    check_bad_gold(&long);
+    for hostile in [
+        "(".repeat(60_000),
+        "{".repeat(60_000),
+        "\\text{".repeat(10_000),
+        "x = ".repeat(16_000),
+        "1 million ".repeat(6_000),
+        "$".repeat(60_000),
+        "10^".repeat(20_000),
+        "\\frac".repeat(13_000),
+        "1/".repeat(30_000),
+        "5 m/".repeat(16_000),
+        "²".repeat(30_000),
+        "1 ".repeat(30_000),
+        "1 e".repeat(20_000) + "ggs",
+        "1 ".to_owned() + &"e".repeat(60_000),
+        "9".repeat(60_000) + "/" + &"7".repeat(5_000),
+    ] {
+        let verdict = verify(Gold::Text("4"), Candidate::Text(&hostile));
+        let verdict = verdict.expect("the gold answer is fine");
+        assert!(verdict.score.get() < 1.0);
+    }
+}
+
+#[test]
+fn a_costly_gold_answer_is_not_the_candidates_fault() {
+    let golds = vec!["1".repeat(10_000); 20];
+    let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("4"));
+    assert!(
+        matches!(verdict, Err(VerifyError::BadReference(_))),
+        "{verdict:?}"
+    );
+}
+
+fn check_response(response: &str, gold: &str, label: &str) {
+    let found = extract::answer(response, &AnswerPolicy::default());
+    let candidate = found.map_or(Candidate::Missing, |found| Candidate::Text(found.text));
+    let verdict = verify(Gold::Text(gold), candidate).expect("the gold answer is fine");
+    assert_eq!(verdict.label, label, "{response:?}, {gold:?}");
+}
+
+#[test]
+fn responses_end_to_end() {
+    check_response("so \\boxed{0.5}", "\\frac12", "equal");
+    check_response("<think>\\boxed{18}</think>", "18", "no_answer");
+    check_response("<think>\\boxed{18}", "18", "no_answer");
+    check_response("\\boxed{}", "18", "no_answer");
+    check_response("The answer is **$18**.", "18", "equal");
+    check_response("It is $4\\sqrt{2}$", "4", "unread");
+    check_response("\\boxed{1331 and 1728}", "1728", "unread");
+}

@@ -1,0 +1,273 @@
+use super::{
+    bound, check, check_all_equal, check_bad_gold, check_different, check_equal, check_unread,
+    check_within,
+};
+use crate::math::Tolerance;
+
+#[test]
+fn integers_and_decimals() {
+    check_all_equal(r"18 ; +18 ; 18.0 ; 18. ;  18  ; 018 ; １８ ; 18.000 ; $18$ ; (18) ; \(18\)");
+    check_all_equal("-5 ; −5 ; －5 ; –5 ; - 5 ; -5.0 ; $-5$ ; -(5) ; (-5) ; {-5} ; -05");
+    check_all_equal("0 ; -0 ; 0.0 ; +0 ; 0/7 ; .0 ; 0%");
+    check_all_equal("0.5 ; .5 ; 1/2 ; 50% ; 0.50 ; 5e-1 ; 0．5");
+    check_different("18", "81");
+    check_different("18", "-18");
+    check_different("9007199254740993", "9007199254740992");
+    check_different("100000", "100005");
+    check_different("11/2", "5.51");
+    check_different("50", "0.5");
+    check_different("0.0000001", "0.0000004");
+    check_different("1/28800", "1/5120");
+    check_different("1/3", "0.3333333333333333");
+    let long = "123456789".repeat(50);
+    check_equal(&long, &format!("{long}.000"));
+    check_different(&long, &format!("{long}1"));
+}
+
+#[test]
+fn thousands() {
+    check_all_equal(
+        r"1234567 ; 1,234,567 ; 1{,}234{,}567 ; 1\,234\,567 ; 1 234 567 ; 1\ 234\ 567 ; 1，234，567",
+    );
+    check_all_equal(r"1,\!234,\!567 ; 1,\! 234,\! 567 ; $1{,}234{,}567.00$ ; 1,234,567");
+    check_equal("1234567", "1\u{202F}234\u{202F}567");
+    check_equal("1234567", "1\u{A0}234\u{2009}567");
+    check_equal("1234.5", "1,234.50");
+    check_unread("1,23 ; 12,34,567 ; 1,2345 ; 0,123 ; 1, 234 ; 1,234 567 ; 1 234,567 ; 1_234");
+    check_unread("1.234,56 ; 1.234.567 ; 1234,567 ; 1 23 ; 1'234 ; 1,234,56");
+}
+
+#[test]
+fn fractions() {
+    check_all_equal(
+        r"1/2 ; \frac{1}{2} ; \dfrac{1}{2} ; \tfrac12 ; \frac12 ; \frac1{2} ; \frac{1}2",
+    );
+    check_all_equal(r"1/2 ; \frac 1 2 ; ½ ; 1⁄2 ; 1 / 2 ; 2/4 ; \frac{-1}{-2} ; \frac{ 1 }{ 2 }");
+    check_all_equal(r"1/2 ; \left(\frac{1}{2}\right) ; $\frac{1}{2}$. ; \boxed{\frac{1}{2}} ; 0.5");
+    check_all_equal(r"1/2 ; \frac{0.5}{1} ; \text{1/2} ; \mathbf{\frac{1}{2}} ; $$\frac12$$");
+    check_all_equal(r"-1/2 ; -\frac{1}{2} ; \frac{-1}{2} ; \frac{1}{-2} ; -½ ; −\frac12");
+    check_all_equal(r"5/2 ; 2 1/2 ; 2\frac{1}{2} ; 2½ ; 2 ½ ; 2.5 ; 2\frac12 ; 2 1⁄2");
+    check_all_equal(r"-5/2 ; -2 1/2 ; -2\frac{1}{2}");
+    check_all_equal("1001/2 ; 1,001/2 ; 500 1/2");
+    check_all_equal("5/2 ; 2 125/250");
+    check_different("1/2", "-1/2");
+    check_unread(r"1/0 ; \frac{1}{0} ; 1/2/3 ; \frac{1}{2}/3 ; 2 3/2 ; 2.5\frac{1}{2} ; 1/ ; /2");
+    check_unread(r"\frac{1}{2}3 ; \frac123 ; \frac{x}{2} ; \frac{1} ; \frac ; \frac{1}{2 ; --5");
+    check_unread(r"2\frac{-1}{2} ; +-5 ; 1/2 1/2 ; \frac{\frac12}{3} ; 1/-2");
+}
+
+#[test]
+fn percentages() {
+    check_all_equal(
+        r"10% ; 10\% ; 10 percent ; 10 pct ; 0.1 ; 10 \% ; $10\%$ ; $10$ % ; 10\text{%}",
+    );
+    check_all_equal(r"10% ; 10 per cent ; 10 percentage ; 1/10 ; １０％ ; 10\ \% ; 10.0%");
+    check_different("10%", "10");
+    check_different("50", "0.5%");
+    check_different("28%", "0.28%");
+    check_different("0.28", "28");
+    check_unread("10%% ; %");
+}
+
+#[test]
+fn powers_of_ten() {
+    check_all_equal(
+        r"1500 ; 1.5e3 ; 1.5E+3 ; 1.5 \times 10^{3} ; 1.5*10^3 ; 1.5 × 10³ ; 1.5 x 10^3",
+    );
+    check_all_equal(r"1500 ; 1.5\cdot10^3 ; 15 \times 10^{2} ; 1.5 * 10^(3) ; $1.5\times 10^{3}$");
+    check_all_equal(
+        r"10^{-20} ; 10^-20 ; 1e-20 ; 10⁻²⁰ ; 1 \times 10^{-20} ; 10^{ - 20 } ; 1e-020",
+    );
+    check_all_equal("10^8 ; 10^{2^3} ; 10^{(8)} ; 100000000");
+    check_different("10^{-20}", "2·10^{-20}");
+    check_different("10^{-20}", r"2 \times 10^{-20}");
+    check_unread(
+        r"2^{10} ; 2**100 ; 10**3 ; 1.5e ; 1.5 e3 ; 10^{x} ; 10^{2^{-1}} ; 2 \times 3 ; 10^",
+    );
+    check_unread("3 * 10 ; 10^{3 ; (-10)^2 ; 1.5e3.5 ; 10^{0.5} ; 10^3 10^3");
+}
+
+#[test]
+fn towers_are_too_costly() {
+    for tower in [
+        "10^10^10^10",
+        "10^{10^{10^{10}}}",
+        "1e999999999",
+        "1e-999999999",
+        "1e99999999999999999999999999",
+        "10^{99999999}",
+        r"2.5 \times 10^{123456789}",
+        "10^{-123456789}",
+        &format!("10^{}5{}", "{10^".repeat(200), "}".repeat(200)),
+    ] {
+        check("4", tower, "too_costly", "fuel_spent");
+        check_bad_gold(tower);
+    }
+    check_unread(r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16} ; 10^{x^{5^{5^5}}} ; 3**1500000000");
+    check_unread(r"factorial(10**7) ; 2^{2^{2^{2^{2^{2}}}}} ; \frac{x^{800}-1}{x-1} ; 1/2004!");
+}
+
+#[test]
+fn money() {
+    check_all_equal(r"$5 ; \$5 ; 5 dollars ; $5.00 ; US$5 ; 5 USD ; USD 5 ; $ 5 ; 5$ ; $\$5$");
+    check_all_equal(r"-$5 ; $-5 ; -5 dollars ; -\$5 ; −$5.00");
+    check_all_equal(r"€5 ; 5 € ; 5 euros ; 5 EUR ; EUR 5 ; 5\text{ euro} ; 5€");
+    check_all_equal("£5 ; GBP 5 ; 5 GBP");
+    check_all_equal("¥500 ; 500 yen ; JPY 500");
+    check_all_equal(r"$1,500,000 ; $1.5 million ; 1,500,000 dollars ; $1.5 \text{ million}");
+    check_all_equal("$18/hour ; 18 dollars per hour ; $18 per hour ; $18 / hour");
+    check_equal("£5", "5 pounds");
+    check_equal("5 lb", "5 pounds");
+    check("£5", "5 lb", "different", "units_different");
+    check("5", "$5", "equal", "unit_added");
+    check("$5", "5", "equal", "unit_dropped");
+    check("$5", "€5", "different", "units_different");
+    check("$18 per hour", "18", "equal", "unit_dropped");
+    check_different("$5", "$6");
+    check_different("5", "$6");
+    check_unread("$5 and 50 cents ; $5$5 ; $$5 ; -$-5");
+}
+
+#[test]
+fn units() {
+    for candidate in [
+        "18 eggs",
+        "18 dollars",
+        r"18\text{ cm}",
+        r"18 \mathrm{cm}",
+        "18 eggs per day.",
+        "$18$ miles",
+        r"$18 \text{meters}$",
+        "18 m",
+        "18 per day",
+        "18 years old",
+    ] {
+        check("18", candidate, "equal", "unit_added");
+        check(candidate, "18", "equal", "unit_dropped");
+        check(candidate, "19", "different", "rational_different");
+    }
+    check(r"15\mbox{ cm}^2", "15", "equal", "unit_dropped");
+    check(r"90^\circ", "90", "equal", "unit_dropped");
+    check("18", "19 eggs", "different", "rational_different");
+    check_all_equal(r"5 km ; 5 \text{ km} ; 5 kilometers ; 5 kilometre ; 5\,\mathrm{km}");
+    check_all_equal(r"3 m/s ; 3 meters per second ; 3 \text{ m/s} ; 3\ \mathrm{m}/\mathrm{s}");
+    check_all_equal(r"4 m^2 ; 4 m² ; 4 square meters ; 4 \text{ m}^{2} ; 4 sq m");
+    check_all_equal(r"90^\circ ; 90° ; 90 degrees ; 90^{\circ} ; 90 deg");
+    check_all_equal(r"20 °C ; 20^\circ C ; 20 degrees Celsius ; 20^{\circ}\text{C}");
+    check_all_equal("6 boxes ; 6 box");
+    check_all_equal("6 inches ; 6 in ; 6 inch");
+    check_all_equal("6 cities ; 6 city ; 6 City");
+    for (gold, candidate) in [
+        ("5 m", "5 km"),
+        ("5 m^2", "5 m"),
+        ("5 km", "6 m"),
+        ("5 eggs", "5 hens"),
+        ("20 °C", "20 °F"),
+        ("20 °C", "20°"),
+        ("5 eggs per day", "5 eggs"),
+    ] {
+        check(gold, candidate, "different", "units_different");
+        check(candidate, gold, "different", "units_different");
+    }
+}
+
+#[test]
+fn attached_words_need_the_same_gold_unit() {
+    check_equal("3 m", "3m");
+    check_equal("18 eggs", "18eggs");
+    check("3", "3m", "unread", "candidate_unread");
+    check("5", "5x", "unread", "candidate_unread");
+    check("3 km", "3m", "unread", "candidate_unread");
+    check("3", r"3\mathbf{m}", "unread", "candidate_unread");
+    check("3", r"3\mathrm{m}", "equal", "unit_added");
+    check_bad_gold("3m");
+}
+
+#[test]
+fn expressions_are_not_numbers() {
+    check_unread(
+        r"4\sqrt(2) ; 4\sqrt{2} ; 4 \sqrt{2} ; 4\pi ; 4 \pi ; 4 pi ; 4x ; 4 x ; 4 xy ; 4 ab",
+    );
+    check_unread(r"4i ; 4e ; 4\mathrm{e} ; 4 \text{ or } 5 ; 4 or 5 ; 4 apples and 5 pears ; 4, 5");
+    check_unread(
+        r"4; 5 ; (4, 5) ; [4, 5] ; \{4\} ; 4:5 ; 1:2 ; 4! ; 4 + 0 ; 4 - 0 ; 4-0 ; 4^1 ; 4)",
+    );
+    check_unread(
+        "101_2 ; 101_3 ; 101 base 2 ; July 4, 1776 ; May 9, 1776 ; 12/25/2020 ; 4 July 1776",
+    );
+    check_unread(
+        "6/12.5/2020 ; 4 July ; 10:30 ; 4 PM ; 4th ; 2020-01-05 ; 4... ; 4… ; about 4 ; four",
+    );
+    check_unread(
+        "x ; 4 halves ; 4 hundredths ; 4 squared ; 4 factorial ; 4 times x ; 4 more than x",
+    );
+    check_unread(r"4 \cdot ; 4 eggs * ; 4 square ; 4 / ; 4 is wrong ; \pm 4 ; \infty ; 4 \mod 7");
+    check_unread(r"4 \pmod 7 ; 1-\frac{1}{\mathrm{e}} ; 3*x-1*y+13=0 ; f(x)=4 ; 2x = 4 ; x^2 = 4");
+    check_unread(
+        r"x = 3 = 4 = y ; AB = 4 ; 4 = x ; \left.4\right| ; 4\ ; \ ; $ ; - ; \text{4 ; 4}",
+    );
+    check_unread(
+        r"{4 ; ((4)) ; 0x4 ; 4 😀 ; 4\sin ; 4 \text{sin} ; 4 infinity ; $4$ and $5$ ; 4 no",
+    );
+    check_unread(
+        r"4 \operatorname{sin} ; x≡4 (mod 7) ; n=4k ; 4\text{e}3 ; 4\frac ; = = 4 ; 4 = 4 ; 4 m/",
+    );
+    check_unread(
+        "__import__('os').system('true') ; eval(\"4\") ; 4 eggs 5 ; 1,2,\\ldots,n ; \u{0}4",
+    );
+}
+
+#[test]
+fn variables() {
+    check_all_equal(r"x = 5 ; 5 ; x=5 ; $x = 5$ ; x \approx 5 ; = 5 ; ≈ 5 ; y = x = 5");
+    for (gold, candidate) in [
+        ("x = 5", "y = 5"),
+        ("R = 5", "r = 5"),
+        ("a = b = 5", "c = 5"),
+    ] {
+        check(gold, candidate, "different", "variable_different");
+        check(candidate, gold, "different", "variable_different");
+    }
+    check_equal("1/3", "x = 1/3 ≈ 0.33");
+    check("0.33", "x = 1/3 ≈ 0.33", "different", "rational_different");
+    check("5", "x = 5 eggs", "equal", "unit_added");
+}
+
+#[test]
+fn scale_words() {
+    check_all_equal(r"1000000 ; 1 million ; 1 \text{ million} ; 1,000 thousand ; 10^6 ; 1 Million");
+    check_all_equal("-1800000000 ; -1.8 billion");
+    check_all_equal("24 ; 2 dozen");
+    check_different("1.8", "1.8 billion");
+    check("24", "2 dozen eggs", "equal", "unit_added");
+}
+
+#[test]
+fn tolerances() {
+    let within = ("equal", "within_tolerance");
+    let exact = ("equal", "rational_equal");
+    let different = ("different", "rational_different");
+    let absolute = Tolerance::Absolute(bound("0.01"));
+    check_within(&absolute, "1", "1.01", within);
+    check_within(&absolute, "1", "1.0100001", different);
+    check_within(&absolute, "1", "1.0", exact);
+    let relative = Tolerance::Relative(bound("1e-4"));
+    check_within(&relative, "100000", "100005", within);
+    check_within(&relative, "-100000", "-100010", within);
+    check_within(&relative, "100000", "100010.1", different);
+    check_within(&relative, "0", "1e-30", different);
+    let digits = Tolerance::GoldDigits;
+    check_within(&digits, "0.33", "1/3", within);
+    check_within(&digits, "2.50", "2.505", within);
+    check_within(&digits, "2.50", "2.5051", different);
+    check_within(&digits, "2.5", "2.55", within);
+    check_within(&digits, "33.3%", "1/3", within);
+    check_within(&digits, "33.3%", "33.2%", different);
+    check_within(&digits, "1.5e3", "1549", within);
+    check_within(&digits, "1.5 million", "1550000", within);
+    check_within(&digits, "1.5 million", "1550001", different);
+    check_within(&digits, "2.5 dozen", "30.1", different);
+    check_within(&digits, "3", "3.1", different);
+    check_within(&digits, "1/3", "0.333", different);
+    check_within(&digits, "2.5 m", "2.51", within);
+}

@@ -1,0 +1,104 @@
+//! The command line, read exactly: what is not listed in [`USAGE`] is refused.
+
+/// What `help` prints, and what follows a mistake.
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+Commands:
+  test [--no-check] [-- ARGS]  check, then build and run every test; the last line of stdout is
+                               `N passed, N failed, N skipped`; ARGS go to `cargo test`
+  check                        rustfmt and clippy over the whole workspace, warnings are errors
+  openapi                      write openapi/openapi.json from the server's own description
+  help                         print this text
+
+Examples:
+  cargo xtask test
+  cargo xtask test --no-check -- --test tidy
+";
+
+/// One parsed command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    Check,
+    Test(TestOptions),
+    Openapi,
+}
+
+/// How to run the tests.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TestOptions {
+    /// Leave out rustfmt and clippy.
+    pub(crate) no_check: bool,
+    /// Passed to `cargo test` as they are.
+    pub(crate) cargo_args: Vec<String>,
+}
+
+/// Reads the arguments after the program's name. The error is a message for the user.
+pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> {
+    let mut args = args.into_iter();
+    let Some(name) = args.next() else {
+        return Err("no command given".to_owned());
+    };
+    let command = match name.as_str() {
+        "help" | "--help" | "-h" => Command::Help,
+        "check" => Command::Check,
+        "openapi" => Command::Openapi,
+        "test" => return test_options(args).map(Command::Test),
+        _ => return Err(format!("unknown command `{name}`")),
+    };
+    match args.next() {
+        None => Ok(command),
+        Some(extra) => Err(format!("`{name}` takes no argument, got `{extra}`")),
+    }
+}
+
+fn test_options(mut args: impl Iterator<Item = String>) -> Result<TestOptions, String> {
+    let mut options = TestOptions::default();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--no-check" => options.no_check = true,
+            "--" => options.cargo_args = args.by_ref().collect(),
+            _ => return Err(format!("unknown argument `{arg}` of `test`")),
+        }
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Result<Command, &str>) {
+        let parsed = parse(line.split_whitespace().map(str::to_owned));
+        assert_eq!(parsed, expected.map_err(str::to_owned), "{line}");
+    }
+
+    fn test(no_check: bool, cargo_args: &[&str]) -> Command {
+        let cargo_args = cargo_args.iter().map(|&arg| arg.to_owned()).collect();
+        Command::Test(TestOptions {
+            no_check,
+            cargo_args,
+        })
+    }
+
+    #[test]
+    fn known_lines_parse_and_others_say_what_is_wrong() {
+        check("help", Ok(Command::Help));
+        check("--help", Ok(Command::Help));
+        check("check", Ok(Command::Check));
+        check("openapi", Ok(Command::Openapi));
+        check("test", Ok(test(false, &[])));
+        check("test --no-check", Ok(test(true, &[])));
+        check("test --", Ok(test(false, &[])));
+        check(
+            "test --no-check -- -p openapi -- --nocapture",
+            Ok(test(true, &["-p", "openapi", "--", "--nocapture"])),
+        );
+        check("test -- --no-check", Ok(test(false, &["--no-check"])));
+        check("", Err("no command given"));
+        check("tests", Err("unknown command `tests`"));
+        check("check --fix", Err("`check` takes no argument, got `--fix`"));
+        check("test name", Err("unknown argument `name` of `test`"));
+    }
+}

@@ -1,0 +1,31 @@
+//! Developer commands: `cargo xtask help` lists them.
+//!
+//! Built on the standard library alone, so that a fresh checkout has these commands after a few
+//! seconds of compiling. It runs cargo and knows nothing of the crates it builds.
+
+mod args;
+mod cargo;
+mod check;
+mod openapi;
+mod summary;
+mod test;
+
+use std::process::ExitCode;
+
+use args::Command;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)) {
+        Ok(Command::Help) => {
+            print!("{}", args::USAGE);
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Check) => check::run_alone(),
+        Ok(Command::Test(options)) => test::run(&options),
+        Ok(Command::Openapi) => openapi::run(),
+        Err(problem) => {
+            eprint!("error: {problem}\n\n{}", args::USAGE);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads the output of `cargo test` and adds it up.
+//!
+//! The harness of each test binary prints `running N tests`, a line for each test, and one
+//! `test result:` line. A binary that dies in between (an abort, a signal) prints no result, and
+//! its tests would vanish from the sum: such a binary counts as one failure.
+
+use std::fmt;
+
+/// What has been counted so far.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    failures: Vec<String>,
+    /// A binary announced its tests and has not reported yet.
+    running: bool,
+}
+
+impl Summary {
+    /// Takes one line of output, without its line end. Lines of no interest are passed over.
+    pub(crate) fn line(&mut self, line: &str) {
+        if is_announcement(line) {
+            self.close();
+            self.running = true;
+        } else if let Some([passed, failed, skipped]) = result(line) {
+            self.running = false;
+            self.passed += passed;
+            self.failed += failed;
+            self.skipped += skipped;
+        } else if let Some(name) = failed_test(line) {
+            self.failures.push(name.to_owned());
+        }
+    }
+
+    /// Adds a failure that no test reported.
+    pub(crate) fn add_failure(&mut self, name: String) {
+        self.failed += 1;
+        self.failures.push(name);
+    }
+
+    /// Ends the output: a binary still without a result has died.
+    pub(crate) fn close(&mut self) {
+        if self.running {
+            self.running = false;
+            self.add_failure("a test binary ended without a result".to_owned());
+        }
+    }
+
+    /// Names of what failed, in order of appearance.
+    pub(crate) fn failures(&self) -> &[String] {
+        &self.failures
+    }
+
+    /// How much has failed so far.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// No test passed and none failed. Ignored tests did not run.
+    pub(crate) fn ran_nothing(&self) -> bool {
+        self.failed == 0 && self.passed == 0
+    }
+
+    /// At least one test ran, and none failed.
+    pub(crate) fn is_success(&self) -> bool {
+        self.failed == 0 && !self.ran_nothing()
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+/// `running 12 tests`, `running 1 test`.
+fn is_announcement(line: &str) -> bool {
+    let mut words = line.split(' ');
+    words.next() == Some("running")
+        && words.next().is_some_and(|n| n.parse::<u64>().is_ok())
+        && words.next().is_some_and(|w| matches!(w, "test" | "tests"))
+        && words.next().is_none()
+}
+
+/// `test result: ok. 5 passed; 0 failed; 1 ignored; …` as passed, failed, ignored.
+fn result(line: &str) -> Option<[u64; 3]> {
+    let rest = line.strip_prefix("test result: ")?;
+    let counts = rest
+        .strip_prefix("ok. ")
+        .or_else(|| rest.strip_prefix("FAILED. "))?;
+    let mut counts = counts.split("; ");
+    let mut count = |word| counts.next()?.strip_suffix(word)?.parse().ok();
+    Some([count(" passed")?, count(" failed")?, count(" ignored")?])
+}
+
+/// `test extract::tests::boxes ... FAILED`.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OK: &str = "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.03s";
+    const BAD: &str = "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s";
+
+    fn check(lines: &[&str], expected: &str, failures: &[&str], success: bool) {
+        let mut summary = Summary::default();
+        for line in lines {
+            summary.line(line);
+        }
+        summary.close();
+        assert_eq!(summary.to_string(), expected, "{lines:?}");
+        assert_eq!(summary.failures(), failures, "{lines:?}");
+        assert_eq!(summary.is_success(), success, "{lines:?}");
+    }
+
+    #[test]
+    fn results_add_up() {
+        check(&[], "0 passed, 0 failed, 0 skipped", &[], false);
+        check(&[OK], "5 passed, 0 failed, 1 skipped", &[], true);
+        check(
+            &["running 6 tests", "test a ... ok", OK, "", OK],
+            "10 passed, 0 failed, 2 skipped",
+            &[],
+            true,
+        );
+        check(
+            &["running 4 tests", "test a::b ... FAILED", BAD, OK],
+            "8 passed, 1 failed, 1 skipped",
+            &["a::b"],
+            false,
+        );
+        // Ignored tests alone are not a run.
+        check(
+            &["test result: ok. 0 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out"],
+            "0 passed, 0 failed, 2 skipped",
+            &[],
+            false,
+        );
+    }
+
+    #[test]
+    fn a_binary_that_dies_is_a_failure() {
+        let died = "a test binary ended without a result";
+        check(
+            &["running 3 tests", "test a ... ok"],
+            "0 passed, 1 failed, 0 skipped",
+            &[died],
+            false,
+        );
+        check(
+            &["running 3 tests", "running 1 test", OK],
+            "5 passed, 1 failed, 1 skipped",
+            &[died],
+            false,
+        );
+    }
+
+    #[test]
+    fn other_lines_count_nothing() {
+        for line in [
+            "test result: 5 passed",
+            "test result: ok. five passed; 0 failed; 0 ignored",
+            "test result: ok. 5 passed; 0 failed",
+            " test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured",
+            "running on 4 threads",
+            "running 4 tests in order",
+            "test a ... ok",
+            "test a ... ignored, needs a GPU",
+        ] {
+            check(&[line], "0 passed, 0 failed, 0 skipped", &[], false);
+        }
+    }
+}

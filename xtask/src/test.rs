@@ -1,0 +1,114 @@
+//! Builds and runs every test, and ends with one line that adds them up.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::args::TestOptions;
+use crate::summary::Summary;
+use crate::{cargo, check};
+
+/// The command `test`. A failed check does not hide the tests: both are reported, and a failed
+/// check counts as one failure.
+pub(crate) fn run(options: &TestOptions) -> ExitCode {
+    let mut summary = Summary::default();
+    if options.no_check {
+        println!("skipped: rustfmt and clippy (--no-check)");
+    } else {
+        for name in check::run() {
+            summary.add_failure(name);
+        }
+    }
+    run_tests(options, &mut summary);
+    report(&summary);
+    if summary.is_success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn run_tests(options: &TestOptions, summary: &mut Summary) {
+    println!("running: cargo test");
+    let mut command = cargo::cargo(&["test", "--release", "--workspace", "--no-fail-fast"]);
+    command.args(&options.cargo_args);
+    let failed_before = summary.failed();
+    let outcome = stream(&mut command, |line| summary.line(line));
+    summary.close();
+    // Cargo failed and no test did: the build broke, or cargo was used wrongly.
+    if let Err(why) = outcome
+        && summary.failed() == failed_before
+    {
+        summary.add_failure(format!("cargo test ({why})"));
+    }
+}
+
+/// Runs `command`, passing its stdout through at once and showing each line to `each`. The error
+/// is a message for the user.
+fn stream(command: &mut Command, mut each: impl FnMut(&str)) -> Result<(), String> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
+    let read = copy_lines(BufReader::new(stdout), io::stdout(), &mut each);
+    let status = child.wait().map_err(|error| error.to_string())?;
+    read.map_err(|error| format!("cannot pass its output on: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(status.to_string())
+    }
+}
+
+/// Bytes go through unchanged, whatever their encoding.
+fn copy_lines(
+    mut from: impl BufRead,
+    mut to: impl Write,
+    each: &mut impl FnMut(&str),
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        to.write_all(&line)?;
+        to.flush()?;
+        each(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']));
+        line.clear();
+    }
+    Ok(())
+}
+
+fn report(summary: &Summary) {
+    if !summary.failures().is_empty() {
+        println!("\nfailed:");
+        for name in summary.failures() {
+            println!("  {name}");
+        }
+    }
+    if summary.ran_nothing() {
+        println!("\nfailed: no test ran");
+    }
+    println!("\n{summary}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &[u8], expected: &[&str]) {
+        let mut copy = Vec::new();
+        let mut lines = Vec::new();
+        copy_lines(input, &mut copy, &mut |line: &str| {
+            lines.push(line.to_owned());
+        })
+        .expect("memory does not fail");
+        assert_eq!(copy, input);
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn bytes_pass_unchanged_and_lines_lose_their_ends() {
+        check(b"", &[]);
+        check(b"a\nb\n", &["a", "b"]);
+        check(b"a\r\n\nno end", &["a", "", "no end"]);
+        check(b"\xff\n", &["\u{fffd}"]);
+    }
+}
