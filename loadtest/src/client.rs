@@ -26,6 +26,9 @@ const LONGEST_IDLE: Duration = Duration::from_secs(2);
 /// A reply with more bytes is not read to its end.
 const LONGEST_REPLY: usize = 64 << 20;
 
+/// A larger buffer is given back after its reply: hundreds of connections may have had one.
+const KEPT_REPLY: usize = 1 << 20;
+
 /// Bytes of an error body that are kept as an example.
 const EXAMPLE_BYTES: usize = 300;
 
@@ -151,6 +154,7 @@ impl Connection {
 
     async fn read(&mut self, mut body: Incoming) -> Result<(), Broken> {
         self.reply.clear();
+        self.reply.shrink_to(KEPT_REPLY);
         while let Some(frame) = body.frame().await {
             if let Ok(data) = frame.map_err(Broken::Http)?.into_data() {
                 if self.reply.len() + data.len() > LONGEST_REPLY {

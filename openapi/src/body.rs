@@ -54,7 +54,7 @@ fn malformed(error: &serde_json::Error) -> BodyError {
     }
 }
 
-/// serde_json appends " at line L column C"; the position has fields of its own here.
+/// `serde_json` appends " at line L column C"; the position has fields of its own here.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

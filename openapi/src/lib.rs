@@ -11,6 +11,7 @@ mod map_only;
 mod meta;
 mod request;
 mod result;
+mod whole;
 
 pub use body::{BodyError, parse_body};
 pub use content::{Content, Message, Reference};

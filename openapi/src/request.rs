@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::map_only::object;
-use crate::{Content, Reference};
+use crate::{Content, Reference, whole};
 
 /// Most inputs that one request may carry.
 pub const MAX_INPUTS: usize = 10_000;
@@ -14,6 +14,7 @@ pub const MAX_INPUTS: usize = 10_000;
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct ScoreRequest {
     /// Name of a scorer, as listed by `GET /v1/models`.
+    #[schema(example = "math")]
     pub model: String,
     /// The inputs; results come back in this order.
     #[schema(min_items = 1, max_items = 10_000)]
@@ -68,8 +69,11 @@ pub struct ScoreInput {
 pub struct Options {
     /// Milliseconds from arrival after which an answer is of no use. Capped by the server's own
     /// `limits.deadline`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1)]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "whole::read_option"
+    )]
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
     pub deadline_ms: Option<u64>,
     /// Which queue the work waits in.
     pub priority: Priority,
@@ -78,6 +82,8 @@ pub struct Options {
     /// Adds `reason.detail` to verdicts; a failure always carries its detail.
     pub explain: bool,
     /// Seed of every sampled decision.
+    #[serde(deserialize_with = "whole::read")]
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
     pub seed: u64,
 }
 

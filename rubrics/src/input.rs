@@ -137,7 +137,9 @@ impl Input {
             Responses::One(passage) => sink.passage(passage),
             Responses::Group(group) => {
                 sink.count(b'G', group.len());
-                group.iter().for_each(|passage| sink.passage(passage));
+                for passage in group {
+                    sink.passage(passage);
+                }
             }
         }
         match &self.reference {
@@ -179,7 +181,9 @@ impl Sink<'_> {
 
     fn texts(&mut self, texts: &[String]) {
         self.count(b'L', texts.len());
-        texts.iter().for_each(|text| self.text(text));
+        for text in texts {
+            self.text(text);
+        }
     }
 
     fn passage(&mut self, passage: &Passage) {

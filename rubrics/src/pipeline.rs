@@ -86,7 +86,7 @@ impl Pipeline {
             .find(|(part, outcome)| self.is_fatal(part, outcome.as_ref()));
         let whole = match (fatal, self.combine) {
             (Some((part, Some(Err(failure)))), _) => Err(part_failure(part, failure)),
-            (_, Combine::Cascade) => self.cascade(&outcomes),
+            (_, Combine::Cascade) => cascade(&outcomes),
             (_, Combine::Min) => self.smallest(&outcomes),
             (_, Combine::WeightedSum | Combine::Gate) => self.weighted(&outcomes),
         };
@@ -114,15 +114,18 @@ impl Pipeline {
 
     fn weighted(&self, outcomes: &[Option<Outcome>]) -> Outcome {
         let (mut total, mut counted, mut asked) = (0.0, 0.0, 0.0);
+        let mut skipped = false;
         for (part, outcome) in self.parts.iter().zip(outcomes) {
             let Some(outcome) = outcome else { continue };
             asked += part.weight;
-            if let Some(score) = counted_score(part, outcome) {
-                counted += part.weight;
-                total += part.weight * score;
+            match counted_score(part, outcome) {
+                Some(score) => {
+                    counted += part.weight;
+                    total += part.weight * score;
+                }
+                None => skipped = true,
             }
         }
-        let skipped = outcomes.iter().flatten().any(Result::is_err) && counted != asked;
         if skipped {
             total *= asked / counted;
         }
@@ -153,25 +156,6 @@ impl Pipeline {
         }
     }
 
-    fn cascade(&self, outcomes: &[Option<Outcome>]) -> Outcome {
-        let answered = outcomes
-            .iter()
-            .flatten()
-            .rev()
-            .find(|outcome| outcome.is_ok());
-        let decided = outcomes
-            .iter()
-            .flatten()
-            .find(|outcome| decides(Some(outcome)));
-        match decided.or(answered) {
-            Some(Ok(reward)) => Ok(reward.clone()),
-            _ => Err(Failure::new(
-                FailureKind::Abstain,
-                Reason::with("no_part_decided", "every part of the cascade abstained"),
-            )),
-        }
-    }
-
     fn report(&self, outcomes: Vec<Option<Outcome>>) -> Vec<PartReport> {
         let reports = self
             .parts
@@ -183,6 +167,26 @@ impl Pipeline {
                 outcome,
             });
         reports.collect()
+    }
+}
+
+/// The first decision; where there is none, the last 0 that was given by rule.
+fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
+    let answered = outcomes
+        .iter()
+        .flatten()
+        .rev()
+        .find(|outcome| outcome.is_ok());
+    let decided = outcomes
+        .iter()
+        .flatten()
+        .find(|outcome| decides(Some(outcome)));
+    match decided.or(answered) {
+        Some(Ok(reward)) => Ok(reward.clone()),
+        _ => Err(Failure::new(
+            FailureKind::Abstain,
+            Reason::with("no_part_decided", "every part of the cascade abstained"),
+        )),
     }
 }
 

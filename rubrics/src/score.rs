@@ -60,18 +60,18 @@ pub async fn score(
         .chunks(share.clamp(1, JOB_INPUTS))
         .map(|chunk| (chunk.len(), submit(scorer, chunk, ask, &tools.pool)))
         .collect();
-    let mut scored = Vec::with_capacity(inputs.len());
+    let mut answers = Vec::with_capacity(inputs.len());
     for (count, job) in jobs {
         match job {
-            None => scored.extend((0..count).map(|_| unscored(queue_full()))),
+            None => answers.extend((0..count).map(|_| unscored(queue_full()))),
             Some(reply) => match reply.await {
-                Ok(chunk) => scored.extend(chunk),
+                Ok(chunk) => answers.extend(chunk),
                 // The pool stopped before it came to this job.
-                Err(_) => scored.extend((0..count).map(|_| unscored(internal()))),
+                Err(_) => answers.extend((0..count).map(|_| unscored(internal()))),
             },
         }
     }
-    scored
+    answers
 }
 
 fn submit(
@@ -85,15 +85,15 @@ fn submit(
     let inputs = inputs.to_vec();
     let submitted = Instant::now();
     let job = move || {
-        let mut scored = Vec::with_capacity(inputs.len());
+        let mut answers = Vec::with_capacity(inputs.len());
         for input in &inputs {
             if reply.is_closed() {
                 return;
             }
-            scored.push(judge_timed(&scorer, input, &ask, submitted));
+            answers.push(judge_timed(&scorer, input, &ask, submitted));
         }
         // Nobody listening any more is what cancellation looks like from here.
-        let _ = reply.send(scored);
+        let _ = reply.send(answers);
     };
     pool.submit(ask.priority, Box::new(job)).ok()?;
     Some(receiver)

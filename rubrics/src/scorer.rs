@@ -45,12 +45,11 @@ impl std::fmt::Debug for Scorer {
 
 /// What makes a scorer that extracts an answer and verifies it.
 pub(crate) struct AnswerSpec {
-    pub(crate) name: String,
     pub(crate) description: &'static str,
     pub(crate) extract: Extract,
     pub(crate) verifier: Box<dyn Verifier>,
-    /// Units of work for a verdict.
-    pub(crate) fuel: u64,
+    /// The verifier's configuration, for the digest.
+    pub(crate) options: serde_json::Value,
 }
 
 /// What goes into a scorer's digest.
@@ -62,23 +61,15 @@ struct Identity<'a, O> {
 }
 
 impl Scorer {
-    /// A scorer that extracts an answer and verifies it. `options` is the verifier's
-    /// configuration, for the digest.
-    pub(crate) fn answer(spec: AnswerSpec, options: &impl Serialize) -> Self {
-        let AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        } = spec;
-        let id = verifier.id();
+    /// A scorer that extracts an answer and verifies it within `fuel` units of work.
+    pub(crate) fn answer(name: String, spec: AnswerSpec, fuel: u64) -> Self {
+        let id = spec.verifier.id();
         Self {
             name,
             kind: id.name,
-            description,
-            digest: digest(id.name, id.revision, &(&extract, options, fuel)),
-            method: Method::Answer(AnswerScorer::new(extract, verifier, fuel)),
+            description: spec.description,
+            digest: digest(id.name, id.revision, &(&spec.extract, spec.options, fuel)),
+            method: Method::Answer(AnswerScorer::new(spec.extract, spec.verifier, fuel)),
         }
     }
 

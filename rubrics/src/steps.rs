@@ -1,16 +1,11 @@
 //! The arithmetic step scorer: a report of checked equalities as a process reward.
 
-use std::borrow::Cow;
-use std::ops::Range;
-
 use serde::Serialize;
-use verifiers::arithmetic::{Arithmetic, Equality, Step, StepReport};
-use verifiers::{Fuel, Reason, Standing};
+use verifiers::arithmetic::{self, Arithmetic, Equality, Step, StepReport};
+use verifiers::{Fuel, Reason, UnitScore, Verdict, VerifyError};
 
 use crate::Input;
-use crate::outcome::{
-    CodePoints, EqualityReport, Evidence, Failure, FailureKind, Outcome, Reward, StepReward,
-};
+use crate::outcome::{CodePoints, EqualityReport, Evidence, Failure, Outcome, Reward, StepReward};
 
 /// How checked steps make one number. Steps in which nothing could be checked do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -33,7 +28,7 @@ pub(crate) fn judge(
 ) -> Outcome {
     let given = match &input.steps {
         None => None,
-        Some(steps) => Some(locate(steps, response)?),
+        Some(steps) => Some(arithmetic::locate(response, steps).ok_or_else(not_in_response)?),
     };
     let report = arithmetic.check(response, given.as_deref(), &mut Fuel::new(fuel));
     let rewards = rewards(&report, response);
@@ -42,62 +37,58 @@ pub(crate) fn judge(
         steps: Some(rewards),
         ..Evidence::default()
     };
-    if scores.is_empty() {
+    match conclude(&report, &scores, aggregate) {
+        Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
+        Err(error) => Err(Failure::from_error(error, evidence)),
+    }
+}
+
+fn conclude(
+    report: &StepReport,
+    scores: &[f64],
+    aggregate: Aggregate,
+) -> Result<Verdict, VerifyError> {
+    if let Some(index) = report.first_wrong {
         let reason = Reason::with(
-            "nothing_checked",
-            "no step states an equality that can be checked",
+            "step_wrong",
+            format!("the first wrong step is steps[{index}]"),
         );
-        return Err(Failure {
-            kind: FailureKind::Abstain,
-            reason,
-            evidence,
-        });
+        return Ok(Verdict::proven(aggregate.of(scores), "wrong", reason));
     }
-    let score = match aggregate {
-        Aggregate::Min => scores.iter().copied().fold(1.0, f64::min),
-        Aggregate::Mean => mean(&scores),
-    };
-    let (label, reason) = match report.first_wrong {
-        Some(index) => (
-            "wrong",
-            Reason::with("step_wrong", format!("first wrong step: {index}")),
-        ),
-        None => ("right", Reason::code("checked_steps_right")),
-    };
-    Ok(Reward {
-        score,
-        raw: None,
-        label: Some(Cow::Borrowed(label)),
-        reason,
-        standing: Standing::Proven,
-        evidence,
-    })
+    if report.exhausted {
+        // Else a text that is too costly to read would be a way around the check.
+        let reason = Reason::with(
+            "fuel_spent",
+            "the response was too costly to read to its end",
+        );
+        return Ok(Verdict::presumed_wrong("too_costly", reason));
+    }
+    if scores.is_empty() {
+        let detail = "no step states an equality that can be checked";
+        return Err(VerifyError::Undecided(Reason::with(
+            "nothing_checked",
+            detail,
+        )));
+    }
+    let reason = Reason::code("checked_steps_right");
+    Ok(Verdict::proven(aggregate.of(scores), "right", reason))
 }
 
-fn mean(scores: &[f64]) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 steps")]
-    let count = scores.len() as f64;
-    scores.iter().sum::<f64>() / count
+fn not_in_response() -> Failure {
+    let detail = "the steps do not stand in the response in their order, so they have no places";
+    Failure::refused("steps_not_in_response", detail)
 }
 
-/// Where the client's steps stand in the response: each after the one before.
-///
-/// # Errors
-/// A step that is not in the response is refused: its span would be made up.
-fn locate(steps: &[String], response: &str) -> Result<Vec<Range<usize>>, Failure> {
-    let mut from = 0;
-    let mut ranges = Vec::with_capacity(steps.len());
-    for (index, step) in steps.iter().enumerate() {
-        let Some(offset) = response[from..].find(step.as_str()) else {
-            let detail =
-                format!("steps[{index}] does not stand in the response after the step before it");
-            return Err(Failure::refused("step_not_in_response", detail));
+impl Aggregate {
+    /// The number that `scores` make; they are not empty and lie in [0, 1].
+    fn of(self, scores: &[f64]) -> UnitScore {
+        #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 steps")]
+        let value = match self {
+            Self::Min => scores.iter().copied().fold(1.0, f64::min),
+            Self::Mean => scores.iter().sum::<f64>() / scores.len() as f64,
         };
-        let start = from + offset;
-        from = start + step.len();
-        ranges.push(start..from);
+        UnitScore::new(value).expect("the least and the mean of unit scores are unit scores")
     }
-    Ok(ranges)
 }
 
 fn rewards(report: &StepReport, response: &str) -> Vec<StepReward> {

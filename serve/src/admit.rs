@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the server holds at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,10 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
-    threads: usize,
     requests: AtomicUsize,
     items: AtomicUsize,
     bytes: AtomicUsize,
-    /// Smoothed nanoseconds of work an input takes.
+    /// Smoothed nanoseconds for which one input in hand keeps the next one waiting.
     item_nanos: AtomicU64,
 }
 
@@ -47,14 +46,15 @@ pub struct Permit {
     admission: Arc<Admission>,
     items: usize,
     bytes: usize,
+    /// When the inputs were taken in hand, and how many there were then.
+    since: Option<(Instant, usize)>,
 }
 
 impl Admission {
-    /// Nothing in hand. `threads` run the work.
-    pub fn new(limits: Limits, threads: usize) -> Self {
+    /// Nothing in hand.
+    pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            threads: threads.max(1),
             requests: AtomicUsize::new(0),
             items: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
@@ -76,6 +76,7 @@ impl Admission {
             admission: Arc::clone(self),
             items: 0,
             bytes: 0,
+            since: None,
         };
         permit.add_bytes(bytes)?;
         Ok(permit)
@@ -96,23 +97,22 @@ impl Admission {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Learns from work that is done: `items` inputs took `work` on one thread.
-    pub fn learn(&self, items: usize, work: Duration) {
-        if items == 0 {
-            return;
-        }
-        let each = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX) / items as u64;
+    /// About how long the work in hand takes.
+    pub fn expected_wait(&self) -> Duration {
+        let each = Duration::from_nanos(self.item_nanos.load(Ordering::Relaxed));
+        each.saturating_mul(u32::try_from(self.items()).unwrap_or(u32::MAX))
+    }
+
+    /// Learns from a request that is done: with `ahead` inputs in hand, its own included, it took
+    /// `time`. By Little's law that quotient is the pace of the whole server, whatever it is that
+    /// holds it up.
+    fn learn(&self, ahead: usize, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let each = nanos / ahead.max(1) as u64;
         let old = self.item_nanos.load(Ordering::Relaxed);
         // A lost update between two workers costs one sample of a moving average.
         self.item_nanos
             .store(old - old / 16 + each / 16, Ordering::Relaxed);
-    }
-
-    /// About how long the work in hand takes.
-    pub fn expected_wait(&self) -> Duration {
-        let nanos = self.item_nanos.load(Ordering::Relaxed);
-        let each = Duration::from_nanos(nanos / self.threads as u64);
-        each.saturating_mul(u32::try_from(self.items()).unwrap_or(u32::MAX))
     }
 
     fn refused(&self) -> Refused {
@@ -133,14 +133,32 @@ impl Permit {
     }
 
     /// Adds the inputs of the request. Refused where there is no room, or where the work in hand
-    /// would take longer than `patience`.
+    /// would take longer than `patience`. A request that is larger than the limit has room when
+    /// nothing else is in hand.
     pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), Refused> {
-        let late = self.admission.expected_wait() > patience;
-        if late || !reserve(&self.admission.items, items, self.admission.limits.items) {
-            return Err(self.admission.refused());
+        let admission = &self.admission;
+        let limit = admission.limits.items;
+        let fits = |held: usize| match held.checked_add(items) {
+            Some(sum) if sum <= limit || held == 0 => Some(sum),
+            _ => None,
+        };
+        let late = admission.expected_wait() > patience;
+        if late {
+            return Err(admission.refused());
         }
+        let order = Ordering::Relaxed;
+        let before = admission.items.fetch_update(order, order, fits);
+        let before = before.map_err(|_| admission.refused())?;
         self.items += items;
+        self.since = Some((Instant::now(), before + items));
         Ok(())
+    }
+
+    /// The request is answered: its time tells how fast the work goes.
+    pub fn answered(self) {
+        if let Some((since, ahead)) = self.since {
+            self.admission.learn(ahead, since.elapsed());
+        }
     }
 }
 
@@ -169,21 +187,19 @@ mod tests {
     use super::*;
 
     fn admission() -> Arc<Admission> {
-        Arc::new(Admission::new(
-            Limits {
-                requests: 2,
-                items: 10,
-                bytes: 100,
-            },
-            2,
-        ))
+        let limits = Limits {
+            requests: 3,
+            items: 10,
+            bytes: 100,
+        };
+        Arc::new(Admission::new(limits))
     }
 
     fn held(admission: &Admission) -> (usize, usize, usize) {
         (admission.requests(), admission.items(), admission.bytes())
     }
 
-    const PATIENT: Duration = Duration::from_secs(60);
+    const PATIENT: Duration = Duration::from_secs(600);
 
     #[test]
     fn every_share_comes_back() {
@@ -198,29 +214,46 @@ mod tests {
         {
             let mut first = admission.enter(60).expect("room");
             assert!(first.add_bytes(41).is_err());
-            assert!(first.add_items(11, PATIENT).is_err());
+            first.add_items(4, PATIENT).expect("room");
             assert!(admission.enter(41).is_err(), "no bytes left");
-            let _second = admission.enter(40).expect("room");
+            let mut second = admission.enter(40).expect("room");
+            assert!(second.add_items(7, PATIENT).is_err(), "no items left");
+            let _third = admission.enter(0).expect("room");
             assert!(admission.enter(0).is_err(), "no requests left");
-            assert_eq!(held(&admission), (2, 0, 100));
+            assert_eq!(held(&admission), (3, 4, 100));
         }
         assert_eq!(held(&admission), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_large_request_has_room_when_it_is_alone() {
+        let admission = admission();
+        let mut large = admission.enter(0).expect("room");
+        large
+            .add_items(1000, PATIENT)
+            .expect("nothing else is in hand");
+        assert!(admission.enter(0).is_err());
+        drop(large);
+        let mut small = admission.enter(0).expect("room");
+        small.add_items(1, PATIENT).expect("room");
+        let mut large = admission.enter(0).expect("room");
+        assert!(large.add_items(1000, PATIENT).is_err());
+        assert!(large.add_items(usize::MAX, PATIENT).is_err());
     }
 
     #[test]
     fn doomed_work_is_refused() {
         let admission = admission();
         for _ in 0..200 {
-            admission.learn(1, Duration::from_secs(2));
+            admission.learn(2, Duration::from_secs(2));
         }
         let mut first = admission.enter(0).expect("room");
         first
-            .add_items(8, Duration::from_secs(1))
+            .add_items(8, Duration::from_millis(1))
             .expect("nothing waits yet");
         let mut second = admission.enter(0).expect("room");
-        let refused = second
-            .add_items(1, Duration::from_secs(1))
-            .expect_err("8 x 2 s on 2 threads");
+        let refused = second.add_items(1, Duration::from_secs(1));
+        let refused = refused.expect_err("eight inputs of a second each are in hand");
         assert!(refused.retry_after > Duration::from_secs(7), "{refused:?}");
         second.add_items(1, PATIENT).expect("somebody waits longer");
     }

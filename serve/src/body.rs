@@ -48,16 +48,10 @@ pub(crate) async fn read(
         }
     };
     let reading = collect(&mut payload, &mut permit, announced, state);
-    match tokio::time::timeout(state.config.body_timeout, reading).await {
-        Ok(body) => Ok((body?, permit)),
-        Err(_) => {
-            let limit = state.config.body_timeout;
-            Err(ApiError::new(
-                Code::BodyTimeout,
-                format!("no whole body within {limit:?}"),
-            ))
-        }
-    }
+    let limit = state.config.body_timeout;
+    let body = tokio::time::timeout(limit, reading).await;
+    let late = |_| ApiError::new(Code::BodyTimeout, format!("no whole body within {limit:?}"));
+    Ok((body.map_err(late)??, permit))
 }
 
 fn announced_bytes(request: &HttpRequest) -> usize {

@@ -46,7 +46,7 @@ impl State {
                 pool: Pool::new(config.threads, POOL_JOBS)?,
             },
             cache: Arc::new(Cache::new(config.cache_memory)),
-            admission: Arc::new(Admission::new(config.limits(), config.threads)),
+            admission: Arc::new(Admission::new(config.limits())),
             metrics: Metrics::new(),
             started: unix_seconds(),
             draining: AtomicBool::new(false),

@@ -106,8 +106,6 @@ impl Answering<'_> {
             .map(|(index, _)| Arc::clone(&self.inputs[*index]));
         let chosen: Vec<Arc<Input>> = chosen.collect();
         let scored = rubrics::score(self.scorer, &chosen, self.ask, &self.state.tools).await;
-        let work: Duration = scored.iter().map(|scored| scored.exec).sum();
-        self.state.admission.learn(scored.len(), work);
         for ((index, flight), scored) in leads.into_iter().zip(scored) {
             let Scored {
                 outcome,

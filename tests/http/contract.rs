@@ -228,7 +228,10 @@ fn steps_come_back_in_order_with_spans() {
         .iter()
         .flat_map(|s| s["equalities"].as_array().expect("a list"))
     {
-        let place = |i: usize| equality["span"][i].as_u64().expect("a number") as usize;
+        let place = |i: usize| {
+            let place = equality["span"][i].as_u64().expect("a number");
+            usize::try_from(place).expect("a position in a short text")
+        };
         let text: String = points[place(0)..place(1)].iter().collect();
         assert_eq!(equality["text"], text);
     }

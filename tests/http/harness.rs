@@ -26,7 +26,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+        serde_json::from_str(&self.text).expect("every reply is JSON")
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -110,6 +110,10 @@ impl Server {
     }
 
     /// The only result of one input.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers write the input in place"
+    )]
     pub(crate) fn verdict(&self, model: &str, input: Value) -> Value {
         let reply = self.score(&json!({ "model": model, "inputs": [input] }));
         assert_eq!(reply.status, 200, "{}", reply.text);

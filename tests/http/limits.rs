@@ -1,11 +1,12 @@
 //! Keys, deadlines and admission.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
 use serve::keys::Keys;
 
-use crate::harness::Server;
+use crate::harness::{Server, eventually};
 
 const KEY: &str = "test-key-0123456789";
 
@@ -45,15 +46,27 @@ fn keys_are_asked_for_on_every_route() {
     }
 }
 
+/// A request whose body is only half there: it holds its bytes and its place.
+fn half_a_request(server: &Server, announced: usize) -> std::net::TcpStream {
+    let mut stream = server.connect();
+    let head =
+        format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {announced}\r\n\r\n{{");
+    stream
+        .write_all(head.as_bytes())
+        .expect("the head is taken");
+    stream
+}
+
 #[test]
-fn a_batch_larger_than_the_queue_is_refused_with_a_time() {
-    let server = Server::configured("", |config| config.queue_items = 10);
-    let body = |count: usize| {
-        let input = json!({"response": "4", "reference": "4"});
-        json!({"model": "math", "inputs": vec![input; count]})
-    };
-    assert_eq!(server.score(&body(10)).status, 200);
-    let refused = server.score(&body(11));
+fn what_is_one_too_many_is_refused_with_a_time() {
+    let server = Server::configured("", |config| config.queue_requests = 2);
+    let input = json!({"response": "4", "reference": "4"});
+    let body = json!({"model": "math", "inputs": [input]});
+    let held = [half_a_request(&server, 100), half_a_request(&server, 100)];
+    eventually("both are in hand", || {
+        server.metric("tribunal_held{what=\"requests\"}") == 2.0
+    });
+    let refused = server.score(&body);
     assert_eq!(
         (refused.status, refused.code().as_str()),
         (503, "overloaded")
@@ -65,10 +78,21 @@ fn a_batch_larger_than_the_queue_is_refused_with_a_time() {
         .expect("seconds");
     assert!(after >= 1);
     assert!(refused.header("retry-after-ms").is_some());
+    drop(held);
+    server.settles();
+    assert_eq!(server.score(&body).status, 200, "a refusal holds nothing");
+}
+
+#[test]
+fn a_request_larger_than_the_queue_is_taken_when_it_is_alone() {
+    let server = Server::configured("", |config| config.queue_items = 10);
+    let input = json!({"response": "4", "reference": "4"});
+    let body = json!({"model": "math", "inputs": vec![input; 10_000]});
+    let reply = server.score(&body);
+    assert_eq!(reply.status, 200);
     assert_eq!(
-        server.score(&body(10)).status,
-        200,
-        "a refusal holds nothing"
+        reply.json()["results"].as_array().expect("results").len(),
+        10_000
     );
     server.settles();
 }

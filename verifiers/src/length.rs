@@ -41,7 +41,7 @@ pub struct LengthConfig {
     /// How many units beyond a bound the score takes to fall from 1 to 0, in a straight line. With
     /// 0, the default, every length outside the bounds scores 0.
     ///
-    /// The soft overlong punishment of DAPO (arXiv 2503.14476, equation 13) with a cache of n
+    /// The soft overlong punishment of DAPO (arXiv 2503.14476) with a cache of n
     /// tokens is `falloff = n` with its reward raised by 1, so that it lies in [0, 1].
     pub falloff: u64,
 }

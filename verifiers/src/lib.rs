@@ -9,22 +9,21 @@
 //! used is an error, because nobody earned it.
 
 mod accepted;
-mod claim;
-mod config;
-pub mod extract;
-mod fuel;
-pub mod math;
-mod number;
-mod verdict;
-
 pub mod arithmetic;
 pub mod choice;
+mod claim;
+mod config;
 pub mod exact;
+pub mod extract;
 pub mod format;
+mod fuel;
 pub mod json;
 pub mod length;
+pub mod math;
+mod number;
 pub mod pattern;
 pub mod text;
+mod verdict;
 
 #[cfg(test)]
 mod testing;

@@ -148,6 +148,7 @@ fn gold_pattern(
         let reason = Reason::with("reference_empty", "the pattern is empty");
         return Ok(Err(reason));
     }
+    charge_gold(fuel, PatternCost::reading_units(source))?;
     let unusable = |message| Reason::with("reference_pattern", message);
     let cost = match PatternCost::of(source) {
         Ok(cost) => cost,

@@ -43,6 +43,8 @@ pub(super) struct Axis {
     pub(super) range: Range<f64>,
     pub(super) name: Box<dyn Fn(f64) -> String>,
     pub(super) ticks: usize,
+    /// Whether lines run across the plot from the named numbers.
+    pub(super) grid: bool,
 }
 
 impl Axis {
@@ -53,6 +55,7 @@ impl Axis {
             range,
             name: Box::new(short),
             ticks: 10,
+            grid: true,
         }
     }
 }
@@ -108,7 +111,7 @@ impl Chart {
             .build_cartesian_2d(self.x.range.clone(), y)
             .map_err(|error| failed(&error))?;
         let mut mesh = chart.configure_mesh();
-        if !self.blocks.is_empty() {
+        if !self.x.grid {
             mesh.disable_x_mesh();
         }
         mesh.light_line_style(TRANSPARENT)

@@ -91,6 +91,13 @@ impl Report {
         if self.knee.is_some_and(|knee| knee.doubtful) {
             notes.push("A load below the knee did worse than the knee: run it again.".to_owned());
         }
+        let heaviest = self.phases.last().map(Phase::offered);
+        if self
+            .knee
+            .is_some_and(|knee| Some(knee.offered_rps) == heaviest)
+        {
+            notes.push("The heaviest load was carried: the knee lies above it.".to_owned());
+        }
         let cached: u64 = self
             .phases
             .iter()

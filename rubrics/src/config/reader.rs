@@ -56,7 +56,7 @@ impl<'t> Document<'t> {
 
     fn problem(&self, offset: usize, key: &str, message: impl Into<String>) {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = 1 + memchr::memchr_iter(b'\n', before).count();
         self.problems.borrow_mut().push(Problem {
             file: self.file.clone(),
             line: Some(line),

@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
+#[expect(clippy::unnecessary_wraps, reason = "it stands beside failures")]
 fn reward(score: f64, standing: Standing) -> Outcome {
     let reward = finite(score, "test").expect("test scores are finite");
     Ok(Reward { standing, ..reward })

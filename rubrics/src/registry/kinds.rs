@@ -2,8 +2,13 @@
 //!
 //! Every option is documented in docs/scorers.md.
 
-use verifiers::Fuel;
-use verifiers::arithmetic::{ArithmeticConfig, Splitter};
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all kinds are built by functions of one signature"
+)]
+
+use serde::Serialize;
+use verifiers::arithmetic::{ArithmeticConfig, Rounding, RunOn, Splitter};
 use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
 use verifiers::exact::{ExactConfig, ExactVerifier};
 use verifiers::extract::AnswerPolicy;
@@ -13,6 +18,7 @@ use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
 use verifiers::math::{Bound, Math, MathConfig, Tolerance};
 use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
 use verifiers::text::{TextConfig, TextVerifier};
+use verifiers::{Fuel, Verifier};
 
 use super::pipelines;
 use crate::Scorer;
@@ -21,10 +27,10 @@ use crate::config::{Section, nearest};
 use crate::scorer::AnswerSpec;
 use crate::steps::Aggregate;
 
-/// What a kind needs beside its section: name and fuel are common to all.
-type Build = fn(&Section<'_, '_>, String, u64) -> Option<Scorer>;
+/// A kind that extracts an answer and verifies it.
+type Answering = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
 
-const KINDS: &[(&str, Build)] = &[
+const ANSWERING: &[(&str, Answering)] = &[
     ("math", math),
     ("choice", choice),
     ("text", text),
@@ -33,21 +39,23 @@ const KINDS: &[(&str, Build)] = &[
     ("format", format),
     ("json", json),
     ("length", length),
-    ("arithmetic", arithmetic),
 ];
+
+const ARITHMETIC: &str = "arithmetic";
 
 /// The scorer that `section` describes; what is wrong with it becomes problems.
 pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Option<Scorer> {
     let fuel = section
         .integer("fuel", 1..u64::MAX)
         .unwrap_or(Fuel::DEFAULT);
-    if let Some((_, build)) = KINDS.iter().find(|(known, _)| *known == kind) {
-        return build(section, name, fuel);
+    if let Some((_, read)) = ANSWERING.iter().find(|(known, _)| *known == kind) {
+        return read(section).map(|spec| Scorer::answer(name, spec, fuel));
     }
-    let kinds = KINDS
-        .iter()
-        .map(|(known, _)| *known)
-        .chain([pipelines::KIND]);
+    if kind == ARITHMETIC {
+        return Some(arithmetic(section, name, fuel));
+    }
+    let kinds = ANSWERING.iter().map(|(known, _)| *known);
+    let kinds = kinds.chain([ARITHMETIC, pipelines::KIND]);
     let hint = nearest(kind, kinds).map(|near| format!("; did you mean '{near}'?"));
     section.problem(
         "kind",
@@ -56,23 +64,31 @@ pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Opti
     None
 }
 
-fn math(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+/// The specification of a verifier with its configuration.
+fn spec(
+    description: &'static str,
+    extract: Extract,
+    verifier: impl Verifier + 'static,
+    config: &impl Serialize,
+) -> Option<AnswerSpec> {
+    let options = serde_json::to_value(config).expect("configurations serialise");
+    let verifier = Box::new(verifier);
+    Some(AnswerSpec {
+        description,
+        extract,
+        verifier,
+        options,
+    })
+}
+
+fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = MathConfig {
         tolerance: tolerance(section),
     };
     let extract = extract(section, Extract::Answer(AnswerPolicy::default()));
     let description = "compares the final answer with the reference by exact arithmetic";
-    let verifier = Box::new(Math::new(config.clone()));
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = Math::new(config.clone());
+    spec(description, extract, verifier, &config)
 }
 
 /// One of `tolerance`, `absolute` and `relative`.
@@ -90,7 +106,7 @@ fn tolerance(section: &Section<'_, '_>) -> Tolerance {
         match text.parse() {
             Ok(bound) => Some(wrap(bound)),
             Err(error) => {
-                section.problem(key, format!("{error}"));
+                section.problem(key, error.to_string());
                 None
             }
         }
@@ -111,65 +127,38 @@ fn tolerance(section: &Section<'_, '_>) -> Tolerance {
     tolerance
 }
 
-fn choice(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn choice(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = ChoiceConfig {
         multiple: section.boolean("multiple").unwrap_or(false),
     };
     let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
     let description = "compares the chosen option with the reference";
-    let verifier = Box::new(ChoiceVerifier::new(config.clone()));
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = ChoiceVerifier::new(config.clone());
+    spec(description, extract, verifier, &config)
 }
 
-fn text(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn text(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = TextConfig {
         strip_punctuation: section.boolean("strip_punctuation").unwrap_or(false),
         strip_articles: section.boolean("strip_articles").unwrap_or(false),
     };
     let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
     let description = "compares the answer with the reference as normalised text";
-    let verifier = Box::new(TextVerifier::new(config.clone()));
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = TextVerifier::new(config.clone());
+    spec(description, extract, verifier, &config)
 }
 
-fn exact(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn exact(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = ExactConfig {
         trim: section.boolean("trim").unwrap_or(true),
     };
     let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
     let description = "compares the answer with the reference byte by byte";
-    let verifier = Box::new(ExactVerifier::new(config.clone()));
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = ExactVerifier::new(config.clone());
+    spec(description, extract, verifier, &config)
 }
 
-fn regex(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn regex(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let words = [("full", MatchMode::Full), ("search", MatchMode::Search)];
     let default = PatternConfig::default();
     let config = PatternConfig {
@@ -180,20 +169,11 @@ fn regex(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
     let extract = extract(section, Extract::Visible);
     let description = "matches the response against a pattern in linear time";
     let verifier = PatternVerifier::new(config.clone());
-    let verifier = Box::new(built(section, "pattern", verifier)?);
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = built(section, "pattern", verifier)?;
+    spec(description, extract, verifier, &config)
 }
 
-fn format(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn format(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let default = FormatConfig::default();
     let follow = |table: Section<'_, '_>| {
         let follow = (table.required_text("tag"), table.required_text("next"));
@@ -221,20 +201,11 @@ fn format(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> 
     };
     let extract = extract(section, Extract::Whole);
     let description = "checks that the response has the required tags in their order";
-    let verifier = Box::new(built(section, "tags", FormatVerifier::new(config.clone()))?);
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = built(section, "tags", FormatVerifier::new(config.clone()))?;
+    spec(description, extract, verifier, &config)
 }
 
-fn json(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn json(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let default = JsonConfig::default();
     let config = JsonConfig {
         schema: section.json("schema"),
@@ -245,20 +216,11 @@ fn json(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
     };
     let extract = extract(section, Extract::Visible);
     let description = "checks that the response is JSON and follows a schema";
-    let verifier = Box::new(built(section, "schema", JsonVerifier::new(config.clone()))?);
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = built(section, "schema", JsonVerifier::new(config.clone()))?;
+    spec(description, extract, verifier, &config)
 }
 
-fn length(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn length(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let words = [
         ("chars", LengthUnit::Chars),
         ("words", LengthUnit::Words),
@@ -274,20 +236,11 @@ fn length(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> 
     };
     let extract = extract(section, Extract::Whole);
     let description = "checks that the response is neither too short nor too long";
-    let verifier = Box::new(built(section, "max", LengthVerifier::new(config.clone()))?);
-    Some(Scorer::answer(
-        AnswerSpec {
-            name,
-            description,
-            extract,
-            verifier,
-            fuel,
-        },
-        &config,
-    ))
+    let verifier = built(section, "max", LengthVerifier::new(config.clone()))?;
+    spec(description, extract, verifier, &config)
 }
 
-fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scorer> {
+fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Scorer {
     let splitters = [
         ("lines", Splitter::Lines),
         ("blank_lines", Splitter::BlankLines),
@@ -295,16 +248,27 @@ fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Option<Scor
         ("numbered", Splitter::Numbered),
     ];
     let aggregates = [("min", Aggregate::Min), ("mean", Aggregate::Mean)];
+    let roundings = [
+        ("exact", Rounding::Exact),
+        ("nearest", Rounding::Nearest),
+        ("nearest_or_truncated", Rounding::NearestOrTruncated),
+    ];
+    let run_ons = [("wrong", RunOn::Wrong), ("unchecked", RunOn::Unchecked)];
     let default = ArithmeticConfig::default();
-    let splitter = section
-        .word("splitter", &splitters)
-        .unwrap_or(default.splitter);
     let config = ArithmeticConfig {
-        splitter,
-        ..default
+        splitter: section
+            .word("splitter", &splitters)
+            .unwrap_or(default.splitter),
+        decimals: section
+            .word("decimals", &roundings)
+            .unwrap_or(default.decimals),
+        whole_numbers: section
+            .word("whole_numbers", &roundings)
+            .unwrap_or(default.whole_numbers),
+        run_on: section.word("run_on", &run_ons).unwrap_or(default.run_on),
     };
     let aggregate = section.word("aggregate", &aggregates).unwrap_or_default();
-    Some(Scorer::arithmetic(name, config, aggregate, fuel))
+    Scorer::arithmetic(name, config, aggregate, fuel)
 }
 
 /// What of the response is judged, with `default` where the configuration is silent.

@@ -97,7 +97,13 @@ pub(crate) async fn score(
         parse,
         replying: Instant::now(),
     };
-    reply(&request, &state, scorer, echoes, answers, &times).await
+    permit.answered();
+    let judged = Judged {
+        scorer,
+        echoes,
+        answers,
+    };
+    reply(&request, &state, judged, &times).await
 }
 
 /// What is kept back of the time so that the reply itself comes before the deadline.
@@ -158,65 +164,82 @@ fn deadline_passed() -> ApiError {
     )
 }
 
+/// A request whose inputs all have their answers.
+struct Judged<'s> {
+    scorer: &'s Scorer,
+    echoes: Vec<Echo>,
+    answers: Vec<Answered>,
+}
+
 async fn reply(
     request: &HttpRequest,
     state: &State,
-    scorer: &Scorer,
-    echoes: Vec<Echo>,
-    answers: Vec<Answered>,
+    judged: Judged<'_>,
     times: &Times,
 ) -> Result<HttpResponse, ApiError> {
-    let name = scorer.name();
-    let queue = answers
-        .iter()
-        .map(|answer| answer.queue)
-        .max()
-        .unwrap_or_default();
-    let exec: Duration = answers.iter().map(|answer| answer.exec).sum();
+    let Judged {
+        scorer,
+        echoes,
+        answers,
+    } = judged;
     let id = request
         .extensions()
         .get::<RequestId>()
-        .map(|id| id.0.clone())
-        .unwrap_or_default();
+        .map(|id| id.0.clone());
     let body = ScoreResponse {
-        id: format!("score-{id}"),
+        id: format!("score-{}", id.unwrap_or_default()),
         object: "score".to_owned(),
         created: unix_seconds(),
-        model: name.to_owned(),
+        model: scorer.name().to_owned(),
         results: results(scorer, echoes, &answers),
         usage: Usage::default(),
     };
-    count(state, name, &body.results, &answers);
-    let large = body.results.len() > 1_000;
-    let bytes = if large {
-        web::block(move || serde_json::to_vec(&body))
-            .await
-            .map_err(ApiError::internal)?
-    } else {
-        serde_json::to_vec(&body)
-    };
-    let bytes = bytes.map_err(ApiError::internal)?;
-    let reply = times.replying.elapsed();
-    for (stage, time) in [
-        (Stage::Read, times.read),
-        (Stage::Parse, times.parse),
-        (Stage::Reply, reply),
-    ] {
-        state.metrics.stage(name, stage, [time]);
-    }
-    let millis = |time: Duration| time.as_secs_f64() * 1e3;
-    let timing = format!(
-        "read;dur={:.3}, parse;dur={:.3}, queue;dur={:.3}, exec;dur={:.3}, reply;dur={:.3}",
-        millis(times.read),
-        millis(times.parse),
-        millis(queue),
-        millis(exec),
-        millis(reply),
-    );
-    request.extensions_mut().insert(StageTimes(timing));
+    count(state, scorer.name(), &body.results, &answers);
+    let bytes = to_json(body).await?;
+    let stages = times.report(state, scorer.name(), &answers);
+    request.extensions_mut().insert(StageTimes(stages));
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
         .body(bytes))
+}
+
+/// Above this many results a reply is written on a blocking thread, as large bodies are read.
+const INLINE_RESULTS: usize = 1_000;
+
+async fn to_json(body: ScoreResponse) -> Result<Vec<u8>, ApiError> {
+    let bytes = if body.results.len() > INLINE_RESULTS {
+        let writing = web::block(move || serde_json::to_vec(&body)).await;
+        writing.map_err(ApiError::internal)?
+    } else {
+        serde_json::to_vec(&body)
+    };
+    bytes.map_err(ApiError::internal)
+}
+
+impl Times {
+    /// Records the stages of the request, and names them for the `server-timing` header.
+    fn report(&self, state: &State, scorer: &str, answers: &[Answered]) -> String {
+        let queue = answers.iter().map(|answer| answer.queue).max();
+        let exec: Duration = answers.iter().map(|answer| answer.exec).sum();
+        let reply = self.replying.elapsed();
+        let own = [
+            (Stage::Read, self.read),
+            (Stage::Parse, self.parse),
+            (Stage::Reply, reply),
+        ];
+        for (stage, time) in own {
+            state.metrics.stage(scorer, stage, [time]);
+        }
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        format!(
+            "read;dur={:.3}, parse;dur={:.3}, queue;dur={:.3}, exec;dur={:.3}, reply;dur={:.3}",
+            millis(self.read),
+            millis(self.parse),
+            millis(queue.unwrap_or_default()),
+            millis(exec),
+            millis(reply),
+        )
+    }
 }
 
 fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[Answered]) -> Vec<ScoreResult> {

@@ -28,8 +28,8 @@ const MAX_CHAIN: u32 = 64;
 const MAX_DEPTH: u32 = 64;
 /// Largest schema, about its size as compact JSON.
 const MAX_BYTES: u64 = 256 << 10;
-/// Most units of fuel that compiling all patterns of a schema may ask for.
-const MAX_PATTERN_UNITS: u64 = 1_000_000;
+/// Most units of fuel that reading and compiling all patterns of a schema may ask for.
+const MAX_PATTERN_UNITS: u64 = 500_000;
 
 /// Where the schemas under a keyword apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,10 +224,15 @@ impl<'s> Survey<'s> {
     }
 
     fn add_pattern(&mut self, pattern: &str) -> Result<(), Refusal> {
+        self.add_pattern_units(PatternCost::reading_units(pattern))?;
         let cost = PatternCost::guess(pattern)
             .map_err(|message| Refusal::new("schema_pattern", message))?;
         self.cost.positions = self.cost.positions.max(cost.positions);
-        self.cost.compile_units += cost.compile_units();
+        self.add_pattern_units(cost.compile_units())
+    }
+
+    fn add_pattern_units(&mut self, units: u64) -> Result<(), Refusal> {
+        self.cost.compile_units = self.cost.compile_units.saturating_add(units);
         if self.cost.compile_units > MAX_BYTES + MAX_PATTERN_UNITS {
             return Err(Refusal::new(
                 "schema_pattern",

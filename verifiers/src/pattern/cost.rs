@@ -1,7 +1,7 @@
 //! What a regular expression may cost, known before it is compiled.
 //!
 //! The engine is linear in the text for a fixed pattern, but the factor is the pattern's: up to
-//! about ten nanoseconds a byte for each of its positions. `[ab]*a[ab]{3000}` has 3,000 of them.
+//! about ten nanoseconds a byte for each of its positions, of which `[ab]*a[ab]{3000}` has 3,000.
 //! Counting them first lets a verdict pay for the pattern that it really runs, and refuses a
 //! pattern whose counted repetitions multiply, such as `(a{1000}){1000}`, without building it.
 
@@ -16,15 +16,20 @@ pub(crate) const SIZE_LIMIT: usize = 4 << 20;
 /// Longest pattern, in bytes.
 const MAX_BYTES: usize = 16 << 10;
 /// Most positions.
-const MAX_POSITIONS: u64 = 16_384;
+const MAX_POSITIONS: u64 = 32_768;
+/// Positions of a class that reaches beyond ASCII: a character of it takes up to four bytes.
+const WIDE_POSITIONS: u64 = 4;
+/// Units of reading one byte of a pattern.
+const UNITS_PER_BYTE: u64 = 10;
+/// Units of reading one class escape such as `\w` or `\p{Greek}`: each is a table of ranges, which
+/// flags and set operations walk through.
+const UNITS_PER_ESCAPE: u64 = 300;
 
 /// The size of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PatternCost {
-    /// Bytes of the source.
-    bytes: u64,
-    /// Places that a match can stand at: one a literal byte or class, counted as often as it may
-    /// repeat. Bounds the work for one byte of text.
+    /// Places that a match can stand at: one a literal byte, one or [`WIDE_POSITIONS`] a class,
+    /// counted as often as it may repeat. Bounds the work for one byte of text.
     pub(crate) positions: u64,
     /// Ranges of all classes and bytes of all literals, counted as often as they may repeat.
     /// Bounds the compiled program.
@@ -37,32 +42,22 @@ impl PatternCost {
     /// # Errors
     /// The message for people, where the pattern does not parse or is beyond the limits.
     pub(crate) fn of(pattern: &str) -> Result<Self, String> {
-        if pattern.len() > MAX_BYTES {
-            let len = pattern.len();
-            return Err(format!("{len} bytes long, at most {MAX_BYTES} allowed"));
-        }
-        let hir = ParserBuilder::new()
-            .nest_limit(NEST_LIMIT)
-            .build()
-            .parse(pattern)
-            .map_err(|error| error.to_string())?;
-        let (positions, ranges) = measure(&hir);
-        Self {
-            bytes: pattern.len() as u64,
-            positions,
-            ranges,
-        }
-        .within_limits()
+        check_length(pattern)?;
+        let hir = parse(pattern, Tables::Unicode)?;
+        Self::measured(&hir).within_limits()
     }
 
-    /// The cost of a pattern in another dialect, which may not parse here: every repetition
-    /// applies to the whole pattern, and every byte is a class.
+    /// The cost of a pattern of JSON Schema, which is translated before it is compiled: its `\w` is
+    /// ASCII, and some of its syntax does not parse here. Then every repetition is taken to apply
+    /// to the whole pattern, and every byte to be a class.
     ///
     /// # Errors
     /// The message for people, where the pattern is beyond the limits.
     pub(crate) fn guess(pattern: &str) -> Result<Self, String> {
-        if let Ok(known) = Self::of(pattern) {
-            return Ok(known);
+        check_length(pattern)?;
+        let hir = parse(pattern, Tables::Ascii).or_else(|_| parse(pattern, Tables::Unicode));
+        if let Ok(hir) = hir {
+            return Self::measured(&hir).within_limits();
         }
         let bytes = pattern.len() as u64;
         let positions = pattern
@@ -71,11 +66,15 @@ impl PatternCost {
             .filter_map(largest_count)
             .fold(bytes.max(1), u64::saturating_mul);
         Self {
-            bytes,
             positions,
             ranges: positions.saturating_mul(8),
         }
         .within_limits()
+    }
+
+    fn measured(hir: &Hir) -> Self {
+        let (positions, ranges) = measure(hir);
+        Self { positions, ranges }
     }
 
     fn within_limits(self) -> Result<Self, String> {
@@ -88,9 +87,19 @@ impl PatternCost {
         Ok(self)
     }
 
+    /// The units of finding out what `pattern` costs, and of parsing it again to compile it.
+    pub(crate) fn reading_units(pattern: &str) -> u64 {
+        let escapes = pattern
+            .as_bytes()
+            .windows(2)
+            .filter(|pair| pair[0] == b'\\' && b"pPwWdDsS".contains(&pair[1]))
+            .count() as u64;
+        100 + pattern.len() as u64 * UNITS_PER_BYTE + escapes * UNITS_PER_ESCAPE
+    }
+
     /// The units of compiling the pattern.
     pub(crate) fn compile_units(self) -> u64 {
-        100 + self.bytes * 10 + self.ranges.saturating_mul(3)
+        self.ranges.saturating_mul(3)
     }
 
     /// The units of searching `len` bytes.
@@ -104,6 +113,32 @@ impl PatternCost {
     }
 }
 
+fn check_length(pattern: &str) -> Result<(), String> {
+    let len = pattern.len();
+    if len > MAX_BYTES {
+        return Err(format!("{len} bytes long, at most {MAX_BYTES} allowed"));
+    }
+    Ok(())
+}
+
+/// What `\w` and its kin stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tables {
+    Unicode,
+    Ascii,
+}
+
+fn parse(pattern: &str, tables: Tables) -> Result<Hir, String> {
+    let unicode = tables == Tables::Unicode;
+    ParserBuilder::new()
+        .nest_limit(NEST_LIMIT)
+        .unicode(unicode)
+        .utf8(unicode)
+        .build()
+        .parse(pattern)
+        .map_err(|error| error.to_string())
+}
+
 /// Positions and ranges. Recursion is bounded by [`NEST_LIMIT`].
 fn measure(hir: &Hir) -> (u64, u64) {
     match hir.kind() {
@@ -112,8 +147,22 @@ fn measure(hir: &Hir) -> (u64, u64) {
             let bytes = literal.0.len() as u64;
             (bytes, bytes)
         }
-        HirKind::Class(Class::Unicode(class)) => (1, class.ranges().len() as u64),
-        HirKind::Class(Class::Bytes(class)) => (1, class.ranges().len() as u64),
+        HirKind::Class(Class::Unicode(class)) => {
+            let wide = class
+                .ranges()
+                .last()
+                .is_some_and(|last| !last.end().is_ascii());
+            let positions = if wide { WIDE_POSITIONS } else { 1 };
+            (positions, class.ranges().len() as u64)
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            let wide = class
+                .ranges()
+                .last()
+                .is_some_and(|last| !last.end().is_ascii());
+            let positions = if wide { WIDE_POSITIONS } else { 1 };
+            (positions, class.ranges().len() as u64)
+        }
         HirKind::Repetition(repetition) => {
             let copies = repetition.max.unwrap_or(repetition.min).max(1);
             let (positions, ranges) = measure(&repetition.sub);
@@ -154,7 +203,9 @@ mod tests {
             ("a{3,5}", 5),
             ("a{3,}", 3),
             ("(a{100}){100}", 10_000),
-            (r"\w{64}\b", 65),
+            (r"\w{64}\b", 257),
+            (".*", 4),
+            ("(?-u:\\w)+", 1),
             ("", 1),
         ] {
             assert_eq!(
@@ -182,6 +233,10 @@ mod tests {
             );
         }
         assert!(PatternCost::guess("(?=a{1000}b{1000})").is_err());
+        for (pattern, positions) in [(r"^\w{64}$", 66), (r"\p{L}{2}", 8), (".", 4)] {
+            let guessed = PatternCost::guess(pattern);
+            assert_eq!(guessed.map(|c| c.positions), Ok(positions), "{pattern}");
+        }
         assert_eq!(
             PatternCost::guess("^[^[\\]]{9}$").map(|c| c.positions),
             Ok(99)

@@ -116,6 +116,7 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
             range: x,
             name: Box::new(name),
             ticks: 2 * phases.len() + 1,
+            grid: false,
         },
         y: Axis::numbers("% of requests", y),
         scale: Scale::Linear,

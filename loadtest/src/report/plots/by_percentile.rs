@@ -36,6 +36,7 @@ pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
             range: x,
             name: Box::new(percentile),
             ticks: 8,
+            grid: true,
         },
         y: latency_axis(&lines),
         scale: Scale::Logarithmic,

@@ -1,0 +1,42 @@
+//! The command line as a whole.
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::BenchCommand;
+use crate::score::ScoreArgs;
+use crate::serve::ServeArgs;
+use crate::verify::VerifyArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  tribunal verify --gold '\\frac12' --pred 'so \\boxed{0.5}'
+  tribunal score rows.jsonl -o scored.jsonl --scorer math
+  tribunal serve
+
+Exit code: 0 done; 1 something failed, and the summary says what; 2 wrong use.";
+
+/// Turns model outputs into rewards: verifiers, step scorers and pipelines, from the shell or
+/// over HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "tribunal", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve scorers over HTTP
+    Serve(ServeArgs),
+    /// Score the rows of a JSONL file
+    Score(Box<ScoreArgs>),
+    /// Compare answers with gold answers
+    Verify(VerifyArgs),
+    /// Measure
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Print the description of the HTTP interface (the `OpenAPI` document)
+    #[command(after_help = "Example:\n  tribunal openapi > openapi.json")]
+    Openapi,
+}

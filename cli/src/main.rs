@@ -1,0 +1,62 @@
+//! The `tribunal` binary: everything that the other crates do, from a shell.
+//!
+//! Each command has a module; what commands share is small: how they end ([`error`]), how verdicts
+//! look in files ([`verdict`]) and how they are counted ([`tally`]), and large inputs in bounded
+//! memory ([`stream`]).
+
+mod args;
+mod bench;
+mod error;
+mod openapi;
+mod score;
+mod scorers;
+mod serve;
+mod stream;
+mod tally;
+mod verdict;
+mod verify;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use ::serve::logs::{self, LogFormat};
+use args::{Cli, Command};
+use error::CliError;
+
+/// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    if !matches!(command, Command::Serve(_)) {
+        // A scorer that fails says why in the log. The server starts its own.
+        logs::init("warn", LogFormat::Text).expect("logging starts once, with a valid filter");
+    }
+    let ended = match command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Score(args) => score::run(*args),
+        Command::Verify(args) => verify::run(args),
+        Command::Bench(command) => bench::run(command),
+        Command::Openapi => openapi::run(),
+    };
+    match ended {
+        Ok(outcome) => outcome.exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has gone away is an error like any other.
+fn print(text: &str) -> Result<(), CliError> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    written.map_err(CliError::file("write", Path::new("standard output")))
+}

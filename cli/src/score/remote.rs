@@ -1,0 +1,336 @@
+//! Judges on a server, over `POST /v1/score`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use openapi::{
+    CacheMode, ErrorBody, ModelInfo, ModelList, Options, Priority, ScoreInput, ScoreResponse,
+    ScoreResult,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use ureq::Agent;
+
+use super::journal::Judge;
+use super::judging::{Judged, Judging};
+use crate::error::CliError;
+use crate::scorers;
+
+/// A server and how to talk to it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct RemoteArgs {
+    /// Score on a server instead of in this process, such as `http://127.0.0.1:8080`
+    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "threads"])]
+    pub(crate) url: Option<String>,
+    /// File whose first line is the API key; lines that start with '#' do not count
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) api_key_file: Option<std::path::PathBuf>,
+    /// Requests under way at once
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "url",
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) connections: u16,
+    /// Tries after the first before the run stops; `Retry-After` is respected
+    #[arg(long, value_name = "N", default_value_t = 6, requires = "url")]
+    pub(crate) retries: u32,
+}
+
+/// Longest wait that a server may ask for.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Wait before the second try where the server does not say; it doubles from try to try.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+/// Longest time for a whole exchange.
+const EXCHANGE: Duration = Duration::from_secs(300);
+/// Most bytes of a reply that are read.
+const REPLY_BYTES: u64 = 1 << 30;
+/// What a request's body holds besides its inputs, at most: the scorer's name and the options.
+const FRAME_BYTES: usize = 1 << 10;
+
+/// Scorers of a server.
+pub(crate) struct Remote {
+    agent: Agent,
+    url: String,
+    authorization: Option<String>,
+    retries: u32,
+    explain: bool,
+    scorers: Vec<ModelInfo>,
+}
+
+/// A request whose inputs are JSON already, for they go to several scorers.
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    inputs: &'a [&'a RawValue],
+    options: Options,
+}
+
+/// Why one try brought no reply.
+enum Trouble {
+    /// Another try may help, after this wait if the server asked for one.
+    Passing(String, Option<Duration>),
+    /// No other try will help.
+    Lasting(String),
+}
+
+impl Remote {
+    /// Asks the server for its scorers and finds `names` among them.
+    pub(crate) fn connect(
+        args: &RemoteArgs,
+        url: &str,
+        names: &[String],
+        explain: bool,
+    ) -> Result<Self, CliError> {
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            let message = format!("--url '{url}' must start with http:// or https://");
+            return Err(CliError::Usage(message));
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_idle_connections_per_host(usize::from(args.connections))
+            .timeout_global(Some(EXCHANGE))
+            // The environment decides nothing here: what is meant is written on the command line.
+            .proxy(None)
+            .build();
+        let mut remote = Self {
+            agent: Agent::new_with_config(config),
+            url: url.trim_end_matches('/').to_owned(),
+            authorization: args
+                .api_key_file
+                .as_deref()
+                .map(authorization)
+                .transpose()?,
+            retries: args.retries,
+            explain,
+            scorers: Vec::new(),
+        };
+        let list: ModelList = remote.persist(|| remote.get("/v1/models"))?;
+        let known = list.data.iter().map(|model| model.id.as_str());
+        let find = |name: &String| {
+            let found = list.data.iter().find(|model| model.id == *name).cloned();
+            found.ok_or_else(|| scorers::unknown(name, known.clone()))
+        };
+        remote.scorers = names.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(remote)
+    }
+
+    /// Tries until a reply comes, within limits.
+    fn persist<T>(&self, mut attempt: impl FnMut() -> Result<T, Trouble>) -> Result<T, CliError> {
+        let mut wait = FIRST_WAIT;
+        let mut left = self.retries;
+        loop {
+            let (message, asked) = match attempt() {
+                Ok(reply) => return Ok(reply),
+                Err(Trouble::Lasting(message)) => return Err(CliError::Failed(message)),
+                Err(Trouble::Passing(message, asked)) => (message, asked),
+            };
+            if left == 0 {
+                let tries = self.retries + 1;
+                let message = format!("{message} (gave up after {tries} tries)");
+                return Err(CliError::Failed(message));
+            }
+            left -= 1;
+            std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
+            wait = (wait * 2).min(MAX_WAIT);
+        }
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self.agent.get(&url);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        Self::reply(&url, request.call())
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, Trouble> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self
+            .agent
+            .post(&url)
+            .header("content-type", "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        Self::reply(&url, request.send(body))
+    }
+
+    fn reply<T: DeserializeOwned>(
+        url: &str,
+        reply: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T, Trouble> {
+        let mut reply = reply.map_err(|error| transport(url, &error))?;
+        let status = reply.status().as_u16();
+        let wait = retry_after(reply.headers());
+        let body = reply
+            .body_mut()
+            .with_config()
+            .limit(REPLY_BYTES)
+            .read_to_vec();
+        let body = body.map_err(|error| transport(url, &error))?;
+        if status == 200 {
+            return serde_json::from_slice(&body).map_err(|error| {
+                Trouble::Lasting(format!(
+                    "{url}: the reply is not what was asked for: {error}"
+                ))
+            });
+        }
+        let said = serde_json::from_slice::<ErrorBody>(&body);
+        let said = said.map_or_else(
+            |_| String::new(),
+            |body| format!(": {}", body.error.message),
+        );
+        let message = format!("{url} answered {status}{said}");
+        Err(match status {
+            408 | 429 | 502 | 503 | 504 => Trouble::Passing(message, wait),
+            _ => Trouble::Lasting(message),
+        })
+    }
+
+    /// Scores `inputs` with one scorer, in as many requests as the server's limits ask for.
+    fn score(
+        &self,
+        scorer: &ModelInfo,
+        inputs: &[&RawValue],
+    ) -> Result<Vec<ScoreResult>, CliError> {
+        let mut results = Vec::with_capacity(inputs.len());
+        for batch in batches(inputs, scorer) {
+            let options = Options {
+                priority: Priority::Batch,
+                cache: CacheMode::Use,
+                explain: self.explain,
+                ..Options::default()
+            };
+            let request = Request {
+                model: &scorer.id,
+                inputs: batch,
+                options,
+            };
+            let body = serde_json::to_vec(&request).expect("a request serialises");
+            let reply: ScoreResponse = self.persist(|| self.post("/v1/score", &body))?;
+            if reply.results.len() != batch.len() {
+                let (n_results, n_inputs) = (reply.results.len(), batch.len());
+                let message = format!(
+                    "{} sent {n_results} results for {n_inputs} inputs",
+                    self.url
+                );
+                return Err(CliError::Failed(message));
+            }
+            if reply
+                .results
+                .iter()
+                .any(|r| r.digests.scorer != scorer.digests.scorer)
+            {
+                return Err(CliError::Failed(format!(
+                    "scorer '{}' of {} has changed during the run",
+                    scorer.id, self.url
+                )));
+            }
+            results.extend(reply.results);
+        }
+        Ok(results)
+    }
+}
+
+impl Judging for Remote {
+    fn judges(&self) -> Vec<Judge> {
+        let judge = |scorer: &ModelInfo| Judge {
+            name: scorer.id.clone(),
+            digest: scorer.digests.scorer.clone(),
+        };
+        self.scorers.iter().map(judge).collect()
+    }
+
+    fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
+        let room = self
+            .scorers
+            .iter()
+            .map(|scorer| scorer.limits.body_bytes)
+            .min();
+        let room = room.unwrap_or(usize::MAX).saturating_sub(FRAME_BYTES);
+        let json = |input| serde_json::value::to_raw_value(&input).expect("an input serialises");
+        let inputs: Vec<Box<RawValue>> = inputs.into_iter().map(json).collect();
+        let fits = |input: &&RawValue| input.get().len() <= room;
+        let sent: Vec<&RawValue> = inputs.iter().map(AsRef::as_ref).filter(fits).collect();
+        let mut by_scorer = Vec::with_capacity(self.scorers.len());
+        for scorer in &self.scorers {
+            by_scorer.push(self.score(scorer, &sent)?.into_iter());
+        }
+        let judged = inputs.iter().map(|input| {
+            if !fits(&input.as_ref()) {
+                let bytes = input.get().len();
+                return Err(format!(
+                    "the input has {bytes} bytes and the server takes {room}"
+                ));
+            }
+            let next = |results: &mut std::vec::IntoIter<ScoreResult>| {
+                results
+                    .next()
+                    .expect("every scorer answered every input that was sent")
+            };
+            Ok(by_scorer.iter_mut().map(next).collect())
+        });
+        Ok(judged.collect())
+    }
+}
+
+/// Splits `inputs`, each of which fits by itself, by the limits of the scorer.
+fn batches<'i, 'r>(
+    inputs: &'i [&'r RawValue],
+    scorer: &ModelInfo,
+) -> impl Iterator<Item = &'i [&'r RawValue]> {
+    let room = scorer.limits.body_bytes.saturating_sub(FRAME_BYTES);
+    let count = scorer.limits.inputs.max(1);
+    let mut rest = inputs;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |input: &&&RawValue| {
+            bytes += input.get().len() + 1;
+            bytes <= room + 1
+        };
+        let size = rest.iter().take(count).take_while(fits).count();
+        // The caller keeps inputs away that do not fit even alone.
+        let (batch, later) = rest.split_at(size.max(1).min(rest.len()));
+        rest = later;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+/// The value of the `authorization` header, from a key file.
+fn authorization(path: &Path) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
+    let mut lines = text.lines().map(str::trim);
+    let key = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    match key {
+        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
+        Some(_) => {
+            let message = format!(
+                "{}: a key is printable ASCII without spaces",
+                path.display()
+            );
+            Err(CliError::Usage(message))
+        }
+        None => Err(CliError::Usage(format!("{} holds no key", path.display()))),
+    }
+}
+
+/// Seconds to wait; a date is not read, for the servers that this speaks to send seconds.
+fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// A request that cannot be made at all fails every time; a connection may come back.
+fn transport(url: &str, error: &ureq::Error) -> Trouble {
+    let message = format!("{url}: {error}");
+    let hopeless = matches!(
+        error,
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_)
+    );
+    if hopeless {
+        Trouble::Lasting(message)
+    } else {
+        Trouble::Passing(message, None)
+    }
+}

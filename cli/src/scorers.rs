@@ -1,0 +1,51 @@
+//! Scorers by the names that the command line gives.
+
+use std::path::Path;
+
+use rubrics::Registry;
+
+use crate::error::CliError;
+
+/// The built-in scorers and those of a configuration file.
+///
+/// # Errors
+/// Every problem of the file, one a line.
+pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
+    let Some(path) = config else {
+        return Ok(Registry::built_in());
+    };
+    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
+    let mut server = serve::Config::default();
+    let name = path.display().to_string();
+    let (registry, problems) = serve::config::read_text(&name, &text, &mut server);
+    if problems.is_empty() {
+        return Ok(registry);
+    }
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Err(CliError::Usage(lines.join("\n")))
+}
+
+/// There is no scorer of this name, but these.
+pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> CliError {
+    let names: Vec<&str> = known.collect();
+    let near = rubrics::config::nearest(name, names.iter().copied());
+    let hint = near
+        .map(|near| format!("; did you mean '{near}'?"))
+        .unwrap_or_default();
+    CliError::Usage(format!(
+        "there is no scorer '{name}'{hint} (the scorers are {})",
+        names.join(", ")
+    ))
+}
+
+/// Every name may be given once.
+pub(crate) fn refuse_repeated(names: &[String]) -> Result<(), CliError> {
+    let repeated = (1..names.len()).find(|index| names[..*index].contains(&names[*index]));
+    match repeated {
+        Some(index) => Err(CliError::Usage(format!(
+            "scorer '{}' is named twice",
+            names[index]
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,129 @@
+//! `tribunal serve`: the HTTP server.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+
+use serve::State;
+use serve::config::{Loaded, Override, load};
+use serve::logs::{self, LogFormat};
+
+use crate::error::{CliError, Outcome};
+
+const EXAMPLES: &str = "\
+Examples:
+  tribunal serve
+  tribunal serve --config tribunal.toml --set limits.deadline=10s
+  tribunal serve --bind 0.0.0.0:8080 --api-keys-file keys.txt
+
+Flags come before the environment (TRIBUNAL_BIND, …), the environment before the file, and the
+file before the defaults. Once it listens, one line on standard output says where. SIGTERM and
+SIGINT make it refuse new work and answer what it has accepted; a second one ends it at once.";
+
+/// Serves scorers over HTTP.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Configuration file
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address and port to listen on [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    bind: Option<String>,
+    /// File with one API key a line; needed to listen on other than this machine's own addresses
+    #[arg(long, value_name = "FILE")]
+    api_keys_file: Option<String>,
+    /// Set anything that the configuration file can set (repeatable)
+    #[arg(long, value_name = "TABLE.KEY=VALUE")]
+    set: Vec<String>,
+    /// What to log: a level, or directives such as `warn,serve=debug`
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log: String,
+    /// How log lines look on standard error
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    log_format: Format,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Runs the command until a signal ends it.
+pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
+    let format = match args.log_format {
+        Format::Text => LogFormat::Text,
+        Format::Json => LogFormat::Json,
+    };
+    logs::init(&args.log, format).map_err(CliError::Usage)?;
+    let overrides = overrides(args)?;
+    let loaded = load(args.config.as_deref(), &overrides).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        CliError::Usage(lines.join("\n"))
+    })?;
+    let Loaded {
+        config,
+        registry,
+        keys,
+    } = loaded;
+    let listener = listen(config.bind)?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| cannot_listen(config.bind, &error))?;
+    let state = State::new(config, registry, keys)
+        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
+    crate::print(&format!(
+        "tribunal listening on http://{address} (docs at /docs)\n"
+    ))?;
+    serve::run_until_signal(listener, state)
+        .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
+    Ok(Outcome::Done)
+}
+
+/// The flags as settings; `--bind` is no other thing than `--set server.bind`.
+fn overrides(args: &ServeArgs) -> Result<Vec<Override>, CliError> {
+    let set = args.set.iter().map(|given| match given.split_once('=') {
+        Some((name, value)) => Ok(Override {
+            origin: "--set".to_owned(),
+            name: name.trim().to_owned(),
+            value: value.trim().to_owned(),
+        }),
+        None => Err(CliError::Usage(format!(
+            "--set '{given}' is not TABLE.KEY=VALUE"
+        ))),
+    });
+    let flag = |origin: &str, name: &str, value: &Option<String>| {
+        let (origin, name) = (origin.to_owned(), name.to_owned());
+        value.clone().map(|value| {
+            Ok(Override {
+                origin,
+                name,
+                value,
+            })
+        })
+    };
+    let bind = flag("--bind", "server.bind", &args.bind);
+    let keys = flag(
+        "--api-keys-file",
+        "server.api_keys_file",
+        &args.api_keys_file,
+    );
+    set.chain(bind).chain(keys).collect()
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> CliError {
+    let hint = if error.kind() == io::ErrorKind::AddrInUse {
+        " (another program listens there; --bind names another address)"
+    } else {
+        ""
+    };
+    CliError::Failed(format!("cannot listen on {address}: {error}{hint}"))
+}

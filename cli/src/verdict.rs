@@ -1,0 +1,48 @@
+//! A verdict as files and pipes hold it.
+//!
+//! It is the wire's result without what differs from run to run or belongs to a request: `id`
+//! (the row has its own), `timing`, `cached`, `metadata`, and `usage` where it is zero. What is
+//! left depends on the input and the scorer alone, so the same row gives the same bytes on every
+//! machine, in process or from a server.
+
+use openapi::{
+    Candidate, CandidateScore, Digests, Part, Reason, ScoreResult, Status, StepScore, Usage,
+};
+use serde::Serialize;
+
+/// A verdict as files and pipes hold it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict<'r> {
+    status: Status,
+    score: Option<f64>,
+    raw: Option<f64>,
+    label: Option<&'r str>,
+    reason: Option<&'r Reason>,
+    candidate: Option<&'r Candidate>,
+    steps: Option<&'r [StepScore]>,
+    parts: Option<&'r [Part]>,
+    candidates: Option<&'r [CandidateScore]>,
+    label_mass: Option<f64>,
+    digests: &'r Digests,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<&'r Usage>,
+}
+
+impl<'r> From<&'r ScoreResult> for Verdict<'r> {
+    fn from(result: &'r ScoreResult) -> Self {
+        Self {
+            status: result.status,
+            score: result.score,
+            raw: result.raw,
+            label: result.label.as_deref(),
+            reason: result.reason.as_ref(),
+            candidate: result.candidate.as_ref(),
+            steps: result.steps.as_deref(),
+            parts: result.parts.as_deref(),
+            candidates: result.candidates.as_deref(),
+            label_mass: result.label_mass,
+            digests: &result.digests,
+            usage: Some(&result.usage).filter(|usage| **usage != Usage::default()),
+        }
+    }
+}

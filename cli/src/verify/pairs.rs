@@ -1,0 +1,236 @@
+//! `--input`: a verdict for every line of a file of pairs, in order.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use openapi::{Digests, Reason, ScoreInput, ScoreResult, Status, Timing, Usage};
+use serve::convert;
+
+use super::{json_line, show};
+use crate::error::{CliError, Outcome};
+use crate::score::{Local, Mapping, Row, RowInput};
+use crate::stream::{self, Chunk, Line, Window};
+use crate::tally::{Tally, table};
+
+/// Kinds that files of test cases use for what is called otherwise here.
+const ALIASES: [(&str, &str); 4] = [
+    ("mcq", "choice"),
+    ("mcq-extract", "choice"),
+    ("latex-parse", "math"),
+    ("must-not-parse", "math"),
+];
+
+/// Memory for chunks under way.
+const WINDOW_BYTES: usize = 64 << 20;
+
+/// What a run over pairs needs.
+pub(super) struct Run<'r> {
+    pub(super) local: &'r Local,
+    /// For pairs that name no kind.
+    pub(super) scorer: usize,
+    pub(super) json: bool,
+}
+
+/// Reads pairs from lines.
+pub(crate) struct Pairs(Mapping);
+
+/// One line of the file.
+struct Pair {
+    kind: Option<String>,
+    input: ScoreInput,
+}
+
+impl Pairs {
+    pub(crate) fn new() -> Self {
+        Self(Mapping::of_pairs())
+    }
+
+    /// The pair of one line. The error is a sentence.
+    fn read(&self, line: Line<'_>) -> Result<Pair, String> {
+        if let Some(cut) = line.cut {
+            return Err(format!(
+                "the line has {} bytes, too many to read",
+                cut.line_bytes
+            ));
+        }
+        let text = std::str::from_utf8(line.bytes)
+            .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
+        let row = Row::parse(text)?;
+        let kind = row.column("kind")?.filter(|kind| kind.get() != "null");
+        let kind = kind.map(|kind| serde_json::from_str(kind.get()));
+        let kind = kind
+            .transpose()
+            .map_err(|_| "column 'kind' is not a text")?;
+        Ok(Pair {
+            kind,
+            input: self.0.input(&row)?,
+        })
+    }
+
+    /// The input of one line, whatever its kind.
+    pub(crate) fn input(&self, line: Line<'_>) -> Result<rubrics::Input, String> {
+        self.read(line).map(|pair| convert::input(pair.input).0)
+    }
+}
+
+/// What became of a chunk.
+struct Judged {
+    text: String,
+    tally: Tally,
+}
+
+/// Judges every line of `input` and prints what comes out.
+pub(super) fn run(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
+    let mut input = RowInput::open(input, None)?;
+    let mut stdout = std::io::stdout().lock();
+    let mut tally = Tally::default();
+    let mut print = |text: &str| {
+        let written = stdout.write_all(text.as_bytes());
+        written.map_err(CliError::file("write", Path::new("standard output")))
+    };
+    if !run.json {
+        print(&header())?;
+    }
+    let pairs = Pairs::new();
+    let window = Window {
+        workers: run.local.threads() + 1,
+        bytes: WINDOW_BYTES,
+    };
+    let process = |chunk: Chunk| Ok(run.chunk(&pairs, &chunk));
+    stream::run(
+        window,
+        move || input.next(),
+        process,
+        |judged| {
+            tally.merge(&judged.tally);
+            print(&judged.text)
+        },
+    )?;
+    let table = table(&[("all", &tally)]);
+    if run.json {
+        eprint!("{table}");
+    } else {
+        print(&format!("\n{table}"))?;
+    }
+    Ok(Outcome::failed_if(tally.count(Status::Ok) < tally.total()))
+}
+
+impl Run<'_> {
+    fn chunk(&self, pairs: &Pairs, chunk: &Chunk) -> Judged {
+        let lines: Vec<Line<'_>> = chunk.lines().collect();
+        let mut results: Vec<Option<ScoreResult>> = vec![None; lines.len()];
+        let mut by_scorer: Vec<Vec<(usize, Arc<rubrics::Input>)>> =
+            vec![Vec::new(); self.local.count()];
+        for (index, line) in lines.iter().enumerate() {
+            let read = pairs.read(*line).map_err(|why| ("unreadable_line", why));
+            let found = read.and_then(|pair| Ok((self.scorer(pair.kind.as_deref())?, pair.input)));
+            match found {
+                Ok((scorer, input)) => {
+                    by_scorer[scorer].push((index, Arc::new(convert::input(input).0)));
+                }
+                Err((code, detail)) => results[index] = Some(refused(code, detail)),
+            }
+        }
+        for (scorer, asked) in by_scorer
+            .iter()
+            .enumerate()
+            .filter(|(_, asked)| !asked.is_empty())
+        {
+            let (places, inputs): (Vec<usize>, Vec<_>) = asked.iter().cloned().unzip();
+            for (place, result) in places.into_iter().zip(self.local.score(scorer, &inputs)) {
+                results[place] = Some(result);
+            }
+        }
+        let results = results
+            .into_iter()
+            .map(|r| r.expect("every line got a result"));
+        self.show(&lines, results)
+    }
+
+    /// The scorer of a kind.
+    fn scorer(&self, kind: Option<&str>) -> Result<usize, (&'static str, String)> {
+        let Some(kind) = kind else {
+            return Ok(self.scorer);
+        };
+        let known = self.local.find(kind).or_else(|error| {
+            let alias = ALIASES.iter().find(|(alias, _)| *alias == kind);
+            alias.map_or(Err(error), |(_, name)| self.local.find(name))
+        });
+        known.map_err(|error| ("unknown_kind", error.to_string()))
+    }
+
+    fn show(&self, lines: &[Line<'_>], results: impl Iterator<Item = ScoreResult>) -> Judged {
+        let mut judged = Judged {
+            text: String::new(),
+            tally: Tally::default(),
+        };
+        for (line, result) in lines.iter().zip(results) {
+            judged.tally.add(&result);
+            if self.json {
+                judged.text += &json_line(&result);
+            } else {
+                table_row(line.number, &result, &mut judged.text);
+            }
+        }
+        judged
+    }
+}
+
+fn header() -> String {
+    format!(
+        "{:>7}  {:14} {:>6}  {:12} {:28} {}\n",
+        "line", "status", "score", "label", "reason", "candidate"
+    )
+}
+
+fn table_row(number: u64, result: &ScoreResult, text: &mut String) {
+    let status = convert::status_name(result.status);
+    let score = result
+        .score
+        .map_or_else(|| "-".to_owned(), |score| format!("{score:.4}"));
+    let label = result.label.as_deref().unwrap_or("-");
+    let code = result
+        .reason
+        .as_ref()
+        .map_or("-", |reason| reason.code.as_str());
+    let candidate = result
+        .candidate
+        .as_ref()
+        .map(|candidate| show::quoted(&candidate.text));
+    let detail = || {
+        result
+            .reason
+            .as_ref()
+            .and_then(|reason| reason.detail.clone())
+    };
+    let last = candidate.or_else(detail).unwrap_or_default();
+    let row = format!("{number:>7}  {status:14} {score:>6}  {label:12} {code:28} {last}");
+    writeln!(text, "{}", row.trim_end()).expect("writing to memory does not fail");
+}
+
+/// The verdict on a line that no scorer could be asked about.
+fn refused(code: &str, detail: String) -> ScoreResult {
+    ScoreResult {
+        id: String::new(),
+        status: Status::Refused,
+        score: None,
+        raw: None,
+        label: None,
+        reason: Some(Reason {
+            code: code.to_owned(),
+            detail: Some(detail),
+        }),
+        candidate: None,
+        steps: None,
+        parts: None,
+        candidates: None,
+        label_mass: None,
+        digests: Digests::default(),
+        usage: Usage::default(),
+        timing: Timing::default(),
+        cached: false,
+        metadata: None,
+    }
+}

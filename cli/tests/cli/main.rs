@@ -1,0 +1,10 @@
+//! The real binary, from outside.
+
+mod bench;
+mod program;
+mod real_data;
+mod remote;
+mod resume;
+mod score;
+mod serve;
+mod verify;

@@ -1,0 +1,143 @@
+//! `tribunal serve` and `tribunal openapi`.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crate::program::{Folder, command, tribunal};
+
+/// A running server. It goes when the test does.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl Server {
+    /// Starts a server on a free port and waits for the line that says where.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let all = ["serve", "--bind", "127.0.0.1:0", "--log", "error"]
+            .iter()
+            .chain(args);
+        let mut child = command(all)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("text");
+        let address = line.strip_prefix("tribunal listening on ").expect(&line);
+        let url = address
+            .split_whitespace()
+            .next()
+            .expect("an address")
+            .to_owned();
+        Self { child, url }
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let process = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &process]).status();
+        assert!(sent.expect("kill is part of every system").success());
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(mut self) -> ExitStatus {
+        self.child.wait().expect("our child")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_listens_where_it_says_and_drains_on_a_signal() {
+    for signal in ["TERM", "INT"] {
+        let server = Server::start(&[]);
+        let url = format!("{}/healthz", server.url);
+        let mut reply = ureq::get(&url).call().expect("it listens");
+        assert!(
+            reply
+                .body_mut()
+                .read_to_string()
+                .expect("text")
+                .contains("ok")
+        );
+        server.signal(signal);
+        assert_eq!(server.end().code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("bound").to_string();
+    tribunal(["serve", "--bind", &address])
+        .ends(1)
+        .says(&[&address, "another program"]);
+}
+
+#[test]
+fn all_problems_of_a_configuration_are_listed() {
+    let folder = Folder::new();
+    let config = "[server]\nbind = \"nowhere\"\n[[scorer]]\nname = \"a\"\nkind = \"maths\"\n";
+    let config = folder.write("tribunal.toml", config);
+    let ran = tribunal(["serve", "--config", &config, "--set", "limits.deadlin=1s"]).ends(2);
+    ran.says(&[
+        "tribunal.toml:2",
+        "server.bind",
+        "tribunal.toml:5",
+        "'math'",
+        "limits.deadline",
+    ]);
+    for args in [
+        vec!["--config", "missing.toml"],
+        vec!["--set", "limits.deadline"],
+        vec!["--bind", "0.0.0.0:0"],
+        vec!["--log", "a=b=c"],
+    ] {
+        tribunal(["serve"].iter().chain(&args)).ends(2);
+    }
+}
+
+#[test]
+fn the_printed_document_is_the_served_one() {
+    let printed = tribunal(["openapi"]).ends(0).stdout;
+    let server = Server::start(&[]);
+    let url = format!("{}/openapi.json", server.url);
+    let fetched = ureq::get(&url)
+        .call()
+        .expect("it listens")
+        .body_mut()
+        .read_to_string();
+    assert_eq!(printed, fetched.expect("text"));
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for args in [
+        vec![],
+        vec!["score"],
+        vec!["verify"],
+        vec!["serve"],
+        vec!["openapi"],
+        vec!["bench", "verify"],
+        vec!["bench", "serve"],
+    ] {
+        let ran = tribunal(args.iter().chain(&["--help"])).ends(0);
+        let example = format!("tribunal {}", args.join(" "));
+        assert!(ran.stdout.contains("Example"), "{args:?}");
+        assert!(
+            ran.stdout.matches(&example).count() > 1,
+            "{args:?}: {}",
+            ran.stdout
+        );
+    }
+    tribunal(["no-such-command"]).ends(2);
+    tribunal(["score", "--no-such-flag"]).ends(2);
+}

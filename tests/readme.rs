@@ -1,0 +1,146 @@
+//! Runs every command of the README and compares what it prints with what the README shows.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("the workspace root").to_owned()
+}
+
+fn readme() -> String {
+    std::fs::read_to_string(root().join("README.md")).expect("the README exists")
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    let parts = text.split(&fence).skip(1);
+    parts
+        .map(|part| part.split("\n```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// A shell in `folder`, with the built `tribunal` on its path.
+fn shell(command: &str, folder: &Path) -> Command {
+    let built = root().join("target/release");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut paths = vec![built];
+    paths.extend(std::env::split_paths(&path));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder).env(
+        "PATH",
+        std::env::join_paths(paths).expect("paths without colons"),
+    );
+    shell
+}
+
+/// The server of the README's first command, on a port of its own.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    /// `exec`, so that ending the shell ends the server.
+    fn start(command: &str, folder: &Path) -> Self {
+        let mut child = shell(&format!("exec {command}"), folder)
+            .env("TRIBUNAL_BIND", "127.0.0.1:0")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh exists");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("the server says where it listens");
+        let url = line
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"));
+        let url = url.map(str::to_owned);
+        let url = url.expect("the server names its address");
+        Self { child, url }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself after a failed test.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Without what differs from run to run.
+fn stable(mut reply: Value) -> Value {
+    for field in ["id", "created"] {
+        reply[field] = Value::Null;
+    }
+    reply["results"][0]["timing"] = Value::Null;
+    reply["results"][0]["digests"]["scorer"] = Value::Null;
+    reply
+}
+
+#[test]
+fn every_command_of_the_readme_works() {
+    let text = readme();
+    let commands = blocks(&text, "sh");
+    let [serve, curl, test] = commands.as_slice() else {
+        unreachable!("the README has other commands than this test runs: {commands:?}");
+    };
+    let server = Server::start(serve, &root());
+
+    if Command::new("curl").arg("--version").output().is_ok() {
+        let curl = curl.replace("http://127.0.0.1:8080", &server.url);
+        let printed = shell(&curl, &root()).output().expect("sh exists").stdout;
+        let printed: Value = serde_json::from_slice(&printed).expect("the reply is JSON");
+        let shown = blocks(&text, "json")
+            .into_iter()
+            .next()
+            .expect("the README shows a reply");
+        let shown: Value = serde_json::from_str(&shown).expect("the shown reply is JSON");
+        assert_eq!(stable(printed), stable(shown));
+    } else {
+        println!("skipped: curl is not installed");
+    }
+
+    // The test command cannot run itself; continuous integration runs exactly it.
+    let ci = std::fs::read_to_string(root().join(".ci/run")).expect("the script exists");
+    assert!(ci.contains(test.trim()), "{test}");
+
+    run_table(&text, &server.url);
+}
+
+/// The commands of the README's table, in a folder with the files they name.
+fn run_table(text: &str, url: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let row = r#"{"response": "A: 18", "reference": "18"}"#;
+    std::fs::write(folder.path().join("answers.jsonl"), row).expect("the folder is writable");
+    let scorers = "[[scorer]]\nname = \"m\"\nkind = \"math\"\n";
+    std::fs::write(folder.path().join("tribunal.toml"), scorers).expect("the folder is writable");
+    let commands: Vec<&str> = text
+        .split('`')
+        .filter(|code| code.starts_with("tribunal "))
+        .collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        if command.starts_with("tribunal serve") {
+            drop(Server::start(command, folder.path()));
+            continue;
+        }
+        let command = if command.starts_with("tribunal bench serve") {
+            format!("{command} --url {url}")
+        } else {
+            command.to_owned()
+        };
+        let output = shell(&command, folder.path()).output().expect("sh exists");
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{command}: {complaint}");
+    }
+    for made in ["scored.jsonl", "load.html"] {
+        assert!(folder.path().join(made).is_file(), "{made}");
+    }
+}
