@@ -160,7 +160,10 @@ impl Finder<'_, '_> {
             Class::Variable => {
                 let coefficient =
                     self.lexed.kind(before) == Some(Kind::Variable { coefficient: true });
-                if coefficient || self.before(before).is_some() {
+                // In `$x = 5$` the dollar sign is a delimiter of LaTeX.
+                let delimiter = self.lexed.kind_before(before) == Some(Kind::Currency);
+                let start = before - usize::from(delimiter);
+                if coefficient || self.before(start).is_some() {
                     unreadable(Why::Variable)
                 } else {
                     Side::Name
@@ -243,7 +246,10 @@ impl Finder<'_, '_> {
             .traits
             .doubt
             .or(right_expr.traits.doubt)
-            .or_else(|| right_expr.traits.wordy.then_some(Why::Words))
+            .or_else(|| {
+                let words = right_expr.traits.wordy || self.lexed.cautious;
+                words.then_some(Why::Words)
+            })
             .or_else(|| self.doubt_before(left_expr))
             .or_else(|| self.doubt_after(right_expr, &trailing));
         let marker = self.lexed.kind_before(left_expr.tokens.start);

@@ -13,7 +13,7 @@ use super::find::Pair;
 use super::report::{Check, Rule, Why};
 use super::token::{Kind, Lexed, Op, Word};
 use super::value::{self, NoValue, Reading};
-use super::words::same_unit;
+use super::words::{names_money, same_unit};
 use crate::fuel::Fuel;
 
 /// The exact values of both sides.
@@ -102,6 +102,15 @@ impl Judge<'_, '_> {
         }
     }
 
+    /// Two plain numbers that differ state nothing for certain, unless the left one is the result
+    /// of a computation: `f: 2 = 4`.
+    fn are_two_names(&self, pair: &Pair) -> bool {
+        let alone = self.lexed.kind_before(self.left(pair).tokens.start);
+        !matches!(alone, Some(Kind::Relation(_)))
+            && self.left(pair).is_bare()
+            && self.right(pair).is_bare()
+    }
+
     /// Two plain numbers beside words: `15 gallons = 120 pints`, `Week 2 = 2`.
     fn states_nothing(&self, pair: &Pair) -> Option<Why> {
         let (left, right) = (self.left(pair), self.right(pair));
@@ -164,7 +173,7 @@ impl Judge<'_, '_> {
     fn computes_percent(&self, pair: &Pair) -> bool {
         let code = self.parsed.code_of(self.left(pair));
         let hundred = code.iter().any(|code| match code {
-            Code::Push(index) => self.lexed.numerals[*index].is_hundred(),
+            Code::Push(index) => self.lexed.numerals[*index].is(100),
             Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => false,
         });
         hundred || !code.contains(&Code::Apply(Op::Div))
@@ -181,8 +190,14 @@ impl Judge<'_, '_> {
         if let Some(why) = self.states_nothing(pair) {
             return Some(why);
         }
+        if !self.calculator && self.are_two_names(pair) {
+            return Some(Why::Name);
+        }
         if self.units_explain(pair, values) {
             return Some(Why::Units);
+        }
+        if self.is_range(pair, values) {
+            return Some(Why::Ambiguous);
         }
         if pair.after_dash && self.agrees_with_sign(pair) {
             return Some(Why::ListMarker);
@@ -197,7 +212,7 @@ impl Judge<'_, '_> {
     }
 
     /// A share or percentage set equal to an amount: `3/4 = 12 students`, `20% = 10`,
-    /// `48 = 100% + 20%`.
+    /// `48 = 100% + 20%`, `(1-.30) = 20 beans`.
     fn is_proportion(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
         let is_share =
             |expr: &Expr| expr.form == Form::Share || expr.traits.percent == Percent::Whole;
@@ -205,8 +220,21 @@ impl Judge<'_, '_> {
         let (left, right) = (self.left(pair), self.right(pair));
         let amount_right = !right.has_percent() && is_amount(right_value);
         let amount_left = left.is_bare() && !left.has_percent() && is_amount(left_value);
+        let several = *right_value > RBig::ONE && right_value.is_int();
         (is_share(left) && amount_right)
             || (amount_left && (is_share(right) || right.has_percent()))
+            || (self.is_rest_of_one(left, left_value) && several)
+    }
+
+    /// `1 - 3/4`: what is left of a whole.
+    fn is_rest_of_one(&self, expr: &Expr, value: &RBig) -> bool {
+        let code = self.parsed.code_of(expr);
+        let Some(Code::Push(first)) = code.first() else {
+            return false;
+        };
+        let takes_away = code.last() == Some(&Code::Apply(Op::Sub));
+        let share = *value > RBig::ZERO && *value < RBig::ONE;
+        takes_away && share && self.lexed.numerals[*first].is(1)
     }
 
     /// Whether the numbers differ by no more than a rounded number in them explains:
@@ -250,14 +278,9 @@ impl Judge<'_, '_> {
     fn units(&self, expr: &Expr, trailing: Range<usize>) -> Units {
         let mut words = self.parsed.units_of(expr).to_vec();
         words.extend(trailing);
-        let names_money = |&at: &usize| {
-            let word = self.lexed.text_of(at);
-            ["dollar", "dollars"]
-                .iter()
-                .any(|name| name.eq_ignore_ascii_case(word))
-        };
         Units {
-            money: expr.traits.currency || words.iter().any(names_money),
+            money: expr.traits.currency
+                || words.iter().any(|&at| names_money(self.lexed.text_of(at))),
             words,
         }
     }
@@ -269,6 +292,21 @@ impl Judge<'_, '_> {
             others.any(|b| same_unit(text(a), text(b)))
         });
         share_word || (left.money && right.money)
+    }
+
+    /// `Pages 10-15 = 6`: from one number to a larger one, after a word that may name what is
+    /// counted.
+    fn is_range(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
+        let left = self.left(pair);
+        let difference = matches!(
+            self.parsed.code_of(left),
+            [Code::Push(_), Code::Push(_), Code::Apply(Op::Sub)]
+        );
+        let named = matches!(
+            self.lexed.kind_before(left.tokens.start),
+            Some(Kind::Word(Word::Plain | Word::Measure | Word::Label))
+        );
+        difference && named && *left_value < RBig::ZERO && *right_value > RBig::ZERO
     }
 
     /// Whether the dash before the first number makes the numbers agree when it is its sign.

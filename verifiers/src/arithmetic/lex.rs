@@ -3,13 +3,15 @@
 //! Calculator annotations, `<<48/2=24>>`, are left out of the tokens and listed beside them, so
 //! that `48/2 = <<48/2=24>>24` reads as the `48/2 = 24` that a person sees.
 
+mod brackets;
 mod latex;
 mod line;
 mod number;
+mod unicode;
 mod word;
 
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Kind, Lexed, Numeral, Op, Relation, Token, Word};
+use crate::arithmetic::token::{Bound, Kind, Lexed, Op, Relation, Token, Word};
 use crate::arithmetic::words::Vocabulary;
 
 /// Bytes that an annotation may hold. A longer one is not a calculator's, and the bound keeps the
@@ -33,7 +35,7 @@ pub(super) fn lex<'a>(text: &'a str, vocabulary: &Vocabulary, out: &mut Lexed<'a
     while let Some(&byte) = lexer.bytes.get(lexer.at) {
         lexer.next(byte);
     }
-    settle_brackets(&mut out.tokens);
+    brackets::settle(&mut out.tokens);
 }
 
 /// What an open brace began.
@@ -84,7 +86,8 @@ impl Lexer<'_, '_> {
             b'\\' => self.command(),
             b'!' => self.exclamation(),
             b'#' => self.hash(),
-            b'@' | b'_' => self.push(1, Kind::Broken(Why::Function)),
+            b'@' | b'_' | b'|' => self.push(1, Kind::Broken(Why::Function)),
+            b'\'' => self.prime(1),
             b'&' => self.ampersand(),
             b',' => self.push(1, Kind::Boundary(Bound::Comma)),
             0..=0x7F => self.push(1, Kind::Boundary(Bound::Mark)),
@@ -248,6 +251,17 @@ impl Lexer<'_, '_> {
         self.push(len, Kind::Boundary(Bound::Mark));
     }
 
+    /// `f'` is a derivative, `6'` a length; other apostrophes are quotation marks.
+    fn prime(&mut self, len: usize) {
+        let attached = self.after_operand() && !self.spaced;
+        let kind = if attached {
+            Kind::Broken(Why::Function)
+        } else {
+            Kind::Boundary(Bound::Mark)
+        };
+        self.push(len, kind);
+    }
+
     /// `#3` is a name.
     fn hash(&mut self) {
         let digits = self.bytes[self.at + 1..]
@@ -267,127 +281,4 @@ impl Lexer<'_, '_> {
             _ => self.push(1, Kind::Boundary(Bound::Mark)),
         }
     }
-
-    /// Characters outside ASCII.
-    fn unicode(&mut self) {
-        let Some(c) = self.text[self.at..].chars().next() else {
-            return;
-        };
-        let len = c.len_utf8();
-        if let Some((numerator, denominator)) = small_number(c) {
-            return self.small_number(len, numerator, denominator);
-        }
-        match c {
-            '\u{d7}' | '\u{b7}' | '\u{2219}' | '\u{22c5}' | '\u{2217}' => {
-                self.push(len, Kind::Op(Op::Mul));
-            }
-            '\u{f7}' | '\u{2215}' | '\u{2044}' => self.push(len, Kind::Op(Op::Div)),
-            '\u{2212}' | '\u{2013}' | '\u{2012}' | '\u{2010}' | '\u{2011}' => {
-                self.push(len, Kind::Op(Op::Sub));
-            }
-            '\u{2248}' | '\u{2245}' | '\u{2243}' => {
-                self.push(len, Kind::Relation(Relation::Approx));
-            }
-            '\u{a3}' | '\u{20a0}'..='\u{20cf}' | '\u{a5}' => self.push(len, Kind::Currency),
-            '\u{a2}' | '\u{b0}' => self.push(len, Kind::Word(Word::Measure)),
-            '\u{221a}' | '\u{b1}' | '\u{221e}' | '\u{3c0}' => {
-                self.push(len, Kind::Broken(Why::Function));
-            }
-            '\u{2026}' => self.push(len, Kind::Broken(Why::NumberFormat)),
-            '\u{feff}' | '\u{200b}'..='\u{200d}' => self.skip(len),
-            _ if c.is_whitespace() => self.skip(len),
-            _ if c.is_alphabetic() => self.word(),
-            _ if c.is_numeric() => self.push(len, Kind::Broken(Why::NumberFormat)),
-            _ => self.push(len, Kind::Boundary(Bound::Mark)),
-        }
-    }
-
-    /// `½` is a number; `²` is a power where a number or bracket stands right before it.
-    fn small_number(&mut self, len: usize, numerator: u8, denominator: u8) {
-        let raised = denominator == 1;
-        if raised && !self.spaced && matches!(self.last(), Some(Kind::Word(_))) {
-            // Part of a unit: `cm²`.
-            self.at += len;
-            return;
-        }
-        if raised && (self.spaced || !self.after_operand()) {
-            return self.push(len, Kind::Broken(Why::NumberFormat));
-        }
-        let index = self.out.numerals.len();
-        self.out.numerals.push(Numeral::Small {
-            numerator,
-            denominator,
-        });
-        if raised {
-            self.push(0, Kind::Op(Op::Pow));
-        }
-        self.push(len, Kind::Number(index));
-    }
-}
-
-/// Single characters that are a fraction, and exponents with denominator 1.
-fn small_number(c: char) -> Option<(u8, u8)> {
-    let number = match c {
-        '\u{b2}' => (2, 1),
-        '\u{b3}' => (3, 1),
-        '\u{bc}' => (1, 4),
-        '\u{bd}' => (1, 2),
-        '\u{be}' => (3, 4),
-        '\u{2153}' => (1, 3),
-        '\u{2154}' => (2, 3),
-        '\u{2155}' => (1, 5),
-        '\u{2156}' => (2, 5),
-        '\u{2157}' => (3, 5),
-        '\u{2158}' => (4, 5),
-        '\u{2159}' => (1, 6),
-        '\u{215a}' => (5, 6),
-        '\u{215b}' => (1, 8),
-        '\u{215c}' => (3, 8),
-        '\u{215d}' => (5, 8),
-        '\u{215e}' => (7, 8),
-        _ => return None,
-    };
-    Some(number)
-}
-
-/// Turns brackets that do not group numbers into boundaries: those without a twin, around an
-/// equality, and around words.
-fn settle_brackets(tokens: &mut [Token]) {
-    let mut open: Vec<usize> = Vec::new();
-    // Of the open brackets, the first `with_relation` hold an equality.
-    let mut with_relation = 0;
-    for index in 0..tokens.len() {
-        match tokens[index].kind {
-            Kind::Open => open.push(index),
-            Kind::Relation(_) => with_relation = open.len(),
-            Kind::Close => match open.pop() {
-                Some(start) if open.len() < with_relation || holds_words(tokens, start) => {
-                    with_relation = with_relation.min(open.len());
-                    tokens[start].kind = Kind::Boundary(Bound::Open);
-                    tokens[index].kind = Kind::Boundary(Bound::Mark);
-                }
-                Some(_) => {}
-                None => tokens[index].kind = Kind::Boundary(Bound::Mark),
-            },
-            Kind::Number(_)
-            | Kind::Op(_)
-            | Kind::Percent
-            | Kind::Currency
-            | Kind::Word(_)
-            | Kind::Variable { .. }
-            | Kind::Broken(_)
-            | Kind::Boundary(_) => {}
-        }
-    }
-    for index in open {
-        tokens[index].kind = Kind::Boundary(Bound::Open);
-    }
-}
-
-/// Whether the bracket at `open` starts with a word.
-fn holds_words(tokens: &[Token], open: usize) -> bool {
-    matches!(
-        tokens.get(open + 1).map(|token| token.kind),
-        Some(Kind::Word(_) | Kind::Boundary(_) | Kind::Close)
-    )
 }

@@ -92,10 +92,7 @@ impl Arithmetic {
         given: Option<&[Range<usize>]>,
         fuel: &mut Fuel,
     ) -> StepReport {
-        let spans = given.map_or_else(
-            || Cow::Owned(split::split(solution, self.config.splitter)),
-            Cow::Borrowed,
-        );
+        let spans = given.map_or_else(|| Cow::Owned(self.split(solution, fuel)), Cow::Borrowed);
         let mut reader = Reader::new(&self.config, &self.vocabulary, fuel);
         let steps = spans.iter().enumerate().map(|(index, span)| {
             let text = solution.get(span.clone()).unwrap_or_default();
@@ -107,6 +104,14 @@ impl Arithmetic {
         });
         let steps = steps.collect();
         StepReport::new(steps, SpansIn::Solution, reader.is_exhausted())
+    }
+
+    /// The steps of `solution`. Splitting is cheap beside reading, so that it is charged for and
+    /// never refused: an empty tank leaves every step unread.
+    fn split(&self, solution: &str, fuel: &mut Fuel) -> Vec<Range<usize>> {
+        let cost = 1 + solution.len() as u64 / 32;
+        let _emptied = fuel.spend(cost);
+        split::split(solution, self.config.splitter)
     }
 
     /// Checks steps that were given as texts.

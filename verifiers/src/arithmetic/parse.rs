@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use crate::arithmetic::expr::{Code, Expr, Form, Parsed, Percent, Traits};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Kind, Lexed, Op, Word};
-use crate::arithmetic::words::same_unit;
+use crate::arithmetic::token::{Bound, Kind, Lexed, Op, Word};
+use crate::arithmetic::words::{names_money, same_unit};
 
 /// An operator or bracket that waits for its right side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,8 @@ struct Term {
     measure: Measure,
     /// In [`Parsed::units`].
     units: Range<usize>,
+    /// A currency sign stands with it.
+    money: bool,
 }
 
 /// Whether a value counts in percent.
@@ -77,9 +79,15 @@ fn starts_expression(lexed: &Lexed<'_>, at: usize) -> bool {
     let kind = lexed.kind(at);
     if matches!(kind, Some(Kind::Op(Op::Add | Op::Sub))) {
         let sign_stands_free = match lexed.kind_before(at) {
-            None => true,
-            Some(Kind::Word(_)) => !lexed.is_attached(at) && lexed.is_attached(at + 1),
-            Some(before) => matches!(before, Kind::Boundary(_) | Kind::Relation(_)),
+            None
+            | Some(Kind::Relation(_) | Kind::Boundary(Bound::Open | Bound::ListMarker { .. })) => {
+                true
+            }
+            // `is -5`, and not the dash in `Total - 5`.
+            Some(Kind::Word(_) | Kind::Boundary(_)) => {
+                !lexed.is_attached(at) && lexed.is_attached(at + 1)
+            }
+            Some(_) => false,
         };
         return sign_stands_free && starts_operand(lexed, at + 1);
     }
@@ -220,6 +228,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
     fn operator(&mut self) -> bool {
         if let Some(op) = operator_at(self.lexed, self.at) {
             self.note_hyphenated_mixed_number(op);
+            self.note_rate(op);
             self.traits.wordy |= matches!(self.kind(0), Some(Kind::Word(_)));
             self.take();
             self.binary(op);
@@ -331,14 +340,25 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         } else {
             left.units
         };
-        self.stacks.terms.push(Term { measure, units });
+        let money = left.money || right.money;
+        self.stacks.terms.push(Term {
+            measure,
+            units,
+            money,
+        });
     }
 
-    /// Whether both terms have units and share none.
+    /// Whether the terms are measured in different things: `$3 + 75 cents`, `2 hours + 5 minutes`.
     fn units_differ(&self, left: &Term, right: &Term) -> bool {
-        let words = |term: &Term| term.units.clone().map(|unit| self.out.units[unit]);
-        let share_one = words(left)
-            .any(|a| words(right).any(|b| same_unit(self.lexed.text_of(a), self.lexed.text_of(b))));
+        let words = |term: &Term| {
+            let units = term.units.clone().map(|unit| self.out.units[unit]);
+            units.map(|at| self.lexed.text_of(at))
+        };
+        if left.money != right.money {
+            let other = if left.money { right } else { left };
+            return words(other).next().is_some() && !words(other).any(names_money);
+        }
+        let share_one = words(left).any(|a| words(right).any(|b| same_unit(a, b)));
         !left.units.is_empty() && !right.units.is_empty() && !share_one
     }
 
@@ -347,9 +367,8 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         if self.n_operators == 0 {
             return self.bare_form();
         }
-        let start = self.at - self.first;
-        let is_share =
-            self.n_operators == 1 && start == 3 && phrase::share_at(self.lexed, self.first);
+        let is_fraction = self.out.code.len() - self.code_start == 3;
+        let is_share = is_fraction && phrase::share_at(self.lexed, self.first);
         if is_share {
             Form::Share
         } else {

@@ -14,7 +14,7 @@ use super::parse::parse;
 use super::report::{Check, Equality, Source, Why};
 use super::token::Lexed;
 use super::words::Vocabulary;
-use crate::fuel::Fuel;
+use crate::fuel::{Exhausted, Fuel};
 
 /// Reads steps one after the other, with buffers that are used again.
 pub(super) struct Reader<'a, 's> {
@@ -61,6 +61,9 @@ impl<'a, 's> Reader<'a, 's> {
         self.read_prose(text, offset);
         let annotations = std::mem::take(&mut self.lexed.annotations);
         for inside in &annotations {
+            if self.exhausted {
+                break;
+            }
             self.read_annotation(&text[inside.clone()], offset + inside.start);
         }
         self.lexed.annotations = annotations;
@@ -79,17 +82,25 @@ impl<'a, 's> Reader<'a, 's> {
         self.annotations = found;
     }
 
+    /// Fills the buffers from `text`. Both passes are paid for before they run: the first by the
+    /// byte, the second by the token.
+    fn lex_and_parse(&mut self, text: &'a str) -> Result<(), Exhausted> {
+        self.lexed.restart(text);
+        self.fuel.spend(1 + text.len() as u64 / 8)?;
+        lex::lex(text, self.vocabulary, &mut self.lexed);
+        self.fuel.spend(self.lexed.tokens.len() as u64 / 4)?;
+        parse(&self.lexed, &mut self.parsed);
+        Ok(())
+    }
+
     /// Adds what `text` states to `out`.
     fn read_text(&mut self, text: &'a str, offset: usize, source: Source, out: &mut Vec<Judged>) {
         let whole = offset..offset + text.len();
-        if self.fuel.spend(1 + text.len() as u64 / 8).is_err() {
+        if self.lex_and_parse(text).is_err() {
             self.exhausted = true;
-            self.lexed.restart(text);
             out.push(too_costly(whole, source));
             return;
         }
-        lex::lex(text, self.vocabulary, &mut self.lexed);
-        parse(&self.lexed, &mut self.parsed);
         let mut judge = Judge {
             lexed: &self.lexed,
             parsed: &self.parsed,
@@ -98,19 +109,18 @@ impl<'a, 's> Reader<'a, 's> {
             stack: &mut self.stack,
             fuel: self.fuel,
         };
-        let mut exhausted = false;
         find::find(&self.lexed, &self.parsed, |stated| {
             let span = span_of(&stated, &self.lexed, &self.parsed);
             let span = offset + span.start..offset + span.end;
             if judge.fuel.spend(2).is_err() {
-                exhausted = true;
                 out.push(too_costly(span.start..whole.end, source));
                 return ControlFlow::Break(());
             }
             out.push(judged(&mut judge, &stated, span, source));
             ControlFlow::Continue(())
         });
-        self.exhausted |= exhausted;
+        // A spend that fails empties the tank, be it here or inside a computation.
+        self.exhausted |= self.fuel.left() == 0;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tables of what is found in a text and what becomes of it, laws, and hostile input.
 
+mod doubts;
 mod hostile;
 mod laws;
 mod steps;

@@ -113,6 +113,13 @@ pub(super) enum Word {
     Scale,
     /// `more`, `times`, `fewer`: compares what stands before with what follows.
     Comparison,
+    /// `short`, `below`, `debt`: says in which direction an amount counts.
+    Direction,
+    /// `log`, `max`: what follows is an argument.
+    Function,
+    /// `wrong`, `suppose`, `mod`: the equalities of the text may be denied, assumed, or stated in
+    /// another number system.
+    Caution,
     /// `total`, `cost`, `answer`: names a result.
     Label,
     /// `plus`, `minus`, `times`, `divided by`.
@@ -154,10 +161,10 @@ pub(super) enum Numeral<'a> {
 }
 
 impl Numeral<'_> {
-    /// Whether this is 100.
-    pub(super) fn is_hundred(&self) -> bool {
+    /// Whether this is the small whole number `expected`.
+    pub(super) fn is(&self, expected: u8) -> bool {
         match self {
-            Self::Decimal(literal) => literal.len() <= 6 && literal.value() == RBig::from(100u8),
+            Self::Decimal(literal) => literal.len() <= 6 && literal.value() == RBig::from(expected),
             Self::Small { .. } => false,
         }
     }
@@ -173,6 +180,8 @@ pub(super) struct Lexed<'a> {
     pub(super) annotations: Vec<std::ops::Range<usize>>,
     /// A word such as `about` or `rounded` stands in the text.
     pub(super) approximate: bool,
+    /// A word stands in the text that casts doubt on its equalities: [`Word::Caution`].
+    pub(super) cautious: bool,
 }
 
 impl<'a> Lexed<'a> {
@@ -183,6 +192,7 @@ impl<'a> Lexed<'a> {
         self.numerals.clear();
         self.annotations.clear();
         self.approximate = false;
+        self.cautious = false;
     }
 
     /// The token at `index`, if there is one.

@@ -3,7 +3,7 @@
 use super::token::{Op, Word};
 
 /// Words by class. A word that is not here is [`Word::Plain`].
-const CLASSES: [(Word, &str); 17] = [
+const CLASSES: [(Word, &str); 20] = [
     (Word::Article, "a an the each every another"),
     (
         Word::Measure,
@@ -21,7 +21,7 @@ const CLASSES: [(Word, &str); 17] = [
         Word::Scale,
         "hundred hundreds thousand thousands million millions billion billions trillion squared \
          cubed factorial halves thirds fourths fifths sixths eighths tenths hundredths \
-         thousandths mil bn dozen dozens pair pairs couple score gross",
+         thousandths mil bn am pm o'clock dozen dozens pair pairs couple score gross",
     ),
     (
         Word::Comparison,
@@ -29,10 +29,24 @@ const CLASSES: [(Word, &str); 17] = [
          taller faster slower heavier lighter cheaper",
     ),
     (
+        Word::Direction,
+        "below short loss lost deficit debt behind owed owes overdrawn shortage",
+    ),
+    (
+        Word::Function,
+        "log ln sin cos tan sqrt exp max gcd lcm abs floor ceil ceiling root",
+    ),
+    (
+        Word::Caution,
+        "wrong incorrect incorrectly false mistake mistaken mistakenly error erroneous \
+         contradiction impossible suppose assume assuming hypothetically base bases binary octal \
+         hexadecimal hex mod modulo modular",
+    ),
+    (
         Word::Label,
         "total totals altogether overall cost costs price prices profit answer sum difference \
          product result amount value age ages revenue income earnings expenses salary change \
-         remainder balance number weight height length width area volume distance speed rate \
+         balance number weight height length width area volume distance speed rate \
          ratio share subtotal",
     ),
     (Word::Operation(Op::Add), "plus"),
@@ -48,14 +62,14 @@ const CLASSES: [(Word, &str); 17] = [
     (
         Word::Approximate,
         "about approximately approx around roughly nearly almost rounded rounding round rounds \
-         estimated nearest",
+         estimated nearest remainder remainders leftover leftovers whole full complete",
     ),
     (
         Word::Modifier,
         "half twice double doubled triple tripled thrice quadruple third fourth fifth \
          sixth eighth tenth by over from to into than between at with average mean percentage \
          one-half one-third one-fourth one-quarter two-thirds three-fourths three-quarters \
-         negative subtract subtracted add added multiply divide cube root",
+         negative subtract subtracted add added multiply divide cube",
     ),
     (
         Word::Modifier,
@@ -135,6 +149,13 @@ pub(super) fn same_unit(a: &str, b: &str) -> bool {
         return false;
     };
     stem.eq_ignore_ascii_case(short) && matches!(ending, "" | "s" | "es")
+}
+
+/// Whether `word` names the unit that `$` stands for.
+pub(super) fn names_money(word: &str) -> bool {
+    ["dollar", "dollars"]
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ impl Finder<'_, '_> {
     pub(super) fn doubt_before(&self, expr: &Expr) -> Option<Why> {
         let before = expr.tokens.start.checked_sub(1)?;
         let Some(Kind::Word(word)) = self.lexed.kind(before) else {
-            return None;
+            return self.ends_list(before).then_some(Why::AdjacentNumbers);
         };
         let modifies = match word {
             Word::Of => !matches!(
@@ -33,8 +33,15 @@ impl Finder<'_, '_> {
             | Word::Measure
             | Word::Label
             | Word::Preposition
-            | Word::Approximate
-            | Word::Stop => false,
+            | Word::Direction
+            | Word::Function
+            | Word::Caution
+            | Word::Approximate => false,
+            // `the product of 3 and 4 + 5`, `not 4 + 5`.
+            Word::Stop => {
+                self.follows_lone_number(before)
+                    || self.lexed.text_of(before).eq_ignore_ascii_case("not")
+            }
         };
         if modifies || self.follows_quantity(before) {
             return Some(Why::Words);
@@ -43,6 +50,23 @@ impl Finder<'_, '_> {
             return Some(Why::Units);
         }
         expr.is_bare().then_some(Why::Name)
+    }
+
+    /// Whether token `at` is the comma in `2, 4 + 6`, and not the one in `1 + 1 = 2, 4 + 6`.
+    fn ends_list(&self, at: usize) -> bool {
+        self.lexed.kind(at) == Some(Kind::Boundary(Bound::Comma)) && self.follows_lone_number(at)
+    }
+
+    /// Whether a number stands before token `at` that is no part of a computation or its result.
+    fn follows_lone_number(&self, at: usize) -> bool {
+        let Some(number) = at.checked_sub(1) else {
+            return false;
+        };
+        matches!(self.lexed.kind(number), Some(Kind::Number(_)))
+            && matches!(
+                self.lexed.kind_before(number),
+                None | Some(Kind::Word(_) | Kind::Boundary(_))
+            )
     }
 
     /// Whether the words up to token `end` follow a number, so that it may belong to what comes
@@ -83,6 +107,9 @@ impl Finder<'_, '_> {
     /// and 30 minutes`, a group of digits after a comma.
     pub(super) fn doubt_after(&self, expr: &Expr, trailing: &Range<usize>) -> Option<Why> {
         let end = expr.tokens.end;
+        if self.is_asked(trailing.end) || self.has_direction(end) {
+            return Some(Why::Words);
+        }
         match self.lexed.kind(end)? {
             Kind::Word(Word::Comparison | Word::Modifier | Word::Operation(_)) => Some(Why::Words),
             Kind::Word(Word::Scale) => Some(Why::Units),
@@ -102,6 +129,22 @@ impl Finder<'_, '_> {
             | Kind::Broken(_)
             | Kind::Boundary(_) => None,
         }
+    }
+
+    /// A question mark at token `at`: `Is 3 + 4 = 8?`
+    fn is_asked(&self, at: usize) -> bool {
+        matches!(self.lexed.kind(at), Some(Kind::Boundary(Bound::Mark)))
+            && self.lexed.text_of(at) == "?"
+    }
+
+    /// Whether the words from token `start` on turn an amount round: `5 degrees below`.
+    fn has_direction(&self, start: usize) -> bool {
+        (start..start + MAX_WORDS_OF_QUANTITY)
+            .map_while(|at| match self.lexed.kind(at) {
+                Some(Kind::Word(word)) => Some(word),
+                Some(_) | None => None,
+            })
+            .any(|word| word == Word::Direction)
     }
 
     /// `2 hours 30`, `2 hours and 30`, with the words up to token `end`.

@@ -15,6 +15,7 @@ impl Finder<'_, '_> {
             Class::Arithmetic | Class::Word(Word::Operation(_)) => Some(self.culprit_before(start)),
             Class::Variable => Some(Why::Variable),
             Class::Broken(why) => Some(why),
+            Class::Word(Word::Function) => Some(Why::Function),
             Class::Word(_) => {
                 let called =
                     self.lexed.is_attached(start) && self.lexed.kind(start) == Some(Kind::Open);

@@ -22,6 +22,10 @@ impl Lexer<'_, '_> {
             b"approx" => self.push(len, Kind::Relation(Relation::Approx)),
             b"frac" | b"dfrac" | b"tfrac" => self.fraction(len),
             b"left" | b"right" | b"quad" | b"qquad" | b"displaystyle" | b"boxed" => self.skip(len),
+            b"begin" | b"end" | b"implies" | b"iff" | b"to" | b"therefore" | b"Rightarrow"
+            | b"rightarrow" | b"Leftrightarrow" => {
+                self.push(len, Kind::Boundary(Bound::Mark));
+            }
             b"text" | b"mathrm" | b"textbf" | b"mathbf" => self.named_text(len),
             _ => self.unread(len, Why::Function),
         }

@@ -70,6 +70,9 @@ impl Lexer<'_, '_> {
         let digit_follows = self.peek_is_digit(letters);
         match name {
             "" => {}
+            "x" | "X" | "b" | "o" if self.is_zero_prefix() => {
+                self.retract(letters, Why::NumberFormat);
+            }
             "x" | "X" if self.starts_number(1) => self.push(1, Kind::Op(Op::Mul)),
             "e" | "E" if digit_follows || self.is_exponent() => {
                 self.retract(letters, Why::NumberFormat);
@@ -86,6 +89,12 @@ impl Lexer<'_, '_> {
                 }
             }
         }
+    }
+
+    /// The `0` of `0x1F`.
+    fn is_zero_prefix(&self) -> bool {
+        let last = self.out.tokens.last();
+        last.is_some_and(|token| &self.text[token.start..token.end] == "0")
     }
 
     /// Whether a number starts `ahead` bytes on.

@@ -28,8 +28,15 @@ impl Lexer<'_, '_> {
             return self.push(len, Kind::Variable { coefficient: false });
         }
         let class = self.vocabulary.classify(word);
-        self.out.approximate |= class == Word::Approximate;
+        self.out.approximate |= class == Word::Approximate || self.is_left_over(word);
+        self.out.cautious |= class == Word::Caution;
         self.push(len, Kind::Word(class));
+    }
+
+    /// `left over`: a division has a remainder.
+    fn is_left_over(&self, word: &str) -> bool {
+        let last = self.out.tokens.last();
+        word == "over" && last.is_some_and(|token| &self.text[token.start..token.end] == "left")
     }
 
     /// Bytes of the word, and whether digits belong to it.

@@ -1,6 +1,6 @@
 //! Operands: numbers with their signs, percent and currency signs.
 
-use super::{Measure, Parser, Pending, Term, phrase, starts_operand};
+use super::{Measure, Parser, Pending, Term, phrase, starts_number, starts_operand};
 use crate::arithmetic::expr::{Code, Form, Percent};
 use crate::arithmetic::report::Why;
 use crate::arithmetic::token::{Kind, Numeral, Op, Word};
@@ -11,13 +11,18 @@ const FLOAT_DIGITS: usize = 12;
 impl Parser<'_, '_, '_> {
     /// Signs, currency signs and open brackets, then a number.
     pub(super) fn operand(&mut self) -> bool {
+        let mut money = false;
         loop {
             match self.kind(0) {
                 Some(Kind::Number(index)) => {
                     self.number(index);
+                    self.mark_money(money);
                     return true;
                 }
-                Some(Kind::Currency) => self.traits.currency = true,
+                Some(Kind::Currency) => {
+                    self.traits.currency = true;
+                    money = true;
+                }
                 Some(Kind::Op(Op::Add)) => {}
                 Some(Kind::Op(Op::Sub)) => self.stacks.pending.push(Pending::Neg),
                 Some(Kind::Open) => {
@@ -72,7 +77,15 @@ impl Parser<'_, '_, '_> {
         self.stacks.terms.push(Term {
             measure: Measure::Plain,
             units: end..end,
+            money: false,
         });
+    }
+
+    /// Notes that the last term has a currency sign.
+    fn mark_money(&mut self, money: bool) {
+        if let Some(term) = self.stacks.terms.last_mut() {
+            term.money |= money;
+        }
     }
 
     /// Takes what may stand after an operand and belongs to it. False when nothing more does.
@@ -81,6 +94,7 @@ impl Parser<'_, '_, '_> {
             Some(Kind::Percent) => self.percent(),
             Some(Kind::Currency) if self.lexed.is_attached(self.at) => {
                 self.traits.currency = true;
+                self.mark_money(true);
                 self.take();
                 true
             }
@@ -98,10 +112,7 @@ impl Parser<'_, '_, '_> {
 
     /// A percent sign. Before a number it would be the remainder operator, which is not read.
     fn percent(&mut self) -> bool {
-        if matches!(
-            self.kind(1),
-            Some(Kind::Number(_) | Kind::Open | Kind::Currency)
-        ) {
+        if starts_number(self.lexed, self.at + 1) && !self.delimiter_follows() {
             return false;
         }
         self.traits.percent = Percent::Within;
@@ -113,6 +124,11 @@ impl Parser<'_, '_, '_> {
         true
     }
 
+    /// The dollar sign right after the percent sign in `$72\%$`.
+    fn delimiter_follows(&self) -> bool {
+        self.kind(1) == Some(Kind::Currency) && self.lexed.is_attached(self.at + 1)
+    }
+
     /// `2-1/2` is two and a half in recipes and one and a half in arithmetic.
     pub(super) fn note_hyphenated_mixed_number(&mut self, op: Op) {
         let hyphenated = op == Op::Sub
@@ -121,6 +137,17 @@ impl Parser<'_, '_, '_> {
             && phrase::share_at(self.lexed, self.at + 1);
         if hyphenated {
             self.traits.doubt(Why::MixedNumber);
+        }
+    }
+
+    /// `2 degrees/10 minutes` may be a division, or a rate whose number is 2.
+    pub(super) fn note_rate(&mut self, op: Op) {
+        let rate = op == Op::Div
+            && matches!(self.lexed.kind_before(self.at), Some(Kind::Word(_)))
+            && self.lexed.is_attached(self.at)
+            && self.lexed.is_attached(self.at + 1);
+        if rate {
+            self.traits.doubt(Why::Ambiguous);
         }
     }
 

@@ -93,7 +93,12 @@ impl Parser<'_, '_, '_> {
             | Word::Per
             | Word::Preposition => true,
             Word::Operation(_) => !starts_number(self.lexed, at + 1),
-            Word::Approximate | Word::Modifier | Word::Stop => false,
+            Word::Approximate
+            | Word::Modifier
+            | Word::Direction
+            | Word::Function
+            | Word::Caution
+            | Word::Stop => false,
         }
     }
 
@@ -144,6 +149,9 @@ fn doubt_of(word: Word, of_first: bool) -> Option<Why> {
         | Word::Preposition
         | Word::Approximate
         | Word::Modifier
+        | Word::Direction
+        | Word::Function
+        | Word::Caution
         | Word::Stop => None,
     }
 }

@@ -60,6 +60,8 @@ fn notations() {
         "20% of 50 is 10",
         "5 cm^2 * 3 = 15",
         "7 * 2 == 14",
+        "$100 \\% - 20 \\% = 80 \\%$",
+        "5€ + 6€ = 11€",
     ] {
         let report = report(text);
         let [equality] = &report.steps[0].equalities[..] else {
@@ -108,6 +110,14 @@ fn sentences() {
         "First 3 + 4 = 7 and then 7 * 2 = 15.",
         &["3 + 4 = 7 | right: 7", "7 * 2 = 15 | wrong: 14 is not 15"],
     );
+    check(
+        "1 + 1 = 2, 2 + 2 = 5 and 3 + 3 = 7",
+        &[
+            "1 + 1 = 2 | right: 2",
+            "2 + 2 = 5 | wrong: 4 is not 5",
+            "3 + 3 = 7 | wrong: 6 is not 7",
+        ],
+    );
     check("(since 2 + 2 = 4)", &["2 + 2 = 4 | right: 4"]);
     check("**3 * 4 = 12** eggs", &["3 * 4 = 12 | right: 12"]);
     check("3 * 4 = **12** eggs", &["3 * 4 = **12 | right: 12"]);
@@ -148,6 +158,7 @@ fn chains() {
 fn assignments_are_not_equalities() {
     for text in [
         "x = 5",
+        "$x = 5$",
         "Total = 12",
         "A: 18",
         "#### 18",
@@ -191,102 +202,6 @@ fn unreadable() {
     check("30/2 = shoe size 15", &["30/2 = | unchecked: words"]);
     check("salary + 3 * 4 = 12", &["+ 3 * 4 = 12 | unchecked: words"]);
     check("3 + 4 = 7 - the rest", &["3 + 4 = 7 - | unchecked: words"]);
-}
-
-#[test]
-fn numbers_that_differ_for_a_reason() {
-    check(
-        "15 gallons = 120 pints",
-        &["15 gallons = 120 | unchecked: units"],
-    );
-    check(
-        "30 minutes * 2 = 1 hour",
-        &["30 minutes * 2 = 1 | unchecked: units"],
-    );
-    check("90 + 30 = 2 hours", &["90 + 30 = 2 | unchecked: units"]);
-    check("25 * 4 = $1.00", &["25 * 4 = $1.00 | unchecked: units"]);
-    check(
-        "100 + 65 = 2 hours and 45 minutes",
-        &["100 + 65 = 2 | unchecked: units"],
-    );
-    check(
-        "2 hours + 30 minutes = 150",
-        &["2 hours + 30 minutes = 150 | unchecked: units"],
-    );
-    check(
-        "2 boxes = 2 * 12 = 24",
-        &[
-            "2 boxes = 2 * 12 | unchecked: units",
-            "2 * 12 = 24 | right: 24",
-        ],
-    );
-    check(
-        "500,000 * 4 = 2 million",
-        &["500,000 * 4 = 2 | unchecked: units"],
-    );
-    whole("3 squared + 4 squared = 25", "unchecked: units");
-    check("100 + 10% = 110", &["100 + 10% = 110 | unchecked: percent"]);
-    check("7% * 3 = 21", &["7% * 3 = 21 | unchecked: percent"]);
-    check("20% = 10 people", &["20% = 10 | unchecked: proportion"]);
-    check(
-        "2/5 is equal to 12.8",
-        &["2/5 is equal to 12.8 | unchecked: proportion"],
-    );
-    check("Week 2 = 3 + 4", &["2 = 3 + 4 | unchecked: name"]);
-    check("half of 20 + 10 = 20", &["20 + 10 = 20 | unchecked: words"]);
-    check("twice 5 + 3 = 16", &["5 + 3 = 16 | unchecked: words"]);
-    check(
-        "20 - 5 = 5 more than 10",
-        &["20 - 5 = 5 | unchecked: words"],
-    );
-    check(
-        "He lost 13*1.5=19.5 times $1.5",
-        &["13*1.5=19.5 times $1.5 | unchecked: words"],
-    );
-    check(
-        "1440 parts in 24 hours / 30 days = 48",
-        &["24 hours / 30 days = 48 | unchecked: words"],
-    );
-    whole("8/2(4) = 1", "unchecked: ambiguous");
-    whole("100/10/5 = 50", "unchecked: ambiguous");
-    whole("-3^2 = 9", "unchecked: ambiguous");
-    whole("2^3^2 = 64", "unchecked: ambiguous");
-    whole("3 1/2 * 4 = 2", "unchecked: mixed_number");
-    whole("2-1/2 * 4 = 10", "unchecked: mixed_number");
-    check("- 3 + 5 = 2", &["3 + 5 = 2 | unchecked: list_marker"]);
-    check("- 3 + 5 = 8", &["3 + 5 = 8 | right: 8"]);
-    check("- 3 + 5 = 9", &["3 + 5 = 9 | wrong: 8 is not 9"]);
-    whole("4/0.3333 = 12", "unchecked: rounded_operand");
-    whole("1200 * 3 ≈ 3500", "unchecked: approximate");
-    check("2 * 6 = 12, 000", &["2 * 6 = 12 | right: 12"]);
-    check(
-        "2 * 6000 = 12, 000",
-        &["2 * 6000 = 12 | unchecked: adjacent_numbers"],
-    );
-}
-
-#[test]
-fn units_that_explain_nothing() {
-    check("5 * 3 = 16 apples", &["5 * 3 = 16 | wrong: 15 is not 16"]);
-    check(
-        "3 boxes * 12 eggs = 35 eggs",
-        &["3 boxes * 12 eggs = 35 | wrong: 36 is not 35"],
-    );
-    check("$3 * 4 = $13", &["$3 * 4 = $13 | wrong: 12 is not 13"]);
-    check(
-        "5 apples + 3 apples = 9 apples",
-        &["5 apples + 3 apples = 9 | wrong: 8 is not 9"],
-    );
-    check("20% * 50 = 11", &["20% * 50 = 11 | wrong: 10 is not 11"]);
-    check(
-        "100% - 40% = 70%",
-        &["100% - 40% = 70% | wrong: 0.6 is not 0.7"],
-    );
-    check("a total of 5 + 3 = 9", &["5 + 3 = 9 | wrong: 8 is not 9"]);
-    check(
-        "60 minutes * 3 = 190 minutes",
-        &["60 minutes * 3 = 190 | wrong: 180 is not 190"],
-    );
 }
 
 #[test]

@@ -1,0 +1,45 @@
+//! Which brackets group numbers.
+
+use crate::arithmetic::token::{Bound, Kind, Token};
+
+/// Turns brackets that do not group numbers into boundaries: those without a twin, around an
+/// equality, and around words.
+pub(super) fn settle(tokens: &mut [Token]) {
+    let mut open: Vec<usize> = Vec::new();
+    // Of the open brackets, the first `with_relation` hold an equality.
+    let mut with_relation = 0;
+    for index in 0..tokens.len() {
+        match tokens[index].kind {
+            Kind::Open => open.push(index),
+            Kind::Relation(_) => with_relation = open.len(),
+            Kind::Close => match open.pop() {
+                Some(start) if open.len() < with_relation || holds_words(tokens, start) => {
+                    with_relation = with_relation.min(open.len());
+                    tokens[start].kind = Kind::Boundary(Bound::Open);
+                    tokens[index].kind = Kind::Boundary(Bound::Mark);
+                }
+                Some(_) => {}
+                None => tokens[index].kind = Kind::Boundary(Bound::Mark),
+            },
+            Kind::Number(_)
+            | Kind::Op(_)
+            | Kind::Percent
+            | Kind::Currency
+            | Kind::Word(_)
+            | Kind::Variable { .. }
+            | Kind::Broken(_)
+            | Kind::Boundary(_) => {}
+        }
+    }
+    for index in open {
+        tokens[index].kind = Kind::Boundary(Bound::Open);
+    }
+}
+
+/// Whether the bracket at `open` starts with a word.
+fn holds_words(tokens: &[Token], open: usize) -> bool {
+    matches!(
+        tokens.get(open + 1).map(|token| token.kind),
+        Some(Kind::Word(_) | Kind::Boundary(_) | Kind::Close)
+    )
+}
