@@ -1,6 +1,6 @@
 //! One chunk of lines to scored rows and rejected ones.
 
-use openapi::ScoreInput;
+use openapi::{ScoreInput, ScoreResult};
 use serde_json::value::RawValue;
 
 use super::journal::Counts;
@@ -30,6 +30,26 @@ struct Scorable<'l> {
     id: Option<&'l RawValue>,
 }
 
+/// A row's place and its results, or why it has none.
+type Scored<'l> = Result<(Place<'l>, Vec<ScoreResult>), Rejection<'l>>;
+
+/// What has been written of a chunk.
+struct Written {
+    output: Vec<u8>,
+    rejects: Vec<u8>,
+    counts: Counts,
+}
+
+impl Written {
+    fn new(n_scorers: usize) -> Self {
+        Self {
+            output: Vec::new(),
+            rejects: Vec::new(),
+            counts: Counts::new(n_scorers),
+        }
+    }
+}
+
 impl<'p> Process<'p> {
     pub(crate) fn new(plan: &'p Plan, judging: &'p dyn Judging) -> Self {
         Self {
@@ -46,13 +66,11 @@ impl<'p> Process<'p> {
     pub(crate) fn chunk(&self, chunk: &Chunk) -> Result<Finished, CliError> {
         let (mut rows, mut inputs) = (Vec::new(), Vec::new());
         for line in chunk.lines() {
-            rows.push((
-                line,
-                self.read(line).map(|(row, input)| {
-                    inputs.push(input);
-                    row
-                }),
-            ));
+            let row = self.read(line).map(|(row, input)| {
+                inputs.push(input);
+                row
+            });
+            rows.push((line, row));
         }
         let judged = if inputs.is_empty() {
             Vec::new()
@@ -60,30 +78,20 @@ impl<'p> Process<'p> {
             self.judging.judge(inputs)?
         };
         let mut judged = judged.into_iter();
-        let (mut output, mut rejects) = (Vec::new(), Vec::new());
-        let mut counts = Counts::new(self.scorers.len());
+        let mut written = Written::new(self.scorers.len());
         for (line, row) in rows {
-            let scored = row.and_then(|row| {
+            let row = row.and_then(|row| {
                 let results = judged.next().expect("one entry for each input");
-                let id = row.id;
-                results
-                    .map(|results| (row, results))
-                    .map_err(|reason| Rejection { reason, id })
+                let results = results.map_err(|reason| Rejection { reason, id: row.id })?;
+                Ok((row.place, results))
             });
-            match scored {
-                Ok((row, results)) => {
-                    row.place.write(self.scorers, &results, &mut output);
-                    counts.scored += 1;
-                    for (tally, result) in counts.tallies.iter_mut().zip(&results) {
-                        tally.add(result);
-                    }
-                }
-                Err(rejection) => {
-                    rejects::write(&mut rejects, self.form, self.file, line, &rejection);
-                    counts.rejected += 1;
-                }
-            }
+            self.write(line, row, &mut written);
         }
+        let Written {
+            output,
+            rejects,
+            counts,
+        } = written;
         let digest = chunk_digest(&output, &rejects);
         Ok(Finished {
             end: chunk.end,
@@ -92,6 +100,22 @@ impl<'p> Process<'p> {
             counts,
             digest,
         })
+    }
+
+    fn write(&self, line: Line<'_>, row: Scored<'_>, written: &mut Written) {
+        match row {
+            Ok((place, results)) => {
+                place.write(self.scorers, &results, &mut written.output);
+                written.counts.scored += 1;
+                for (tally, result) in written.counts.tallies.iter_mut().zip(&results) {
+                    tally.add(result);
+                }
+            }
+            Err(rejection) => {
+                rejects::write(&mut written.rejects, self.form, self.file, line, &rejection);
+                written.counts.rejected += 1;
+            }
+        }
     }
 
     fn read<'l>(&self, line: Line<'l>) -> Result<(Scorable<'l>, ScoreInput), Rejection<'l>> {

@@ -104,7 +104,7 @@ pub(crate) fn run(args: ScoreArgs) -> Result<Outcome, CliError> {
     match plan.open(judging.judges(), &mut input)? {
         Opened::Complete(counts) => {
             let progress = Progress::start(None, &counts, plan.target.is_stdout());
-            Ok(report(&plan, judging.as_ref(), counts, &progress))
+            report(&plan, judging.as_ref(), counts, &progress)
         }
         Opened::Begun(output) => score(&plan, judging.as_ref(), input, output),
     }
@@ -142,10 +142,15 @@ fn score(
         return Err(error);
     }
     let counts = output.finish()?;
-    Ok(report(plan, judging, counts, &progress))
+    report(plan, judging, counts, &progress)
 }
 
-fn report(plan: &Plan, judging: &dyn Judging, counts: Counts, progress: &Progress) -> Outcome {
+fn report(
+    plan: &Plan,
+    judging: &dyn Judging,
+    counts: Counts,
+    progress: &Progress,
+) -> Result<Outcome, CliError> {
     let summary = Summary {
         scorers: judging.judges(),
         resumed_rows: progress.resumed_rows(),
@@ -157,7 +162,7 @@ fn report(plan: &Plan, judging: &dyn Judging, counts: Counts, progress: &Progres
     };
     eprint!("{}", summary.text());
     if plan.json {
-        println!("{}", summary.json());
+        crate::print(&(summary.json() + "\n"))?;
     }
-    summary.outcome()
+    Ok(summary.outcome())
 }

@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::input::Input;
-use super::input::{STREAM, refuse_same_file};
+use super::input::{Input, STREAM, refuse_same_file};
 use super::journal::{Counts, Header};
 use super::output::{Output, Paths, StreamOutput};
 use super::partial::{PartialFile, beside};

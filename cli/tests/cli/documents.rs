@@ -1,0 +1,66 @@
+//! The commands of the user page.
+
+use std::path::Path;
+
+use crate::program::{Folder, Ran, command};
+use crate::serve::Server;
+
+/// The fenced blocks of a language.
+fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
+    let fence = format!("```{language}\n");
+    let mut blocks = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(&fence) {
+        let (block, later) = after.split_once("```").expect("every fence is closed");
+        blocks.push(block);
+        rest = later;
+    }
+    blocks
+}
+
+#[test]
+fn the_commands_of_the_page_work() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/score.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let folder = Folder::new();
+    folder.write("answers.jsonl", blocks(&page, "jsonl")[0]);
+    let server = Server::start(&[]);
+    let commands = blocks(&page, "sh");
+    let commands: Vec<&str> = commands.iter().flat_map(|block| block.lines()).collect();
+    assert!(commands.len() >= 5, "{commands:?}");
+    for line in commands {
+        let line = line.replace("http://127.0.0.1:8080", &server.url);
+        let (line, redirected) = match line.split_once(" > ") {
+            Some((line, file)) => (line, Some(file)),
+            None => (line.as_str(), None),
+        };
+        let args = line
+            .strip_prefix("tribunal ")
+            .expect("commands of this program");
+        let mut run = command(args.split(' '));
+        let ran = Ran::from(
+            run.current_dir(folder.path(""))
+                .output()
+                .expect("it starts"),
+        )
+        .ends(0);
+        if let Some(file) = redirected {
+            folder.write(file, &ran.stdout);
+        }
+    }
+    let scored = folder.rows("scored.jsonl");
+    let scores: Vec<_> = scored
+        .iter()
+        .map(|row| row["scores"]["math"]["score"].as_f64())
+        .collect();
+    assert_eq!(scores, [Some(1.0), Some(1.0), Some(0.5)]);
+    for same in ["stream.jsonl", "remote.jsonl"] {
+        assert_eq!(folder.read(same), folder.read("scored.jsonl"), "{same}");
+    }
+    assert_eq!(folder.rows("first.jsonl").len(), 1);
+    let both = folder.rows("both.jsonl");
+    assert!(
+        both.iter()
+            .all(|row| row["scores"].as_object().is_some_and(|s| s.len() == 2))
+    );
+}
