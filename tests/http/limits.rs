@@ -64,7 +64,7 @@ fn what_is_one_too_many_is_refused_with_a_time() {
     let body = json!({"model": "math", "inputs": [input]});
     let held = [half_a_request(&server, 100), half_a_request(&server, 100)];
     eventually("both are in hand", || {
-        server.metric("tribunal_held{what=\"requests\"}") == 2.0
+        server.metric("tribunal_held{what=\"requests\"}") > 1.5
     });
     let refused = server.score(&body);
     assert_eq!(
