@@ -57,7 +57,7 @@ impl Default for Config {
             drain: Duration::from_secs(30),
             workers: cores,
             queue_requests: 1024,
-            queue_items: 4096,
+            queue_items: 2048,
             queue_bytes: 256 << 20,
             deadline: Duration::from_secs(30),
             threads: cores,
