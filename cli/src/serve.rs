@@ -76,10 +76,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
         .map_err(|error| cannot_listen(config.bind, &error))?;
     let state = State::new(config, registry, keys)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
-    crate::print(&format!(
-        "tribunal listening on http://{address} (docs at /docs)\n"
-    ))?;
-    serve::run_until_signal(listener, state)
+    let ready = || {
+        let line = format!("tribunal listening on http://{address} (docs at /docs)\n");
+        crate::print(&line).map_err(io::Error::other)
+    };
+    serve::run_until_signal(listener, state, ready)
         .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     Ok(Outcome::Done)
 }

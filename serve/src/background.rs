@@ -58,11 +58,19 @@ impl Background {
 }
 
 /// Serves on `listener` until SIGTERM or SIGINT, then drains. A second signal ends the process at
-/// once.
-pub fn run_until_signal(listener: TcpListener, state: State) -> std::io::Result<()> {
+/// once. `ready` runs when signals are listened for: who reads "ready" may send one.
+///
+/// # Errors
+/// Those of [`run`], of `ready`, and when signals cannot be listened for.
+pub fn run_until_signal(
+    listener: TcpListener,
+    state: State,
+    ready: impl FnOnce() -> std::io::Result<()>,
+) -> std::io::Result<()> {
     System::new().block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        ready()?;
         run(listener, state, async move {
             either(&mut terminate, &mut interrupt).await;
             actix_web::rt::spawn(async move {
