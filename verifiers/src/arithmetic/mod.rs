@@ -48,7 +48,7 @@ use std::ops::Range;
 
 pub use config::{ArithmeticConfig, Rounding, RunOn, Splitter};
 pub use exact::Exact;
-pub use report::{Check, Equality, Label, Rule, Source, SpansIn, Step, StepReport, Why};
+pub use report::{Check, Equality, Label, Rule, Source, Step, StepReport, Why};
 
 use crate::{Fuel, VerifierId};
 use read::Reader;
@@ -103,7 +103,7 @@ impl Arithmetic {
             }
         });
         let steps = steps.collect();
-        StepReport::new(steps, SpansIn::Solution, reader.is_exhausted())
+        StepReport::new(steps, reader.is_exhausted())
     }
 
     /// The steps of `solution`. Splitting is cheap beside reading, so that it is charged for and
@@ -112,33 +112,6 @@ impl Arithmetic {
         let cost = 1 + solution.len() as u64 / 32;
         let _emptied = fuel.spend(cost);
         split::split(solution, self.config.splitter)
-    }
-
-    /// Checks steps that were given as texts.
-    ///
-    /// Where the texts occur in `solution` in their order and without overlap, this is
-    /// [`Self::check`] with their places. Where they do not, each text is checked on its own and
-    /// spans are byte ranges of the step's own text; [`StepReport::spans_in`] says which.
-    pub fn check_texts<S: AsRef<str>>(
-        &self,
-        solution: &str,
-        steps: &[S],
-        fuel: &mut Fuel,
-    ) -> StepReport {
-        if let Some(spans) = locate(solution, steps) {
-            return self.check(solution, Some(&spans), fuel);
-        }
-        let mut reader = Reader::new(&self.config, &self.vocabulary, fuel);
-        let steps = steps.iter().enumerate().map(|(index, step)| {
-            let text = step.as_ref();
-            Step {
-                index,
-                span: 0..text.len(),
-                equalities: reader.read(text, 0),
-            }
-        });
-        let steps = steps.collect();
-        StepReport::new(steps, SpansIn::Step, reader.is_exhausted())
     }
 }
 

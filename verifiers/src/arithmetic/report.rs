@@ -11,28 +11,16 @@ pub struct StepReport {
     pub steps: Vec<Step>,
     /// Position in `steps` of the first step with a wrong equality.
     pub first_wrong: Option<usize>,
-    /// What the spans are ranges of.
-    pub spans_in: SpansIn,
     /// The fuel ran out before the whole text was read. What was not read is unchecked.
     pub exhausted: bool,
 }
 
-/// What spans are byte ranges of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SpansIn {
-    /// The solution.
-    Solution,
-    /// The text of the step itself.
-    Step,
-}
-
 impl StepReport {
-    pub(super) fn new(steps: Vec<Step>, spans_in: SpansIn, exhausted: bool) -> Self {
+    pub(super) fn new(steps: Vec<Step>, exhausted: bool) -> Self {
         let first_wrong = steps.iter().position(|step| step.label() == Label::Wrong);
         Self {
             steps,
             first_wrong,
-            spans_in,
             exhausted,
         }
     }
