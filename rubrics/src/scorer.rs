@@ -119,6 +119,12 @@ impl Scorer {
         self.description
     }
 
+    /// Whether a verdict costs about as much as looking it up in a cache: extraction and a
+    /// comparison, nothing compiled, nothing searched for in the whole response.
+    pub fn is_cheap(&self) -> bool {
+        matches!(self.kind, "math" | "choice" | "text" | "exact")
+    }
+
     /// SHA-256 over kind, revision and every option; the name does not count.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest

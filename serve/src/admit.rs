@@ -97,6 +97,11 @@ impl Admission {
         self.requests.load(Ordering::Relaxed)
     }
 
+    /// Whether the queue is so full that work which could be spared should be.
+    pub fn is_pressed(&self) -> bool {
+        self.items() > self.limits.items / 4 * 3
+    }
+
     /// About how long the work in hand takes.
     pub fn expected_wait(&self) -> Duration {
         let each = Duration::from_nanos(self.item_nanos.load(Ordering::Relaxed));

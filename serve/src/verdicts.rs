@@ -55,8 +55,9 @@ impl Answering<'_> {
     pub(crate) async fn run(self) -> Vec<Answered> {
         let mut answers: Vec<Option<Answered>> = vec![None; self.inputs.len()];
         let (mut leads, mut joins) = (Vec::new(), Vec::new());
+        let pressed = self.state.admission.is_pressed();
         for (index, input) in self.inputs.iter().enumerate() {
-            match self.plan(input) {
+            match self.plan(input, pressed) {
                 Plan::Known(outcome) => answers[index] = Some(stored(outcome)),
                 Plan::Join(receiver) => joins.push((index, receiver)),
                 Plan::Score(flight) => leads.push((index, flight)),
@@ -71,9 +72,11 @@ impl Answering<'_> {
             .collect()
     }
 
-    fn plan(&self, input: &Input) -> Plan {
+    fn plan(&self, input: &Input, pressed: bool) -> Plan {
         let fresh = match self.mode {
             CacheMode::Bypass => return Plan::Score(None),
+            // Looking up what is as quickly judged is the first work to go under pressure.
+            CacheMode::Use if pressed && self.scorer.is_cheap() => return Plan::Score(None),
             CacheMode::Refresh => true,
             CacheMode::Use => false,
         };
