@@ -247,6 +247,18 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_fills_is_pressed() {
+        let admission = admission();
+        let mut permit = admission.enter(0).expect("room");
+        permit.add_items(6, PATIENT).expect("room");
+        assert!(!admission.is_pressed());
+        permit.add_items(1, PATIENT).expect("room");
+        assert!(admission.is_pressed());
+        drop(permit);
+        assert!(!admission.is_pressed());
+    }
+
+    #[test]
     fn doomed_work_is_refused() {
         let admission = admission();
         for _ in 0..200 {
