@@ -71,9 +71,9 @@ pub struct Options {
     /// `limits.deadline`.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::read_option"
+        deserialize_with = "whole::read_positive"
     )]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_992_u64)]
     pub deadline_ms: Option<u64>,
     /// Which queue the work waits in.
     pub priority: Priority,

@@ -13,11 +13,17 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D:
     deserializer.deserialize_any(WholeVisitor)
 }
 
-/// Reads a whole number that is not negative, or null.
-pub(crate) fn read_option<'de, D: Deserializer<'de>>(
+/// Reads a whole number above zero, or null.
+pub(crate) fn read_positive<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
-    deserializer.deserialize_option(OptionVisitor)
+    match deserializer.deserialize_option(OptionVisitor)? {
+        Some(0) => Err(D::Error::invalid_value(
+            Unexpected::Unsigned(0),
+            &"a whole number above 0",
+        )),
+        other => Ok(other),
+    }
 }
 
 struct WholeVisitor;

@@ -91,6 +91,10 @@ fn wrong_shapes_are_422_with_the_path() {
         r#"{"model": "math", "inputs": [{}], "stream": true}"#,
         "stream",
     );
+    check(
+        r#"{"model": "math", "inputs": [{}], "options": {"deadline_ms": 0}}"#,
+        "a whole number above 0",
+    );
     let many = json!({"model": "math", "inputs": vec![json!({}); 10_001]}).to_string();
     check(&many, "10001 inputs");
 }

@@ -134,7 +134,5 @@ fn deadlines() {
     let easy = json!({"response": "4", "reference": "4"});
     let capped = json!({"model": "math", "inputs": [easy], "options": {"deadline_ms": 86_400_000}});
     assert_eq!(server.score(&capped).json()["results"][0]["status"], "ok");
-    let zero = json!({"model": "math", "inputs": [{}], "options": {"deadline_ms": 0}});
-    assert_eq!(server.score(&zero).status, 504);
     server.settles();
 }

@@ -73,7 +73,11 @@ pub(crate) async fn score(
             Priority::Interactive => rubrics::Priority::Interactive,
             Priority::Batch => rubrics::Priority::Batch,
         },
-        deadline: Some(deadline.checked_sub(REPLY_MARGIN).unwrap_or(deadline)),
+        deadline: Some(
+            deadline
+                .checked_sub(reply_margin(patience))
+                .unwrap_or(deadline),
+        ),
         explain: asked.options.explain,
         seed: asked.options.seed,
     };
@@ -106,8 +110,10 @@ pub(crate) async fn score(
     reply(&request, &state, judged, &times).await
 }
 
-/// What is kept back of the time so that the reply itself comes before the deadline.
-const REPLY_MARGIN: Duration = Duration::from_millis(5);
+/// What is kept back of the time that is left, so that the reply itself comes before the deadline.
+fn reply_margin(left: Duration) -> Duration {
+    Duration::from_millis(5).min(left / 4)
+}
 
 /// Stages that are over when the reply is made.
 struct Times {
