@@ -1,0 +1,217 @@
+//! Packed batches: host data that says which tokens to run and what to read off which rows.
+//!
+//! A batch has no identity: who asked is kept elsewhere, in a list parallel to its sequences.
+
+use std::sync::Arc;
+
+use crate::error::{ModelError, Result};
+use crate::kv::{BLOCK, BlockId};
+
+/// Which adapter a sequence runs under: an index into the table that the forward is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AdapterSlot(pub u32);
+
+/// One sequence's part of a batch.
+#[derive(Clone, Debug)]
+pub struct PackItem {
+    /// The tokens to run now. Tokens before them may already be in the KV blocks.
+    pub token_ids: Vec<u32>,
+    /// Position of the first of `token_ids`: how many tokens the KV blocks already hold.
+    pub start: usize,
+    /// The adapter, or none for the base model.
+    pub adapter: Option<AdapterSlot>,
+    /// What to read, at which of `token_ids` (an index into them).
+    pub reads: Vec<(usize, Read)>,
+    /// The KV blocks in order of position, room for `start + token_ids.len()` tokens; empty for a
+    /// one-shot forward without KV.
+    pub blocks: Vec<BlockId>,
+}
+
+/// What to compute from a row's last hidden state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Read {
+    /// The model's own head, or the adapter's where it has one: scalar, labels or step scores.
+    Head,
+    /// Logits over the whole vocabulary.
+    Vocab,
+    /// Logits of these token ids only.
+    Labels {
+        /// The label tokens.
+        columns: Arc<[u32]>,
+        /// Whether to compute the log of the sum of exp over the whole vocabulary too, from which
+        /// the label mass follows.
+        mass: bool,
+    },
+    /// Log-probability of this next token, and the entropy of its distribution, in nats.
+    Logprob(u32),
+    /// The last hidden state itself, after the final norm.
+    Hidden,
+}
+
+/// A row to read and what for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Row of the packed batch, in `0..T`.
+    pub index: u32,
+    /// The sequence that the row belongs to.
+    pub sequence: u32,
+    /// What to compute from it.
+    pub read: Read,
+}
+
+/// Sequences packed end to end: `T` tokens of `B` sequences, no padding.
+#[derive(Clone, Debug, Default)]
+pub struct RaggedBatch {
+    /// `[T]` token ids.
+    pub token_ids: Vec<u32>,
+    /// `[T]` absolute positions within their own sequence.
+    pub positions: Vec<u32>,
+    /// `[B + 1]` running sums of the tokens run now.
+    pub cu_seqlens_q: Vec<u32>,
+    /// `[B + 1]` running sums of all tokens attended to, those in KV included.
+    pub cu_seqlens_k: Vec<u32>,
+    /// `[R]` rows to read, in the order of the items and their reads.
+    pub rows: Vec<Row>,
+    /// `[B]` adapters.
+    pub adapters: Vec<Option<AdapterSlot>>,
+    /// KV blocks and slots; none for a one-shot forward.
+    pub paging: Option<Paging>,
+}
+
+/// Where the keys and values of a batch lie.
+#[derive(Clone, Debug, Default)]
+pub struct Paging {
+    /// Per sequence, its blocks in order of position.
+    pub block_table: Vec<Vec<BlockId>>,
+    /// `[T]` slot that each new token's key and value are written to: `block * BLOCK + offset`.
+    pub slot_mapping: Vec<u32>,
+}
+
+/// What a forward gives: one output for each row asked for, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outputs {
+    /// One for each of [`RaggedBatch::rows`].
+    pub rows: Vec<Output>,
+}
+
+/// The value of one [`Read`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// The head's raw outputs, one a label.
+    Head(Vec<f32>),
+    /// One logit for each token of the vocabulary.
+    Vocab(Vec<f32>),
+    /// One logit for each column asked for.
+    Labels {
+        /// The logits, in the order of the columns.
+        logits: Vec<f32>,
+        /// log Σ exp over the whole vocabulary, where it was asked for.
+        log_normalizer: Option<f32>,
+    },
+    /// Of the token asked for, in nats.
+    Logprob {
+        /// log p(token).
+        logprob: f32,
+        /// −Σ p log p over the vocabulary.
+        entropy: f32,
+    },
+    /// The last hidden state.
+    Hidden(Vec<f32>),
+}
+
+impl RaggedBatch {
+    /// Tokens in the batch.
+    pub fn n_tokens(&self) -> usize {
+        self.token_ids.len()
+    }
+
+    /// Sequences in the batch.
+    pub fn n_sequences(&self) -> usize {
+        self.adapters.len()
+    }
+}
+
+/// Packs items in the given order.
+///
+/// # Errors
+/// [`ModelError::Batch`] for an item without tokens, a read beyond its tokens, too few blocks, or
+/// items with blocks beside items without.
+pub fn pack(items: &[PackItem]) -> Result<RaggedBatch> {
+    let mut batch = RaggedBatch {
+        cu_seqlens_q: vec![0],
+        cu_seqlens_k: vec![0],
+        ..RaggedBatch::default()
+    };
+    let paged = items.iter().any(|item| !item.blocks.is_empty());
+    let mut paging = Paging::default();
+    for (index, item) in items.iter().enumerate() {
+        check(index, item, paged)?;
+        if paged {
+            paging.push(item);
+        }
+        batch.push(item);
+    }
+    batch.paging = paged.then_some(paging);
+    Ok(batch)
+}
+
+impl RaggedBatch {
+    fn push(&mut self, item: &PackItem) {
+        let first = as_u32(self.token_ids.len());
+        let sequence = as_u32(self.adapters.len());
+        let n = item.token_ids.len();
+        self.token_ids.extend_from_slice(&item.token_ids);
+        self.positions
+            .extend((item.start..item.start + n).map(as_u32));
+        self.cu_seqlens_q.push(first + as_u32(n));
+        let keys = self.cu_seqlens_k.last().copied().unwrap_or(0);
+        self.cu_seqlens_k.push(keys + as_u32(item.start + n));
+        self.adapters.push(item.adapter);
+        self.rows.extend(item.reads.iter().map(|(at, read)| Row {
+            index: first + as_u32(*at),
+            sequence,
+            read: read.clone(),
+        }));
+    }
+}
+
+impl Paging {
+    fn push(&mut self, item: &PackItem) {
+        self.slot_mapping.extend(
+            (item.start..item.start + item.token_ids.len()).map(|position| {
+                let block = item.blocks[position / BLOCK].0 as usize;
+                as_u32(block * BLOCK + position % BLOCK)
+            }),
+        );
+        self.block_table.push(item.blocks.clone());
+    }
+}
+
+fn check(index: usize, item: &PackItem, paged: bool) -> Result<()> {
+    let n = item.token_ids.len();
+    let fail = |what: String| Err(ModelError::Batch(format!("sequence {index}: {what}")));
+    if n == 0 {
+        return fail("no tokens".into());
+    }
+    if let Some((at, _)) = item.reads.iter().find(|(at, _)| *at >= n) {
+        return fail(format!("row {at} is read, and it has {n} tokens"));
+    }
+    let room = item.blocks.len() * BLOCK;
+    if paged && room < item.start + n {
+        return fail(format!(
+            "its blocks have room for {room} tokens of {}",
+            item.start + n
+        ));
+    }
+    if !paged && item.start > 0 {
+        return fail(format!(
+            "it starts at position {} and has no blocks",
+            item.start
+        ));
+    }
+    Ok(())
+}
+
+fn as_u32(n: usize) -> u32 {
+    u32::try_from(n).expect("a batch has fewer than 2^32 tokens and slots")
+}

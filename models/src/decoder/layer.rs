@@ -1,0 +1,268 @@
+//! One layer: attention and MLP around the residual stream.
+
+use std::sync::Arc;
+
+use candle_core::Tensor;
+
+use super::ForwardCtx;
+use super::mlp::Mlp;
+use crate::adapter::{Site, pairs};
+use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
+use crate::error::{ModelError, Result};
+use crate::kernels::attention::Geometry;
+use crate::kernels::pointwise::RotaryTable;
+use crate::ops;
+use crate::packed::Weight;
+use crate::weights::{LayerPart, Norm, Place, Projection, WeightSource};
+
+/// A linear layer and where adapters find it.
+#[derive(Clone, Debug)]
+pub(super) struct Linear {
+    weight: Weight,
+    bias: Option<Tensor>,
+    site: Site,
+}
+
+impl Linear {
+    pub(super) fn load(
+        source: &mut impl WeightSource,
+        at: (usize, Projection),
+        shape: (usize, usize),
+        bias: bool,
+    ) -> Result<Linear> {
+        let (layer, projection) = at;
+        let (n, k) = shape;
+        Ok(Linear {
+            weight: source.weight(Place::Layer(layer, LayerPart::Weight(projection)), n, k)?,
+            bias: match bias {
+                true => Some(source.vector(Place::Layer(layer, LayerPart::Bias(projection)), n)?),
+                false => None,
+            },
+            site: Site::Layer(layer, projection),
+        })
+    }
+
+    /// `[T, k] -> [T, n]`, with the batch's adapters.
+    pub(super) fn forward(&self, ctx: &ForwardCtx<'_>, x: &Tensor) -> Result<Tensor> {
+        let y = ops::linear(x, &self.weight, self.bias.as_ref())?;
+        let segments = pairs(ctx.segments, self.site);
+        if segments.is_empty() {
+            Ok(y)
+        } else {
+            ops::lora(x, y, &segments)
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    norms: LayerNorms,
+    q: Linear,
+    k: Linear,
+    v: Linear,
+    o: Linear,
+    qk_norm: Option<(QkNorm, Tensor, Tensor)>,
+    rope: Option<usize>,
+    geometry: Geometry,
+    mlp: Mlp,
+}
+
+/// The norms around attention and MLP; which are there follows from the placement.
+#[derive(Clone, Debug)]
+struct LayerNorms {
+    config: NormConfig,
+    pre_attention: Option<Tensor>,
+    post_attention: Option<Tensor>,
+    pre_mlp: Option<Tensor>,
+    post_mlp: Option<Tensor>,
+}
+
+impl Layer {
+    pub(super) fn load(
+        config: &ModelConfig,
+        index: usize,
+        source: &mut impl WeightSource,
+    ) -> Result<Layer> {
+        let (hidden, dim) = (config.hidden_size, config.head_dim);
+        let (q_size, kv_size) = (config.num_heads * dim, config.num_kv_heads * dim);
+        let layer = &config.layers[index];
+        let biases = config.biases;
+        Ok(Layer {
+            norms: LayerNorms::load(config, index, source)?,
+            q: Linear::load(source, (index, Projection::Q), (q_size, hidden), biases.qkv)?,
+            k: Linear::load(
+                source,
+                (index, Projection::K),
+                (kv_size, hidden),
+                biases.qkv,
+            )?,
+            v: Linear::load(
+                source,
+                (index, Projection::V),
+                (kv_size, hidden),
+                biases.qkv,
+            )?,
+            o: Linear::load(
+                source,
+                (index, Projection::O),
+                (hidden, q_size),
+                biases.output,
+            )?,
+            qk_norm: load_qk_norm(config, index, source)?,
+            rope: layer.rope,
+            geometry: Geometry {
+                num_heads: config.num_heads,
+                num_kv_heads: config.num_kv_heads,
+                head_dim: dim,
+                scale: config.attention_scale,
+                softcap: config.attention_softcap,
+                window: layer.window,
+            },
+            mlp: Mlp::load(config, index, source)?,
+        })
+    }
+
+    /// `[T, hidden] -> [T, hidden]`.
+    pub(super) fn forward(
+        &self,
+        ctx: &ForwardCtx<'_>,
+        index: usize,
+        x: &Tensor,
+        ropes: &[Arc<RotaryTable>],
+    ) -> Result<Tensor> {
+        let norms = &self.norms;
+        let attended = self.attention(
+            ctx,
+            index,
+            &norms.apply(norms.pre_attention.as_ref(), x)?,
+            ropes,
+        )?;
+        let x = (x + norms.apply(norms.post_attention.as_ref(), &attended)?)?;
+        let changed = self
+            .mlp
+            .forward(ctx, &norms.apply(norms.pre_mlp.as_ref(), &x)?)?;
+        Ok((&x + norms.apply(norms.post_mlp.as_ref(), &changed)?)?)
+    }
+
+    fn attention(
+        &self,
+        ctx: &ForwardCtx<'_>,
+        index: usize,
+        x: &Tensor,
+        ropes: &[Arc<RotaryTable>],
+    ) -> Result<Tensor> {
+        let g = self.geometry;
+        let (q, k) = self.normalise(self.q.forward(ctx, x)?, self.k.forward(ctx, x)?)?;
+        let rows = x.dim(0)?;
+        let (mut q, mut k) = (
+            q.reshape((rows, g.num_heads, g.head_dim))?,
+            k.reshape((rows, g.num_kv_heads, g.head_dim))?,
+        );
+        if let Some(rope) = self.rope {
+            q = ops::rotary(&q, ctx.positions, &ropes[rope])?;
+            k = ops::rotary(&k, ctx.positions, &ropes[rope])?;
+        }
+        let v = self
+            .v
+            .forward(ctx, x)?
+            .reshape((rows, g.num_kv_heads, g.head_dim))?;
+        let attended = self.attend(ctx, index, (&q, &k, &v))?;
+        self.o
+            .forward(ctx, &attended.reshape((rows, g.num_heads * g.head_dim))?)
+    }
+
+    fn attend(
+        &self,
+        ctx: &ForwardCtx<'_>,
+        index: usize,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+    ) -> Result<Tensor> {
+        let batch = ctx.batch;
+        match (&batch.paging, ctx.kv) {
+            (None, _) => ops::attend(q, k, v, ctx.cu_seqlens, self.geometry),
+            (Some(paging), Some(cache)) => {
+                let kv = cache.layer(index);
+                ops::write_kv(kv, k, v, &paging.slot_mapping)?;
+                ops::attend_paged(
+                    q,
+                    kv,
+                    (&batch.cu_seqlens_q, &batch.cu_seqlens_k),
+                    paging,
+                    self.geometry,
+                )
+            }
+            (Some(_), None) => Err(ModelError::Batch(
+                "it has KV blocks, and no cache was given".into(),
+            )),
+        }
+    }
+
+    fn normalise(&self, q: Tensor, k: Tensor) -> Result<(Tensor, Tensor)> {
+        let NormConfig {
+            eps, unit_offset, ..
+        } = self.norms.config;
+        match &self.qk_norm {
+            None => Ok((q, k)),
+            // A norm's rows are as long as its weight: one head, or all heads together.
+            Some((QkNorm::PerHead | QkNorm::Whole, q_weight, k_weight)) => Ok((
+                ops::rms_norm(&q, q_weight, eps, unit_offset)?,
+                ops::rms_norm(&k, k_weight, eps, unit_offset)?,
+            )),
+        }
+    }
+}
+
+fn load_qk_norm(
+    config: &ModelConfig,
+    index: usize,
+    source: &mut impl WeightSource,
+) -> Result<Option<(QkNorm, Tensor, Tensor)>> {
+    let Some(kind) = config.qk_norm else {
+        return Ok(None);
+    };
+    let dim = config.head_dim;
+    let (q, k) = match kind {
+        QkNorm::PerHead => (dim, dim),
+        QkNorm::Whole => (config.num_heads * dim, config.num_kv_heads * dim),
+    };
+    let q = source.vector(Place::Layer(index, LayerPart::Norm(Norm::Q)), q)?;
+    let k = source.vector(Place::Layer(index, LayerPart::Norm(Norm::K)), k)?;
+    Ok(Some((kind, q, k)))
+}
+
+impl LayerNorms {
+    fn load(
+        config: &ModelConfig,
+        index: usize,
+        source: &mut impl WeightSource,
+    ) -> Result<LayerNorms> {
+        let (pre, post) = match config.norm.placement {
+            NormPlacement::Pre => (true, false),
+            NormPlacement::Post => (false, true),
+            NormPlacement::Both => (true, true),
+        };
+        let mut norm = |there: bool, norm: Norm| match there {
+            true => source
+                .vector(
+                    Place::Layer(index, LayerPart::Norm(norm)),
+                    config.hidden_size,
+                )
+                .map(Some),
+            false => Ok(None),
+        };
+        Ok(LayerNorms {
+            config: config.norm,
+            pre_attention: norm(pre, Norm::PreAttention)?,
+            post_attention: norm(post, Norm::PostAttention)?,
+            pre_mlp: norm(pre, Norm::PreMlp)?,
+            post_mlp: norm(post, Norm::PostMlp)?,
+        })
+    }
+
+    fn apply(&self, weight: Option<&Tensor>, x: &Tensor) -> Result<Tensor> {
+        match weight {
+            None => Ok(x.clone()),
+            Some(weight) => ops::rms_norm(x, weight, self.config.eps, self.config.unit_offset),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Heads over gathered rows: what a hidden state is read as.
+
+use candle_core::Tensor;
+
+use crate::config::HeadConfig;
+use crate::error::Result;
+use crate::ops;
+use crate::packed::{Matrix, Weight};
+use crate::weights::{HeadPart, Place, WeightSource};
+
+/// A head beside the vocabulary: scalar, labels, steps or value.
+#[derive(Clone, Debug)]
+pub struct Head {
+    inner: Option<(Weight, Tensor)>,
+    weight: Weight,
+    bias: Option<Tensor>,
+}
+
+impl Head {
+    /// The head that the configuration names; none where that is the vocabulary.
+    pub fn load(
+        config: HeadConfig,
+        hidden_size: usize,
+        source: &mut impl WeightSource,
+    ) -> Result<Option<Head>> {
+        let two_layers = |n: usize, source: &mut _| {
+            let inner = matrix(source, HeadPart::InnerWeight, hidden_size, hidden_size)?;
+            let inner_bias = vector(source, HeadPart::InnerBias, hidden_size)?;
+            Ok(Some(Head {
+                inner: Some((inner, inner_bias)),
+                weight: matrix(source, HeadPart::Weight, n, hidden_size)?,
+                bias: Some(vector(source, HeadPart::Bias, n)?),
+            }))
+        };
+        match config {
+            HeadConfig::Vocab => Ok(None),
+            HeadConfig::Sequence { n_labels } => Ok(Some(Head {
+                inner: None,
+                weight: matrix(source, HeadPart::Weight, n_labels, hidden_size)?,
+                bias: None,
+            })),
+            HeadConfig::Token { n_labels } => Self::with_bias(n_labels, hidden_size, source),
+            HeadConfig::Value => Self::with_bias(1, hidden_size, source),
+            HeadConfig::Reward { n_labels } | HeadConfig::Process { n_labels } => {
+                two_layers(n_labels, source)
+            }
+        }
+    }
+
+    fn with_bias(
+        n: usize,
+        hidden_size: usize,
+        source: &mut impl WeightSource,
+    ) -> Result<Option<Head>> {
+        Ok(Some(Head {
+            inner: None,
+            weight: matrix(source, HeadPart::Weight, n, hidden_size)?,
+            bias: Some(vector(source, HeadPart::Bias, n)?),
+        }))
+    }
+
+    /// A single linear head, as adapters bring it.
+    pub fn linear(weight: Matrix, bias: Option<Tensor>) -> Head {
+        Head {
+            inner: None,
+            weight: Weight::Panels(weight),
+            bias,
+        }
+    }
+
+    /// Outputs of one row.
+    pub fn n_labels(&self) -> usize {
+        self.weight.n()
+    }
+
+    /// `hidden [R, d] f32 -> [R, n_labels] f32`.
+    pub fn apply(&self, hidden: &Tensor) -> Result<Tensor> {
+        let inner = match &self.inner {
+            None => hidden.clone(),
+            Some((weight, bias)) => ops::linear(hidden, weight, Some(bias))?.relu()?,
+        };
+        ops::linear(&inner, &self.weight, self.bias.as_ref())
+    }
+}
+
+fn matrix(source: &mut impl WeightSource, part: HeadPart, n: usize, k: usize) -> Result<Weight> {
+    Ok(Weight::Panels(source.matrix(Place::Head(part), n, k)?))
+}
+
+fn vector(source: &mut impl WeightSource, part: HeadPart, n: usize) -> Result<Tensor> {
+    source.vector(Place::Head(part), n)
+}

@@ -1,0 +1,11 @@
+//! The kernels: plain functions over slices, without tensors and without state.
+//!
+//! Every reduction has an order that the row itself fixes: along `k` for a product, along absolute
+//! key positions for attention. Threads split work by output, never by reduction. So a row's bits
+//! do not depend on how many rows there are, nor on where in the batch it lies.
+
+pub mod attention;
+pub mod gemm;
+pub mod int8;
+pub mod pointwise;
+pub mod readout;

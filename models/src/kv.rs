@@ -1,0 +1,67 @@
+//! Keys and values kept between forwards, in blocks of [`BLOCK`] positions.
+//!
+//! Which sequence owns which block is the engine's business; here a block is a place. Keys lie as
+//! panels (`[block, kv_head, head_dim, BLOCK]`), so that the product with a query reads them from
+//! front to back; values lie as rows (`[block, kv_head, BLOCK, head_dim]`). A block begins at a
+//! multiple of [`BLOCK`] positions of its sequence, so the kernel's tiles are the same whether keys
+//! come from here or from the batch itself.
+
+use candle_core::{DType, Device, Tensor};
+
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::packed::PANEL;
+
+/// Positions in one block; one panel of keys.
+pub const BLOCK: usize = PANEL;
+
+/// A block of the cache: an index in `0..n_blocks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
+
+/// The keys and values of every layer.
+#[derive(Debug)]
+pub struct KvCache {
+    layers: Vec<LayerKv>,
+    n_blocks: usize,
+}
+
+/// The blocks of one layer.
+#[derive(Clone, Debug)]
+pub struct LayerKv {
+    /// `[n_blocks, kv_heads, head_dim, BLOCK]` f32.
+    pub keys: Tensor,
+    /// `[n_blocks, kv_heads, BLOCK, head_dim]` f32.
+    pub values: Tensor,
+}
+
+impl KvCache {
+    /// Room for `n_blocks * BLOCK` positions.
+    pub fn new(config: &ModelConfig, n_blocks: usize) -> Result<KvCache> {
+        let (heads, dim) = (config.num_kv_heads, config.head_dim);
+        let layers = (0..config.layers.len())
+            .map(|_| {
+                Ok(LayerKv {
+                    keys: Tensor::zeros((n_blocks, heads, dim, BLOCK), DType::F32, &Device::Cpu)?,
+                    values: Tensor::zeros((n_blocks, heads, BLOCK, dim), DType::F32, &Device::Cpu)?,
+                })
+            })
+            .collect::<Result<_>>()?;
+        Ok(KvCache { layers, n_blocks })
+    }
+
+    /// Blocks in the cache.
+    pub fn n_blocks(&self) -> usize {
+        self.n_blocks
+    }
+
+    /// The blocks of one layer.
+    pub fn layer(&self, index: usize) -> &LayerKv {
+        &self.layers[index]
+    }
+
+    /// Bytes that one position takes over all layers.
+    pub fn bytes_per_token(config: &ModelConfig) -> usize {
+        2 * config.layers.len() * config.num_kv_heads * config.head_dim * size_of::<f32>()
+    }
+}

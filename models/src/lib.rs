@@ -1,0 +1,27 @@
+//! The one decoder: configuration, weights, kernels with their own backward, heads, adapters,
+//! tokenizer and chat template.
+//!
+//! A folder in the Hugging Face layout becomes a [`Decoder`] by way of [`config`] (what the family
+//! needs) and [`weights`] (what the files hold). A forward runs over a [`RaggedBatch`]: packed
+//! tokens without padding, so that a row's bits depend on its own tokens and on the weights, never
+//! on its neighbours. Gradients are recorded exactly where weights are variables; there is no
+//! training flag. This crate knows no request, no clock and no HTTP.
+
+pub mod adapter;
+pub mod batch;
+pub mod config;
+pub mod decoder;
+pub mod error;
+pub mod head;
+pub mod kernels;
+pub mod kv;
+pub mod ops;
+pub mod packed;
+pub mod random;
+pub mod weights;
+
+pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
+pub use config::ModelConfig;
+pub use decoder::{Decoder, ForwardCtx};
+pub use error::{ModelError, Result};
+pub use packed::Matrix;

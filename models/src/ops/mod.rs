@@ -1,0 +1,24 @@
+//! Every tensor operation of the forward that could lose a gradient, each with its own backward.
+//!
+//! An operation is a candle custom op around a kernel of [`crate::kernels`]. The same kernel runs
+//! whether a weight is a variable or not; candle records the graph when an input is tracked. All
+//! activations are f32 and contiguous.
+
+mod attention;
+mod embedding;
+mod gated;
+mod linear;
+mod lora;
+mod norm;
+mod readout;
+mod rotary;
+mod storage;
+
+pub use attention::{attend, attend_paged, write_kv};
+pub use embedding::embedding;
+pub use gated::gated;
+pub use linear::linear;
+pub use lora::{LoraSegment, lora};
+pub use norm::rms_norm;
+pub use readout::{label_logits, softcap, token_logprobs};
+pub use rotary::rotary;

@@ -1,0 +1,77 @@
+//! Seeded random weights: for tests, benchmarks and models made on the spot.
+//!
+//! A number depends on the seed, on its place and on its index in the row-major tensor, and on
+//! nothing else, so that the same model can be made anywhere in any order.
+
+use candle_core::{DType, Device, Tensor};
+
+use crate::error::Result;
+use crate::packed::{Matrix, Weight};
+use crate::weights::{LayerPart, Place, WeightSource};
+
+/// A source of random weights in a storage type (f32, f16 or bf16).
+#[derive(Clone, Debug)]
+pub struct RandomWeights {
+    /// Everything follows from it.
+    pub seed: u64,
+    /// Storage of the matrices.
+    pub dtype: DType,
+}
+
+impl RandomWeights {
+    /// The row-major numbers at a place: uniform, of variance `1 / k` for an input of `k`, so that
+    /// activations keep their size; norms lie around 1, biases around 0.
+    pub fn numbers(&self, place: Place, n: usize, k: usize) -> Vec<f32> {
+        let key = mix(self.seed ^ hash(place));
+        let (centre, spread) = match place {
+            Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_)) => (1.0, 0.1),
+            Place::Embedding => (0.0, 1.0),
+            Place::Vocab | Place::Head(_) | Place::Layer(..) => {
+                (0.0, (3.0 / k.max(1) as f64).sqrt())
+            }
+        };
+        (0..(n * k) as u64)
+            .map(|i| (centre + spread * unit(mix(key ^ i))) as f32)
+            .collect()
+    }
+}
+
+/// Uniform in [−1, 1).
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// FNV-1a of the place's name, stable between builds.
+fn hash(place: Place) -> u64 {
+    format!("{place:?}")
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        })
+}
+
+impl WeightSource for RandomWeights {
+    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+        Ok(Weight::Panels(self.matrix(place, n, k)?))
+    }
+
+    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+        Matrix::from_rows(&self.numbers(place, n, k), n, k)?.to_dtype(self.dtype)
+    }
+
+    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+        Ok(Tensor::from_vec(
+            self.numbers(place, n, 1),
+            n,
+            &Device::Cpu,
+        )?)
+    }
+}
