@@ -7,6 +7,15 @@
 //! on its neighbours. Gradients are recorded exactly where weights are variables; there is no
 //! training flag. This crate knows no request, no clock and no HTTP.
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts and dimensions enter formulas as floats; none is near 2^24"
+)]
+#![expect(
+    clippy::many_single_char_names,
+    reason = "q, k, v, n, d are the field's own names"
+)]
+
 pub mod adapter;
 pub mod batch;
 pub mod config;
