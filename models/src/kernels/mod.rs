@@ -10,3 +10,4 @@ pub mod int8;
 pub mod lanes;
 pub mod pointwise;
 pub mod readout;
+mod threads;
