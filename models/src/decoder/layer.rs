@@ -1,7 +1,5 @@
 //! One layer: attention and MLP around the residual stream.
 
-use std::sync::Arc;
-
 use candle_core::Tensor;
 
 use super::ForwardCtx;
@@ -10,7 +8,6 @@ use super::mlp::Mlp;
 use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::Geometry;
-use crate::kernels::pointwise::RotaryTable;
 use crate::ops;
 use crate::weights::{LayerPart, Norm, Place, Projection, WeightSource};
 
@@ -83,20 +80,10 @@ impl Layer {
     }
 
     /// `[T, hidden] -> [T, hidden]`.
-    pub(super) fn forward(
-        &self,
-        ctx: &ForwardCtx<'_>,
-        index: usize,
-        x: &Tensor,
-        ropes: &[Arc<RotaryTable>],
-    ) -> Result<Tensor> {
+    pub(super) fn forward(&self, ctx: &ForwardCtx<'_>, index: usize, x: &Tensor) -> Result<Tensor> {
         let norms = &self.norms;
-        let attended = self.attention(
-            ctx,
-            index,
-            &norms.apply(norms.pre_attention.as_ref(), x)?,
-            ropes,
-        )?;
+        let attended =
+            self.attention(ctx, index, &norms.apply(norms.pre_attention.as_ref(), x)?)?;
         let x = (x + norms.apply(norms.post_attention.as_ref(), &attended)?)?;
         let changed = self
             .mlp
@@ -104,13 +91,7 @@ impl Layer {
         Ok((&x + norms.apply(norms.post_mlp.as_ref(), &changed)?)?)
     }
 
-    fn attention(
-        &self,
-        ctx: &ForwardCtx<'_>,
-        index: usize,
-        x: &Tensor,
-        ropes: &[Arc<RotaryTable>],
-    ) -> Result<Tensor> {
+    fn attention(&self, ctx: &ForwardCtx<'_>, index: usize, x: &Tensor) -> Result<Tensor> {
         let g = self.geometry;
         let (q, k) = self.normalise(
             self.q.forward(x, ctx.segments)?,
@@ -122,8 +103,8 @@ impl Layer {
             k.reshape((rows, g.num_kv_heads, g.head_dim))?,
         );
         if let Some(rope) = self.rope {
-            q = ops::rotary(&q, ctx.positions, &ropes[rope])?;
-            k = ops::rotary(&k, ctx.positions, &ropes[rope])?;
+            q = ops::rotary(&q, &ctx.ropes[rope])?;
+            k = ops::rotary(&k, &ctx.ropes[rope])?;
         }
         let v = self
             .v

@@ -20,6 +20,7 @@ use crate::ops;
 use crate::packed::Matrix;
 use crate::weights::{Place, WeightSource};
 use layer::Layer;
+use rope::Rope;
 
 /// Embedding, layers and final norm.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ pub struct Decoder {
     vocab: Vocabulary,
     layers: Vec<Layer>,
     norm: Tensor,
-    ropes: Vec<Arc<RotaryTable>>,
+    ropes: Vec<Rope>,
 }
 
 /// Where the vocabulary head is.
@@ -68,8 +69,8 @@ struct ForwardCtx<'a> {
     segments: &'a [Segment],
     /// The blocks that [`RaggedBatch::paging`] refers to; none for a one-shot forward.
     kv: Option<&'a KvCache>,
-    /// [`RaggedBatch::positions`], shared.
-    positions: &'a Arc<[u32]>,
+    /// Cosines and sines of every row, one table for each of [`ModelConfig::ropes`].
+    ropes: &'a [Arc<RotaryTable>],
     /// [`RaggedBatch::cu_seqlens_q`], shared.
     cu_seqlens: &'a Arc<[u32]>,
 }
@@ -85,11 +86,7 @@ impl Decoder {
                 .map(|index| Layer::load(config, index, source))
                 .collect::<Result<_>>()?,
             norm: source.vector(Place::FinalNorm, hidden)?,
-            ropes: config
-                .ropes
-                .iter()
-                .map(|rope| Arc::new(rope::table(rope, config.max_positions)))
-                .collect(),
+            ropes: config.ropes.iter().map(Rope::new).collect(),
             config: config.clone(),
         })
     }
@@ -101,25 +98,22 @@ impl Decoder {
         segments: &[Segment],
         kv: Option<&KvCache>,
     ) -> Result<Tensor> {
-        let positions = batch.positions.as_slice().into();
+        let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
+        let ropes: Vec<_> = self.ropes.iter().map(table).collect();
         let cu_seqlens = batch.cu_seqlens_q.as_slice().into();
         let ctx = ForwardCtx {
             batch,
             segments,
             kv,
-            positions: &positions,
+            ropes: &ropes,
             cu_seqlens: &cu_seqlens,
         };
         let mut x = self.embed(&ctx)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            x = layer.forward(&ctx, index, &x, &self.ropes)?;
+            x = layer.forward(&ctx, index, &x)?;
         }
-        ops::rms_norm(
-            &x,
-            &self.norm,
-            self.config.norm.eps,
-            self.config.norm.unit_offset,
-        )
+        let norm = self.config.norm;
+        ops::rms_norm(&x, &self.norm, norm.eps, norm.unit_offset)
     }
 
     fn embed(&self, ctx: &ForwardCtx<'_>) -> Result<Tensor> {
