@@ -69,7 +69,10 @@ impl Runner {
         // Two tokens in one slot would make the result depend on the order of writing.
         let mut slots = paging.slot_mapping.clone();
         slots.sort_unstable();
-        if let Some(pair) = slots.windows(2).find(|pair| pair[0] == pair[1]) {
+        if let Some(pair) = slots
+            .windows(2)
+            .find(|pair| matches!(pair, [a, b] if a == b))
+        {
             return fail(format!("two tokens are written to slot {}", pair[0]));
         }
         let spans = batch
