@@ -15,6 +15,10 @@ use proptest::test_runner::Config;
 
 use support::{VOCAB, adapter, runner, shapes};
 
+/// Token ids are below it.
+const VOCAB_IDS: u32 = 70;
+const _: () = assert!(VOCAB_IDS as usize == VOCAB);
+
 /// A sequence and the adapter it runs under.
 #[derive(Clone, Debug)]
 struct Sequence {
@@ -106,6 +110,26 @@ fn check_together(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequen
     );
 }
 
+/// A row read alone has the bits that it has when every row is read.
+fn check_last_rows(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
+    let only_last = |s: &Sequence| {
+        let mut item = item(config, s, 0..s.token_ids.len());
+        item.reads.retain(|(row, _)| row + 1 == s.token_ids.len());
+        item
+    };
+    let items: Vec<_> = sequences.iter().map(only_last).collect();
+    let apart = sequences.iter().flat_map(|s| {
+        let rows = alone(runner, config, s);
+        let last = rows.len() - rows.len() / s.token_ids.len();
+        rows[last..].to_vec()
+    });
+    let apart: Vec<_> = apart.collect();
+    assert!(
+        run(runner, &items) == apart,
+        "a row changed with the rows that are read"
+    );
+}
+
 /// The sequences are run in steps over KV blocks, each step some tokens of some of them, and every
 /// row gives the bits of the whole sequence run alone without blocks.
 fn check_in_steps(
@@ -168,7 +192,7 @@ fn sequences(
     count: impl Into<prop::collection::SizeRange>,
     longest: usize,
 ) -> impl Strategy<Value = Vec<Sequence>> {
-    let tokens = prop::collection::vec(0..VOCAB as u32, 1..=longest);
+    let tokens = prop::collection::vec(0..VOCAB_IDS, 1..=longest);
     let sequence = (tokens, prop::option::of(0..2_u32)).prop_map(|(token_ids, slot)| Sequence {
         token_ids,
         adapter: slot.map(AdapterSlot),
@@ -200,6 +224,7 @@ fn a_row_alone_is_the_row_in_any_batch() {
         for count in [2, 7, 64] {
             proptest!(cases(3), |(sequences in sequences(count, 96 / count + 2))| {
                 check_together(&mut runner.borrow_mut(), &config, &sequences);
+                check_last_rows(&mut runner.borrow_mut(), &config, &sequences);
             });
         }
     }
