@@ -133,6 +133,10 @@ fn projection(value: &Tensor) -> f64 {
         .sum()
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a gradient of f32 numbers is itself one"
+)]
 /// The fourth-order central difference of the projection for each element of one input.
 fn differences(
     op: impl Fn(&[Tensor]) -> Result<Tensor>,
@@ -157,7 +161,7 @@ fn differences(
         .collect()
 }
 
-const PROJECTION: u64 = 0x70726f6a;
+const PROJECTION: u64 = 0x7072_6f6a;
 
 /// Uniform in [−1, 1), by the finaliser of `SplitMix64` (Steele, Lea and Flood, 2014).
 fn uniform(seed: u64, index: u64) -> f32 {
