@@ -21,6 +21,8 @@ pub mod batch;
 pub mod config;
 pub mod decoder;
 pub mod error;
+#[cfg(test)]
+mod gradcheck;
 pub mod head;
 pub mod kernels;
 pub mod kv;

@@ -5,7 +5,10 @@
 //! do not depend on how many rows there are, nor on where in the batch it lies.
 
 pub mod attention;
+pub mod backward;
 pub mod gemm;
 pub mod int8;
+pub mod lanes;
+pub mod lora;
 pub mod pointwise;
 pub mod readout;
