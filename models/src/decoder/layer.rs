@@ -10,7 +10,7 @@ use crate::adapter::{Site, pairs};
 use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::Geometry;
-use crate::kernels::pointwise::RotaryTable;
+use crate::kernels::rotary::RotaryTable;
 use crate::ops;
 use crate::packed::Weight;
 use crate::weights::{LayerPart, Norm, Place, Projection, WeightSource};

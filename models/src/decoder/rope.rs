@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use crate::config::{RopeConfig, RopeScaling};
-use crate::kernels::pointwise::RotaryTable;
+use crate::kernels::rotary::RotaryTable;
 
 /// The table for positions `0..max_positions`. Angles are computed in f64 and rounded once.
 pub(super) fn table(rope: &RopeConfig, max_positions: usize) -> RotaryTable {

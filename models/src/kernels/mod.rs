@@ -6,9 +6,13 @@
 
 pub mod attention;
 pub mod backward;
+pub mod exp;
+pub mod gated;
 pub mod gemm;
 pub mod int8;
 pub mod lanes;
 pub mod lora;
-pub mod pointwise;
+pub mod norm;
 pub mod readout;
+pub mod rotary;
+mod split;

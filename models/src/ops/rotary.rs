@@ -2,26 +2,58 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, Error, Layout, Shape, Tensor};
 
-use super::storage::f32s;
+use super::storage::{Held, f32s};
 use crate::error::Result;
-use crate::kernels::pointwise::{self, RotaryTable};
+use crate::kernels::lanes::Isa;
+use crate::kernels::rotary::{self, RotaryTable, Turn};
 
 struct Rotary {
     positions: Arc<[u32]>,
     table: Arc<RotaryTable>,
-    head_dim: usize,
 }
 
-/// `x [T, heads, head_dim] -> ` the same shape, rotated by each row's position.
+/// `x [T, heads, head_dim] -> ` the same shape, the first `2 · half` dimensions of every head
+/// rotated by the row's position, pairing dimension `i` with `i + half`. The gradient is rotated
+/// back.
+///
+/// # Errors
+/// Where the table is wider than a head or ends before a position, where there is not one position
+/// for each row, or where `x` is not contiguous f32.
 pub fn rotary(x: &Tensor, positions: &Arc<[u32]>, table: &Arc<RotaryTable>) -> Result<Tensor> {
-    let (_, _, head_dim) = x.dims3()?;
     Ok(x.apply_op1(Rotary {
         positions: positions.clone(),
         table: table.clone(),
-        head_dim,
     })?)
+}
+
+impl Rotary {
+    fn check(&self, (rows, _, head_dim): (usize, usize, usize)) -> candle_core::Result<()> {
+        let half = self.table.half;
+        let known = self.table.cos.len().min(self.table.sin.len()) / half.max(1);
+        let last = self.positions.iter().max().map_or(0, |p| *p as usize);
+        if rows != self.positions.len() || 2 * half > head_dim || (half > 0 && last >= known) {
+            return Err(Error::Msg(format!(
+                "{rows} rows of heads of {head_dim} cannot be rotated by {} positions up to {last} \
+                 with a table of {known} positions and {half} angles",
+                self.positions.len(),
+            )));
+        }
+        Ok(())
+    }
+
+    fn turn(&self, turn: Turn, head_dim: usize, x: &[f32]) -> Vec<f32> {
+        let mut out = vec![0.0; x.len()];
+        rotary::Rotary {
+            table: &self.table,
+            positions: &self.positions,
+            head_dim,
+            turn,
+        }
+        .run(Isa::best(), x, &mut out);
+        out
+    }
 }
 
 impl CustomOp1 for Rotary {
@@ -30,9 +62,96 @@ impl CustomOp1 for Rotary {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, xl: &Layout) -> candle_core::Result<(CpuStorage, Shape)> {
-        let x = f32s(x, xl)?;
-        let mut out = vec![0.0; x.len()];
-        pointwise::rotary(x, &self.positions, &self.table, self.head_dim, &mut out);
+        let dims = xl.shape().dims3()?;
+        self.check(dims)?;
+        let out = self.turn(Turn::Forth, dims.2, f32s(x, xl)?);
         Ok((CpuStorage::F32(out), xl.shape().clone()))
+    }
+
+    fn bwd(&self, x: &Tensor, _: &Tensor, grad: &Tensor) -> candle_core::Result<Option<Tensor>> {
+        let grad = grad.contiguous()?;
+        let (_, _, head_dim) = x.dims3()?;
+        let out = self.turn(Turn::Back, head_dim, Held::new(&grad).f32s()?);
+        Tensor::from_vec(out, x.shape(), x.device()).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use candle_core::{D, Device, Tensor};
+
+    use super::{RotaryTable, rotary};
+    use crate::gradcheck::{check_agreement, check_gradients, numbers, random};
+    use crate::kernels::lanes::Isa;
+    use crate::kernels::rotary::{Rotary, Turn};
+
+    fn table(positions: usize, half: usize) -> Arc<RotaryTable> {
+        let angles = (0..positions * half).map(|i| ((i / half) * (i % half + 1)) as f32 * 0.3);
+        let (cos, sin) = angles.map(|a| (a.cos(), a.sin())).unzip();
+        Arc::new(RotaryTable { cos, sin, half })
+    }
+
+    /// By the half-rotation of transformers: `x cos + rotate_half(x) sin`.
+    fn composed(x: &Tensor, positions: &[u32], table: &RotaryTable) -> candle_core::Result<Tensor> {
+        let half = table.half;
+        let rows = Tensor::new(positions, &Device::Cpu)?;
+        let angles = |of: &[f32]| {
+            let of = Tensor::from_slice(of, (of.len() / half, half), &Device::Cpu)?;
+            of.index_select(&rows, 0)?.unsqueeze(1)
+        };
+        let (cos, sin) = (angles(&table.cos)?, angles(&table.sin)?);
+        let (a, b) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
+        let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
+        let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
+        let rest = x.dim(2)? - 2 * half;
+        Tensor::cat(&[first, second, x.narrow(2, 2 * half, rest)?], D::Minus1)
+    }
+
+    #[test]
+    fn gradients_are_those_of_the_composed_graph_and_of_differences() {
+        for (heads, head_dim, half) in [(1, 2, 1), (3, 20, 10), (2, 40, 16), (2, 64, 32)] {
+            let positions: Arc<[u32]> = Arc::from([0, 1, 2, 0, 9]);
+            let table = table(10, half);
+            let inputs = [random(1, (positions.len(), heads, head_dim))];
+            let op = |x: &[Tensor]| Ok(rotary(&x[0], &positions, &table).unwrap());
+            check_gradients(op, &inputs, 1e-3);
+            check_agreement(op, |x| composed(&x[0], &positions, &table), &inputs, 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_row_keeps_its_bits_beside_others_and_on_every_machine() {
+        let (rows, heads, head_dim) = (700, 3, 24);
+        let table = table(rows, 10);
+        let positions: Arc<[u32]> = (0..rows as u32).rev().collect();
+        let x = random(2, (rows, heads, head_dim));
+        let all = rotary(&x, &positions, &table).unwrap();
+        for row in [0, 13, rows - 1] {
+            let alone = x.narrow(0, row, 1).unwrap();
+            let alone = rotary(&alone, &Arc::from(&positions[row..=row]), &table).unwrap();
+            assert_eq!(numbers(&alone), numbers(&all.narrow(0, row, 1).unwrap()));
+        }
+        for isa in Isa::available() {
+            let mut out = vec![0.0; x.elem_count()];
+            let rotary = Rotary {
+                table: &table,
+                positions: &positions,
+                head_dim,
+                turn: Turn::Forth,
+            };
+            rotary.run(isa, &numbers(&x), &mut out);
+            assert_eq!(out, numbers(&all), "{}", isa.name());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (positions, half) in [(vec![0, 5], 4), (vec![0], 4), (vec![0, 1], 5)] {
+            let x = random(1, (2, 1, 8));
+            let refused = rotary(&x, &positions.clone().into(), &table(5, half));
+            assert!(refused.is_err(), "positions {positions:?}, half {half}");
+        }
     }
 }
