@@ -255,8 +255,8 @@ impl Kernel for Tile<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self) {
-        // Where sixteen lanes are one register a tile's 24 sums fit at once, elsewhere a quarter.
-        if L::TILE_ROWS >= ROWS {
+        // Where sixteen lanes are one register a tile's sums fit at once, elsewhere a quarter.
+        if L::ACCUMULATORS >= ROWS * VECTORS {
             part::<L, ROWS, VECTORS>(self.a, self.b, (0, 0), self.c);
         } else {
             for row in (0..ROWS).step_by(ROWS / 2) {

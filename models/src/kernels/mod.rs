@@ -16,3 +16,4 @@ pub mod norm;
 pub mod readout;
 pub mod rotary;
 mod split;
+mod threads;

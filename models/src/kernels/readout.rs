@@ -57,40 +57,66 @@ struct Part {
 /// One [`Readout`] a row of `hidden [R, k]` over the vocabulary `weight [n, k]`, logits soft-capped
 /// where a cap is given.
 pub fn readout(hidden: &[f32], weight: Panels<'_>, cap: Option<f32>) -> Vec<Readout> {
-    let isa = Isa::best();
     let mut all = Vec::with_capacity(hidden.len() / weight.k);
-    for rows in hidden.chunks(ROWS * weight.k) {
-        let chunks: Vec<Vec<Part>> = (0..weight.n.div_ceil(CHUNK))
-            .into_par_iter()
-            .map_init(Vec::new, |logits, index| {
-                let chunk = chunk(weight, index);
-                products(rows, chunk, logits);
-                let rows = logits.chunks_exact_mut(chunk.n);
-                rows.map(|row| isa.run(Summarise { row, cap })).collect()
-            })
-            .collect();
-        all.extend((0..rows.len() / weight.k).map(|row| {
-            let parts: Vec<Part> = chunks.iter().map(|chunk| chunk[row]).collect();
-            combine(isa, &parts)
-        }));
-    }
+    walk(hidden, weight, cap, |_, _, _| (), |read, _| all.push(read));
     all
+}
+
+/// [`readout`], and the capped logit of each row's own target.
+pub fn target_readout(
+    hidden: &[f32],
+    weight: Panels<'_>,
+    cap: Option<f32>,
+    targets: &[u32],
+) -> Vec<(Readout, f32)> {
+    let pick = |row: usize, first: usize, logits: &[f32]| {
+        let at = (targets[row] as usize).checked_sub(first)?;
+        logits.get(at).copied()
+    };
+    let mut all = Vec::with_capacity(targets.len());
+    walk(hidden, weight, cap, pick, |read, picked| {
+        let logit = picked.into_iter().flatten().next();
+        all.push((read, logit.expect("a target is a column of the vocabulary")));
+    });
+    all
+}
+
+/// Goes through all rows, and through the chunks of each: `pick` sees a row's index, a chunk's
+/// first column and its capped logits, `done` gets a row's result and what was picked.
+fn walk<T: Copy + Send>(
+    hidden: &[f32],
+    weight: Panels<'_>,
+    cap: Option<f32>,
+    pick: impl Fn(usize, usize, &[f32]) -> T + Sync,
+    mut done: impl FnMut(Readout, Vec<T>),
+) {
+    let isa = Isa::best();
+    for (block, rows) in hidden.chunks(ROWS * weight.k).enumerate() {
+        let read = |logits: &mut Vec<f32>, index: usize| -> Vec<(Part, T)> {
+            let chunk = chunk(weight, index);
+            products(rows, chunk, logits);
+            let mut parts = Vec::with_capacity(logits.len() / chunk.n);
+            for (row, logits) in logits.chunks_exact_mut(chunk.n).enumerate() {
+                let part = isa.run(Summarise { row: logits, cap });
+                parts.push((part, pick(block * ROWS + row, index * CHUNK, logits)));
+            }
+            parts
+        };
+        let chunks: Vec<Vec<(Part, T)>> = (0..weight.n.div_ceil(CHUNK))
+            .into_par_iter()
+            .map_init(Vec::new, read)
+            .collect();
+        for row in 0..rows.len() / weight.k {
+            let (parts, picked): (Vec<Part>, _) = chunks.iter().map(|chunk| chunk[row]).unzip();
+            done(combine(isa, &parts), picked);
+        }
+    }
 }
 
 /// The columns of one chunk.
 fn chunk(weight: Panels<'_>, index: usize) -> Panels<'_> {
-    let first = index * CHUNK;
-    let n = CHUNK.min(weight.n - first);
-    let range = first * weight.k..(first + n).next_multiple_of(PANEL) * weight.k;
-    Panels {
-        data: match weight.data {
-            PanelData::F32(data) => PanelData::F32(&data[range]),
-            PanelData::F16(data) => PanelData::F16(&data[range]),
-            PanelData::Bf16(data) => PanelData::Bf16(&data[range]),
-        },
-        n,
-        k: weight.k,
-    }
+    let first = index * (CHUNK / PANEL);
+    weight.range(first..weight.n.div_ceil(PANEL).min(first + CHUNK / PANEL))
 }
 
 fn products(rows: &[f32], chunk: Panels<'_>, logits: &mut Vec<f32>) {

@@ -216,7 +216,10 @@ impl Plan {
             .collect();
         let panels = held.iter().zip(&self.pairs).map(|([a, b], pair)| {
             let [a_matrix, b_matrix] = &pair.factors;
-            Ok([a.panels(a_matrix)?, b.panels(b_matrix)?])
+            Ok([
+                a.panels(a_matrix.n(), a_matrix.k())?,
+                b.panels(b_matrix.n(), b_matrix.k())?,
+            ])
         });
         Ok(f(&self.segments(&panels.collect::<TensorResult<Vec<_>>>()?)))
     }

@@ -2,7 +2,7 @@
 
 use candle_core::{CpuStorage, Error, Layout, Result, Storage, StorageRef, Tensor};
 
-use crate::packed::{Matrix, PanelData, Panels};
+use crate::packed::{PanelData, Panels};
 
 /// The f32 numbers of a contiguous operand.
 pub(super) fn f32s<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
@@ -61,9 +61,9 @@ impl<'a> Held<'a> {
         f32s(self.cpu()?, self.layout)
     }
 
-    /// The panels of the matrix whose tensor this is.
-    pub(super) fn panels(&self, matrix: &Matrix) -> Result<Panels<'_>> {
-        panels(self.cpu()?, self.layout, matrix.n(), matrix.k())
+    /// The panels of the matrix `[n, k]` whose tensor this is.
+    pub(super) fn panels(&self, n: usize, k: usize) -> Result<Panels<'_>> {
+        panels(self.cpu()?, self.layout, n, k)
     }
 
     fn cpu(&self) -> Result<&CpuStorage> {
