@@ -22,6 +22,8 @@ pub mod config;
 pub mod decoder;
 pub mod digest;
 pub mod error;
+#[cfg(test)]
+mod gradcheck;
 pub mod head;
 pub mod kernels;
 pub mod kv;
@@ -30,6 +32,7 @@ pub mod ops;
 pub mod packed;
 pub mod random;
 pub mod runner;
+pub mod throughput;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};

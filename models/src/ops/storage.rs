@@ -1,8 +1,8 @@
 //! Slices out of candle storage.
 
-use candle_core::{CpuStorage, Error, Layout, Result};
+use candle_core::{CpuStorage, Error, Layout, Result, Storage, StorageRef, Tensor};
 
-use crate::packed::{PanelData, Panels};
+use crate::packed::{Matrix, PanelData, Panels};
 
 /// The f32 numbers of a contiguous operand.
 pub(super) fn f32s<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
@@ -34,9 +34,51 @@ pub(super) fn panels<'a>(
     Ok(Panels { data, n, k })
 }
 
+/// A tensor whose storage is held for reading: for operands beyond the three that a candle op
+/// takes, and for backward passes. It must not outlive the op, for a step of the optimiser writes
+/// to the same storage.
+pub(super) struct Held<'a> {
+    storage: StorageRef<'a>,
+    layout: &'a Layout,
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn new(tensor: &'a Tensor) -> Held<'a> {
+        let (storage, layout) = tensor.storage_and_layout();
+        Held { storage, layout }
+    }
+
+    /// The f32 numbers of a contiguous tensor.
+    pub(super) fn f32s(&self) -> Result<&[f32]> {
+        f32s(self.cpu()?, self.layout)
+    }
+
+    /// The panels of the matrix whose tensor this is.
+    pub(super) fn panels(&self, matrix: &Matrix) -> Result<Panels<'_>> {
+        panels(self.cpu()?, self.layout, matrix.n(), matrix.k())
+    }
+
+    fn cpu(&self) -> Result<&CpuStorage> {
+        match &*self.storage {
+            Storage::Cpu(cpu) => Ok(cpu),
+            Storage::Cuda(_) | Storage::Metal(_) => {
+                Err(Error::Msg("this operation runs on the CPU".into()))
+            }
+        }
+    }
+}
+
 fn range(layout: &Layout) -> Result<std::ops::Range<usize>> {
     let (start, end) = layout
         .contiguous_offsets()
         .ok_or_else(|| Error::Msg("an operand is not contiguous".into()))?;
     Ok(start..end)
+}
+
+/// An operand of the wrong shape.
+pub(super) fn shape_error(what: &str, tensor: &Tensor, want: &str) -> Error {
+    Error::Msg(format!(
+        "{what} has shape {:?}, it should be {want}",
+        tensor.dims()
+    ))
 }
