@@ -28,6 +28,7 @@ pub mod ops;
 pub mod packed;
 pub mod random;
 pub mod runner;
+pub mod tiny;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
