@@ -4,7 +4,6 @@
 //! is absent takes the family's default in transformers. Sizes are bounded before anything is
 //! allocated by them.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -16,6 +15,7 @@ use super::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, known, rope,
 };
 use crate::error::{ModelError, Result};
+use crate::weights::Positioned;
 
 /// Most layers.
 pub const MAX_LAYERS: usize = 4096;
@@ -40,25 +40,14 @@ pub const MAX_PARAMETERS: u64 = 1 << 41;
 /// Longest `config.json`.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads `config.json` of a folder.
-pub(super) fn read(dir: &Path) -> Result<ModelConfig> {
+/// Reads `config.json` of a folder: its text, and what it says.
+pub(super) fn read(dir: &Path) -> Result<(String, ModelConfig)> {
     let path = dir.join("config.json");
-    let io = |source| ModelError::Io {
-        path: path.clone(),
-        source,
-    };
-    let file = std::fs::File::open(&path).map_err(io)?;
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(io)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(ModelError::File {
-            path,
-            what: format!("longer than {MAX_BYTES} bytes"),
-        });
-    }
-    from_json(&path, &text)
+    let file = Positioned::open(&path)?;
+    let text = String::from_utf8(file.read_all(MAX_BYTES)?)
+        .map_err(|error| file.error(format!("not UTF-8: {error}")))?;
+    let config = from_json(&path, &text)?;
+    Ok((text, config))
 }
 
 /// Reads the text of a `config.json`; `path` is what errors name.

@@ -70,6 +70,11 @@ impl ModelConfig {
     /// [`crate::ModelError::Config`] names a field that is malformed, out of bounds, unsupported at
     /// its value, or not understood; `Io` and `File` are about the file as a whole.
     pub fn read(dir: &Path) -> Result<ModelConfig> {
+        Ok(hf::read(dir)?.1)
+    }
+
+    /// The same, with the file's text.
+    pub(crate) fn read_file(dir: &Path) -> Result<(String, ModelConfig)> {
         hf::read(dir)
     }
 
