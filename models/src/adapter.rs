@@ -126,3 +126,16 @@ pub fn pairs(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
         })
         .collect()
 }
+
+/// The segments as ranges of the gathered rows, which are ascending.
+pub(crate) fn within(segments: &[Segment], rows: &[u32]) -> Vec<Segment> {
+    let before = |row: usize| rows.partition_point(|r| (*r as usize) < row);
+    segments
+        .iter()
+        .map(|segment| Segment {
+            rows: before(segment.rows.start)..before(segment.rows.end),
+            adapter: segment.adapter.clone(),
+        })
+        .filter(|segment| !segment.rows.is_empty())
+        .collect()
+}

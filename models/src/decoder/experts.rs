@@ -4,7 +4,7 @@ use candle_core::{D, Device, Tensor};
 
 use super::linear::Linear;
 use super::mlp::GatedMlp;
-use crate::adapter::Segment;
+use crate::adapter::{Segment, within};
 use crate::config::{MlpConfig, ModelConfig};
 use crate::error::{ModelError, Result};
 use crate::ops;
@@ -124,19 +124,6 @@ fn visits(chosen: &[Vec<u32>], num_experts: usize) -> Vec<Visit> {
         }
     }
     visits
-}
-
-/// The segments as ranges of the gathered rows, which are ascending.
-fn within(segments: &[Segment], rows: &[u32]) -> Vec<Segment> {
-    let before = |row: usize| rows.partition_point(|r| (*r as usize) < row);
-    segments
-        .iter()
-        .map(|segment| Segment {
-            rows: before(segment.rows.start)..before(segment.rows.end),
-            adapter: segment.adapter.clone(),
-        })
-        .filter(|segment| !segment.rows.is_empty())
-        .collect()
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use candle_core::Tensor;
 
-use super::ForwardCtx;
 use super::linear::Linear;
 use super::mlp::Mlp;
+use super::{ForwardCtx, Kept};
 use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::Geometry;
@@ -79,42 +79,50 @@ impl Layer {
         })
     }
 
-    /// `[T, hidden] -> [T, hidden]`.
-    pub(super) fn forward(&self, ctx: &ForwardCtx<'_>, index: usize, x: &Tensor) -> Result<Tensor> {
+    /// `[T, hidden] -> [R, hidden]`: the rows that are kept, or all of them.
+    pub(super) fn forward(
+        &self,
+        ctx: &ForwardCtx<'_>,
+        index: usize,
+        x: &Tensor,
+        keep: Option<&Kept>,
+    ) -> Result<Tensor> {
         let norms = &self.norms;
-        let attended =
-            self.attention(ctx, index, &norms.apply(norms.pre_attention.as_ref(), x)?)?;
+        let normed = norms.apply(norms.pre_attention.as_ref(), x)?;
+        let attended = self.attention(ctx, index, &normed)?;
+        // What follows the attention sees each row by itself, so rows that nobody reads end here.
+        let (x, attended, segments) = match keep {
+            None => (x.clone(), attended, ctx.segments),
+            Some(kept) => (
+                kept.select(x)?,
+                kept.select(&attended)?,
+                kept.segments.as_slice(),
+            ),
+        };
+        let attended = self.o.forward(&attended, segments)?;
         let x = (x + norms.apply(norms.post_attention.as_ref(), &attended)?)?;
-        let changed = self
-            .mlp
-            .forward(&norms.apply(norms.pre_mlp.as_ref(), &x)?, ctx.segments)?;
+        let normed = norms.apply(norms.pre_mlp.as_ref(), &x)?;
+        let changed = self.mlp.forward(&normed, segments)?;
         Ok((&x + norms.apply(norms.post_mlp.as_ref(), &changed)?)?)
     }
 
+    /// `[T, hidden] -> [T, heads · head_dim]`: before the output projection.
     fn attention(&self, ctx: &ForwardCtx<'_>, index: usize, x: &Tensor) -> Result<Tensor> {
         let g = self.geometry;
-        let (q, k) = self.normalise(
-            self.q.forward(x, ctx.segments)?,
-            self.k.forward(x, ctx.segments)?,
-        )?;
+        let q = self.q.forward(x, ctx.segments)?;
+        let k = self.k.forward(x, ctx.segments)?;
+        let v = self.v.forward(x, ctx.segments)?;
+        let (q, k) = self.normalise(q, k)?;
         let rows = x.dim(0)?;
-        let (mut q, mut k) = (
-            q.reshape((rows, g.num_heads, g.head_dim))?,
-            k.reshape((rows, g.num_kv_heads, g.head_dim))?,
-        );
+        let mut q = q.reshape((rows, g.num_heads, g.head_dim))?;
+        let mut k = k.reshape((rows, g.num_kv_heads, g.head_dim))?;
+        let v = v.reshape((rows, g.num_kv_heads, g.head_dim))?;
         if let Some(rope) = self.rope {
             q = ops::rotary(&q, &ctx.ropes[rope])?;
             k = ops::rotary(&k, &ctx.ropes[rope])?;
         }
-        let v = self
-            .v
-            .forward(x, ctx.segments)?
-            .reshape((rows, g.num_kv_heads, g.head_dim))?;
         let attended = self.attend(ctx, index, (&q, &k, &v))?;
-        self.o.forward(
-            &attended.reshape((rows, g.num_heads * g.head_dim))?,
-            ctx.segments,
-        )
+        Ok(attended.reshape((rows, g.num_heads * g.head_dim))?)
     }
 
     fn attend(

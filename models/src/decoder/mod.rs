@@ -8,9 +8,9 @@ mod rope;
 
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
-use crate::adapter::{Segment, Site, pairs};
+use crate::adapter::{Segment, Site, pairs, within};
 use crate::batch::RaggedBatch;
 use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
@@ -75,6 +75,39 @@ struct ForwardCtx<'a> {
     cu_seqlens: &'a Arc<[u32]>,
 }
 
+/// The rows whose hidden states are wanted.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// Every row of the batch.
+    All,
+    /// These, in ascending order, at least one.
+    Only(&'a [u32]),
+}
+
+/// Rows of the batch that the last layer carries past its attention, and their adapters.
+#[derive(Debug)]
+struct Kept {
+    index: Tensor,
+    segments: Vec<Segment>,
+}
+
+impl Kept {
+    fn new(rows: Rows<'_>, segments: &[Segment]) -> Result<Option<Kept>> {
+        match rows {
+            Rows::All => Ok(None),
+            Rows::Only(rows) => Ok(Some(Kept {
+                index: Tensor::new(rows, &Device::Cpu)?,
+                segments: within(segments, rows),
+            })),
+        }
+    }
+
+    /// `[T, n] -> [R, n]`.
+    fn select(&self, x: &Tensor) -> Result<Tensor> {
+        Ok(x.index_select(&self.index, 0)?)
+    }
+}
+
 impl Decoder {
     /// Builds the decoder from its weights.
     pub fn load(config: &Arc<ModelConfig>, source: &mut impl WeightSource) -> Result<Decoder> {
@@ -91,12 +124,14 @@ impl Decoder {
         })
     }
 
-    /// `[T, hidden] f32`: the hidden states after the final norm.
+    /// The hidden states after the final norm, f32: `[T, hidden]`, or `[R, hidden]` of the rows asked
+    /// for. A row has the same bits either way.
     pub fn forward(
         &self,
         batch: &RaggedBatch,
         segments: &[Segment],
         kv: Option<&KvCache>,
+        rows: Rows<'_>,
     ) -> Result<Tensor> {
         let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
         let ropes: Vec<_> = self.ropes.iter().map(table).collect();
@@ -108,9 +143,11 @@ impl Decoder {
             ropes: &ropes,
             cu_seqlens: &cu_seqlens,
         };
+        let kept = Kept::new(rows, segments)?;
         let mut x = self.embed(&ctx)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            x = layer.forward(&ctx, index, &x)?;
+            let last = index + 1 == self.layers.len();
+            x = layer.forward(&ctx, index, &x, kept.as_ref().filter(|_| last))?;
         }
         let norm = self.config.norm;
         ops::rms_norm(&x, &self.norm, norm.eps, norm.unit_offset)

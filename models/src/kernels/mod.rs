@@ -7,5 +7,7 @@
 pub mod attention;
 pub mod gemm;
 pub mod int8;
+pub mod lanes;
 pub mod pointwise;
 pub mod readout;
+mod threads;

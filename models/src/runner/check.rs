@@ -69,8 +69,12 @@ impl Runner {
         // Two tokens in one slot would make the result depend on the order of writing.
         let mut slots = paging.slot_mapping.clone();
         slots.sort_unstable();
-        if let Some(pair) = slots.windows(2).find(|pair| pair[0] == pair[1]) {
-            return fail(format!("two tokens are written to slot {}", pair[0]));
+        let twice = slots.windows(2).find_map(|pair| match pair {
+            [a, b] if a == b => Some(*a),
+            _ => None,
+        });
+        if let Some(slot) = twice {
+            return fail(format!("two tokens are written to slot {slot}"));
         }
         let spans = batch
             .cu_seqlens_k

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::adapter::{Adapter, AdapterTable};
 use crate::batch::{AdapterSlot, Outputs, RaggedBatch};
 use crate::config::ModelConfig;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Rows};
 use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
@@ -82,7 +82,10 @@ impl Forward for Runner {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs> {
         self.check(batch)?;
         let segments = self.adapters.segments(batch)?;
-        let hidden = self.decoder.forward(batch, &segments, self.kv.as_ref())?;
-        self.read(batch, &hidden)
+        let rows = read::distinct(&batch.rows);
+        let hidden = self
+            .decoder
+            .forward(batch, &segments, self.kv.as_ref(), Rows::Only(&rows))?;
+        self.read(batch, &rows, &hidden)
     }
 }

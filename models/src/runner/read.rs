@@ -32,9 +32,48 @@ enum HeadOf {
     Adapter(u32),
 }
 
+/// Hidden states of some rows of a batch.
+struct Gathered<'a> {
+    /// Which, ascending.
+    at: &'a [u32],
+    /// `[at.len(), d]`.
+    hidden: &'a Tensor,
+}
+
+impl Gathered<'_> {
+    fn select(&self, rows: impl Iterator<Item = u32>) -> Result<Tensor> {
+        let place = |row: u32| {
+            self.at
+                .binary_search(&row)
+                .map_err(|_| gone("hidden state"))
+        };
+        let index: Vec<u32> = rows
+            .map(|row| {
+                place(row).map(|at| u32::try_from(at).expect("a batch has fewer than 2^32 rows"))
+            })
+            .collect::<Result<_>>()?;
+        Ok(self
+            .hidden
+            .index_select(&Tensor::new(index, &Device::Cpu)?, 0)?)
+    }
+}
+
+/// The rows that are read, ascending; the first row where none is, since a forward has at least one.
+pub(super) fn distinct(rows: &[Row]) -> Vec<u32> {
+    let mut rows: Vec<u32> = rows.iter().map(|row| row.index).collect();
+    if rows.is_empty() {
+        rows.push(0);
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
 impl Runner {
-    /// The outputs of every row of the batch, in order, from `hidden [T, d]`.
-    pub(super) fn read(&self, batch: &RaggedBatch, hidden: &Tensor) -> Result<Outputs> {
+    /// The outputs of every row of the batch, in order, from `hidden [R, d]`, whose rows are those of
+    /// the batch named by `at`.
+    pub(super) fn read(&self, batch: &RaggedBatch, at: &[u32], hidden: &Tensor) -> Result<Outputs> {
+        let hidden = &Gathered { at, hidden };
         let mut groups: Vec<(Kind<'_>, Vec<usize>)> = Vec::new();
         for (at, row) in batch.rows.iter().enumerate() {
             let kind = self.kind(batch, row);
@@ -83,12 +122,11 @@ impl Runner {
     fn read_group(
         &self,
         batch: &RaggedBatch,
-        hidden: &Tensor,
+        hidden: &Gathered<'_>,
         kind: &Kind<'_>,
         rows: &[usize],
     ) -> Result<Vec<Output>> {
-        let index: Vec<u32> = rows.iter().map(|at| batch.rows[*at].index).collect();
-        let x = hidden.index_select(&Tensor::new(index, &Device::Cpu)?, 0)?;
+        let x = hidden.select(rows.iter().map(|at| batch.rows[*at].index))?;
         let first = &batch.rows[rows[0]];
         match kind {
             Kind::Hidden => Ok(lists(&x)?.into_iter().map(Output::Hidden).collect()),

@@ -15,9 +15,8 @@ use super::safetensors::{Entry, Writer};
 use super::stage::{Stage, io_error};
 use super::{Made, TinySpec};
 use crate::config::ModelConfig;
-use crate::decoder::Decoder;
 use crate::error::{ModelError, Result};
-use crate::head::Head;
+use crate::model::assemble;
 use crate::packed::{Matrix, PANEL, Weight};
 use crate::random::RandomWeights;
 use crate::weights::names::Names;
@@ -48,8 +47,7 @@ struct Request {
 /// The tensors of a model, in the order of loading.
 pub(super) fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
     let mut recorder = Recorder::default();
-    Decoder::load(config, &mut recorder)?;
-    Head::load(config.head, config.hidden_size, &mut recorder)?;
+    assemble(config, &mut recorder)?;
     let names = Names::new(config, |_| false);
     let mut tensors: Vec<(TensorPlan, Vec<usize>)> = Vec::new();
     for request in recorder.requests {

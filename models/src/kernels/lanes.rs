@@ -1,0 +1,222 @@
+//! Sixteen f32 lanes, and the choice of instructions that carry them.
+//!
+//! A kernel is written once over [`Lanes`] and handed to [`Isa::run`], which compiles it for every
+//! instruction set and picks one at run time. Every implementation has sixteen lanes and the same
+//! rounding (fused multiply-add, one rounding; IEEE division and square root; the same rule for
+//! NaN in `max`), so that the choice never shows in the bits. Sixteen is [`crate::packed::PANEL`]:
+//! one AVX-512 register, two of AVX2, four of NEON.
+//!
+//! A kernel and all it calls up to the operations here are `#[inline(always)]`: only then are they
+//! compiled for the wider instructions. Closures given to the standard library (`map`, `fold`,
+//! `from_fn`) may stay outside; write loops.
+
+#![expect(
+    unsafe_code,
+    reason = "instructions that this CPU was found to have are called by their intrinsics"
+)]
+#![expect(
+    clippy::inline_always,
+    reason = "a lane operation that is not inlined is compiled without its instructions"
+)]
+#![expect(
+    clippy::return_self_not_must_use,
+    reason = "lane operations read as arithmetic, whose results nobody drops"
+)]
+
+mod portable;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use half::{bf16, f16};
+
+/// Lanes of a vector.
+pub const LANES: usize = 16;
+
+/// Sixteen f32 numbers.
+///
+/// Implementations are private: a kernel gets one from [`Isa::run`] and only there, which is why
+/// the operations need no `unsafe` at the caller.
+pub trait Lanes: Copy {
+    /// Vectors that a kernel may hold as accumulators beside a few operands.
+    const ACCUMULATORS: usize;
+
+    /// Every lane `x`.
+    fn splat(x: f32) -> Self;
+    /// Lane `i` is `from[i]`.
+    fn load(from: &[f32; LANES]) -> Self;
+    /// Lane `i` is `from[i]`, widened; exact.
+    fn load_f16(from: &[f16; LANES]) -> Self;
+    /// Lane `i` is `from[i]`, widened; exact.
+    fn load_bf16(from: &[bf16; LANES]) -> Self;
+    /// `to[i]` becomes lane `i`.
+    fn store(self, to: &mut [f32; LANES]);
+
+    /// `self · a + b`, rounded once.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// `self + other`.
+    fn add(self, other: Self) -> Self;
+    /// `self − other`.
+    fn sub(self, other: Self) -> Self;
+    /// `self · other`.
+    fn mul(self, other: Self) -> Self;
+    /// `self / other`.
+    fn div(self, other: Self) -> Self;
+    /// `√self`.
+    fn sqrt(self) -> Self;
+    /// `if self > other { self } else { other }`: a NaN on either side gives `other`.
+    fn max(self, other: Self) -> Self;
+    /// `if self < other { self } else { other }`: a NaN on either side gives `other`.
+    fn min(self, other: Self) -> Self;
+    /// Without the sign.
+    fn abs(self) -> Self;
+    /// To the nearest integer, halves to even.
+    fn round(self) -> Self;
+    /// `2^self`, for lanes that are integers from −126 to 127; other lanes give unspecified numbers.
+    fn exp2i(self) -> Self;
+    /// `if self > other { yes } else { no }`, lane by lane; a NaN on either side gives `no`.
+    fn select_gt(self, other: Self, yes: Self, no: Self) -> Self;
+
+    /// Lanes 0.. of a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
+    #[inline(always)]
+    fn load_part(from: &[f32], fill: f32) -> Self {
+        let mut all = [fill; LANES];
+        all[..from.len()].copy_from_slice(from);
+        Self::load(&all)
+    }
+
+    /// The first `to.len()` lanes (at most [`LANES`]).
+    #[inline(always)]
+    fn store_part(self, to: &mut [f32]) {
+        let all = self.to_array();
+        to.copy_from_slice(&all[..to.len()]);
+    }
+
+    /// The lanes as an array.
+    #[inline(always)]
+    fn to_array(self) -> [f32; LANES] {
+        let mut all = [0.0; LANES];
+        self.store(&mut all);
+        all
+    }
+
+    /// The sum of the lanes, halves first: lane `i` with `i + 8`, then `i + 4`, `i + 2`, `i + 1`.
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        fold(self.to_array(), |a, b| a + b)
+    }
+
+    /// The largest lane; NaN lanes may or may not count.
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        fold(self.to_array(), |a, b| if a > b { a } else { b })
+    }
+}
+
+#[inline(always)]
+fn fold(mut all: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for i in 0..half {
+            all[i] = with(all[i], all[i + half]);
+        }
+        half /= 2;
+    }
+    all[0]
+}
+
+/// A computation over lanes of any kind.
+pub trait Kernel {
+    /// What it gives.
+    type Output;
+    /// Runs it; implement with `#[inline(always)]`.
+    fn run<L: Lanes>(self) -> Self::Output;
+}
+
+/// Instructions that this CPU has. A value exists only after they were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// The widest that this CPU has.
+    pub fn best() -> Isa {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx512() {
+                return Isa(Kind::Avx512);
+            }
+            if x86::has_avx2() {
+                return Isa(Kind::Avx2);
+            }
+        }
+        Isa(Kind::Portable)
+    }
+
+    /// All that this CPU has, narrow to wide.
+    pub fn available() -> Vec<Isa> {
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_mut, reason = "other machines have the portable form only")
+        )]
+        let mut all = vec![Isa(Kind::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx2() {
+                all.push(Isa(Kind::Avx2));
+            }
+            if x86::has_avx512() {
+                all.push(Isa(Kind::Avx512));
+            }
+        }
+        all
+    }
+
+    /// The name, for reports.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+        }
+    }
+
+    /// [`Lanes::ACCUMULATORS`] of these instructions.
+    pub fn accumulators(self) -> usize {
+        struct Accumulators;
+        impl Kernel for Accumulators {
+            type Output = usize;
+            #[inline(always)]
+            fn run<L: Lanes>(self) -> usize {
+                L::ACCUMULATORS
+            }
+        }
+        self.run(Accumulators)
+    }
+
+    /// Runs a kernel with these instructions.
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Kind::Portable => kernel.run::<portable::Array>(),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: an `Isa` of this kind is made only where the CPU was found to have AVX2,
+            // FMA and F16C.
+            Kind::Avx2 => unsafe { x86::run_avx2(kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: an `Isa` of this kind is made only where the CPU was found to have the
+            // AVX-512 parts that `run_avx512` names.
+            Kind::Avx512 => unsafe { x86::run_avx512(kernel) },
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Sixteen lanes in two AVX2 registers or one of AVX-512.
+
+use std::arch::is_x86_feature_detected;
+
+use super::Kernel;
+
+mod avx2;
+mod avx512;
+
+/// Whether the CPU has what [`run_avx2`] needs; the standard library remembers the answer.
+pub(super) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+}
+
+/// Whether the CPU has what [`run_avx512`] needs.
+pub(super) fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+/// Runs a kernel compiled for AVX2, FMA and F16C, which the CPU must have.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<avx2::Pair>()
+}
+
+/// Runs a kernel compiled for AVX-512 (F, BW, DQ, VL), which the CPU must have.
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<avx512::Single>()
+}
