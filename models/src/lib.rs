@@ -33,6 +33,7 @@ pub mod packed;
 pub mod random;
 pub mod runner;
 pub mod throughput;
+pub mod tiny;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
