@@ -27,6 +27,7 @@ pub mod kv;
 pub mod ops;
 pub mod packed;
 pub mod random;
+pub mod template;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
