@@ -32,6 +32,7 @@ pub mod ops;
 pub mod packed;
 pub mod random;
 pub mod runner;
+pub mod template;
 pub mod throughput;
 pub mod tiny;
 pub mod weights;
