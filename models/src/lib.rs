@@ -22,6 +22,7 @@ pub mod config;
 pub mod decoder;
 pub mod error;
 pub mod head;
+pub mod inspect;
 pub mod kernels;
 pub mod kv;
 pub mod ops;

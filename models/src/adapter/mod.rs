@@ -1,5 +1,7 @@
 //! Low-rank adapters over one base, chosen by sequence inside a batch.
 
+pub(crate) mod tensors;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
