@@ -28,10 +28,12 @@ pub mod kv;
 pub mod ops;
 pub mod packed;
 pub mod random;
+pub mod runner;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
 pub use config::ModelConfig;
-pub use decoder::{Decoder, ForwardCtx};
+pub use decoder::Decoder;
 pub use error::{ModelError, Result};
 pub use packed::Matrix;
+pub use runner::{Forward, Runner};

@@ -93,7 +93,7 @@ impl AdapterTable {
             let rows = span[0] as usize..span[1] as usize;
             match segments.last_mut() {
                 Some((last, segment)) if last == slot && segment.rows.end == rows.start => {
-                    segment.rows.end = rows.end
+                    segment.rows.end = rows.end;
                 }
                 _ => {
                     let adapter = self.get(*slot).ok_or_else(|| {

@@ -1,6 +1,8 @@
 //! The one decoder: every family is a configuration of it.
 
+mod experts;
 mod layer;
+mod linear;
 mod mlp;
 mod rope;
 
@@ -10,7 +12,7 @@ use candle_core::Tensor;
 
 use crate::adapter::{Segment, Site, pairs};
 use crate::batch::RaggedBatch;
-use crate::config::ModelConfig;
+use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
 use crate::kernels::pointwise::RotaryTable;
 use crate::kv::KvCache;
@@ -18,29 +20,57 @@ use crate::ops;
 use crate::packed::Matrix;
 use crate::weights::{Place, WeightSource};
 use layer::Layer;
+use rope::Rope;
 
 /// Embedding, layers and final norm.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     config: Arc<ModelConfig>,
     embedding: Matrix,
-    vocab: Option<Matrix>,
+    vocab: Vocabulary,
     layers: Vec<Layer>,
     norm: Tensor,
-    ropes: Vec<Arc<RotaryTable>>,
+    ropes: Vec<Rope>,
+}
+
+/// Where the vocabulary head is.
+#[derive(Clone, Debug)]
+enum Vocabulary {
+    /// It is the embedding.
+    Tied,
+    /// A matrix of its own.
+    Own(Matrix),
+    /// Nowhere: labels or scores are read instead.
+    None,
+}
+
+impl Vocabulary {
+    fn load(config: &ModelConfig, source: &mut impl WeightSource) -> Result<Vocabulary> {
+        match config.head {
+            HeadConfig::Vocab | HeadConfig::Value if config.tie_embeddings => Ok(Vocabulary::Tied),
+            HeadConfig::Vocab | HeadConfig::Value => {
+                let (n, k) = (config.vocab_size, config.hidden_size);
+                source.matrix(Place::Vocab, n, k).map(Vocabulary::Own)
+            }
+            HeadConfig::Sequence { .. }
+            | HeadConfig::Token { .. }
+            | HeadConfig::Reward { .. }
+            | HeadConfig::Process { .. } => Ok(Vocabulary::None),
+        }
+    }
 }
 
 /// Everything about one batch that a forward needs, by reference.
 #[derive(Clone, Copy, Debug)]
-pub struct ForwardCtx<'a> {
+struct ForwardCtx<'a> {
     /// Tokens, positions and spans.
-    pub batch: &'a RaggedBatch,
+    batch: &'a RaggedBatch,
     /// Runs of rows under an adapter.
-    pub segments: &'a [Segment],
+    segments: &'a [Segment],
     /// The blocks that [`RaggedBatch::paging`] refers to; none for a one-shot forward.
-    pub kv: Option<&'a KvCache>,
-    /// [`RaggedBatch::positions`], shared.
-    positions: &'a Arc<[u32]>,
+    kv: Option<&'a KvCache>,
+    /// Cosines and sines of every row, one table for each of [`ModelConfig::ropes`].
+    ropes: &'a [Arc<RotaryTable>],
     /// [`RaggedBatch::cu_seqlens_q`], shared.
     cu_seqlens: &'a Arc<[u32]>,
 }
@@ -51,19 +81,12 @@ impl Decoder {
         let (vocab_size, hidden) = (config.vocab_size, config.hidden_size);
         Ok(Decoder {
             embedding: source.matrix(Place::Embedding, vocab_size, hidden)?,
-            vocab: match config.tie_embeddings {
-                true => None,
-                false => Some(source.matrix(Place::Vocab, vocab_size, hidden)?),
-            },
+            vocab: Vocabulary::load(config, source)?,
             layers: (0..config.layers.len())
                 .map(|index| Layer::load(config, index, source))
                 .collect::<Result<_>>()?,
             norm: source.vector(Place::FinalNorm, hidden)?,
-            ropes: config
-                .ropes
-                .iter()
-                .map(|rope| Arc::new(rope::table(rope, config.max_positions)))
-                .collect(),
+            ropes: config.ropes.iter().map(Rope::new).collect(),
             config: config.clone(),
         })
     }
@@ -75,25 +98,22 @@ impl Decoder {
         segments: &[Segment],
         kv: Option<&KvCache>,
     ) -> Result<Tensor> {
-        let positions = batch.positions.as_slice().into();
+        let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
+        let ropes: Vec<_> = self.ropes.iter().map(table).collect();
         let cu_seqlens = batch.cu_seqlens_q.as_slice().into();
         let ctx = ForwardCtx {
             batch,
             segments,
             kv,
-            positions: &positions,
+            ropes: &ropes,
             cu_seqlens: &cu_seqlens,
         };
         let mut x = self.embed(&ctx)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            x = layer.forward(&ctx, index, &x, &self.ropes)?;
+            x = layer.forward(&ctx, index, &x)?;
         }
-        ops::rms_norm(
-            &x,
-            &self.norm,
-            self.config.norm.eps,
-            self.config.norm.unit_offset,
-        )
+        let norm = self.config.norm;
+        ops::rms_norm(&x, &self.norm, norm.eps, norm.unit_offset)
     }
 
     fn embed(&self, ctx: &ForwardCtx<'_>) -> Result<Tensor> {
@@ -105,9 +125,14 @@ impl Decoder {
         }
     }
 
-    /// The vocabulary head `[vocab, hidden]`: the embedding where the two are tied.
-    pub fn vocabulary(&self) -> &Matrix {
-        self.vocab.as_ref().unwrap_or(&self.embedding)
+    /// The vocabulary head `[vocab, hidden]`: the embedding where the two are tied; none where the
+    /// architecture reads hidden states by another head.
+    pub fn vocabulary(&self) -> Option<&Matrix> {
+        match &self.vocab {
+            Vocabulary::Tied => Some(&self.embedding),
+            Vocabulary::Own(matrix) => Some(matrix),
+            Vocabulary::None => None,
+        }
     }
 
     /// What the decoder was built from.

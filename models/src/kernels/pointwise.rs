@@ -14,18 +14,21 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, unit_offset: bool, out: &mu
     }
 }
 
-/// Rotates the first `2 · half` dimensions of every head, pairing dimension `i` with `i + half`.
-/// `x`, `out`: `[T, heads, head_dim]`; `cos`, `sin`: `[max_positions, half]`.
-pub fn rotary(x: &[f32], positions: &[u32], table: &RotaryTable, head_dim: usize, out: &mut [f32]) {
+/// Rotates the first `2 · half` dimensions of every head by the angles of its row, pairing dimension
+/// `i` with `i + half`. `x`, `out`: `[T, heads, head_dim]`.
+pub fn rotary(x: &[f32], table: &RotaryTable, head_dim: usize, out: &mut [f32]) {
     let half = table.half;
-    let width = x.len() / positions.len().max(1);
-    for ((x, out), position) in x
+    let rows = table.cos.len() / half;
+    let width = x.len() / rows.max(1);
+    let angles = table
+        .cos
+        .chunks_exact(half)
+        .zip(table.sin.chunks_exact(half));
+    for ((x, out), (cos, sin)) in x
         .chunks_exact(width)
         .zip(out.chunks_exact_mut(width))
-        .zip(positions)
+        .zip(angles)
     {
-        let at = *position as usize * half;
-        let (cos, sin) = (&table.cos[at..at + half], &table.sin[at..at + half]);
         for (x, out) in x.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
             for i in 0..half {
                 out[i] = x[i] * cos[i] - x[i + half] * sin[i];
@@ -36,12 +39,12 @@ pub fn rotary(x: &[f32], positions: &[u32], table: &RotaryTable, head_dim: usize
     }
 }
 
-/// Cosines and sines by position.
+/// Cosines and sines of the rows of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RotaryTable {
-    /// `[positions, half]`.
+    /// `[T, half]`.
     pub cos: Vec<f32>,
-    /// `[positions, half]`.
+    /// `[T, half]`.
     pub sin: Vec<f32>,
     /// Half the rotated dimensions.
     pub half: usize,

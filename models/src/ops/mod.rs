@@ -12,6 +12,7 @@ mod lora;
 mod norm;
 mod readout;
 mod rotary;
+mod softmax;
 mod storage;
 
 pub use attention::{attend, attend_paged, write_kv};
@@ -22,3 +23,4 @@ pub use lora::{LoraSegment, lora};
 pub use norm::rms_norm;
 pub use readout::{label_logits, softcap, token_logprobs};
 pub use rotary::rotary;
+pub use softmax::softmax;

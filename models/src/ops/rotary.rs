@@ -9,16 +9,14 @@ use crate::error::Result;
 use crate::kernels::pointwise::{self, RotaryTable};
 
 struct Rotary {
-    positions: Arc<[u32]>,
     table: Arc<RotaryTable>,
     head_dim: usize,
 }
 
-/// `x [T, heads, head_dim] -> ` the same shape, rotated by each row's position.
-pub fn rotary(x: &Tensor, positions: &Arc<[u32]>, table: &Arc<RotaryTable>) -> Result<Tensor> {
+/// `x [T, heads, head_dim] -> ` the same shape, rotated by each row's angles.
+pub fn rotary(x: &Tensor, table: &Arc<RotaryTable>) -> Result<Tensor> {
     let (_, _, head_dim) = x.dims3()?;
     Ok(x.apply_op1(Rotary {
-        positions: positions.clone(),
         table: table.clone(),
         head_dim,
     })?)
@@ -32,7 +30,7 @@ impl CustomOp1 for Rotary {
     fn cpu_fwd(&self, x: &CpuStorage, xl: &Layout) -> candle_core::Result<(CpuStorage, Shape)> {
         let x = f32s(x, xl)?;
         let mut out = vec![0.0; x.len()];
-        pointwise::rotary(x, &self.positions, &self.table, self.head_dim, &mut out);
+        pointwise::rotary(x, &self.table, self.head_dim, &mut out);
         Ok((CpuStorage::F32(out), xl.shape().clone()))
     }
 }

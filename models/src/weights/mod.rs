@@ -1,5 +1,7 @@
 //! Where weights come from: places in a model, and the files that hold them.
 
+pub mod names;
+
 use candle_core::Tensor;
 
 use crate::error::Result;
