@@ -1,14 +1,31 @@
 //! Low-rank adapters over one base, chosen by sequence inside a batch.
+//!
+//! An adapter comes from a PEFT folder ([`Adapter::load`]): its configuration is read field by
+//! field (`peft`), each of its tensors is bound to a site of the base (`bind`), and what it does is
+//! reported in numbers. Whatever cannot be bound or would change the result in a way that is not
+//! built here is refused by name. [`AdapterTable`] holds many of them for a runner.
 
+mod bind;
+mod digest;
+mod load;
+mod modules;
+mod norm;
+mod pattern;
+mod peft;
+mod report;
+mod table;
+mod targets;
 pub(crate) mod tensors;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
 
-use crate::batch::{AdapterSlot, RaggedBatch};
-use crate::error::{ModelError, Result};
+pub use load::{Base, HEAD_FILE, WEIGHTS_FILE};
+pub use peft::CONFIG as CONFIG_FILE;
+pub use report::{AdapterReport, HeadReport, SiteReport};
+pub use table::{AdapterTable, Segment, pairs};
+
 use crate::head::Head;
-use crate::ops::LoraSegment;
 use crate::packed::Matrix;
 use crate::weights::Projection;
 
@@ -26,7 +43,7 @@ pub enum Site {
 /// The two factors at one site.
 #[derive(Clone, Debug)]
 pub struct LoraPair {
-    /// `[r, in]`; for the embedding `[hidden, r]`-shaped products are looked up by token.
+    /// `[r, in]`. At the embedding `in` is the vocabulary, and a token's row is a column of it.
     pub a: Matrix,
     /// `[out, r]`.
     pub b: Matrix,
@@ -37,94 +54,38 @@ pub struct LoraPair {
 /// A loaded adapter. Its identity is the digest of its content.
 #[derive(Debug)]
 pub struct Adapter {
-    /// SHA-256 of its configuration and tensors, as `sha256:…`.
+    /// SHA-256 of what it computes, as `sha256:…`: of its sites, scales and numbers, and of its
+    /// head. Two folders with the same content have the same digest, wherever they lie.
     pub digest: String,
     /// The factors by site.
     pub pairs: BTreeMap<Site, LoraPair>,
     /// Its own head, where it brings one.
     pub head: Option<Head>,
+    /// What it does to the base.
+    pub report: AdapterReport,
 }
 
-/// The adapters that a forward may refer to, by slot.
-#[derive(Clone, Debug, Default)]
-pub struct AdapterTable {
-    slots: Vec<Option<Arc<Adapter>>>,
-}
-
-/// A run of rows under one adapter.
-#[derive(Clone, Debug)]
-pub struct Segment {
-    /// Rows of the packed batch.
-    pub rows: std::ops::Range<usize>,
-    /// Their adapter.
-    pub adapter: Arc<Adapter>,
-}
-
-impl AdapterTable {
-    /// Puts an adapter into a free slot.
-    pub fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
-        let free = self
-            .slots
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            });
-        self.slots[free] = Some(adapter);
-        AdapterSlot(u32::try_from(free).expect("fewer than 2^32 adapters"))
-    }
-
-    /// Takes an adapter out; batches that name its slot are refused until it is filled again.
-    pub fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
-        self.slots.get_mut(slot.0 as usize)?.take()
-    }
-
-    /// The adapter in a slot.
-    pub fn get(&self, slot: AdapterSlot) -> Option<&Arc<Adapter>> {
-        self.slots.get(slot.0 as usize)?.as_ref()
-    }
-
-    /// The runs of rows under an adapter, in order; neighbours under one adapter are joined.
-    pub fn segments(&self, batch: &RaggedBatch) -> Result<Vec<Segment>> {
-        let mut segments: Vec<(AdapterSlot, Segment)> = Vec::new();
-        for (span, slot) in batch.cu_seqlens_q.windows(2).zip(&batch.adapters) {
-            let Some(slot) = slot else { continue };
-            let rows = span[0] as usize..span[1] as usize;
-            match segments.last_mut() {
-                Some((last, segment)) if last == slot && segment.rows.end == rows.start => {
-                    segment.rows.end = rows.end;
-                }
-                _ => {
-                    let adapter = self.get(*slot).ok_or_else(|| {
-                        ModelError::Batch(format!("adapter slot {} is empty", slot.0))
-                    })?;
-                    segments.push((
-                        *slot,
-                        Segment {
-                            rows,
-                            adapter: adapter.clone(),
-                        },
-                    ));
-                }
-            }
+impl fmt::Display for Site {
+    /// `embedding`, `vocab`, `layers.3.q`, `layers.3.experts.5.gate`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (layer, projection) = match self {
+            Site::Embedding => return f.write_str("embedding"),
+            Site::Vocab => return f.write_str("vocab"),
+            Site::Layer(layer, projection) => (layer, projection),
+        };
+        write!(f, "layers.{layer}.")?;
+        match projection {
+            Projection::Q => f.write_str("q"),
+            Projection::K => f.write_str("k"),
+            Projection::V => f.write_str("v"),
+            Projection::O => f.write_str("o"),
+            Projection::Gate => f.write_str("gate"),
+            Projection::Up => f.write_str("up"),
+            Projection::Down => f.write_str("down"),
+            Projection::Router => f.write_str("router"),
+            Projection::ExpertGate(expert) => write!(f, "experts.{expert}.gate"),
+            Projection::ExpertUp(expert) => write!(f, "experts.{expert}.up"),
+            Projection::ExpertDown(expert) => write!(f, "experts.{expert}.down"),
         }
-        Ok(segments.into_iter().map(|(_, segment)| segment).collect())
     }
-}
-
-/// The factors of each segment that changes a site.
-pub fn pairs(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
-    segments
-        .iter()
-        .filter_map(|segment| {
-            let pair = segment.adapter.pairs.get(&site)?;
-            Some(LoraSegment {
-                rows: segment.rows.clone(),
-                a: &pair.a,
-                b: &pair.b,
-                scale: pair.scale,
-            })
-        })
-        .collect()
 }

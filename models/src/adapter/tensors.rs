@@ -98,11 +98,6 @@ impl TensorFile {
         &self.entries
     }
 
-    /// Where the file lies.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// An error that names a tensor of this file.
     pub(crate) fn refuse(&self, name: &str, what: impl Into<String>) -> ModelError {
         ModelError::Tensor {

@@ -1,0 +1,105 @@
+//! Many adapters at once, and which rows of a batch run under which.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Adapter, Site};
+use crate::batch::{AdapterSlot, RaggedBatch};
+use crate::error::{ModelError, Result};
+use crate::ops::LoraSegment;
+
+/// The adapters that a forward may refer to, by slot.
+#[derive(Clone, Debug, Default)]
+pub struct AdapterTable {
+    slots: Vec<Option<Arc<Adapter>>>,
+}
+
+/// A run of rows under one adapter. It holds the adapter: taking it out of the table does not
+/// disturb a batch under way.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Rows of the packed batch.
+    pub rows: Range<usize>,
+    /// Their adapter.
+    pub adapter: Arc<Adapter>,
+}
+
+impl AdapterTable {
+    /// Puts an adapter into a free slot.
+    pub fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+        let free = self
+            .slots
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            });
+        self.slots[free] = Some(adapter);
+        AdapterSlot(u32::try_from(free).expect("fewer than 2^32 adapters"))
+    }
+
+    /// Takes an adapter out; batches that name its slot are refused until it is filled again.
+    pub fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.slots.get_mut(slot.0 as usize)?.take()
+    }
+
+    /// The adapter in a slot.
+    pub fn get(&self, slot: AdapterSlot) -> Option<&Arc<Adapter>> {
+        self.slots.get(slot.0 as usize)?.as_ref()
+    }
+
+    /// The slots in use with their adapters, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (AdapterSlot, &Arc<Adapter>)> {
+        (0..)
+            .map(AdapterSlot)
+            .zip(&self.slots)
+            .filter_map(|(slot, adapter)| Some((slot, adapter.as_ref()?)))
+    }
+
+    /// The runs of rows under an adapter, in order; neighbours under one adapter are joined.
+    ///
+    /// # Errors
+    /// [`ModelError::Batch`] for a sequence that names an empty slot.
+    pub fn segments(&self, batch: &RaggedBatch) -> Result<Vec<Segment>> {
+        let mut segments: Vec<(AdapterSlot, Segment)> = Vec::new();
+        for (span, slot) in batch.cu_seqlens_q.windows(2).zip(&batch.adapters) {
+            let Some(slot) = slot else { continue };
+            let rows = span[0] as usize..span[1] as usize;
+            match segments.last_mut() {
+                Some((last, segment)) if last == slot && segment.rows.end == rows.start => {
+                    segment.rows.end = rows.end;
+                }
+                _ => {
+                    let adapter = self.get(*slot).ok_or_else(|| {
+                        ModelError::Batch(format!("adapter slot {} is empty", slot.0))
+                    })?;
+                    segments.push((
+                        *slot,
+                        Segment {
+                            rows,
+                            adapter: adapter.clone(),
+                        },
+                    ));
+                }
+            }
+        }
+        Ok(segments.into_iter().map(|(_, segment)| segment).collect())
+    }
+}
+
+/// The factors of each segment that changes a site.
+pub fn pairs(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
+    segments
+        .iter()
+        .filter_map(|segment| {
+            let pair = segment.adapter.pairs.get(&site)?;
+            Some(LoraSegment {
+                rows: segment.rows.clone(),
+                a: &pair.a,
+                b: &pair.b,
+                scale: pair.scale,
+            })
+        })
+        .collect()
+}
