@@ -220,9 +220,7 @@ fn head(
     let Some((head, found)) = heads.next() else {
         return match config.modules_to_save.first() {
             None => Ok(None),
-            Some(name) => {
-                Err(config.refuse("modules_to_save", format!("`{name}` has no tensors")))
-            }
+            Some(name) => Err(config.refuse("modules_to_save", format!("`{name}` has no tensors"))),
         };
     };
     let weight = match (found.a, &found.b) {

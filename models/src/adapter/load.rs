@@ -90,7 +90,13 @@ fn check_folder(dir: &Path) -> Result<()> {
     }
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(io)? {
-        names.push(entry.map_err(io)?.file_name().to_string_lossy().into_owned());
+        names.push(
+            entry
+                .map_err(io)?
+                .file_name()
+                .to_string_lossy()
+                .into_owned(),
+        );
     }
     names.sort_unstable();
     let is_there = |name: &str| names.iter().any(|there| there == name);
@@ -106,7 +112,9 @@ fn check_folder(dir: &Path) -> Result<()> {
 
 fn listed(dir: &Path, names: &[String]) -> String {
     const SHOWN: usize = 8;
-    let inner = names.iter().find(|name| dir.join(name).join(CONFIG).is_file());
+    let inner = names
+        .iter()
+        .find(|name| dir.join(name).join(CONFIG).is_file());
     if let Some(inner) = inner {
         return format!("there is an adapter in its folder {inner}");
     }

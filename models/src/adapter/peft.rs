@@ -99,11 +99,11 @@ impl PeftConfig {
             path: path.to_owned(),
             source,
         };
-        let bytes = std::fs::metadata(path).map_err(io)?.len();
-        if bytes > MAX_CONFIG_BYTES {
+        let metadata = std::fs::metadata(path).map_err(io)?;
+        if !metadata.is_file() || metadata.len() > MAX_CONFIG_BYTES {
             return Err(ModelError::File {
                 path: path.to_owned(),
-                what: format!("{bytes} bytes; at most {MAX_CONFIG_BYTES} are read"),
+                what: format!("not a file of at most {MAX_CONFIG_BYTES} bytes"),
             });
         }
         Self::parse(path, &std::fs::read(path).map_err(io)?)
@@ -265,7 +265,10 @@ impl Fields<'_> {
                 Some(value) if !is_off(&value) => {
                     return Err(self.refuse(
                         field,
-                        format!("{} asks for {feature}, which is not supported", shown(&value)),
+                        format!(
+                            "{} asks for {feature}, which is not supported",
+                            shown(&value)
+                        ),
                     ));
                 }
                 Some(_) | None => {}
@@ -301,7 +304,10 @@ impl Fields<'_> {
         if PLAIN_INITS.contains(&name.as_str()) {
             return Ok(());
         }
-        if BASE_CHANGING_INITS.iter().any(|init| name.starts_with(init)) {
+        if BASE_CHANGING_INITS
+            .iter()
+            .any(|init| name.starts_with(init))
+        {
             let why = "changed the base model too; save the adapter with \
                        path_initial_model_for_weight_conversion, which makes it a plain one";
             return Err(self.refuse(FIELD, format!("{} {why}", shown(&value))));
@@ -415,9 +421,7 @@ impl Fields<'_> {
                 let indices = items.into_iter().map(|item| {
                     item.as_u64()
                         .and_then(|index| usize::try_from(index).ok())
-                        .ok_or_else(|| {
-                            self.refuse(FIELD, format!("{} is no layer", shown(item)))
-                        })
+                        .ok_or_else(|| self.refuse(FIELD, format!("{} is no layer", shown(item))))
                 });
                 Some(indices.collect::<Result<Vec<_>>>()?)
             }
@@ -442,7 +446,10 @@ impl Fields<'_> {
             None => Ok(()),
             Some((field, value)) => Err(self.refuse(
                 field,
-                format!("{} is not understood, and may change the result", shown(value)),
+                format!(
+                    "{} is not understood, and may change the result",
+                    shown(value)
+                ),
             )),
         }
     }

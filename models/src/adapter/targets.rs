@@ -59,7 +59,8 @@ impl Layers {
         let patterns = if patterns.is_empty() {
             vec![Pattern::start(r".*?\.[^.]*\.(?P<idx>\d+)\.")?]
         } else {
-            let of = |name: &&String| Pattern::start(&format!(r"(?:^|.*?\.){name}\.(?P<idx>\d+)\."));
+            let of =
+                |name: &&String| Pattern::start(&format!(r"(?:^|.*?\.){name}\.(?P<idx>\d+)\."));
             patterns.iter().map(of).collect::<Result<_, _>>()?
         };
         Ok(Layers { indices, patterns })

@@ -61,12 +61,12 @@ impl TensorFile {
             path: path.to_owned(),
             what,
         };
-        let mut file = File::open(path).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
-        if !metadata.is_file() {
+        // Asked before opening, which would wait for a writer at the end of a pipe.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(broken("not a file".into()));
         }
-        let file_bytes = metadata.len();
+        let mut file = File::open(path).map_err(io)?;
+        let file_bytes = file.metadata().map_err(io)?.len();
         let mut length = [0; 8];
         if file_bytes < 8 {
             return Err(broken(format!(
