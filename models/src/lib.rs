@@ -25,6 +25,7 @@ pub mod error;
 #[cfg(test)]
 mod gradcheck;
 pub mod head;
+pub mod inspect;
 pub mod kernels;
 pub mod kv;
 pub mod model;
