@@ -10,6 +10,7 @@ use models::config::{HeadConfig, ModelConfig};
 use models::model::assemble;
 use models::random::RandomWeights;
 use models::weights::{Names, Storage, TrainableWeights};
+use models::decoder::Rows;
 use models::{Decoder, LoadOptions, Model, PackItem, Read, pack};
 use serde_json::{Value, json};
 
@@ -40,7 +41,7 @@ fn hidden(decoder: &Decoder) -> Tensor {
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("one item is a batch");
-    decoder.forward(&batch, &[], None).expect("it runs")
+    decoder.forward(&batch, &[], None, Rows::All).expect("it runs")
 }
 
 fn rows(tensor: &Tensor) -> Vec<f32> {
