@@ -78,6 +78,21 @@ impl TensorRef<'_> {
     }
 }
 
+/// Refuses what is not a folder.
+pub(crate) fn check_folder(dir: &Path) -> Result<()> {
+    match std::fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(ModelError::File {
+            path: dir.to_path_buf(),
+            what: "not a folder".into(),
+        }),
+        Err(source) => Err(ModelError::Io {
+            path: dir.to_path_buf(),
+            source,
+        }),
+    }
+}
+
 impl Checkpoint {
     /// Opens the files of a folder and checks their headers; no weight is read.
     ///
@@ -86,17 +101,11 @@ impl Checkpoint {
     /// what they should be, [`ModelError::Tensor`] for a tensor that lies wrongly in its file, is
     /// in two files, or is not where the index says.
     pub fn open(dir: &Path) -> Result<Checkpoint> {
-        let io = |source| ModelError::Io {
-            path: dir.to_path_buf(),
-            source,
-        };
         let error = |what: String| ModelError::File {
             path: dir.to_path_buf(),
             what,
         };
-        if !std::fs::metadata(dir).map_err(io)?.is_dir() {
-            return Err(error("not a folder".into()));
-        }
+        check_folder(dir)?;
         // Asked without following links, so that a link to nothing is an error and not an absence.
         let there = |name: &&str| std::fs::symlink_metadata(dir.join(name)).is_ok();
         match (there(&SINGLE), there(&INDEX)) {
