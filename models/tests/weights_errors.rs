@@ -114,7 +114,7 @@ fn numbers() {
         check_tensors(
             |t| {
                 t.get_mut(GATE).expect("a gate").bytes[4 * 245..4 * 246]
-                    .copy_from_slice(&bad.to_le_bytes())
+                    .copy_from_slice(&bad.to_le_bytes());
             },
             &[
                 "model.safetensors",
@@ -126,7 +126,8 @@ fn numbers() {
         );
         check_tensors(
             |t| {
-                t.get_mut(NORM).expect("a norm").bytes[4 * 23..].copy_from_slice(&bad.to_le_bytes())
+                t.get_mut(NORM).expect("a norm").bytes[4 * 23..]
+                    .copy_from_slice(&bad.to_le_bytes());
             },
             &[NORM, shown, "[23]"],
         );
@@ -147,7 +148,7 @@ fn heads() {
     let head = |name: &'static str, shape: &'static [usize]| {
         let n = shape.iter().product();
         move |t: &mut Tensors| {
-            drop(t.insert(name.into(), Written::new("F32", shape, &vec![0.0; n])))
+            drop(t.insert(name.into(), Written::new("F32", shape, &vec![0.0; n])));
         }
     };
     check_tensors(
@@ -290,12 +291,14 @@ fn shards() {
                     .as_object_mut()
                     .expect("a map")
                     .remove(NORM),
-            )
+            );
         },
         &["index.json", NORM, "not in the index"],
     );
     check_shards(
-        |dir, _| drop(std::fs::copy(dir.join(FIRST), dir.join(LAST)).expect("it is copied")),
+        |dir, _| {
+            std::fs::copy(dir.join(FIRST), dir.join(LAST)).expect("it is copied");
+        },
         &["is also in", FIRST],
     );
     for shard in [

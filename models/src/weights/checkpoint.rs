@@ -47,6 +47,16 @@ pub enum Float {
 }
 
 impl Float {
+    fn of(dtype: Dtype) -> Option<Float> {
+        let floats = [
+            (Dtype::F32, Float::F32),
+            (Dtype::F16, Float::F16),
+            (Dtype::BF16, Float::Bf16),
+        ];
+        let (_, float) = floats.into_iter().find(|(known, _)| *known == dtype)?;
+        Some(float)
+    }
+
     /// Bytes of one number.
     pub fn byte_len(self) -> usize {
         match self {
@@ -235,14 +245,9 @@ impl Checkpoint {
             });
         };
         let (file, info) = (&self.files[stored.file], &stored.entry.info);
-        let dtype = match info.dtype {
-            Dtype::F32 => Float::F32,
-            Dtype::F16 => Float::F16,
-            Dtype::BF16 => Float::Bf16,
-            other => {
-                let what = format!("is of {other}; weights are F32, F16 or BF16");
-                return Err(file.tensor_error(name, what));
-            }
+        let Some(dtype) = Float::of(info.dtype) else {
+            let what = format!("is of {}; weights are F32, F16 or BF16", info.dtype);
+            return Err(file.tensor_error(name, what));
         };
         Ok(TensorRef {
             name,
@@ -267,6 +272,7 @@ impl Checkpoint {
 
     /// Whether two tensors have the same type, shape and bytes.
     pub fn equal(&self, a: &str, b: &str) -> Result<bool> {
+        const BLOCK: usize = 1 << 20;
         let (Some(a), Some(b)) = (self.tensors.get(a), self.tensors.get(b)) else {
             return Ok(false);
         };
@@ -274,7 +280,6 @@ impl Checkpoint {
         if (left.dtype, &left.shape) != (right.dtype, &right.shape) {
             return Ok(false);
         }
-        const BLOCK: usize = 1 << 20;
         let (mut mine, mut other) = (vec![0; BLOCK], vec![0; BLOCK]);
         let len = left.data_offsets.1 - left.data_offsets.0;
         for start in (0..len).step_by(BLOCK) {
