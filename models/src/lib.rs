@@ -28,6 +28,7 @@ pub mod ops;
 pub mod packed;
 pub mod random;
 pub mod template;
+pub mod tokenizer;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
@@ -35,3 +36,5 @@ pub use config::ModelConfig;
 pub use decoder::{Decoder, ForwardCtx};
 pub use error::{ModelError, Result};
 pub use packed::Matrix;
+pub use template::{ChatTemplate, Conversation};
+pub use tokenizer::Tokenizer;
