@@ -74,7 +74,10 @@ fn every_template_renders_every_conversation_as_transformers_does() {
                 }
                 (Err(error), None) => {
                     let expected = golden["error"].as_str().unwrap_or_default();
-                    assert!(error.to_string().contains(expected), "{name}, {case}: {error}");
+                    assert!(
+                        error.to_string().contains(expected),
+                        "{name}, {case}: {error}"
+                    );
                 }
                 (result, _) => panic!("{name}, {case}: {result:?} instead of {golden}"),
             }
@@ -98,20 +101,62 @@ const HOSTILE: &[(&str, &str)] = &[
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
         "steps",
     ),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s=['ab']) %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s=[]) %}{% for i in range(9999) %}{% set ns.s = [ns.s] %}{% endfor %}", "deep"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s | replace('', ns.s) %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s.replace('a', ns.s) %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] | join(ns.s) %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s.join([ns.s, ns.s]) %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = '%s%s' % (ns.s, ns.s) %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = '{0}{0}'.format(ns.s) %}{% endfor %}", "bytes"),
-    ("{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | tojson }}", "takes more"),
-    ("{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s }}", "takes more"),
-    ("{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s == [ns.s[0], ns.s[1]] }}", "steps"),
-    ("{% set x %}{% for i in range(99999) %}{% for j in range(99999) %}a long piece of raw text that the template itself holds, again and again{% endfor %}{% endfor %}{% endset %}", "bytes"),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s=['ab']) %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s=[]) %}{% for i in range(9999) %}{% set ns.s = [ns.s] %}{% endfor %}",
+        "deep",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s | replace('', ns.s) %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s.replace('a', ns.s) %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] | join(ns.s) %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s.join([ns.s, ns.s]) %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = '%s%s' % (ns.s, ns.s) %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = '{0}{0}'.format(ns.s) %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | tojson }}",
+        "takes more",
+    ),
+    (
+        "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s }}",
+        "takes more",
+    ),
+    (
+        "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s == [ns.s[0], ns.s[1]] }}",
+        "steps",
+    ),
+    (
+        "{% set x %}{% for i in range(99999) %}{% for j in range(99999) %}a long piece of raw text that the template itself holds, again and again{% endfor %}{% endfor %}{% endset %}",
+        "bytes",
+    ),
     ("{{ 'a' * 1000000000 }}", "bytes"),
     ("{{ ['a'] * 1000000000 }}", "bytes"),
     ("{{ 'a'.center(1000000000) }}", "bytes"),
@@ -122,12 +167,27 @@ const HOSTILE: &[(&str, &str)] = &[
     ("{{ 'a\nb' | indent(1000000000) }}", "indentation"),
     ("{{ range(1000000000) }}", "range"),
     ("{{ 10 ** 10 ** 10 }}", "too large"),
-    ("{% for i in range(99999) %}{{ messages[0].content * 1000 }}{% endfor %}", "bytes"),
-    ("{% macro m(s) %}{{ m(s ~ s) }}{% endmacro %}{{ m('ab') }}", "bytes"),
+    (
+        "{% for i in range(99999) %}{{ messages[0].content * 1000 }}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% macro m(s) %}{{ m(s ~ s) }}{% endmacro %}{{ m('ab') }}",
+        "bytes",
+    ),
     ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "deep"),
-    ("{% macro m() %}{% for x in [1] %}{% if true %}{{ [m()] | map('string') | join }}{% endif %}{% endfor %}{% endmacro %}{{ m() }}", "deep"),
-    ("{% for i in range(99999) %}{% for j in range(99999) %}{% set x = namespace(a=i) %}{% endfor %}{% endfor %}", "takes more"),
-    ("{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}", "takes more"),
+    (
+        "{% macro m() %}{% for x in [1] %}{% if true %}{{ [m()] | map('string') | join }}{% endif %}{% endfor %}{% endmacro %}{{ m() }}",
+        "deep",
+    ),
+    (
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = namespace(a=i) %}{% endfor %}{% endfor %}",
+        "bytes",
+    ),
+    (
+        "{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}",
+        "bytes",
+    ),
     ("{{ messages.append(1) }}", "would change"),
     ("{{ messages[0].update({'a': 1}) }}", "would change"),
     ("{% include 'x' %}", "unknown statement"),
@@ -157,9 +217,21 @@ fn output_is_bounded() {
         ..Limits::default()
     };
     let template = template("{{ messages[0].content }}", "qwen").with_limits(limits);
-    assert_eq!(template.render(&one_message(&"x".repeat(1000))).unwrap().as_str().len(), 1000);
-    let error = template.render(&one_message(&"x".repeat(1001))).unwrap_err();
-    assert!(error.to_string().contains("longer than 1000 bytes"), "{error}");
+    assert_eq!(
+        template
+            .render(&one_message(&"x".repeat(1000)))
+            .unwrap()
+            .as_str()
+            .len(),
+        1000
+    );
+    let error = template
+        .render(&one_message(&"x".repeat(1001)))
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("longer than 1000 bytes"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -180,7 +252,10 @@ fn deep_conversations_are_refused() {
 fn the_time_is_the_callers() {
     let source = "{{ strftime_now('%Y-%m-%d') }}";
     let mut conversation = one_message("x");
-    assert_eq!(render(source, &conversation).unwrap().as_str(), "2024-02-29");
+    assert_eq!(
+        render(source, &conversation).unwrap().as_str(),
+        "2024-02-29"
+    );
     conversation.now = None;
     let error = render(source, &conversation).unwrap_err();
     assert!(error.to_string().contains("time"), "{error}");
@@ -189,16 +264,25 @@ fn the_time_is_the_callers() {
 #[test]
 fn the_digest_is_that_of_the_text() {
     let a = render("{{ messages[0].content }}", &one_message("abc")).unwrap();
-    assert_eq!(a.digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(
+        a.digest,
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
     let b = render("abc", &one_message("")).unwrap();
     assert_eq!(a.digest, b.digest, "whoever wrote it");
 }
 
 #[test]
 fn errors_name_the_line() {
-    let error = render("line one\nline two\n{{ messages[0].absent.more }}", &one_message("x"));
+    let error = render(
+        "line one\nline two\n{{ messages[0].absent.more }}",
+        &one_message("x"),
+    );
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("line 3") && error.contains("more"), "{error}");
+    assert!(
+        error.contains("line 3") && error.contains("more"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -241,7 +325,10 @@ fn reports_say_what_a_template_loses() {
 
 #[test]
 fn a_hostile_template_fails_its_report_too() {
-    let hostile = template("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "qwen");
+    let hostile = template(
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "qwen",
+    );
     assert!(hostile.report().is_err());
 }
 
@@ -259,8 +346,12 @@ fn a_long_conversation_fits_the_limits() {
 fn keeps_wall_clock_out_of_the_evaluator() {
     // Steps are counted, not seconds: the same template stops at the same step however slow the
     // machine. Two runs with a pause between them give the same error.
-    let source = "{% for a in range(99999) %}{% for b in range(99999) %}{{ a * b }}{% endfor %}{% endfor %}";
+    let source =
+        "{% for a in range(99999) %}{% for b in range(99999) %}{{ a * b }}{% endfor %}{% endfor %}";
     let first = render(source, &one_message("x")).unwrap_err().to_string();
     std::thread::sleep(Duration::from_millis(1));
-    assert_eq!(first, render(source, &one_message("x")).unwrap_err().to_string());
+    assert_eq!(
+        first,
+        render(source, &one_message("x")).unwrap_err().to_string()
+    );
 }

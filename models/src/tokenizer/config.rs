@@ -11,7 +11,13 @@ use crate::{ModelError, Result};
 const MAX_BYTES: u64 = 256 << 20;
 /// The names of tokens that templates and callers use.
 const NAMES: [&str; 7] = [
-    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
 ];
 
 /// The files' content that matters.
@@ -87,7 +93,9 @@ pub(super) fn load(dir: &Path) -> Result<Config> {
         }
     }
     for name in ["additional_special_tokens", "extra_special_tokens"] {
-        config.special.extend(tokens(&path, name, fields.get(name))?);
+        config
+            .special
+            .extend(tokens(&path, name, fields.get(name))?);
     }
     if let Some(Value::Object(added)) = fields.get("added_tokens_decoder") {
         let special = added.values().filter(|t| t["special"] == Value::Bool(true));

@@ -178,7 +178,11 @@ impl Tokenizer {
     /// # Errors
     /// [`ModelError::Config`] with the largest id and the number of rows.
     pub fn check_against(&self, embedding_rows: usize) -> Result<()> {
-        let largest = self.inner.get_vocab(true).into_iter().max_by_key(|(_, id)| *id);
+        let largest = self
+            .inner
+            .get_vocab(true)
+            .into_iter()
+            .max_by_key(|(_, id)| *id);
         match largest {
             Some((token, id)) if id as usize >= embedding_rows => Err(ModelError::Config {
                 path: self.path.clone(),
