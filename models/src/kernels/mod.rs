@@ -5,6 +5,7 @@
 //! do not depend on how many rows there are, nor on where in the batch it lies.
 
 pub mod attention;
+pub mod embedding;
 pub mod exp;
 pub mod gated;
 pub mod gemm;
