@@ -7,6 +7,7 @@
 //! a call. The panels *are* the parameter: a trainer's optimiser is elementwise and works on them
 //! in place, and only loading and saving know the row-major form.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
@@ -130,6 +131,24 @@ pub struct Panels<'a> {
     pub n: usize,
     /// Input columns.
     pub k: usize,
+}
+
+impl<'a> Panels<'a> {
+    /// Some of the panels: the matrix of the columns they cover.
+    #[must_use]
+    pub fn range(self, panels: Range<usize>) -> Panels<'a> {
+        let (first, end) = (panels.start * PANEL, (panels.end * PANEL).min(self.n));
+        let part = panels.start * self.k * PANEL..panels.end * self.k * PANEL;
+        Panels {
+            data: match self.data {
+                PanelData::F32(data) => PanelData::F32(&data[part]),
+                PanelData::F16(data) => PanelData::F16(&data[part]),
+                PanelData::Bf16(data) => PanelData::Bf16(&data[part]),
+            },
+            n: end.saturating_sub(first),
+            k: self.k,
+        }
+    }
 }
 
 /// The storage types that kernels read.

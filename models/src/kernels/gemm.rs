@@ -1,63 +1,102 @@
 //! Products with packed weights.
+//!
+//! An element of the output is one chain of fused multiply-adds along `k`, from zero at `k = 0`;
+//! a bias is added last. Tiles, blocks of `k` and threads only choose which chains advance when: a
+//! chain that a block leaves unfinished rests in the output, as the f32 that it is. So a row has
+//! the same bits in every batch, and f16 or bf16 weights those of the f32 matrix that holds the
+//! same values.
+
+mod product;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod tile;
 
 use half::{bf16, f16};
 
+use super::lanes::Isa;
 use crate::packed::{PANEL, PanelData, Panels};
+use product::Product;
+use tile::Finish;
 
 /// `out [m, n] = x [m, k] · Wᵀ (+ bias [n])`, all f32.
+///
+/// The number of rows is that of `out`. Runs on the current rayon pool where the product is large
+/// enough to gain by it.
 pub fn matmul(x: &[f32], weight: Panels<'_>, bias: Option<&[f32]>, out: &mut [f32]) {
-    let (n, k) = (weight.n, weight.k);
-    for (x, out) in x.chunks_exact(k).zip(out.chunks_exact_mut(n)) {
-        for (column, value) in out.iter_mut().enumerate() {
-            *value = dot(x, weight, column) + bias.map_or(0.0, |b| b[column]);
-        }
-    }
+    let finish = bias.map_or(Finish::Store, Finish::Bias);
+    product(Isa::best(), x, weight, finish, out);
 }
 
-/// `out [m, n] += scale · x [m, k] · Wᵀ`.
+/// `out [m, n] += scale · (x [m, k] · Wᵀ)`: the product as [`matmul`] gives it, then one fused
+/// multiply-add by the scale.
 pub fn matmul_add(x: &[f32], weight: Panels<'_>, scale: f32, out: &mut [f32]) {
-    let (n, k) = (weight.n, weight.k);
-    for (x, out) in x.chunks_exact(k).zip(out.chunks_exact_mut(n)) {
-        for (column, value) in out.iter_mut().enumerate() {
-            *value += scale * dot(x, weight, column);
-        }
-    }
+    product(Isa::best(), x, weight, Finish::Add(scale), out);
 }
 
 /// `out [m, columns.len()]`: the product with these columns of the weight only. Each value has the
 /// bits that [`matmul`] gives it.
+///
+/// The columns are gathered into panels of their own, once for all rows: memory is read for them
+/// alone, which is what counts where a few are asked of a whole vocabulary.
 pub fn columns(x: &[f32], weight: Panels<'_>, columns: &[u32], out: &mut [f32]) {
-    for (x, out) in x
-        .chunks_exact(weight.k)
-        .zip(out.chunks_exact_mut(columns.len()))
-    {
-        for (column, value) in columns.iter().zip(out.iter_mut()) {
-            *value = dot(x, weight, *column as usize);
+    let (n, k) = (columns.len(), weight.k);
+    let chosen = |data| Panels { data, n, k };
+    match weight.data {
+        PanelData::F32(data) => {
+            matmul(
+                x,
+                chosen(PanelData::F32(&gather(data, k, columns))),
+                None,
+                out,
+            );
+        }
+        PanelData::F16(data) => {
+            matmul(
+                x,
+                chosen(PanelData::F16(&gather(data, k, columns))),
+                None,
+                out,
+            );
+        }
+        PanelData::Bf16(data) => {
+            matmul(
+                x,
+                chosen(PanelData::Bf16(&gather(data, k, columns))),
+                None,
+                out,
+            );
         }
     }
 }
 
-/// Gradient of the input: `out [m, k] = grad [m, n] · W`.
-pub fn grad_input(grad: &[f32], weight: Panels<'_>, out: &mut [f32]) {
+/// Panels of these columns alone.
+fn gather<E: Copy + Default>(panels: &[E], k: usize, columns: &[u32]) -> Vec<E> {
+    let mut chosen = vec![E::default(); columns.len().div_ceil(PANEL) * k * PANEL];
+    for (to, column) in columns.iter().enumerate() {
+        let from = *column as usize;
+        let source = panels[(from / PANEL) * k * PANEL + from % PANEL..]
+            .iter()
+            .step_by(PANEL);
+        let target = chosen[(to / PANEL) * k * PANEL + to % PANEL..]
+            .iter_mut()
+            .step_by(PANEL);
+        for (target, source) in target.zip(source.take(k)) {
+            *target = *source;
+        }
+    }
+    chosen
+}
+
+fn product(isa: Isa, x: &[f32], weight: Panels<'_>, finish: Finish<'_>, out: &mut [f32]) {
     let (n, k) = (weight.n, weight.k);
-    for (grad, out) in grad.chunks_exact(n).zip(out.chunks_exact_mut(k)) {
-        for (col, value) in out.iter_mut().enumerate() {
-            *value = (0..n).fold(0.0, |sum: f32, row| {
-                grad[row].mul_add(at(weight, row, col), sum)
-            });
-        }
+    if n == 0 || out.is_empty() {
+        return;
     }
-}
-
-/// Gradient of the weight, in panels: `out [panels, k, PANEL] = gradᵀ [n, m] · x [m, k]`.
-pub fn grad_weight(x: &[f32], grad: &[f32], n: usize, k: usize, out: &mut [f32]) {
-    for (x, grad) in x.chunks_exact(k).zip(grad.chunks_exact(n)) {
-        for (row, g) in grad.iter().enumerate() {
-            for (col, x) in x.iter().enumerate() {
-                let value = &mut out[(row / PANEL) * k * PANEL + col * PANEL + row % PANEL];
-                *value = g.mul_add(*x, *value);
-            }
-        }
+    match weight.data {
+        PanelData::F32(w) => Product::new(isa, x, w, [n, k], finish).run(out),
+        PanelData::F16(w) => Product::new(isa, x, w, [n, k], finish).run(out),
+        PanelData::Bf16(w) => Product::new(isa, x, w, [n, k], finish).run(out),
     }
 }
 
@@ -69,10 +108,4 @@ pub fn at(weight: Panels<'_>, row: usize, col: usize) -> f32 {
         PanelData::F16(data) => f16::to_f32(data[at]),
         PanelData::Bf16(data) => bf16::to_f32(data[at]),
     }
-}
-
-fn dot(x: &[f32], weight: Panels<'_>, column: usize) -> f32 {
-    x.iter().enumerate().fold(0.0, |sum: f32, (col, x)| {
-        x.mul_add(at(weight, column, col), sum)
-    })
 }

@@ -18,6 +18,10 @@
     clippy::inline_always,
     reason = "a lane operation that is not inlined is compiled without its instructions"
 )]
+#![expect(
+    clippy::return_self_not_must_use,
+    reason = "lane operations read as arithmetic, whose results nobody drops"
+)]
 
 mod portable;
 #[cfg(test)]
@@ -35,8 +39,8 @@ pub const LANES: usize = 16;
 /// Implementations are private: a kernel gets one from [`Isa::run`] and only there, which is why
 /// the operations need no `unsafe` at the caller.
 pub trait Lanes: Copy {
-    /// Rows of a product's tile: as many as the accumulators' registers allow.
-    const TILE_ROWS: usize;
+    /// Vectors that a kernel may hold as accumulators beside a few operands.
+    const ACCUMULATORS: usize;
 
     /// Every lane `x`.
     fn splat(x: f32) -> Self;
@@ -188,17 +192,17 @@ impl Isa {
         }
     }
 
-    /// Rows of a product's tile ([`Lanes::TILE_ROWS`]).
-    pub fn tile_rows(self) -> usize {
-        struct TileRows;
-        impl Kernel for TileRows {
+    /// [`Lanes::ACCUMULATORS`] of these instructions.
+    pub fn accumulators(self) -> usize {
+        struct Accumulators;
+        impl Kernel for Accumulators {
             type Output = usize;
             #[inline(always)]
             fn run<L: Lanes>(self) -> usize {
-                L::TILE_ROWS
+                L::ACCUMULATORS
             }
         }
-        self.run(TileRows)
+        self.run(Accumulators)
     }
 
     /// Runs a kernel with these instructions.

@@ -2,7 +2,7 @@
 
 use candle_core::{CpuStorage, Error, Layout, Result, Storage, StorageRef, Tensor};
 
-use crate::packed::{Matrix, PanelData, Panels};
+use crate::packed::{PanelData, Panels};
 
 /// The f32 numbers of a contiguous operand.
 pub(super) fn f32s<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
@@ -10,6 +10,14 @@ pub(super) fn f32s<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [
         return Err(Error::Msg("activations are f32".into()));
     };
     Ok(&data[range(layout)?])
+}
+
+/// The f32 numbers of a contiguous operand that an operation writes to.
+pub(super) fn f32s_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
+    let CpuStorage::F32(data) = storage else {
+        return Err(Error::Msg("activations are f32".into()));
+    };
+    Ok(&mut data[range(layout)?])
 }
 
 /// The panels of a contiguous weight.
@@ -53,9 +61,9 @@ impl<'a> Held<'a> {
         f32s(self.cpu()?, self.layout)
     }
 
-    /// The panels of the matrix whose tensor this is.
-    pub(super) fn panels(&self, matrix: &Matrix) -> Result<Panels<'_>> {
-        panels(self.cpu()?, self.layout, matrix.n(), matrix.k())
+    /// The panels of the matrix `[n, k]` whose tensor this is.
+    pub(super) fn panels(&self, n: usize, k: usize) -> Result<Panels<'_>> {
+        panels(self.cpu()?, self.layout, n, k)
     }
 
     fn cpu(&self) -> Result<&CpuStorage> {

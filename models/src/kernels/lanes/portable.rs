@@ -1,5 +1,10 @@
 //! Sixteen lanes as an array: every target, and NEON by the compiler's own vectorising.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "several arrays in step: an index says it once, and is what the compiler vectorises"
+)]
+
 use half::{bf16, f16};
 
 use super::{LANES, Lanes};
@@ -29,8 +34,8 @@ impl Array {
 }
 
 impl Lanes for Array {
-    /// 24 accumulators of four lanes where there are 32 registers.
-    const TILE_ROWS: usize = 6;
+    /// 24 registers of four lanes, where there are 32.
+    const ACCUMULATORS: usize = 6;
 
     #[inline(always)]
     fn splat(x: f32) -> Self {

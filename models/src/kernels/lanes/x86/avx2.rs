@@ -34,8 +34,8 @@ macro_rules! both {
 }
 
 impl Lanes for Pair {
-    /// 12 of 16 registers accumulate, two hold a panel's row, one a number of `x`.
-    const TILE_ROWS: usize = 6;
+    /// 12 of 16 registers.
+    const ACCUMULATORS: usize = 6;
 
     #[inline(always)]
     fn splat(x: f32) -> Self {

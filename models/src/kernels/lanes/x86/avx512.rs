@@ -27,8 +27,8 @@ macro_rules! one {
 }
 
 impl Lanes for Single {
-    /// With two panels: 24 of 32 registers accumulate, two hold a row of the panels.
-    const TILE_ROWS: usize = 12;
+    /// 24 of 32 registers.
+    const ACCUMULATORS: usize = 24;
 
     #[inline(always)]
     fn splat(x: f32) -> Self {

@@ -1,0 +1,212 @@
+//! The loops around the tile: slabs of rows, tasks, blocks of `k`, groups of panels.
+
+use std::ops::Range;
+
+use super::rows::PackedRows;
+use super::tile::{self, Element, Finish, Pass, Strip, Widen};
+use crate::kernels::lanes::Isa;
+use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
+use crate::packed::PANEL;
+
+/// Rows of `x` that are packed at once.
+const SLAB_ROWS: usize = 512;
+
+/// Columns of `x` in one block: a tile's part of the block and that of its panels stay in the
+/// first two caches while the other tiles pass over them.
+const BLOCK: usize = 256;
+
+/// One product, ready to run.
+pub(super) struct Product<'a, E> {
+    isa: Isa,
+    x: &'a [f32],
+    w: &'a [[E; PANEL]],
+    n: usize,
+    k: usize,
+    finish: Finish<'a>,
+}
+
+impl<'a, E: Element> Product<'a, E> {
+    /// `x [m, k]` by panels of a matrix `[n, k]`.
+    pub(super) fn new(
+        isa: Isa,
+        x: &'a [f32],
+        panels: &'a [E],
+        [n, k]: [usize; 2],
+        finish: Finish<'a>,
+    ) -> Self {
+        assert_eq!(
+            panels.len(),
+            n.div_ceil(PANEL) * k * PANEL,
+            "panels of a [{n}, {k}] matrix"
+        );
+        Product {
+            isa,
+            x,
+            w: panels.as_chunks().0,
+            n,
+            k,
+            finish,
+        }
+    }
+
+    /// Computes `out [m, n]`.
+    pub(super) fn run(&self, out: &mut [f32]) {
+        let m = out.len() / self.n;
+        assert_eq!(out.len(), m * self.n, "the output has whole rows");
+        assert_eq!(self.x.len(), m * self.k, "x has as many rows as the output");
+        let slabs = Tiles::new(m, SLAB_ROWS);
+        for slab in 0..slabs.count() {
+            let rows = slabs.rows(slab);
+            let x = &self.x[rows.start * self.k..rows.end * self.k];
+            self.slab(x, &mut out[rows.start * self.n..rows.end * self.n]);
+        }
+    }
+
+    fn slab(&self, x: &[f32], out: &mut [f32]) {
+        let m = out.len() / self.n;
+        let tiles = Tiles::new(m, tile::tile_rows(self.isa));
+        let blocks = self.blocks(tiles);
+        let rows = PackedRows::new(x, m, &blocks, tiles);
+        let group = tile::panels_at_once(self.isa, tiles.rows(tiles.count() - 1).len());
+        let size = Size {
+            tiles: tiles.count(),
+            panels: self.n.div_ceil(PANEL),
+            group,
+            nanos: self.nanos(m),
+        };
+        let slab = Slab {
+            product: self,
+            out: Shared::new(out, self.n),
+            rows,
+            tiles,
+            blocks,
+            group,
+        };
+        each(&tasks(size), |task| slab.task(task));
+    }
+
+    /// Blocks of `k`, at least one. A sum that is scaled at its end cannot rest in the output, and
+    /// a single tile gains nothing by coming back.
+    fn blocks(&self, tiles: Tiles) -> Vec<Range<usize>> {
+        let whole = matches!(self.finish, Finish::Add(_)) || tiles.count() == 1;
+        let blocks = Tiles::new(self.k, if whole { self.k.max(1) } else { BLOCK });
+        match blocks.count() {
+            0 => vec![0..0],
+            count => (0..count).map(|block| blocks.rows(block)).collect(),
+        }
+    }
+
+    /// One core's time, roughly: by arithmetic or by streaming the weights, whichever is longer.
+    fn nanos(&self, m: usize) -> usize {
+        const MULTIPLY_ADDS_A_NANO: usize = 50;
+        const BYTES_A_NANO: usize = 20;
+        let elements = self.w.len() * PANEL;
+        (elements * m / MULTIPLY_ADDS_A_NANO).max(elements * size_of::<E>() / BYTES_A_NANO)
+    }
+}
+
+/// Some hundred rows of a product, packed.
+struct Slab<'a, 'p, E> {
+    product: &'a Product<'p, E>,
+    out: Shared<'a>,
+    rows: PackedRows<'a>,
+    tiles: Tiles,
+    blocks: Vec<Range<usize>>,
+    group: usize,
+}
+
+impl<E: Element> Slab<'_, '_, E> {
+    fn task(&self, task: &Task) {
+        let many = self.tiles.count() > 1;
+        let longest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
+        let length = if many && E::NARROW {
+            longest * self.group
+        } else {
+            0
+        };
+        let mut scratch = vec![0.0; (length + 1) * PANEL];
+        let wide = aligned(&mut scratch, length);
+        for (at, block) in self.blocks.iter().enumerate() {
+            let pass = Pass {
+                resume: at > 0,
+                finish: if at + 1 == self.blocks.len() {
+                    self.product.finish
+                } else {
+                    Finish::Store
+                },
+            };
+            let mut panel = task.panels.start;
+            while panel < task.panels.end {
+                let left = task.panels.end - panel;
+                let count = if left >= self.group {
+                    self.group
+                } else if left >= 2 && self.group > 2 {
+                    2
+                } else {
+                    1
+                };
+                self.group(task.tiles.clone(), panel..panel + count, block, pass, wide);
+                panel += count;
+            }
+        }
+    }
+
+    /// Tiles of one group of panels over one block.
+    fn group(
+        &self,
+        tiles: Range<usize>,
+        panels: Range<usize>,
+        block: &Range<usize>,
+        pass: Pass<'_>,
+        wide: &mut [[f32; PANEL]],
+    ) {
+        let k = self.product.k;
+        let w = &self.product.w[panels.start * k + block.start..];
+        if wide.is_empty() {
+            self.tiles(tiles, panels, w, k, block, pass);
+        } else {
+            for (i, wide) in wide
+                .chunks_exact_mut(block.len())
+                .take(panels.len())
+                .enumerate()
+            {
+                let from = &w[i * k..][..block.len()];
+                self.product.isa.run(Widen { from, to: wide });
+            }
+            self.tiles(tiles, panels, wide, block.len(), block, pass);
+        }
+    }
+
+    fn tiles<W: Element>(
+        &self,
+        tiles: Range<usize>,
+        panels: Range<usize>,
+        w: &[[W; PANEL]],
+        panel_stride: usize,
+        block: &Range<usize>,
+        pass: Pass<'_>,
+    ) {
+        let column = panels.start * PANEL;
+        for tile in tiles {
+            let rows = self.tiles.rows(tile);
+            let strip = Strip {
+                x: self.rows.tile(block, tile),
+                w,
+                panel_stride,
+                k: block.len(),
+                row: rows.start,
+                column,
+                width: (panels.len() * PANEL).min(self.product.n - column),
+                pass,
+                out: &self.out,
+            };
+            tile::run(self.product.isa, rows.len(), panels.len(), strip);
+        }
+    }
+}
+
+/// Rows that begin on cache lines, within a buffer that is one row longer.
+fn aligned(scratch: &mut [f32], rows: usize) -> &mut [[f32; PANEL]] {
+    let start = scratch.as_ptr().align_offset(PANEL * size_of::<f32>());
+    &mut scratch[start.min(PANEL)..].as_chunks_mut().0[..rows]
+}

@@ -1,0 +1,229 @@
+//! Work for the threads of the caller's pool, and the matrix they write together.
+//!
+//! Products are split by output: tiles of rows and ranges of panels. Nothing here ever splits a
+//! reduction, so the number of threads cannot show in the bits.
+
+#![expect(
+    unsafe_code,
+    reason = "tasks write disjoint parts of one output at once"
+)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// Below this a second thread costs more than it brings.
+const SMALLEST_TASK_NS: usize = 10_000;
+
+/// Tasks a thread, where there is work enough: a thread that was held up is helped by the others.
+const TASKS_A_THREAD: usize = 4;
+
+/// Rows cut into tiles that differ by one row at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tiles {
+    rows: usize,
+    count: usize,
+}
+
+impl Tiles {
+    /// As few tiles as possible of at most `most` rows.
+    pub(super) fn new(rows: usize, most: usize) -> Tiles {
+        Tiles {
+            rows,
+            count: rows.div_ceil(most),
+        }
+    }
+
+    /// Number of tiles.
+    pub(super) fn count(self) -> usize {
+        self.count
+    }
+
+    /// Rows of one tile.
+    pub(super) fn rows(self, tile: usize) -> Range<usize> {
+        self.rows * tile / self.count..self.rows * (tile + 1) / self.count
+    }
+}
+
+/// The part of a product that one task computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    /// Tiles of rows.
+    pub(super) tiles: Range<usize>,
+    /// Panels of columns.
+    pub(super) panels: Range<usize>,
+}
+
+/// A product's size as far as splitting it goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// Tiles of rows.
+    pub(super) tiles: usize,
+    /// Panels of columns.
+    pub(super) panels: usize,
+    /// Panels that a kernel takes at once.
+    pub(super) group: usize,
+    /// One core's time for the whole, roughly.
+    pub(super) nanos: usize,
+}
+
+/// Cuts a product into tasks for `threads`: by panels first, so that each thread streams weights
+/// of its own, then by tiles of rows where panels are few.
+pub(super) fn split(size: Size, threads: usize) -> Vec<Task> {
+    let most = if threads < 2 {
+        1
+    } else {
+        threads * TASKS_A_THREAD
+    };
+    let wanted = (size.nanos / SMALLEST_TASK_NS).clamp(1, most);
+    let groups = Tiles::new(size.panels, size.group.max(1));
+    let across = wanted.min(groups.count()).max(1);
+    let down = (wanted / across).clamp(1, size.tiles.max(1));
+    let mut tasks = Vec::with_capacity(across * down);
+    for column in 0..across {
+        let edge = |at: usize| (groups.count() * at / across * size.group).min(size.panels);
+        for row in 0..down {
+            tasks.push(Task {
+                tiles: size.tiles * row / down..size.tiles * (row + 1) / down,
+                panels: edge(column)..edge(column + 1),
+            });
+        }
+    }
+    tasks
+}
+
+/// Runs every task, on the current pool where there are several.
+pub(super) fn each(tasks: &[Task], run: impl Fn(&Task) + Send + Sync) {
+    match tasks {
+        [one] => run(one),
+        several => several.par_iter().with_max_len(1).for_each(run),
+    }
+}
+
+/// Tasks of a product for the current pool.
+pub(super) fn tasks(size: Size) -> Vec<Task> {
+    // The pool is asked only where the product is worth splitting: asking may start it.
+    let threads = if size.nanos < 2 * SMALLEST_TASK_NS {
+        1
+    } else {
+        rayon::current_num_threads()
+    };
+    split(size, threads)
+}
+
+/// A row-major matrix that several tasks write, each its own part.
+pub(super) struct Shared<'a> {
+    data: *mut f32,
+    rows: usize,
+    columns: usize,
+    borrow: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: the matrix is exclusively borrowed for as long as a `Shared` lives, f32 is `Send`, and
+// whoever calls `part` promises that parts in use at once do not overlap.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    /// A matrix of rows of `columns`.
+    pub(super) fn new(data: &'a mut [f32], columns: usize) -> Shared<'a> {
+        Shared {
+            rows: data.len() / columns,
+            data: data.as_mut_ptr(),
+            columns,
+            borrow: PhantomData,
+        }
+    }
+
+    /// `width` numbers of a row, from a column on.
+    ///
+    /// # Safety
+    /// No other part that overlaps this one is in use while it is.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "that is the purpose: tasks write disjoint parts at once"
+    )]
+    #[inline]
+    pub(super) unsafe fn part(&self, row: usize, column: usize, width: usize) -> &mut [f32] {
+        assert!(
+            row < self.rows && column <= self.columns && width <= self.columns - column,
+            "a part lies within the matrix"
+        );
+        // SAFETY: the part lies within the borrowed matrix, as was just checked, and the caller
+        // promises that it is not in use elsewhere.
+        unsafe {
+            let start = self.data.add(row * self.columns + column);
+            std::slice::from_raw_parts_mut(start, width)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SMALLEST_TASK_NS, Size, Tiles, split};
+
+    #[test]
+    fn tiles_cover_the_rows_evenly() {
+        for (rows, most) in [
+            (1, 12),
+            (12, 12),
+            (13, 12),
+            (100, 12),
+            (512, 12),
+            (7, 6),
+            (0, 6),
+        ] {
+            let tiles = Tiles::new(rows, most);
+            let mut next = 0;
+            for tile in 0..tiles.count() {
+                let range = tiles.rows(tile);
+                assert_eq!(range.start, next, "{rows} rows by {most}");
+                assert!((1..=most).contains(&range.len()), "{rows} rows by {most}");
+                next = range.end;
+            }
+            assert_eq!(next, rows, "{rows} rows by {most}");
+        }
+    }
+
+    /// Every (tile, panel) belongs to one task, and no task is empty.
+    fn check(tiles: usize, panels: usize, group: usize, threads: usize, nanos: usize) -> usize {
+        let size = Size {
+            tiles,
+            panels,
+            group,
+            nanos,
+        };
+        let tasks = split(size, threads);
+        let mut owners = vec![0; tiles * panels];
+        for task in &tasks {
+            assert!(
+                !task.tiles.is_empty() && !task.panels.is_empty(),
+                "{size:?}"
+            );
+            for tile in task.tiles.clone() {
+                for panel in task.panels.clone() {
+                    owners[tile * panels + panel] += 1;
+                }
+            }
+        }
+        assert!(owners.iter().all(|n| *n == 1), "{size:?}: {owners:?}");
+        tasks.len()
+    }
+
+    #[test]
+    fn tasks_cover_the_product_once() {
+        let (small, large) = (SMALLEST_TASK_NS, 1000 * SMALLEST_TASK_NS);
+        assert_eq!(check(1, 56, 4, 2, small), 1, "too small to split");
+        assert_eq!(check(43, 304, 2, 1, large), 1, "one thread, one task");
+        assert_eq!(check(43, 304, 2, 2, large), 8);
+        assert_eq!(check(43, 1, 2, 2, large), 8, "one panel is split by rows");
+        assert_eq!(check(1, 3, 4, 2, large), 1, "one group is not split");
+        for tiles in [1, 2, 5, 43] {
+            for panels in [1, 2, 3, 7, 8, 57] {
+                for threads in [1, 2, 3, 16] {
+                    check(tiles, panels, 4, threads, large);
+                }
+            }
+        }
+    }
+}
