@@ -91,7 +91,7 @@ impl AdapterTable {
             let rows = span[0] as usize..span[1] as usize;
             match segments.last_mut() {
                 Some((last, segment)) if last == slot && segment.rows.end == rows.start => {
-                    segment.rows.end = rows.end
+                    segment.rows.end = rows.end;
                 }
                 _ => {
                     let adapter = self.get(*slot).ok_or_else(|| {
@@ -124,5 +124,18 @@ pub fn pairs(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
                 scale: pair.scale,
             })
         })
+        .collect()
+}
+
+/// The segments as ranges of the gathered rows, which are ascending.
+pub(crate) fn within(segments: &[Segment], rows: &[u32]) -> Vec<Segment> {
+    let before = |row: usize| rows.partition_point(|r| (*r as usize) < row);
+    segments
+        .iter()
+        .map(|segment| Segment {
+            rows: before(segment.rows.start)..before(segment.rows.end),
+            adapter: segment.adapter.clone(),
+        })
+        .filter(|segment| !segment.rows.is_empty())
         .collect()
 }

@@ -20,19 +20,26 @@ pub mod adapter;
 pub mod batch;
 pub mod config;
 pub mod decoder;
+pub mod digest;
 pub mod error;
 #[cfg(test)]
 mod gradcheck;
 pub mod head;
 pub mod kernels;
 pub mod kv;
+pub mod model;
 pub mod ops;
 pub mod packed;
 pub mod random;
+pub mod runner;
+pub mod throughput;
+pub mod tiny;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
 pub use config::ModelConfig;
-pub use decoder::{Decoder, ForwardCtx};
+pub use decoder::Decoder;
 pub use error::{ModelError, Result};
+pub use model::{LoadOptions, Model};
 pub use packed::Matrix;
+pub use runner::{Forward, Runner};

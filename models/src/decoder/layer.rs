@@ -1,58 +1,15 @@
 //! One layer: attention and MLP around the residual stream.
 
-use std::sync::Arc;
-
 use candle_core::Tensor;
 
-use super::ForwardCtx;
+use super::linear::Linear;
 use super::mlp::Mlp;
-use crate::adapter::{Site, pairs};
+use super::{ForwardCtx, Kept};
 use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::Geometry;
-use crate::kernels::rotary::RotaryTable;
 use crate::ops;
-use crate::packed::Weight;
 use crate::weights::{LayerPart, Norm, Place, Projection, WeightSource};
-
-/// A linear layer and where adapters find it.
-#[derive(Clone, Debug)]
-pub(super) struct Linear {
-    weight: Weight,
-    bias: Option<Tensor>,
-    site: Site,
-}
-
-impl Linear {
-    pub(super) fn load(
-        source: &mut impl WeightSource,
-        at: (usize, Projection),
-        shape: (usize, usize),
-        bias: bool,
-    ) -> Result<Linear> {
-        let (layer, projection) = at;
-        let (n, k) = shape;
-        Ok(Linear {
-            weight: source.weight(Place::Layer(layer, LayerPart::Weight(projection)), n, k)?,
-            bias: match bias {
-                true => Some(source.vector(Place::Layer(layer, LayerPart::Bias(projection)), n)?),
-                false => None,
-            },
-            site: Site::Layer(layer, projection),
-        })
-    }
-
-    /// `[T, k] -> [T, n]`, with the batch's adapters.
-    pub(super) fn forward(&self, ctx: &ForwardCtx<'_>, x: &Tensor) -> Result<Tensor> {
-        let y = ops::linear(x, &self.weight, self.bias.as_ref())?;
-        let segments = pairs(ctx.segments, self.site);
-        if segments.is_empty() {
-            Ok(y)
-        } else {
-            ops::lora(x, y, &segments)
-        }
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
@@ -122,53 +79,50 @@ impl Layer {
         })
     }
 
-    /// `[T, hidden] -> [T, hidden]`.
+    /// `[T, hidden] -> [R, hidden]`: the rows that are kept, or all of them.
     pub(super) fn forward(
         &self,
         ctx: &ForwardCtx<'_>,
         index: usize,
         x: &Tensor,
-        ropes: &[Arc<RotaryTable>],
+        keep: Option<&Kept>,
     ) -> Result<Tensor> {
         let norms = &self.norms;
-        let attended = self.attention(
-            ctx,
-            index,
-            &norms.apply(norms.pre_attention.as_ref(), x)?,
-            ropes,
-        )?;
+        let normed = norms.apply(norms.pre_attention.as_ref(), x)?;
+        let attended = self.attention(ctx, index, &normed)?;
+        // What follows the attention sees each row by itself, so rows that nobody reads end here.
+        let (x, attended, segments) = match keep {
+            None => (x.clone(), attended, ctx.segments),
+            Some(kept) => (
+                kept.select(x)?,
+                kept.select(&attended)?,
+                kept.segments.as_slice(),
+            ),
+        };
+        let attended = self.o.forward(&attended, segments)?;
         let x = (x + norms.apply(norms.post_attention.as_ref(), &attended)?)?;
-        let changed = self
-            .mlp
-            .forward(ctx, &norms.apply(norms.pre_mlp.as_ref(), &x)?)?;
+        let normed = norms.apply(norms.pre_mlp.as_ref(), &x)?;
+        let changed = self.mlp.forward(&normed, segments)?;
         Ok((&x + norms.apply(norms.post_mlp.as_ref(), &changed)?)?)
     }
 
-    fn attention(
-        &self,
-        ctx: &ForwardCtx<'_>,
-        index: usize,
-        x: &Tensor,
-        ropes: &[Arc<RotaryTable>],
-    ) -> Result<Tensor> {
+    /// `[T, hidden] -> [T, heads · head_dim]`: before the output projection.
+    fn attention(&self, ctx: &ForwardCtx<'_>, index: usize, x: &Tensor) -> Result<Tensor> {
         let g = self.geometry;
-        let (q, k) = self.normalise(self.q.forward(ctx, x)?, self.k.forward(ctx, x)?)?;
+        let q = self.q.forward(x, ctx.segments)?;
+        let k = self.k.forward(x, ctx.segments)?;
+        let v = self.v.forward(x, ctx.segments)?;
+        let (q, k) = self.normalise(q, k)?;
         let rows = x.dim(0)?;
-        let (mut q, mut k) = (
-            q.reshape((rows, g.num_heads, g.head_dim))?,
-            k.reshape((rows, g.num_kv_heads, g.head_dim))?,
-        );
+        let mut q = q.reshape((rows, g.num_heads, g.head_dim))?;
+        let mut k = k.reshape((rows, g.num_kv_heads, g.head_dim))?;
+        let v = v.reshape((rows, g.num_kv_heads, g.head_dim))?;
         if let Some(rope) = self.rope {
-            q = ops::rotary(&q, ctx.positions, &ropes[rope])?;
-            k = ops::rotary(&k, ctx.positions, &ropes[rope])?;
+            q = ops::rotary(&q, &ctx.ropes[rope])?;
+            k = ops::rotary(&k, &ctx.ropes[rope])?;
         }
-        let v = self
-            .v
-            .forward(ctx, x)?
-            .reshape((rows, g.num_kv_heads, g.head_dim))?;
         let attended = self.attend(ctx, index, (&q, &k, &v))?;
-        self.o
-            .forward(ctx, &attended.reshape((rows, g.num_heads * g.head_dim))?)
+        Ok(attended.reshape((rows, g.num_heads * g.head_dim))?)
     }
 
     fn attend(
@@ -241,14 +195,11 @@ impl LayerNorms {
             NormPlacement::Post => (false, true),
             NormPlacement::Both => (true, true),
         };
-        let mut norm = |there: bool, norm: Norm| match there {
-            true => source
-                .vector(
-                    Place::Layer(index, LayerPart::Norm(norm)),
-                    config.hidden_size,
-                )
-                .map(Some),
-            false => Ok(None),
+        let mut norm = |there: bool, norm: Norm| {
+            let place = Place::Layer(index, LayerPart::Norm(norm));
+            there
+                .then(|| source.vector(place, config.hidden_size))
+                .transpose()
         };
         Ok(LayerNorms {
             config: config.norm,

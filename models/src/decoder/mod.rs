@@ -1,16 +1,18 @@
 //! The one decoder: every family is a configuration of it.
 
+mod experts;
 mod layer;
+mod linear;
 mod mlp;
 mod rope;
 
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
-use crate::adapter::{Segment, Site, pairs};
+use crate::adapter::{Segment, Site, pairs, within};
 use crate::batch::RaggedBatch;
-use crate::config::ModelConfig;
+use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
 use crate::kernels::rotary::RotaryTable;
 use crate::kv::KvCache;
@@ -18,31 +20,92 @@ use crate::ops;
 use crate::packed::Matrix;
 use crate::weights::{Place, WeightSource};
 use layer::Layer;
+use rope::Rope;
 
 /// Embedding, layers and final norm.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     config: Arc<ModelConfig>,
     embedding: Matrix,
-    vocab: Option<Matrix>,
+    vocab: Vocabulary,
     layers: Vec<Layer>,
     norm: Tensor,
-    ropes: Vec<Arc<RotaryTable>>,
+    ropes: Vec<Rope>,
+}
+
+/// Where the vocabulary head is.
+#[derive(Clone, Debug)]
+enum Vocabulary {
+    /// It is the embedding.
+    Tied,
+    /// A matrix of its own.
+    Own(Matrix),
+    /// Nowhere: labels or scores are read instead.
+    None,
+}
+
+impl Vocabulary {
+    fn load(config: &ModelConfig, source: &mut impl WeightSource) -> Result<Vocabulary> {
+        match config.head {
+            HeadConfig::Vocab | HeadConfig::Value if config.tie_embeddings => Ok(Vocabulary::Tied),
+            HeadConfig::Vocab | HeadConfig::Value => {
+                let (n, k) = (config.vocab_size, config.hidden_size);
+                source.matrix(Place::Vocab, n, k).map(Vocabulary::Own)
+            }
+            HeadConfig::Sequence { .. }
+            | HeadConfig::Token { .. }
+            | HeadConfig::Reward { .. }
+            | HeadConfig::Process { .. } => Ok(Vocabulary::None),
+        }
+    }
 }
 
 /// Everything about one batch that a forward needs, by reference.
 #[derive(Clone, Copy, Debug)]
-pub struct ForwardCtx<'a> {
+struct ForwardCtx<'a> {
     /// Tokens, positions and spans.
-    pub batch: &'a RaggedBatch,
+    batch: &'a RaggedBatch,
     /// Runs of rows under an adapter.
-    pub segments: &'a [Segment],
+    segments: &'a [Segment],
     /// The blocks that [`RaggedBatch::paging`] refers to; none for a one-shot forward.
-    pub kv: Option<&'a KvCache>,
-    /// [`RaggedBatch::positions`], shared.
-    positions: &'a Arc<[u32]>,
+    kv: Option<&'a KvCache>,
+    /// Cosines and sines of every row, one table for each of [`ModelConfig::ropes`].
+    ropes: &'a [Arc<RotaryTable>],
     /// [`RaggedBatch::cu_seqlens_q`], shared.
     cu_seqlens: &'a Arc<[u32]>,
+}
+
+/// The rows whose hidden states are wanted.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// Every row of the batch.
+    All,
+    /// These, in ascending order, at least one.
+    Only(&'a [u32]),
+}
+
+/// Rows of the batch that the last layer carries past its attention, and their adapters.
+#[derive(Debug)]
+struct Kept {
+    index: Tensor,
+    segments: Vec<Segment>,
+}
+
+impl Kept {
+    fn new(rows: Rows<'_>, segments: &[Segment]) -> Result<Option<Kept>> {
+        match rows {
+            Rows::All => Ok(None),
+            Rows::Only(rows) => Ok(Some(Kept {
+                index: Tensor::new(rows, &Device::Cpu)?,
+                segments: within(segments, rows),
+            })),
+        }
+    }
+
+    /// `[T, n] -> [R, n]`.
+    fn select(&self, x: &Tensor) -> Result<Tensor> {
+        Ok(x.index_select(&self.index, 0)?)
+    }
 }
 
 impl Decoder {
@@ -51,49 +114,43 @@ impl Decoder {
         let (vocab_size, hidden) = (config.vocab_size, config.hidden_size);
         Ok(Decoder {
             embedding: source.matrix(Place::Embedding, vocab_size, hidden)?,
-            vocab: match config.tie_embeddings {
-                true => None,
-                false => Some(source.matrix(Place::Vocab, vocab_size, hidden)?),
-            },
+            vocab: Vocabulary::load(config, source)?,
             layers: (0..config.layers.len())
                 .map(|index| Layer::load(config, index, source))
                 .collect::<Result<_>>()?,
             norm: source.vector(Place::FinalNorm, hidden)?,
-            ropes: config
-                .ropes
-                .iter()
-                .map(|rope| Arc::new(rope::table(rope, config.max_positions)))
-                .collect(),
+            ropes: config.ropes.iter().map(Rope::new).collect(),
             config: config.clone(),
         })
     }
 
-    /// `[T, hidden] f32`: the hidden states after the final norm.
+    /// The hidden states after the final norm, f32: `[T, hidden]`, or `[R, hidden]` of the rows asked
+    /// for. A row has the same bits either way.
     pub fn forward(
         &self,
         batch: &RaggedBatch,
         segments: &[Segment],
         kv: Option<&KvCache>,
+        rows: Rows<'_>,
     ) -> Result<Tensor> {
-        let positions = batch.positions.as_slice().into();
+        let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
+        let ropes: Vec<_> = self.ropes.iter().map(table).collect();
         let cu_seqlens = batch.cu_seqlens_q.as_slice().into();
         let ctx = ForwardCtx {
             batch,
             segments,
             kv,
-            positions: &positions,
+            ropes: &ropes,
             cu_seqlens: &cu_seqlens,
         };
+        let kept = Kept::new(rows, segments)?;
         let mut x = self.embed(&ctx)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            x = layer.forward(&ctx, index, &x, &self.ropes)?;
+            let last = index + 1 == self.layers.len();
+            x = layer.forward(&ctx, index, &x, kept.as_ref().filter(|_| last))?;
         }
-        ops::rms_norm(
-            &x,
-            &self.norm,
-            self.config.norm.eps,
-            self.config.norm.unit_offset,
-        )
+        let norm = self.config.norm;
+        ops::rms_norm(&x, &self.norm, norm.eps, norm.unit_offset)
     }
 
     fn embed(&self, ctx: &ForwardCtx<'_>) -> Result<Tensor> {
@@ -105,9 +162,14 @@ impl Decoder {
         }
     }
 
-    /// The vocabulary head `[vocab, hidden]`: the embedding where the two are tied.
-    pub fn vocabulary(&self) -> &Matrix {
-        self.vocab.as_ref().unwrap_or(&self.embedding)
+    /// The vocabulary head `[vocab, hidden]`: the embedding where the two are tied; none where the
+    /// architecture reads hidden states by another head.
+    pub fn vocabulary(&self) -> Option<&Matrix> {
+        match &self.vocab {
+            Vocabulary::Tied => Some(&self.embedding),
+            Vocabulary::Own(matrix) => Some(matrix),
+            Vocabulary::None => None,
+        }
     }
 
     /// What the decoder was built from.

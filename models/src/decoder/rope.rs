@@ -5,23 +5,57 @@ use std::f64::consts::TAU;
 use crate::config::{RopeConfig, RopeScaling};
 use crate::kernels::rotary::RotaryTable;
 
-/// The table for positions `0..max_positions`. Angles are computed in f64 and rounded once.
-pub(super) fn table(rope: &RopeConfig, max_positions: usize) -> RotaryTable {
-    let half = rope.rotary_dim / 2;
-    let frequencies: Vec<f64> = (0..half).map(|i| frequency(rope, i)).collect();
-    let factor = match &rope.scaling {
-        RopeScaling::Default | RopeScaling::Linear { .. } | RopeScaling::Llama3 { .. } => 1.0,
-        RopeScaling::PerDimension {
-            attention_factor, ..
-        } => *attention_factor,
-    };
-    let angles = (0..max_positions).flat_map(|p| frequencies.iter().map(move |f| p as f64 * f));
-    let (cos, sin) = angles
-        .map(|a| ((a.cos() * factor) as f32, (a.sin() * factor) as f32))
-        .unzip();
-    RotaryTable { cos, sin, half }
+/// The angles of one rotary embedding: a frequency for each pair of dimensions, and the factor on
+/// cosine and sine.
+#[derive(Clone, Debug)]
+pub(super) struct Rope {
+    frequencies: Vec<f64>,
+    factor: f64,
 }
 
+impl Rope {
+    pub(super) fn new(config: &RopeConfig) -> Rope {
+        let factor = match &config.scaling {
+            RopeScaling::Default | RopeScaling::Linear { .. } | RopeScaling::Llama3 { .. } => 1.0,
+            RopeScaling::PerDimension {
+                attention_factor, ..
+            } => *attention_factor,
+        };
+        let half = config.rotary_dim / 2;
+        Rope {
+            frequencies: (0..half).map(|i| frequency(config, i)).collect(),
+            factor,
+        }
+    }
+
+    /// One row of cosines and sines for each position of a batch: once a forward for all layers,
+    /// which costs less than a table of every position that a long-context model allows. Angles are
+    /// computed in f64 and rounded once.
+    pub(super) fn table(&self, positions: &[u32]) -> RotaryTable {
+        let angles = positions.iter().flat_map(|position| {
+            self.frequencies
+                .iter()
+                .map(move |f| f64::from(*position) * f)
+        });
+        let (cos, sin) = angles.map(|angle| self.rounded(angle)).unzip();
+        RotaryTable {
+            cos,
+            sin,
+            half: self.frequencies.len(),
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rounded to the precision of activations"
+    )]
+    fn rounded(&self, angle: f64) -> (f32, f32) {
+        let (sin, cos) = angle.sin_cos();
+        ((cos * self.factor) as f32, (sin * self.factor) as f32)
+    }
+}
+
+/// The frequency of dimensions `i` and `i + rotary_dim / 2`, in radians a position.
 fn frequency(rope: &RopeConfig, i: usize) -> f64 {
     let base = rope.theta.powf(-((2 * i) as f64) / rope.rotary_dim as f64);
     match &rope.scaling {

@@ -11,12 +11,12 @@ use super::lanes::{Isa, Kernel, LANES, Lanes};
 use super::norm::{part, put};
 use super::split::{is_large, rows_a_task};
 
-/// Cosines and sines by position.
+/// Cosines and sines of the rows of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RotaryTable {
-    /// `[positions, half]`.
+    /// `[T, half]`.
     pub cos: Vec<f32>,
-    /// `[positions, half]`.
+    /// `[T, half]`.
     pub sin: Vec<f32>,
     /// Half the rotated dimensions.
     pub half: usize,
@@ -34,10 +34,8 @@ pub enum Turn {
 /// Rotates the first `2 · half` dimensions of every head and copies the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotary<'a> {
-    /// The angles; has every position.
+    /// The angles of every row; `half` is above 0.
     pub table: &'a RotaryTable,
-    /// `[T]`.
-    pub positions: &'a [u32],
     /// Width of a head, at least `2 · half`.
     pub head_dim: usize,
     /// Which way.
@@ -47,24 +45,37 @@ pub struct Rotary<'a> {
 impl Rotary<'_> {
     /// `x [T, heads, head_dim] -> out`, the same shape.
     pub fn run(self, isa: Isa, x: &[f32], out: &mut [f32]) {
-        let width = x.len() / self.positions.len().max(1);
+        let RotaryTable { cos, sin, half } = self.table;
+        let width = x.len() / (cos.len() / half).max(1);
         if !is_large(x.len()) {
-            let rotary = self;
-            return isa.run(Rows { rotary, x, out });
+            let (rotary, angles) = (self, (cos.as_slice(), sin.as_slice()));
+            return isa.run(Rows {
+                rotary,
+                angles,
+                x,
+                out,
+            });
         }
         let rows = rows_a_task(width);
+        let angles = cos.par_chunks(rows * half).zip(sin.par_chunks(rows * half));
         out.par_chunks_mut(rows * width)
             .zip(x.par_chunks(rows * width))
-            .zip(self.positions.par_chunks(rows))
-            .for_each(|((out, x), positions)| {
-                let rotary = Rotary { positions, ..self };
-                isa.run(Rows { rotary, x, out });
+            .zip(angles)
+            .for_each(|((out, x), angles)| {
+                isa.run(Rows {
+                    rotary: self,
+                    angles,
+                    x,
+                    out,
+                })
             });
     }
 }
 
 struct Rows<'a> {
     rotary: Rotary<'a>,
+    /// Cosines and sines of these rows.
+    angles: (&'a [f32], &'a [f32]),
     x: &'a [f32],
     out: &'a mut [f32],
 }
@@ -76,7 +87,6 @@ impl Kernel for Rows<'_> {
     fn run<L: Lanes>(self) {
         let Rotary {
             table,
-            positions,
             head_dim,
             turn,
         } = self.rotary;
@@ -85,13 +95,12 @@ impl Kernel for Rows<'_> {
             Turn::Forth => 1.0,
             Turn::Back => -1.0,
         });
-        let width = self.x.len() / positions.len().max(1);
+        let (cos, sin) = self.angles;
+        let width = self.x.len() / (cos.len() / half).max(1);
         let rows = self.x.chunks_exact(width.max(1));
         let rows = rows.zip(self.out.chunks_exact_mut(width.max(1)));
-        for ((x, out), position) in rows.zip(positions) {
-            let angle = *position as usize * half;
-            let cos = &table.cos[angle..angle + half];
-            let sin = &table.sin[angle..angle + half];
+        let angles = cos.chunks_exact(half).zip(sin.chunks_exact(half));
+        for ((x, out), (cos, sin)) in rows.zip(angles) {
             for (x, out) in x.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim)) {
                 let (first, rest) = x.split_at(half);
                 let (first_out, rest_out) = out.split_at_mut(half);

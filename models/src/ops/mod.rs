@@ -12,6 +12,7 @@ mod lora;
 mod norm;
 mod readout;
 mod rotary;
+mod softmax;
 mod storage;
 #[cfg(test)]
 mod test_tensors;
@@ -24,3 +25,4 @@ pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;
 pub use readout::{label_logits, softcap, token_logprobs};
 pub use rotary::rotary;
+pub use softmax::softmax;

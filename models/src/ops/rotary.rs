@@ -10,34 +10,31 @@ use crate::kernels::lanes::Isa;
 use crate::kernels::rotary::{self, RotaryTable, Turn};
 
 struct Rotary {
-    positions: Arc<[u32]>,
     table: Arc<RotaryTable>,
 }
 
 /// `x [T, heads, head_dim] -> ` the same shape, the first `2 · half` dimensions of every head
-/// rotated by the row's position, pairing dimension `i` with `i + half`. The gradient is rotated
+/// rotated by the angles of the row, pairing dimension `i` with `i + half`. The gradient is rotated
 /// back.
 ///
 /// # Errors
-/// Where the table is wider than a head or ends before a position, where there is not one position
-/// for each row, or where `x` is not contiguous f32.
-pub fn rotary(x: &Tensor, positions: &Arc<[u32]>, table: &Arc<RotaryTable>) -> Result<Tensor> {
+/// Where the table is wider than a head or has not one row for each row of `x`, or where `x` is not
+/// contiguous f32.
+pub fn rotary(x: &Tensor, table: &Arc<RotaryTable>) -> Result<Tensor> {
     Ok(x.apply_op1(Rotary {
-        positions: positions.clone(),
         table: table.clone(),
     })?)
 }
 
 impl Rotary {
     fn check(&self, (rows, _, head_dim): (usize, usize, usize)) -> candle_core::Result<()> {
-        let half = self.table.half;
-        let known = self.table.cos.len().min(self.table.sin.len()) / half.max(1);
-        let last = self.positions.iter().max().map_or(0, |p| *p as usize);
-        if rows != self.positions.len() || 2 * half > head_dim || (half > 0 && last >= known) {
+        let RotaryTable { cos, sin, half } = self.table.as_ref();
+        if [cos.len(), sin.len()] != [rows * half; 2] || 2 * half > head_dim || *half == 0 {
             return Err(Error::Msg(format!(
-                "{rows} rows of heads of {head_dim} cannot be rotated by {} positions up to {last} \
-                 with a table of {known} positions and {half} angles",
-                self.positions.len(),
+                "{rows} rows of heads of {head_dim} cannot be rotated by {} cosines and {} sines of \
+                 {half} angles a row",
+                cos.len(),
+                sin.len(),
             )));
         }
         Ok(())
@@ -47,7 +44,6 @@ impl Rotary {
         let mut out = vec![0.0; x.len()];
         rotary::Rotary {
             table: &self.table,
-            positions: &self.positions,
             head_dim,
             turn,
         }
@@ -94,13 +90,9 @@ mod tests {
     }
 
     /// By the half-rotation of transformers: `x cos + rotate_half(x) sin`.
-    fn composed(x: &Tensor, positions: &[u32], table: &RotaryTable) -> candle_core::Result<Tensor> {
+    fn composed(x: &Tensor, table: &RotaryTable) -> candle_core::Result<Tensor> {
         let half = table.half;
-        let rows = Tensor::new(positions, &Device::Cpu)?;
-        let angles = |of: &[f32]| {
-            let of = Tensor::from_slice(of, (of.len() / half, half), &Device::Cpu)?;
-            of.index_select(&rows, 0)?.unsqueeze(1)
-        };
+        let angles = |of: &[f32]| Tensor::from_slice(of, (of.len() / half, 1, half), &Device::Cpu);
         let (cos, sin) = (angles(&table.cos)?, angles(&table.sin)?);
         let (a, b) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
         let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
@@ -112,12 +104,11 @@ mod tests {
     #[test]
     fn gradients_are_those_of_the_composed_graph_and_of_differences() {
         for (heads, head_dim, half) in [(1, 2, 1), (3, 20, 10), (2, 40, 16), (2, 64, 32)] {
-            let positions: Arc<[u32]> = Arc::from([0, 1, 2, 0, 9]);
-            let table = table(10, half);
-            let inputs = [random(1, (positions.len(), heads, head_dim))];
-            let op = |x: &[Tensor]| Ok(rotary(&x[0], &positions, &table).unwrap());
+            let table = table(5, half);
+            let inputs = [random(1, (5, heads, head_dim))];
+            let op = |x: &[Tensor]| Ok(rotary(&x[0], &table).unwrap());
             check_gradients(op, &inputs, 1e-3);
-            check_agreement(op, |x| composed(&x[0], &positions, &table), &inputs, 1e-6);
+            check_agreement(op, |x| composed(&x[0], &table), &inputs, 1e-6);
         }
     }
 
@@ -125,19 +116,19 @@ mod tests {
     fn a_row_keeps_its_bits_beside_others_and_on_every_machine() {
         let (rows, heads, head_dim) = (700, 3, 24);
         let table = table(rows, 10);
-        let positions: Arc<[u32]> = (0..rows as u32).rev().collect();
         let x = random(2, (rows, heads, head_dim));
-        let all = rotary(&x, &positions, &table).unwrap();
+        let all = rotary(&x, &table).unwrap();
         for row in [0, 13, rows - 1] {
             let alone = x.narrow(0, row, 1).unwrap();
-            let alone = rotary(&alone, &Arc::from(&positions[row..=row]), &table).unwrap();
+            let angles = |of: &[f32]| of[row * 10..(row + 1) * 10].to_vec();
+            let (cos, sin) = (angles(&table.cos), angles(&table.sin));
+            let alone = rotary(&alone, &Arc::new(RotaryTable { cos, sin, half: 10 })).unwrap();
             assert_eq!(numbers(&alone), numbers(&all.narrow(0, row, 1).unwrap()));
         }
         for isa in Isa::available() {
             let mut out = vec![0.0; x.elem_count()];
             let rotary = Rotary {
                 table: &table,
-                positions: &positions,
                 head_dim,
                 turn: Turn::Forth,
             };
@@ -148,10 +139,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        for (positions, half) in [(vec![0, 5], 4), (vec![0], 4), (vec![0, 1], 5)] {
+        for (rows, half) in [(3, 4), (1, 4), (2, 5), (2, 0)] {
             let x = random(1, (2, 1, 8));
-            let refused = rotary(&x, &positions.clone().into(), &table(5, half));
-            assert!(refused.is_err(), "positions {positions:?}, half {half}");
+            assert!(
+                rotary(&x, &table(rows, half)).is_err(),
+                "{rows} rows, half {half}"
+            );
         }
     }
 }

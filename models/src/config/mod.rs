@@ -1,6 +1,24 @@
 //! What a model is, resolved: every number that the decoder needs and no name of a file.
 //!
-//! A family is a way to read `config.json` into these fields; the decoder sees only the fields.
+//! A family is a way to read `config.json` into these fields (a row of [`family`]'s table); the
+//! decoder sees only the fields.
+
+mod count;
+pub(crate) mod family;
+mod fields;
+mod hf;
+mod known;
+mod layers;
+mod rope;
+
+use std::path::Path;
+
+pub use hf::{
+    MAX_EXPERTS, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_INTERMEDIATE, MAX_LABELS, MAX_LAYERS,
+    MAX_PARAMETERS, MAX_POSITIONS, MAX_VOCAB,
+};
+
+use crate::error::Result;
 
 /// A decoder's shape and the choices that families differ in.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +61,33 @@ pub struct ModelConfig {
     pub ropes: Vec<RopeConfig>,
     /// The head that the architecture names.
     pub head: HeadConfig,
+}
+
+impl ModelConfig {
+    /// Reads `config.json` of a folder in the Hugging Face layout.
+    ///
+    /// # Errors
+    /// [`crate::ModelError::Config`] names a field that is malformed, out of bounds, unsupported at
+    /// its value, or not understood; `Io` and `File` are about the file as a whole.
+    pub fn read(dir: &Path) -> Result<ModelConfig> {
+        Ok(hf::read(dir)?.1)
+    }
+
+    /// The same, with the file's text.
+    pub(crate) fn read_file(dir: &Path) -> Result<(String, ModelConfig)> {
+        hf::read(dir)
+    }
+
+    /// The same from the file's text; errors name `path`.
+    pub fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
+        hf::from_json(path, json)
+    }
+
+    /// Trainable numbers in the whole model, a tied vocabulary counted once; none where their
+    /// count exceeds 64 bits.
+    pub fn parameters(&self) -> Option<u64> {
+        count::parameters(self)
+    }
 }
 
 /// How a layer normalises.
@@ -198,4 +243,17 @@ pub enum HeadConfig {
         /// Outputs.
         n_labels: usize,
     },
+}
+
+impl HeadConfig {
+    /// Whether the model has a vocabulary head, tied or not.
+    pub fn has_vocabulary(self) -> bool {
+        match self {
+            HeadConfig::Vocab | HeadConfig::Value => true,
+            HeadConfig::Sequence { .. }
+            | HeadConfig::Token { .. }
+            | HeadConfig::Reward { .. }
+            | HeadConfig::Process { .. } => false,
+        }
+    }
 }

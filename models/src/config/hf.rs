@@ -1,0 +1,364 @@
+//! `config.json` of a Hugging Face folder to a [`ModelConfig`].
+//!
+//! Every field is accounted for: read here, known to be harmless, or refused by name. A field that
+//! is absent takes the family's default in transformers. Sizes are bounded before anything is
+//! allocated by them.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::family::{self, BiasRule, FAMILIES, Family, Task};
+use super::fields::{Fields, Given};
+use super::layers::LayerKind;
+use super::{
+    Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, known, rope,
+};
+use crate::error::{ModelError, Result};
+use crate::weights::Positioned;
+
+/// Most layers.
+pub const MAX_LAYERS: usize = 4096;
+/// Most positions.
+pub const MAX_POSITIONS: usize = 1 << 24;
+/// Widest residual stream, and most numbers in all heads of a token together.
+pub const MAX_HIDDEN: usize = 1 << 17;
+/// Widest MLP.
+pub const MAX_INTERMEDIATE: usize = 1 << 20;
+/// Most rows of the embedding.
+pub const MAX_VOCAB: usize = 1 << 24;
+/// Most heads.
+pub const MAX_HEADS: usize = 4096;
+/// Widest head.
+pub const MAX_HEAD_DIM: usize = 4096;
+/// Most experts of a layer.
+pub const MAX_EXPERTS: usize = 1 << 16;
+/// Most labels of a head.
+pub const MAX_LABELS: usize = 1 << 16;
+/// Most parameters in all.
+pub const MAX_PARAMETERS: u64 = 1 << 41;
+/// Longest `config.json`.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads `config.json` of a folder: its text, and what it says.
+pub(super) fn read(dir: &Path) -> Result<(String, ModelConfig)> {
+    let path = dir.join("config.json");
+    let file = Positioned::open(&path)?;
+    let text = String::from_utf8(file.read_all(MAX_BYTES)?)
+        .map_err(|error| file.error(format!("not UTF-8: {error}")))?;
+    let config = from_json(&path, &text)?;
+    Ok((text, config))
+}
+
+/// Reads the text of a `config.json`; `path` is what errors name.
+pub(super) fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
+    let file_error = |what: String| ModelError::File {
+        path: path.to_path_buf(),
+        what,
+    };
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| file_error(format!("not JSON: {error}")))?;
+    let Some(map) = value.as_object() else {
+        return Err(file_error("not a JSON object".into()));
+    };
+    let mut fields = Fields::new(path, map);
+    let (family, task) = architecture(&mut fields)?;
+    let config = assemble(&mut fields, family, task)?;
+    known::check_rest(&fields, family)?;
+    match config.parameters() {
+        Some(n) if n <= MAX_PARAMETERS => Ok(config),
+        Some(_) | None => Err(fields.error(
+            "hidden_size",
+            format!("the sizes together make more than {MAX_PARAMETERS} parameters"),
+        )),
+    }
+}
+
+/// The family by `architectures` and `model_type`, which must agree. A file without `architectures`
+/// is read as a causal model.
+fn architecture(fields: &mut Fields<'_>) -> Result<(&'static Family, Task)> {
+    let model_type = fields.text("model_type")?.value();
+    let names = fields.texts("architectures")?.value().unwrap_or_default();
+    let (family, task) = match (names.as_slice(), model_type) {
+        ([], None) => return Err(fields.error("model_type", "is missing")),
+        ([], Some(model_type)) => {
+            let known = FAMILIES.iter().map(|family| family.model_type);
+            let family = family::of(model_type)
+                .ok_or_else(|| fields.error("model_type", family::supported(model_type, known)))?;
+            (family, Task::CausalLm)
+        }
+        ([name], _) => {
+            let rows = FAMILIES.iter().flat_map(|family| family.architectures);
+            family::of_architecture(name).ok_or_else(|| {
+                let known = rows.map(|(known, _)| *known);
+                fields.error("architectures", family::supported(name, known))
+            })?
+        }
+        (names, _) => {
+            let what = format!("{} names, and one is expected", names.len());
+            return Err(fields.error("architectures", what));
+        }
+    };
+    match model_type {
+        Some(model_type) if model_type != family.model_type => Err(fields.error(
+            "model_type",
+            format!(
+                "`{model_type}` contradicts `architectures`, which belongs to `{}`",
+                family.model_type
+            ),
+        )),
+        Some(_) | None => Ok((family, task)),
+    }
+}
+
+fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<ModelConfig> {
+    let defaults = &family.defaults;
+    let vocab_size = fields.size_or("vocab_size", 1..=MAX_VOCAB, defaults.vocab_size)?;
+    let hidden_size = fields.size_or("hidden_size", 1..=MAX_HIDDEN, defaults.hidden_size)?;
+    let n_layers = fields.size_or("num_hidden_layers", 1..=MAX_LAYERS, defaults.layers)?;
+    let (num_heads, num_kv_heads, head_dim) = heads(fields, family, hidden_size)?;
+    let trained = fields.size_or(
+        "max_position_embeddings",
+        1..=MAX_POSITIONS,
+        defaults.max_positions,
+    )?;
+    let kinds = (family.layers)(fields, n_layers)?;
+    let rope::Ropes {
+        ropes,
+        max_positions,
+    } = rope::read(fields, family, head_dim, trained)?;
+    let scale = scalar(fields, family, head_dim)?.powf(-0.5);
+    let (attention_softcap, logit_softcap) = softcaps(fields, family)?;
+    let eps = fields.positive("rms_norm_eps")?;
+    Ok(ModelConfig {
+        model_type: family.model_type.into(),
+        vocab_size,
+        hidden_size,
+        num_heads,
+        num_kv_heads,
+        head_dim,
+        max_positions,
+        tie_embeddings: fields.flag("tie_word_embeddings", defaults.tie)?,
+        embedding_scale: family.gemma.map(|_| (hidden_size as f64).sqrt() as f32),
+        norm: NormConfig {
+            eps: eps.value().unwrap_or(defaults.eps) as f32,
+            unit_offset: family.gemma.is_some(),
+            placement: family.norm,
+        },
+        qk_norm: family.qk_norm,
+        biases: biases(fields, family.biases)?,
+        attention_scale: scale as f32,
+        attention_softcap,
+        logit_softcap,
+        activation: activation(fields, family)?,
+        layers: layers(fields, family, kinds)?,
+        ropes,
+        head: head(fields, task)?,
+    })
+}
+
+/// Query heads, key and value heads, and the width of one.
+fn heads(fields: &mut Fields<'_>, family: &Family, hidden: usize) -> Result<(usize, usize, usize)> {
+    let defaults = &family.defaults;
+    let heads = fields.size_or("num_attention_heads", 1..=MAX_HEADS, defaults.heads)?;
+    let kv_heads = fields
+        .size("num_key_value_heads", 1..=MAX_HEADS)?
+        .absent_as(defaults.kv_heads)
+        .unwrap_or(heads);
+    if !heads.is_multiple_of(kv_heads) {
+        let what = format!("{kv_heads} does not divide the {heads} query heads");
+        return Err(fields.error("num_key_value_heads", what));
+    }
+    let given = fields
+        .size("head_dim", 1..=MAX_HEAD_DIM)?
+        .absent_as(defaults.head_dim);
+    let head_dim = match given {
+        Some(head_dim) => head_dim,
+        None if hidden.is_multiple_of(heads) => hidden / heads,
+        None => {
+            let what = format!("{heads} heads do not divide a width of {hidden}");
+            return Err(fields.error("num_attention_heads", what));
+        }
+    };
+    // Both factors are bounded, so the product cannot overflow.
+    if heads * head_dim > MAX_HIDDEN {
+        let what = format!("{heads} heads of {head_dim} are more than {MAX_HIDDEN} numbers");
+        return Err(fields.error("head_dim", what));
+    }
+    Ok((heads, kv_heads, head_dim))
+}
+
+/// The number whose inverse square root scales query · key.
+fn scalar(fields: &mut Fields<'_>, family: &Family, head_dim: usize) -> Result<f64> {
+    match family.gemma {
+        None => Ok(head_dim as f64),
+        Some(_) => {
+            let name = "query_pre_attn_scalar";
+            let scalar = fields.positive(name)?.absent_as(Some(256.0));
+            scalar.ok_or_else(|| fields.error(name, "null is not a number"))
+        }
+    }
+}
+
+/// Of attention scores and of logits.
+fn softcaps(fields: &mut Fields<'_>, family: &Family) -> Result<(Option<f32>, Option<f32>)> {
+    let Some(gemma) = family.gemma else {
+        return Ok((None, None));
+    };
+    let attention = fields.positive("attn_logit_softcapping")?;
+    let logit = fields.positive("final_logit_softcapping")?;
+    // Gemma 3's attention in transformers holds the number and does not apply it, so what a file
+    // that gives one was trained with cannot be told.
+    if gemma.attention_softcap.is_none() && attention.value().is_some() {
+        return Err(fields.error("attn_logit_softcapping", "is not supported in this family"));
+    }
+    Ok((
+        attention
+            .absent_as(gemma.attention_softcap)
+            .map(|cap| cap as f32),
+        logit.absent_as(gemma.logit_softcap).map(|cap| cap as f32),
+    ))
+}
+
+fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
+    let (qkv, output, mlp) = match rule {
+        BiasRule::Never => (false, false, false),
+        BiasRule::Qkv => (true, false, false),
+        BiasRule::Attention => {
+            let attention = fields.flag("attention_bias", false)?;
+            (attention, attention, false)
+        }
+        BiasRule::AttentionAndMlp => {
+            let attention = fields.flag("attention_bias", false)?;
+            (attention, attention, fields.flag("mlp_bias", false)?)
+        }
+    };
+    Ok(Biases { qkv, output, mlp })
+}
+
+fn activation(fields: &mut Fields<'_>, family: &Family) -> Result<Activation> {
+    let act = fields.text("hidden_act")?.value();
+    let (name, act) = match family.gemma {
+        None => ("hidden_act", act.unwrap_or("silu")),
+        Some(_) => {
+            let activation = fields.text("hidden_activation")?.value();
+            let activation = activation.unwrap_or("gelu_pytorch_tanh");
+            if act.is_some_and(|act| act != activation) {
+                return Err(fields.error("hidden_act", "contradicts `hidden_activation`"));
+            }
+            ("hidden_activation", activation)
+        }
+    };
+    match act {
+        "silu" | "swish" => Ok(Activation::Silu),
+        "gelu" => Ok(Activation::Gelu),
+        // Three names of one formula.
+        "gelu_pytorch_tanh" | "gelu_new" | "gelu_fast" => Ok(Activation::GeluTanh),
+        other => Err(fields.error(
+            name,
+            family::supported(other, ["silu", "gelu", "gelu_pytorch_tanh"].into_iter()),
+        )),
+    }
+}
+
+fn layers(
+    fields: &mut Fields<'_>,
+    family: &Family,
+    kinds: Vec<LayerKind>,
+) -> Result<Vec<LayerConfig>> {
+    let intermediate_size = fields.size_or(
+        "intermediate_size",
+        1..=MAX_INTERMEDIATE,
+        family.defaults.intermediate_size,
+    )?;
+    let experts = match family.experts {
+        true => experts(fields)?,
+        false => None,
+    };
+    let sliding_rope = matches!(family.rope, family::RopeRule::ByLayerType { .. });
+    let layer = |(i, kind): (usize, LayerKind)| LayerConfig {
+        window: kind.window,
+        rope: kind
+            .rotated
+            .then_some(usize::from(sliding_rope && kind.window.is_some())),
+        mlp: match &experts {
+            Some((sparse, experts)) if sparse(i) => experts.clone(),
+            Some(_) | None => MlpConfig::Dense { intermediate_size },
+        },
+    };
+    Ok(kinds.into_iter().enumerate().map(layer).collect())
+}
+
+/// Which layers have experts, and what these are.
+type Experts = (Box<dyn Fn(usize) -> bool>, MlpConfig);
+
+/// Qwen3-MoE's experts, with transformers' defaults.
+fn experts(fields: &mut Fields<'_>) -> Result<Option<Experts>> {
+    let step = fields.size_or("decoder_sparse_step", 1..=MAX_LAYERS, 1)?;
+    let dense = fields.sizes("mlp_only_layers", 0..=MAX_LAYERS)?;
+    let dense = dense.value().unwrap_or_default();
+    let mlp = MlpConfig::Experts {
+        intermediate_size: fields.size_or("moe_intermediate_size", 1..=MAX_INTERMEDIATE, 768)?,
+        num_experts: num_experts(fields)?,
+        experts_per_token: fields.size_or("num_experts_per_tok", 1..=MAX_EXPERTS, 8)?,
+        normalise: fields.flag("norm_topk_prob", false)?,
+    };
+    match mlp {
+        MlpConfig::Dense { .. } | MlpConfig::Experts { num_experts: 0, .. } => Ok(None),
+        MlpConfig::Experts {
+            num_experts,
+            experts_per_token,
+            ..
+        } if experts_per_token > num_experts => {
+            let what = format!("{experts_per_token} of {num_experts} experts");
+            Err(fields.error("num_experts_per_tok", what))
+        }
+        MlpConfig::Experts { .. } => {
+            let sparse = move |i| !dense.contains(&i) && (i + 1) % step == 0;
+            Ok(Some((Box::new(sparse), mlp)))
+        }
+    }
+}
+
+/// `num_experts`, or `num_local_experts` as transformers 5 writes it.
+fn num_experts(fields: &mut Fields<'_>) -> Result<usize> {
+    let old = fields.size("num_experts", 0..=MAX_EXPERTS)?;
+    let new = fields.size("num_local_experts", 0..=MAX_EXPERTS)?;
+    match (old, new) {
+        (Given::Is(old), Given::Is(new)) if old != new => {
+            Err(fields.error("num_experts", "contradicts `num_local_experts`"))
+        }
+        (Given::Is(n), _) | (Given::Absent | Given::Null, Given::Is(n)) => Ok(n),
+        (Given::Absent | Given::Null, Given::Absent | Given::Null) => Ok(128),
+    }
+}
+
+fn head(fields: &mut Fields<'_>, task: Task) -> Result<HeadConfig> {
+    let n_labels = n_labels(fields)?;
+    Ok(match task {
+        Task::CausalLm => HeadConfig::Vocab,
+        Task::SequenceClassification => HeadConfig::Sequence { n_labels },
+        Task::TokenClassification => HeadConfig::Token { n_labels },
+        // Both architectures fix their number of outputs, whatever the file says.
+        Task::Reward => HeadConfig::Reward { n_labels: 1 },
+        Task::ProcessReward => HeadConfig::Process { n_labels: 2 },
+    })
+}
+
+/// `id2label`'s length, or `num_labels`, or two.
+fn n_labels(fields: &mut Fields<'_>) -> Result<usize> {
+    let given = fields.size("num_labels", 1..=MAX_LABELS)?.value();
+    let names = fields.object("id2label")?.value();
+    let named = names.map(|names| names.unread().count());
+    match (given, named) {
+        (Some(given), Some(named)) if given != named => Err(fields.error(
+            "num_labels",
+            format!("{given} contradicts the {named} entries of `id2label`"),
+        )),
+        (_, Some(named)) if !(1..=MAX_LABELS).contains(&named) => {
+            Err(fields.error("id2label", format!("{named} labels")))
+        }
+        (Some(n), _) | (None, Some(n)) => Ok(n),
+        (None, None) => Ok(2),
+    }
+}

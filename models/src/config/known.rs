@@ -1,0 +1,146 @@
+//! The fields of `config.json` that no reader needs: harmless ones, and ones that are harmless at a
+//! value that turns nothing on.
+
+use super::family::Family;
+use super::fields::{Fields, NOT_UNDERSTOOD, shown};
+use crate::error::Result;
+
+/// Fields that cannot change a forward, whatever they hold.
+const HARMLESS: &[&str] = &[
+    // Training and initialisation.
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "classifier_dropout",
+    "embd_pdrop",
+    "gradient_checkpointing",
+    "hidden_dropout",
+    "hidden_dropout_prob",
+    "initializer_range",
+    "output_router_logits",
+    "problem_type",
+    "resid_pdrop",
+    "router_aux_loss_coef",
+    "summary_first_dropout",
+    "summary_dropout_prob",
+    "use_cache",
+    // How the weights are stored: the files themselves say it.
+    "dtype",
+    "torch_dtype",
+    "use_bfloat16",
+    "torchscript",
+    // Tokens, which the tokenizer's files decide.
+    "bos_token_id",
+    "decoder_start_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "sep_token_id",
+    "tokenizer_class",
+    // Names and where the file came from.
+    "_commit_hash",
+    "_name_or_path",
+    "auto_map",
+    "finetuning_task",
+    "is_llama_config",
+    "label2id",
+    "license",
+    "name_or_path",
+    "task_specific_params",
+    "tf_legacy_loss",
+    "transformers_version",
+    "unsloth_fixed",
+    "unsloth_version",
+    // How another program runs it, with the same result up to rounding.
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_attn_implementation_internal",
+    "_experts_implementation",
+    "_experts_implementation_internal",
+    "attn_implementation",
+    "cache_implementation",
+    "chunk_size_feed_forward",
+    "output_attentions",
+    "output_hidden_states",
+    "return_dict",
+    "tie_last_hidden_states",
+    // Generation, which asks the model and does not change it.
+    "assistant_confidence_threshold",
+    "assistant_lookbehind",
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "diversity_penalty",
+    "do_sample",
+    "early_stopping",
+    "encoder_no_repeat_ngram_size",
+    "encoder_repetition_penalty",
+    "epsilon_cutoff",
+    "eta_cutoff",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "length_penalty",
+    "max_length",
+    "min_length",
+    "no_repeat_ngram_size",
+    "num_assistant_tokens",
+    "num_assistant_tokens_schedule",
+    "num_beam_groups",
+    "num_beams",
+    "num_return_sequences",
+    "output_scores",
+    "prefix",
+    "remove_invalid_values",
+    "repetition_penalty",
+    "return_dict_in_generate",
+    "suppress_tokens",
+    "target_lookbehind",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical_p",
+];
+
+/// Fields that turn nothing on at the values written here (JSON), and at any other value turn on
+/// what this decoder lacks.
+const INERT: &[(&str, &[&str])] = &[
+    ("add_cross_attention", &["false"]),
+    ("cross_attention_hidden_size", &["null"]),
+    ("full_attn_mod", &["1"]),
+    ("interpolate_factor", &["1"]),
+    ("is_causal", &["true"]),
+    ("is_decoder", &["true"]),
+    ("is_encoder_decoder", &["false"]),
+    ("lm_head_bias", &["false"]),
+    ("num_nextn_predict_layers", &["0", "null"]),
+    ("per_layer_config", &["{}", "null"]),
+    ("pretraining_tp", &["1"]),
+    ("pruned_heads", &["{}", "null"]),
+    ("quantization_config", &["null"]),
+    ("rope_interleaved", &["false"]),
+    ("tie_encoder_decoder", &["false"]),
+    ("use_bidirectional_attention", &["false", "null"]),
+    ("use_mrope", &["false"]),
+];
+
+/// Accounts for every field that the readers left: each is harmless, inert at its value, inert in
+/// this family, or refused by name.
+pub(super) fn check_rest(fields: &Fields<'_>, family: &Family) -> Result<()> {
+    for (name, value) in fields.unread() {
+        if HARMLESS.contains(&name) || family.unused.contains(&name) {
+            continue;
+        }
+        let inert = family.inert.iter().chain(INERT);
+        match inert.into_iter().find(|(field, _)| *field == name) {
+            None => return Err(fields.error(name, NOT_UNDERSTOOD)),
+            Some((_, values)) if values.contains(&value.to_string().as_str()) => {}
+            Some((_, values)) => {
+                let what = format!(
+                    "{} is not supported; only {} is",
+                    shown(value),
+                    values.join(" or ")
+                );
+                return Err(fields.error(name, what));
+            }
+        }
+    }
+    Ok(())
+}

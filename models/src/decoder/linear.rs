@@ -1,0 +1,49 @@
+//! A linear layer and where adapters find it.
+
+use candle_core::Tensor;
+
+use crate::adapter::{Segment, Site, pairs};
+use crate::error::Result;
+use crate::ops;
+use crate::packed::Weight;
+use crate::weights::{LayerPart, Place, Projection, WeightSource};
+
+#[derive(Clone, Debug)]
+pub(super) struct Linear {
+    weight: Weight,
+    bias: Option<Tensor>,
+    site: Site,
+}
+
+impl Linear {
+    /// `at`: layer and projection; `shape`: outputs and inputs.
+    pub(super) fn load(
+        source: &mut impl WeightSource,
+        at: (usize, Projection),
+        shape: (usize, usize),
+        bias: bool,
+    ) -> Result<Linear> {
+        let (layer, projection) = at;
+        let (n, k) = shape;
+        let bias = if bias {
+            Some(source.vector(Place::Layer(layer, LayerPart::Bias(projection)), n)?)
+        } else {
+            None
+        };
+        Ok(Linear {
+            weight: source.weight(Place::Layer(layer, LayerPart::Weight(projection)), n, k)?,
+            bias,
+            site: Site::Layer(layer, projection),
+        })
+    }
+
+    /// `[T, k] -> [T, n]`, with the adapters of the segments that `x`'s rows belong to.
+    pub(super) fn forward(&self, x: &Tensor, segments: &[Segment]) -> Result<Tensor> {
+        let y = ops::linear(x, &self.weight, self.bias.as_ref())?;
+        let pairs = pairs(segments, self.site);
+        if pairs.is_empty() {
+            return Ok(y);
+        }
+        ops::lora(x, y, &pairs)
+    }
+}

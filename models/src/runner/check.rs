@@ -1,0 +1,139 @@
+//! Whether a batch can be run at all, before anything is computed.
+
+use super::Runner;
+use crate::batch::{Paging, RaggedBatch, Read, Row};
+use crate::error::{ModelError, Result};
+use crate::kv::BLOCK;
+
+impl Runner {
+    pub(super) fn check(&self, batch: &RaggedBatch) -> Result<()> {
+        let config = self.config();
+        if batch.token_ids.is_empty() {
+            return fail("it has no tokens".into());
+        }
+        if let Some(id) = batch
+            .token_ids
+            .iter()
+            .find(|id| **id as usize >= config.vocab_size)
+        {
+            return fail(format!(
+                "token id {id} is beyond the vocabulary of {}",
+                config.vocab_size
+            ));
+        }
+        if let Some(position) = batch
+            .positions
+            .iter()
+            .max()
+            .filter(|p| **p as usize >= config.max_positions)
+        {
+            return fail(format!(
+                "position {position} is beyond the model's {}",
+                config.max_positions
+            ));
+        }
+        if let Some(slot) = batch
+            .adapters
+            .iter()
+            .flatten()
+            .find(|slot| self.adapters.get(**slot).is_none())
+        {
+            return fail(format!("adapter slot {} is empty", slot.0));
+        }
+        match &batch.paging {
+            None => {}
+            Some(paging) => self.check_paging(batch, paging)?,
+        }
+        batch
+            .rows
+            .iter()
+            .try_for_each(|row| self.check_read(batch, row))
+    }
+
+    fn check_paging(&self, batch: &RaggedBatch, paging: &Paging) -> Result<()> {
+        let Some(kv) = &self.kv else {
+            return fail("it has KV blocks, and this runner has none".into());
+        };
+        if let Some(block) = paging
+            .block_table
+            .iter()
+            .flatten()
+            .find(|b| b.0 as usize >= kv.n_blocks())
+        {
+            return fail(format!(
+                "block {} is beyond the cache's {}",
+                block.0,
+                kv.n_blocks()
+            ));
+        }
+        // Two tokens in one slot would make the result depend on the order of writing.
+        let mut slots = paging.slot_mapping.clone();
+        slots.sort_unstable();
+        let twice = slots.windows(2).find_map(|pair| match pair {
+            [a, b] if a == b => Some(*a),
+            _ => None,
+        });
+        if let Some(slot) = twice {
+            return fail(format!("two tokens are written to slot {slot}"));
+        }
+        let spans = batch
+            .cu_seqlens_k
+            .windows(2)
+            .map(|span| (span[1] - span[0]) as usize);
+        match spans
+            .zip(&paging.block_table)
+            .position(|(keys, blocks)| blocks.len() * BLOCK < keys)
+        {
+            None => Ok(()),
+            Some(sequence) => fail(format!(
+                "sequence {sequence} has more keys than room in its blocks"
+            )),
+        }
+    }
+
+    fn check_read(&self, batch: &RaggedBatch, row: &Row) -> Result<()> {
+        let vocab_size = self.config().vocab_size;
+        let beyond = |id: u32| id as usize >= vocab_size;
+        match &row.read {
+            Read::Head if self.head_of(batch, row).is_none() => Err(self.unavailable("score head")),
+            Read::Labels { columns, .. } => match columns.iter().find(|id| beyond(**id)) {
+                Some(id) => fail(format!(
+                    "label token {id} is beyond the vocabulary of {vocab_size}"
+                )),
+                None if columns.is_empty() => fail("a read names no label".into()),
+                None => self.check_vocabulary(),
+            },
+            Read::Logprob(id) if beyond(*id) => fail(format!(
+                "target token {id} is beyond the vocabulary of {vocab_size}"
+            )),
+            Read::Vocab | Read::Logprob(_) => self.check_vocabulary(),
+            Read::Head | Read::Hidden => Ok(()),
+        }
+    }
+
+    fn check_vocabulary(&self) -> Result<()> {
+        if self.decoder.vocabulary().is_some() {
+            Ok(())
+        } else {
+            Err(self.unavailable("vocabulary head"))
+        }
+    }
+
+    fn unavailable(&self, asked: &str) -> ModelError {
+        let mut available = vec!["hidden states".to_owned()];
+        if self.decoder.vocabulary().is_some() {
+            available.push("vocabulary logits, labels and log-probabilities".into());
+        }
+        if let Some(head) = &self.head {
+            available.push(format!("a score head of {} outputs", head.n_labels()));
+        }
+        ModelError::Unavailable {
+            asked: asked.into(),
+            available: available.join(", "),
+        }
+    }
+}
+
+fn fail<T>(what: String) -> Result<T> {
+    Err(ModelError::Batch(what))
+}

@@ -1,0 +1,91 @@
+//! Runs batches: the decoder once over all tokens, then heads over the rows that are read.
+//!
+//! This is the seam to the engine, which sees [`Forward`] and no tensor.
+
+mod check;
+mod read;
+
+use std::sync::Arc;
+
+use crate::adapter::{Adapter, AdapterTable};
+use crate::batch::{AdapterSlot, Outputs, RaggedBatch};
+use crate::config::ModelConfig;
+use crate::decoder::{Decoder, Rows};
+use crate::error::Result;
+use crate::head::Head;
+use crate::kv::KvCache;
+
+/// What an engine drives: a model, or a fake in its tests.
+pub trait Forward {
+    /// Runs one batch and reads its rows, in order.
+    ///
+    /// # Errors
+    /// [`crate::ModelError::Batch`] for a batch that cannot be run, and
+    /// [`crate::ModelError::Unavailable`] for a read that the model cannot give; then nothing was
+    /// computed and no KV block was written.
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs>;
+}
+
+/// A model with its head, its adapters and its KV blocks.
+#[derive(Debug)]
+pub struct Runner {
+    decoder: Decoder,
+    head: Option<Head>,
+    adapters: AdapterTable,
+    kv: Option<KvCache>,
+}
+
+impl Runner {
+    /// A runner for one-shot batches.
+    pub fn new(decoder: Decoder, head: Option<Head>) -> Runner {
+        Runner {
+            decoder,
+            head,
+            adapters: AdapterTable::default(),
+            kv: None,
+        }
+    }
+
+    /// The same with a cache of `n_blocks` KV blocks, all of them free.
+    pub fn with_kv(mut self, n_blocks: usize) -> Result<Runner> {
+        self.kv = Some(KvCache::new(self.decoder.config(), n_blocks)?);
+        Ok(self)
+    }
+
+    /// Adds an adapter; sequences name it by the slot.
+    pub fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+        self.adapters.insert(adapter)
+    }
+
+    /// Takes an adapter out. Its slot is refused until another adapter fills it.
+    pub fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.adapters.remove(slot)
+    }
+
+    /// What the model is.
+    pub fn config(&self) -> &ModelConfig {
+        self.decoder.config()
+    }
+
+    /// The decoder.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// The model's own head, where it has one beside the vocabulary.
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+}
+
+impl Forward for Runner {
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs> {
+        self.check(batch)?;
+        let segments = self.adapters.segments(batch)?;
+        let rows = read::distinct(&batch.rows);
+        let hidden = self
+            .decoder
+            .forward(batch, &segments, self.kv.as_ref(), Rows::Only(&rows))?;
+        self.read(batch, &rows, &hidden)
+    }
+}

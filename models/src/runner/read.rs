@@ -1,0 +1,283 @@
+//! Reading rows: gathered by kind, each kind in one product.
+
+use candle_core::{Device, Tensor};
+
+use super::Runner;
+use crate::adapter::{Adapter, LoraPair, Site};
+use crate::batch::{Output, Outputs, RaggedBatch, Read, Row};
+use crate::error::{ModelError, Result};
+use crate::head::Head;
+use crate::ops::{self, LoraSegment};
+use crate::packed::{Matrix, Weight};
+
+/// Rows of one kind are read together. Which kind a row is of depends on its own sequence alone.
+#[derive(Clone, Debug, PartialEq)]
+enum Kind<'a> {
+    Head(HeadOf),
+    Vocab,
+    Labels {
+        columns: &'a [u32],
+        mass: bool,
+    },
+    Logprob,
+    /// Anything read from the vocabulary under an adapter that changes the vocabulary head.
+    Adapted,
+    Hidden,
+}
+
+/// Whose head reads a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeadOf {
+    Model,
+    Adapter(u32),
+}
+
+/// Hidden states of some rows of a batch.
+struct Gathered<'a> {
+    /// Which, ascending.
+    at: &'a [u32],
+    /// `[at.len(), d]`.
+    hidden: &'a Tensor,
+}
+
+impl Gathered<'_> {
+    fn select(&self, rows: impl Iterator<Item = u32>) -> Result<Tensor> {
+        let place = |row: u32| {
+            self.at
+                .binary_search(&row)
+                .map_err(|_| gone("hidden state"))
+        };
+        let index: Vec<u32> = rows
+            .map(|row| {
+                place(row).map(|at| u32::try_from(at).expect("a batch has fewer than 2^32 rows"))
+            })
+            .collect::<Result<_>>()?;
+        Ok(self
+            .hidden
+            .index_select(&Tensor::new(index, &Device::Cpu)?, 0)?)
+    }
+}
+
+/// The rows that are read, ascending; the first row where none is, since a forward has at least one.
+pub(super) fn distinct(rows: &[Row]) -> Vec<u32> {
+    let mut rows: Vec<u32> = rows.iter().map(|row| row.index).collect();
+    if rows.is_empty() {
+        rows.push(0);
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+impl Runner {
+    /// The outputs of every row of the batch, in order, from `hidden [R, d]`, whose rows are those of
+    /// the batch named by `at`.
+    pub(super) fn read(&self, batch: &RaggedBatch, at: &[u32], hidden: &Tensor) -> Result<Outputs> {
+        let hidden = &Gathered { at, hidden };
+        let mut groups: Vec<(Kind<'_>, Vec<usize>)> = Vec::new();
+        for (at, row) in batch.rows.iter().enumerate() {
+            let kind = self.kind(batch, row);
+            match groups.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, rows)) => rows.push(at),
+                None => groups.push((kind, vec![at])),
+            }
+        }
+        let mut outputs: Vec<Option<Output>> = vec![None; batch.rows.len()];
+        for (kind, rows) in groups {
+            let read = self.read_group(batch, hidden, &kind, &rows)?;
+            for (at, output) in rows.into_iter().zip(read) {
+                outputs[at] = Some(output);
+            }
+        }
+        let rows = outputs
+            .into_iter()
+            .map(|output| output.expect("every row is in one group"));
+        Ok(Outputs {
+            rows: rows.collect(),
+        })
+    }
+
+    fn kind<'a>(&self, batch: &'a RaggedBatch, row: &'a Row) -> Kind<'a> {
+        let adapted = self
+            .adapter_of(batch, row)
+            .is_some_and(|a| a.pairs.contains_key(&Site::Vocab));
+        match &row.read {
+            Read::Head => Kind::Head(match batch.adapters[row.sequence as usize] {
+                Some(slot) if self.adapters.get(slot).is_some_and(|a| a.head.is_some()) => {
+                    HeadOf::Adapter(slot.0)
+                }
+                Some(_) | None => HeadOf::Model,
+            }),
+            Read::Hidden => Kind::Hidden,
+            Read::Vocab | Read::Labels { .. } | Read::Logprob(_) if adapted => Kind::Adapted,
+            Read::Vocab => Kind::Vocab,
+            Read::Labels { columns, mass } => Kind::Labels {
+                columns,
+                mass: *mass,
+            },
+            Read::Logprob(_) => Kind::Logprob,
+        }
+    }
+
+    fn read_group(
+        &self,
+        batch: &RaggedBatch,
+        hidden: &Gathered<'_>,
+        kind: &Kind<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<Output>> {
+        let x = hidden.select(rows.iter().map(|at| batch.rows[*at].index))?;
+        let first = &batch.rows[rows[0]];
+        match kind {
+            Kind::Hidden => Ok(lists(&x)?.into_iter().map(Output::Hidden).collect()),
+            Kind::Head(_) => {
+                let head = self
+                    .head_of(batch, first)
+                    .ok_or_else(|| gone("score head"))?;
+                Ok(lists(&head.apply(&x)?)?
+                    .into_iter()
+                    .map(Output::Head)
+                    .collect())
+            }
+            Kind::Vocab => Ok(lists(&self.logits(&x)?)?
+                .into_iter()
+                .map(Output::Vocab)
+                .collect()),
+            Kind::Labels { columns, mass } => self.labels(&x, columns, *mass),
+            Kind::Logprob => self.logprobs(&x, batch, rows),
+            Kind::Adapted => self.adapted(&x, batch, rows),
+        }
+    }
+
+    fn labels(&self, x: &Tensor, columns: &[u32], mass: bool) -> Result<Vec<Output>> {
+        let logits = lists(&self.capped(ops::label_logits(x, self.vocabulary()?, columns)?)?)?;
+        let normalizers = if mass {
+            let targets = vec![columns[0]; logits.len()];
+            let cap = self.config().logit_softcap;
+            let read = lists(&ops::token_logprobs(x, self.vocabulary()?, &targets, cap)?)?;
+            read.iter().map(|row| Some(row[2])).collect()
+        } else {
+            vec![None; logits.len()]
+        };
+        let rows = logits.into_iter().zip(normalizers);
+        Ok(rows
+            .map(|(logits, log_normalizer)| Output::Labels {
+                logits,
+                log_normalizer,
+            })
+            .collect())
+    }
+
+    fn logprobs(&self, x: &Tensor, batch: &RaggedBatch, rows: &[usize]) -> Result<Vec<Output>> {
+        let targets: Vec<u32> = rows
+            .iter()
+            .filter_map(|at| match batch.rows[*at].read {
+                Read::Logprob(token) => Some(token),
+                Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
+            })
+            .collect();
+        let cap = self.config().logit_softcap;
+        let read = lists(&ops::token_logprobs(x, self.vocabulary()?, &targets, cap)?)?;
+        Ok(read
+            .iter()
+            .map(|row| Output::Logprob {
+                logprob: row[0],
+                entropy: row[1],
+            })
+            .collect())
+    }
+
+    /// Full logits with the adapter's update, one row after the other, and what was asked of them.
+    fn adapted(&self, x: &Tensor, batch: &RaggedBatch, rows: &[usize]) -> Result<Vec<Output>> {
+        let mut outputs = Vec::with_capacity(rows.len());
+        for (at, row) in rows.iter().map(|at| &batch.rows[*at]).enumerate() {
+            let x = x.narrow(0, at, 1)?;
+            let adapter = self.adapter_of(batch, row).ok_or_else(|| gone("adapter"))?;
+            let pair = adapter
+                .pairs
+                .get(&Site::Vocab)
+                .ok_or_else(|| gone("vocabulary update"))?;
+            let logits = lists(&self.adapted_logits(&x, pair)?)?.swap_remove(0);
+            outputs.push(from_logits(logits, &row.read));
+        }
+        Ok(outputs)
+    }
+
+    fn adapted_logits(&self, x: &Tensor, pair: &LoraPair) -> Result<Tensor> {
+        let logits = ops::linear(x, &Weight::Panels(self.vocabulary()?.clone()), None)?;
+        let segment = LoraSegment {
+            rows: 0..1,
+            a: &pair.a,
+            b: &pair.b,
+            scale: pair.scale,
+        };
+        self.capped(ops::lora(x, logits, &[segment])?)
+    }
+
+    fn logits(&self, x: &Tensor) -> Result<Tensor> {
+        self.capped(ops::linear(
+            x,
+            &Weight::Panels(self.vocabulary()?.clone()),
+            None,
+        )?)
+    }
+
+    fn capped(&self, logits: Tensor) -> Result<Tensor> {
+        match self.config().logit_softcap {
+            None => Ok(logits),
+            Some(cap) => ops::softcap(&logits, cap),
+        }
+    }
+
+    fn vocabulary(&self) -> Result<&Matrix> {
+        self.decoder
+            .vocabulary()
+            .ok_or_else(|| gone("vocabulary head"))
+    }
+
+    pub(super) fn head_of(&self, batch: &RaggedBatch, row: &Row) -> Option<&Head> {
+        let own = self
+            .adapter_of(batch, row)
+            .and_then(|adapter| adapter.head.as_ref());
+        own.or(self.head.as_ref())
+    }
+
+    fn adapter_of(&self, batch: &RaggedBatch, row: &Row) -> Option<&Adapter> {
+        self.adapters
+            .get(batch.adapters[row.sequence as usize]?)
+            .map(AsRef::as_ref)
+    }
+}
+
+/// What [`Runner::check`] has already made sure of.
+fn gone(what: &str) -> ModelError {
+    ModelError::Batch(format!("a row needs a {what} that is not there"))
+}
+
+fn lists(x: &Tensor) -> Result<Vec<Vec<f32>>> {
+    Ok(x.detach().to_vec2::<f32>()?)
+}
+
+/// The same numbers that the fused readout gives, from logits that exist.
+fn from_logits(logits: Vec<f32>, read: &Read) -> Output {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let log_normalizer = || max + logits.iter().map(|x| (x - max).exp()).sum::<f32>().ln();
+    match read {
+        Read::Labels { columns, mass } => Output::Labels {
+            log_normalizer: mass.then(log_normalizer),
+            logits: columns.iter().map(|id| logits[*id as usize]).collect(),
+        },
+        Read::Logprob(token) => {
+            let normalizer = log_normalizer();
+            let entropy = logits
+                .iter()
+                .map(|x| (x - normalizer).exp() * (normalizer - x))
+                .sum();
+            Output::Logprob {
+                logprob: logits[*token as usize] - normalizer,
+                entropy,
+            }
+        }
+        Read::Vocab | Read::Head | Read::Hidden => Output::Vocab(logits),
+    }
+}

@@ -1,0 +1,397 @@
+//! What Hugging Face checkpoints call the places of a model, and which modules adapters name.
+//!
+//! A place is a tensor or, where the checkpoint keeps several in one (Phi-3's `qkv_proj` and
+//! `gate_up_proj`), a range of its rows.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{HeadPart, LayerPart, Norm, Place, Projection};
+use crate::adapter::Site;
+use crate::config::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, family};
+use crate::error::{ModelError, Result};
+
+/// Where a place lies in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The tensor's name.
+    pub name: String,
+    /// The rows of the place, where the tensor holds other places too.
+    pub part: Option<Part>,
+}
+
+/// Rows of a tensor that holds several places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The rows of this place.
+    pub rows: Range<usize>,
+    /// All rows of the tensor.
+    pub of: usize,
+}
+
+/// The names of one model.
+#[derive(Clone, Debug)]
+pub struct Names {
+    config: Arc<ModelConfig>,
+    fused: bool,
+    head: &'static HeadNames,
+}
+
+/// A kind of head and what its tensors are called.
+#[derive(Debug)]
+struct HeadNames {
+    is: fn(HeadConfig) -> bool,
+    tensors: &'static [(HeadPart, &'static str)],
+}
+
+const VOCAB: &str = "lm_head.weight";
+const EMBEDDING: &str = "model.embed_tokens.weight";
+const FINAL_NORM: &str = "model.norm.weight";
+const LAYERS: &str = "model.layers.";
+
+/// The linear layers by module.
+const MODULES: &[(Projection, &str)] = &[
+    (Projection::Q, "self_attn.q_proj"),
+    (Projection::K, "self_attn.k_proj"),
+    (Projection::V, "self_attn.v_proj"),
+    (Projection::O, "self_attn.o_proj"),
+    (Projection::Gate, "mlp.gate_proj"),
+    (Projection::Up, "mlp.up_proj"),
+    (Projection::Down, "mlp.down_proj"),
+    (Projection::Router, "mlp.gate"),
+];
+
+/// Modules that hold several linear layers, in the order of their rows.
+const FUSED_MODULES: &[(&str, &[Projection])] = &[
+    (
+        "self_attn.qkv_proj",
+        &[Projection::Q, Projection::K, Projection::V],
+    ),
+    ("mlp.gate_up_proj", &[Projection::Gate, Projection::Up]),
+];
+
+const EXPERTS: &str = "mlp.experts.";
+
+/// The heads. Where a kind has two rows, the first whose tensors are in the files counts.
+const HEADS: &[HeadNames] = &[
+    HeadNames {
+        is: |head| matches!(head, HeadConfig::Vocab),
+        tensors: &[],
+    },
+    // TRL's `AutoModelForCausalLMWithValueHead`.
+    HeadNames {
+        is: |head| matches!(head, HeadConfig::Value),
+        tensors: &[
+            (HeadPart::Weight, "v_head.summary.weight"),
+            (HeadPart::Bias, "v_head.summary.bias"),
+        ],
+    },
+    HeadNames {
+        is: |head| matches!(head, HeadConfig::Value),
+        tensors: &[
+            (HeadPart::Weight, "v_head.weight"),
+            (HeadPart::Bias, "v_head.bias"),
+        ],
+    },
+    HeadNames {
+        is: |head| matches!(head, HeadConfig::Sequence { .. }),
+        tensors: &[(HeadPart::Weight, "score.weight")],
+    },
+    HeadNames {
+        is: |head| matches!(head, HeadConfig::Token { .. }),
+        tensors: &[
+            (HeadPart::Weight, "score.weight"),
+            (HeadPart::Bias, "score.bias"),
+        ],
+    },
+    // Qwen2.5-Math's reward and process reward models.
+    HeadNames {
+        is: |head| matches!(head, HeadConfig::Reward { .. } | HeadConfig::Process { .. }),
+        tensors: &[
+            (HeadPart::InnerWeight, "score.0.weight"),
+            (HeadPart::InnerBias, "score.0.bias"),
+            (HeadPart::Weight, "score.2.weight"),
+            (HeadPart::Bias, "score.2.bias"),
+        ],
+    },
+];
+
+/// The head that the architecture names and the files bear out: a causal model with a value head's
+/// tensors has a value head.
+///
+/// # Errors
+/// [`ModelError::Tensor`] names a head tensor in the files that the architecture has no use for;
+/// `path` is the folder.
+pub fn detect_head(
+    declared: HeadConfig,
+    path: &Path,
+    has: impl Fn(&str) -> bool,
+) -> Result<HeadConfig> {
+    let value = HEADS
+        .iter()
+        .filter(|row| (row.is)(HeadConfig::Value))
+        .any(|row| row.tensors.iter().any(|(_, name)| has(name)));
+    let head = match declared {
+        HeadConfig::Vocab if value => HeadConfig::Value,
+        HeadConfig::Vocab
+        | HeadConfig::Value
+        | HeadConfig::Sequence { .. }
+        | HeadConfig::Token { .. }
+        | HeadConfig::Reward { .. }
+        | HeadConfig::Process { .. } => declared,
+    };
+    let used = head_names(head, &has).tensors;
+    let mut all = HEADS.iter().flat_map(|row| row.tensors);
+    match all.find(|(_, name)| has(name) && !used.iter().any(|(_, other)| other == name)) {
+        None => Ok(head),
+        Some((_, name)) => Err(ModelError::Tensor {
+            path: path.to_path_buf(),
+            name: (*name).into(),
+            what: format!(
+                "contradicts the architecture in config.json, whose head is {declared:?}"
+            ),
+        }),
+    }
+}
+
+fn head_names(head: HeadConfig, has: impl Fn(&str) -> bool) -> &'static HeadNames {
+    let rows = || HEADS.iter().filter(|row| (row.is)(head));
+    rows()
+        .find(|row| row.tensors.iter().any(|(_, name)| has(name)))
+        .or_else(|| rows().next())
+        .expect("every kind of head has a row")
+}
+
+impl Names {
+    /// The names of a model whose head was detected. `has` says which tensors there are, for the
+    /// heads that go by two names; a writer says none and gets the first.
+    pub fn new(config: &Arc<ModelConfig>, has: impl Fn(&str) -> bool) -> Names {
+        Names {
+            fused: family::of(&config.model_type).is_some_and(|family| family.fused),
+            head: head_names(config.head, has),
+            config: config.clone(),
+        }
+    }
+
+    /// Where a place lies.
+    ///
+    /// # Panics
+    /// If the place is a part of the head that the model's head does not have, or a norm that its
+    /// layers do not have: the caller asks by the same configuration.
+    pub fn locate(&self, place: Place) -> Location {
+        let whole = |name: &str| Location {
+            name: name.into(),
+            part: None,
+        };
+        match place {
+            Place::Embedding => whole(EMBEDDING),
+            Place::Vocab => whole(VOCAB),
+            Place::FinalNorm => whole(FINAL_NORM),
+            Place::Head(part) => {
+                let mut tensors = self.head.tensors.iter();
+                let (_, name) = tensors
+                    .find(|(known, _)| *known == part)
+                    .expect("the head has the part it is asked for");
+                whole(name)
+            }
+            Place::Layer(layer, LayerPart::Norm(norm)) => {
+                let module = self.norm(norm);
+                whole(&format!("{LAYERS}{layer}.{module}.weight"))
+            }
+            Place::Layer(layer, LayerPart::Weight(projection)) => {
+                self.projection(layer, projection, "weight")
+            }
+            Place::Layer(layer, LayerPart::Bias(projection)) => {
+                self.projection(layer, projection, "bias")
+            }
+        }
+    }
+
+    /// One name a place: the checkpoint's, or for a part of a fused tensor the one that it has in
+    /// checkpoints that do not fuse.
+    pub fn unfused(&self, place: Place) -> String {
+        match place {
+            Place::Layer(layer, LayerPart::Weight(projection)) => {
+                format!("{LAYERS}{layer}.{}.weight", module(projection))
+            }
+            Place::Layer(layer, LayerPart::Bias(projection)) => {
+                format!("{LAYERS}{layer}.{}.bias", module(projection))
+            }
+            Place::Embedding
+            | Place::Vocab
+            | Place::FinalNorm
+            | Place::Head(_)
+            | Place::Layer(_, LayerPart::Norm(_)) => self.locate(place).name,
+        }
+    }
+
+    fn projection(&self, layer: usize, projection: Projection, leaf: &str) -> Location {
+        let at = |module: &str| format!("{LAYERS}{layer}.{module}.{leaf}");
+        if let Some((module, parts)) = self.fused_module(projection) {
+            let spans = self.spans(layer, parts);
+            let of = spans.last().map_or(0, |(_, rows)| rows.end);
+            let (_, rows) = spans
+                .into_iter()
+                .find(|(part, _)| *part == projection)
+                .expect("a fused module holds the projection it was found by");
+            return Location {
+                name: at(module),
+                part: Some(Part { rows, of }),
+            };
+        }
+        Location {
+            name: at(&module(projection)),
+            part: None,
+        }
+    }
+
+    fn fused_module(
+        &self,
+        projection: Projection,
+    ) -> Option<&'static (&'static str, &'static [Projection])> {
+        let mut modules = FUSED_MODULES.iter().filter(|_| self.fused);
+        modules.find(|(_, parts)| parts.contains(&projection))
+    }
+
+    /// Projections that follow each other in one tensor, each with its rows.
+    fn spans(&self, layer: usize, parts: &[Projection]) -> Vec<(Projection, Range<usize>)> {
+        let mut start = 0;
+        parts
+            .iter()
+            .map(|part| {
+                let rows = start..start + self.height(layer, *part);
+                start = rows.end;
+                (*part, rows)
+            })
+            .collect()
+    }
+
+    /// Outputs of a linear layer.
+    fn height(&self, layer: usize, projection: Projection) -> usize {
+        let config = &self.config;
+        let (inner, experts) = match &config.layers[layer].mlp {
+            MlpConfig::Dense { intermediate_size } => (*intermediate_size, 0),
+            MlpConfig::Experts {
+                intermediate_size,
+                num_experts,
+                ..
+            } => (*intermediate_size, *num_experts),
+        };
+        match projection {
+            Projection::Q => config.num_heads * config.head_dim,
+            Projection::K | Projection::V => config.num_kv_heads * config.head_dim,
+            Projection::O | Projection::Down | Projection::ExpertDown(_) => config.hidden_size,
+            Projection::Gate
+            | Projection::Up
+            | Projection::ExpertGate(_)
+            | Projection::ExpertUp(_) => inner,
+            Projection::Router => experts,
+        }
+    }
+
+    /// Llama's second norm stands before the MLP and is called after the attention that it
+    /// follows; where there are norms after the attention, that name is theirs.
+    fn norm(&self, norm: Norm) -> &'static str {
+        match (self.config.norm.placement, norm) {
+            (_, Norm::Q) => "self_attn.q_norm",
+            (_, Norm::K) => "self_attn.k_norm",
+            (_, Norm::PreAttention) => "input_layernorm",
+            (NormPlacement::Pre, Norm::PreMlp) | (_, Norm::PostAttention) => {
+                "post_attention_layernorm"
+            }
+            (NormPlacement::Post | NormPlacement::Both, Norm::PreMlp) => {
+                "pre_feedforward_layernorm"
+            }
+            (_, Norm::PostMlp) => "post_feedforward_layernorm",
+        }
+    }
+
+    /// The linear layers in a module, each with the rows of the module's output that are its own,
+    /// in order; none if the model has no such linear layer.
+    ///
+    /// `module` is the path as transformers names it, such as `model.layers.3.self_attn.q_proj`,
+    /// `model.embed_tokens` or `lm_head`. The score head is no site: adapters replace it whole.
+    pub fn sites(&self, module: &str) -> Option<Vec<(Site, Range<usize>)>> {
+        match module {
+            "model.embed_tokens" => Some(vec![(Site::Embedding, 0..self.config.hidden_size)]),
+            "lm_head" if self.config.head.has_vocabulary() => {
+                Some(vec![(Site::Vocab, 0..self.config.vocab_size)])
+            }
+            path => {
+                let (layer, module) = path.strip_prefix(LAYERS)?.split_once('.')?;
+                let layer = index(layer).filter(|layer| *layer < self.config.layers.len())?;
+                let spans = self.spans(layer, &self.projections(layer, module)?);
+                let site = |(projection, rows)| (Site::Layer(layer, projection), rows);
+                Some(spans.into_iter().map(site).collect())
+            }
+        }
+    }
+
+    /// The projections in a module of a layer, if the layer has it.
+    fn projections(&self, layer: usize, module: &str) -> Option<Vec<Projection>> {
+        let mut fused = FUSED_MODULES.iter().filter(|_| self.fused);
+        if let Some((_, parts)) = fused.find(|(name, _)| *name == module) {
+            return Some(parts.to_vec());
+        }
+        let projection = match module.strip_prefix(EXPERTS) {
+            Some(expert) => expert_projection(expert)?,
+            None => MODULES.iter().find(|(_, name)| *name == module)?.0,
+        };
+        let experts = match self.config.layers[layer].mlp {
+            MlpConfig::Dense { .. } => None,
+            MlpConfig::Experts { num_experts, .. } => Some(num_experts),
+        };
+        let there = match projection {
+            Projection::Q | Projection::K | Projection::V | Projection::O => true,
+            Projection::Gate | Projection::Up | Projection::Down => experts.is_none(),
+            Projection::Router => experts.is_some(),
+            Projection::ExpertGate(e) | Projection::ExpertUp(e) | Projection::ExpertDown(e) => {
+                experts.is_some_and(|n| (e as usize) < n)
+            }
+        };
+        (there && self.fused_module(projection).is_none()).then(|| vec![projection])
+    }
+}
+
+/// A linear layer's module within its layer.
+fn module(projection: Projection) -> String {
+    match projection {
+        Projection::ExpertGate(e) => format!("{EXPERTS}{e}.gate_proj"),
+        Projection::ExpertUp(e) => format!("{EXPERTS}{e}.up_proj"),
+        Projection::ExpertDown(e) => format!("{EXPERTS}{e}.down_proj"),
+        Projection::Q
+        | Projection::K
+        | Projection::V
+        | Projection::O
+        | Projection::Gate
+        | Projection::Up
+        | Projection::Down
+        | Projection::Router => {
+            let mut modules = MODULES.iter();
+            let (_, name) = modules
+                .find(|(known, _)| *known == projection)
+                .expect("every projection but an expert's has a row");
+            (*name).into()
+        }
+    }
+}
+
+/// `3.gate_proj` and its like.
+fn expert_projection(path: &str) -> Option<Projection> {
+    let (expert, leaf) = path.split_once('.')?;
+    let expert = u32::try_from(index(expert)?).ok()?;
+    match leaf {
+        "gate_proj" => Some(Projection::ExpertGate(expert)),
+        "up_proj" => Some(Projection::ExpertUp(expert)),
+        "down_proj" => Some(Projection::ExpertDown(expert)),
+        _ => None,
+    }
+}
+
+/// A number as module paths write it: digits alone, no sign, no leading zero.
+fn index(text: &str) -> Option<usize> {
+    let canonical =
+        text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| canonical)
+}

@@ -1,0 +1,255 @@
+//! A row's bits depend on its own tokens, on the weights and on its own adapter: not on who else is
+//! in the batch, not on the order, not on how a prefill is cut, not on where the keys lie.
+
+mod support;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use candle_core::DType;
+use models::batch::AdapterSlot;
+use models::kv::{BLOCK, BlockId};
+use models::{Forward as _, ModelConfig, Output, PackItem, Read, Runner, pack};
+use proptest::prelude::{Strategy, any, prop, proptest};
+use proptest::test_runner::Config;
+
+use support::{VOCAB, adapter, runner, shapes};
+
+/// Token ids are below it.
+const VOCAB_IDS: u32 = 70;
+const _: () = assert!(VOCAB_IDS as usize == VOCAB);
+
+/// A sequence and the adapter it runs under.
+#[derive(Clone, Debug)]
+struct Sequence {
+    token_ids: Vec<u32>,
+    adapter: Option<AdapterSlot>,
+}
+
+/// What can be read of a row without asking for what the model lacks.
+fn reads(config: &ModelConfig, adapted: bool) -> Vec<Read> {
+    use models::config::HeadConfig::{Process, Reward, Sequence, Token, Value, Vocab};
+    let columns: Arc<[u32]> = [3, 60, 17].into();
+    let vocabulary = [
+        Read::Vocab,
+        Read::Labels {
+            columns,
+            mass: true,
+        },
+        Read::Logprob(11),
+    ];
+    let head = match config.head {
+        Vocab => adapted.then_some(Read::Head),
+        Value | Sequence { .. } | Token { .. } | Reward { .. } | Process { .. } => Some(Read::Head),
+    };
+    let mut reads = vec![Read::Hidden];
+    reads.extend(head);
+    if matches!(config.head, Vocab | Value) {
+        reads.extend(vocabulary);
+    }
+    reads
+}
+
+/// All reads of all rows of one chunk.
+fn item(config: &ModelConfig, sequence: &Sequence, range: std::ops::Range<usize>) -> PackItem {
+    let reads = reads(config, sequence.adapter.is_some());
+    PackItem {
+        token_ids: sequence.token_ids[range.clone()].to_vec(),
+        start: range.start,
+        adapter: sequence.adapter,
+        reads: (0..range.len())
+            .flat_map(|row| reads.iter().map(move |read| (row, read.clone())))
+            .collect(),
+        blocks: Vec::new(),
+    }
+}
+
+/// Comparable without loss: floats by their bits.
+fn bits(outputs: &[Output]) -> Vec<Vec<u32>> {
+    let of = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect();
+    outputs
+        .iter()
+        .map(|output| match output {
+            Output::Head(v) | Output::Vocab(v) | Output::Hidden(v) => of(v),
+            Output::Labels {
+                logits,
+                log_normalizer,
+            } => of(&[logits.as_slice(), &[log_normalizer.unwrap_or(0.0)]].concat()),
+            Output::Logprob { logprob, entropy } => of(&[*logprob, *entropy]),
+        })
+        .collect()
+}
+
+fn run(runner: &mut Runner, items: &[PackItem]) -> Vec<Vec<u32>> {
+    let batch = pack(items).expect("the items are well formed");
+    bits(&runner.forward(&batch).expect("the batch can be run").rows)
+}
+
+fn alone(runner: &mut Runner, config: &ModelConfig, sequence: &Sequence) -> Vec<Vec<u32>> {
+    run(
+        runner,
+        &[item(config, sequence, 0..sequence.token_ids.len())],
+    )
+}
+
+/// Every sequence in one batch gives the bits that it gives alone.
+fn check_together(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
+    let items: Vec<_> = sequences
+        .iter()
+        .map(|s| item(config, s, 0..s.token_ids.len()))
+        .collect();
+    let together = run(runner, &items);
+    let apart: Vec<_> = sequences
+        .iter()
+        .flat_map(|s| alone(runner, config, s))
+        .collect();
+    assert!(
+        together == apart,
+        "{} sequences: a row changed with its neighbours",
+        sequences.len()
+    );
+}
+
+/// A row read alone has the bits that it has when every row is read.
+fn check_last_rows(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
+    let only_last = |s: &Sequence| {
+        let mut item = item(config, s, 0..s.token_ids.len());
+        item.reads.retain(|(row, _)| row + 1 == s.token_ids.len());
+        item
+    };
+    let items: Vec<_> = sequences.iter().map(only_last).collect();
+    let apart = sequences.iter().flat_map(|s| {
+        let rows = alone(runner, config, s);
+        let last = rows.len() - rows.len() / s.token_ids.len();
+        rows[last..].to_vec()
+    });
+    let apart: Vec<_> = apart.collect();
+    assert!(
+        run(runner, &items) == apart,
+        "a row changed with the rows that are read"
+    );
+}
+
+/// The sequences are run in steps over KV blocks, each step some tokens of some of them, and every
+/// row gives the bits of the whole sequence run alone without blocks.
+fn check_in_steps(
+    runner: &mut Runner,
+    config: &ModelConfig,
+    sequences: &[Sequence],
+    choices: &[u8],
+) {
+    let mut blocks = shuffled(96, choices);
+    let owned: Vec<Vec<BlockId>> = sequences
+        .iter()
+        .map(|s| blocks.split_off(blocks.len() - s.token_ids.len().div_ceil(BLOCK)))
+        .collect();
+    let mut done = vec![0; sequences.len()];
+    let mut rows = vec![Vec::new(); sequences.len()];
+    let mut choices = choices.iter().cycle().map(|c| usize::from(*c));
+    let mut choose = move || choices.next().expect("the choices are a cycle");
+    while done
+        .iter()
+        .zip(sequences)
+        .any(|(done, s)| *done < s.token_ids.len())
+    {
+        let mut step = Vec::new();
+        for (at, sequence) in sequences.iter().enumerate() {
+            let left = sequence.token_ids.len() - done[at];
+            let n = [0, 1, 1, 2, 5, 16, 17, 40][choose() % 8].min(left);
+            if n > 0 {
+                let mut item = item(config, sequence, done[at]..done[at] + n);
+                item.blocks.clone_from(&owned[at]);
+                step.push((at, item));
+            }
+        }
+        if step.is_empty() {
+            continue;
+        }
+        let items: Vec<_> = step.iter().map(|(_, item)| item.clone()).collect();
+        let mut outputs = run(runner, &items).into_iter();
+        for (at, item) in step {
+            rows[at].extend(outputs.by_ref().take(item.reads.len()));
+            done[at] += item.token_ids.len();
+        }
+    }
+    for (sequence, rows) in sequences.iter().zip(rows) {
+        assert!(
+            rows == alone(runner, config, sequence),
+            "a row changed with the steps"
+        );
+    }
+}
+
+fn shuffled(n: u32, choices: &[u8]) -> Vec<BlockId> {
+    let mut blocks: Vec<_> = (0..n).map(BlockId).collect();
+    for (at, choice) in (1..blocks.len()).rev().zip(choices.iter().cycle()) {
+        blocks.swap(at, usize::from(*choice) % (at + 1));
+    }
+    blocks
+}
+
+fn sequences(
+    count: impl Into<prop::collection::SizeRange>,
+    longest: usize,
+) -> impl Strategy<Value = Vec<Sequence>> {
+    let tokens = prop::collection::vec(0..VOCAB_IDS, 1..=longest);
+    let sequence = (tokens, prop::option::of(0..2_u32)).prop_map(|(token_ids, slot)| Sequence {
+        token_ids,
+        adapter: slot.map(AdapterSlot),
+    });
+    prop::collection::vec(sequence, count)
+}
+
+/// The runner of a shape with two adapters in slots 0 and 1.
+fn prepared(config: &ModelConfig, dtype: DType) -> Runner {
+    let mut runner = runner(config, dtype);
+    assert_eq!(runner.insert(adapter(config, 1, 4)), AdapterSlot(0));
+    assert_eq!(runner.insert(adapter(config, 2, 20)), AdapterSlot(1));
+    runner
+}
+
+fn cases(n: u32) -> Config {
+    Config {
+        cases: n,
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+#[test]
+fn a_row_alone_is_the_row_in_any_batch() {
+    for (name, config) in shapes() {
+        let runner = RefCell::new(prepared(&config, DType::F32));
+        println!("{name}");
+        for count in [2, 7, 64] {
+            proptest!(cases(3), |(sequences in sequences(count, 96 / count + 2))| {
+                check_together(&mut runner.borrow_mut(), &config, &sequences);
+                check_last_rows(&mut runner.borrow_mut(), &config, &sequences);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_prefill_cut_anywhere_over_any_blocks_is_the_prefill_in_one() {
+    for (name, config) in shapes() {
+        let runner = RefCell::new(prepared(&config, DType::F32));
+        println!("{name}");
+        proptest!(cases(6), |(sequences in sequences(1..5, 90), choices in prop::collection::vec(any::<u8>(), 40))| {
+            check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
+        });
+    }
+}
+
+#[test]
+fn half_precision_weights_keep_the_promise_too() {
+    for dtype in [DType::F16, DType::BF16] {
+        for (_, config) in shapes().into_iter().take(2) {
+            let runner = RefCell::new(prepared(&config, dtype));
+            proptest!(cases(3), |(sequences in sequences(7, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
+                check_together(&mut runner.borrow_mut(), &config, &sequences);
+                check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
+            });
+        }
+    }
+}
