@@ -70,7 +70,7 @@ pub(super) use with_rows;
 /// Rows of a micro-tile for these instructions.
 #[inline(always)]
 pub(super) fn most_rows<L: Lanes>() -> usize {
-    L::TILE_ROWS.min(MAX_ROWS)
+    L::ACCUMULATORS.min(MAX_ROWS)
 }
 
 /// Writes `R` rows of `dim` numbers as `[dim, R]`.
