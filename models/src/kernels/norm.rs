@@ -190,7 +190,7 @@ impl Kernel for GradWeight<'_> {
 
 /// `Σ a · b`.
 #[inline(always)]
-pub(super) fn dot<L: Lanes>(a: &[f32], b: &[f32]) -> f32 {
+fn dot<L: Lanes>(a: &[f32], b: &[f32]) -> f32 {
     let mut sum = L::splat(0.0);
     for at in (0..a.len()).step_by(LANES) {
         sum = part::<L>(a, at).mul_add(part::<L>(b, at), sum);

@@ -332,3 +332,6 @@ fn f32s_mut<'a>(
     };
     Ok(&mut data[start..end])
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,16 +10,16 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Geometry;
-use super::forward::{PARALLEL_WORK, TASK_ROWS, mask_and_largest};
+use super::forward::{PARALLEL_WORK, TASK_ROWS, scores_of};
 use super::layout::{Layout, Strip};
 use super::tasks::{Task, deal, even_runs, tasks};
 use super::tile::{
     MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, most_rows, score,
-    score_slope, span_in, with_rows,
+    score_slope, span_in,
 };
 use crate::kernels::exp::exp;
 use crate::kernels::lanes::{Isa, Kernel, Lanes};
-use crate::kernels::norm::{dot, part};
+use crate::kernels::norm::part;
 use crate::kv::BLOCK;
 
 /// Keys that one task takes.
@@ -223,19 +223,21 @@ impl<'a> Pass<'a> {
 }
 
 /// Tiles that any of the spans reaches into.
-fn tiles_of<const R: usize>(spans: &[Range<usize>; R]) -> Range<usize> {
+fn tiles_of(spans: &[Range<usize>]) -> Range<usize> {
     let start = spans.iter().map(|span| span.start).min().unwrap_or(0);
     let end = spans.iter().map(|span| span.end).max().unwrap_or(0);
     start / TILE..end.div_ceil(TILE)
 }
 
-#[inline(always)]
-fn spans_in<const R: usize>(tile: usize, whole: &[Range<usize>; R]) -> [Range<usize>; R] {
-    let mut spans = [const { 0..0 }; R];
-    for r in 0..R {
-        spans[r] = span_in(tile, &whole[r]);
-    }
-    spans
+fn spans_in(tile: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
+    whole.iter().map(|span| span_in(tile, span)).collect()
+}
+
+/// A run of rows as [`dots`] takes them.
+fn interleaved<'r>(rows: impl ExactSizeIterator<Item = &'r [f32]>, dim: usize) -> Vec<f32> {
+    let mut left = vec![0.0; rows.len() * dim];
+    interleave(rows, &mut left);
+    left
 }
 
 /// Rows of queries: the statistics and dQ.
@@ -251,114 +253,127 @@ impl Kernel for ByQuery<'_, '_> {
 
     #[inline(always)]
     fn run<L: Lanes>(mut self) -> Vec<RowStatistics> {
-        let n_rows = self.task.rows.len() * self.pass.geometry.group();
+        let g = &self.pass.geometry;
+        let n_rows = self.task.rows.len() * g.group();
         let mut statistics = vec![RowStatistics::default(); n_rows];
         for run in even_runs(n_rows, most_rows::<L>()) {
-            let statistics = &mut statistics[run.clone()];
-            with_rows!(run.len(), L, self.rows(run.start, statistics));
+            let sums = self.rows::<L>(&run, &mut statistics[run.clone()]);
+            for (row, sums) in run.zip(sums.chunks_exact(Summands::stride(g.head_dim))) {
+                let out = &mut self.out[row / g.group()][row % g.group() * g.head_dim..];
+                out[..g.head_dim].copy_from_slice(&sums[..g.head_dim]);
+            }
         }
         statistics
     }
 }
 
 impl ByQuery<'_, '_> {
+    /// The rows of dQ, and the statistics.
     #[inline(always)]
-    fn rows<L: Lanes, const R: usize>(&mut self, first: usize, statistics: &mut [RowStatistics]) {
+    fn rows<L: Lanes>(&self, run: &Range<usize>, statistics: &mut [RowStatistics]) -> Vec<f32> {
         let (pass, task) = (self.pass, self.task);
         let (g, operands) = (&pass.geometry, &pass.operands);
+        let rows = |x| run.clone().map(move |row| pass.query_row(x, task, row));
         let position = |row: usize| pass.first_position(task) + row / g.group();
-        let mut whole = [const { 0..0 }; R];
-        for (row, span) in (first..).zip(&mut whole) {
-            *span = g.first_key(position(row))..position(row) + 1;
-        }
-        let mut scores = vec![[TileRow::ZERO; R]; tiles_of(&whole).len()];
-        let rows = |x| (first..first + R).map(move |row| pass.query_row(x, task, row));
-        let mut left = vec![0.0; R * g.head_dim];
-        interleave(rows(operands.q), &mut left);
-        self.score::<L, R>(&left, &whole, &mut scores);
-        softmax::<L, R>(&mut scores, &whole, statistics);
+        let whole: Vec<Range<usize>> = run
+            .clone()
+            .map(|row| g.first_key(position(row))..position(row) + 1)
+            .collect();
+        let left = interleaved(rows(operands.q), g.head_dim);
+        let mut scores = vec![TileRow::ZERO; tiles_of(&whole).len() * run.len()];
+        self.products::<L>(&left, &pass.key_panels, &whole, &mut scores);
+        softmax::<L>(&mut scores, &whole, statistics, g);
         for ((of_row, grad), out) in statistics
             .iter_mut()
             .zip(rows(operands.grad))
             .zip(rows(operands.out))
         {
-            of_row.delta = dot::<L>(grad, out);
+            of_row.delta = chain(grad, out);
         }
-        interleave(rows(operands.grad), &mut left);
-        let sums = self.weigh::<L, R>(&left, &whole, &mut scores, statistics);
-        let dim = g.head_dim;
-        for (row, sums) in (first..).zip(sums.chunks_exact(Summands::stride(dim))) {
-            self.out[row / g.group()][row % g.group() * dim..][..dim].copy_from_slice(&sums[..dim]);
-        }
+        let left = interleaved(rows(operands.grad), g.head_dim);
+        let mut grads = vec![TileRow::ZERO; scores.len()];
+        self.products::<L>(&left, &pass.value_panels, &whole, &mut grads);
+        self.weigh::<L>(&mut scores, &grads, &whole, statistics)
     }
 
+    /// Products of the rows with the panels, tile by tile.
     #[inline(always)]
-    fn score<L: Lanes, const R: usize>(
+    fn products<L: Lanes>(
         &self,
         left: &[f32],
-        whole: &[Range<usize>; R],
-        scores: &mut [[TileRow; R]],
+        panels: &[f32],
+        whole: &[Range<usize>],
+        to: &mut [TileRow],
     ) {
-        let keys = self.pass.keys(&self.pass.key_panels, self.task);
-        for (tile, scores) in tiles_of(whole).zip(scores) {
+        let panels = self.pass.keys(panels, self.task);
+        for (tile, to) in tiles_of(whole).zip(to.chunks_exact_mut(whole.len())) {
             for block in blocks_of(&spans_in(tile, whole)) {
-                let dots = dots::<L, R>(left, keys.block(tile * TILE_BLOCKS + block));
-                for r in 0..R {
-                    scores[r].set_block(block, score(dots[r], &self.pass.geometry));
-                }
+                dots::<L>(left, panels.block(tile * TILE_BLOCKS + block), block, to);
             }
         }
     }
 
-    /// The rows of dQ, from the scores and the rows of dO.
+    /// `dS K`, from scores and the products of dO and V.
     #[inline(always)]
-    fn weigh<L: Lanes, const R: usize>(
+    fn weigh<L: Lanes>(
         &self,
-        left: &[f32],
-        whole: &[Range<usize>; R],
-        scores: &mut [[TileRow; R]],
+        scores: &mut [TileRow],
+        grads: &[TileRow],
+        whole: &[Range<usize>],
         statistics: &[RowStatistics],
     ) -> Vec<f32> {
-        let (pass, g) = (self.pass, &self.pass.geometry);
-        let values = pass.keys(&pass.value_panels, self.task);
-        let mut sums = vec![0.0; R * Summands::stride(g.head_dim)];
-        for (tile, scores) in tiles_of(whole).zip(scores) {
-            let spans = spans_in(tile, whole);
-            for block in blocks_of(&spans) {
-                let dots = dots::<L, R>(left, values.block(tile * TILE_BLOCKS + block));
-                for r in 0..R {
-                    let of_row = &statistics[r];
-                    let of_row = [of_row.max, of_row.inverse, of_row.delta].map(L::splat);
-                    let (_, slope) = slopes(scores[r].block::<L>(block), dots[r], of_row, g);
-                    scores[r].set_block(block, slope);
+        let (pass, n, dim) = (self.pass, whole.len(), self.pass.geometry.head_dim);
+        let mut sums = vec![0.0; n * Summands::stride(dim)];
+        let tiles = scores.chunks_exact_mut(n).zip(grads.chunks_exact(n));
+        for (tile, (scores, grads)) in tiles_of(whole).zip(tiles) {
+            for ((scores, grads), of_row) in scores.iter_mut().zip(grads).zip(statistics) {
+                let of_row = [of_row.max, of_row.inverse, of_row.delta].map(L::splat);
+                for block in 0..TILE_BLOCKS {
+                    let (score, grad) = (scores.block::<L>(block), grads.block(block));
+                    let (_, slope) = slopes(score, grad, of_row, &pass.geometry);
+                    scores.set_block(block, slope);
                 }
             }
             Summands {
                 strip: pass.keys(&pass.key_rows, self.task),
                 tile,
-                dim: g.head_dim,
+                dim,
             }
-            .add::<L, R>(scores, &spans, &mut sums);
+            .add::<L>(scores, &spans_in(tile, whole), &mut sums);
         }
         sums
     }
 }
 
-/// Maximum and inverse sum of each row's scores; masks the scores.
+/// `Σ a · b` in order, as [`dots`] sums: where a query sees one key only, `dP` and `D` are then the
+/// same number, and its gradient is exactly 0.
 #[inline(always)]
-fn softmax<L: Lanes, const R: usize>(
-    scores: &mut [[TileRow; R]],
-    whole: &[Range<usize>; R],
+fn chain(a: &[f32], b: &[f32]) -> f32 {
+    let mut sum = 0.0_f32;
+    for (a, b) in a.iter().zip(b) {
+        sum = a.mul_add(*b, sum);
+    }
+    sum
+}
+
+/// Products to scores, and each row's maximum and inverse sum of exponentials.
+#[inline(always)]
+fn softmax<L: Lanes>(
+    scores: &mut [TileRow],
+    whole: &[Range<usize>],
     statistics: &mut [RowStatistics],
+    geometry: &Geometry,
 ) {
+    let n = whole.len();
     for (r, of_row) in statistics.iter_mut().enumerate() {
         let mut max = f32::NEG_INFINITY;
-        for (tile, scores) in tiles_of(whole).zip(scores.iter_mut()) {
-            let largest = mask_and_largest::<L>(&mut scores[r], &span_in(tile, &whole[r]));
+        for (tile, scores) in tiles_of(whole).zip(scores.chunks_exact_mut(n)) {
+            let span = span_in(tile, &whole[r]);
+            let largest = scores_of::<L>(&mut scores[r], &span, geometry);
             max = if largest > max { largest } else { max };
         }
         let mut sum = L::splat(0.0);
-        for scores in scores.iter() {
+        for scores in scores.chunks_exact(n) {
             for block in 0..TILE_BLOCKS {
                 sum = sum.add(exp(scores[r].block::<L>(block).sub(L::splat(max))));
             }
@@ -392,77 +407,87 @@ impl Kernel for ByKey<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes>(mut self) {
         for run in even_runs(self.task.rows.len(), most_rows::<L>()) {
-            with_rows!(run.len(), L, self.rows(run.start));
+            self.rows::<L>(&run);
         }
     }
 }
 
 impl ByKey<'_, '_> {
+    /// The query rows that see a key, in the sequence.
+    fn queries_of(&self, row: usize) -> Range<usize> {
+        let (pass, g) = (self.pass, &self.pass.geometry);
+        let ends = &pass.operands.cu_seqlens[self.task.sequence..];
+        let n = (ends[1] - ends[0]) as usize;
+        let key = pass.first_position(self.task) + row;
+        let end = g
+            .window
+            .map_or(n, |window| n.min(key.saturating_add(window)));
+        key * g.group()..end * g.group()
+    }
+
     #[inline(always)]
-    fn rows<L: Lanes, const R: usize>(&mut self, first: usize) {
+    fn rows<L: Lanes>(&mut self, run: &Range<usize>) {
         let (pass, task) = (self.pass, self.task);
-        let g = &pass.geometry;
-        let n = pass.operands.cu_seqlens[task.sequence + 1] as usize - task.rows.start;
-        let n = pass.first_position(task) + n;
-        let mut whole = [const { 0..0 }; R];
-        for (row, span) in (first..).zip(&mut whole) {
-            let key = pass.first_position(task) + row;
-            let end = g
-                .window
-                .map_or(n, |window| n.min(key.saturating_add(window)));
-            *span = key * g.group()..end * g.group();
-        }
-        let rows = |x| (first..first + R).map(move |row| pass.key_row(x, task, row));
-        let mut left = [vec![0.0; R * g.head_dim], vec![0.0; R * g.head_dim]];
-        interleave(rows(pass.operands.k), &mut left[0]);
-        interleave(rows(pass.operands.v), &mut left[1]);
-        let stride = Summands::stride(g.head_dim);
-        let mut sums = [vec![0.0; R * stride], vec![0.0; R * stride]];
+        let dim = pass.geometry.head_dim;
+        let whole: Vec<Range<usize>> = run.clone().map(|row| self.queries_of(row)).collect();
+        let rows = |x| run.clone().map(move |row| pass.key_row(x, task, row));
+        let left = [pass.operands.k, pass.operands.v].map(|x| interleaved(rows(x), dim));
+        let stride = Summands::stride(dim);
+        let mut sums = [(); 2].map(|()| vec![0.0; run.len() * stride]);
         for tile in tiles_of(&whole) {
-            self.step::<L, R>(tile, &spans_in(tile, &whole), &left, &mut sums);
+            self.step::<L>(tile, &spans_in(tile, &whole), &left, &mut sums);
         }
-        for r in 0..R {
-            let sums = sums.each_ref().map(|s| &s[r * stride..][..g.head_dim]);
-            self.grad_k[first + r].copy_from_slice(sums[0]);
-            self.grad_v[first + r].copy_from_slice(sums[1]);
+        for (r, row) in run.clone().enumerate() {
+            let [of_k, of_v] = sums.each_ref().map(|sums| &sums[r * stride..][..dim]);
+            self.grad_k[row].copy_from_slice(of_k);
+            self.grad_v[row].copy_from_slice(of_v);
         }
     }
 
     /// Adds what the query rows of one tile bring to dK and dV.
     #[inline(always)]
-    fn step<L: Lanes, const R: usize>(
+    fn step<L: Lanes>(
         &self,
         tile: usize,
-        spans: &[Range<usize>; R],
+        spans: &[Range<usize>],
         left: &[Vec<f32>; 2],
         sums: &mut [Vec<f32>; 2],
     ) {
-        let (pass, task, g) = (self.pass, self.task, &self.pass.geometry);
-        let (mut weights, mut slopes_of) = ([TileRow::ZERO; R], [TileRow::ZERO; R]);
-        for block in blocks_of(spans) {
-            let at = tile * TILE_BLOCKS + block;
-            let of = |pool| pass.queries(pool, task).block(at);
-            let dots_q = dots::<L, R>(&left[0], of(&pass.query_panels));
-            let dots_g = dots::<L, R>(&left[1], of(&pass.grad_panels));
-            let of_rows = [
-                part(of(&self.statistics.max), 0),
-                part(of(&self.statistics.inverse), 0),
-                part(of(&self.statistics.delta), 0),
-            ];
-            for r in 0..R {
-                let (p, slope) = slopes(score(dots_q[r], g), dots_g[r], of_rows, g);
-                weights[r].set_block(block, p);
-                slopes_of[r].set_block(block, slope);
+        let (pass, task, n) = (self.pass, self.task, spans.len());
+        // Products of keys and queries, of values and output gradients; then dS and P.
+        let mut rows = [[TileRow::ZERO; MAX_ROWS]; 2];
+        let panels = [&pass.query_panels, &pass.grad_panels];
+        for ((left, panels), rows) in left.iter().zip(panels).zip(&mut rows) {
+            let panels = pass.queries(panels, task);
+            for block in blocks_of(spans) {
+                dots::<L>(
+                    left,
+                    panels.block(tile * TILE_BLOCKS + block),
+                    block,
+                    &mut rows[..n],
+                );
             }
         }
-        let summands = |pool| Summands {
-            strip: pass.queries(pool, task),
-            tile,
-            dim: g.head_dim,
-        };
-        summands(&pass.query_rows).add::<L, R>(&slopes_of, spans, &mut sums[0]);
-        summands(&pass.grad_rows).add::<L, R>(&weights, spans, &mut sums[1]);
+        for block in blocks_of(spans) {
+            let s = self.statistics;
+            let of_rows = [&s.max, &s.inverse, &s.delta]
+                .map(|of| part::<L>(pass.queries(of, task).block(tile * TILE_BLOCKS + block), 0));
+            for r in 0..n {
+                let score = score(rows[0][r].block::<L>(block), &pass.geometry);
+                let grad = rows[1][r].block(block);
+                let (p, slope) = slopes(score, grad, of_rows, &pass.geometry);
+                rows[0][r].set_block(block, slope);
+                rows[1][r].set_block(block, p);
+            }
+        }
+        let summands = [&pass.query_rows, &pass.grad_rows];
+        for ((weights, summands), sums) in rows.iter().zip(summands).zip(sums) {
+            Summands {
+                strip: pass.queries(summands, task),
+                tile,
+                dim: pass.geometry.head_dim,
+            }
+            .add::<L>(&weights[..n], spans, sums);
+        }
     }
 }
-
-const _: () = assert!(MAX_ROWS <= TASK_KEYS, "a task of keys fills a micro-tile");

@@ -8,8 +8,8 @@ use super::Geometry;
 use super::layout::{Blocks, Strip};
 use super::tasks::{Task, deal, even_runs, tasks};
 use super::tile::{
-    Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, most_rows, score, span_in,
-    with_rows, within,
+    MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, most_rows, score,
+    span_in, within,
 };
 use crate::kernels::exp::exp;
 use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes};
@@ -144,7 +144,7 @@ impl Kernel for Forward<'_, '_> {
         let first_key = self.geometry.first_key(first_position);
         for tile in first_key / TILE..=last_position / TILE {
             for run in &runs {
-                with_rows!(run.len(), L, state.step(tile, run.start));
+                state.step::<L>(tile, run);
             }
         }
         let (sums, total) = (state.sums, state.total);
@@ -182,57 +182,48 @@ impl State<'_> {
         self.geometry.first_key(position)..position + 1
     }
 
-    /// Takes `R` rows from `first` on over one tile.
+    /// Takes a run of rows over one tile.
     #[inline(always)]
-    fn step<L: Lanes, const R: usize>(&mut self, tile: usize, first: usize) {
-        let dim = self.geometry.head_dim;
-        let mut spans = [const { 0..0 }; R];
-        for (r, span) in spans.iter_mut().enumerate() {
-            *span = span_in(tile, &self.keys_of(first + r));
+    fn step<L: Lanes>(&mut self, tile: usize, run: &Range<usize>) {
+        let (n, dim) = (run.len(), self.geometry.head_dim);
+        let mut spans = [const { 0..0 }; MAX_ROWS];
+        let spans = &mut spans[..n];
+        for (row, span) in run.clone().zip(spans.iter_mut()) {
+            *span = span_in(tile, &self.keys_of(row));
         }
-        let left = &self.left[first * dim..(first + R) * dim];
-        let mut weights = [TileRow::ZERO; R];
-        for block in blocks_of(&spans) {
+        let mut weights = [TileRow::ZERO; MAX_ROWS];
+        let weights = &mut weights[..n];
+        let left = &self.left[run.start * dim..run.end * dim];
+        for block in blocks_of(spans) {
             let panel = self.keys.block(tile * TILE_BLOCKS + block);
-            let dots = dots::<L, R>(left, panel);
-            for r in 0..R {
-                weights[r].set_block(block, score(dots[r], self.geometry));
-            }
+            dots::<L>(left, panel, block, weights);
         }
-        self.soften::<L, R>(&mut weights, &spans, first);
+        self.soften::<L>(weights, spans, run.start);
         let stride = Summands::stride(dim);
+        let sums = &mut self.sums[run.start * stride..run.end * stride];
         Summands {
             strip: self.values,
             tile,
             dim,
         }
-        .add::<L, R>(
-            &weights,
-            &spans,
-            &mut self.sums[first * stride..(first + R) * stride],
-        );
+        .add::<L>(weights, spans, sums);
     }
 
-    /// Turns scores into weights under the running maximum, and rescales what was summed under an
-    /// older one.
+    /// Turns products into weights under the running maximum, and rescales what was summed under
+    /// an older one.
     #[inline(always)]
-    fn soften<L: Lanes, const R: usize>(
-        &mut self,
-        scores: &mut [TileRow; R],
-        spans: &[Range<usize>; R],
-        first: usize,
-    ) {
+    fn soften<L: Lanes>(&mut self, scores: &mut [TileRow], spans: &[Range<usize>], first: usize) {
         let (mut old, mut new) = ([0.0; LANES], [0.0; LANES]);
-        for r in 0..R {
-            if !spans[r].is_empty() {
-                let largest = mask_and_largest::<L>(&mut scores[r], &spans[r]);
+        for (r, span) in spans.iter().enumerate() {
+            if !span.is_empty() {
+                let largest = scores_of::<L>(&mut scores[r], span, self.geometry);
                 old[r] = self.max[first + r];
                 new[r] = if largest > old[r] { largest } else { old[r] };
             }
         }
         let factors = exp(L::load(&old).sub(L::load(&new))).to_array();
-        for r in 0..R {
-            if !spans[r].is_empty() {
+        for (r, span) in spans.iter().enumerate() {
+            if !span.is_empty() {
                 let sum = exponentials::<L>(&mut scores[r], new[r]);
                 self.max[first + r] = new[r];
                 self.total[first + r] = self.total[first + r].mul_add(factors[r], sum);
@@ -254,18 +245,21 @@ impl State<'_> {
     }
 }
 
-/// Sets scores outside the span to −∞ and gives the largest inside.
+/// Products to scores, −∞ outside the span; gives the largest.
 #[inline(always)]
-pub(super) fn mask_and_largest<L: Lanes>(scores: &mut TileRow, span: &Range<usize>) -> f32 {
+pub(super) fn scores_of<L: Lanes>(
+    products: &mut TileRow,
+    span: &Range<usize>,
+    geometry: &Geometry,
+) -> f32 {
     let mut largest = L::splat(f32::NEG_INFINITY);
-    let whole = span.len() == TILE;
     for block in 0..TILE_BLOCKS {
-        let mut lanes = scores.block::<L>(block);
-        if !whole {
-            lanes = within(lanes, block, span);
-            scores.set_block(block, lanes);
+        let mut scores = score(products.block::<L>(block), geometry);
+        if span.len() < TILE {
+            scores = within(scores, block, span);
         }
-        largest = lanes.max(largest);
+        products.set_block(block, scores);
+        largest = scores.max(largest);
     }
     largest.largest()
 }

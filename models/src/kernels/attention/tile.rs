@@ -1,13 +1,12 @@
 //! The two products of attention on a few rows, and what is done to scores between them.
 
-use std::array;
 use std::ops::Range;
 
 use super::Geometry;
 use super::layout::Strip;
 use crate::kernels::exp::softcap;
 use crate::kernels::lanes::{LANES, Lanes};
-use crate::kernels::norm::part;
+use crate::kernels::norm::{part, put};
 use crate::kv::BLOCK;
 
 /// Positions in one tile.
@@ -51,21 +50,22 @@ const INDEX: TileRow = {
 };
 
 /// Calls `$function::<L, R>` with as many rows as `$rows` says, from 1 to [`MAX_ROWS`].
+///
+/// Only what must hold a row in a register is compiled for each number of rows.
 macro_rules! with_rows {
-    ($rows:expr, $lanes:ident, $on:ident . $method:ident ( $($argument:expr),* )) => {
+    ($rows:expr, $function:ident :: <$lanes:ident> ( $($argument:expr),* )) => {
         match $rows {
-            1 => $on.$method::<$lanes, 1>($($argument),*),
-            2 => $on.$method::<$lanes, 2>($($argument),*),
-            3 => $on.$method::<$lanes, 3>($($argument),*),
-            4 => $on.$method::<$lanes, 4>($($argument),*),
-            5 => $on.$method::<$lanes, 5>($($argument),*),
-            6 => $on.$method::<$lanes, 6>($($argument),*),
-            7 => $on.$method::<$lanes, 7>($($argument),*),
-            _ => $on.$method::<$lanes, 8>($($argument),*),
+            1 => $function::<$lanes, 1>($($argument),*),
+            2 => $function::<$lanes, 2>($($argument),*),
+            3 => $function::<$lanes, 3>($($argument),*),
+            4 => $function::<$lanes, 4>($($argument),*),
+            5 => $function::<$lanes, 5>($($argument),*),
+            6 => $function::<$lanes, 6>($($argument),*),
+            7 => $function::<$lanes, 7>($($argument),*),
+            _ => $function::<$lanes, 8>($($argument),*),
         }
     };
 }
-pub(super) use with_rows;
 
 /// Rows of a micro-tile for these instructions.
 #[inline(always)]
@@ -83,9 +83,19 @@ pub(super) fn interleave<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, to:
     }
 }
 
-/// `Σ_d left[d][r] · panel[d]` for each row, in order of `d`.
+/// Sets a block of each row of `to` to `Σ_d left[d][row] · panel[d]`, in order of `d`.
 #[inline(always)]
-pub(super) fn dots<L: Lanes, const R: usize>(left: &[f32], panel: &[f32]) -> [L; R] {
+pub(super) fn dots<L: Lanes>(left: &[f32], panel: &[f32], block: usize, to: &mut [TileRow]) {
+    with_rows!(to.len(), dots_of::<L>(left, panel, block, to));
+}
+
+#[inline(always)]
+fn dots_of<L: Lanes, const R: usize>(
+    left: &[f32],
+    panel: &[f32],
+    block: usize,
+    to: &mut [TileRow],
+) {
     let mut sums = [L::splat(0.0); R];
     let (left, _) = left.as_chunks::<R>();
     let (panel, _) = panel.as_chunks::<LANES>();
@@ -95,7 +105,9 @@ pub(super) fn dots<L: Lanes, const R: usize>(left: &[f32], panel: &[f32]) -> [L;
             sums[r] = L::splat(left[r]).mul_add(panel, sums[r]);
         }
     }
-    sums
+    for (to, sum) in to.iter_mut().zip(sums) {
+        to.set_block(block, sum);
+    }
 }
 
 /// A product's score: scaled, and capped where there is a cap.
@@ -139,7 +151,7 @@ pub(super) fn span_in(tile: usize, positions: &Range<usize>) -> Range<usize> {
 
 /// The blocks of a tile that any span reaches into.
 #[inline(always)]
-pub(super) fn blocks_of<const R: usize>(spans: &[Range<usize>; R]) -> Range<usize> {
+pub(super) fn blocks_of(spans: &[Range<usize>]) -> Range<usize> {
     let (mut start, mut end) = (TILE, 0);
     for span in spans {
         if !span.is_empty() {
@@ -167,16 +179,16 @@ impl Summands<'_> {
         dim.next_multiple_of(LANES)
     }
 
-    /// Adds to `R` rows of sums each its own span of the tile: `sums[r] += Σ weights[r][i] · row i`,
-    /// in order of `i`, where rows outside the span are not touched.
+    /// Adds to each row of sums its own span of the tile: `sums[r] += Σ weights[r][i] · row i`, in
+    /// order of `i`, where rows outside the span are not touched.
     ///
     /// What all rows share goes through registers together; what goes before and after, row by row.
     /// A sum's chain is the same.
     #[inline(always)]
-    pub(super) fn add<L: Lanes, const R: usize>(
+    pub(super) fn add<L: Lanes>(
         &self,
-        weights: &[TileRow; R],
-        spans: &[Range<usize>; R],
+        weights: &[TileRow],
+        spans: &[Range<usize>],
         sums: &mut [f32],
     ) {
         let (mut start, mut end) = (0, TILE);
@@ -184,74 +196,73 @@ impl Summands<'_> {
             start = start.max(span.start);
             end = end.min(span.end);
         }
-        let end = end.max(start);
-        self.add_each::<L, R>(weights, spans, &(0..start), sums);
-        if start < end {
-            self.add_together::<L, R>(weights, start..end, sums);
-        }
-        self.add_each::<L, R>(weights, spans, &(end..TILE), sums);
-    }
-
-    /// Row by row, the part of its span that lies in `part`.
-    #[inline(always)]
-    fn add_each<L: Lanes, const R: usize>(
-        &self,
-        weights: &[TileRow; R],
-        spans: &[Range<usize>; R],
-        part: &Range<usize>,
-        sums: &mut [f32],
-    ) {
-        let stride = Self::stride(self.dim);
-        for r in 0..R {
-            let span = spans[r].start.max(part.start)..spans[r].end.min(part.end);
-            if !span.is_empty() {
-                let sums = &mut sums[r * stride..(r + 1) * stride];
-                self.add_together::<L, 1>(array::from_ref(&weights[r]), span, sums);
+        let (end, all) = (end.max(start), weights.len());
+        for (part, together) in [(0..start, 1), (start..end, all), (end..TILE, 1)] {
+            for first in (0..all).step_by(together) {
+                let span = spans[first].start.max(part.start)..spans[first].end.min(part.end);
+                if !span.is_empty() {
+                    let weights = &weights[first..first + together];
+                    let sums = &mut sums[first * Self::stride(self.dim)..];
+                    with_rows!(together, add_columns::<L>(self, weights, &span, sums));
+                    self.add_rest::<L>(weights, &span, sums);
+                }
             }
         }
     }
 
+    /// The rows of a span, within their blocks, from a column on.
     #[inline(always)]
-    fn add_together<L: Lanes, const R: usize>(
-        &self,
-        weights: &[TileRow; R],
-        span: Range<usize>,
-        sums: &mut [f32],
-    ) {
-        let whole = self.dim / LANES * LANES;
-        for column in (0..whole).step_by(LANES) {
-            self.add_column::<L, R, true>(weights, &span, column, sums);
-        }
-        if whole < self.dim {
-            self.add_column::<L, R, false>(weights, &span, whole, sums);
-        }
+    fn rows(&self, block: usize, span: &Range<usize>) -> (Range<usize>, &[f32]) {
+        let first = span.start.max(block * BLOCK);
+        let end = span.end.min((block + 1) * BLOCK);
+        let rows = self.strip.block(self.tile * TILE_BLOCKS + block);
+        (first..end, &rows[(first - block * BLOCK) * self.dim..])
     }
 
-    /// Sixteen columns, or as many as there are where they are not `WHOLE`.
+    /// The columns that do not fill a vector.
     #[inline(always)]
-    fn add_column<L: Lanes, const R: usize, const WHOLE: bool>(
-        &self,
-        weights: &[TileRow; R],
-        span: &Range<usize>,
-        column: usize,
-        sums: &mut [f32],
-    ) {
-        let stride = Self::stride(self.dim);
+    fn add_rest<L: Lanes>(&self, weights: &[TileRow], span: &Range<usize>, sums: &mut [f32]) {
+        let column = self.dim / LANES * LANES;
+        if column == self.dim {
+            return;
+        }
+        for (weights, sums) in weights
+            .iter()
+            .zip(sums.chunks_exact_mut(Self::stride(self.dim)))
+        {
+            let mut lanes = part::<L>(sums, column);
+            for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
+                let (positions, rows) = self.rows(block, span);
+                for (i, row) in positions.zip(rows.chunks_exact(self.dim)) {
+                    let row = L::load_part(&row[column..], 0.0);
+                    lanes = L::splat(weights.0[i]).mul_add(row, lanes);
+                }
+            }
+            put(lanes, sums, column);
+        }
+    }
+}
+
+/// The columns of `R` rows that fill whole vectors.
+#[inline(always)]
+fn add_columns<L: Lanes, const R: usize>(
+    summands: &Summands<'_>,
+    weights: &[TileRow],
+    span: &Range<usize>,
+    sums: &mut [f32],
+) {
+    let (dim, stride) = (summands.dim, Summands::stride(summands.dim));
+    let weights: &[TileRow; R] = weights.first_chunk().expect("weights of R rows");
+    for column in (0..dim / LANES * LANES).step_by(LANES) {
         let mut lanes = [L::splat(0.0); R];
         for r in 0..R {
             lanes[r] = part(sums, r * stride + column);
         }
         for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
-            let rows = self.strip.block(self.tile * TILE_BLOCKS + block);
-            let first = span.start.max(block * BLOCK);
-            let end = span.end.min((block + 1) * BLOCK);
-            for i in first..end {
-                let row = &rows[(i % BLOCK) * self.dim + column..];
-                let row = if WHOLE {
-                    L::load(row.first_chunk().expect("sixteen columns from here on"))
-                } else {
-                    L::load_part(&row[..self.dim - column], 0.0)
-                };
+            let (positions, rows) = summands.rows(block, span);
+            for (i, row) in positions.zip(rows.chunks_exact(dim)) {
+                let row = row[column..].first_chunk();
+                let row = L::load(row.expect("sixteen columns from here on"));
                 for r in 0..R {
                     // `i` is below `TILE`, a power of two; so the compiler sees it too.
                     lanes[r] = L::splat(weights[r].0[i % TILE]).mul_add(row, lanes[r]);
@@ -259,11 +270,7 @@ impl Summands<'_> {
             }
         }
         for r in 0..R {
-            let to = &mut sums[r * stride + column..];
-            lanes[r].store(
-                to.first_chunk_mut()
-                    .expect("rows of sums are whole vectors"),
-            );
+            put(lanes[r], sums, r * stride + column);
         }
     }
 }
