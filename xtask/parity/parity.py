@@ -46,11 +46,14 @@ def main():
     parser.add_argument("--goldens", type=Path, required=True, help="where goldens are written")
     args = parser.parse_args()
     transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     cases = json.loads((args.goldens / "cases.json").read_text())
     prompts = {length: prompt(length) for length in LENGTHS}
     specs = {case["name"]: case["spec"] for case in cases["models"]}
+    for kind in ("models", "adapters"):
+        drop_others(args.goldens / kind, {case["name"] for case in cases[kind]})
     for name, spec in specs.items():
         golden = model_golden(args.folders / name, spec.get("head", "vocab"), prompts)
         write(args.goldens / "models" / f"{name}.json", golden)
@@ -58,6 +61,13 @@ def main():
         golden = adapter_golden(args.folders, case, prompts)
         write(args.goldens / "adapters" / f"{case['name']}.json", golden)
     write(args.goldens / "reference.json", shared(args.folders / "qwen2", prompts))
+
+
+def drop_others(folder, names):
+    """Goldens of cases that are no more."""
+    for path in folder.glob("*.json"):
+        if path.stem not in names:
+            path.unlink()
 
 
 def prompt(length):
