@@ -22,7 +22,10 @@ pub mod config;
 pub mod decoder;
 pub mod digest;
 pub mod error;
+#[cfg(test)]
+mod gradcheck;
 pub mod head;
+pub mod inspect;
 pub mod kernels;
 pub mod kv;
 pub mod model;
@@ -30,6 +33,7 @@ pub mod ops;
 pub mod packed;
 pub mod random;
 pub mod runner;
+pub mod template;
 pub mod throughput;
 pub mod tiny;
 pub mod weights;

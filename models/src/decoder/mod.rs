@@ -14,7 +14,7 @@ use crate::adapter::{Segment, Site, pairs, within};
 use crate::batch::RaggedBatch;
 use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
-use crate::kernels::pointwise::RotaryTable;
+use crate::kernels::rotary::RotaryTable;
 use crate::kv::KvCache;
 use crate::ops;
 use crate::packed::Matrix;
