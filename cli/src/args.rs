@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchCommand;
+use crate::models::ModelsCommand;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
 use crate::verify::VerifyArgs;
@@ -36,6 +37,9 @@ pub(crate) enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Look into model and adapter folders
+    #[command(subcommand)]
+    Models(ModelsCommand),
     /// Print the description of the HTTP interface (the `OpenAPI` document)
     #[command(after_help = "Example:\n  tribunal openapi > openapi.json")]
     Openapi,

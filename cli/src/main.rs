@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod error;
+mod models;
 mod openapi;
 mod score;
 mod scorers;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Score(args) => score::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Bench(command) => bench::run(command),
+        Command::Models(command) => models::run(command),
         Command::Openapi => openapi::run(),
     };
     match ended {

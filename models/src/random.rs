@@ -3,6 +3,8 @@
 //! A number depends on the seed, on its place and on its index in the row-major tensor, and on
 //! nothing else, so that the same model can be made anywhere in any order.
 
+use std::ops::Range;
+
 use candle_core::{DType, Device, Tensor};
 
 use crate::error::Result;
@@ -22,7 +24,11 @@ impl RandomWeights {
     /// The row-major numbers at a place: uniform, of variance `1 / k` for an input of `k`, so that
     /// activations keep their size; norms lie around 1, biases around 0.
     pub fn numbers(&self, place: Place, n: usize, k: usize) -> Vec<f32> {
-        let key = mix(self.seed ^ hash(place));
+        self.numbers_in(place, k, 0..(n * k) as u64)
+    }
+
+    /// The same numbers at these indices alone.
+    pub fn numbers_in(&self, place: Place, k: usize, indices: Range<u64>) -> Vec<f32> {
         let (centre, spread) = match place {
             Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_)) => (1.0, 0.1),
             Place::Embedding => (0.0, 1.0),
@@ -30,10 +36,27 @@ impl RandomWeights {
                 (0.0, (3.0 / k.max(1) as f64).sqrt())
             }
         };
-        (0..(n * k) as u64)
-            .map(|i| (centre + spread * unit(mix(key ^ i))) as f32)
+        let key = mix(self.seed ^ hash(&format!("{place:?}")));
+        indices
+            .map(|i| to_f32(centre + spread * unit(mix(key ^ i))))
             .collect()
     }
+}
+
+/// The row-major numbers of a tensor that goes by a name: uniform in ±`spread`.
+pub fn named_numbers(seed: u64, name: &str, len: usize, spread: f64) -> Vec<f32> {
+    let key = mix(seed ^ hash(name));
+    (0..len as u64)
+        .map(|i| to_f32(spread * unit(mix(key ^ i))))
+        .collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of moderate size, rounded to the type that weights have"
+)]
+fn to_f32(x: f64) -> f32 {
+    x as f32
 }
 
 /// Uniform in [−1, 1).
@@ -49,13 +72,11 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// FNV-1a of the place's name, stable between builds.
-fn hash(place: Place) -> u64 {
-    format!("{place:?}")
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-        })
+/// FNV-1a of a name, stable between builds.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl WeightSource for RandomWeights {

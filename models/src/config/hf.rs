@@ -4,7 +4,6 @@
 //! is absent takes the family's default in transformers. Sizes are bounded before anything is
 //! allocated by them.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -16,6 +15,7 @@ use super::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, known, rope,
 };
 use crate::error::{ModelError, Result};
+use crate::weights::Positioned;
 
 /// Most layers.
 pub const MAX_LAYERS: usize = 4096;
@@ -40,25 +40,14 @@ pub const MAX_PARAMETERS: u64 = 1 << 41;
 /// Longest `config.json`.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads `config.json` of a folder.
-pub(super) fn read(dir: &Path) -> Result<ModelConfig> {
+/// Reads `config.json` of a folder: its text, and what it says.
+pub(super) fn read(dir: &Path) -> Result<(String, ModelConfig)> {
     let path = dir.join("config.json");
-    let io = |source| ModelError::Io {
-        path: path.clone(),
-        source,
-    };
-    let file = std::fs::File::open(&path).map_err(io)?;
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(io)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(ModelError::File {
-            path,
-            what: format!("longer than {MAX_BYTES} bytes"),
-        });
-    }
-    from_json(&path, &text)
+    let file = Positioned::open(&path)?;
+    let text = String::from_utf8(file.read_all(MAX_BYTES)?)
+        .map_err(|error| file.error(format!("not UTF-8: {error}")))?;
+    let config = from_json(&path, &text)?;
+    Ok((text, config))
 }
 
 /// Reads the text of a `config.json`; `path` is what errors name.
@@ -150,15 +139,15 @@ fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<Mode
         head_dim,
         max_positions,
         tie_embeddings: fields.flag("tie_word_embeddings", defaults.tie)?,
-        embedding_scale: family.gemma.map(|_| (hidden_size as f64).sqrt() as f32),
+        embedding_scale: family.gemma.map(|_| single((hidden_size as f64).sqrt())),
         norm: NormConfig {
-            eps: eps.value().unwrap_or(defaults.eps) as f32,
+            eps: single(eps.value().unwrap_or(defaults.eps)),
             unit_offset: family.gemma.is_some(),
             placement: family.norm,
         },
         qk_norm: family.qk_norm,
         biases: biases(fields, family.biases)?,
-        attention_scale: scale as f32,
+        attention_scale: single(scale),
         attention_softcap,
         logit_softcap,
         activation: activation(fields, family)?,
@@ -201,14 +190,12 @@ fn heads(fields: &mut Fields<'_>, family: &Family, hidden: usize) -> Result<(usi
 
 /// The number whose inverse square root scales query · key.
 fn scalar(fields: &mut Fields<'_>, family: &Family, head_dim: usize) -> Result<f64> {
-    match family.gemma {
-        None => Ok(head_dim as f64),
-        Some(_) => {
-            let name = "query_pre_attn_scalar";
-            let scalar = fields.positive(name)?.absent_as(Some(256.0));
-            scalar.ok_or_else(|| fields.error(name, "null is not a number"))
-        }
+    if family.gemma.is_none() {
+        return Ok(head_dim as f64);
     }
+    let name = "query_pre_attn_scalar";
+    let scalar = fields.positive(name)?.absent_as(Some(256.0));
+    scalar.ok_or_else(|| fields.error(name, "null is not a number"))
 }
 
 /// Of attention scores and of logits.
@@ -224,11 +211,18 @@ fn softcaps(fields: &mut Fields<'_>, family: &Family) -> Result<(Option<f32>, Op
         return Err(fields.error("attn_logit_softcapping", "is not supported in this family"));
     }
     Ok((
-        attention
-            .absent_as(gemma.attention_softcap)
-            .map(|cap| cap as f32),
-        logit.absent_as(gemma.logit_softcap).map(|cap| cap as f32),
+        attention.absent_as(gemma.attention_softcap).map(single),
+        logit.absent_as(gemma.logit_softcap).map(single),
     ))
+}
+
+/// In the precision of activations; never zero or infinite for a positive field's number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounded to the precision of activations"
+)]
+fn single(number: f64) -> f32 {
+    number as f32
 }
 
 fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
@@ -249,16 +243,15 @@ fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
 
 fn activation(fields: &mut Fields<'_>, family: &Family) -> Result<Activation> {
     let act = fields.text("hidden_act")?.value();
-    let (name, act) = match family.gemma {
-        None => ("hidden_act", act.unwrap_or("silu")),
-        Some(_) => {
-            let activation = fields.text("hidden_activation")?.value();
-            let activation = activation.unwrap_or("gelu_pytorch_tanh");
-            if act.is_some_and(|act| act != activation) {
-                return Err(fields.error("hidden_act", "contradicts `hidden_activation`"));
-            }
-            ("hidden_activation", activation)
+    let (name, act) = if family.gemma.is_some() {
+        let activation = fields.text("hidden_activation")?.value();
+        let activation = activation.unwrap_or("gelu_pytorch_tanh");
+        if act.is_some_and(|act| act != activation) {
+            return Err(fields.error("hidden_act", "contradicts `hidden_activation`"));
         }
+        ("hidden_activation", activation)
+    } else {
+        ("hidden_act", act.unwrap_or("silu"))
     };
     match act {
         "silu" | "swish" => Ok(Activation::Silu),
@@ -282,9 +275,10 @@ fn layers(
         1..=MAX_INTERMEDIATE,
         family.defaults.intermediate_size,
     )?;
-    let experts = match family.experts {
-        true => experts(fields)?,
-        false => None,
+    let experts = if family.experts {
+        experts(fields)?
+    } else {
+        None
     };
     let sliding_rope = matches!(family.rope, family::RopeRule::ByLayerType { .. });
     let layer = |(i, kind): (usize, LayerKind)| LayerConfig {

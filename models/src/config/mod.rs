@@ -70,6 +70,11 @@ impl ModelConfig {
     /// [`crate::ModelError::Config`] names a field that is malformed, out of bounds, unsupported at
     /// its value, or not understood; `Io` and `File` are about the file as a whole.
     pub fn read(dir: &Path) -> Result<ModelConfig> {
+        Ok(hf::read(dir)?.1)
+    }
+
+    /// The same, with the file's text.
+    pub(crate) fn read_file(dir: &Path) -> Result<(String, ModelConfig)> {
         hf::read(dir)
     }
 
@@ -228,12 +233,12 @@ pub enum HeadConfig {
         /// How many.
         n_labels: usize,
     },
-    /// Two layers with a ReLU between (Qwen2.5-Math RM): read at the last token.
+    /// Two layers with a `ReLU` between (Qwen2.5-Math RM): read at the last token.
     Reward {
         /// Outputs.
         n_labels: usize,
     },
-    /// Two layers with a ReLU between (Qwen2.5-Math PRM): read at step markers.
+    /// Two layers with a `ReLU` between (Qwen2.5-Math PRM): read at step markers.
     Process {
         /// Outputs.
         n_labels: usize,

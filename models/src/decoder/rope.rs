@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use crate::config::{RopeConfig, RopeScaling};
-use crate::kernels::pointwise::RotaryTable;
+use crate::kernels::rotary::RotaryTable;
 
 /// The angles of one rotary embedding: a frequency for each pair of dimensions, and the factor on
 /// cosine and sine.

@@ -100,30 +100,6 @@ fn product(isa: Isa, x: &[f32], weight: Panels<'_>, finish: Finish<'_>, out: &mu
     }
 }
 
-/// Gradient of the input: `out [m, k] = grad [m, n] · W`.
-pub fn grad_input(grad: &[f32], weight: Panels<'_>, out: &mut [f32]) {
-    let (n, k) = (weight.n, weight.k);
-    for (grad, out) in grad.chunks_exact(n).zip(out.chunks_exact_mut(k)) {
-        for (col, value) in out.iter_mut().enumerate() {
-            *value = (0..n).fold(0.0, |sum: f32, row| {
-                grad[row].mul_add(at(weight, row, col), sum)
-            });
-        }
-    }
-}
-
-/// Gradient of the weight, in panels: `out [panels, k, PANEL] = gradᵀ [n, m] · x [m, k]`.
-pub fn grad_weight(x: &[f32], grad: &[f32], n: usize, k: usize, out: &mut [f32]) {
-    for (x, grad) in x.chunks_exact(k).zip(grad.chunks_exact(n)) {
-        for (row, g) in grad.iter().enumerate() {
-            for (col, x) in x.iter().enumerate() {
-                let value = &mut out[(row / PANEL) * k * PANEL + col * PANEL + row % PANEL];
-                *value = g.mul_add(*x, *value);
-            }
-        }
-    }
-}
-
 /// Element `(row, col)` of the matrix, as f32.
 pub fn at(weight: Panels<'_>, row: usize, col: usize) -> f32 {
     let at = (row / PANEL) * weight.k * PANEL + col * PANEL + row % PANEL;

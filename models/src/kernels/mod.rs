@@ -5,9 +5,16 @@
 //! do not depend on how many rows there are, nor on where in the batch it lies.
 
 pub mod attention;
+pub mod backward;
+pub mod embedding;
+pub mod exp;
+pub mod gated;
 pub mod gemm;
 pub mod int8;
 pub mod lanes;
-pub mod pointwise;
+pub mod lora;
+pub mod norm;
 pub mod readout;
+pub mod rotary;
+mod split;
 mod threads;

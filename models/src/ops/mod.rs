@@ -14,12 +14,14 @@ mod readout;
 mod rotary;
 mod softmax;
 mod storage;
+#[cfg(test)]
+mod test_tensors;
 
 pub use attention::{attend, attend_paged, write_kv};
 pub use embedding::embedding;
 pub use gated::gated;
 pub use linear::linear;
-pub use lora::{LoraSegment, lora};
+pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;
 pub use readout::{label_logits, softcap, token_logprobs};
 pub use rotary::rotary;

@@ -1,11 +1,24 @@
 //! Where weights come from: places in a model, and the files that hold them.
 
+pub mod checkpoint;
+mod header;
+mod index;
 pub mod names;
+mod pack;
+mod positioned;
+mod source;
+mod trainable;
 
 use candle_core::Tensor;
 
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
+
+pub use checkpoint::Checkpoint;
+pub use names::Names;
+pub use positioned::Positioned;
+pub use source::{FileWeights, Loaded, Memory, Storage};
+pub use trainable::TrainableWeights;
 
 /// A place in a model that a tensor fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -208,6 +208,24 @@ impl Names {
         }
     }
 
+    /// One name a place: the checkpoint's, or for a part of a fused tensor the one that it has in
+    /// checkpoints that do not fuse.
+    pub fn unfused(&self, place: Place) -> String {
+        match place {
+            Place::Layer(layer, LayerPart::Weight(projection)) => {
+                format!("{LAYERS}{layer}.{}.weight", module(projection))
+            }
+            Place::Layer(layer, LayerPart::Bias(projection)) => {
+                format!("{LAYERS}{layer}.{}.bias", module(projection))
+            }
+            Place::Embedding
+            | Place::Vocab
+            | Place::FinalNorm
+            | Place::Head(_)
+            | Place::Layer(_, LayerPart::Norm(_)) => self.locate(place).name,
+        }
+    }
+
     fn projection(&self, layer: usize, projection: Projection, leaf: &str) -> Location {
         let at = |module: &str| format!("{LAYERS}{layer}.{module}.{leaf}");
         if let Some((module, parts)) = self.fused_module(projection) {
@@ -377,3 +395,6 @@ fn index(text: &str) -> Option<usize> {
         text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| canonical)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,47 +1,12 @@
-//! Low-rank adapters over one base, chosen by sequence inside a batch.
+//! Many adapters at once, and which rows of a batch run under which.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::{Adapter, Site};
 use crate::batch::{AdapterSlot, RaggedBatch};
 use crate::error::{ModelError, Result};
-use crate::head::Head;
 use crate::ops::LoraSegment;
-use crate::packed::Matrix;
-use crate::weights::Projection;
-
-/// A linear layer that an adapter can change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Site {
-    /// The token embedding.
-    Embedding,
-    /// The vocabulary head.
-    Vocab,
-    /// A projection of a layer.
-    Layer(usize, Projection),
-}
-
-/// The two factors at one site.
-#[derive(Clone, Debug)]
-pub struct LoraPair {
-    /// `[r, in]`; for the embedding `[hidden, r]`-shaped products are looked up by token.
-    pub a: Matrix,
-    /// `[out, r]`.
-    pub b: Matrix,
-    /// `α / r`, or `α / √r` for rank-stabilised adapters.
-    pub scale: f32,
-}
-
-/// A loaded adapter. Its identity is the digest of its content.
-#[derive(Debug)]
-pub struct Adapter {
-    /// SHA-256 of its configuration and tensors, as `sha256:…`.
-    pub digest: String,
-    /// The factors by site.
-    pub pairs: BTreeMap<Site, LoraPair>,
-    /// Its own head, where it brings one.
-    pub head: Option<Head>,
-}
 
 /// The adapters that a forward may refer to, by slot.
 #[derive(Clone, Debug, Default)]
@@ -49,11 +14,12 @@ pub struct AdapterTable {
     slots: Vec<Option<Arc<Adapter>>>,
 }
 
-/// A run of rows under one adapter.
+/// A run of rows under one adapter. It holds the adapter: taking it out of the table does not
+/// disturb a batch under way.
 #[derive(Clone, Debug)]
 pub struct Segment {
     /// Rows of the packed batch.
-    pub rows: std::ops::Range<usize>,
+    pub rows: Range<usize>,
     /// Their adapter.
     pub adapter: Arc<Adapter>,
 }
@@ -83,7 +49,18 @@ impl AdapterTable {
         self.slots.get(slot.0 as usize)?.as_ref()
     }
 
+    /// The slots in use with their adapters, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (AdapterSlot, &Arc<Adapter>)> {
+        (0..)
+            .map(AdapterSlot)
+            .zip(&self.slots)
+            .filter_map(|(slot, adapter)| Some((slot, adapter.as_ref()?)))
+    }
+
     /// The runs of rows under an adapter, in order; neighbours under one adapter are joined.
+    ///
+    /// # Errors
+    /// [`ModelError::Batch`] for a sequence that names an empty slot.
     pub fn segments(&self, batch: &RaggedBatch) -> Result<Vec<Segment>> {
         let mut segments: Vec<(AdapterSlot, Segment)> = Vec::new();
         for (span, slot) in batch.cu_seqlens_q.windows(2).zip(&batch.adapters) {

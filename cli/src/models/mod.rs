@@ -1,0 +1,19 @@
+//! `tribunal models`: model and adapter folders.
+
+mod inspect;
+
+use crate::error::{CliError, Outcome};
+
+/// What to do with a folder.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Say what a model or adapter folder holds, and everything that is wrong with it
+    Inspect(inspect::InspectArgs),
+}
+
+/// Runs the command.
+pub(crate) fn run(command: ModelsCommand) -> Result<Outcome, CliError> {
+    match command {
+        ModelsCommand::Inspect(args) => inspect::run(&args),
+    }
+}

@@ -1,0 +1,284 @@
+//! Tensor names of an adapter file to modules of the base. Every tensor must have a place, and
+//! every place that the configuration names must have its tensors.
+
+use std::collections::BTreeMap;
+
+use super::modules::{Module, Modules, is_bare};
+use super::peft::PeftConfig;
+use super::targets::{Meant, Names, names};
+use super::tensors::TensorFile;
+use crate::error::Result;
+
+/// What PEFT puts before the path of a module.
+const PREFIX: &str = "base_model.model.";
+
+/// Heads that an adapter may replace whole.
+const HEADS: &[&str] = &["score", "classifier"];
+
+/// What older versions of PEFT left between a head's name and its tensor's.
+const HEAD_WRAPPERS: &[&str] = &["", ".modules_to_save", ".modules_to_save.default"];
+
+/// Tasks whose trainers replace the head without saying so in the configuration.
+const HEAD_TASKS: &[&str] = &["SEQ_CLS", "TOKEN_CLS"];
+
+/// The tensors of a file, by what they are.
+#[derive(Debug)]
+pub(super) struct Bindings {
+    /// By module path, as the file has it.
+    pub(super) factors: BTreeMap<String, Factors>,
+    /// The head's weight and bias.
+    pub(super) head: Option<HeadTensors>,
+    /// The base that the paths belong to.
+    pub(super) modules: Modules,
+}
+
+/// Names of the two factors of a module.
+#[derive(Debug)]
+pub(super) struct Factors {
+    pub(super) a: String,
+    pub(super) b: String,
+}
+
+/// Names of a head's tensors.
+#[derive(Debug)]
+pub(super) struct HeadTensors {
+    pub(super) weight: String,
+    pub(super) bias: Option<String>,
+}
+
+/// What a tensor is, by its name.
+#[derive(Debug, PartialEq, Eq)]
+enum Role<'a> {
+    Factor {
+        module: &'a str,
+        which: Which,
+        embedding: bool,
+    },
+    Head {
+        head: &'static str,
+        bias: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    A,
+    B,
+}
+
+/// The tensors of one module or head found so far.
+#[derive(Debug, Default)]
+struct Found {
+    a: Option<String>,
+    b: Option<String>,
+}
+
+/// Binds all tensors of a file.
+///
+/// # Errors
+/// [`crate::ModelError::Tensor`] names a tensor without a place or without its other half,
+/// [`crate::ModelError::Config`] a field that names a module without tensors.
+pub(super) fn bind(
+    config: &PeftConfig,
+    base: &std::sync::Arc<crate::config::ModelConfig>,
+    file: &TensorFile,
+) -> Result<Bindings> {
+    let mut modules: BTreeMap<String, Found> = BTreeMap::new();
+    let mut heads: BTreeMap<&'static str, Found> = BTreeMap::new();
+    let bare = file
+        .entries()
+        .keys()
+        .any(|name| name.strip_prefix(PREFIX).is_some_and(is_bare));
+    let base = Modules::new(base, bare);
+    for name in file.entries().keys() {
+        let refuse = |what: String| file.refuse(name, what);
+        let slot = match role(name).map_err(refuse)? {
+            Role::Factor {
+                module,
+                which,
+                embedding,
+            } => {
+                check_kind(base.get(module).map_err(refuse)?, embedding).map_err(refuse)?;
+                let found = modules.entry(module.to_owned()).or_default();
+                match which {
+                    Which::A => &mut found.a,
+                    Which::B => &mut found.b,
+                }
+            }
+            Role::Head { head, bias } => {
+                let found = heads.entry(head).or_default();
+                if bias { &mut found.b } else { &mut found.a }
+            }
+        };
+        if let Some(other) = slot.replace(name.clone()) {
+            return Err(refuse(format!("stands for the same as `{other}`")));
+        }
+    }
+    let bindings = Bindings {
+        factors: pair(modules, file)?,
+        head: head(heads, config, file)?,
+        modules: base,
+    };
+    bindings.check_targets(config, file)?;
+    Ok(bindings)
+}
+
+fn check_kind(module: &Module, embedding: bool) -> Result<(), String> {
+    match (module.is_embedding(), embedding) {
+        (true, false) => Err("a linear layer's factor at the embedding".into()),
+        (false, true) => Err("an embedding's factor at a linear layer".into()),
+        (true, true) | (false, false) => Ok(()),
+    }
+}
+
+/// What a tensor is. The error says why it has no place.
+fn role(name: &str) -> Result<Role<'_>, String> {
+    let path = name
+        .strip_prefix(PREFIX)
+        .ok_or_else(|| format!("its name does not start with `{PREFIX}`"))?;
+    let factors = [
+        (".lora_A.weight", Which::A, false),
+        (".lora_B.weight", Which::B, false),
+        (".lora_embedding_A", Which::A, true),
+        (".lora_embedding_B", Which::B, true),
+    ];
+    for (end, which, embedding) in factors {
+        if let Some(module) = path.strip_suffix(end) {
+            return Ok(Role::Factor {
+                module,
+                which,
+                embedding,
+            });
+        }
+    }
+    for head in HEADS {
+        for wrapper in HEAD_WRAPPERS {
+            let leaf = path
+                .strip_prefix(head)
+                .and_then(|rest| rest.strip_prefix(wrapper));
+            match leaf {
+                Some(".weight") => return Ok(Role::Head { head, bias: false }),
+                Some(".bias") => return Ok(Role::Head { head, bias: true }),
+                Some(_) | None => {}
+            }
+        }
+    }
+    Err(stray(path))
+}
+
+/// Why a tensor that is neither a factor nor a head is refused.
+fn stray(path: &str) -> String {
+    let whole = |module: &str| {
+        format!(
+            "a full copy of `{module}`; an adapter may change it by factors and not replace it \
+             (save it with save_embedding_layers=False)"
+        )
+    };
+    let bare = path.strip_prefix("model.").unwrap_or(path);
+    if path.contains("lora_magnitude_vector") {
+        "a magnitude of DoRA, which is not supported".into()
+    } else if path.ends_with(".lora_B.bias") {
+        "a bias on the update, which is not supported".into()
+    } else if path.contains(".lora_") {
+        "no factor that is read: those end in .lora_A.weight, .lora_B.weight, .lora_embedding_A \
+         or .lora_embedding_B"
+            .into()
+    } else if path.starts_with("lm_head.") {
+        whole("lm_head")
+    } else if bare.starts_with("embed_tokens.") {
+        whole("embed_tokens")
+    } else if HEADS.iter().any(|head| path.starts_with(head)) {
+        "no part of a linear head: those end in .weight or .bias".into()
+    } else {
+        "stray: neither a factor nor a head".into()
+    }
+}
+
+fn pair(modules: BTreeMap<String, Found>, file: &TensorFile) -> Result<BTreeMap<String, Factors>> {
+    let pair = |(module, found): (String, Found)| match (found.a, found.b) {
+        (Some(a), Some(b)) => Ok((module, Factors { a, b })),
+        (Some(a), None) => Err(file.refuse(&a, "has no other factor, B")),
+        (None, Some(b)) => Err(file.refuse(&b, "has no other factor, A")),
+        (None, None) => unreachable!("a module is found by a factor"),
+    };
+    modules.into_iter().map(pair).collect()
+}
+
+/// The one head, where there is one, if the configuration speaks of it.
+fn head(
+    heads: BTreeMap<&'static str, Found>,
+    config: &PeftConfig,
+    file: &TensorFile,
+) -> Result<Option<HeadTensors>> {
+    for name in &config.modules_to_save {
+        if !HEADS.contains(&name.as_str()) {
+            let what = format!("`{name}` would be replaced whole; only heads may be: {HEADS:?}");
+            return Err(config.refuse("modules_to_save", what));
+        }
+    }
+    let mut heads = heads.into_iter();
+    let Some((head, found)) = heads.next() else {
+        return match config.modules_to_save.first() {
+            None => Ok(None),
+            Some(name) => Err(config.refuse("modules_to_save", format!("`{name}` has no tensors"))),
+        };
+    };
+    let weight = match (found.a, &found.b) {
+        (Some(weight), _) => weight,
+        (None, Some(bias)) => return Err(file.refuse(bias, "a head's bias without its weight")),
+        (None, None) => unreachable!("a head is found by a tensor"),
+    };
+    if let Some((other, _)) = heads.next() {
+        return Err(file.refuse(&weight, format!("there is a second head, `{other}`")));
+    }
+    let task = config.task_type.as_deref();
+    let spoken = config.modules_to_save.iter().any(|name| name == head)
+        || (config.modules_to_save.is_empty() && HEAD_TASKS.iter().any(|t| Some(*t) == task));
+    if !spoken {
+        let what = format!("modules_to_save does not name `{head}`");
+        return Err(file.refuse(&weight, what));
+    }
+    Ok(Some(HeadTensors {
+        weight,
+        bias: found.b,
+    }))
+}
+
+impl Bindings {
+    /// The configuration and the file must mean the same modules.
+    fn check_targets(&self, config: &PeftConfig, file: &TensorFile) -> Result<()> {
+        self.check_entries(config)?;
+        for (path, _) in self.modules.iter() {
+            let meant = config.targets.mean(path);
+            let meant = meant.map_err(|(field, what)| config.refuse(field, what))?;
+            match (meant, self.factors.get(path)) {
+                (Meant::Yes, None) => {
+                    let what = format!("they mean `{path}`, and the file has no tensors for it");
+                    return Err(config.refuse("target_modules", what));
+                }
+                (Meant::No, Some(factors)) => {
+                    let what = format!("target_modules do not mean `{path}`");
+                    return Err(file.refuse(&factors.a, what));
+                }
+                (Meant::Yes | Meant::Perhaps, Some(_)) | (Meant::No | Meant::Perhaps, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Each entry of a list must name a module: one that names none is a typing error, or the
+    /// adapter is another base's.
+    fn check_entries(&self, config: &PeftConfig) -> Result<()> {
+        let Names::List(entries) = &config.targets.included else {
+            return Ok(());
+        };
+        for entry in entries {
+            let replaced = config.modules_to_save.contains(entry);
+            if !replaced && !self.modules.iter().any(|(path, _)| names(entry, path)) {
+                let what = format!("the base has no linear layer `{entry}`");
+                return Err(config.refuse("target_modules", what));
+            }
+        }
+        Ok(())
+    }
+}

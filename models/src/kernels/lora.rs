@@ -1,0 +1,165 @@
+//! Low-rank updates `y += s · (x · Aᵀ) · Bᵀ` on runs of rows, each with factors of its own.
+//!
+//! A row's update is two chains, along the input and along the rank, so it depends neither on the
+//! other rows nor on the other segments.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{backward, gemm};
+use crate::packed::{PANEL, Panels};
+
+/// Rows that share factors.
+#[derive(Clone, Debug)]
+pub struct Segment<'a> {
+    /// Rows of the batch.
+    pub rows: Range<usize>,
+    /// `[r, k]`, or `[vocab, r]` where the input is tokens.
+    pub a: Panels<'a>,
+    /// `[n, r]`.
+    pub b: Panels<'a>,
+    /// Factor on the update.
+    pub scale: f32,
+}
+
+/// What the first factor is applied to.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Activations `[T, k]`.
+    Rows(&'a [f32]),
+    /// One-hot rows `[T]`, by the index of the one: a token picks a row of `A [vocab, r]`.
+    Tokens(&'a [u32]),
+}
+
+impl Input<'_> {
+    /// `x · Aᵀ` of a segment's rows: `[rows, r]`.
+    fn shrink(self, segment: &Segment<'_>) -> Vec<f32> {
+        let rows = segment.rows.clone();
+        let rank = segment.b.k;
+        let mut inner = vec![0.0; rows.len() * rank];
+        match self {
+            Input::Rows(x) => {
+                let k = segment.a.k;
+                gemm::matmul(
+                    &x[rows.start * k..rows.end * k],
+                    segment.a,
+                    None,
+                    &mut inner,
+                );
+            }
+            Input::Tokens(ids) => {
+                for (id, inner) in ids[rows].iter().zip(inner.chunks_exact_mut(rank)) {
+                    for (i, value) in inner.iter_mut().enumerate() {
+                        *value = gemm::at(segment.a, *id as usize, i);
+                    }
+                }
+            }
+        }
+        inner
+    }
+
+    /// Adds the gradient of `A`, in panels, from that of a segment's `x · Aᵀ`.
+    fn grad_factor(self, segment: &Segment<'_>, grad: &[f32], out: &mut [f32]) {
+        let rows = segment.rows.clone();
+        let rank = segment.b.k;
+        match self {
+            Input::Rows(x) => {
+                let k = segment.a.k;
+                backward::grad_weight(&x[rows.start * k..rows.end * k], grad, rank, k, out);
+            }
+            Input::Tokens(ids) => {
+                for (id, grad) in ids[rows].iter().zip(grad.chunks_exact(rank)) {
+                    let (panel, lane) = (*id as usize / PANEL, *id as usize % PANEL);
+                    for (i, value) in grad.iter().enumerate() {
+                        out[(panel * rank + i) * PANEL + lane] += value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the updates of all segments to `y [T, n]`. Segments are in order and do not overlap.
+pub fn add(input: Input<'_>, segments: &[Segment<'_>], y: &mut [f32]) {
+    let update = |(segment, y): (&Segment<'_>, &mut [f32])| {
+        gemm::matmul_add(&input.shrink(segment), segment.b, segment.scale, y);
+    };
+    match segments {
+        [] => {}
+        [one] => update((
+            one,
+            &mut y[one.rows.start * one.b.n..one.rows.end * one.b.n],
+        )),
+        many => split(many, y).into_par_iter().for_each(update),
+    }
+}
+
+/// The rows of each segment.
+fn split<'s, 'a, 'y>(
+    segments: &'s [Segment<'a>],
+    mut y: &'y mut [f32],
+) -> Vec<(&'s Segment<'a>, &'y mut [f32])> {
+    let mut parts = Vec::with_capacity(segments.len());
+    let mut at = 0;
+    for segment in segments {
+        let n = segment.b.n;
+        let rest = y.split_off_mut((segment.rows.start - at) * n..);
+        y = rest.expect("segments are in order and within the batch");
+        let part = y.split_off_mut(..segment.rows.len() * n);
+        parts.push((segment, part.expect("segments are within the batch")));
+        at = segment.rows.end;
+    }
+    parts
+}
+
+/// Where the gradients go. All are added to.
+#[derive(Debug)]
+pub struct Gradients<'a> {
+    /// Of the input `[T, k]`; none for tokens, and for an input without gradient.
+    pub x: Option<&'a mut [f32]>,
+    /// Of all factors, in panels end to end, and where in it those of each segment's `A` and `B`
+    /// begin. Segments may share factors.
+    pub factors: Option<(&'a mut [f32], Vec<[usize; 2]>)>,
+}
+
+/// The backward of [`add`], with `grad [T, n]` upstream of `y`:
+/// `gB = s · gᵀ · (A x)`, `gA = s · (Bᵀ g)ᵀ · x`, `gx = s · (g · B) · A`. `A x` is computed again.
+/// Sums over rows run in ascending order through all segments that share factors.
+pub fn add_backward(
+    input: Input<'_>,
+    segments: &[Segment<'_>],
+    grad: &[f32],
+    gradients: &mut Gradients<'_>,
+) {
+    for (index, segment) in segments.iter().enumerate() {
+        let (n, rank) = (segment.b.n, segment.b.k);
+        let rows = segment.rows.clone();
+        let grad = &grad[rows.start * n..rows.end * n];
+        let mut inner_grad = vec![0.0; rows.len() * rank];
+        backward::grad_input(grad, segment.b, &mut inner_grad);
+        scale(&mut inner_grad, segment.scale);
+        if let Some((out, at)) = &mut gradients.factors {
+            let [a, b] = at[index];
+            let mut inner = input.shrink(segment);
+            scale(&mut inner, segment.scale);
+            backward::grad_weight(&inner, grad, n, rank, panels_at(out, b, segment.b));
+            input.grad_factor(segment, &inner_grad, panels_at(out, a, segment.a));
+        }
+        if let Some(x) = &mut gradients.x {
+            let k = segment.a.k;
+            let x = &mut x[rows.start * k..rows.end * k];
+            backward::grad_input(&inner_grad, segment.a, x);
+        }
+    }
+}
+
+fn panels_at<'o>(all: &'o mut [f32], at: usize, like: Panels<'_>) -> &'o mut [f32] {
+    &mut all[at..][..like.n.div_ceil(PANEL) * like.k * PANEL]
+}
+
+fn scale(values: &mut [f32], factor: f32) {
+    for value in values {
+        *value *= factor;
+    }
+}

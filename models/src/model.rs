@@ -1,0 +1,109 @@
+//! A whole model from a folder in the Hugging Face layout.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::ModelConfig;
+use crate::decoder::Decoder;
+use crate::digest::{Content, digest};
+use crate::error::Result;
+use crate::head::Head;
+use crate::weights::checkpoint::check_folder;
+use crate::weights::names::detect_head;
+use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
+
+/// What a load is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// How matrices are kept in memory.
+    pub storage: Storage,
+}
+
+/// A model that can be run: configuration, decoder and head, and what there is to report of it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// What `config.json` says, with the head that the files bear out.
+    pub config: Arc<ModelConfig>,
+    /// Embedding, layers and final norm.
+    pub decoder: Decoder,
+    /// The head beside the vocabulary, where there is one.
+    pub head: Option<Head>,
+    /// The digest ([`crate::digest`]) of `config.json` and the weight files, each named by its file
+    /// name: the same for the same content wherever it lies. The index of shards is not in it,
+    /// because the shards say all that it says.
+    pub digest: String,
+    /// The files that the digest is of.
+    pub files: Vec<PathBuf>,
+    /// Bytes of weights in memory, by how they are stored.
+    pub memory: Memory,
+    /// Numbers in the model; a tied vocabulary counts once.
+    pub parameters: u64,
+}
+
+impl Model {
+    /// Loads a folder: `config.json`, and `model.safetensors` or shards with an index.
+    ///
+    /// Weights are packed block by block while the files are read, so that the most memory that is
+    /// needed is that of the packed model and a few blocks.
+    ///
+    /// # Errors
+    /// [`crate::ModelError`] names the file and the field or the tensor: a configuration that is
+    /// not understood, a tensor that is missing, left over, misshapen, of a wrong type or not
+    /// finite, and everything that can be wrong with the files themselves.
+    pub fn load(dir: &Path, options: &LoadOptions) -> Result<Model> {
+        check_folder(dir)?;
+        let (config_file, config) = ModelConfig::read_file(dir)?;
+        let checkpoint = Arc::new(Checkpoint::open(dir)?);
+        let config = Arc::new(ModelConfig {
+            head: detect_head(config.head, dir, |name| checkpoint.has(name))?,
+            ..config
+        });
+        let mut parts = BTreeMap::from([(CONFIG, Content::Bytes(config_file.as_bytes()))]);
+        let names = checkpoint.files().iter().map(|file| {
+            let name = file.path().file_name().and_then(|name| name.to_str());
+            (
+                name.expect("checked when it was opened"),
+                Content::File(file),
+            )
+        });
+        parts.extend(names);
+        // Hashing is as much work as packing, and needs one thread.
+        let (digest, built) = rayon::join(
+            || digest(&parts),
+            || build(&checkpoint, &config, options.storage),
+        );
+        let (decoder, head, loaded) = built?;
+        Ok(Model {
+            files: parts.keys().map(|name| dir.join(name)).collect(),
+            digest: digest?,
+            config,
+            decoder,
+            head,
+            memory: loaded.memory,
+            parameters: loaded.parameters,
+        })
+    }
+}
+
+const CONFIG: &str = "config.json";
+
+fn build(
+    checkpoint: &Arc<Checkpoint>,
+    config: &Arc<ModelConfig>,
+    storage: Storage,
+) -> Result<(Decoder, Option<Head>, Loaded)> {
+    let mut source = FileWeights::new(checkpoint, config, storage);
+    let (decoder, head) = assemble(config, &mut source)?;
+    Ok((decoder, head, source.finish()?))
+}
+
+/// Decoder and head of a configuration, from any source of weights.
+pub fn assemble(
+    config: &Arc<ModelConfig>,
+    source: &mut impl WeightSource,
+) -> Result<(Decoder, Option<Head>)> {
+    let decoder = Decoder::load(config, source)?;
+    let head = Head::load(config.head, config.hidden_size, source)?;
+    Ok((decoder, head))
+}

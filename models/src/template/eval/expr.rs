@@ -1,0 +1,247 @@
+//! Expressions.
+
+use minijinja::machinery::ast::{
+    BinOpKind, Call, CompareOpKind, Expr, GetItem, Slice, UnaryOpKind,
+};
+use minijinja::value::ValueKind;
+
+use super::super::error::{RenderError, invalid};
+use super::super::value::{Value, lookup};
+use super::super::{methods, predicates};
+use super::{Evaluator, ops};
+
+impl<'t> Evaluator<'t> {
+    pub(super) fn eval(&mut self, expr: &'t Expr<'t>) -> Result<Value, RenderError> {
+        self.deeper(|this| this.eval_expr(expr))
+    }
+
+    fn eval_expr(&mut self, expr: &'t Expr<'t>) -> Result<Value, RenderError> {
+        match expr {
+            Expr::Var(var) => Ok(self.lookup(var.id)),
+            Expr::Const(c) => self.constant(&c.value),
+            Expr::Slice(slice) => self.eval_slice(slice),
+            Expr::UnaryOp(unary) => {
+                let value = self.eval(&unary.expr)?;
+                match unary.op {
+                    UnaryOpKind::Not => Ok(Value::Bool(!value.truth())),
+                    UnaryOpKind::Neg => ops::negate(&value),
+                }
+            }
+            Expr::BinOp(op) => match op.op {
+                BinOpKind::ScAnd | BinOpKind::ScOr => {
+                    let left = self.eval(&op.left)?;
+                    if left.truth() == matches!(op.op, BinOpKind::ScOr) {
+                        return Ok(left);
+                    }
+                    self.eval(&op.right)
+                }
+                kind => {
+                    let left = self.eval(&op.left)?;
+                    let right = self.eval(&op.right)?;
+                    ops::binary(&self.heap, kind, &left, &right)
+                }
+            },
+            Expr::Compare(chain) => {
+                let mut left = self.eval(&chain.expr)?;
+                for step in &chain.ops {
+                    let right = self.eval(&step.expr)?;
+                    if !self.compare(step.op, &left, &right)? {
+                        return Ok(Value::Bool(false));
+                    }
+                    left = right;
+                }
+                Ok(Value::Bool(true))
+            }
+            Expr::IfExpr(cond) => {
+                if self.eval(&cond.test_expr)?.truth() {
+                    return self.eval(&cond.true_expr);
+                }
+                match &cond.false_expr {
+                    Some(other) => self.eval(other),
+                    None => Ok(Value::Undefined),
+                }
+            }
+            Expr::Filter(filter) => {
+                let Some(inner) = &filter.expr else {
+                    return Err(invalid("a filter needs a value"));
+                };
+                let value = self.eval(inner)?;
+                let args = self.args(&filter.args)?;
+                self.apply_filter(filter.name, value, args)
+            }
+            Expr::Test(test) => {
+                let value = self.eval(&test.expr)?;
+                let args = self.args(&test.args)?;
+                predicates::perform(&self.heap, test.name, &value, &args.positional)
+                    .map(Value::Bool)
+            }
+            Expr::GetAttr(attr) => {
+                let value = self.eval(&attr.expr)?;
+                self.attr(&value, attr.name)
+            }
+            Expr::GetItem(item) => self.eval_item(item),
+            Expr::Call(call) => self.eval_call(call),
+            Expr::List(list) => {
+                let items = self.eval_all(&list.items)?;
+                self.heap.list(items)
+            }
+            Expr::Tuple(tuple) => {
+                let items = self.eval_all(&tuple.items)?;
+                self.heap.tuple(items)
+            }
+            Expr::Map(map) => {
+                let mut entries: Vec<(Value, Value)> = Vec::new();
+                for (key, value) in map.keys.iter().zip(&map.values) {
+                    let key = self.eval(key)?;
+                    let value = self.eval(value)?;
+                    ops::insert(&self.heap, &mut entries, key, value)?;
+                }
+                self.heap.map(entries)
+            }
+        }
+    }
+
+    fn eval_all(&mut self, exprs: &'t [Expr<'t>]) -> Result<Vec<Value>, RenderError> {
+        exprs.iter().map(|e| self.eval(e)).collect()
+    }
+
+    fn constant(&self, value: &minijinja::Value) -> Result<Value, RenderError> {
+        match value.kind() {
+            ValueKind::None => return Ok(Value::None),
+            ValueKind::Bool => return Ok(Value::Bool(value.is_true())),
+            ValueKind::String => {
+                return self.heap.str(value.as_str().unwrap_or_default());
+            }
+            ValueKind::Number if value.is_integer() => {
+                if let Ok(i) = i128::try_from(value.clone()) {
+                    return Ok(Value::Int(i));
+                }
+            }
+            ValueKind::Number => {
+                if let Ok(f) = f64::try_from(value.clone()) {
+                    return Ok(Value::Float(f));
+                }
+            }
+            _ => {}
+        }
+        Err(invalid(format!("a constant of kind {}", value.kind())))
+    }
+
+    fn compare(
+        &mut self,
+        op: CompareOpKind,
+        left: &Value,
+        right: &Value,
+    ) -> Result<bool, RenderError> {
+        let (kind, negated) = match op {
+            CompareOpKind::Eq => (BinOpKind::Eq, false),
+            CompareOpKind::Ne => (BinOpKind::Ne, false),
+            CompareOpKind::Lt => (BinOpKind::Lt, false),
+            CompareOpKind::Lte => (BinOpKind::Lte, false),
+            CompareOpKind::Gt => (BinOpKind::Gt, false),
+            CompareOpKind::Gte => (BinOpKind::Gte, false),
+            CompareOpKind::In => (BinOpKind::In, false),
+            CompareOpKind::NotIn => (BinOpKind::In, true),
+        };
+        Ok(ops::binary(&self.heap, kind, left, right)?.truth() != negated)
+    }
+
+    fn eval_slice(&mut self, slice: &'t Slice<'t>) -> Result<Value, RenderError> {
+        let value = self.eval(&slice.expr)?;
+        let mut bounds = [None, None, None];
+        let given = [&slice.start, &slice.stop, &slice.step];
+        for (bound, expr) in bounds.iter_mut().zip(given) {
+            if let Some(expr) = expr {
+                *bound = match self.eval(expr)? {
+                    Value::None => None,
+                    other => Some(other.as_int().ok_or_else(|| {
+                        invalid(format!("a slice's bound cannot be {}", other.kind()))
+                    })?),
+                };
+            }
+        }
+        ops::slice(&self.heap, &value, bounds)
+    }
+
+    /// `value.name`: a method, an attribute, or the item under that key.
+    pub(in super::super) fn attr(&self, value: &Value, name: &str) -> Result<Value, RenderError> {
+        if matches!(value, Value::Undefined) {
+            return Err(invalid(format!(
+                "an undefined value has no attribute `{name}`"
+            )));
+        }
+        if methods::exists(value, name) {
+            return Ok(Value::Method(std::rc::Rc::new((
+                value.clone(),
+                name.to_owned(),
+            ))));
+        }
+        Ok(match value {
+            Value::Map(map) => {
+                self.heap.steps(1 + map.entries.len() as u64 / 16)?;
+                map.get(name).cloned()
+            }
+            Value::Namespace(id) => self.get_namespace(*id, name),
+            Value::Loop(info) => info.attr(name),
+            _ => None,
+        }
+        .unwrap_or(Value::Undefined))
+    }
+
+    /// `value[key]`.
+    fn eval_item(&mut self, item: &'t GetItem<'t>) -> Result<Value, RenderError> {
+        let value = self.eval(&item.expr)?;
+        let key = self.eval(&item.subscript_expr)?;
+        self.item(&value, &key)
+    }
+
+    pub(in super::super) fn item(&self, value: &Value, key: &Value) -> Result<Value, RenderError> {
+        let found = match value {
+            Value::Undefined => return Err(invalid("an undefined value has no items")),
+            Value::Map(map) => lookup(&self.heap, map, key)?,
+            Value::Seq(seq) => ops::index(key, seq.items.len()).map(|i| seq.items[i].clone()),
+            Value::Str(s) => match key.as_int() {
+                Some(_) => ops::char_at(&self.heap, &s.text, key)?,
+                None => None,
+            },
+            _ => None,
+        };
+        match (found, key.as_str()) {
+            (Some(found), _) => Ok(found),
+            // As in Jinja, a name that is no key may still be an attribute.
+            (None, Some(name)) => self.attr(value, name),
+            (None, None) => Ok(Value::Undefined),
+        }
+    }
+
+    pub(super) fn eval_call(&mut self, call: &'t Call<'t>) -> Result<Value, RenderError> {
+        let function = match &call.expr {
+            // Not through `attr`: a call needs no bound method to be made.
+            Expr::GetAttr(attr) => {
+                let receiver = self.eval(&attr.expr)?;
+                if methods::exists(&receiver, attr.name) {
+                    let args = self.args(&call.args)?;
+                    return self.call_method(&receiver, attr.name, args);
+                }
+                if let Value::Loop(info) = &receiver {
+                    let args = self.args(&call.args)?;
+                    return self.call_loop(info, attr.name, &args);
+                }
+                self.attr(&receiver, attr.name).and_then(|f| match f {
+                    Value::Undefined => Err(invalid(format!(
+                        "{} has no method `{}`",
+                        receiver.kind(),
+                        attr.name
+                    ))),
+                    other => Ok(other),
+                })?
+            }
+            other => self.eval(other)?,
+        };
+        if let (Value::Undefined, Expr::Var(var)) = (&function, &call.expr) {
+            return Err(invalid(format!("`{}` is undefined", var.id)));
+        }
+        let args = self.args(&call.args)?;
+        self.call_value(&function, args)
+    }
+}

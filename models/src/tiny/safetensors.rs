@@ -1,0 +1,165 @@
+//! Weight files in the safetensors format, written from front to back in bounded memory.
+//!
+//! The format: eight bytes of length, a JSON header with each tensor's type, shape and place, then
+//! the numbers. Lengths are known beforehand, so that nothing is held but the piece being written.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use half::{bf16, f16};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Storage;
+
+/// A tensor's name and row-major shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) shape: Vec<usize>,
+}
+
+impl Entry {
+    /// Numbers in the tensor.
+    pub(super) fn len(&self) -> u64 {
+        self.shape.iter().map(|n| *n as u64).product()
+    }
+}
+
+impl Storage {
+    /// Bytes of one number.
+    pub(super) fn size(self) -> u64 {
+        match self {
+            Storage::F32 => 4,
+            Storage::F16 | Storage::Bf16 => 2,
+        }
+    }
+
+    fn format_name(self) -> &'static str {
+        match self {
+            Storage::F32 => "F32",
+            Storage::F16 => "F16",
+            Storage::Bf16 => "BF16",
+        }
+    }
+}
+
+/// A file being written: after the header, the numbers of the entries in order.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    out: BufWriter<File>,
+    storage: Storage,
+    digest: &'a mut Sha256,
+    n_bytes: u64,
+}
+
+impl<'a> Writer<'a> {
+    /// Creates the file and writes its header; all bytes go into `digest` too.
+    pub(super) fn create(
+        path: &Path,
+        storage: Storage,
+        entries: &[Entry],
+        digest: &'a mut Sha256,
+    ) -> io::Result<Writer<'a>> {
+        let mut writer = Writer {
+            out: BufWriter::new(File::create_new(path)?),
+            storage,
+            digest,
+            n_bytes: 0,
+        };
+        let header = header(storage, entries);
+        writer.bytes(&(header.len() as u64).to_le_bytes())?;
+        writer.bytes(header.as_bytes())?;
+        Ok(writer)
+    }
+
+    /// Writes the next numbers.
+    pub(super) fn numbers(&mut self, numbers: &[f32]) -> io::Result<()> {
+        let bytes: Vec<u8> = match self.storage {
+            Storage::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Storage::F16 => numbers
+                .iter()
+                .flat_map(|x| f16::from_f32(*x).to_le_bytes())
+                .collect(),
+            Storage::Bf16 => numbers
+                .iter()
+                .flat_map(|x| bf16::from_f32(*x).to_le_bytes())
+                .collect(),
+        };
+        self.bytes(&bytes)
+    }
+
+    /// Makes sure that the file is on the disk; gives its length in bytes.
+    pub(super) fn finish(self) -> io::Result<u64> {
+        let file = self
+            .out
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        Ok(self.n_bytes)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.n_bytes += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+}
+
+/// The header, filled with spaces so that the numbers begin at a multiple of eight bytes.
+fn header(storage: Storage, entries: &[Entry]) -> String {
+    let mut fields = Map::new();
+    fields.insert("__metadata__".into(), json!({ "format": "pt" }));
+    let mut start = 0;
+    for entry in entries {
+        let end = start + entry.len() * storage.size();
+        let value: Value = json!({
+            "dtype": storage.format_name(), "shape": entry.shape, "data_offsets": [start, end],
+        });
+        fields.insert(entry.name.clone(), value);
+        start = end;
+    }
+    let mut header = Value::from(fields).to_string();
+    header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::SafeTensors;
+    use sha2::{Digest as _, Sha256};
+
+    use super::{Entry, Storage, Writer};
+
+    #[test]
+    fn the_format_s_own_reader_reads_it_back() {
+        let entries = [("a", vec![2, 3]), ("b.weight", vec![1])].map(|(name, shape)| Entry {
+            name: name.into(),
+            shape,
+        });
+        for storage in Storage::ALL {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("weights");
+            let mut digest = Sha256::new();
+            let mut writer =
+                Writer::create(&path, storage, &entries, &mut digest).expect("created");
+            writer.numbers(&[0.0, 1.0, 2.0]).expect("written");
+            writer.numbers(&[3.0, -4.0, 0.5, 7.0]).expect("written");
+            let n_bytes = writer.finish().expect("on disk");
+            let bytes = std::fs::read(&path).expect("readable");
+            assert_eq!(n_bytes, bytes.len() as u64);
+            assert_eq!(digest.finalize(), Sha256::digest(&bytes));
+
+            let file = SafeTensors::deserialize(&bytes).expect("well formed");
+            let shape = |name| file.tensor(name).expect("there").shape().to_vec();
+            assert_eq!((shape("a"), shape("b.weight")), (vec![2, 3], vec![1]));
+            let last = file.tensor("b.weight").expect("there").data();
+            match storage {
+                Storage::F32 => assert_eq!(last, 7.0_f32.to_le_bytes()),
+                Storage::F16 => assert_eq!(last, half::f16::from_f32(7.0).to_le_bytes()),
+                Storage::Bf16 => assert_eq!(last, half::bf16::from_f32(7.0).to_le_bytes()),
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A folder that appears whole or not at all: written beside its place, then renamed into it.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{ModelError, Result};
+
+/// A folder being written. Dropped before [`Stage::finish`], it leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Stage {
+    target: PathBuf,
+    partial: PathBuf,
+}
+
+impl Stage {
+    /// # Errors
+    /// [`ModelError::File`] if there is something at `target` other than an empty folder.
+    pub(super) fn begin(target: &Path) -> Result<Stage> {
+        let refuse = |what: &str| {
+            Err(ModelError::File {
+                path: target.to_owned(),
+                what: what.into(),
+            })
+        };
+        match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => {}
+            Ok(false) => return refuse("the folder is not empty"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return refuse("there is a file of this name");
+            }
+            Err(error) => return Err(io_error(target)(error)),
+        }
+        let Some(name) = target.file_name() else {
+            return refuse("the path does not end in a name");
+        };
+        let mut partial = name.to_owned();
+        partial.push(format!(".partial-{}", std::process::id()));
+        let stage = Stage {
+            partial: target.with_file_name(partial),
+            target: target.to_owned(),
+        };
+        fs::create_dir_all(&stage.partial).map_err(io_error(&stage.partial))?;
+        Ok(stage)
+    }
+
+    /// Where a file of the folder lies for now.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.partial.join(name)
+    }
+
+    /// Writes a JSON file.
+    pub(super) fn json(&self, name: &str, value: &Value) -> Result<()> {
+        let path = self.path(name);
+        let text = serde_json::to_string_pretty(value).expect("a JSON value is written to memory");
+        let written = fs::File::create_new(&path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()
+        });
+        written.map_err(io_error(&path))
+    }
+
+    /// Puts the folder into its place.
+    pub(super) fn finish(self) -> Result<()> {
+        match fs::remove_dir(&self.target) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error(&self.target)(error)),
+        }
+        fs::rename(&self.partial, &self.target).map_err(io_error(&self.target))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // After `finish` there is nothing here; before it, an error is already on its way.
+        let _ = fs::remove_dir_all(&self.partial);
+    }
+}
+
+/// For `map_err` on work with a file.
+pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ModelError {
+    let path = path.to_owned();
+    move |source| ModelError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Stage;
+
+    #[test]
+    fn a_folder_appears_whole_or_not_at_all() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let target = parent.path().join("model");
+        let stage = Stage::begin(&target).expect("nothing is there");
+        stage.json("a.json", &json!({})).expect("written");
+        drop(stage);
+        let left = std::fs::read_dir(parent.path()).expect("readable").count();
+        assert_eq!(left, 0, "an abandoned stage leaves nothing");
+
+        let stage = Stage::begin(&target).expect("nothing is there");
+        stage.json("a.json", &json!({})).expect("written");
+        assert!(!target.exists());
+        stage.finish().expect("renamed");
+        assert!(target.join("a.json").is_file());
+        let names = std::fs::read_dir(parent.path()).expect("readable").count();
+        assert_eq!(names, 1, "the stage itself is gone");
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let empty = parent.path().join("empty");
+        std::fs::create_dir(&empty).expect("made");
+        Stage::begin(&empty)
+            .expect("an empty folder is free")
+            .finish()
+            .expect("renamed");
+
+        let file = parent.path().join("file");
+        std::fs::write(&file, "kept").expect("written");
+        assert!(Stage::begin(&file).is_err());
+        assert!(Stage::begin(parent.path()).is_err(), "not empty");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "kept");
+    }
+}

@@ -1,0 +1,296 @@
+//! The tensors of a folder: one safetensors file, or shards with an index.
+//!
+//! Tensors are read at positions and not through a memory map. A file that is cut short while it is
+//! mapped ends the process with a signal that nothing can handle, and mapped pages count as the
+//! process's memory beside the packed copy of the same weights; a read returns an error, and holds
+//! one block.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use safetensors::Dtype;
+
+use super::header::{self, Entry};
+use super::index::Index;
+use super::positioned::Positioned;
+use crate::error::{ModelError, Result};
+
+const SINGLE: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+/// What older folders hold instead: pickled Python objects, which can run code when loaded.
+const PICKLED: &[&str] = &["pytorch_model.bin", "pytorch_model.bin.index.json"];
+
+/// The tensors of a folder, by name.
+#[derive(Debug)]
+pub struct Checkpoint {
+    dir: PathBuf,
+    files: Vec<Positioned>,
+    tensors: BTreeMap<String, Stored>,
+}
+
+/// Where a tensor lies.
+#[derive(Clone, Debug)]
+struct Stored {
+    file: usize,
+    entry: Entry,
+}
+
+/// The number types that weights may be stored in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Float {
+    /// 32-bit floats.
+    F32,
+    /// IEEE half precision.
+    F16,
+    /// bfloat16.
+    Bf16,
+}
+
+impl Float {
+    fn of(dtype: Dtype) -> Option<Float> {
+        let floats = [
+            (Dtype::F32, Float::F32),
+            (Dtype::F16, Float::F16),
+            (Dtype::BF16, Float::Bf16),
+        ];
+        let (_, float) = floats.into_iter().find(|(known, _)| *known == dtype)?;
+        Some(float)
+    }
+
+    /// Bytes of one number.
+    pub fn byte_len(self) -> usize {
+        match self {
+            Float::F32 => 4,
+            Float::F16 | Float::Bf16 => 2,
+        }
+    }
+}
+
+/// A tensor of floats in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorRef<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The file that holds it.
+    pub file: &'a Positioned,
+    /// Where its first byte is.
+    pub offset: u64,
+    /// Its numbers' type.
+    pub dtype: Float,
+    /// Its shape.
+    pub shape: &'a [usize],
+}
+
+impl TensorRef<'_> {
+    /// An error about this tensor.
+    pub fn error(&self, what: impl Into<String>) -> ModelError {
+        self.file.tensor_error(self.name, what)
+    }
+}
+
+/// Refuses what is not a folder.
+pub(crate) fn check_folder(dir: &Path) -> Result<()> {
+    match std::fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(ModelError::File {
+            path: dir.to_path_buf(),
+            what: "not a folder".into(),
+        }),
+        Err(source) => Err(ModelError::Io {
+            path: dir.to_path_buf(),
+            source,
+        }),
+    }
+}
+
+impl Checkpoint {
+    /// Opens the files of a folder and checks their headers; no weight is read.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] and [`ModelError::File`] for folders and files that cannot be read as
+    /// what they should be, [`ModelError::Tensor`] for a tensor that lies wrongly in its file, is
+    /// in two files, or is not where the index says.
+    pub fn open(dir: &Path) -> Result<Checkpoint> {
+        let error = |what: String| ModelError::File {
+            path: dir.to_path_buf(),
+            what,
+        };
+        check_folder(dir)?;
+        // Asked without following links, so that a link to nothing is an error and not an absence.
+        let there = |name: &&str| std::fs::symlink_metadata(dir.join(name)).is_ok();
+        match (there(&SINGLE), there(&INDEX)) {
+            (true, true) => Err(error(format!(
+                "holds {SINGLE} and {INDEX}, and which of them counts cannot be told"
+            ))),
+            (true, false) => Checkpoint::read(dir, &BTreeSet::from([SINGLE])),
+            (false, true) => Checkpoint::sharded(dir),
+            (false, false) => Err(error(match PICKLED.iter().find(|name| there(name)) {
+                None => format!("holds neither {SINGLE} nor {INDEX}"),
+                Some(pickled) => format!(
+                    "holds {pickled} and no safetensors; convert it (transformers' \
+                     `save_pretrained` writes safetensors)"
+                ),
+            })),
+        }
+    }
+
+    fn sharded(dir: &Path) -> Result<Checkpoint> {
+        let path = dir.join(INDEX);
+        let index = Index::read(&path)?;
+        let names: BTreeSet<&str> = index.shards().values().map(String::as_str).collect();
+        if let Some(absent) = names
+            .iter()
+            .find(|name| std::fs::symlink_metadata(dir.join(name)).is_err())
+        {
+            return Err(ModelError::File {
+                path: dir.join(absent),
+                what: format!("named by {INDEX}, and absent"),
+            });
+        }
+        let checkpoint = Checkpoint::read(dir, &names)?;
+        checkpoint.check_index(&index, &path)?;
+        Ok(checkpoint)
+    }
+
+    /// Opens files of a folder, in the order of their names.
+    fn read(dir: &Path, names: &BTreeSet<&str>) -> Result<Checkpoint> {
+        let mut checkpoint = Checkpoint {
+            dir: dir.to_path_buf(),
+            files: Vec::new(),
+            tensors: BTreeMap::new(),
+        };
+        for name in names {
+            let file = Positioned::open(&dir.join(name))?;
+            for entry in header::read(&file)? {
+                let (name, stored) = (
+                    entry.name.clone(),
+                    Stored {
+                        file: checkpoint.files.len(),
+                        entry,
+                    },
+                );
+                if let Some(other) = checkpoint.tensors.insert(name.clone(), stored) {
+                    let other = checkpoint.files[other.file].path().display();
+                    return Err(file.tensor_error(&name, format!("is also in {other}")));
+                }
+            }
+            checkpoint.files.push(file);
+        }
+        Ok(checkpoint)
+    }
+
+    /// The index and the shards hold the same tensors in the same files.
+    fn check_index(&self, index: &Index, path: &Path) -> Result<()> {
+        for (name, shard) in index.shards() {
+            let path = self.dir.join(shard);
+            let found = self.tensors.get(name);
+            if found.is_none_or(|stored| self.files[stored.file].path() != path) {
+                return Err(ModelError::Tensor {
+                    path,
+                    name: name.clone(),
+                    what: format!("is not in this file, where {INDEX} has it"),
+                });
+            }
+        }
+        let mut names = self.tensors.keys();
+        match names.find(|name| !index.shards().contains_key(*name)) {
+            None => Ok(()),
+            Some(name) => Err(ModelError::Tensor {
+                path: path.to_path_buf(),
+                name: name.clone(),
+                what: "is in a shard, and not in the index".into(),
+            }),
+        }
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The files that hold the tensors, in the order of their names.
+    pub fn files(&self) -> &[Positioned] {
+        &self.files
+    }
+
+    /// The names of all tensors, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// A tensor of floats of a known shape.
+    ///
+    /// # Errors
+    /// [`ModelError::Tensor`] if it is missing, of another shape, or of numbers that are not
+    /// weights.
+    pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorRef<'_>> {
+        let tensor = self.float(name, shape)?;
+        if tensor.shape == shape {
+            return Ok(tensor);
+        }
+        Err(tensor.error(format!("has shape {:?}; expected {shape:?}", tensor.shape)))
+    }
+
+    fn float(&self, name: &str, shape: &[usize]) -> Result<TensorRef<'_>> {
+        let Some((name, stored)) = self.tensors.get_key_value(name) else {
+            return Err(ModelError::Tensor {
+                path: self.dir.clone(),
+                name: name.into(),
+                what: format!("is missing; expected {shape:?}"),
+            });
+        };
+        let (file, info) = (&self.files[stored.file], &stored.entry.info);
+        let Some(dtype) = Float::of(info.dtype) else {
+            let what = format!("is of {}; weights are F32, F16 or BF16", info.dtype);
+            return Err(file.tensor_error(name, what));
+        };
+        Ok(TensorRef {
+            name,
+            file,
+            offset: stored.entry.offset,
+            dtype,
+            shape: &info.shape,
+        })
+    }
+
+    /// An error about a tensor that is in the files.
+    pub fn tensor_error(&self, name: &str, what: impl Into<String>) -> ModelError {
+        match self.tensors.get(name) {
+            Some(stored) => self.files[stored.file].tensor_error(name, what),
+            None => ModelError::Tensor {
+                path: self.dir.clone(),
+                name: name.into(),
+                what: what.into(),
+            },
+        }
+    }
+
+    /// Whether two tensors have the same type, shape and bytes.
+    pub fn equal(&self, a: &str, b: &str) -> Result<bool> {
+        const BLOCK: usize = 1 << 20;
+        let (Some(a), Some(b)) = (self.tensors.get(a), self.tensors.get(b)) else {
+            return Ok(false);
+        };
+        let (left, right) = (&a.entry.info, &b.entry.info);
+        if (left.dtype, &left.shape) != (right.dtype, &right.shape) {
+            return Ok(false);
+        }
+        let (mut mine, mut other) = (vec![0; BLOCK], vec![0; BLOCK]);
+        let len = left.data_offsets.1 - left.data_offsets.0;
+        for start in (0..len).step_by(BLOCK) {
+            let size = BLOCK.min(len - start);
+            let (mine, other) = (&mut mine[..size], &mut other[..size]);
+            self.files[a.file].read_exact_at(mine, a.entry.offset + start as u64)?;
+            self.files[b.file].read_exact_at(other, b.entry.offset + start as u64)?;
+            if mine != other {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,149 @@
+//! The header of a safetensors file: which tensors it holds, and where.
+//!
+//! The format is eight bytes of length, that many bytes of JSON, and the tensors without gaps. What
+//! the header says is checked against the file's length before anything is allocated by it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use safetensors::tensor::TensorInfo;
+use serde::Deserialize;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
+
+use super::positioned::Positioned;
+use crate::error::Result;
+
+/// The longest header that is read, which is also the format's own limit.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+/// The header's length comes first, in as many bytes.
+const LENGTH_BYTES: u64 = 8;
+
+/// A tensor in a file.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) info: TensorInfo,
+    /// Where in the file its first byte is.
+    pub(super) offset: u64,
+}
+
+/// Reads and checks the header of a file.
+pub(super) fn read(file: &Positioned) -> Result<Vec<Entry>> {
+    let mut length = [0; size_of::<u64>()];
+    if file.byte_len() < LENGTH_BYTES {
+        return Err(file.error("too short for a safetensors file"));
+    }
+    file.read_exact_at(&mut length, 0)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_HEADER_BYTES {
+        let what = format!("a header of {length} bytes; at most {MAX_HEADER_BYTES} are read");
+        return Err(file.error(what));
+    }
+    let data = LENGTH_BYTES + length;
+    if data > file.byte_len() {
+        let what = format!(
+            "truncated: a header of {length} bytes in a file of {} bytes",
+            file.byte_len()
+        );
+        return Err(file.error(what));
+    }
+    let mut json = vec![0; usize::try_from(length).expect("it is at most 10^8")];
+    file.read_exact_at(&mut json, LENGTH_BYTES)?;
+    let Header(mut tensors) = serde_json::from_slice(&json)
+        .map_err(|error| file.error(format!("the header is not one of safetensors: {error}")))?;
+    tensors.sort_by_key(|(_, info)| info.data_offsets);
+    check_names(file, &tensors)?;
+    check_layout(file, &tensors, file.byte_len() - data)?;
+    let entry = |(name, info): (String, TensorInfo)| Entry {
+        name,
+        offset: data + info.data_offsets.0 as u64,
+        info,
+    };
+    Ok(tensors.into_iter().map(entry).collect())
+}
+
+fn check_names(file: &Positioned, tensors: &[(String, TensorInfo)]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    match tensors.iter().find(|(name, _)| !seen.insert(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(file.tensor_error(name, "is twice in the header")),
+    }
+}
+
+/// Every tensor is as long as its shape and type say, and they lie one after the other from the
+/// first byte of the data to the last.
+fn check_layout(file: &Positioned, tensors: &[(String, TensorInfo)], data: u64) -> Result<()> {
+    let mut end = 0;
+    for (name, info) in tensors {
+        let (start, stop) = info.data_offsets;
+        if start < end {
+            let what =
+                format!("starts at byte {start} of the data, inside the one that ends at {end}");
+            return Err(file.tensor_error(name, what));
+        }
+        if start > end {
+            let what =
+                format!("starts at byte {start} of the data, and the one before ends at {end}");
+            return Err(file.tensor_error(name, what));
+        }
+        if stop as u64 > data {
+            let what = format!("truncated: it ends at byte {stop} of the data, which has {data}");
+            return Err(file.tensor_error(name, what));
+        }
+        let span = stop.checked_sub(start);
+        if span.is_none() || span != byte_len(info) {
+            let what = format!(
+                "bytes {start} to {stop} are not a tensor {:?} of {}",
+                info.shape, info.dtype
+            );
+            return Err(file.tensor_error(name, what));
+        }
+        end = stop;
+    }
+    match data - end as u64 {
+        0 => Ok(()),
+        rest => Err(file.error(format!("{rest} bytes after the last tensor"))),
+    }
+}
+
+/// Bytes of a tensor; none where they overflow or are not whole.
+fn byte_len(info: &TensorInfo) -> Option<usize> {
+    let mut shape = info.shape.iter();
+    let numbers = shape.try_fold(1_usize, |n, dim| n.checked_mul(*dim))?;
+    let bits = numbers.checked_mul(info.dtype.bitsize())?;
+    bits.is_multiple_of(8).then_some(bits / 8)
+}
+
+/// The tensors of the JSON object, repeated names included.
+struct Header(Vec<(String, TensorInfo)>);
+
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(HeaderVisitor).map(Header)
+    }
+}
+
+struct HeaderVisitor;
+
+impl<'de> Visitor<'de> for HeaderVisitor {
+    type Value = Vec<(String, TensorInfo)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut tensors = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if name == "__metadata__" {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                let info = map.next_value();
+                let info =
+                    info.map_err(|error| A::Error::custom(format!("tensor `{name}`: {error}")))?;
+                tensors.push((name, info));
+            }
+        }
+        Ok(tensors)
+    }
+}

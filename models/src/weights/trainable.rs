@@ -1,0 +1,72 @@
+//! Weights that are trained: every tensor of another source as a variable.
+
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Tensor, Var};
+
+use super::names::Names;
+use super::{Place, WeightSource};
+use crate::error::{ModelError, Result};
+use crate::packed::{Matrix, Weight};
+
+/// A [`WeightSource`] that makes an f32 variable of every matrix and vector of another, so that a
+/// forward over what is built from it records gradients.
+///
+/// A matrix's variable holds its panels ([`crate::packed`]): an optimiser is elementwise and works
+/// on them as they are, and the padding of the last panel has zero gradient.
+#[derive(Debug)]
+pub struct TrainableWeights<S> {
+    source: S,
+    names: Names,
+    variables: BTreeMap<String, Var>,
+}
+
+impl<S: WeightSource> TrainableWeights<S> {
+    /// Variables over a source, named by [`Names::unfused`].
+    pub fn new(source: S, names: Names) -> TrainableWeights<S> {
+        TrainableWeights {
+            source,
+            names,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// The source and the variables by name, in the order of the names.
+    pub fn into_parts(self) -> (S, BTreeMap<String, Var>) {
+        (self.source, self.variables)
+    }
+
+    fn track(&mut self, place: Place, variable: Var) {
+        self.variables.insert(self.names.unfused(place), variable);
+    }
+}
+
+impl<S: WeightSource> WeightSource for TrainableWeights<S> {
+    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+        match self.source.weight(place, n, k)? {
+            Weight::Panels(matrix) => {
+                let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
+                self.track(place, variable);
+                Ok(Weight::Panels(matrix))
+            }
+            Weight::Int8(_) => Err(ModelError::Unavailable {
+                asked: "gradient of 8-bit weights".into(),
+                available: "those of weights stored as floats".into(),
+            }),
+        }
+    }
+
+    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+        let matrix = self.source.matrix(place, n, k)?;
+        let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
+        self.track(place, variable);
+        Ok(matrix)
+    }
+
+    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+        let variable = Var::from_tensor(&self.source.vector(place, n)?)?;
+        let vector = variable.as_tensor().clone();
+        self.track(place, variable);
+        Ok(vector)
+    }
+}

@@ -1,0 +1,5 @@
+//! Adapters from PEFT folders: what loads, what is refused, and many of them in one batch.
+
+mod loads;
+mod refused;
+mod support;
