@@ -1,6 +1,7 @@
 //! `tribunal bench`: measurements.
 
 mod generated;
+mod kernels;
 mod verify;
 
 use std::path::Path;
@@ -12,6 +13,8 @@ use crate::error::{CliError, Outcome};
 pub(crate) enum BenchCommand {
     /// Rate of a verifier in this process
     Verify(verify::BenchVerifyArgs),
+    /// Products with weights, against the machine's arithmetic and memory
+    Kernels(kernels::BenchKernelsArgs),
     /// Throughput and latency of a running server
     Serve(Box<loadtest::BenchServe>),
 }
@@ -20,6 +23,7 @@ pub(crate) enum BenchCommand {
 pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
     match command {
         BenchCommand::Verify(args) => verify::run(&args),
+        BenchCommand::Kernels(args) => kernels::run(&args),
         BenchCommand::Serve(args) => serve(&args),
     }
 }
