@@ -271,7 +271,7 @@ fn products(plan: Plan) -> Vec<Product> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Samples, kernels};
+    use super::{Plan, Samples, Source, kernels};
 
     #[test]
     fn the_median_is_in_the_middle_and_the_best_is_the_least() {
