@@ -23,6 +23,7 @@ use std::fmt;
 pub use load::{Base, HEAD_FILE, WEIGHTS_FILE};
 pub use peft::CONFIG as CONFIG_FILE;
 pub use report::{AdapterReport, HeadReport, SiteReport};
+pub(crate) use table::within;
 pub use table::{AdapterTable, Segment, pairs};
 
 use crate::head::Head;
