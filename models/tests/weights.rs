@@ -11,7 +11,6 @@ use models::decoder::Rows;
 use models::model::assemble;
 use models::random::RandomWeights;
 use models::weights::{Names, Storage, TrainableWeights};
-use models::decoder::Rows;
 use models::{Decoder, LoadOptions, Model, PackItem, Read, pack};
 use serde_json::{Value, json};
 

@@ -161,7 +161,12 @@ impl Loading {
         }
         self.report.parameters += (a.len() + b.len()) as u64;
         let gram = Gram::of_rows(&a, rank);
-        let packed = Matrix::from_rows(&a, rank, module.k)?;
+        let packed = if module.is_embedding() {
+            // A token's factor is a row here and a column in the file.
+            Matrix::from_rows(&transposed(&a, rank, module.k), module.k, rank)?
+        } else {
+            Matrix::from_rows(&a, rank, module.k)?
+        };
         for (site, rows) in &module.sites {
             let b = &b[rows.start * rank..rows.end * rank];
             self.digest.factor(*site, scale, [rank, module.k], &a);
@@ -316,4 +321,11 @@ fn head_beside(path: &PathBuf, hidden_size: usize) -> Result<(Vec<f32>, Option<V
         bias: bias.then(|| BIAS.into()),
     };
     read_head(&mut file, &tensors, hidden_size)
+}
+
+/// `[n, k]` to `[k, n]`, row-major.
+fn transposed(rows: &[f32], n: usize, k: usize) -> Vec<f32> {
+    (0..k)
+        .flat_map(|col| (0..n).map(move |row| rows[row * k + col]))
+        .collect()
 }

@@ -44,7 +44,7 @@ pub enum Site {
 /// The two factors at one site.
 #[derive(Clone, Debug)]
 pub struct LoraPair {
-    /// `[r, in]`. At the embedding `in` is the vocabulary, and a token's row is a column of it.
+    /// `[r, in]`; at the embedding `[vocab, r]`, a row for each token.
     pub a: Matrix,
     /// `[out, r]`.
     pub b: Matrix,
