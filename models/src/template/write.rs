@@ -49,6 +49,7 @@ pub(super) fn push_repr(heap: &Heap, value: &Value, out: &mut Text) -> Result<()
         Value::Float(f) => plain(out, &float(*f)),
         Value::Str(s) => {
             heap.grow(out.len(), s.text.len())?;
+            heap.chars(s.text.len())?;
             push_quoted(&s.text, out);
         }
         Value::Seq(seq) => {
@@ -186,6 +187,7 @@ fn push_json(
         Value::Float(f) => plain(out, &json_float(*f)),
         Value::Str(s) => {
             heap.grow(out.len(), s.text.len())?;
+            heap.chars(s.text.len())?;
             push_json_string(&s.text, style.ensure_ascii, out);
         }
         Value::Seq(seq) => {
