@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::adapter::{Adapter, LoraPair, Site};
+use crate::adapter::{Adapter, AdapterReport, LoraPair, Site};
 use crate::batch::{AdapterSlot, PackItem, Read, pack};
 use crate::config::{MlpConfig, ModelConfig};
 use crate::error::Result;
@@ -208,6 +208,7 @@ fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Arc<Ad
         digest: format!("random {seed}"),
         pairs,
         head: None,
+        report: AdapterReport::default(),
     }))
 }
 

@@ -155,7 +155,11 @@ impl Decoder {
 
     fn embed(&self, ctx: &ForwardCtx<'_>) -> Result<Tensor> {
         let x = ops::embedding(&self.embedding, &ctx.batch.token_ids)?;
-        let _ = pairs(ctx.segments, Site::Embedding);
+        let x = ops::lora_embedding(
+            &ctx.batch.token_ids,
+            x,
+            &pairs(ctx.segments, Site::Embedding),
+        )?;
         match self.config.embedding_scale {
             None => Ok(x),
             Some(scale) => Ok((x * f64::from(scale))?),
