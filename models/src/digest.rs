@@ -6,6 +6,7 @@
 //! different sets of parts give the same stream. It is written `sha256:` and 64 hexadecimal digits.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
@@ -41,12 +42,11 @@ pub fn digest(parts: &BTreeMap<&str, Content<'_>>) -> Result<String> {
             Content::File(file) => stream(&mut hash, file)?,
         }
     }
-    let hex: String = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(format!("sha256:{hex}"))
+    let mut text = String::from("sha256:");
+    for byte in hash.finalize() {
+        write!(text, "{byte:02x}").expect("a string takes all that is written to it");
+    }
+    Ok(text)
 }
 
 fn stream(hash: &mut Sha256, file: &Positioned) -> Result<()> {

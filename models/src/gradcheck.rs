@@ -120,9 +120,14 @@ pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
         .expect("an f32 tensor")
 }
 
+/// The weights `r` of the projection of a value of this shape: its gradient.
+pub(crate) fn projection_weights(shape: &[usize]) -> Tensor {
+    random(PROJECTION, shape)
+}
+
 /// `Σ r · y` as a graph.
 fn projection_of(value: &Tensor) -> Result<Tensor> {
-    value.mul(&random(PROJECTION, value.dims()))?.sum_all()
+    value.mul(&projection_weights(value.dims()))?.sum_all()
 }
 
 /// `Σ r · y` in f64, without a graph.

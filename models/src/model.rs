@@ -9,6 +9,7 @@ use crate::decoder::Decoder;
 use crate::digest::{Content, digest};
 use crate::error::Result;
 use crate::head::Head;
+use crate::weights::checkpoint::check_folder;
 use crate::weights::names::detect_head;
 use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
 
@@ -51,6 +52,7 @@ impl Model {
     /// not understood, a tensor that is missing, left over, misshapen, of a wrong type or not
     /// finite, and everything that can be wrong with the files themselves.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Model> {
+        check_folder(dir)?;
         let (config_file, config) = ModelConfig::read_file(dir)?;
         let checkpoint = Arc::new(Checkpoint::open(dir)?);
         let config = Arc::new(ModelConfig {

@@ -180,7 +180,8 @@ impl Loading {
         self.report.parameters += (a.len() + b.len()) as u64;
         let gram = Gram::of_rows(&a, rank);
         let packed = if module.is_embedding() {
-            Matrix::from_rows(&transposed(&a, module.k), module.k, rank)?
+            // A token's factor is a row here and a column in the file.
+            Matrix::from_rows(&transposed(&a, rank, module.k), module.k, rank)?
         } else {
             Matrix::from_rows(&a, rank, module.k)?
         };
@@ -279,12 +280,6 @@ fn read(file: &Checkpoint, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
     pack::numbers(file.tensor(name, shape)?, 0..shape.iter().product())
 }
 
-/// `[r, k]` to `[k, r]`.
-fn transposed(rows: &[f32], k: usize) -> Vec<f32> {
-    let columns = (0..k).map(|col| rows.iter().skip(col).step_by(k));
-    columns.flatten().copied().collect()
-}
-
 fn read_head(
     file: &Checkpoint,
     tensors: &HeadTensors,
@@ -330,4 +325,11 @@ fn head_beside(path: &Path, hidden_size: usize) -> Result<(Vec<f32>, Option<Vec<
         bias: bias.then(|| BIAS.into()),
     };
     read_head(&file, &tensors, hidden_size)
+}
+
+/// `[n, k]` to `[k, n]`, row-major.
+fn transposed(rows: &[f32], n: usize, k: usize) -> Vec<f32> {
+    (0..k)
+        .flat_map(|col| (0..n).map(move |row| rows[row * k + col]))
+        .collect()
 }

@@ -47,7 +47,7 @@ pub enum Site {
 /// The two factors at one site.
 #[derive(Clone, Debug)]
 pub struct LoraPair {
-    /// `[r, in]`; at the embedding `[vocab, r]`, whose rows tokens pick.
+    /// `[r, in]`; at the embedding `[vocab, r]`, a row for each token.
     pub a: Matrix,
     /// `[out, r]`.
     pub b: Matrix,

@@ -6,9 +6,10 @@ use super::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, QkNorm};
 pub(super) fn parameters(config: &ModelConfig) -> Option<u64> {
     let hidden = config.hidden_size as u64;
     let embedding = (config.vocab_size as u64).checked_mul(hidden)?;
-    let vocab = match config.head.has_vocabulary() && !config.tie_embeddings {
-        true => embedding,
-        false => 0,
+    let vocab = if config.head.has_vocabulary() && !config.tie_embeddings {
+        embedding
+    } else {
+        0
     };
     let mut total = embedding.checked_add(vocab)?.checked_add(hidden)?;
     let fixed = attention(config)?.checked_add(norms(config)?)?;

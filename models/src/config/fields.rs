@@ -116,11 +116,10 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| self.error(name, "null is not a number"))
     }
 
-    /// A finite number above zero.
+    /// A number above zero of a size that a model can mean: [`POSITIVE`], whose numbers are
+    /// finite and not zero as f32 too.
     pub(super) fn positive(&mut self, name: &str) -> Result<Given<f64>> {
-        self.read(name, "a finite number above 0", |value| {
-            value.as_f64().filter(|x| x.is_finite() && *x > 0.0)
-        })
+        self.read(name, POSITIVE_TEXT, positive)
     }
 
     /// True or false; the default where it is absent or null.
@@ -160,13 +159,10 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A list of finite numbers above zero.
+    /// A list of such numbers.
     pub(super) fn positives(&mut self, name: &str) -> Result<Given<Vec<f64>>> {
-        self.read(name, "a list of finite numbers above 0", |value| {
-            let items = value.as_array()?.iter();
-            items
-                .map(|item| item.as_f64().filter(|x| x.is_finite() && *x > 0.0))
-                .collect()
+        self.read(name, "a list of numbers from 1e-12 to 1e12", |value| {
+            value.as_array()?.iter().map(positive).collect()
         })
     }
 
@@ -196,6 +192,14 @@ impl<'a> Fields<'a> {
             Some((name, _)) => Err(self.error(name, NOT_UNDERSTOOD)),
         }
     }
+}
+
+/// The numbers above zero that fields may hold.
+const POSITIVE: RangeInclusive<f64> = 1e-12..=1e12;
+const POSITIVE_TEXT: &str = "a number from 1e-12 to 1e12";
+
+fn positive(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|x| POSITIVE.contains(x))
 }
 
 /// What is said of a field that no reader knows.

@@ -139,15 +139,15 @@ fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<Mode
         head_dim,
         max_positions,
         tie_embeddings: fields.flag("tie_word_embeddings", defaults.tie)?,
-        embedding_scale: family.gemma.map(|_| (hidden_size as f64).sqrt() as f32),
+        embedding_scale: family.gemma.map(|_| single((hidden_size as f64).sqrt())),
         norm: NormConfig {
-            eps: eps.value().unwrap_or(defaults.eps) as f32,
+            eps: single(eps.value().unwrap_or(defaults.eps)),
             unit_offset: family.gemma.is_some(),
             placement: family.norm,
         },
         qk_norm: family.qk_norm,
         biases: biases(fields, family.biases)?,
-        attention_scale: scale as f32,
+        attention_scale: single(scale),
         attention_softcap,
         logit_softcap,
         activation: activation(fields, family)?,
@@ -190,14 +190,12 @@ fn heads(fields: &mut Fields<'_>, family: &Family, hidden: usize) -> Result<(usi
 
 /// The number whose inverse square root scales query · key.
 fn scalar(fields: &mut Fields<'_>, family: &Family, head_dim: usize) -> Result<f64> {
-    match family.gemma {
-        None => Ok(head_dim as f64),
-        Some(_) => {
-            let name = "query_pre_attn_scalar";
-            let scalar = fields.positive(name)?.absent_as(Some(256.0));
-            scalar.ok_or_else(|| fields.error(name, "null is not a number"))
-        }
+    if family.gemma.is_none() {
+        return Ok(head_dim as f64);
     }
+    let name = "query_pre_attn_scalar";
+    let scalar = fields.positive(name)?.absent_as(Some(256.0));
+    scalar.ok_or_else(|| fields.error(name, "null is not a number"))
 }
 
 /// Of attention scores and of logits.
@@ -213,11 +211,18 @@ fn softcaps(fields: &mut Fields<'_>, family: &Family) -> Result<(Option<f32>, Op
         return Err(fields.error("attn_logit_softcapping", "is not supported in this family"));
     }
     Ok((
-        attention
-            .absent_as(gemma.attention_softcap)
-            .map(|cap| cap as f32),
-        logit.absent_as(gemma.logit_softcap).map(|cap| cap as f32),
+        attention.absent_as(gemma.attention_softcap).map(single),
+        logit.absent_as(gemma.logit_softcap).map(single),
     ))
+}
+
+/// In the precision of activations; never zero or infinite for a positive field's number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounded to the precision of activations"
+)]
+fn single(number: f64) -> f32 {
+    number as f32
 }
 
 fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
@@ -238,16 +243,15 @@ fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
 
 fn activation(fields: &mut Fields<'_>, family: &Family) -> Result<Activation> {
     let act = fields.text("hidden_act")?.value();
-    let (name, act) = match family.gemma {
-        None => ("hidden_act", act.unwrap_or("silu")),
-        Some(_) => {
-            let activation = fields.text("hidden_activation")?.value();
-            let activation = activation.unwrap_or("gelu_pytorch_tanh");
-            if act.is_some_and(|act| act != activation) {
-                return Err(fields.error("hidden_act", "contradicts `hidden_activation`"));
-            }
-            ("hidden_activation", activation)
+    let (name, act) = if family.gemma.is_some() {
+        let activation = fields.text("hidden_activation")?.value();
+        let activation = activation.unwrap_or("gelu_pytorch_tanh");
+        if act.is_some_and(|act| act != activation) {
+            return Err(fields.error("hidden_act", "contradicts `hidden_activation`"));
         }
+        ("hidden_activation", activation)
+    } else {
+        ("hidden_act", act.unwrap_or("silu"))
     };
     match act {
         "silu" | "swish" => Ok(Activation::Silu),
@@ -271,9 +275,10 @@ fn layers(
         1..=MAX_INTERMEDIATE,
         family.defaults.intermediate_size,
     )?;
-    let experts = match family.experts {
-        true => experts(fields)?,
-        false => None,
+    let experts = if family.experts {
+        experts(fields)?
+    } else {
+        None
     };
     let sliding_rope = matches!(family.rope, family::RopeRule::ByLayerType { .. });
     let layer = |(i, kind): (usize, LayerKind)| LayerConfig {

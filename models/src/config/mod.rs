@@ -233,12 +233,12 @@ pub enum HeadConfig {
         /// How many.
         n_labels: usize,
     },
-    /// Two layers with a ReLU between (Qwen2.5-Math RM): read at the last token.
+    /// Two layers with a `ReLU` between (Qwen2.5-Math RM): read at the last token.
     Reward {
         /// Outputs.
         n_labels: usize,
     },
-    /// Two layers with a ReLU between (Qwen2.5-Math PRM): read at step markers.
+    /// Two layers with a `ReLU` between (Qwen2.5-Math PRM): read at step markers.
     Process {
         /// Outputs.
         n_labels: usize,

@@ -91,9 +91,10 @@ pub(super) fn read(
             let (sliding, local_limit) = one(fields, sliding, local)?;
             Ok(Ropes {
                 ropes: vec![full, sliding],
-                max_positions: match local_limit < max_positions {
-                    true => limit.min(local_limit),
-                    false => limit,
+                max_positions: if local_limit < max_positions {
+                    limit.min(local_limit)
+                } else {
+                    limit
                 },
             })
         }
@@ -133,7 +134,7 @@ fn one(
 /// A number that may stand in the object, beside it, or in both with one value.
 fn agreeing(p: &mut Fields<'_>, name: &str, outer: Option<f64>) -> Result<Option<f64>> {
     match (p.positive(name)?, outer) {
-        (Given::Is(inner), Some(outer)) if inner != outer => Err(p.error(
+        (Given::Is(inner), Some(outer)) if inner.to_bits() != outer.to_bits() => Err(p.error(
             name,
             format!("{inner} contradicts {outer} in the field of that name outside"),
         )),
@@ -143,9 +144,10 @@ fn agreeing(p: &mut Fields<'_>, name: &str, outer: Option<f64>) -> Result<Option
 }
 
 fn checked_theta(fields: &Fields<'_>, theta: f64) -> Result<f64> {
-    match theta > 1.0 {
-        true => Ok(theta),
-        false => Err(fields.error("rope_theta", format!("{theta} is not above 1"))),
+    if theta > 1.0 {
+        Ok(theta)
+    } else {
+        Err(fields.error("rope_theta", format!("{theta} is not above 1")))
     }
 }
 
@@ -153,8 +155,10 @@ fn rotary_dim(fields: &Fields<'_>, partial: Option<f64>, outer: Outer) -> Result
     let name = "partial_rotary_factor";
     let factor = partial.unwrap_or(1.0);
     let dim = match outer.rule {
-        RopeRule::Partial if factor <= 1.0 => (outer.head_dim as f64 * factor) as usize,
-        RopeRule::Shared | RopeRule::ByLayerType { .. } if factor == 1.0 => outer.head_dim,
+        RopeRule::Partial if factor <= 1.0 => whole(outer.head_dim as f64 * factor),
+        RopeRule::Shared | RopeRule::ByLayerType { .. } if partial.is_none_or(is_one) => {
+            outer.head_dim
+        }
         RopeRule::Shared | RopeRule::Partial | RopeRule::ByLayerType { .. } => {
             let what = format!("{factor} is not supported in this family");
             return Err(fields.error(name, what));
@@ -219,6 +223,20 @@ fn kind<'a>(p: &mut Fields<'a>, rule: RopeRule) -> Result<&'a str> {
     }
 }
 
+fn is_one(factor: f64) -> bool {
+    factor.to_bits() == 1.0_f64.to_bits()
+}
+
+/// The whole part of a number that is not negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "truncation is what transformers' `int` does; the number is positive"
+)]
+fn whole(number: f64) -> usize {
+    number as usize
+}
+
 fn required(p: &mut Fields<'_>, name: &str) -> Result<f64> {
     p.positive(name)?
         .value()
@@ -272,13 +290,11 @@ fn longrope(p: &mut Fields<'_>, rotary_dim: usize, outer: Outer) -> Result<(Rope
 fn factors(p: &mut Fields<'_>, name: &str, n: usize) -> Result<Vec<f64>> {
     let factors = p.positives(name)?.value();
     let factors = factors.ok_or_else(|| p.error(name, "is missing"))?;
-    match factors.len() == n {
-        true => Ok(factors),
-        false => Err(p.error(
-            name,
-            format!("{} factors for {n} frequencies", factors.len()),
-        )),
+    if factors.len() == n {
+        return Ok(factors);
     }
+    let what = format!("{} factors for {n} frequencies", factors.len());
+    Err(p.error(name, what))
 }
 
 /// High frequencies are kept, low ones divided by the factor, with a linear ramp between; this is a
@@ -298,12 +314,16 @@ fn yarn(
     let dim = rotary_dim as f64;
     // The dimension whose wavelength turns this often within the original positions.
     let turning = |turns: f64| dim * (original as f64 / (turns * TAU)).ln() / (2.0 * theta.ln());
-    let (low, high) = match truncate {
-        true => (turning(fast).floor(), turning(slow).ceil()),
-        false => (turning(fast), turning(slow)),
+    let (low, high) = if truncate {
+        (turning(fast).floor(), turning(slow).ceil())
+    } else {
+        (turning(fast), turning(slow))
     };
     let (low, high) = (low.max(0.0), high.min(dim - 1.0));
-    let span = if low == high { 0.001 } else { high - low };
+    let span = match high - low {
+        0.0 => 0.001,
+        span => span,
+    };
     let divisor = |i: usize| {
         let ramp = ((i as f64 - low) / span).clamp(0.0, 1.0);
         1.0 / (ramp / factor + (1.0 - ramp))
@@ -313,15 +333,18 @@ fn yarn(
         attention_factor,
     };
     // Published files keep the old `max_position_embeddings` and leave the product to the reader.
-    let stretched = (original as f64 * factor) as usize;
+    let stretched = whole(original as f64 * factor);
     let max_positions = outer.max_positions.max(stretched).min(MAX_POSITIONS);
     Ok((scaling, max_positions))
 }
 
 fn yarn_attention_factor(p: &mut Fields<'_>, factor: f64) -> Result<f64> {
-    let scale = |mscale: f64| match factor <= 1.0 {
-        true => 1.0,
-        false => 0.1 * mscale * factor.ln() + 1.0,
+    let scale = |mscale: f64| {
+        if factor <= 1.0 {
+            1.0
+        } else {
+            0.1 * mscale * factor.ln() + 1.0
+        }
     };
     let given = p.positive("attention_factor")?.value();
     let mscale = p.positive("mscale")?.value();

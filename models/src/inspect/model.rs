@@ -212,7 +212,10 @@ fn shape(config: &ModelConfig) -> Shape {
                 experts,
             }),
         }
-        match windows.iter_mut().find(|facts| facts.window == layer.window) {
+        match windows
+            .iter_mut()
+            .find(|facts| facts.window == layer.window)
+        {
             Some(facts) => facts.layers += 1,
             None => windows.push(WindowFacts {
                 layers: 1,

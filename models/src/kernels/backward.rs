@@ -216,9 +216,10 @@ impl Kernel for Transpose<'_> {
         for (panel, steps) in self.to.chunks_mut(PANEL).enumerate() {
             let base = ((self.row / PANEL + panel) * k + self.col) * PANEL;
             for col in 0..COLUMNS {
-                let values = match col < width {
-                    true => widen::<L>(self.weight.data, base + col * PANEL),
-                    false => [0.0; LANES],
+                let values = if col < width {
+                    widen::<L>(self.weight.data, base + col * PANEL)
+                } else {
+                    [0.0; LANES]
                 };
                 for (step, value) in steps.iter_mut().zip(&values) {
                     step[col / LANES][col % LANES] = *value;

@@ -223,9 +223,10 @@ fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     let exponent = (bits >> 52) as f64 - 1023.0;
-    let (m, e) = match mantissa >= 1.5 {
-        true => (mantissa / 2.0, exponent + 1.0),
-        false => (mantissa, exponent),
+    let (m, e) = if mantissa >= 1.5 {
+        (mantissa / 2.0, exponent + 1.0)
+    } else {
+        (mantissa, exponent)
     };
     let s = (m - 1.0) / (m + 1.0);
     let square = s * s;

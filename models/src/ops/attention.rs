@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp3, InplaceOp2, Layout, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp3, Error, InplaceOp2, Layout, Shape, Tensor};
 
-use super::storage::f32s;
+use super::storage::{Held, f32s};
 use crate::batch::Paging;
 use crate::error::{ModelError, Result};
-use crate::kernels::attention::{Blocks, Geometry, forward};
-use crate::kv::{BLOCK, LayerKv};
+use crate::kernels::attention::{self, Blocks, Geometry, Operands, Queries, backward, forward};
+use crate::kernels::lanes::Isa;
+use crate::kv::{BLOCK, BlockId, LayerKv};
 
 struct Packed {
     cu_seqlens: Arc<[u32]>,
@@ -16,7 +17,10 @@ struct Packed {
 }
 
 /// Attention within each packed sequence. `q [T, heads, head_dim]`, `k`, `v [T, kv_heads, head_dim]`
-/// to `[T, heads, head_dim]`.
+/// to `[T, heads, head_dim]`, all f32 and contiguous. Gradients for all three.
+///
+/// # Errors
+/// Where shapes, geometry and `cu_seqlens` do not fit each other.
 pub fn attend(
     q: &Tensor,
     k: &Tensor,
@@ -35,18 +39,22 @@ pub fn attend(
 }
 
 /// Writes the batch's keys and values `[T, kv_heads, head_dim]` to their slots.
+///
+/// # Errors
+/// Where a gradient would have to be recorded, a slot is not in the cache, or shapes do not fit.
 pub fn write_kv(kv: &LayerKv, k: &Tensor, v: &Tensor, slot_mapping: &[u32]) -> Result<()> {
-    if k.track_op() || v.track_op() {
-        return Err(ModelError::Batch(
-            "a forward over KV blocks records no gradient: weights must not be variables".into(),
-        ));
-    }
+    refuse_gradients(&[k, v])?;
     kv.keys.inplace_op2(k, &WriteKeys(slot_mapping))?;
     kv.values.inplace_op2(v, &WriteValues(slot_mapping))?;
     Ok(())
 }
 
-/// Attention over KV blocks, which already hold the batch's own keys and values.
+/// Attention over KV blocks, which already hold the batch's own keys and values. `q [T, heads,
+/// head_dim]`; `spans` are `cu_seqlens_q` and `cu_seqlens_k`.
+///
+/// # Errors
+/// Where a gradient would have to be recorded, a block is not in the cache, or shapes, spans and
+/// blocks do not fit each other.
 pub fn attend_paged(
     q: &Tensor,
     kv: &LayerKv,
@@ -54,6 +62,7 @@ pub fn attend_paged(
     paging: &Paging,
     geometry: Geometry,
 ) -> Result<Tensor> {
+    refuse_gradients(&[q])?;
     let op = Paged {
         cu_seqlens_q: spans.0.into(),
         cu_seqlens_k: spans.1.into(),
@@ -63,43 +72,20 @@ pub fn attend_paged(
     Ok(q.apply_op3(&kv.keys, &kv.values, op)?)
 }
 
+fn refuse_gradients(tensors: &[&Tensor]) -> Result<()> {
+    if tensors.iter().any(|tensor| tensor.track_op()) {
+        return Err(ModelError::Batch(
+            "a forward over KV blocks records no gradient: weights must not be variables".into(),
+        ));
+    }
+    Ok(())
+}
+
 struct Paged {
     cu_seqlens_q: Arc<[u32]>,
     cu_seqlens_k: Arc<[u32]>,
-    block_table: Vec<Vec<crate::kv::BlockId>>,
+    block_table: Vec<Vec<BlockId>>,
     geometry: Geometry,
-}
-
-struct Pool<'a> {
-    keys: &'a [f32],
-    values: &'a [f32],
-    table: &'a [Vec<crate::kv::BlockId>],
-    geometry: Geometry,
-}
-
-impl Blocks for Pool<'_> {
-    fn keys(&self, sequence: usize, block: usize, kv_head: usize) -> &[f32] {
-        slab(
-            self.keys,
-            self.table[sequence][block].0 as usize,
-            kv_head,
-            self.geometry,
-        )
-    }
-
-    fn values(&self, sequence: usize, block: usize, kv_head: usize) -> &[f32] {
-        slab(
-            self.values,
-            self.table[sequence][block].0 as usize,
-            kv_head,
-            self.geometry,
-        )
-    }
-}
-
-fn slab(pool: &[f32], block: usize, kv_head: usize, geometry: Geometry) -> &[f32] {
-    let len = geometry.head_dim * BLOCK;
-    &pool[(block * geometry.num_kv_heads + kv_head) * len..][..len]
 }
 
 impl CustomOp3 for Packed {
@@ -116,35 +102,58 @@ impl CustomOp3 for Packed {
         v: &CpuStorage,
         vl: &Layout,
     ) -> candle_core::Result<(CpuStorage, Shape)> {
-        let (q, k, v) = (f32s(q, ql)?, f32s(k, kl)?, f32s(v, vl)?);
         let g = self.geometry;
-        let mut table = Vec::new();
-        let mut slots = Vec::new();
-        let mut next = 0;
-        for w in self.cu_seqlens.windows(2) {
-            let n = (w[1] - w[0]) as usize;
-            let blocks = n.div_ceil(BLOCK);
-            table.push(
-                (next..next + blocks)
-                    .map(|b| crate::kv::BlockId(b as u32))
-                    .collect(),
-            );
-            slots.extend((0..n).map(|p| (next * BLOCK + p) as u32));
-            next += blocks;
+        let rows = check_queries(ql, &self.cu_seqlens, g)?;
+        for layout in [kl, vl] {
+            check_dims(
+                "keys and values",
+                layout,
+                &[rows, g.num_kv_heads, g.head_dim],
+            )?;
         }
-        let mut keys = vec![0.0; next * BLOCK * g.num_kv_heads * g.head_dim];
-        let mut values = keys.clone();
-        scatter_keys(k, &slots, g.num_kv_heads, g.head_dim, &mut keys);
-        scatter_values(v, &slots, g.num_kv_heads, g.head_dim, &mut values);
-        let mut out = vec![0.0; q.len()];
-        let pool = Pool {
+        let (q, k, v) = (f32s(q, ql)?, f32s(k, kl)?, f32s(v, vl)?);
+        let own = attention::Layout::new(&self.cu_seqlens, g.num_kv_heads, 1, g.head_dim);
+        let (keys, values) = (own.panels(k), own.rows(v));
+        let blocks = Blocks {
             keys: &keys,
             values: &values,
-            table: &table,
-            geometry: g,
+            table: &own.table,
         };
-        forward(q, &self.cu_seqlens, &self.cu_seqlens, &pool, g, &mut out);
+        let queries = Queries {
+            q,
+            cu_seqlens_q: &self.cu_seqlens,
+            cu_seqlens_k: &self.cu_seqlens,
+        };
+        let mut out = vec![0.0; q.len()];
+        forward(Isa::best(), queries, blocks, g, &mut out);
         Ok((CpuStorage::F32(out), ql.shape().clone()))
+    }
+
+    fn bwd(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        out: &Tensor,
+        grad: &Tensor,
+    ) -> candle_core::Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let grad = grad.contiguous()?;
+        let held = [q, k, v, out, &grad].map(Held::new);
+        let operands = Operands {
+            q: held[0].f32s()?,
+            k: held[1].f32s()?,
+            v: held[2].f32s()?,
+            out: held[3].f32s()?,
+            grad: held[4].f32s()?,
+            cu_seqlens: &self.cu_seqlens,
+        };
+        let gradients = backward(Isa::best(), operands, self.geometry);
+        let of = |like: &Tensor, numbers| Tensor::from_vec(numbers, like.shape(), like.device());
+        Ok((
+            Some(of(q, gradients.q)?),
+            Some(of(k, gradients.k)?),
+            Some(of(v, gradients.v)?),
+        ))
     }
 }
 
@@ -162,24 +171,86 @@ impl CustomOp3 for Paged {
         v: &CpuStorage,
         vl: &Layout,
     ) -> candle_core::Result<(CpuStorage, Shape)> {
-        let q = f32s(q, ql)?;
-        let pool = Pool {
+        let g = self.geometry;
+        check_queries(ql, &self.cu_seqlens_q, g)?;
+        let n_blocks = kl.dims().first().copied().unwrap_or(0);
+        let (heads, dim) = (g.num_kv_heads, g.head_dim);
+        check_dims("key blocks", kl, &[n_blocks, heads, dim, BLOCK])?;
+        check_dims("value blocks", vl, &[n_blocks, heads, BLOCK, dim])?;
+        self.check_table(n_blocks)?;
+        let blocks = Blocks {
             keys: f32s(k, kl)?,
             values: f32s(v, vl)?,
             table: &self.block_table,
-            geometry: self.geometry,
         };
-        let mut out = vec![0.0; q.len()];
-        forward(
-            q,
-            &self.cu_seqlens_q,
-            &self.cu_seqlens_k,
-            &pool,
-            self.geometry,
-            &mut out,
-        );
+        let queries = Queries {
+            q: f32s(q, ql)?,
+            cu_seqlens_q: &self.cu_seqlens_q,
+            cu_seqlens_k: &self.cu_seqlens_k,
+        };
+        let mut out = vec![0.0; queries.q.len()];
+        forward(Isa::best(), queries, blocks, g, &mut out);
         Ok((CpuStorage::F32(out), ql.shape().clone()))
     }
+}
+
+impl Paged {
+    /// Every sequence has at least as many keys as queries, and blocks of the cache for them.
+    fn check_table(&self, n_blocks: usize) -> candle_core::Result<()> {
+        let spans = (self.cu_seqlens_q.windows(2)).zip(self.cu_seqlens_k.windows(2));
+        let counts = [self.cu_seqlens_k.len(), self.block_table.len() + 1];
+        if counts != [self.cu_seqlens_q.len(); 2] || self.cu_seqlens_k.first() != Some(&0) {
+            return refuse("there must be a span of keys and a list of blocks for each sequence");
+        }
+        for ((q, k), blocks) in spans.zip(&self.block_table) {
+            let (queries, keys) = (q[1] - q[0], k[1].saturating_sub(k[0]));
+            if keys < queries || blocks.len() * BLOCK < keys as usize {
+                return refuse(format!(
+                    "{queries} queries over {keys} keys in {} blocks of {BLOCK}",
+                    blocks.len()
+                ));
+            }
+            if let Some(block) = blocks.iter().find(|block| block.0 as usize >= n_blocks) {
+                return refuse(format!("block {} of a cache of {n_blocks}", block.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Holds queries `[T, heads, head_dim]` against geometry and spans; gives `T`.
+fn check_queries(
+    layout: &Layout,
+    cu_seqlens: &[u32],
+    geometry: Geometry,
+) -> candle_core::Result<usize> {
+    let Geometry {
+        num_heads,
+        num_kv_heads,
+        head_dim,
+        ..
+    } = geometry;
+    let whole = num_kv_heads > 0 && num_heads > 0 && num_heads.is_multiple_of(num_kv_heads);
+    if !whole || head_dim == 0 || geometry.window == Some(0) {
+        return refuse(format!("no attention has the geometry {geometry:?}"));
+    }
+    let rows = cu_seqlens.last().map_or(0, |end| *end as usize);
+    if cu_seqlens.first() != Some(&0) || !cu_seqlens.is_sorted() {
+        return refuse("the spans of the sequences do not follow each other from 0");
+    }
+    check_dims("queries", layout, &[rows, num_heads, head_dim])?;
+    Ok(rows)
+}
+
+fn check_dims(what: &str, layout: &Layout, want: &[usize]) -> candle_core::Result<()> {
+    if layout.dims() != want {
+        return refuse(format!("{what} are {:?} and not {want:?}", layout.dims()));
+    }
+    Ok(())
+}
+
+fn refuse<T>(what: impl Into<String>) -> candle_core::Result<T> {
+    Err(Error::Msg(format!("attention: {}", what.into())))
 }
 
 struct WriteKeys<'a>(&'a [u32]);
@@ -197,8 +268,16 @@ impl InplaceOp2 for WriteKeys<'_> {
         k: &CpuStorage,
         kl: &Layout,
     ) -> candle_core::Result<()> {
-        let (_, heads, dim, _) = pl.shape().dims4()?;
-        scatter_keys(f32s(k, kl)?, self.0, heads, dim, f32s_mut(pool)?);
+        let (n_blocks, heads, dim, _) = pl.shape().dims4()?;
+        check_slots(self.0, n_blocks, kl, (heads, dim))?;
+        let (k, pool) = (f32s(k, kl)?, f32s_mut(pool, pl)?);
+        for (row, slot) in k.chunks_exact(heads * dim).zip(self.0) {
+            let (block, offset) = (*slot as usize / BLOCK, *slot as usize % BLOCK);
+            let panels = &mut pool[block * heads * dim * BLOCK..][..heads * dim * BLOCK];
+            for (panel, value) in panels.chunks_exact_mut(BLOCK).zip(row) {
+                panel[offset] = *value;
+            }
+        }
         Ok(())
     }
 }
@@ -215,34 +294,44 @@ impl InplaceOp2 for WriteValues<'_> {
         v: &CpuStorage,
         vl: &Layout,
     ) -> candle_core::Result<()> {
-        let (_, heads, _, dim) = pl.shape().dims4()?;
-        scatter_values(f32s(v, vl)?, self.0, heads, dim, f32s_mut(pool)?);
+        let (n_blocks, heads, _, dim) = pl.shape().dims4()?;
+        check_slots(self.0, n_blocks, vl, (heads, dim))?;
+        let (v, pool) = (f32s(v, vl)?, f32s_mut(pool, pl)?);
+        for (row, slot) in v.chunks_exact(heads * dim).zip(self.0) {
+            let (block, offset) = (*slot as usize / BLOCK, *slot as usize % BLOCK);
+            for (head, values) in row.chunks_exact(dim).enumerate() {
+                let at = ((block * heads + head) * BLOCK + offset) * dim;
+                pool[at..at + dim].copy_from_slice(values);
+            }
+        }
         Ok(())
     }
 }
 
-fn f32s_mut(storage: &mut CpuStorage) -> candle_core::Result<&mut [f32]> {
-    let CpuStorage::F32(data) = storage else {
-        return Err(candle_core::Error::Msg("KV blocks are f32".into()));
+fn check_slots(
+    slots: &[u32],
+    n_blocks: usize,
+    rows: &Layout,
+    (heads, dim): (usize, usize),
+) -> candle_core::Result<()> {
+    check_dims("keys and values", rows, &[slots.len(), heads, dim])?;
+    match slots.iter().max() {
+        Some(slot) if *slot as usize >= n_blocks * BLOCK => {
+            refuse(format!("slot {slot} of a cache of {n_blocks} blocks"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn f32s_mut<'a>(
+    storage: &'a mut CpuStorage,
+    layout: &Layout,
+) -> candle_core::Result<&'a mut [f32]> {
+    let (CpuStorage::F32(data), Some((start, end))) = (storage, layout.contiguous_offsets()) else {
+        return refuse("KV blocks are contiguous f32");
     };
-    Ok(data)
+    Ok(&mut data[start..end])
 }
 
-fn scatter_keys(k: &[f32], slots: &[u32], heads: usize, dim: usize, pool: &mut [f32]) {
-    for (row, slot) in k.chunks_exact(heads * dim).zip(slots) {
-        let (block, offset) = (*slot as usize / BLOCK, *slot as usize % BLOCK);
-        for (i, value) in row.iter().enumerate() {
-            pool[(block * heads * dim + i) * BLOCK + offset] = *value;
-        }
-    }
-}
-
-fn scatter_values(v: &[f32], slots: &[u32], heads: usize, dim: usize, pool: &mut [f32]) {
-    for (row, slot) in v.chunks_exact(heads * dim).zip(slots) {
-        let (block, offset) = (*slot as usize / BLOCK, *slot as usize % BLOCK);
-        for (head, values) in row.chunks_exact(dim).enumerate() {
-            let at = ((block * heads + head) * BLOCK + offset) * dim;
-            pool[at..at + dim].copy_from_slice(values);
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! Rows of the embedding.
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, DType, Error, Layout, Shape, Tensor};
 
-use super::storage::panels;
+use super::storage::{Held, panels};
 use crate::error::Result;
-use crate::kernels::gemm::at;
+use crate::kernels::embedding;
 use crate::packed::Matrix;
 
 struct Embedding {
@@ -13,14 +13,26 @@ struct Embedding {
     k: usize,
 }
 
-/// `table [vocab, d]`, ids `[T] -> [T, d] f32`. Ids are below the table's rows.
+/// `table [vocab, d]`, ids `[T] -> [T, d] f32`. The gradient of an f32 table is, for each id, the
+/// sum over its rows in their order.
+///
+/// # Errors
+/// Where an id is not below the table's rows, or a gradient is asked of an f16 or bf16 table.
 pub fn embedding(table: &Matrix, token_ids: &[u32]) -> Result<Tensor> {
     let op = Embedding {
         token_ids: token_ids.to_vec(),
         n: table.n(),
         k: table.k(),
     };
-    Ok(table.tensor().apply_op1(op)?)
+    let tensor = table.tensor();
+    if tensor.track_op() && tensor.dtype() != DType::F32 {
+        return Err(Error::Msg(format!(
+            "a trainable embedding is f32, not {}",
+            tensor.dtype().as_str()
+        ))
+        .into());
+    }
+    Ok(tensor.apply_op1(op)?)
 }
 
 impl CustomOp1 for Embedding {
@@ -34,14 +46,112 @@ impl CustomOp1 for Embedding {
         layout: &Layout,
     ) -> candle_core::Result<(CpuStorage, Shape)> {
         let table = panels(storage, layout, self.n, self.k)?;
-        let out = self
-            .token_ids
-            .iter()
-            .flat_map(|id| (0..self.k).map(|col| at(table, *id as usize, col)))
-            .collect();
-        Ok((
-            CpuStorage::F32(out),
-            Shape::from((self.token_ids.len(), self.k)),
-        ))
+        if let Some(id) = self.token_ids.iter().find(|id| **id as usize >= self.n) {
+            return Err(Error::Msg(format!(
+                "token {id} of an embedding of {} rows",
+                self.n
+            )));
+        }
+        let mut out = vec![0.0; self.token_ids.len() * self.k];
+        embedding::rows(table, &self.token_ids, &mut out);
+        let shape = Shape::from((self.token_ids.len(), self.k));
+        Ok((CpuStorage::F32(out), shape))
+    }
+
+    fn bwd(
+        &self,
+        table: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> candle_core::Result<Option<Tensor>> {
+        let grad = grad.contiguous()?;
+        let mut out = vec![0.0; table.elem_count()];
+        embedding::grad_table(&self.token_ids, Held::new(&grad).f32s()?, self.k, &mut out);
+        Tensor::from_vec(out, table.shape(), table.device()).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Tensor};
+
+    use super::embedding;
+    use crate::gradcheck::{check_gradients, compare, numbers, random, value_and_gradients};
+    use crate::packed::{Matrix, PANEL, unpack};
+
+    /// `[n, k]` random numbers, and the same as a matrix.
+    fn table(n: usize, k: usize) -> (Vec<f32>, Matrix) {
+        let rows = numbers(&random(5, (n, k)));
+        let matrix = Matrix::from_rows(&rows, n, k).unwrap();
+        (rows, matrix)
+    }
+
+    #[test]
+    fn rows_are_those_of_the_table_in_every_storage() {
+        for (n, k, ids) in [
+            (1, 1, vec![0, 0]),
+            (17, 5, vec![16, 0, 3]),
+            (33, 700, vec![7; 80]),
+        ] {
+            for dtype in [DType::F32, DType::F16, DType::BF16] {
+                let (_, matrix) = table(n, k);
+                let matrix = matrix.to_dtype(dtype).unwrap();
+                let rows = matrix.to_rows().unwrap();
+                let got = numbers(&embedding(&matrix, &ids).unwrap());
+                for (id, got) in ids.iter().zip(got.chunks_exact(k)) {
+                    assert_eq!(got, &rows[*id as usize * k..][..k], "{dtype:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_gradient_sums_the_rows_of_each_id_in_their_order() {
+        let (n, k) = (40, 90);
+        for count in [1, 7, 1000] {
+            let ids: Vec<u32> = (0..count).map(|i| (i * i + 3) % 37).collect();
+            let (_, matrix) = table(n, k);
+            let op = |x: &[Tensor]| {
+                let matrix = Matrix::from_panels(x[0].clone(), n, k).unwrap();
+                Ok(embedding(&matrix, &ids).unwrap())
+            };
+            let (value, gradients) = value_and_gradients(op, &[matrix.tensor().clone()]);
+            // The gradient of the projection is the projection itself, row by row.
+            let grad = numbers(&crate::gradcheck::projection_weights(value.dims()));
+            let mut want = vec![0.0; n * k];
+            for (id, grad) in ids.iter().zip(grad.chunks_exact(k)) {
+                for (want, g) in want[*id as usize * k..][..k].iter_mut().zip(grad) {
+                    *want += g;
+                }
+            }
+            let panels = numbers(&gradients[0]);
+            assert_eq!(unpack(&panels, n, k), want, "{count} ids");
+            // The lanes that pad the last panel stay zero.
+            let total: f32 = panels.iter().map(|x| x.abs()).sum();
+            compare(
+                "padding",
+                &[total],
+                &[want.iter().map(|x| x.abs()).sum()],
+                1e-5,
+            );
+        }
+        let (_, matrix) = table(PANEL + 1, 3);
+        check_gradients(
+            |x| {
+                let matrix = Matrix::from_panels(x[0].clone(), PANEL + 1, 3).unwrap();
+                Ok(embedding(&matrix, &[16, 2, 16]).unwrap())
+            },
+            &[matrix.tensor().clone()],
+            1e-4,
+        );
+    }
+
+    #[test]
+    fn ids_beyond_the_table_and_half_precision_variables_are_refused() {
+        let (_, matrix) = table(17, 4);
+        assert!(embedding(&matrix, &[16]).is_ok());
+        assert!(embedding(&matrix, &[17]).is_err());
+        let (half, _) = matrix.to_dtype(DType::BF16).unwrap().to_var().unwrap();
+        assert!(embedding(&half, &[1]).is_err());
     }
 }

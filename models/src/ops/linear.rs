@@ -78,16 +78,11 @@ impl Linear {
         }
     }
 
-    fn run(
-        self,
-        x: &[f32],
-        w: Panels<'_>,
-        bias: Option<&[f32]>,
-    ) -> TensorResult<(CpuStorage, Shape)> {
+    fn run(self, x: &[f32], w: Panels<'_>, bias: Option<&[f32]>) -> (CpuStorage, Shape) {
         let rows = x.len() / self.k;
         let mut out = vec![0.0; rows * self.n];
         gemm::matmul(x, w, bias, &mut out);
-        Ok((CpuStorage::F32(out), Shape::from((rows, self.n))))
+        (CpuStorage::F32(out), Shape::from((rows, self.n)))
     }
 
     fn gradients(
@@ -98,15 +93,12 @@ impl Linear {
     ) -> TensorResult<(Option<Tensor>, Option<Tensor>)> {
         let (n, k) = (self.n, self.k);
         let grad = &grad.contiguous()?;
-        let gx = match x.track_op() {
-            true => Some(grad.apply_op2(&w.detach(), GradInput { n, k })?),
-            false => None,
-        };
-        let gw = match w.track_op() {
-            true => Some(x.detach().apply_op2(grad, GradWeight { n, k })?),
-            false => None,
-        };
-        Ok((gx, gw))
+        let gx = || grad.apply_op2(&w.detach(), GradInput { n, k });
+        let gw = || x.detach().apply_op2(grad, GradWeight { n, k });
+        Ok((
+            x.track_op().then(gx).transpose()?,
+            w.track_op().then(gw).transpose()?,
+        ))
     }
 }
 
@@ -122,7 +114,7 @@ impl CustomOp2 for Linear {
         w: &CpuStorage,
         wl: &Layout,
     ) -> TensorResult<(CpuStorage, Shape)> {
-        self.run(f32s(x, xl)?, panels(w, wl, self.n, self.k)?, None)
+        Ok(self.run(f32s(x, xl)?, panels(w, wl, self.n, self.k)?, None))
     }
 
     fn bwd(
@@ -151,7 +143,7 @@ impl CustomOp3 for Linear {
         bl: &Layout,
     ) -> TensorResult<(CpuStorage, Shape)> {
         let w = panels(w, wl, self.n, self.k)?;
-        self.run(f32s(x, xl)?, w, Some(f32s(b, bl)?))
+        Ok(self.run(f32s(x, xl)?, w, Some(f32s(b, bl)?)))
     }
 
     fn bwd(
@@ -163,11 +155,8 @@ impl CustomOp3 for Linear {
         grad: &Tensor,
     ) -> TensorResult<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let (gx, gw) = self.gradients(x, w, grad)?;
-        let gb = match bias.track_op() {
-            true => Some(grad.contiguous()?.apply_op1(GradBias(self.n))?),
-            false => None,
-        };
-        Ok((gx, gw, gb))
+        let gb = || grad.contiguous()?.apply_op1(GradBias(self.n));
+        Ok((gx, gw, bias.track_op().then(gb).transpose()?))
     }
 }
 

@@ -360,16 +360,12 @@ impl CustomOp2 for Plan {
         second: &CpuStorage,
         sl: &Layout,
     ) -> TensorResult<(CpuStorage, Shape)> {
-        match &self.tokens {
-            Some(ids) => {
-                let segments = self.over(f32s(second, sl)?);
-                added(Input::Tokens(ids), &segments, first, fl)
-            }
-            None => {
-                let x = f32s(first, fl)?;
-                self.held(|segments| added(Input::Rows(x), segments, second, sl))?
-            }
+        if let Some(ids) = &self.tokens {
+            let segments = self.over(f32s(second, sl)?);
+            return added(Input::Tokens(ids), &segments, first, fl);
         }
+        let x = f32s(first, fl)?;
+        self.held(|segments| added(Input::Rows(x), segments, second, sl))?
     }
 
     fn bwd(
@@ -380,19 +376,15 @@ impl CustomOp2 for Plan {
         grad: &Tensor,
     ) -> TensorResult<(Option<Tensor>, Option<Tensor>)> {
         let grad = grad.contiguous()?;
-        match &self.tokens {
-            Some(_) => {
-                let (_, gf) = self.gradients_joined(None, second, &grad)?;
-                Ok((passed(first, &grad), Some(gf)))
-            }
-            None => {
-                let gx = match first.track_op() {
-                    true => Some(self.gradient_held(first, &grad)?),
-                    false => None,
-                };
-                Ok((gx, passed(second, &grad)))
-            }
+        if self.tokens.is_some() {
+            let (_, gf) = self.gradients_joined(None, second, &grad)?;
+            return Ok((passed(first, &grad), Some(gf)));
         }
+        let gx = || self.gradient_held(first, &grad);
+        Ok((
+            first.track_op().then(gx).transpose()?,
+            passed(second, &grad),
+        ))
     }
 }
 

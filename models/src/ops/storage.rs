@@ -1,5 +1,6 @@
 //! Slices out of candle storage.
 
+use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, Error, Layout, Result, Storage, StorageRef, Tensor};
 
 use crate::packed::{PanelData, Panels};
@@ -32,10 +33,20 @@ pub(super) fn panels<'a>(
         CpuStorage::F32(data) => PanelData::F32(&data[range]),
         CpuStorage::F16(data) => PanelData::F16(&data[range]),
         CpuStorage::BF16(data) => PanelData::Bf16(&data[range]),
-        other => {
+        CpuStorage::U8(_)
+        | CpuStorage::U32(_)
+        | CpuStorage::I16(_)
+        | CpuStorage::I32(_)
+        | CpuStorage::I64(_)
+        | CpuStorage::F64(_)
+        | CpuStorage::F8E4M3(_)
+        | CpuStorage::F6E2M3(_)
+        | CpuStorage::F6E3M2(_)
+        | CpuStorage::F4(_)
+        | CpuStorage::F8E8M0(_) => {
             return Err(Error::Msg(format!(
                 "weights are f32, f16 or bf16, not {:?}",
-                candle_core::backend::BackendStorage::dtype(other)
+                storage.dtype()
             )));
         }
     };

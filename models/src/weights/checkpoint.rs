@@ -48,6 +48,16 @@ pub enum Float {
 }
 
 impl Float {
+    fn of(dtype: Dtype) -> Option<Float> {
+        let floats = [
+            (Dtype::F32, Float::F32),
+            (Dtype::F16, Float::F16),
+            (Dtype::BF16, Float::Bf16),
+        ];
+        let (_, float) = floats.into_iter().find(|(known, _)| *known == dtype)?;
+        Some(float)
+    }
+
     /// Bytes of one number.
     pub fn byte_len(self) -> usize {
         match self {
@@ -79,6 +89,21 @@ impl TensorRef<'_> {
     }
 }
 
+/// Refuses what is not a folder.
+pub(crate) fn check_folder(dir: &Path) -> Result<()> {
+    match std::fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(ModelError::File {
+            path: dir.to_path_buf(),
+            what: "not a folder".into(),
+        }),
+        Err(source) => Err(ModelError::Io {
+            path: dir.to_path_buf(),
+            source,
+        }),
+    }
+}
+
 impl Checkpoint {
     /// Opens the files of a folder and checks their headers; no weight is read.
     ///
@@ -87,17 +112,11 @@ impl Checkpoint {
     /// what they should be, [`ModelError::Tensor`] for a tensor that lies wrongly in its file, is
     /// in two files, or is not where the index says.
     pub fn open(dir: &Path) -> Result<Checkpoint> {
-        let io = |source| ModelError::Io {
-            path: dir.to_path_buf(),
-            source,
-        };
         let error = |what: String| ModelError::File {
             path: dir.to_path_buf(),
             what,
         };
-        if !std::fs::metadata(dir).map_err(io)?.is_dir() {
-            return Err(error("not a folder".into()));
-        }
+        check_folder(dir)?;
         // Asked without following links, so that a link to nothing is an error and not an absence.
         let there = |name: &&str| std::fs::symlink_metadata(dir.join(name)).is_ok();
         match (there(&SINGLE), there(&INDEX)) {
@@ -256,14 +275,9 @@ impl Checkpoint {
             });
         };
         let (file, info) = (&self.files[stored.file], &stored.entry.info);
-        let dtype = match info.dtype {
-            Dtype::F32 => Float::F32,
-            Dtype::F16 => Float::F16,
-            Dtype::BF16 => Float::Bf16,
-            other => {
-                let what = format!("is of {other}; weights are F32, F16 or BF16");
-                return Err(file.tensor_error(name, what));
-            }
+        let Some(dtype) = Float::of(info.dtype) else {
+            let what = format!("is of {}; weights are F32, F16 or BF16", info.dtype);
+            return Err(file.tensor_error(name, what));
         };
         Ok(TensorRef {
             name,
@@ -288,6 +302,7 @@ impl Checkpoint {
 
     /// Whether two tensors have the same type, shape and bytes.
     pub fn equal(&self, a: &str, b: &str) -> Result<bool> {
+        const BLOCK: usize = 1 << 20;
         let (Some(a), Some(b)) = (self.tensors.get(a), self.tensors.get(b)) else {
             return Ok(false);
         };
@@ -295,7 +310,6 @@ impl Checkpoint {
         if (left.dtype, &left.shape) != (right.dtype, &right.shape) {
             return Ok(false);
         }
-        const BLOCK: usize = 1 << 20;
         let (mut mine, mut other) = (vec![0; BLOCK], vec![0; BLOCK]);
         let len = left.data_offsets.1 - left.data_offsets.0;
         for start in (0..len).step_by(BLOCK) {

@@ -29,7 +29,7 @@ pub(super) struct Entry {
 
 /// Reads and checks the header of a file.
 pub(super) fn read(file: &Positioned) -> Result<Vec<Entry>> {
-    let mut length = [0; LENGTH_BYTES as usize];
+    let mut length = [0; size_of::<u64>()];
     if file.byte_len() < LENGTH_BYTES {
         return Err(file.error("too short for a safetensors file"));
     }

@@ -395,3 +395,6 @@ fn index(text: &str) -> Option<usize> {
         text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| canonical)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Rows of packed sequences as blocks of sixteen: panels for products along the head's dimensions,
+//! rows for sums along positions.
+
+use rayon::prelude::*;
+
+use crate::kernels::split::is_large;
+use crate::kv::{BLOCK, BlockId};
+
+/// Keys and values in blocks, and which blocks belong to which sequence.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a> {
+    /// `[n_blocks, kv_heads, head_dim, BLOCK]`.
+    pub keys: &'a [f32],
+    /// `[n_blocks, kv_heads, BLOCK, head_dim]`.
+    pub values: &'a [f32],
+    /// Per sequence, its blocks in order of position.
+    pub table: &'a [Vec<BlockId>],
+}
+
+/// The blocks of one sequence and head, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strip<'a> {
+    pub(super) pool: &'a [f32],
+    pub(super) table: &'a [BlockId],
+    pub(super) num_heads: usize,
+    pub(super) head: usize,
+    /// Numbers in one block of one head.
+    pub(super) size: usize,
+}
+
+impl<'a> Strip<'a> {
+    /// The numbers of one block.
+    #[inline(always)]
+    pub(super) fn block(&self, index: usize) -> &'a [f32] {
+        let at = (self.table[index].0 as usize * self.num_heads + self.head) * self.size;
+        &self.pool[at..at + self.size]
+    }
+}
+
+/// Where the rows of packed sequences come to lie: each sequence begins at a block of its own.
+///
+/// The source is `[T, heads · group, dim]`. To one head of the blocks belong `group` heads of the
+/// source: their rows follow each other within a position, positions within a sequence.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Per sequence, its blocks.
+    pub table: Vec<Vec<BlockId>>,
+    /// For each block, the first of its positions in the source (times `group`) and its rows.
+    runs: Vec<(usize, usize)>,
+    heads: usize,
+    group: usize,
+    dim: usize,
+}
+
+impl Layout {
+    /// For sequences that end at `cu_seqlens[1..]`.
+    pub fn new(cu_seqlens: &[u32], heads: usize, group: usize, dim: usize) -> Layout {
+        let mut layout = Layout {
+            table: Vec::new(),
+            runs: Vec::new(),
+            heads,
+            group,
+            dim,
+        };
+        for ends in cu_seqlens.windows(2) {
+            let (first, end) = (ends[0] as usize * group, ends[1] as usize * group);
+            let blocks = (first..end).step_by(BLOCK).map(|row| {
+                layout.runs.push((row, BLOCK.min(end - row)));
+                BlockId(u32::try_from(layout.runs.len() - 1).expect("fewer blocks than tokens"))
+            });
+            layout.table.push(blocks.collect());
+        }
+        layout
+    }
+
+    /// `[n_blocks, heads, dim, BLOCK]`, zeros where a sequence has ended.
+    pub fn panels(&self, x: &[f32]) -> Vec<f32> {
+        self.fill(x, |source, rows, block| {
+            for (row, from) in source.chunks_exact(self.dim).take(rows).enumerate() {
+                for (to, value) in block.chunks_exact_mut(BLOCK).zip(from) {
+                    to[row] = *value;
+                }
+            }
+        })
+    }
+
+    /// `[n_blocks, heads, BLOCK, dim]`, zeros where a sequence has ended.
+    pub fn rows(&self, x: &[f32]) -> Vec<f32> {
+        self.fill(x, |source, rows, block| {
+            let len = rows * self.dim;
+            block[..len].copy_from_slice(&source[..len]);
+        })
+    }
+
+    /// Calls `put(rows [BLOCK, dim], how many of them, block of one head)` for every block and head.
+    fn fill(&self, x: &[f32], put: impl Fn(&[f32], usize, &mut [f32]) + Sync) -> Vec<f32> {
+        let mut out = vec![0.0; self.runs.len() * self.heads * BLOCK * self.dim];
+        let size = self.heads * BLOCK * self.dim;
+        let run = |(block, (first, rows)): (&mut [f32], &(usize, usize))| {
+            let mut gathered = vec![0.0; BLOCK * self.dim];
+            for (head, block) in block.chunks_exact_mut(BLOCK * self.dim).enumerate() {
+                for (row, to) in (*first..first + rows).zip(gathered.chunks_exact_mut(self.dim)) {
+                    to.copy_from_slice(self.row(x, row, head));
+                }
+                put(&gathered, *rows, block);
+            }
+        };
+        if is_large(out.len()) {
+            let blocks = out.par_chunks_exact_mut(size);
+            blocks
+                .zip(self.runs.par_iter())
+                .with_min_len(4)
+                .for_each(run);
+        } else {
+            out.chunks_exact_mut(size).zip(&self.runs).for_each(run);
+        }
+        out
+    }
+
+    /// Row `row` (position times group, plus the head within the group) of a head.
+    fn row<'a>(&self, x: &'a [f32], row: usize, head: usize) -> &'a [f32] {
+        let (position, member) = (row / self.group, row % self.group);
+        let at = ((position * self.heads + head) * self.group + member) * self.dim;
+        &x[at..at + self.dim]
+    }
+
+    /// The blocks of one sequence and head in a pool that this layout made.
+    pub(super) fn strip<'a>(&'a self, pool: &'a [f32], sequence: usize, head: usize) -> Strip<'a> {
+        Strip {
+            pool,
+            table: &self.table[sequence],
+            num_heads: self.heads,
+            head,
+            size: pool.len() / (self.runs.len() * self.heads).max(1),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Causal attention over packed sequences and over KV blocks, forward and backward.
+//!
+//! Keys and values lie in blocks of [`BLOCK`](crate::kv::BLOCK) positions, whether they come from
+//! the batch itself or from a cache, and are walked in tiles of four blocks that begin at multiples
+//! of 64 positions of their own sequence. The rows of a micro-tile are the query heads that share a
+//! key head, at a few positions next to each other, so that decoding (one position) and prefill run
+//! the same code. A row's bits follow from its own keys alone:
+//!
+//! - scores are chains of fused multiply-adds along the head's dimensions;
+//! - the running maximum, the exponentials and the rescaling are those of the row's keys, tile by
+//!   tile (Milakov and Gimelshein, 2018; Dao et al., 2022);
+//! - weighted values are chains along the key positions, from the row's first key to its last.
+//!   A key after the row's position, or before its window, is not multiplied by zero: it is not
+//!   touched.
+//!
+//! The backward recomputes the scores (Dao et al., 2022): one pass by query row gives the softmax
+//! statistics and dQ, a second by key gives dK and dV, summed over the queries in order of position.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel that is not inlined is compiled without its instructions"
+)]
+
+mod backward;
+mod forward;
+mod layout;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+pub use backward::{Gradients, Operands, backward};
+pub use forward::{Queries, forward};
+pub use layout::{Blocks, Layout};
+
+/// What every call of one layer shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Geometry {
+    /// Query heads.
+    pub num_heads: usize,
+    /// Key and value heads; divides `num_heads`.
+    pub num_kv_heads: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Factor on query · key.
+    pub scale: f32,
+    /// `cap · tanh(x / cap)` on the scores.
+    pub softcap: Option<f32>,
+    /// Keys that a query sees, itself included; at least 1.
+    pub window: Option<usize>,
+}
+
+impl Geometry {
+    /// Query heads that share a key head.
+    fn group(self) -> usize {
+        self.num_heads / self.num_kv_heads
+    }
+
+    /// The first key that a query at this position sees.
+    fn first_key(self, position: usize) -> usize {
+        self.window
+            .map_or(0, |window| (position + 1).saturating_sub(window))
+    }
+}

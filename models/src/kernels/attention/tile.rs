@@ -1,0 +1,276 @@
+//! The two products of attention on a few rows, and what is done to scores between them.
+
+use std::ops::Range;
+
+use super::Geometry;
+use super::layout::Strip;
+use crate::kernels::exp::softcap;
+use crate::kernels::lanes::{LANES, Lanes};
+use crate::kernels::norm::{part, put};
+use crate::kv::BLOCK;
+
+/// Positions in one tile.
+pub(super) const TILE: usize = TILE_BLOCKS * BLOCK;
+
+/// Blocks in one tile.
+pub(super) const TILE_BLOCKS: usize = 4;
+
+/// Most rows of a micro-tile.
+pub(super) const MAX_ROWS: usize = 8;
+
+/// One row's numbers over a tile, on cache lines of its own.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct TileRow(pub(super) [f32; TILE]);
+
+impl TileRow {
+    pub(super) const ZERO: TileRow = TileRow([0.0; TILE]);
+
+    #[inline(always)]
+    pub(super) fn block<L: Lanes>(&self, block: usize) -> L {
+        part(&self.0, block * LANES)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_block<L: Lanes>(&mut self, block: usize, lanes: L) {
+        let to = &mut self.0[block * LANES..];
+        lanes.store(to.first_chunk_mut().expect("a tile is whole blocks"));
+    }
+}
+
+/// Index of each position within a tile.
+const INDEX: TileRow = {
+    let mut index = [0.0; TILE];
+    let mut i = 0;
+    while i < TILE {
+        index[i] = i as f32;
+        i += 1;
+    }
+    TileRow(index)
+};
+
+/// Calls `$function::<L, R>` with as many rows as `$rows` says, from 1 to [`MAX_ROWS`].
+///
+/// Only what must hold a row in a register is compiled for each number of rows.
+macro_rules! with_rows {
+    ($rows:expr, $function:ident :: <$lanes:ident> ( $($argument:expr),* )) => {
+        match $rows {
+            1 => $function::<$lanes, 1>($($argument),*),
+            2 => $function::<$lanes, 2>($($argument),*),
+            3 => $function::<$lanes, 3>($($argument),*),
+            4 => $function::<$lanes, 4>($($argument),*),
+            5 => $function::<$lanes, 5>($($argument),*),
+            6 => $function::<$lanes, 6>($($argument),*),
+            7 => $function::<$lanes, 7>($($argument),*),
+            _ => $function::<$lanes, 8>($($argument),*),
+        }
+    };
+}
+
+/// Rows of a micro-tile for these instructions.
+#[inline(always)]
+pub(super) fn most_rows<L: Lanes>() -> usize {
+    L::ACCUMULATORS.min(MAX_ROWS)
+}
+
+/// Writes `R` rows of `dim` numbers as `[dim, R]`.
+pub(super) fn interleave<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, to: &mut [f32]) {
+    let n = rows.len();
+    for (r, row) in rows.enumerate() {
+        for (to, value) in to[r..].iter_mut().step_by(n).zip(row) {
+            *to = *value;
+        }
+    }
+}
+
+/// Sets a block of each row of `to` to `Σ_d left[d][row] · panel[d]`, in order of `d`.
+#[inline(always)]
+pub(super) fn dots<L: Lanes>(left: &[f32], panel: &[f32], block: usize, to: &mut [TileRow]) {
+    with_rows!(to.len(), dots_of::<L>(left, panel, block, to));
+}
+
+#[inline(always)]
+fn dots_of<L: Lanes, const R: usize>(
+    left: &[f32],
+    panel: &[f32],
+    block: usize,
+    to: &mut [TileRow],
+) {
+    let mut sums = [L::splat(0.0); R];
+    let (left, _) = left.as_chunks::<R>();
+    let (panel, _) = panel.as_chunks::<LANES>();
+    for (left, panel) in left.iter().zip(panel) {
+        let panel = L::load(panel);
+        for r in 0..R {
+            sums[r] = L::splat(left[r]).mul_add(panel, sums[r]);
+        }
+    }
+    for (to, sum) in to.iter_mut().zip(sums) {
+        to.set_block(block, sum);
+    }
+}
+
+/// A product's score: scaled, and capped where there is a cap.
+#[inline(always)]
+pub(super) fn score<L: Lanes>(dot: L, geometry: &Geometry) -> L {
+    let scaled = dot.mul(L::splat(geometry.scale));
+    match geometry.softcap {
+        None => scaled,
+        Some(cap) => softcap(scaled, cap),
+    }
+}
+
+/// Derivative of [`score`] where it came to `score`.
+#[inline(always)]
+pub(super) fn score_slope<L: Lanes>(score: L, geometry: &Geometry) -> L {
+    let scale = L::splat(geometry.scale);
+    match geometry.softcap {
+        None => scale,
+        Some(cap) => {
+            let t = score.div(L::splat(cap));
+            scale.mul(L::splat(1.0).sub(t.mul(t)))
+        }
+    }
+}
+
+/// The scores within the span, −∞ elsewhere in the block.
+#[inline(always)]
+pub(super) fn within<L: Lanes>(scores: L, block: usize, span: &Range<usize>) -> L {
+    let (index, outside) = (INDEX.block::<L>(block), L::splat(f32::NEG_INFINITY));
+    let after = index.select_gt(L::splat(span.start as f32 - 0.5), scores, outside);
+    L::splat(span.end as f32 - 0.5).select_gt(index, after, outside)
+}
+
+/// The part of `positions` that lies in a tile, counted from the tile's first position.
+#[inline(always)]
+pub(super) fn span_in(tile: usize, positions: &Range<usize>) -> Range<usize> {
+    let first = tile * TILE;
+    let clip = |position: usize| position.clamp(first, first + TILE) - first;
+    clip(positions.start)..clip(positions.end)
+}
+
+/// The blocks of a tile that any span reaches into.
+#[inline(always)]
+pub(super) fn blocks_of(spans: &[Range<usize>]) -> Range<usize> {
+    let (mut start, mut end) = (TILE, 0);
+    for span in spans {
+        if !span.is_empty() {
+            start = start.min(span.start);
+            end = end.max(span.end);
+        }
+    }
+    start / BLOCK..end.div_ceil(BLOCK)
+}
+
+/// Rows that are summed with weights.
+#[derive(Clone, Copy)]
+pub(super) struct Summands<'a> {
+    /// Blocks `[BLOCK, dim]`.
+    pub(super) strip: Strip<'a>,
+    /// The tile that the weights are of.
+    pub(super) tile: usize,
+    /// Width of a row.
+    pub(super) dim: usize,
+}
+
+impl Summands<'_> {
+    /// Width of a row of sums: whole vectors.
+    pub(super) fn stride(dim: usize) -> usize {
+        dim.next_multiple_of(LANES)
+    }
+
+    /// Adds to each row of sums its own span of the tile: `sums[r] += Σ weights[r][i] · row i`, in
+    /// order of `i`, where rows outside the span are not touched.
+    ///
+    /// What all rows share goes through registers together; what goes before and after, row by row.
+    /// A sum's chain is the same.
+    #[inline(always)]
+    pub(super) fn add<L: Lanes>(
+        &self,
+        weights: &[TileRow],
+        spans: &[Range<usize>],
+        sums: &mut [f32],
+    ) {
+        let (mut start, mut end) = (0, TILE);
+        for span in spans {
+            start = start.max(span.start);
+            end = end.min(span.end);
+        }
+        let (end, all) = (end.max(start), weights.len());
+        for (part, together) in [(0..start, 1), (start..end, all), (end..TILE, 1)] {
+            for first in (0..all).step_by(together) {
+                let span = spans[first].start.max(part.start)..spans[first].end.min(part.end);
+                if !span.is_empty() {
+                    let weights = &weights[first..first + together];
+                    let sums = &mut sums[first * Self::stride(self.dim)..];
+                    with_rows!(together, add_columns::<L>(self, weights, &span, sums));
+                    self.add_rest::<L>(weights, &span, sums);
+                }
+            }
+        }
+    }
+
+    /// The rows of a span, within their blocks, from a column on.
+    #[inline(always)]
+    fn rows(&self, block: usize, span: &Range<usize>) -> (Range<usize>, &[f32]) {
+        let first = span.start.max(block * BLOCK);
+        let end = span.end.min((block + 1) * BLOCK);
+        let rows = self.strip.block(self.tile * TILE_BLOCKS + block);
+        (first..end, &rows[(first - block * BLOCK) * self.dim..])
+    }
+
+    /// The columns that do not fill a vector.
+    #[inline(always)]
+    fn add_rest<L: Lanes>(&self, weights: &[TileRow], span: &Range<usize>, sums: &mut [f32]) {
+        let column = self.dim / LANES * LANES;
+        if column == self.dim {
+            return;
+        }
+        for (weights, sums) in weights
+            .iter()
+            .zip(sums.chunks_exact_mut(Self::stride(self.dim)))
+        {
+            let mut lanes = part::<L>(sums, column);
+            for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
+                let (positions, rows) = self.rows(block, span);
+                for (i, row) in positions.zip(rows.chunks_exact(self.dim)) {
+                    let row = L::load_part(&row[column..], 0.0);
+                    lanes = L::splat(weights.0[i]).mul_add(row, lanes);
+                }
+            }
+            put(lanes, sums, column);
+        }
+    }
+}
+
+/// The columns of `R` rows that fill whole vectors.
+#[inline(always)]
+fn add_columns<L: Lanes, const R: usize>(
+    summands: &Summands<'_>,
+    weights: &[TileRow],
+    span: &Range<usize>,
+    sums: &mut [f32],
+) {
+    let (dim, stride) = (summands.dim, Summands::stride(summands.dim));
+    let weights: &[TileRow; R] = weights.first_chunk().expect("weights of R rows");
+    for column in (0..dim / LANES * LANES).step_by(LANES) {
+        let mut lanes = [L::splat(0.0); R];
+        for r in 0..R {
+            lanes[r] = part(sums, r * stride + column);
+        }
+        for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
+            let (positions, rows) = summands.rows(block, span);
+            for (i, row) in positions.zip(rows.chunks_exact(dim)) {
+                let row = row[column..].first_chunk();
+                let row = L::load(row.expect("sixteen columns from here on"));
+                for r in 0..R {
+                    // `i` is below `TILE`, a power of two; so the compiler sees it too.
+                    lanes[r] = L::splat(weights[r].0[i % TILE]).mul_add(row, lanes[r]);
+                }
+            }
+        }
+        for r in 0..R {
+            put(lanes[r], sums, r * stride + column);
+        }
+    }
+}
