@@ -1,6 +1,7 @@
 //! `tribunal models`: model and adapter folders.
 
 mod inspect;
+mod show;
 
 use crate::error::{CliError, Outcome};
 

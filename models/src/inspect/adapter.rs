@@ -64,9 +64,10 @@ fn load(dir: &Path, base: &Path, check: bool) -> Result<Adapter> {
         head: detect_head(config.head, base, |name| files.has(name))?,
         ..config
     });
-    let digest = match check {
-        true => Some(digest_of(&text, Some(&files))?),
-        false => None,
+    let digest = if check {
+        Some(digest_of(&text, Some(&files))?)
+    } else {
+        None
     };
     Adapter::load(
         dir,

@@ -8,6 +8,8 @@ mod adapter;
 mod files;
 mod model;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod tokenizer;
 
 use std::path::{Path, PathBuf};

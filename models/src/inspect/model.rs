@@ -128,7 +128,8 @@ pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
         return;
     };
     tokenizer::inspect(dir, Some(config.vocab_size), found);
-    found.model = facts(dir, (&text, config), checkpoint.as_ref(), found);
+    let facts = facts(dir, (&text, config), checkpoint.as_ref(), found);
+    found.model = Some(facts);
 }
 
 fn facts(
@@ -136,7 +137,7 @@ fn facts(
     (text, config): (&str, ModelConfig),
     checkpoint: Option<&Checkpoint>,
     found: &mut Inspection,
-) -> Option<ModelFacts> {
+) -> ModelFacts {
     let has = |name: &str| checkpoint.is_some_and(|files| files.has(name));
     let head = found
         .keep(detect_head(config.head, dir, has))
@@ -152,7 +153,7 @@ fn facts(
     };
     let json: Value = serde_json::from_str(text).unwrap_or_default();
     let architecture = json["architectures"][0].as_str().map(str::to_owned);
-    Some(ModelFacts {
+    ModelFacts {
         family: config.model_type.clone(),
         architecture,
         head: head_facts(config.head, &json),
@@ -162,7 +163,7 @@ fn facts(
         kv_bytes_per_token: KvCache::bytes_per_token(&config) as u64,
         config_digest: found.keep(digest_of(text, None)),
         digest: checkpoint.and_then(|files| found.keep(digest_of(text, Some(files)))),
-    })
+    }
 }
 
 /// As [`crate::Model::load`] takes it.
