@@ -2,6 +2,7 @@
 
 mod inspect;
 mod make_tiny;
+mod show;
 
 use crate::error::{CliError, Outcome};
 
