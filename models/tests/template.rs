@@ -1,5 +1,10 @@
 //! Chat templates against transformers, and against their limits.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a fixture that cannot be read fails the test"
+)]
+
 use std::fs;
 use std::path::PathBuf;
 

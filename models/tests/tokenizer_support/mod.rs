@@ -10,17 +10,17 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 /// The folder of the fixtures.
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
 /// A tokenizer of the fixtures.
-pub fn load(kind: &str) -> Tokenizer {
+pub(crate) fn load(kind: &str) -> Tokenizer {
     Tokenizer::load(&fixtures().join("tokenizers").join(kind)).unwrap()
 }
 
 /// A folder with a tokenizer's files, to which more can be added.
-pub fn folder(kind: &str) -> TempDir {
+pub(crate) fn folder(kind: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
     for file in ["tokenizer.json", "tokenizer_config.json"] {
         let from = fixtures().join("tokenizers").join(kind).join(file);
@@ -30,20 +30,20 @@ pub fn folder(kind: &str) -> TempDir {
 }
 
 /// A tokenizer with a chat template of its own.
-pub fn with_template(kind: &str, source: &str) -> Tokenizer {
+pub(crate) fn with_template(kind: &str, source: &str) -> Tokenizer {
     let dir = folder(kind);
     fs::write(dir.path().join("chat_template.jinja"), source).unwrap();
     Tokenizer::load(dir.path()).unwrap()
 }
 
 /// A tokenizer with one of the chat templates of the fixtures.
-pub fn with_family_template(kind: &str, name: &str) -> Tokenizer {
+pub(crate) fn with_family_template(kind: &str, name: &str) -> Tokenizer {
     let path = fixtures().join(format!("templates/{name}.jinja"));
     with_template(kind, &fs::read_to_string(path).unwrap())
 }
 
 /// A conversation as the goldens write it.
-pub fn conversation(json: &Value) -> Conversation {
+pub(crate) fn conversation(json: &Value) -> Conversation {
     let mut kwargs: Map<String, Value> = json.as_object().unwrap().clone();
     let list = |v: Option<Value>| v.map(|v| v.as_array().unwrap().clone());
     Conversation {
@@ -57,7 +57,7 @@ pub fn conversation(json: &Value) -> Conversation {
 }
 
 /// The tokens of a conversation.
-pub fn chat(tokenizer: &Tokenizer, json: &Value) -> Vec<u32> {
+pub(crate) fn chat(tokenizer: &Tokenizer, json: &Value) -> Vec<u32> {
     tokenizer
         .encode_chat(&conversation(json))
         .unwrap()
@@ -65,18 +65,18 @@ pub fn chat(tokenizer: &Tokenizer, json: &Value) -> Vec<u32> {
 }
 
 /// A conversation of one message.
-pub fn user(content: &str) -> Value {
+pub(crate) fn user(content: &str) -> Value {
     json!({"messages": [{"role": "user", "content": content}], "add_generation_prompt": true})
 }
 
 /// The special ids of a chat, in order.
-pub fn specials(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
+pub(crate) fn specials(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
     let special = ids.iter().filter(|id| tokenizer.is_special(**id));
     special.map(|id| tokenizer.token(*id).unwrap()).collect()
 }
 
 /// Text of fragments that make up special tokens, sentinels and normalisation hazards.
-pub fn fragments() -> impl Strategy<Value = String> {
+pub(crate) fn fragments() -> impl Strategy<Value = String> {
     const PARTS: [&str; 30] = [
         "<",
         "|",
