@@ -15,6 +15,7 @@
               other, today's or tomorrow's, it is a type error"
 )]
 
+mod collections;
 mod conversation;
 mod error;
 mod eval;
