@@ -36,6 +36,7 @@ pub mod runner;
 pub mod template;
 pub mod throughput;
 pub mod tiny;
+pub mod tokenizer;
 pub mod weights;
 
 pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
@@ -45,3 +46,10 @@ pub use error::{ModelError, Result};
 pub use model::{LoadOptions, Model};
 pub use packed::Matrix;
 pub use runner::{Forward, Runner};
+pub use template::{ChatTemplate, Conversation};
+pub use tokenizer::Tokenizer;
+
+/// Threads that the kernels share.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
+}

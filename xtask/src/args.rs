@@ -9,6 +9,9 @@ Commands:
                                `N passed, N failed, N skipped`; ARGS go to `cargo test`
   check                        rustfmt and clippy over the whole workspace, warnings are errors
   openapi                      write openapi/openapi.json from the server's own description
+  parity [--venv DIR]          write models/tests/goldens with transformers and peft, in a virtual
+                               environment under target/, or in DIR, which must have the packages
+                               of xtask/parity/requirements.txt
   help                         print this text
 
 Examples:
@@ -23,6 +26,14 @@ pub(crate) enum Command {
     Check,
     Test(TestOptions),
     Openapi,
+    Parity(ParityOptions),
+}
+
+/// How to run the reference.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ParityOptions {
+    /// A virtual environment that is there already.
+    pub(crate) venv: Option<String>,
 }
 
 /// How to run the tests.
@@ -45,6 +56,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
         "check" => Command::Check,
         "openapi" => Command::Openapi,
         "test" => return test_options(args).map(Command::Test),
+        "parity" => return parity_options(args).map(Command::Parity),
         _ => return Err(format!("unknown command `{name}`")),
     };
     match args.next() {
@@ -60,6 +72,20 @@ fn test_options(mut args: impl Iterator<Item = String>) -> Result<TestOptions, S
             "--no-check" => options.no_check = true,
             "--" => options.cargo_args = args.by_ref().collect(),
             _ => return Err(format!("unknown argument `{arg}` of `test`")),
+        }
+    }
+    Ok(options)
+}
+
+fn parity_options(mut args: impl Iterator<Item = String>) -> Result<ParityOptions, String> {
+    let mut options = ParityOptions::default();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--venv" => {
+                let venv = args.next().ok_or("`--venv` needs a folder")?;
+                options.venv = Some(venv);
+            }
+            _ => return Err(format!("unknown argument `{arg}` of `parity`")),
         }
     }
     Ok(options)
@@ -82,6 +108,12 @@ mod tests {
         })
     }
 
+    fn parity(venv: Option<&str>) -> Command {
+        Command::Parity(ParityOptions {
+            venv: venv.map(str::to_owned),
+        })
+    }
+
     #[test]
     fn known_lines_parse_and_others_say_what_is_wrong() {
         check("help", Ok(Command::Help));
@@ -96,6 +128,10 @@ mod tests {
             Ok(test(true, &["-p", "openapi", "--", "--nocapture"])),
         );
         check("test -- --no-check", Ok(test(false, &["--no-check"])));
+        check("parity", Ok(parity(None)));
+        check("parity --venv there", Ok(parity(Some("there"))));
+        check("parity --venv", Err("`--venv` needs a folder"));
+        check("parity now", Err("unknown argument `now` of `parity`"));
         check("", Err("no command given"));
         check("tests", Err("unknown command `tests`"));
         check("check --fix", Err("`check` takes no argument, got `--fix`"));

@@ -7,6 +7,7 @@ mod args;
 mod cargo;
 mod check;
 mod openapi;
+mod parity;
 mod summary;
 mod test;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Ok(Command::Check) => check::run_alone(),
         Ok(Command::Test(options)) => test::run(&options),
         Ok(Command::Openapi) => openapi::run(),
+        Ok(Command::Parity(options)) => parity::run(&options),
         Err(problem) => {
             eprint!("error: {problem}\n\n{}", args::USAGE);
             ExitCode::from(2)

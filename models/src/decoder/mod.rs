@@ -154,8 +154,14 @@ impl Decoder {
     }
 
     fn embed(&self, ctx: &ForwardCtx<'_>) -> Result<Tensor> {
-        let x = ops::embedding(&self.embedding, &ctx.batch.token_ids)?;
-        let _ = pairs(ctx.segments, Site::Embedding);
+        let token_ids = &ctx.batch.token_ids;
+        let x = ops::embedding(&self.embedding, token_ids)?;
+        let pairs = pairs(ctx.segments, Site::Embedding);
+        let x = if pairs.is_empty() {
+            x
+        } else {
+            ops::lora_embedding(token_ids, x, &pairs)?
+        };
         match self.config.embedding_scale {
             None => Ok(x),
             Some(scale) => Ok((x * f64::from(scale))?),

@@ -7,6 +7,10 @@
     unsafe_code,
     reason = "tasks write disjoint parts of one output at once"
 )]
+#![expect(
+    clippy::inline_always,
+    reason = "parts of the output are taken within lane kernels, whose constants spare the checks"
+)]
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -135,25 +139,53 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// `width` numbers of a row, from a column on.
+    /// The part of some rows that lies in a range of columns.
     ///
     /// # Safety
     /// No other part that overlaps this one is in use while it is.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "that is the purpose: tasks write disjoint parts at once"
-    )]
-    #[inline]
-    pub(super) unsafe fn part(&self, row: usize, column: usize, width: usize) -> &mut [f32] {
+    #[inline(always)]
+    pub(super) unsafe fn part(&self, rows: Range<usize>, columns: Range<usize>) -> Part<'_> {
         assert!(
-            row < self.rows && column <= self.columns && width <= self.columns - column,
+            rows.start <= rows.end
+                && rows.end <= self.rows
+                && columns.start <= columns.end
+                && columns.end <= self.columns,
             "a part lies within the matrix"
         );
-        // SAFETY: the part lies within the borrowed matrix, as was just checked, and the caller
-        // promises that it is not in use elsewhere.
+        Part {
+            // In range, or one past the end where the part is empty.
+            data: self.data.wrapping_add(
+                rows.start
+                    .wrapping_mul(self.columns)
+                    .wrapping_add(columns.start),
+            ),
+            rows: rows.end.wrapping_sub(rows.start),
+            width: columns.end.wrapping_sub(columns.start),
+            stride: self.columns,
+            borrow: PhantomData,
+        }
+    }
+}
+
+/// Rows of a part of a [`Shared`] matrix, for one task.
+pub(super) struct Part<'a> {
+    data: *mut f32,
+    rows: usize,
+    width: usize,
+    stride: usize,
+    borrow: PhantomData<&'a mut [f32]>,
+}
+
+impl Part<'_> {
+    /// One row.
+    #[inline(always)]
+    pub(super) fn row(&mut self, row: usize) -> &mut [f32] {
+        assert!(row < self.rows, "a row of the part");
+        // SAFETY: the part lies within the borrowed matrix and belongs to this `Part` alone
+        // (`Shared::part`); the row lies within the part.
         unsafe {
-            let start = self.data.add(row * self.columns + column);
-            std::slice::from_raw_parts_mut(start, width)
+            let start = self.data.add(row.wrapping_mul(self.stride));
+            std::slice::from_raw_parts_mut(start, self.width)
         }
     }
 }

@@ -16,11 +16,14 @@
 use half::{bf16, f16};
 
 use crate::kernels::lanes::{Isa, Kernel, Lanes};
-use crate::kernels::threads::Shared;
+use crate::kernels::threads::{Part, Shared};
 use crate::packed::PANEL;
 
 /// Most rows of any tile.
 const MOST_ROWS: usize = 12;
+
+/// Most panels of any tile.
+const MOST_PANELS: usize = 4;
 
 /// A storage type of weights.
 pub(super) trait Element: Copy + Default + Send + Sync {
@@ -111,7 +114,7 @@ pub(super) fn tile_rows(isa: Isa) -> usize {
 /// Panels that tiles of so many rows take at once: enough sums in flight to hide the latency of
 /// the multiply-add, as far as there are registers.
 pub(super) fn panels_at_once(isa: Isa, rows: usize) -> usize {
-    [4, 2]
+    [MOST_PANELS, 2]
         .into_iter()
         .find(|panels| panels * rows <= isa.accumulators())
         .unwrap_or(1)
@@ -157,21 +160,23 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
     }
 }
 
-/// Columns of a strip's panel, first and number.
+/// The tile's part of the output.
 #[inline(always)]
-fn columns<E>(strip: &Strip<'_, E>, panel: usize) -> (usize, usize) {
-    let left = panel * PANEL;
-    (strip.column + left, (strip.width - left).min(PANEL))
+fn part<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> Part<'a> {
+    let (row, column) = (strip.row, strip.column);
+    // SAFETY: the part belongs to this tile, which takes it once at a time.
+    unsafe { strip.out.part(row..row + MR, column..column + NP * PANEL) }
 }
 
+/// The sums that an earlier block left.
 #[inline(always)]
 fn begin<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -> [[L; NP]; MR] {
     let mut sums = [[L::splat(0.0); NP]; MR];
-    for (r, sums) in sums.iter_mut().enumerate() {
-        for (panel, sum) in sums.iter_mut().enumerate() {
-            let (column, width) = columns(strip, panel);
-            // SAFETY: the part belongs to this tile, and no other borrow of it lives.
-            *sum = load(unsafe { strip.out.part(strip.row + r, column, width) });
+    let mut out = part::<E, MR, NP>(strip);
+    for r in 0..MR {
+        let row = out.row(r).as_chunks::<PANEL>().0;
+        for panel in 0..NP {
+            sums[r][panel] = L::load(&row[panel]);
         }
     }
     sums
@@ -179,45 +184,94 @@ fn begin<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) ->
 
 #[inline(always)]
 fn end<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sums: &[[L; NP]; MR]) {
-    for panel in 0..NP {
-        let (column, width) = columns(strip, panel);
-        let bias: L = match strip.pass.finish {
-            Finish::Bias(bias) => load(&bias[column..column + width]),
-            Finish::Store | Finish::Add(_) => L::splat(0.0),
-        };
-        for (r, sums) in sums.iter().enumerate() {
-            // SAFETY: the part belongs to this tile, and no other borrow of it lives.
-            let out = unsafe { strip.out.part(strip.row + r, column, width) };
-            let sum = match strip.pass.finish {
-                Finish::Store => sums[panel],
-                Finish::Bias(_) => sums[panel].add(bias),
-                Finish::Add(scale) => L::splat(scale).mul_add(sums[panel], load(out)),
-            };
-            store(sum, out);
+    let mut out = part::<E, MR, NP>(strip);
+    match strip.pass.finish {
+        Finish::Store => {
+            for r in 0..MR {
+                let row = out.row(r).as_chunks_mut::<PANEL>().0;
+                for panel in 0..NP {
+                    sums[r][panel].store(&mut row[panel]);
+                }
+            }
         }
-    }
-}
-
-/// Up to a panel's width of numbers.
-#[inline(always)]
-fn load<L: Lanes>(from: &[f32]) -> L {
-    match from.try_into() {
-        Ok(whole) => L::load(whole),
-        Err(_) => L::load_part(from, 0.0),
-    }
-}
-
-#[inline(always)]
-fn store<L: Lanes>(sum: L, to: &mut [f32]) {
-    if let Ok(whole) = <&mut [f32; PANEL]>::try_from(&mut *to) {
-        sum.store(whole);
-    } else {
-        sum.store_part(to);
+        Finish::Bias(bias) => {
+            let bias = bias[strip.column..][..NP * PANEL].as_chunks::<PANEL>().0;
+            for r in 0..MR {
+                let row = out.row(r).as_chunks_mut::<PANEL>().0;
+                for panel in 0..NP {
+                    let sum = sums[r][panel].add(L::load(&bias[panel]));
+                    sum.store(&mut row[panel]);
+                }
+            }
+        }
+        Finish::Add(scale) => {
+            let scale = L::splat(scale);
+            for r in 0..MR {
+                let row = out.row(r).as_chunks_mut::<PANEL>().0;
+                for panel in 0..NP {
+                    let sum = scale.mul_add(sums[r][panel], L::load(&row[panel]));
+                    sum.store(&mut row[panel]);
+                }
+            }
+        }
     }
 }
 
 /// Computes a tile of `rows` rows and `panels` panels.
 pub(super) fn run<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>) {
+    if strip.width < panels * PANEL {
+        ragged(isa, rows, panels, strip);
+    } else {
+        whole(isa, rows, panels, strip);
+    }
+}
+
+/// A tile whose last panel is not full: computed on a copy that is as wide as the panels.
+fn ragged<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>) {
+    let Strip {
+        row,
+        column,
+        width,
+        out,
+        ..
+    } = strip;
+    let (mut sums, mut padded) = (
+        [0.0; MOST_ROWS * MOST_PANELS * PANEL],
+        [0.0; MOST_PANELS * PANEL],
+    );
+    let wide = panels * PANEL;
+    let sums = &mut sums[..rows * wide];
+    // SAFETY: the part belongs to this tile, which takes it once at a time: here, until the end.
+    let mut part = unsafe { out.part(row..row + rows, column..column + width) };
+    for (r, sums) in sums.chunks_exact_mut(wide).enumerate() {
+        sums[..width].copy_from_slice(part.row(r));
+    }
+    let mut pass = strip.pass;
+    if let Finish::Bias(bias) = pass.finish {
+        padded[..width].copy_from_slice(&bias[column..][..width]);
+        pass.finish = Finish::Bias(&padded);
+    }
+    let copy = Shared::new(sums, wide);
+    whole(
+        isa,
+        rows,
+        panels,
+        Strip {
+            row: 0,
+            column: 0,
+            width: wide,
+            pass,
+            out: &copy,
+            ..strip
+        },
+    );
+    for (r, sums) in sums.chunks_exact(wide).enumerate() {
+        part.row(r).copy_from_slice(&sums[..width]);
+    }
+}
+
+/// A tile of full panels.
+fn whole<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>) {
     macro_rules! tiles {
         ($($rows:literal)*) => {
             match (rows, panels) {
