@@ -7,6 +7,7 @@
 mod attention;
 mod embedding;
 mod gated;
+mod guard;
 mod linear;
 mod lora;
 mod norm;
@@ -20,6 +21,7 @@ mod test_tensors;
 pub use attention::{attend, attend_paged, write_kv};
 pub use embedding::embedding;
 pub use gated::gated;
+pub use guard::{GradientFault, check_gradients, gradient_faults};
 pub use linear::linear;
 pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;
