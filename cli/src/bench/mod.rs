@@ -1,5 +1,6 @@
 //! `tribunal bench`: measurements.
 
+mod engine;
 mod generated;
 mod verify;
 
@@ -12,6 +13,8 @@ use crate::error::{CliError, Outcome};
 pub(crate) enum BenchCommand {
     /// Rate of a verifier in this process
     Verify(verify::BenchVerifyArgs),
+    /// Rate of a model's forward in this process
+    Engine(engine::BenchEngineArgs),
     /// Throughput and latency of a running server
     Serve(Box<loadtest::BenchServe>),
 }
@@ -20,6 +23,7 @@ pub(crate) enum BenchCommand {
 pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
     match command {
         BenchCommand::Verify(args) => verify::run(&args),
+        BenchCommand::Engine(args) => engine::run(&args),
         BenchCommand::Serve(args) => serve(&args),
     }
 }

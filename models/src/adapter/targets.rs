@@ -4,7 +4,7 @@
 use super::pattern::Pattern;
 
 /// PEFT's word for every linear layer but the output.
-const ALL_LINEAR: &str = "all-linear";
+pub(super) const ALL_LINEAR: &str = "all-linear";
 
 /// `target_modules`, `exclude_modules`, `layers_to_transform` and `layers_pattern`.
 #[derive(Clone, Debug)]

@@ -159,11 +159,11 @@ impl Layer {
             None => Ok((q, k)),
             Some((QkNorm::PerHead | QkNorm::Whole, q_weight, k_weight)) => {
                 // A norm's rows are as long as its weight: one head, or all heads together.
-                let norm = |x: Tensor, weight: &Tensor| {
+                let norm = |x: &Tensor, weight: &Tensor| -> Result<Tensor> {
                     let rows = x.reshape(((), weight.dim(0)?))?;
-                    ops::rms_norm(&rows, weight, eps, unit_offset)
+                    Ok(ops::rms_norm(&rows, weight, eps, unit_offset)?.reshape(x.shape())?)
                 };
-                Ok((norm(q, q_weight)?, norm(k, k_weight)?))
+                Ok((norm(&q, q_weight)?, norm(&k, k_weight)?))
             }
         }
     }

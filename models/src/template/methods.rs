@@ -89,7 +89,7 @@ pub(super) fn call(
 ) -> Result<Value, RenderError> {
     match receiver {
         Value::Str(s) => {
-            heap.work(s.text.len())?;
+            heap.chars(s.text.len())?;
             of_string(heap, &s.text, name, args)
         }
         Value::Map(map) => of_map(heap, receiver, map, name, args),
@@ -180,7 +180,7 @@ fn of_string(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
         "title" => heap.text(strings::title(text)),
         "capitalize" => heap.text(strings::capitalize(text)),
         "startswith" | "endswith" => affix(text, name, args),
-        "find" | "rfind" | "index" | "rindex" | "count" => search(text, name, args),
+        "find" | "rfind" | "index" | "rindex" | "count" => search(heap, text, name, args),
         "removeprefix" | "removesuffix" => {
             let affix = string_arg(args, 0, "affix")?;
             let kept = if name == "removeprefix" {
@@ -206,6 +206,7 @@ fn of_string(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
             if separator == Some("") {
                 return Err(invalid("an empty separator"));
             }
+            heap.chars(separator.map_or(0, str::len))?;
             let most = count_arg(args, 1, "maxsplit")?;
             let parts = strings::split(text, separator, most, name == "rsplit");
             texts(heap, parts, false)
@@ -258,7 +259,7 @@ fn stripped(heap: &Heap, text: &Text, ends: Ends, args: &Args<'_>) -> Result<Val
         None | Some(Value::None) => None,
         Some(_) => Some(string_arg(args, 0, "chars")?),
     };
-    heap.work(text.len().saturating_mul(chars.map_or(1, str::len)))?;
+    heap.chars(text.len().saturating_mul(chars.map_or(1, str::len)))?;
     heap.text(strings::strip(text, ends, chars))
 }
 
@@ -285,9 +286,10 @@ fn affix(text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError>
     Ok(Value::Bool(false))
 }
 
-fn search(text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
+fn search(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
     args.only(name, &["part"])?;
     let part = string_arg(args, 0, "part")?;
+    heap.chars(part.len())?;
     let string = text.as_str();
     if name == "count" {
         return Ok(Value::Int(string.matches(part).count() as i128));
@@ -306,6 +308,7 @@ fn search(text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError
 
 fn partition(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
     let separator = text_arg(args, 0, "sep")?;
+    heap.chars(separator.len())?;
     let string = text.as_str();
     let reverse = name == "rpartition";
     let found = if reverse {

@@ -146,7 +146,7 @@ impl Preset {
                 "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1,
             }),
             Preset::Llama3 => json!({
-                "model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "head_dim": 16,
+                "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "head_dim": 16,
                 "tie_word_embeddings": true, "rope_theta": 500_000.0,
                 "rope_scaling": {
                     "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,

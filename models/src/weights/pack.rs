@@ -149,7 +149,7 @@ pub(super) fn matrix<T: Number>(
 }
 
 /// Numbers of a tensor as f32, in its own order.
-pub(super) fn numbers(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<f32>> {
+pub(crate) fn numbers(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<f32>> {
     let mut numbers = vec![0.0; range.len()];
     read(tensor, range.start, &mut numbers)?;
     Ok(numbers)

@@ -97,25 +97,13 @@ impl FileWeights {
     pub fn finish(self) -> Result<Loaded> {
         for name in self.checkpoint.names() {
             if !self.taken.contains(name) {
-                self.check_leftover(name)?;
+                check_leftover(&self.checkpoint, &self.config, &self.names, name)?;
             }
         }
         Ok(Loaded {
             memory: self.memory,
             parameters: self.parameters,
         })
-    }
-
-    fn check_leftover(&self, name: &str) -> Result<()> {
-        let embedding = self.names.locate(Place::Embedding).name;
-        let what = match name {
-            _ if name.ends_with("rotary_emb.inv_freq") => return Ok(()),
-            VOCAB if !self.config.head.has_vocabulary() => return Ok(()),
-            VOCAB if self.checkpoint.equal(name, &embedding)? => return Ok(()),
-            VOCAB => "differs from the embedding, which config.json ties it to",
-            _ => "belongs to no part of this model",
-        };
-        Err(self.checkpoint.tensor_error(name, what))
     }
 
     /// Where a place lies: the tensor's name, the rows of the place and the rows of the tensor.
@@ -129,6 +117,24 @@ impl FileWeights {
             Some(part) => (name, part.rows, part.of),
         }
     }
+}
+
+/// Whether a tensor that nothing took is known to be harmless.
+pub(crate) fn check_leftover(
+    checkpoint: &Checkpoint,
+    config: &ModelConfig,
+    names: &Names,
+    name: &str,
+) -> Result<()> {
+    let embedding = names.locate(Place::Embedding).name;
+    let what = match name {
+        _ if name.ends_with("rotary_emb.inv_freq") => return Ok(()),
+        VOCAB if !config.head.has_vocabulary() => return Ok(()),
+        VOCAB if checkpoint.equal(name, &embedding)? => return Ok(()),
+        VOCAB => "differs from the embedding, which config.json ties it to",
+        _ => "belongs to no part of this model",
+    };
+    Err(checkpoint.tensor_error(name, what))
 }
 
 impl WeightSource for FileWeights {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use models::ModelConfig;
 use models::adapter::{Adapter, Base, Site};
-use models::weights::Projection;
+use models::weights::{Checkpoint, Projection};
 use safetensors::Dtype;
 use serde_json::json;
 
-use super::support::{HIDDEN, Peft, Stored, base, base_for, numbers, write_tensors};
+use super::support::{HIDDEN, Peft, Stored, VOCAB, base, base_for, numbers, write_tensors};
 
 const ALL: &[&str] = &[
     "q_proj",
@@ -22,11 +22,7 @@ const ALL: &[&str] = &[
 ];
 
 fn load_from(dir: &Path, config: &Arc<ModelConfig>) -> Adapter {
-    let base = Base {
-        config,
-        digest: None,
-    };
-    Adapter::load(dir, &base).expect("an adapter")
+    Adapter::load(dir, &Base::of(config)).expect("an adapter")
 }
 
 fn load(peft: &Peft, config: &Arc<ModelConfig>) -> Adapter {
@@ -62,11 +58,6 @@ fn factors_arrive_at_their_sites_as_they_were_written() {
             "model.layers.0.mlp.down_proj.lora_A.weight",
             false,
         ),
-        (
-            Site::Embedding,
-            "model.embed_tokens.lora_embedding_A",
-            false,
-        ),
         (Site::Embedding, "model.embed_tokens.lora_embedding_B", true),
         (Site::Vocab, "lm_head.lora_B.weight", true),
     ] {
@@ -76,6 +67,12 @@ fn factors_arrive_at_their_sites_as_they_were_written() {
         assert_eq!([matrix.n(), matrix.k()], stored.shape[..], "{name}");
         assert_eq!(matrix.to_rows().expect("rows"), stored.numbers, "{name}");
         assert_eq!(pair.scale, 2.0);
+    }
+    // A token's row is a column of the stored factor.
+    let rows = adapter.pairs[&Site::Embedding].a.to_rows().expect("rows");
+    let stored = &peft.tensor("model.embed_tokens.lora_embedding_A").numbers;
+    for (at, number) in rows.iter().enumerate() {
+        assert_eq!(*number, stored[at % 4 * VOCAB + at / 4]);
     }
 }
 
@@ -405,4 +402,65 @@ fn fields_without_effect_are_harmless() {
         peft.set(field, value);
         load(&peft, &base("qwen2"));
     }
+}
+
+/// Whether an adapter with a full copy of the base's matrix loads beside the base's files.
+fn check_copy(name: &str, copy: Stored, stored: &[(&str, &Stored)], loads: bool) {
+    let (folder, base_dir) = (tempfile::tempdir(), tempfile::tempdir());
+    let (folder, base_dir) = (folder.expect("a folder"), base_dir.expect("a folder"));
+    let mut peft = Peft::new(1, &["lm_head", "embed_tokens"]);
+    peft.tensors
+        .insert(format!("base_model.model.{name}"), copy);
+    peft.write(folder.path());
+    let stored = stored
+        .iter()
+        .map(|(name, tensor)| ((*name).to_owned(), (*tensor).clone()));
+    write_tensors(
+        &base_dir.path().join("model.safetensors"),
+        &stored.collect(),
+    );
+    let files = Checkpoint::open(base_dir.path()).expect("a base");
+    let config = base("qwen2");
+    let with_files = Base {
+        files: Some(&files),
+        ..Base::of(&config)
+    };
+    let loaded = Adapter::load(folder.path(), &with_files);
+    assert_eq!(loaded.is_ok(), loads, "{name}: {loaded:?}");
+    let alone = Adapter::load(folder.path(), &Base::of(&config)).expect_err("nothing to compare");
+    assert!(
+        alone.to_string().contains("save_embedding_layers=False"),
+        "{alone}"
+    );
+}
+
+#[test]
+fn a_full_copy_that_equals_the_base_says_nothing_new() {
+    let embedding = Stored::f32(&[VOCAB, HIDDEN], numbers(3, VOCAB * HIDDEN));
+    let vocab = Stored::f32(&[VOCAB, HIDDEN], numbers(4, VOCAB * HIDDEN));
+    let files = [
+        ("model.embed_tokens.weight", &embedding),
+        ("lm_head.weight", &vocab),
+    ];
+    let (copied, headed) = (
+        "model.embed_tokens.base_layer.weight",
+        "lm_head.base_layer.weight",
+    );
+    check_copy(copied, embedding.clone(), &files, true);
+    check_copy("model.embed_tokens.weight", embedding.clone(), &files, true);
+    check_copy(headed, vocab.clone(), &files, true);
+    check_copy(headed, embedding.clone(), &files, false);
+    // A tied vocabulary head is the embedding.
+    check_copy(headed, embedding.clone(), &files[..1], true);
+
+    let mut half = embedding.clone();
+    half.dtype = Dtype::BF16;
+    check_copy(copied, half.clone(), &files, true);
+    // The copy has more digits than the base: they came from elsewhere.
+    check_copy(copied, embedding.clone(), &[(files[0].0, &half)], false);
+    let mut changed = embedding.clone();
+    changed.numbers[VOCAB * HIDDEN - 1] += 0.5;
+    check_copy(copied, changed, &files, false);
+    let resized = Stored::f32(&[VOCAB + 1, HIDDEN], numbers(3, (VOCAB + 1) * HIDDEN));
+    check_copy("model.embed_tokens.weight", resized, &files, false);
 }

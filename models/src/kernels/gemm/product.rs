@@ -9,11 +9,14 @@ use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
 use crate::packed::PANEL;
 
 /// Rows of `x` that are packed at once.
-const SLAB_ROWS: usize = 512;
+const SLAB_ROWS: usize = 256;
+
+/// Panels whose part of the output stays in the second cache while the blocks of `k` pass.
+const CHUNK_PANELS: usize = 8;
 
 /// Columns of `x` in one block: a tile's part of the block and that of its panels stay in the
 /// first two caches while the other tiles pass over them.
-const BLOCK: usize = 256;
+const BLOCK: usize = 512;
 
 /// One product, ready to run.
 pub(super) struct Product<'a, E> {
@@ -126,28 +129,39 @@ impl<E: Element> Slab<'_, '_, E> {
         };
         let mut scratch = vec![0.0; (length + 1) * PANEL];
         let wide = aligned(&mut scratch, length);
-        for (at, block) in self.blocks.iter().enumerate() {
-            let pass = Pass {
-                resume: at > 0,
-                finish: if at + 1 == self.blocks.len() {
-                    self.product.finish
-                } else {
-                    Finish::Store
-                },
-            };
-            let mut panel = task.panels.start;
-            while panel < task.panels.end {
-                let left = task.panels.end - panel;
-                let count = if left >= self.group {
-                    self.group
-                } else if left >= 2 && self.group > 2 {
-                    2
-                } else {
-                    1
-                };
-                self.group(task.tiles.clone(), panel..panel + count, block, pass, wide);
-                panel += count;
+        let mut panels = task.panels.clone();
+        while !panels.is_empty() {
+            let chunk = panels.start..(panels.start + CHUNK_PANELS).min(panels.end);
+            for at in 0..self.blocks.len() {
+                self.chunk(task.tiles.clone(), chunk.clone(), at, wide);
             }
+            panels.start = chunk.end;
+        }
+    }
+
+    /// Tiles of some panels over one block.
+    fn chunk(
+        &self,
+        tiles: Range<usize>,
+        mut panels: Range<usize>,
+        at: usize,
+        wide: &mut [[f32; PANEL]],
+    ) {
+        let last = at + 1 == self.blocks.len();
+        let pass = Pass {
+            resume: at > 0,
+            finish: if last {
+                self.product.finish
+            } else {
+                Finish::Store
+            },
+        };
+        while !panels.is_empty() {
+            // A group, or what the last few panels still fill: 4, 2 or 1.
+            let count = self.group.min(1 << panels.len().ilog2());
+            let group = panels.start..panels.start + count;
+            self.group(tiles.clone(), group, &self.blocks[at], pass, wide);
+            panels.start += count;
         }
     }
 

@@ -38,13 +38,7 @@ impl<'a> PackedRows<'a> {
             }
         }
         let pack = |(part, rows, block): (&mut [f32], Range<usize>, Range<usize>)| {
-            for (column, row) in rows.clone().enumerate() {
-                let source = &x[row * k..][block.clone()];
-                let target = part[column..].iter_mut().step_by(rows.len());
-                for (target, source) in target.zip(source) {
-                    *target = *source;
-                }
-            }
+            pack(&x[rows.start * k + block.start..], k, rows.len(), part);
         };
         if x.len() < SMALLEST_SHARED {
             parts.into_iter().for_each(pack);
@@ -59,5 +53,33 @@ impl<'a> PackedRows<'a> {
     pub(super) fn tile(&self, block: &Range<usize>, tile: usize) -> &[f32] {
         let rows = self.tiles.rows(tile);
         &self.data[block.start * self.m + rows.start * block.len()..][..rows.len() * block.len()]
+    }
+}
+
+/// Packs `rows` rows of `x`, which begin `stride` apart, into `part [k, rows]`.
+fn pack(x: &[f32], stride: usize, rows: usize, part: &mut [f32]) {
+    macro_rules! by_rows {
+        ($($rows:literal)*) => {
+            match rows {
+                $($rows => transpose::<$rows>(x, stride, part),)*
+                _ => unreachable!("no tile of {rows} rows"),
+            }
+        };
+    }
+    by_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
+}
+
+/// The number of rows is a constant, for the compiler to keep their pointers in registers.
+fn transpose<const ROWS: usize>(x: &[f32], stride: usize, part: &mut [f32]) {
+    let part = part.as_chunks_mut::<ROWS>().0;
+    let k = part.len();
+    let mut rows: [&[f32]; ROWS] = [&[]; ROWS];
+    for (row, slice) in rows.iter_mut().enumerate() {
+        *slice = &x[row * stride..][..k];
+    }
+    for (i, column) in part.iter_mut().enumerate() {
+        for row in 0..ROWS {
+            column[row] = rows[row][i];
+        }
     }
 }

@@ -415,7 +415,7 @@ impl<'t> Evaluator<'t> {
             None => value,
         };
         let args: Args<'t> = self.args(&filter.args)?;
-        self.apply_filter(filter.name, value, args)
+        self.apply_filter(filter.name, &value, &args)
     }
 }
 
