@@ -54,13 +54,10 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
         format!("{architecture}, of the family {}", model.family),
     ));
     let head = &model.head;
-    let mut shown = head.kind.to_owned();
-    if let Some(n) = head.n_labels {
-        shown += &format!(", {}", count(n as u64, "output"));
-    }
-    if !head.labels.is_empty() {
-        shown += &format!(": {}", head.labels.join(", "));
-    }
+    let outputs = head.n_labels.map(|n| count(n as u64, "output"));
+    let labels = (!head.labels.is_empty()).then(|| head.labels.join(" / "));
+    let facts = [Some(head.kind.to_owned()), outputs, labels];
+    let shown = facts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     lines.push(("head", shown));
     shape_lines(&model.shape, lines);
     if let Some(parameters) = &model.parameters {

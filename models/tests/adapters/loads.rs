@@ -100,7 +100,7 @@ fn half_precision_factors_widen_exactly() {
 }
 
 /// Rank and scale at q and v of both layers, with these fields set.
-fn check_scales(fields: serde_json::Value, want: [(usize, f32); 4]) {
+fn check_scales(fields: &serde_json::Value, want: [(usize, f32); 4]) {
     let mut peft = Peft::new(3, &[]);
     peft.set("target_modules", json!(["q_proj", "v_proj"]));
     for (field, value) in fields.as_object().expect("fields") {
@@ -122,27 +122,30 @@ fn check_scales(fields: serde_json::Value, want: [(usize, f32); 4]) {
 
 #[test]
 fn ranks_and_scales_follow_peft() {
-    check_scales(json!({}), [(4, 2.0); 4]);
-    check_scales(json!({"r": 16, "lora_alpha": 16.5}), [(16, 16.5 / 16.0); 4]);
-    check_scales(json!({"r": 16, "use_rslora": true}), [(16, 2.0); 4]);
-    check_scales(json!({"lora_alpha": 0}), [(4, 0.0); 4]);
+    check_scales(&json!({}), [(4, 2.0); 4]);
     check_scales(
-        json!({"rank_pattern": {"v_proj": 8}, "alpha_pattern": {"layers.1.self_attn.q_proj": 2}}),
+        &json!({"r": 16, "lora_alpha": 16.5}),
+        [(16, 16.5 / 16.0); 4],
+    );
+    check_scales(&json!({"r": 16, "use_rslora": true}), [(16, 2.0); 4]);
+    check_scales(&json!({"lora_alpha": 0}), [(4, 0.0); 4]);
+    check_scales(
+        &json!({"rank_pattern": {"v_proj": 8}, "alpha_pattern": {"layers.1.self_attn.q_proj": 2}}),
         [(4, 2.0), (8, 1.0), (4, 0.5), (8, 1.0)],
     );
     // The first pattern that matches counts, and patterns are regular expressions.
     check_scales(
-        json!({"rank_pattern": {r".*layers\.0\..*": 2, "q_proj": 1}, "lora_alpha": 2}),
+        &json!({"rank_pattern": {r".*layers\.0\..*": 2, "q_proj": 1}, "lora_alpha": 2}),
         [(2, 1.0), (2, 1.0), (1, 2.0), (4, 0.5)],
     );
     check_scales(
-        json!({"rank_pattern": {"(?!v)._proj": 9}, "use_rslora": true, "lora_alpha": 6}),
+        &json!({"rank_pattern": {"(?!v)._proj": 9}, "use_rslora": true, "lora_alpha": 6}),
         [(9, 2.0), (4, 3.0), (9, 2.0), (4, 3.0)],
     );
 }
 
 /// The sites of an adapter with factors at `modules`, where the configuration means just those.
-fn check_targets(fields: serde_json::Value, modules: &[&str], want: &[&str]) {
+fn check_targets(fields: &serde_json::Value, modules: &[&str], want: &[&str]) {
     let mut peft = Peft::new(3, &[]);
     for (field, value) in fields.as_object().expect("fields") {
         peft.set(field, value.clone());
@@ -158,29 +161,29 @@ fn targets_are_what_peft_would_match() {
     let q0 = "model.layers.0.self_attn.q_proj";
     let q1 = "model.layers.1.self_attn.q_proj";
     check_targets(
-        json!({"target_modules": r"model\.layers\.\d+\.self_attn\.q_proj"}),
+        &json!({"target_modules": r"model\.layers\.\d+\.self_attn\.q_proj"}),
         &[q0, q1],
         &["layers.0.q", "layers.1.q"],
     );
-    check_targets(json!({"target_modules": [q1]}), &[q1], &["layers.1.q"]);
+    check_targets(&json!({"target_modules": [q1]}), &[q1], &["layers.1.q"]);
     check_targets(
-        json!({"target_modules": ["q_proj"], "layers_to_transform": [1]}),
+        &json!({"target_modules": ["q_proj"], "layers_to_transform": [1]}),
         &[q1],
         &["layers.1.q"],
     );
     check_targets(
-        json!({"target_modules": ["q_proj"], "layers_to_transform": 0, "layers_pattern": "layers"}),
+        &json!({"target_modules": ["q_proj"], "layers_to_transform": 0, "layers_pattern": "layers"}),
         &[q0],
         &["layers.0.q"],
     );
     check_targets(
-        json!({"target_modules": ["q_proj"], "layers_to_transform": [],
+        &json!({"target_modules": ["q_proj"], "layers_to_transform": [],
                "exclude_modules": ["layers.0.self_attn.q_proj"]}),
         &[q1],
         &["layers.1.q"],
     );
     check_targets(
-        json!({"target_modules": ["q_proj"], "exclude_modules": r".*layers\.1\..*"}),
+        &json!({"target_modules": ["q_proj"], "exclude_modules": r".*layers\.1\..*"}),
         &[q0],
         &["layers.0.q"],
     );
@@ -199,7 +202,7 @@ fn targets_are_what_peft_would_match() {
         })
         .collect();
     let want: Vec<&str> = want.iter().map(String::as_str).collect();
-    check_targets(json!({"target_modules": "all-linear"}), &all, &want);
+    check_targets(&json!({"target_modules": "all-linear"}), &all, &want);
 }
 
 #[test]
@@ -332,7 +335,7 @@ fn the_digest_is_of_the_content() {
     };
     check("another folder", true, &|_| ());
     check("the base moved", true, &|p| {
-        p.set("base_model_name_or_path", json!("elsewhere"))
+        p.set("base_model_name_or_path", json!("elsewhere"));
     });
     check("another α", false, &|p| p.set("lora_alpha", json!(9)));
     check("one number", false, &|p| {

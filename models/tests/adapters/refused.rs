@@ -31,7 +31,11 @@ fn refusal(peft: &Peft) -> ModelError {
 fn check_tensor(peft: &Peft, tensor: &str, says: &str) {
     match refusal(peft) {
         ModelError::Tensor { path, name, what } => {
-            assert!(path.ends_with("adapter_model.safetensors"), "{path:?}");
+            assert!(
+                path.ends_with("adapter_model.safetensors"),
+                "{}",
+                path.display()
+            );
             assert_eq!(name, format!("base_model.model.{tensor}"), "{what}");
             assert!(what.contains(says), "{tensor}: {what}");
         }
@@ -49,7 +53,7 @@ fn check_field(field: &str, value: Value, says: &str) {
 fn check_config(peft: &Peft, named: &str, says: &str) {
     match refusal(peft) {
         ModelError::Config { path, field, what } => {
-            assert!(path.ends_with("adapter_config.json"), "{path:?}");
+            assert!(path.ends_with("adapter_config.json"), "{}", path.display());
             assert_eq!(field, named, "{what}");
             assert!(what.contains(says), "{named}: {what}");
         }
