@@ -194,6 +194,7 @@ fn load_adapter(
     let known = Base {
         config: &model.config,
         digest: Some(&model.digest),
+        files: None,
     };
     let adapter = Adapter::load(&dir, &known).map_err(|error| error.to_string())?;
     let mut runner = with_kv(model, KV_BLOCKS)?;
