@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use clap::ValueEnum as _;
 use models::throughput::{self, Plan, Throughput, Timed};
 use models::weights::Storage;
 use models::{LoadOptions, Model, Runner};
@@ -163,7 +164,7 @@ impl BenchEngineArgs {
         Summary {
             model: self.model.display().to_string(),
             digest: of.0,
-            storage: format!("{:?}", self.storage).to_lowercase(),
+            storage: self.storage.name(),
             parameters: of.1,
             file_bytes: loaded.file_bytes,
             load_s: loaded.load_s,
@@ -188,6 +189,13 @@ impl Rate {
             tokens_per_s: timed.median(),
             best_tokens_per_s: timed.best(),
         }
+    }
+}
+
+impl StorageArg {
+    fn name(self) -> String {
+        let value = self.to_possible_value().expect("no value is hidden");
+        value.get_name().to_owned()
     }
 }
 
