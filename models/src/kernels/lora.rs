@@ -15,7 +15,7 @@ use crate::packed::{PANEL, Panels};
 pub struct Segment<'a> {
     /// Rows of the batch.
     pub rows: Range<usize>,
-    /// `[r, k]`; `[r, vocab]` where the input is tokens.
+    /// `[r, k]`, or `[vocab, r]` where the input is tokens.
     pub a: Panels<'a>,
     /// `[n, r]`.
     pub b: Panels<'a>,
@@ -28,8 +28,7 @@ pub struct Segment<'a> {
 pub enum Input<'a> {
     /// Activations `[T, k]`.
     Rows(&'a [f32]),
-    /// One-hot rows `[T]`, by the index of the one: a token picks a column of `A [r, vocab]`,
-    /// whose numbers lie side by side in panels.
+    /// One-hot rows `[T]`, by the index of the one: a token picks a row of `A [vocab, r]`.
     Tokens(&'a [u32]),
 }
 
@@ -52,7 +51,7 @@ impl Input<'_> {
             Input::Tokens(ids) => {
                 for (id, inner) in ids[rows].iter().zip(inner.chunks_exact_mut(rank)) {
                     for (i, value) in inner.iter_mut().enumerate() {
-                        *value = gemm::at(segment.a, i, *id as usize);
+                        *value = gemm::at(segment.a, *id as usize, i);
                     }
                 }
             }
@@ -71,9 +70,9 @@ impl Input<'_> {
             }
             Input::Tokens(ids) => {
                 for (id, grad) in ids[rows].iter().zip(grad.chunks_exact(rank)) {
+                    let (panel, lane) = (*id as usize / PANEL, *id as usize % PANEL);
                     for (i, value) in grad.iter().enumerate() {
-                        let column = i / PANEL * segment.a.k + *id as usize;
-                        out[column * PANEL + i % PANEL] += value;
+                        out[(panel * rank + i) * PANEL + lane] += value;
                     }
                 }
             }

@@ -22,7 +22,7 @@ use crate::packed::{Matrix, PanelData, Panels};
 pub struct LoraSegment<'a> {
     /// Rows of the packed batch.
     pub rows: Range<usize>,
-    /// `[r, k]`; for [`lora_embedding`] `[r, vocab]`.
+    /// `[r, k]`. For [`lora_embedding`] the transpose `[vocab, r]`, whose rows tokens pick.
     pub a: &'a Matrix,
     /// `[n, r]`.
     pub b: &'a Matrix,
@@ -61,11 +61,11 @@ pub fn lora(x: &Tensor, y: Tensor, segments: &[LoraSegment<'_>]) -> Result<Tenso
 }
 
 /// The same for the token embedding: `y [T, n]` is what tokens `[T]` were embedded as, and gets
-/// `scale · B · A[:, token]` added, with `A [r, vocab]` and `B [n, r]` as PEFT stores them
-/// (`lora_embedding_A`, `lora_embedding_B`).
+/// `scale · B · A[token]` added, with `A [vocab, r]` and `B [n, r]`. PEFT stores
+/// `lora_embedding_A [r, vocab]`, the transpose of ours, and `lora_embedding_B [n, r]`.
 ///
 /// # Errors
-/// As [`lora`], and a token past the columns of `A`.
+/// As [`lora`], and a token past the rows of `A`.
 pub fn lora_embedding(
     token_ids: &[u32],
     y: Tensor,
@@ -73,13 +73,16 @@ pub fn lora_embedding(
 ) -> Result<Tensor> {
     check(&y, token_ids.len(), segments)?;
     for s in segments {
-        if s.a.n() != s.b.k() {
-            return Err(misfit("A is [r, vocab]", s, s.a.k()));
+        if s.a.k() != s.b.k() {
+            return Err(misfit("A is [vocab, r]", s, s.a.k()));
         }
-        let (ids, vocab) = (&token_ids[s.rows.clone()], s.a.k());
-        if let Some(id) = ids.iter().find(|id| **id as usize >= vocab) {
+        if let Some(id) = token_ids[s.rows.clone()]
+            .iter()
+            .find(|id| **id as usize >= s.a.n())
+        {
+            let vocab = s.a.n();
             return Err(ModelError::Batch(format!(
-                "token {id} under an adapter of an embedding of {vocab} rows"
+                "token {id} under an adapter whose embedding has {vocab} rows"
             )));
         }
     }
