@@ -76,6 +76,8 @@ enum StorageArg {
     F16,
     /// bfloat16
     Bf16,
+    /// 8-bit integers in linear layers
+    Int8,
 }
 
 /// What was measured.
@@ -206,6 +208,7 @@ impl From<StorageArg> for Storage {
             StorageArg::F32 => Storage::F32,
             StorageArg::F16 => Storage::F16,
             StorageArg::Bf16 => Storage::Bf16,
+            StorageArg::Int8 => Storage::Int8,
         }
     }
 }
