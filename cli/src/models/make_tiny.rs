@@ -92,6 +92,7 @@ fn error(error: ModelError) -> CliError {
         | ModelError::Tensor { .. }
         | ModelError::Batch(_)
         | ModelError::Template(_)
+        | ModelError::Gradients(_)
         | ModelError::Tensors(_) => CliError::Failed(text),
     }
 }
