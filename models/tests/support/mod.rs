@@ -12,7 +12,7 @@ use models::config::{
 use models::head::Head;
 use models::random::RandomWeights;
 use models::tiny::{Preset, TinyHead, TinySpec};
-use models::weights::{HeadPart, LayerPart, Place, Projection};
+use models::weights::{HeadPart, LayerPart, Place, Projection, Storage};
 use models::{Decoder, LoadOptions, Matrix, Model, Runner};
 
 /// Tokens of every test model.
@@ -129,7 +129,7 @@ pub(crate) fn runner(config: &ModelConfig, dtype: DType) -> Runner {
 }
 
 /// A made model of every family by its vocabulary and by a score, and one of every head.
-pub(crate) fn families() -> Vec<(String, ModelConfig, Runner)> {
+pub(crate) fn families_as(storage: Storage) -> Vec<(String, ModelConfig, Runner)> {
     let tiny = Preset::ALL
         .into_iter()
         .filter(|preset| !preset.is_published_size());
@@ -139,11 +139,11 @@ pub(crate) fn families() -> Vec<(String, ModelConfig, Runner)> {
         .collect();
     made.extend(TinyHead::ALL.map(|head| (Preset::Qwen2, head)));
     made.into_iter()
-        .map(|(preset, head)| family(preset, head))
+        .map(|(preset, head)| family(preset, head, storage))
         .collect()
 }
 
-fn family(preset: Preset, head: TinyHead) -> (String, ModelConfig, Runner) {
+fn family(preset: Preset, head: TinyHead, storage: Storage) -> (String, ModelConfig, Runner) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dir = folder.path().join("model");
     let spec = TinySpec {
@@ -151,7 +151,7 @@ fn family(preset: Preset, head: TinyHead) -> (String, ModelConfig, Runner) {
         ..TinySpec::from(preset)
     };
     models::tiny::make(&dir, &spec).expect("every family has these heads");
-    let model = Model::load(&dir, &LoadOptions::default()).expect("what was made can be loaded");
+    let model = Model::load(&dir, &LoadOptions { storage }).expect("what was made can be loaded");
     let config = model.config.as_ref().clone();
     let runner = Runner::new(model.decoder, model.head)
         .with_kv(96)
