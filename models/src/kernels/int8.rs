@@ -84,7 +84,7 @@ impl Int8Matrix {
         if k == 0 && rows.is_empty() {
             return Ok(());
         }
-        if k == 0 || rows.len() % k != 0 || first > n || rows.len() / k > n - first {
+        if k == 0 || !rows.len().is_multiple_of(k) || first > n || rows.len() / k > n - first {
             return Err(ModelError::Batch(format!(
                 "{} numbers from row {first} on are not rows of an 8-bit [{n}, {k}] matrix",
                 rows.len()
@@ -140,6 +140,6 @@ pub fn matmul_int8(x: &[f32], weight: &Int8Matrix, bias: Option<&[f32]>, out: &m
 
 fn product(isa: DotIsa, x: &[f32], weight: &Int8Matrix, bias: Option<&[f32]>, out: &mut [f32]) {
     if weight.n > 0 && !out.is_empty() {
-        isa.product(Product::new(x, weight, bias), out);
+        isa.product(&Product::new(x, weight, bias), out);
     }
 }

@@ -106,7 +106,7 @@ impl DotIsa {
     }
 
     /// Computes a product with these instructions.
-    pub(super) fn product(self, product: Product<'_>, out: &mut [f32]) {
+    pub(super) fn product(self, product: &Product<'_>, out: &mut [f32]) {
         match self.0 {
             Kind::Portable => product.run::<portable::Integers>(out),
             #[cfg(target_arch = "x86_64")]

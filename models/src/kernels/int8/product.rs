@@ -167,22 +167,19 @@ impl<D: Dot> Slab<'_, '_, D> {
         let column = panels.start * PANEL;
         let width = (panels.len() * PANEL).min(weight.n - column);
         let w: &[Quads] = &weight.quads[panels.start * self.rows.depth..];
-        tile::run::<D>(
-            rows.len(),
-            panels.len(),
-            Strip {
-                x,
-                row_scales,
-                w,
-                depth: self.rows.depth,
-                scales: &weight.scales[column..],
-                sums: &weight.sums[column..],
-                bias: self.product.bias.map(|bias| &bias[column..column + width]),
-                row: rows.start,
-                column,
-                width,
-                out: &self.out,
-            },
-        );
+        tile::run::<D>(&Strip {
+            x,
+            row_scales,
+            w,
+            depth: self.rows.depth,
+            scales: &weight.scales[column..],
+            sums: &weight.sums[column..],
+            bias: self.product.bias.map(|bias| &bias[column..column + width]),
+            rows,
+            panels: panels.len(),
+            column,
+            width,
+            out: &self.out,
+        });
     }
 }

@@ -13,6 +13,8 @@
     reason = "several arrays in step: an index says it once"
 )]
 
+use std::ops::Range;
+
 use super::Quads;
 use super::dot::{Dot, DotKernel};
 use crate::kernels::threads::Shared;
@@ -37,8 +39,10 @@ pub(super) struct Strip<'a, X> {
     pub(super) sums: &'a [i32],
     /// A bias a column, from the first panel's on.
     pub(super) bias: Option<&'a [f32]>,
-    /// The first row of the output.
-    pub(super) row: usize,
+    /// Rows of the output.
+    pub(super) rows: Range<usize>,
+    /// Panels.
+    pub(super) panels: usize,
     /// The first column of the output.
     pub(super) column: usize,
     /// Columns of the output, without padding.
@@ -61,7 +65,7 @@ pub(super) fn panels_at_once<D: Dot>(rows: usize) -> usize {
 }
 
 /// A tile of `MR` rows and `NP` panels.
-struct Tile<'a, D: Dot, const MR: usize, const NP: usize>(Strip<'a, D::X>);
+struct Tile<'a, D: Dot, const MR: usize, const NP: usize>(&'a Strip<'a, D::X>);
 
 impl<S: Dot, const MR: usize, const NP: usize> Tile<'_, S, MR, NP> {
     /// The dot products of all rows and channels.
@@ -106,7 +110,7 @@ impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Tile<'_, S, MR, NP>
         let strip = self.0;
         let columns = strip.column..strip.column + strip.width;
         // SAFETY: the part belongs to this tile, which takes it once.
-        let mut out = unsafe { strip.out.part(strip.row..strip.row + MR, columns) };
+        let mut out = unsafe { strip.out.part(strip.rows.clone(), columns) };
         for r in 0..MR {
             for (panel, out) in out.row(r).chunks_mut(PANEL).enumerate() {
                 let first = panel * PANEL;
@@ -128,8 +132,9 @@ impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Tile<'_, S, MR, NP>
     }
 }
 
-/// Computes a tile of `rows` rows and `panels` panels.
-pub(super) fn run<D: Dot>(rows: usize, panels: usize, strip: Strip<'_, D::X>) {
+/// Computes a tile.
+pub(super) fn run<D: Dot>(strip: &Strip<'_, D::X>) {
+    let (rows, panels) = (strip.rows.len(), strip.panels);
     macro_rules! tiles {
         ($($rows:literal)*) => {
             match (rows, panels) {

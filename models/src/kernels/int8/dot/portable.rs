@@ -1,10 +1,5 @@
 //! Dot products in plain integers, for every target.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays in step: an index says it once, and is what the compiler vectorises"
-)]
-
 use super::{Dot, DotKernel, QUAD};
 use crate::packed::PANEL;
 
