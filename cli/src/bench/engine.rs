@@ -117,7 +117,7 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     let options = LoadOptions {
         storage: args.storage.into(),
     };
-    let model = Model::load(&args.model, &options).map_err(failed)?;
+    let model = Model::load(&args.model, &options).map_err(|error| failed(&error))?;
     let load_s = begin.elapsed().as_secs_f64();
     let peak_resident_bytes = peak_resident_bytes();
     let plan = args.plan();
@@ -130,8 +130,8 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     let runner = Runner::new(model.decoder, model.head);
     let mut runner = runner
         .with_kv(throughput::blocks_needed(&plan))
-        .map_err(failed)?;
-    let measured = throughput::measure(&mut runner, &plan).map_err(failed)?;
+        .map_err(|error| failed(&error))?;
+    let measured = throughput::measure(&mut runner, &plan).map_err(|error| failed(&error))?;
     let summary = args.summary((digest, parameters), &loaded, &measured);
     crate::print(&table(&summary))?;
     if args.json {
@@ -213,7 +213,7 @@ impl From<StorageArg> for Storage {
     }
 }
 
-fn failed(error: models::ModelError) -> CliError {
+fn failed(error: &models::ModelError) -> CliError {
     CliError::Failed(error.to_string())
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
         storage: args.dtype,
         shards: args.shards,
     };
-    let made = tiny::make(&args.out, &spec).map_err(error)?;
+    let made = tiny::make(&args.out, &spec).map_err(|why| error(&why))?;
     let text = if args.json {
         object(&args.out, &made)
     } else {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
 }
 
 /// What was asked for and cannot be is wrong use; what the system refuses is a failure.
-fn error(error: ModelError) -> CliError {
+fn error(error: &ModelError) -> CliError {
     let text = error.to_string();
     match error {
         ModelError::File { .. } | ModelError::Config { .. } | ModelError::Unavailable { .. } => {

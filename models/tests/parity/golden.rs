@@ -241,9 +241,10 @@ impl Closeness {
             "{} numbers, max {:.2e}, mean {mean:.2e}",
             self.count, self.max
         );
-        match self.count > 0 && self.max <= TOLERANCE {
-            true => Ok(line),
-            false => Err(line),
+        if self.count > 0 && self.max <= TOLERANCE {
+            Ok(line)
+        } else {
+            Err(line)
         }
     }
 }
