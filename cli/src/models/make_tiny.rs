@@ -71,7 +71,7 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
         storage: args.dtype,
         shards: args.shards,
     };
-    let made = tiny::make(&args.out, &spec).map_err(error)?;
+    let made = tiny::make(&args.out, &spec).map_err(|why| error(&why))?;
     let text = if args.json {
         object(&args.out, &made)
     } else {
@@ -81,18 +81,17 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// What was asked for and cannot be is wrong use; what the system refuses is a failure.
-fn error(error: ModelError) -> CliError {
+/// What was asked for and cannot be is wrong use; anything else is a failure on the way.
+fn error(error: &ModelError) -> CliError {
     let text = error.to_string();
-    match error {
-        ModelError::File { .. } | ModelError::Config { .. } | ModelError::Unavailable { .. } => {
-            CliError::Usage(text)
-        }
-        ModelError::Io { .. }
-        | ModelError::Tensor { .. }
-        | ModelError::Batch(_)
-        | ModelError::Template(_)
-        | ModelError::Tensors(_) => CliError::Failed(text),
+    let is_use = matches!(
+        error,
+        ModelError::File { .. } | ModelError::Config { .. } | ModelError::Unavailable { .. }
+    );
+    if is_use {
+        CliError::Usage(text)
+    } else {
+        CliError::Failed(text)
     }
 }
 
