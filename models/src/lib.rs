@@ -28,6 +28,7 @@ pub mod head;
 pub mod inspect;
 pub mod kernels;
 pub mod kv;
+pub mod measure;
 pub mod model;
 pub mod ops;
 pub mod packed;

@@ -1,6 +1,12 @@
 //! The whole decoder's gradients: every variable has one, and it is that of the composed decoder
 //! and of finite differences. Variables change no bit of the values.
 
+#![expect(clippy::cast_precision_loss, reason = "small counts in formulas")]
+#![expect(
+    clippy::many_single_char_names,
+    reason = "q, k, v and x are the field's own names"
+)]
+
 mod composed;
 #[expect(dead_code, reason = "of the small models only the shapes are wanted")]
 mod support;
@@ -112,17 +118,19 @@ impl Subject {
 fn composed_head(hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
     let layer = |x: &Tensor, weight, bias| {
         let y = x.matmul(&weights.rows(Place::Head(weight))?.t()?)?;
-        match weights.vars.contains_key(&Place::Head(bias)) {
-            true => y.broadcast_add(weights.vector(Place::Head(bias))),
-            false => Ok(y),
+        if weights.vars.contains_key(&Place::Head(bias)) {
+            y.broadcast_add(weights.vector(Place::Head(bias)))
+        } else {
+            Ok(y)
         }
     };
-    let inner = match weights
+    let inner = if weights
         .vars
         .contains_key(&Place::Head(HeadPart::InnerWeight))
     {
-        true => layer(hidden, HeadPart::InnerWeight, HeadPart::InnerBias)?.relu()?,
-        false => hidden.clone(),
+        layer(hidden, HeadPart::InnerWeight, HeadPart::InnerBias)?.relu()?
+    } else {
+        hidden.clone()
     };
     layer(&inner, HeadPart::Weight, HeadPart::Bias)
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use clap::ValueEnum as _;
 use models::throughput::{self, Plan, Throughput, Timed};
 use models::weights::Storage;
 use models::{LoadOptions, Model, Runner};
@@ -75,6 +76,8 @@ enum StorageArg {
     F16,
     /// bfloat16
     Bf16,
+    /// 8-bit integers in linear layers
+    Int8,
 }
 
 /// What was measured.
@@ -114,7 +117,7 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     let options = LoadOptions {
         storage: args.storage.into(),
     };
-    let model = Model::load(&args.model, &options).map_err(failed)?;
+    let model = Model::load(&args.model, &options).map_err(|error| failed(&error))?;
     let load_s = begin.elapsed().as_secs_f64();
     let peak_resident_bytes = peak_resident_bytes();
     let plan = args.plan();
@@ -127,8 +130,8 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     let runner = Runner::new(model.decoder, model.head);
     let mut runner = runner
         .with_kv(throughput::blocks_needed(&plan))
-        .map_err(failed)?;
-    let measured = throughput::measure(&mut runner, &plan).map_err(failed)?;
+        .map_err(|error| failed(&error))?;
+    let measured = throughput::measure(&mut runner, &plan).map_err(|error| failed(&error))?;
     let summary = args.summary((digest, parameters), &loaded, &measured);
     crate::print(&table(&summary))?;
     if args.json {
@@ -163,7 +166,7 @@ impl BenchEngineArgs {
         Summary {
             model: self.model.display().to_string(),
             digest: of.0,
-            storage: format!("{:?}", self.storage).to_lowercase(),
+            storage: self.storage.name(),
             parameters: of.1,
             file_bytes: loaded.file_bytes,
             load_s: loaded.load_s,
@@ -191,6 +194,13 @@ impl Rate {
     }
 }
 
+impl StorageArg {
+    fn name(self) -> String {
+        let value = self.to_possible_value().expect("no value is hidden");
+        value.get_name().to_owned()
+    }
+}
+
 impl From<StorageArg> for Storage {
     fn from(arg: StorageArg) -> Storage {
         match arg {
@@ -198,11 +208,12 @@ impl From<StorageArg> for Storage {
             StorageArg::F32 => Storage::F32,
             StorageArg::F16 => Storage::F16,
             StorageArg::Bf16 => Storage::Bf16,
+            StorageArg::Int8 => Storage::Int8,
         }
     }
 }
 
-fn failed(error: models::ModelError) -> CliError {
+fn failed(error: &models::ModelError) -> CliError {
     CliError::Failed(error.to_string())
 }
 

@@ -2,6 +2,7 @@
 
 mod engine;
 mod generated;
+mod kernels;
 mod verify;
 
 use std::path::Path;
@@ -15,6 +16,8 @@ pub(crate) enum BenchCommand {
     Verify(verify::BenchVerifyArgs),
     /// Rate of a model's forward in this process
     Engine(engine::BenchEngineArgs),
+    /// Products with weights, against the machine's arithmetic and memory
+    Kernels(kernels::BenchKernelsArgs),
     /// Throughput and latency of a running server
     Serve(Box<loadtest::BenchServe>),
 }
@@ -24,6 +27,7 @@ pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
     match command {
         BenchCommand::Verify(args) => verify::run(&args),
         BenchCommand::Engine(args) => engine::run(&args),
+        BenchCommand::Kernels(args) => kernels::run(&args),
         BenchCommand::Serve(args) => serve(&args),
     }
 }

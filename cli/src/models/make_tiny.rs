@@ -81,17 +81,19 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// What was asked for and cannot be is wrong use; anything else is a failure on the way.
+/// What was asked for and cannot be is wrong use; what the system refuses is a failure.
 fn error(error: &ModelError) -> CliError {
     let text = error.to_string();
-    let is_use = matches!(
-        error,
-        ModelError::File { .. } | ModelError::Config { .. } | ModelError::Unavailable { .. }
-    );
-    if is_use {
-        CliError::Usage(text)
-    } else {
-        CliError::Failed(text)
+    match error {
+        ModelError::File { .. } | ModelError::Config { .. } | ModelError::Unavailable { .. } => {
+            CliError::Usage(text)
+        }
+        ModelError::Io { .. }
+        | ModelError::Tensor { .. }
+        | ModelError::Batch(_)
+        | ModelError::Template(_)
+        | ModelError::Gradients(_)
+        | ModelError::Tensors(_) => CliError::Failed(text),
     }
 }
 

@@ -47,7 +47,7 @@ impl Outline {
             rank_stabilised: config.rank_stabilised,
             targets: match config.targets.included {
                 Names::List(names) => names,
-                Names::Pattern(pattern) => vec![pattern.to_string()],
+                Names::Pattern(_, text) => vec![text],
                 Names::AllLinear => vec![super::targets::ALL_LINEAR.into()],
             },
             modules_to_save: config.modules_to_save,

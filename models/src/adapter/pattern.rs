@@ -1,7 +1,5 @@
 //! How PEFT matches module names: by regular expressions, searched from the start of the name.
 
-use std::fmt;
-
 use fancy_regex::{Regex, RegexBuilder};
 
 /// Steps that one match may take before the pattern is given up: Python's engine has no such bound,
@@ -61,16 +59,6 @@ impl Pattern {
         Ok(captures
             .and_then(|captures| captures.name("idx").map(|found| found.as_str().to_owned()))
             .and_then(|digits| digits.parse().ok()))
-    }
-}
-
-impl fmt::Display for Pattern {
-    /// As Python would be given it, with the anchors that stand for its functions.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Pattern::Tail(tail) => f.write_str(tail),
-            Pattern::Regex(regex) => f.write_str(regex.as_str()),
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod attention;
 pub mod backward;
+pub mod ceiling;
 pub mod embedding;
 pub mod exp;
 pub mod gated;

@@ -44,9 +44,10 @@ impl Tiles {
         self.count
     }
 
-    /// Rows of one tile.
+    /// Rows of one tile. Where there are no rows, they are the rows of every tile.
     pub(super) fn rows(self, tile: usize) -> Range<usize> {
-        self.rows * tile / self.count..self.rows * (tile + 1) / self.count
+        let count = self.count.max(1);
+        self.rows * tile / count..self.rows * (tile + 1) / count
     }
 }
 

@@ -9,6 +9,7 @@ mod embedding;
 mod gated;
 mod guard;
 mod linear;
+mod linear_int8;
 mod lora;
 mod norm;
 mod readout;

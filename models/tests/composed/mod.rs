@@ -109,17 +109,19 @@ impl Composed<'_> {
         let weight = self.weights.rows(place(LayerPart::Weight(projection)))?;
         let y = x.matmul(&weight.t()?)?;
         let bias = place(LayerPart::Bias(projection));
-        match self.weights.vars.contains_key(&bias) {
-            true => y.broadcast_add(self.weights.vector(bias)),
-            false => Ok(y),
+        if self.weights.vars.contains_key(&bias) {
+            y.broadcast_add(self.weights.vector(bias))
+        } else {
+            Ok(y)
         }
     }
 
     fn norm_if_there(&self, layer: usize, norm: Norm, x: &Tensor) -> Result<Tensor> {
         let place = Place::Layer(layer, LayerPart::Norm(norm));
-        match self.weights.vars.contains_key(&place) {
-            true => self.norm(place, x),
-            false => Ok(x.clone()),
+        if self.weights.vars.contains_key(&place) {
+            self.norm(place, x)
+        } else {
+            Ok(x.clone())
         }
     }
 
@@ -129,9 +131,10 @@ impl Composed<'_> {
         let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
         let scaled = x.broadcast_div(&(mean + f64::from(norm.eps))?.sqrt()?)?;
         let weight = self.weights.vector(place);
-        match norm.unit_offset {
-            true => scaled.broadcast_mul(&(weight + 1.0)?),
-            false => scaled.broadcast_mul(weight),
+        if norm.unit_offset {
+            scaled.broadcast_mul(&(weight + 1.0)?)
+        } else {
+            scaled.broadcast_mul(weight)
         }
     }
 

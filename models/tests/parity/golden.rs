@@ -236,10 +236,12 @@ impl Closeness {
 
     /// What was seen; an error where it is too far, or nothing.
     pub(crate) fn verdict(&self) -> Result<String, String> {
-        let count = u32::try_from(self.count).expect("goldens are small");
-        let mean = self.sum / f64::from(count);
-        let line = format!("{count} numbers, max {:.2e}, mean {mean:.2e}", self.max);
-        if count > 0 && self.max <= TOLERANCE {
+        let mean = self.sum / self.count as f64;
+        let line = format!(
+            "{} numbers, max {:.2e}, mean {mean:.2e}",
+            self.count, self.max
+        );
+        if self.count > 0 && self.max <= TOLERANCE {
             Ok(line)
         } else {
             Err(line)

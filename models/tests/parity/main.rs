@@ -4,6 +4,8 @@
 //! writes them. Each test makes the folders again, checks that their weights are those that the
 //! reference read, and must come within 1e-4 of every number.
 
+#![expect(clippy::cast_precision_loss, reason = "counts of numbers in a mean")]
+
 mod cases;
 mod golden;
 mod second_opinion;

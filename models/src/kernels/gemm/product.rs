@@ -92,11 +92,11 @@ impl<'a, E: Element> Product<'a, E> {
     /// a single tile gains nothing by coming back.
     fn blocks(&self, tiles: Tiles) -> Vec<Range<usize>> {
         let whole = matches!(self.finish, Finish::Add(_)) || tiles.count() == 1;
-        let blocks = Tiles::new(self.k, if whole { self.k.max(1) } else { BLOCK });
-        match blocks.count() {
-            0 => vec![0..0],
-            count => (0..count).map(|block| blocks.rows(block)).collect(),
-        }
+        let longest = if whole { self.k.max(1) } else { BLOCK };
+        let blocks = Tiles::new(self.k, longest);
+        // A product over nothing still has an output: one block, which is empty.
+        let count = blocks.count().max(1);
+        (0..count).map(|block| blocks.rows(block)).collect()
     }
 
     /// One core's time, roughly: by arithmetic or by streaming the weights, whichever is longer.
@@ -159,64 +159,63 @@ impl<E: Element> Slab<'_, '_, E> {
         while !panels.is_empty() {
             // A group, or what the last few panels still fill: 4, 2 or 1.
             let count = self.group.min(1 << panels.len().ilog2());
-            let group = panels.start..panels.start + count;
-            self.group(tiles.clone(), group, &self.blocks[at], pass, wide);
+            let group = Group {
+                tiles: tiles.clone(),
+                panels: panels.start..panels.start + count,
+                block: self.blocks[at].clone(),
+                pass,
+            };
+            self.group(&group, wide);
             panels.start += count;
         }
     }
 
-    /// Tiles of one group of panels over one block.
-    fn group(
-        &self,
-        tiles: Range<usize>,
-        panels: Range<usize>,
-        block: &Range<usize>,
-        pass: Pass<'_>,
-        wide: &mut [[f32; PANEL]],
-    ) {
-        let k = self.product.k;
-        let w = &self.product.w[panels.start * k + block.start..];
+    /// Widens the panels where many tiles will read them, and computes the tiles.
+    fn group(&self, group: &Group<'_>, wide: &mut [[f32; PANEL]]) {
+        let (k, length) = (self.product.k, group.block.len());
+        let w = &self.product.w[group.panels.start * k + group.block.start..];
         if wide.is_empty() {
-            self.tiles(tiles, panels, w, k, block, pass);
+            self.tiles(group, w, k);
         } else {
-            for (i, wide) in wide
-                .chunks_exact_mut(block.len())
-                .take(panels.len())
+            for (panel, to) in wide
+                .chunks_exact_mut(length)
+                .take(group.panels.len())
                 .enumerate()
             {
-                let from = &w[i * k..][..block.len()];
-                self.product.isa.run(Widen { from, to: wide });
+                let from = &w[panel * k..][..length];
+                self.product.isa.run(Widen { from, to });
             }
-            self.tiles(tiles, panels, wide, block.len(), block, pass);
+            self.tiles(group, wide, length);
         }
     }
 
-    fn tiles<W: Element>(
-        &self,
-        tiles: Range<usize>,
-        panels: Range<usize>,
-        w: &[[W; PANEL]],
-        panel_stride: usize,
-        block: &Range<usize>,
-        pass: Pass<'_>,
-    ) {
-        let column = panels.start * PANEL;
-        for tile in tiles {
-            let rows = self.tiles.rows(tile);
+    /// All tiles of a group; `w` begins with its panels' rows, which are `panel_stride` apart.
+    fn tiles<W: Element>(&self, group: &Group<'_>, w: &[[W; PANEL]], panel_stride: usize) {
+        let column = group.panels.start * PANEL;
+        for tile in group.tiles.clone() {
             let strip = Strip {
-                x: self.rows.tile(block, tile),
+                x: self.rows.tile(&group.block, tile),
                 w,
                 panel_stride,
-                k: block.len(),
-                row: rows.start,
+                k: group.block.len(),
+                rows: self.tiles.rows(tile),
+                panels: group.panels.len(),
                 column,
-                width: (panels.len() * PANEL).min(self.product.n - column),
-                pass,
+                width: (group.panels.len() * PANEL).min(self.product.n - column),
+                pass: group.pass,
                 out: &self.out,
             };
-            tile::run(self.product.isa, rows.len(), panels.len(), strip);
+            tile::run(self.product.isa, &strip);
         }
     }
+}
+
+/// Panels that tiles take at once, over one block of `k`.
+struct Group<'a> {
+    tiles: Range<usize>,
+    panels: Range<usize>,
+    block: Range<usize>,
+    pass: Pass<'a>,
 }
 
 /// Rows that begin on cache lines, within a buffer that is one row longer.

@@ -13,6 +13,8 @@
     reason = "several arrays in step: an index says it once"
 )]
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 
 use crate::kernels::lanes::{Isa, Kernel, Lanes};
@@ -90,8 +92,10 @@ pub(super) struct Strip<'a, E> {
     pub(super) panel_stride: usize,
     /// Length of the block.
     pub(super) k: usize,
-    /// The first row of the output.
-    pub(super) row: usize,
+    /// Rows of the output.
+    pub(super) rows: Range<usize>,
+    /// Panels.
+    pub(super) panels: usize,
     /// The first column of the output.
     pub(super) column: usize,
     /// Columns of the output, without padding.
@@ -121,7 +125,7 @@ pub(super) fn panels_at_once(isa: Isa, rows: usize) -> usize {
 }
 
 /// A tile of `MR` rows and `NP` panels.
-struct Tile<'a, E, const MR: usize, const NP: usize>(Strip<'a, E>);
+struct Tile<'a, E, const MR: usize, const NP: usize>(&'a Strip<'a, E>);
 
 impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP> {
     type Output = ();
@@ -140,7 +144,7 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
             *w = &strip.w[panel * strip.panel_stride..][..k];
         }
         let mut sums = if strip.pass.resume {
-            begin::<L, E, MR, NP>(&strip)
+            begin::<L, E, MR, NP>(strip)
         } else {
             [[L::splat(0.0); NP]; MR]
         };
@@ -156,14 +160,14 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
                 }
             }
         }
-        end(&strip, &sums);
+        end(strip, &sums);
     }
 }
 
 /// The tile's part of the output.
 #[inline(always)]
 fn part<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> Part<'a> {
-    let (row, column) = (strip.row, strip.column);
+    let (row, column) = (strip.rows.start, strip.column);
     // SAFETY: the part belongs to this tile, which takes it once at a time.
     unsafe { strip.out.part(row..row + MR, column..column + NP * PANEL) }
 }
@@ -217,32 +221,24 @@ fn end<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sums
     }
 }
 
-/// Computes a tile of `rows` rows and `panels` panels.
-pub(super) fn run<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>) {
-    if strip.width < panels * PANEL {
-        ragged(isa, rows, panels, strip);
+/// Computes a tile.
+pub(super) fn run<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+    if strip.width < strip.panels * PANEL {
+        ragged(isa, strip);
     } else {
-        whole(isa, rows, panels, strip);
+        whole(isa, strip);
     }
 }
 
 /// A tile whose last panel is not full: computed on a copy that is as wide as the panels.
-fn ragged<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>) {
-    let Strip {
-        row,
-        column,
-        width,
-        out,
-        ..
-    } = strip;
-    let (mut sums, mut padded) = (
-        [0.0; MOST_ROWS * MOST_PANELS * PANEL],
-        [0.0; MOST_PANELS * PANEL],
-    );
-    let wide = panels * PANEL;
-    let sums = &mut sums[..rows * wide];
+fn ragged<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+    let (rows, column, width) = (strip.rows.clone(), strip.column, strip.width);
+    let wide = strip.panels * PANEL;
+    let mut padded = [0.0; MOST_PANELS * PANEL];
+    let mut sums = [0.0; MOST_ROWS * MOST_PANELS * PANEL];
+    let sums = &mut sums[..rows.len() * wide];
     // SAFETY: the part belongs to this tile, which takes it once at a time: here, until the end.
-    let mut part = unsafe { out.part(row..row + rows, column..column + width) };
+    let mut part = unsafe { strip.out.part(rows.clone(), column..column + width) };
     for (r, sums) in sums.chunks_exact_mut(wide).enumerate() {
         sums[..width].copy_from_slice(part.row(r));
     }
@@ -251,18 +247,15 @@ fn ragged<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>)
         padded[..width].copy_from_slice(&bias[column..][..width]);
         pass.finish = Finish::Bias(&padded);
     }
-    let copy = Shared::new(sums, wide);
     whole(
         isa,
-        rows,
-        panels,
-        Strip {
-            row: 0,
+        &Strip {
+            rows: 0..rows.len(),
             column: 0,
             width: wide,
             pass,
-            out: &copy,
-            ..strip
+            out: &Shared::new(sums, wide),
+            ..*strip
         },
     );
     for (r, sums) in sums.chunks_exact(wide).enumerate() {
@@ -271,7 +264,8 @@ fn ragged<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>)
 }
 
 /// A tile of full panels.
-fn whole<E: Element>(isa: Isa, rows: usize, panels: usize, strip: Strip<'_, E>) {
+fn whole<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+    let (rows, panels) = (strip.rows.len(), strip.panels);
     macro_rules! tiles {
         ($($rows:literal)*) => {
             match (rows, panels) {

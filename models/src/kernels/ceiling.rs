@@ -1,0 +1,104 @@
+//! Loops that do one thing only: what a machine's arithmetic and memory can give at most.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel that is not inlined is compiled without its instructions"
+)]
+
+use super::lanes::{Isa, Kernel, LANES, Lanes};
+
+/// Runs about `count` multiply-adds of sixteen lanes between registers. Gives the exact count.
+pub fn multiply_add(count: usize) -> usize {
+    let (done, sum) = Isa::best().run(MultiplyAdd(count));
+    // The sums are used, so that the compiler keeps them.
+    std::hint::black_box(sum);
+    done
+}
+
+struct MultiplyAdd(usize);
+
+impl Kernel for MultiplyAdd {
+    type Output = (usize, f32);
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) -> (usize, f32) {
+        if L::ACCUMULATORS >= 24 {
+            chains::<L, 12>(self.0)
+        } else {
+            chains::<L, 5>(self.0)
+        }
+    }
+}
+
+/// Several chains at once: more than the latency of a multiply-add times their rate.
+#[inline(always)]
+fn chains<L: Lanes, const CHAINS: usize>(count: usize) -> (usize, f32) {
+    let turns = count.div_ceil(CHAINS);
+    // Known to the compiler, they would be folded: the sums would never change.
+    let factor = L::splat(std::hint::black_box(0.999));
+    let term = L::splat(std::hint::black_box(1e-3));
+    let mut sums = [L::splat(1.0); CHAINS];
+    for _ in 0..turns {
+        for sum in &mut sums {
+            *sum = sum.mul_add(factor, term);
+        }
+    }
+    let mut all = L::splat(0.0);
+    for sum in sums {
+        all = all.add(sum);
+    }
+    (turns * CHAINS, all.sum())
+}
+
+/// Reads all numbers, from front to back, and adds them up in some order.
+pub fn read(numbers: &[f32]) -> f32 {
+    Isa::best().run(Read(numbers))
+}
+
+struct Read<'a>(&'a [f32]);
+
+impl Kernel for Read<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) -> f32 {
+        const AT_ONCE: usize = 4;
+        let mut sums = [L::splat(0.0); AT_ONCE];
+        let rows = self.0.as_chunks::<LANES>().0;
+        let (fours, rest) = rows.as_chunks::<AT_ONCE>();
+        for four in fours {
+            for i in 0..AT_ONCE {
+                sums[i] = sums[i].add(L::load(&four[i]));
+            }
+        }
+        for row in rest {
+            sums[0] = sums[0].add(L::load(row));
+        }
+        let mut all = L::splat(0.0);
+        for sum in sums {
+            all = all.add(sum);
+        }
+        all.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{multiply_add, read};
+
+    #[test]
+    fn as_many_as_asked_are_done() {
+        for count in [1, 100, 1001] {
+            let done = multiply_add(count);
+            assert!((count..count + 12).contains(&done), "{done} for {count}");
+        }
+    }
+
+    #[test]
+    fn whole_vectors_are_read() {
+        for count in [0, 16, 64, 112, 1600] {
+            let numbers = vec![1.0; count];
+            assert!((read(&numbers) - count as f32).abs() < 0.5, "{count}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Four-column dot products of 8-bit integers, and the choice of instructions for them.
+//!
+//! All forms are exact in 32 bits, so they agree in every bit.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a dot product that is not inlined is compiled without its instructions"
+)]
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::product::Product;
+use crate::packed::PANEL;
+
+/// Columns of `k` that lie side by side.
+pub(super) const QUAD: usize = 4;
+
+/// Dot products of quads, for sixteen channels at once.
+///
+/// Implementations are private to this module and its children; code generic over them is entered
+/// through [`DotIsa::product`] alone, which is why the operations need no `unsafe` at the caller.
+pub(super) trait Dot {
+    /// Four numbers of an activation row, as the instruction wants them.
+    type X: Copy + Default + Send + Sync;
+    /// Four columns of sixteen channels, loaded.
+    type W: Copy;
+    /// Sums of sixteen channels.
+    type Sum: Copy;
+    /// Vectors of sums that a tile may hold.
+    const ACCUMULATORS: usize;
+    /// What [`Dot::encode`] adds to each number: the sums hold it times the channel's own sum.
+    const OFFSET: i32;
+
+    /// Four numbers from -127 to 127.
+    fn encode(quad: [i8; QUAD]) -> Self::X;
+    /// Sums of zero.
+    fn zero() -> Self::Sum;
+    /// A row of a panel.
+    fn load(quads: &[[i8; QUAD]; PANEL]) -> Self::W;
+    /// `sum + Σ x · w` over the four columns, in wrapping 32-bit arithmetic.
+    fn dot(sum: Self::Sum, x: Self::X, w: &Self::W) -> Self::Sum;
+    /// The sums of the sixteen channels.
+    fn sums(sum: Self::Sum) -> [i32; PANEL];
+    /// Runs a kernel compiled for the instructions.
+    fn enter<K: DotKernel>(kernel: K) -> K::Output
+    where
+        Self: Sized;
+}
+
+/// A computation over dot products of any kind.
+pub(super) trait DotKernel {
+    /// What it gives.
+    type Output;
+    /// Runs it; implement with `#[inline(always)]`.
+    fn run<D: Dot>(self) -> Self::Output;
+}
+
+/// Instructions that this CPU has. A value exists only after they were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DotIsa(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+}
+
+impl DotIsa {
+    /// The fastest that this CPU has.
+    pub(super) fn best() -> DotIsa {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_vnni() {
+                return DotIsa(Kind::Vnni);
+            }
+            if x86::has_avx2() {
+                return DotIsa(Kind::Avx2);
+            }
+        }
+        DotIsa(Kind::Portable)
+    }
+
+    /// All that this CPU has.
+    #[cfg(test)]
+    pub(super) fn available() -> Vec<DotIsa> {
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_mut, reason = "other machines have the portable form only")
+        )]
+        let mut all = vec![DotIsa(Kind::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx2() {
+                all.push(DotIsa(Kind::Avx2));
+            }
+            if x86::has_vnni() {
+                all.push(DotIsa(Kind::Vnni));
+            }
+        }
+        all
+    }
+
+    /// Computes a product with these instructions.
+    pub(super) fn product(self, product: &Product<'_>, out: &mut [f32]) {
+        match self.0 {
+            Kind::Portable => product.run::<portable::Integers>(out),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => product.run::<x86::Avx2>(out),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Vnni => product.run::<x86::Vnni>(out),
+        }
+    }
+}

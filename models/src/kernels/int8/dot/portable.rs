@@ -1,0 +1,51 @@
+//! Dot products in plain integers, for every target.
+
+use super::{Dot, DotKernel, QUAD};
+use crate::packed::PANEL;
+
+/// Plain integers.
+pub(super) struct Integers;
+
+impl Dot for Integers {
+    type X = [i8; QUAD];
+    type W = [[i8; QUAD]; PANEL];
+    type Sum = [i32; PANEL];
+    const ACCUMULATORS: usize = 4;
+    const OFFSET: i32 = 0;
+
+    #[inline(always)]
+    fn encode(quad: [i8; QUAD]) -> Self::X {
+        quad
+    }
+
+    #[inline(always)]
+    fn zero() -> Self::Sum {
+        [0; PANEL]
+    }
+
+    #[inline(always)]
+    fn load(quads: &[[i8; QUAD]; PANEL]) -> Self::W {
+        *quads
+    }
+
+    #[inline(always)]
+    fn dot(mut sum: Self::Sum, x: Self::X, w: &Self::W) -> Self::Sum {
+        for channel in 0..PANEL {
+            for i in 0..QUAD {
+                let product = i32::from(x[i]) * i32::from(w[channel][i]);
+                sum[channel] = sum[channel].wrapping_add(product);
+            }
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn sums(sum: Self::Sum) -> [i32; PANEL] {
+        sum
+    }
+
+    #[inline(always)]
+    fn enter<K: DotKernel>(kernel: K) -> K::Output {
+        kernel.run::<Self>()
+    }
+}

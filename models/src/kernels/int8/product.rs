@@ -1,0 +1,185 @@
+//! The loops around the tile: slabs of rows, tasks, groups of panels.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::dot::{Dot, QUAD};
+use super::quantise::quantise;
+use super::tile::{self, Strip};
+use super::{Int8Matrix, Quads};
+use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
+use crate::packed::PANEL;
+
+/// Bytes of quantised activations that stay in the second cache while panels pass.
+const SLAB_BYTES: usize = 512 << 10;
+
+/// Below so many numbers one thread quantises.
+const SMALLEST_SHARED: usize = 1 << 15;
+
+/// One product, ready to run.
+pub(super) struct Product<'a> {
+    x: &'a [f32],
+    weight: &'a Int8Matrix,
+    bias: Option<&'a [f32]>,
+}
+
+impl<'a> Product<'a> {
+    /// `x [m, k]` by an 8-bit matrix `[n, k]`.
+    pub(super) fn new(x: &'a [f32], weight: &'a Int8Matrix, bias: Option<&'a [f32]>) -> Self {
+        assert!(
+            bias.is_none_or(|bias| bias.len() == weight.n),
+            "a bias for every output column"
+        );
+        Product { x, weight, bias }
+    }
+
+    /// Computes `out [m, n]`, which is not empty.
+    pub(super) fn run<D: Dot>(&self, out: &mut [f32]) {
+        let (n, k) = (self.weight.n, self.weight.k);
+        let m = out.len() / n;
+        assert_eq!(out.len(), m * n, "the output has whole rows");
+        assert_eq!(self.x.len(), m * k, "x has as many rows as the output");
+        let most = (SLAB_BYTES / k.max(1)).clamp(48, 512);
+        let slabs = Tiles::new(m, most);
+        for slab in 0..slabs.count() {
+            let rows = slabs.rows(slab);
+            let x = &self.x[rows.start * k..rows.end * k];
+            self.slab::<D>(x, &mut out[rows.start * n..rows.end * n]);
+        }
+    }
+
+    fn slab<D: Dot>(&self, x: &[f32], out: &mut [f32]) {
+        let (n, k) = (self.weight.n, self.weight.k);
+        let m = out.len() / n;
+        let tiles = Tiles::new(m, tile::tile_rows::<D>());
+        let group = tile::panels_at_once::<D>(tiles.rows(tiles.count() - 1).len());
+        let size = Size {
+            tiles: tiles.count(),
+            panels: n.div_ceil(PANEL),
+            group,
+            nanos: self.nanos(m),
+        };
+        let slab = Slab::<D> {
+            product: self,
+            rows: Rows::quantise(x, k, tiles),
+            out: Shared::new(out, n),
+            group,
+        };
+        each(&tasks(size), |task| slab.task(task));
+    }
+
+    /// One core's time, roughly: by arithmetic or by streaming the weights, whichever is longer.
+    fn nanos(&self, m: usize) -> usize {
+        const MULTIPLY_ADDS_A_NANO: usize = 150;
+        const BYTES_A_NANO: usize = 20;
+        let bytes = size_of_val(&*self.weight.quads);
+        (bytes * m / MULTIPLY_ADDS_A_NANO).max(bytes / BYTES_A_NANO)
+    }
+}
+
+/// Quantised rows: by tiles, within a tile `[quads of k, rows]`.
+struct Rows<D: Dot> {
+    quads: Vec<D::X>,
+    scales: Vec<f32>,
+    depth: usize,
+    tiles: Tiles,
+}
+
+impl<D: Dot> Rows<D> {
+    fn quantise(x: &[f32], k: usize, tiles: Tiles) -> Self {
+        let depth = k.div_ceil(QUAD);
+        let m = tiles.rows(tiles.count() - 1).end;
+        let mut quads = vec![D::X::default(); m * depth];
+        let mut scales = vec![0.0; m];
+        let mut parts = Vec::with_capacity(tiles.count());
+        let (mut rest, mut rest_scales) = (quads.as_mut_slice(), scales.as_mut_slice());
+        for tile in 0..tiles.count() {
+            let rows = tiles.rows(tile);
+            let (quads, after) = rest.split_at_mut(rows.len() * depth);
+            let (scales, after_scales) = rest_scales.split_at_mut(rows.len());
+            parts.push((&x[rows.start * k..rows.end * k], quads, scales));
+            (rest, rest_scales) = (after, after_scales);
+        }
+        if x.len() < SMALLEST_SHARED {
+            for (x, quads, scales) in parts {
+                pack::<D>(x, k, quads, scales);
+            }
+        } else {
+            parts
+                .into_par_iter()
+                .for_each(|(x, quads, scales)| pack::<D>(x, k, quads, scales));
+        }
+        Rows {
+            quads,
+            scales,
+            depth,
+            tiles,
+        }
+    }
+
+    /// A tile's rows, their scales and their numbers.
+    fn tile(&self, tile: usize) -> (Range<usize>, &[f32], &[D::X]) {
+        let rows = self.tiles.rows(tile);
+        let quads = rows.start * self.depth..rows.end * self.depth;
+        (rows.clone(), &self.scales[rows], &self.quads[quads])
+    }
+}
+
+/// Quantises the rows of a tile into `quads [k / 4, rows]`.
+fn pack<D: Dot>(x: &[f32], k: usize, quads: &mut [D::X], scales: &mut [f32]) {
+    let rows = scales.len();
+    // Rounded up to whole quads; the weights are zero where the padding is.
+    let mut integers = vec![0; k.next_multiple_of(QUAD)];
+    for (row, scale) in scales.iter_mut().enumerate() {
+        *scale = quantise(&x[row * k..(row + 1) * k], &mut integers[..k]);
+        let fours = integers.as_chunks::<QUAD>().0;
+        for (to, four) in quads.chunks_exact_mut(rows).zip(fours) {
+            to[row] = D::encode(*four);
+        }
+    }
+}
+
+/// Some hundred rows of a product, quantised.
+struct Slab<'a, 'p, D: Dot> {
+    product: &'a Product<'p>,
+    rows: Rows<D>,
+    out: Shared<'a>,
+    group: usize,
+}
+
+impl<D: Dot> Slab<'_, '_, D> {
+    fn task(&self, task: &Task) {
+        let mut panels = task.panels.clone();
+        while !panels.is_empty() {
+            // A group, or what the last few panels still fill: 4, 2 or 1.
+            let count = self.group.min(1 << panels.len().ilog2());
+            for tile in task.tiles.clone() {
+                self.tile(tile, panels.start..panels.start + count);
+            }
+            panels.start += count;
+        }
+    }
+
+    fn tile(&self, tile: usize, panels: Range<usize>) {
+        let weight = self.product.weight;
+        let (rows, row_scales, x) = self.rows.tile(tile);
+        let column = panels.start * PANEL;
+        let width = (panels.len() * PANEL).min(weight.n - column);
+        let w: &[Quads] = &weight.quads[panels.start * self.rows.depth..];
+        tile::run::<D>(&Strip {
+            x,
+            row_scales,
+            w,
+            depth: self.rows.depth,
+            scales: &weight.scales[column..],
+            sums: &weight.sums[column..],
+            bias: self.product.bias.map(|bias| &bias[column..column + width]),
+            rows,
+            panels: panels.len(),
+            column,
+            width,
+            out: &self.out,
+        });
+    }
+}

@@ -1,0 +1,151 @@
+//! The register tile of integers: some rows by some panels, over the whole of `k`.
+
+#![expect(
+    unsafe_code,
+    reason = "tiles of different tasks write disjoint parts of one output at once"
+)]
+#![expect(
+    clippy::inline_always,
+    reason = "what is not inlined into a kernel is compiled without its instructions"
+)]
+#![expect(
+    clippy::needless_range_loop,
+    reason = "several arrays in step: an index says it once"
+)]
+
+use std::ops::Range;
+
+use super::Quads;
+use super::dot::{Dot, DotKernel};
+use crate::kernels::threads::Shared;
+use crate::packed::PANEL;
+
+/// Most rows of any tile.
+const MOST_ROWS: usize = 12;
+
+/// The operands of one tile.
+pub(super) struct Strip<'a, X> {
+    /// `[quads of k, rows]`.
+    pub(super) x: &'a [X],
+    /// A scale a row.
+    pub(super) row_scales: &'a [f32],
+    /// Panels, one after the other.
+    pub(super) w: &'a [Quads],
+    /// Quads of a row of `k`.
+    pub(super) depth: usize,
+    /// A scale a channel, from the first panel's on.
+    pub(super) scales: &'a [f32],
+    /// A sum a channel, from the first panel's on.
+    pub(super) sums: &'a [i32],
+    /// A bias a column, from the first panel's on.
+    pub(super) bias: Option<&'a [f32]>,
+    /// Rows of the output.
+    pub(super) rows: Range<usize>,
+    /// Panels.
+    pub(super) panels: usize,
+    /// The first column of the output.
+    pub(super) column: usize,
+    /// Columns of the output, without padding.
+    pub(super) width: usize,
+    /// The whole output; this tile's part of it is in no other use.
+    pub(super) out: &'a Shared<'a>,
+}
+
+/// Rows of the largest tile.
+pub(super) fn tile_rows<D: Dot>() -> usize {
+    (D::ACCUMULATORS / 2).clamp(2, MOST_ROWS)
+}
+
+/// Panels that tiles of so many rows take at once.
+pub(super) fn panels_at_once<D: Dot>(rows: usize) -> usize {
+    [4, 2]
+        .into_iter()
+        .find(|panels| panels * rows <= D::ACCUMULATORS)
+        .unwrap_or(1)
+}
+
+/// A tile of `MR` rows and `NP` panels.
+struct Tile<'a, D: Dot, const MR: usize, const NP: usize>(&'a Strip<'a, D::X>);
+
+impl<S: Dot, const MR: usize, const NP: usize> Tile<'_, S, MR, NP> {
+    /// The dot products of all rows and channels.
+    #[inline(always)]
+    fn integers(&self) -> [[[i32; PANEL]; NP]; MR] {
+        let depth = self.0.depth;
+        let x = &self.0.x.as_chunks::<MR>().0[..depth];
+        let mut w: [&[Quads]; NP] = [&[]; NP];
+        for (panel, w) in w.iter_mut().enumerate() {
+            *w = &self.0.w[panel * depth..][..depth];
+        }
+        let mut sums = [[S::zero(); NP]; MR];
+        for i in 0..depth {
+            for panel in 0..NP {
+                let quads = S::load(&w[panel][i].0);
+                for r in 0..MR {
+                    sums[r][panel] = S::dot(sums[r][panel], x[i][r], &quads);
+                }
+            }
+        }
+        let mut all = [[[0; PANEL]; NP]; MR];
+        for r in 0..MR {
+            for panel in 0..NP {
+                all[r][panel] = S::sums(sums[r][panel]);
+            }
+        }
+        all
+    }
+}
+
+impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Tile<'_, S, MR, NP> {
+    type Output = ();
+
+    /// `D` is `S`: a tile's operands are of the kind that enters it.
+    #[inline(always)]
+    fn run<D: Dot>(self) {
+        // Never called so; the condition is constant and spares the code of impossible tiles.
+        if MR * NP > S::ACCUMULATORS.max(2) {
+            unreachable!("{MR} rows by {NP} panels do not fit the registers");
+        }
+        let all = self.integers();
+        let strip = self.0;
+        let columns = strip.column..strip.column + strip.width;
+        // SAFETY: the part belongs to this tile, which takes it once.
+        let mut out = unsafe { strip.out.part(strip.rows.clone(), columns) };
+        for r in 0..MR {
+            for (panel, out) in out.row(r).chunks_mut(PANEL).enumerate() {
+                let first = panel * PANEL;
+                let scales = &strip.scales[first..][..PANEL];
+                let offsets = &strip.sums[first..][..PANEL];
+                let mut values = [0.0; PANEL];
+                for c in 0..PANEL {
+                    let sum = all[r][panel][c].wrapping_sub(S::OFFSET.wrapping_mul(offsets[c]));
+                    values[c] = sum as f32 * (strip.row_scales[r] * scales[c]);
+                }
+                out.copy_from_slice(&values[..out.len()]);
+                if let Some(bias) = strip.bias {
+                    for (out, bias) in out.iter_mut().zip(&bias[first..]) {
+                        *out += bias;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Computes a tile.
+pub(super) fn run<D: Dot>(strip: &Strip<'_, D::X>) {
+    let (rows, panels) = (strip.rows.len(), strip.panels);
+    macro_rules! tiles {
+        ($($rows:literal)*) => {
+            match (rows, panels) {
+                $(
+                    ($rows, 1) => D::enter(Tile::<D, $rows, 1>(strip)),
+                    ($rows, 2) => D::enter(Tile::<D, $rows, 2>(strip)),
+                    ($rows, 4) => D::enter(Tile::<D, $rows, 4>(strip)),
+                )*
+                _ => unreachable!("no tile of {rows} rows and {panels} panels"),
+            }
+        };
+    }
+    tiles!(1 2 3 4 5 6 7 8 9 10 11 12);
+}
