@@ -18,7 +18,8 @@ use models::Runner;
 use models::adapter::{Adapter, Base};
 use models::batch::AdapterSlot;
 use models::model::{LoadOptions, Model};
-use tokenizers::Tokenizer;
+use models::template::Conversation;
+use models::tokenizer::Tokenizer;
 
 use cases::{AdapterCase, Cases, ModelCase};
 use golden::{Closeness, Golden, Reference, read};
@@ -250,15 +251,21 @@ fn the_base_beside_an_adapter_stays_as_in_transformers() {
 }
 
 #[test]
-fn chats_are_encoded_as_in_transformers() {
+fn chats_are_rendered_and_encoded_as_in_transformers() {
     let parent = tempfile::tempdir().expect("a folder");
     let (dir, _) = Cases::read().models[0].make(parent.path()).expect("made");
-    let tokenizer = Tokenizer::from_file(dir.join("tokenizer.json")).expect("a tokenizer");
+    let tokenizer = Tokenizer::load(&dir).expect("a tokenizer and a template");
     let reference: Reference = read("reference.json");
     assert!(!reference.chats.is_empty());
-    for chat in &reference.chats {
-        let encoding = tokenizer.encode(chat.text.as_str(), false);
-        let encoding = encoding.expect("every byte is a token");
-        assert_eq!(encoding.get_ids(), chat.token_ids, "{:?}", chat.text);
+    for chat in reference.chats {
+        let conversation = Conversation {
+            messages: chat.messages,
+            add_generation_prompt: chat.add_generation_prompt,
+            ..Conversation::default()
+        };
+        let rendered = tokenizer.template().render(&conversation);
+        assert_eq!(rendered.expect("a good chat").as_str(), chat.text);
+        let encoded = tokenizer.encode_chat(&conversation).expect("a good chat");
+        assert_eq!(encoded.token_ids, chat.token_ids, "{:?}", chat.text);
     }
 }
