@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::ops::GradientFault;
+
 /// Why a model, adapter, tokenizer or batch cannot be used. Every variant names the place.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -55,9 +57,17 @@ pub enum ModelError {
     /// A chat template or a text that cannot be rendered or encoded.
     #[error("template: {0}")]
     Template(String),
+    /// A backward that did not reach every variable, or that overflowed.
+    #[error("gradients: {}", list(.0))]
+    Gradients(Vec<(String, GradientFault)>),
     /// The tensor library failed.
     #[error(transparent)]
     Tensors(#[from] candle_core::Error),
+}
+
+fn list(faults: &[(String, GradientFault)]) -> String {
+    let named = |(name, fault): &(String, GradientFault)| format!("`{name}` {fault}");
+    faults.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
 /// The result type of this crate.

@@ -49,3 +49,8 @@ pub use packed::Matrix;
 pub use runner::{Forward, Runner};
 pub use template::{ChatTemplate, Conversation};
 pub use tokenizer::Tokenizer;
+
+/// Threads that the kernels share.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
+}

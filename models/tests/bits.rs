@@ -9,11 +9,12 @@ use std::sync::Arc;
 use candle_core::DType;
 use models::batch::AdapterSlot;
 use models::kv::{BLOCK, BlockId};
+use models::weights::Storage;
 use models::{Forward as _, ModelConfig, Output, PackItem, Read, Runner, pack};
 use proptest::prelude::{Strategy, any, prop, proptest};
 use proptest::test_runner::Config;
 
-use support::{VOCAB, adapter, runner, shapes};
+use support::{VOCAB, adapter, families_as, runner, shapes};
 
 /// Token ids are below it.
 const VOCAB_IDS: u32 = 70;
@@ -202,7 +203,10 @@ fn sequences(
 
 /// The runner of a shape with two adapters in slots 0 and 1.
 fn prepared(config: &ModelConfig, dtype: DType) -> Runner {
-    let mut runner = runner(config, dtype);
+    with_adapters(config, runner(config, dtype))
+}
+
+fn with_adapters(config: &ModelConfig, mut runner: Runner) -> Runner {
     assert_eq!(runner.insert(adapter(config, 1, 4)), AdapterSlot(0));
     assert_eq!(runner.insert(adapter(config, 2, 20)), AdapterSlot(1));
     runner
@@ -251,5 +255,30 @@ fn half_precision_weights_keep_the_promise_too() {
                 check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
             });
         }
+    }
+}
+
+#[test]
+fn every_family_and_head_keeps_the_promise() {
+    for (name, config, runner) in families_as(Storage::AsStored) {
+        let runner = RefCell::new(with_adapters(&config, runner));
+        println!("{name}");
+        proptest!(cases(2), |(sequences in sequences(7, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
+            check_together(&mut runner.borrow_mut(), &config, &sequences);
+            check_last_rows(&mut runner.borrow_mut(), &config, &sequences);
+            check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
+        });
+    }
+}
+
+#[test]
+fn eight_bit_weights_keep_the_promise_too() {
+    for (name, config, runner) in families_as(Storage::Int8) {
+        let runner = RefCell::new(with_adapters(&config, runner));
+        println!("{name}");
+        proptest!(cases(2), |(sequences in sequences(7, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
+            check_together(&mut runner.borrow_mut(), &config, &sequences);
+            check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
+        });
     }
 }

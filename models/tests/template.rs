@@ -1,8 +1,12 @@
 //! Chat templates against transformers, and against their limits.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a fixture that cannot be read fails the test"
+)]
+
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use models::ModelError;
 use models::template::{ChatTemplate, Conversation, Limits, LocalTime, Part, Rendered};
@@ -103,15 +107,15 @@ const HOSTILE: &[(&str, &str)] = &[
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s=['ab']) %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s=[]) %}{% for i in range(9999) %}{% set ns.s = [ns.s] %}{% endfor %}",
@@ -119,35 +123,35 @@ const HOSTILE: &[(&str, &str)] = &[
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s | replace('', ns.s) %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s.replace('a', ns.s) %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] | join(ns.s) %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s.join([ns.s, ns.s]) %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = '%s%s' % (ns.s, ns.s) %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = '{0}{0}'.format(ns.s) %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     (
         "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | tojson }}",
-        "takes more",
+        "more than",
     ),
     (
         "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s }}",
-        "takes more",
+        "more than",
     ),
     (
         "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s == [ns.s[0], ns.s[1]] }}",
@@ -155,7 +159,7 @@ const HOSTILE: &[(&str, &str)] = &[
     ),
     (
         "{% set x %}{% for i in range(99999) %}{% for j in range(99999) %}a long piece of raw text that the template itself holds, again and again{% endfor %}{% endfor %}{% endset %}",
-        "bytes",
+        "more than",
     ),
     ("{{ 'a' * 1000000000 }}", "bytes"),
     ("{{ ['a'] * 1000000000 }}", "bytes"),
@@ -186,7 +190,7 @@ const HOSTILE: &[(&str, &str)] = &[
     ),
     (
         "{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}",
-        "bytes",
+        "more than",
     ),
     ("{{ messages.append(1) }}", "would change"),
     ("{{ messages[0].update({'a': 1}) }}", "would change"),
@@ -340,18 +344,4 @@ fn a_long_conversation_fits_the_limits() {
     let conversation = conversation(&json!({"messages": messages}));
     let rendered = render(&source("qwen3"), &conversation).unwrap();
     assert!(rendered.as_str().len() > 2_000_000);
-}
-
-#[test]
-fn keeps_wall_clock_out_of_the_evaluator() {
-    // Steps are counted, not seconds: the same template stops at the same step however slow the
-    // machine. Two runs with a pause between them give the same error.
-    let source =
-        "{% for a in range(99999) %}{% for b in range(99999) %}{{ a * b }}{% endfor %}{% endfor %}";
-    let first = render(source, &one_message("x")).unwrap_err().to_string();
-    std::thread::sleep(Duration::from_millis(1));
-    assert_eq!(
-        first,
-        render(source, &one_message("x")).unwrap_err().to_string()
-    );
 }

@@ -210,6 +210,33 @@ fn check_memory(loaded: &Model, kept: DType) {
     assert!(matrices <= exact * 3 / 2, "{matrices} bytes for {exact}");
 }
 
+/// Projections as integers; router, embedding and vocabulary as the file has them.
+#[test]
+fn eight_bits() {
+    for family in ["phi3", "qwen3_moe"] {
+        let json = config(family);
+        let (tensors, ..) = model(&parse(&json), "BF16");
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        write(dir.path(), &json, &tensors);
+        let stored = load(dir.path(), Storage::AsStored);
+        let loaded = load(dir.path(), Storage::Int8);
+        let vocabulary = loaded.decoder.vocabulary().expect("a vocabulary");
+        assert_eq!(vocabulary.tensor().dtype(), DType::BF16, "{family}");
+        assert_eq!(loaded.parameters, stored.parameters, "{family}");
+        let (memory, before) = (loaded.memory, stored.memory);
+        assert_eq!(memory.f32_bytes, before.f32_bytes, "{family}: norms");
+        assert_eq!(memory.f16_bytes, 0, "{family}");
+        // Embedding and vocabulary `[37, 24]` in panels of 16, and routers `[5, 24]` on two layers.
+        let routers = if family == "qwen3_moe" { 2 } else { 0 };
+        let kept = 2 * 24 * (2 * 48 + routers * 16);
+        assert_eq!(memory.bf16_bytes, kept, "{family}");
+        assert!(
+            memory.int8_bytes > (before.bf16_bytes - kept) / 2,
+            "{family}"
+        );
+    }
+}
+
 #[test]
 fn shards_are_the_same_model() {
     let json = config("qwen3_moe");

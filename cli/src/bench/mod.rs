@@ -1,5 +1,6 @@
 //! `tribunal bench`: measurements.
 
+mod engine;
 mod generated;
 mod kernels;
 mod verify;
@@ -13,6 +14,8 @@ use crate::error::{CliError, Outcome};
 pub(crate) enum BenchCommand {
     /// Rate of a verifier in this process
     Verify(verify::BenchVerifyArgs),
+    /// Rate of a model's forward in this process
+    Engine(engine::BenchEngineArgs),
     /// Products with weights, against the machine's arithmetic and memory
     Kernels(kernels::BenchKernelsArgs),
     /// Throughput and latency of a running server
@@ -23,6 +26,7 @@ pub(crate) enum BenchCommand {
 pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
     match command {
         BenchCommand::Verify(args) => verify::run(&args),
+        BenchCommand::Engine(args) => engine::run(&args),
         BenchCommand::Kernels(args) => kernels::run(&args),
         BenchCommand::Serve(args) => serve(&args),
     }

@@ -1,6 +1,8 @@
 //! `tribunal models`: model and adapter folders.
 
 mod inspect;
+mod make_tiny;
+mod show;
 
 use crate::error::{CliError, Outcome};
 
@@ -9,11 +11,14 @@ use crate::error::{CliError, Outcome};
 pub(crate) enum ModelsCommand {
     /// Say what a model or adapter folder holds, and everything that is wrong with it
     Inspect(inspect::InspectArgs),
+    /// Make a model folder with random weights, for tests and measurements
+    MakeTiny(make_tiny::MakeTinyArgs),
 }
 
 /// Runs the command.
 pub(crate) fn run(command: ModelsCommand) -> Result<Outcome, CliError> {
     match command {
         ModelsCommand::Inspect(args) => inspect::run(&args),
+        ModelsCommand::MakeTiny(args) => make_tiny::run(&args),
     }
 }

@@ -2,12 +2,15 @@
 //! every place that the configuration names must have its tensors.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::copies::{FullCopy, Original};
 use super::modules::{Module, Modules, is_bare};
 use super::peft::PeftConfig;
 use super::targets::{Meant, Names, names};
-use super::tensors::TensorFile;
+use crate::config::ModelConfig;
 use crate::error::Result;
+use crate::weights::Checkpoint;
 
 /// What PEFT puts before the path of a module.
 const PREFIX: &str = "base_model.model.";
@@ -28,6 +31,8 @@ pub(super) struct Bindings {
     pub(super) factors: BTreeMap<String, Factors>,
     /// The head's weight and bias.
     pub(super) head: Option<HeadTensors>,
+    /// Full copies of the base's matrices, to be compared with them.
+    pub(super) copies: Vec<FullCopy>,
     /// The base that the paths belong to.
     pub(super) modules: Modules,
 }
@@ -58,6 +63,7 @@ enum Role<'a> {
         head: &'static str,
         bias: bool,
     },
+    Copy(Original),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,18 +86,18 @@ struct Found {
 /// [`crate::ModelError::Config`] a field that names a module without tensors.
 pub(super) fn bind(
     config: &PeftConfig,
-    base: &std::sync::Arc<crate::config::ModelConfig>,
-    file: &TensorFile,
+    base: &Arc<ModelConfig>,
+    file: &Checkpoint,
 ) -> Result<Bindings> {
     let mut modules: BTreeMap<String, Found> = BTreeMap::new();
     let mut heads: BTreeMap<&'static str, Found> = BTreeMap::new();
+    let mut copies = Vec::new();
     let bare = file
-        .entries()
-        .keys()
+        .names()
         .any(|name| name.strip_prefix(PREFIX).is_some_and(is_bare));
     let base = Modules::new(base, bare);
-    for name in file.entries().keys() {
-        let refuse = |what: String| file.refuse(name, what);
+    for name in file.names() {
+        let refuse = |what: String| file.tensor_error(name, what);
         let slot = match role(name).map_err(refuse)? {
             Role::Factor {
                 module,
@@ -105,18 +111,24 @@ pub(super) fn bind(
                     Which::B => &mut found.b,
                 }
             }
+            Role::Copy(of) => {
+                let name = name.to_owned();
+                copies.push(FullCopy { name, of });
+                continue;
+            }
             Role::Head { head, bias } => {
                 let found = heads.entry(head).or_default();
                 if bias { &mut found.b } else { &mut found.a }
             }
         };
-        if let Some(other) = slot.replace(name.clone()) {
+        if let Some(other) = slot.replace(name.to_owned()) {
             return Err(refuse(format!("stands for the same as `{other}`")));
         }
     }
     let bindings = Bindings {
         factors: pair(modules, file)?,
         head: head(heads, config, file)?,
+        copies,
         modules: base,
     };
     bindings.check_targets(config, file)?;
@@ -163,42 +175,36 @@ fn role(name: &str) -> Result<Role<'_>, String> {
             }
         }
     }
-    Err(stray(path))
-}
-
-/// Why a tensor that is neither a factor nor a head is refused.
-fn stray(path: &str) -> String {
-    let whole = |module: &str| {
-        format!(
-            "a full copy of `{module}`; an adapter may change it by factors and not replace it \
-             (save it with save_embedding_layers=False)"
-        )
-    };
-    let bare = path.strip_prefix("model.").unwrap_or(path);
-    if path.contains("lora_magnitude_vector") {
-        "a magnitude of DoRA, which is not supported".into()
-    } else if path.ends_with(".lora_B.bias") {
-        "a bias on the update, which is not supported".into()
-    } else if path.contains(".lora_") {
-        "no factor that is read: those end in .lora_A.weight, .lora_B.weight, .lora_embedding_A \
-         or .lora_embedding_B"
-            .into()
-    } else if path.starts_with("lm_head.") {
-        whole("lm_head")
-    } else if bare.starts_with("embed_tokens.") {
-        whole("embed_tokens")
-    } else if HEADS.iter().any(|head| path.starts_with(head)) {
-        "no part of a linear head: those end in .weight or .bias".into()
-    } else {
-        "stray: neither a factor nor a head".into()
+    match path.strip_prefix("model.").unwrap_or(path) {
+        "embed_tokens.weight" | "embed_tokens.base_layer.weight" => {
+            Ok(Role::Copy(Original::Embedding))
+        }
+        "lm_head.weight" | "lm_head.base_layer.weight" => Ok(Role::Copy(Original::Vocab)),
+        _ => Err(stray(path).into()),
     }
 }
 
-fn pair(modules: BTreeMap<String, Found>, file: &TensorFile) -> Result<BTreeMap<String, Factors>> {
+/// Why a tensor that is neither a factor nor a head is refused.
+fn stray(path: &str) -> &'static str {
+    if path.contains("lora_magnitude_vector") {
+        "a magnitude of DoRA, which is not supported"
+    } else if path.ends_with(".lora_B.bias") {
+        "a bias on the update, which is not supported"
+    } else if path.contains(".lora_") {
+        "no factor that is read: those end in .lora_A.weight, .lora_B.weight, .lora_embedding_A \
+         or .lora_embedding_B"
+    } else if HEADS.iter().any(|head| path.starts_with(head)) {
+        "no part of a linear head: those end in .weight or .bias"
+    } else {
+        "stray: neither a factor nor a head"
+    }
+}
+
+fn pair(modules: BTreeMap<String, Found>, file: &Checkpoint) -> Result<BTreeMap<String, Factors>> {
     let pair = |(module, found): (String, Found)| match (found.a, found.b) {
         (Some(a), Some(b)) => Ok((module, Factors { a, b })),
-        (Some(a), None) => Err(file.refuse(&a, "has no other factor, B")),
-        (None, Some(b)) => Err(file.refuse(&b, "has no other factor, A")),
+        (Some(a), None) => Err(file.tensor_error(&a, "has no other factor, B")),
+        (None, Some(b)) => Err(file.tensor_error(&b, "has no other factor, A")),
         (None, None) => unreachable!("a module is found by a factor"),
     };
     modules.into_iter().map(pair).collect()
@@ -208,7 +214,7 @@ fn pair(modules: BTreeMap<String, Found>, file: &TensorFile) -> Result<BTreeMap<
 fn head(
     heads: BTreeMap<&'static str, Found>,
     config: &PeftConfig,
-    file: &TensorFile,
+    file: &Checkpoint,
 ) -> Result<Option<HeadTensors>> {
     for name in &config.modules_to_save {
         if !HEADS.contains(&name.as_str()) {
@@ -225,18 +231,20 @@ fn head(
     };
     let weight = match (found.a, &found.b) {
         (Some(weight), _) => weight,
-        (None, Some(bias)) => return Err(file.refuse(bias, "a head's bias without its weight")),
+        (None, Some(bias)) => {
+            return Err(file.tensor_error(bias, "a head's bias without its weight"));
+        }
         (None, None) => unreachable!("a head is found by a tensor"),
     };
     if let Some((other, _)) = heads.next() {
-        return Err(file.refuse(&weight, format!("there is a second head, `{other}`")));
+        return Err(file.tensor_error(&weight, format!("there is a second head, `{other}`")));
     }
     let task = config.task_type.as_deref();
     let spoken = config.modules_to_save.iter().any(|name| name == head)
         || (config.modules_to_save.is_empty() && HEAD_TASKS.iter().any(|t| Some(*t) == task));
     if !spoken {
         let what = format!("modules_to_save does not name `{head}`");
-        return Err(file.refuse(&weight, what));
+        return Err(file.tensor_error(&weight, what));
     }
     Ok(Some(HeadTensors {
         weight,
@@ -246,7 +254,7 @@ fn head(
 
 impl Bindings {
     /// The configuration and the file must mean the same modules.
-    fn check_targets(&self, config: &PeftConfig, file: &TensorFile) -> Result<()> {
+    fn check_targets(&self, config: &PeftConfig, file: &Checkpoint) -> Result<()> {
         self.check_entries(config)?;
         for (path, _) in self.modules.iter() {
             let meant = config.targets.mean(path);
@@ -258,7 +266,7 @@ impl Bindings {
                 }
                 (Meant::No, Some(factors)) => {
                     let what = format!("target_modules do not mean `{path}`");
-                    return Err(file.refuse(&factors.a, what));
+                    return Err(file.tensor_error(&factors.a, what));
                 }
                 (Meant::Yes | Meant::Perhaps, Some(_)) | (Meant::No | Meant::Perhaps, None) => {}
             }

@@ -1,7 +1,7 @@
 //! A PEFT folder to an adapter.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
@@ -11,12 +11,12 @@ use super::digest::ContentDigest;
 use super::norm::Gram;
 use super::peft::{CONFIG, PeftConfig};
 use super::report::{AdapterReport, HeadReport, SiteReport};
-use super::tensors::{TensorFile, widen};
-use super::{Adapter, LoraPair, Site};
+use super::{Adapter, LoraPair, Site, copies};
 use crate::config::{MAX_LABELS, ModelConfig};
 use crate::error::{ModelError, Result};
 use crate::head::Head;
 use crate::packed::Matrix;
+use crate::weights::{Checkpoint, pack};
 
 /// The factors' file in an adapter's folder.
 pub const WEIGHTS_FILE: &str = "adapter_model.safetensors";
@@ -28,13 +28,27 @@ pub const HEAD_FILE: &str = "reward_head.safetensors";
 pub struct Base<'a> {
     /// Its shape and names.
     pub config: &'a Arc<ModelConfig>,
-    /// Digest of its weights, where it is known. An adapter that names another is refused.
+    /// Its digest, where it is known. An adapter that names another is refused.
     pub digest: Option<&'a str>,
+    /// Its files, where they are at hand: with them an adapter may hold copies of the embedding or
+    /// the vocabulary head, as PEFT writes them, if they are equal.
+    pub files: Option<&'a Checkpoint>,
+}
+
+impl<'a> Base<'a> {
+    /// A base of which only the configuration is known.
+    pub fn of(config: &'a Arc<ModelConfig>) -> Base<'a> {
+        Base {
+            config,
+            digest: None,
+            files: None,
+        }
+    }
 }
 
 /// What is being put together.
 struct Loading {
-    file: TensorFile,
+    file: Checkpoint,
     pairs: BTreeMap<Site, LoraPair>,
     sites: BTreeMap<Site, SiteReport>,
     report: AdapterReport,
@@ -54,8 +68,11 @@ impl Adapter {
         check_folder(dir)?;
         let config = PeftConfig::read(&dir.join(CONFIG))?;
         check_base(&config, base)?;
-        let file = TensorFile::open(&dir.join(WEIGHTS_FILE))?;
+        let file = Checkpoint::of_file(&dir.join(WEIGHTS_FILE))?;
         let bindings = bind(&config, base.config, &file)?;
+        for copy in &bindings.copies {
+            copies::check(copy, &file, base.files)?;
+        }
         let mut loading = Loading {
             file,
             pairs: BTreeMap::new(),
@@ -76,7 +93,7 @@ impl Adapter {
 }
 
 /// Says what is there where an adapter should be.
-fn check_folder(dir: &Path) -> Result<()> {
+pub(super) fn check_folder(dir: &Path) -> Result<()> {
     let io = |source| ModelError::Io {
         path: dir.to_owned(),
         source,
@@ -152,12 +169,13 @@ impl Loading {
             .get(path)
             .expect("factors are bound to modules of the base");
         let rank = config.rank(path)?;
-        let scale = config.scale(path)? as f32;
-        let a = read(&mut self.file, &factors.a, &[rank, module.k])?;
-        let b = read(&mut self.file, &factors.b, &[module.n, rank])?;
-        for name in [&factors.a, &factors.b] {
-            let dtype = self.file.entries()[name].dtype;
-            self.report.dtypes.insert(format!("{dtype:?}"));
+        let scale = config.scale(path)?;
+        let a = read(&self.file, &factors.a, &[rank, module.k])?;
+        let b = read(&self.file, &factors.b, &[module.n, rank])?;
+        for info in [&factors.a, &factors.b].map(|name| self.file.info(name)) {
+            self.report
+                .dtypes
+                .extend(info.map(|info| info.dtype.to_string()));
         }
         self.report.parameters += (a.len() + b.len()) as u64;
         let gram = Gram::of_rows(&a, rank);
@@ -209,24 +227,24 @@ impl Loading {
                 what: format!("a second head; {WEIGHTS_FILE} has one"),
             }),
             (Some(tensors), false) => {
-                let (weight, bias) = read_head(&mut self.file, tensors, hidden_size)?;
-                self.keep_head(weight, bias, hidden_size).map(Some)
+                let (weight, bias) = read_head(&self.file, tensors, hidden_size)?;
+                self.keep_head(&weight, bias, hidden_size).map(Some)
             }
             (None, true) => {
                 let (weight, bias) = head_beside(&beside, hidden_size)?;
-                self.keep_head(weight, bias, hidden_size).map(Some)
+                self.keep_head(&weight, bias, hidden_size).map(Some)
             }
         }
     }
 
     fn keep_head(
         &mut self,
-        weight: Vec<f32>,
+        weight: &[f32],
         bias: Option<Vec<f32>>,
         hidden_size: usize,
     ) -> Result<Head> {
         let n_labels = weight.len() / hidden_size;
-        self.digest.head([n_labels, hidden_size], &weight);
+        self.digest.head([n_labels, hidden_size], weight);
         if let Some(bias) = &bias {
             self.digest.head([n_labels, 1], bias);
         }
@@ -237,7 +255,7 @@ impl Loading {
         });
         let bias = bias.map(|bias| Tensor::from_vec(bias, n_labels, &Device::Cpu));
         Ok(Head::linear(
-            Matrix::from_rows(&weight, n_labels, hidden_size)?,
+            Matrix::from_rows(weight, n_labels, hidden_size)?,
             bias.transpose()?,
         ))
     }
@@ -256,47 +274,29 @@ impl Loading {
     }
 }
 
-/// A tensor as f32, if it has the shape that the base and the configuration give it.
-fn read(file: &mut TensorFile, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-    let entry = &file.entries()[name];
-    if entry.shape != shape {
-        let what = format!(
-            "shape {:?}; {shape:?} by the base and the rank in {CONFIG}",
-            entry.shape
-        );
-        return Err(file.refuse(name, what));
-    }
-    finite(file, name)
-}
-
-/// A tensor as f32, if all its numbers are finite.
-fn finite(file: &mut TensorFile, name: &str) -> Result<Vec<f32>> {
-    let dtype = file.entries()[name].dtype;
-    let bytes = file.bytes(name)?;
-    let numbers = widen(dtype, &bytes).map_err(|what| file.refuse(name, what))?;
-    match numbers.iter().position(|number| !number.is_finite()) {
-        None => Ok(numbers),
-        Some(at) => Err(file.refuse(name, format!("{} at index {at}", numbers[at]))),
-    }
+/// A tensor as f32, if it has the shape that the base and the configuration give it and all its
+/// numbers are finite.
+fn read(file: &Checkpoint, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    pack::numbers(file.tensor(name, shape)?, 0..shape.iter().product())
 }
 
 fn read_head(
-    file: &mut TensorFile,
+    file: &Checkpoint,
     tensors: &HeadTensors,
     hidden_size: usize,
 ) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
     let name = &tensors.weight;
-    let shape = &file.entries()[name].shape;
-    let n_labels = match shape[..] {
+    let shape = file.info(name).map_or(&[][..], |info| &info.shape);
+    let n_labels = match *shape {
         [n, width] if width == hidden_size && (1..=MAX_LABELS).contains(&n) => n,
         _ => {
             let what = format!(
                 "shape {shape:?}; [labels, {hidden_size}] with 1 to {MAX_LABELS} labels is a head"
             );
-            return Err(file.refuse(name, what));
+            return Err(file.tensor_error(name, what));
         }
     };
-    let weight = finite(file, name)?;
+    let weight = read(file, name, shape)?;
     let bias = match &tensors.bias {
         None => None,
         Some(bias) => Some(read(file, bias, &[n_labels])?),
@@ -304,23 +304,27 @@ fn read_head(
     Ok((weight, bias))
 }
 
-fn head_beside(path: &PathBuf, hidden_size: usize) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
+fn head_beside(path: &Path, hidden_size: usize) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
     const WEIGHT: &str = "score.weight";
     const BIAS: &str = "score.bias";
-    let mut file = TensorFile::open(path)?;
-    let mut others = file.entries().keys();
+    let file = Checkpoint::of_file(path)?;
+    let mut others = file.names();
     if let Some(stray) = others.find(|name| *name != WEIGHT && *name != BIAS) {
-        return Err(file.refuse(stray, format!("stray: {WEIGHT} and {BIAS} are read")));
+        return Err(file.tensor_error(stray, format!("stray: {WEIGHT} and {BIAS} are read")));
     }
-    if !file.entries().contains_key(WEIGHT) {
-        return Err(file.refuse(WEIGHT, "missing"));
+    if !file.has(WEIGHT) {
+        return Err(ModelError::Tensor {
+            path: path.to_owned(),
+            name: WEIGHT.into(),
+            what: "missing".into(),
+        });
     }
-    let bias = file.entries().contains_key(BIAS);
+    let bias = file.has(BIAS);
     let tensors = HeadTensors {
         weight: WEIGHT.into(),
         bias: bias.then(|| BIAS.into()),
     };
-    read_head(&mut file, &tensors, hidden_size)
+    read_head(&file, &tensors, hidden_size)
 }
 
 /// `[n, k]` to `[k, n]`, row-major.

@@ -6,21 +6,24 @@
 //! built here is refused by name. [`AdapterTable`] holds many of them for a runner.
 
 mod bind;
+mod copies;
 mod digest;
+mod fields;
 mod load;
 mod modules;
 mod norm;
+mod outline;
 mod pattern;
 mod peft;
 mod report;
 mod table;
 mod targets;
-pub(crate) mod tensors;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 pub use load::{Base, HEAD_FILE, WEIGHTS_FILE};
+pub use outline::Outline;
 pub use peft::CONFIG as CONFIG_FILE;
 pub use report::{AdapterReport, HeadReport, SiteReport};
 pub(crate) use table::within;

@@ -4,7 +4,7 @@
 use super::pattern::Pattern;
 
 /// PEFT's word for every linear layer but the output.
-const ALL_LINEAR: &str = "all-linear";
+pub(super) const ALL_LINEAR: &str = "all-linear";
 
 /// `target_modules`, `exclude_modules`, `layers_to_transform` and `layers_pattern`.
 #[derive(Clone, Debug)]
@@ -19,8 +19,8 @@ pub(super) struct Targets {
 pub(super) enum Names {
     /// Each the whole path or its end after a dot.
     List(Vec<String>),
-    /// A regular expression over the whole path.
-    Pattern(Pattern),
+    /// A regular expression over the whole path, and how the configuration writes it.
+    Pattern(Pattern, String),
     /// Every linear layer but the output.
     AllLinear,
 }
@@ -49,7 +49,7 @@ impl Names {
         if text.eq_ignore_ascii_case(ALL_LINEAR) {
             return Ok(Names::AllLinear);
         }
-        Pattern::whole(text).map(Names::Pattern)
+        Ok(Names::Pattern(Pattern::whole(text)?, text.to_owned()))
     }
 }
 
@@ -89,7 +89,7 @@ impl Targets {
         let excluded = match &self.excluded {
             None | Some(Names::AllLinear) => false,
             Some(Names::List(list)) => list.iter().any(|entry| names(entry, module)),
-            Some(Names::Pattern(pattern)) => pattern
+            Some(Names::Pattern(pattern, _)) => pattern
                 .matches(module)
                 .map_err(|what| ("exclude_modules", what))?,
         };
@@ -99,7 +99,7 @@ impl Targets {
         let included = match &self.included {
             Names::AllLinear => return Ok(all_linear(module)),
             Names::List(list) => list.iter().any(|entry| names(entry, module)),
-            Names::Pattern(pattern) => pattern
+            Names::Pattern(pattern, _) => pattern
                 .matches(module)
                 .map_err(|what| ("target_modules", what))?,
         };

@@ -157,11 +157,14 @@ impl Layer {
         } = self.norms.config;
         match &self.qk_norm {
             None => Ok((q, k)),
-            // A norm's rows are as long as its weight: one head, or all heads together.
-            Some((QkNorm::PerHead | QkNorm::Whole, q_weight, k_weight)) => Ok((
-                ops::rms_norm(&q, q_weight, eps, unit_offset)?,
-                ops::rms_norm(&k, k_weight, eps, unit_offset)?,
-            )),
+            Some((QkNorm::PerHead | QkNorm::Whole, q_weight, k_weight)) => {
+                // A norm's rows are as long as its weight: one head, or all heads together.
+                let norm = |x: &Tensor, weight: &Tensor| -> Result<Tensor> {
+                    let rows = x.reshape(((), weight.dim(0)?))?;
+                    Ok(ops::rms_norm(&rows, weight, eps, unit_offset)?.reshape(x.shape())?)
+                };
+                Ok((norm(&q, q_weight)?, norm(&k, k_weight)?))
+            }
         }
     }
 }

@@ -1,22 +1,24 @@
-//! The weight files of a folder: sizes, types and digest, from their headers and one pass of
-//! reading.
+//! The weight files of a folder, from their headers.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+use safetensors::tensor::TensorInfo;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
-use crate::adapter::tensors::{TensorFile, widen};
-use crate::error::{ModelError, Result};
+use crate::error::Result;
+use crate::weights::{Checkpoint, Positioned, pack};
 
-/// All safetensors files of a folder.
-#[derive(Debug, Default, Serialize)]
+/// Numbers that are read at once.
+const BLOCK: usize = 1 << 22;
+
+/// The safetensors files of a folder.
+#[derive(Debug, Serialize)]
 pub struct WeightFiles {
     /// In order of their names.
     pub files: Vec<WeightFile>,
+    /// How many tensors they hold.
+    pub n_tensors: usize,
     /// Bytes of tensors by storage type.
     pub bytes_by_dtype: BTreeMap<String, u64>,
 }
@@ -28,120 +30,47 @@ pub struct WeightFile {
     pub name: String,
     /// Its size, header included.
     pub bytes: u64,
-    /// How many tensors it holds.
-    pub n_tensors: usize,
-    /// SHA-256 of the file as `sha256:…`.
-    pub digest: String,
-}
-
-/// Reads the headers of all safetensors files, and every tensor where `check` is set.
-pub(super) fn read(dir: &Path, check: bool, problems: &mut Vec<String>) -> WeightFiles {
-    let mut found = WeightFiles::default();
-    let paths = match safetensors(dir) {
-        Ok(paths) => paths,
-        Err(error) => {
-            problems.push(error.to_string());
-            return found;
-        }
-    };
-    if paths.is_empty() {
-        problems.push("no safetensors file is here".into());
-    }
-    for path in paths {
-        if let Err(error) = found.add(&path, check, problems) {
-            problems.push(error.to_string());
-        }
-    }
-    found
 }
 
 impl WeightFiles {
-    fn add(&mut self, path: &Path, check: bool, problems: &mut Vec<String>) -> Result<()> {
-        let mut tensors = TensorFile::open(path)?;
-        for entry in tensors.entries().values() {
-            *self
-                .bytes_by_dtype
-                .entry(format!("{:?}", entry.dtype))
-                .or_default() += entry.n_bytes();
+    pub(super) fn of(checkpoint: &Checkpoint) -> WeightFiles {
+        let mut bytes_by_dtype: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, info) in checkpoint.infos() {
+            let (start, end) = info.data_offsets;
+            *bytes_by_dtype.entry(info.dtype.to_string()).or_default() += (end - start) as u64;
         }
-        if check {
-            problems.extend(not_finite(&mut tensors)?);
+        WeightFiles {
+            files: checkpoint.files().iter().map(WeightFile::of).collect(),
+            n_tensors: checkpoint.infos().count(),
+            bytes_by_dtype,
         }
-        let (bytes, digest) = digest(path)?;
-        self.files.push(WeightFile {
-            name: path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            bytes,
-            n_tensors: tensors.entries().len(),
-            digest,
-        });
-        Ok(())
     }
 }
 
-/// A sentence for every tensor with a number that is not finite, or of a type that is not read.
-fn not_finite(tensors: &mut TensorFile) -> Result<Vec<String>> {
-    let names: Vec<String> = tensors.entries().keys().cloned().collect();
-    let mut found = Vec::new();
-    for name in names {
-        let dtype = tensors.entries()[&name].dtype;
-        let bytes = tensors.bytes(&name)?;
-        let what = match widen(dtype, &bytes) {
-            Err(what) => Some(what),
-            Ok(values) => values
-                .iter()
-                .position(|value| !value.is_finite())
-                .map(|at| format!("{} at index {at}", values[at])),
-        };
-        found.extend(what.map(|what| tensors.refuse(&name, what).to_string()));
-    }
-    Ok(found)
-}
-
-fn safetensors(dir: &Path) -> Result<Vec<PathBuf>> {
-    let io = |source| ModelError::Io {
-        path: dir.to_owned(),
-        source,
-    };
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(io)? {
-        let path = entry.map_err(io)?.path();
-        if path.extension().is_some_and(|end| end == "safetensors") {
-            paths.push(path);
+impl WeightFile {
+    fn of(file: &Positioned) -> WeightFile {
+        let name = file.path().file_name();
+        WeightFile {
+            name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            bytes: file.byte_len(),
         }
     }
-    paths.sort_unstable();
-    Ok(paths)
 }
 
-/// Size and digest of a file, read in pieces.
-pub(super) fn digest(path: &Path) -> Result<(u64, String)> {
-    let io = |source| ModelError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let mut file = File::open(path).map_err(io)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    let mut total = 0;
-    loop {
-        let n = file.read(&mut buffer).map_err(io)?;
-        if n == 0 {
-            break;
-        }
-        hasher.update(&buffer[..n]);
-        total += n as u64;
-    }
-    Ok((total, hex(hasher)))
+/// Reads every tensor: a sentence for each with a number that is not finite, or of a type that is
+/// not a weight's.
+pub(super) fn unreadable(checkpoint: &Checkpoint) -> Vec<String> {
+    let tensors: Vec<(&str, &TensorInfo)> = checkpoint.infos().collect();
+    let failed = tensors
+        .par_iter()
+        .filter_map(|(name, info)| read(checkpoint, name, &info.shape).err());
+    failed.map(|error| error.to_string()).collect()
 }
 
-fn hex(hasher: Sha256) -> String {
-    let digits: String = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256:{digits}")
+fn read(checkpoint: &Checkpoint, name: &str, shape: &[usize]) -> Result<()> {
+    let tensor = checkpoint.tensor(name, shape)?;
+    let len: usize = shape.iter().product();
+    (0..len)
+        .step_by(BLOCK)
+        .try_for_each(|start| pack::numbers(tensor, start..len.min(start + BLOCK)).map(drop))
 }

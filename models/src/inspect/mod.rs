@@ -1,16 +1,28 @@
-//! What a model or adapter folder holds, told without loading it.
+//! What a model or adapter folder holds, told without loading it: headers are read, and tensors
+//! only where they are asked to be checked.
 //!
 //! Problems are collected, not thrown: a reader sees all of them at once. Only a path that is no
 //! folder is an error.
 
+mod adapter;
 mod files;
+mod model;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use adapter::AdapterFacts;
 pub use files::{WeightFile, WeightFiles};
+pub use model::{HeadFacts, LayerFacts, ModelFacts, RopeFacts, Shape, WindowFacts};
+pub use survey::{MemoryFacts, ParameterFacts};
+pub use tokenizer::{TemplateFacts, TokenizerFacts};
 
+use crate::adapter::CONFIG_FILE;
 use crate::error::{ModelError, Result};
 
 /// What to do beyond reading headers.
@@ -18,6 +30,8 @@ use crate::error::{ModelError, Result};
 pub struct Options {
     /// Read every tensor and look for numbers that are not finite.
     pub check: bool,
+    /// The folder of the base, for an adapter.
+    pub base: Option<PathBuf>,
 }
 
 /// What was found in a folder.
@@ -27,8 +41,16 @@ pub struct Inspection {
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
-    /// Its safetensors files.
-    pub weights: WeightFiles,
+    /// Of a model whose configuration can be read.
+    pub model: Option<ModelFacts>,
+    /// Of an adapter whose configuration can be read.
+    pub adapter: Option<AdapterFacts>,
+    /// Of a model with a tokenizer that can be read.
+    pub tokenizer: Option<TokenizerFacts>,
+    /// Its safetensors files, where their headers can be read.
+    pub weights: Option<WeightFiles>,
+    /// What a reader should know and that is not wrong by itself, a sentence each.
+    pub notes: Vec<String>,
     /// Everything that is wrong with it, a sentence each.
     pub problems: Vec<String>,
 }
@@ -61,24 +83,42 @@ pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
             what: "not a folder".into(),
         });
     }
-    let mut problems = Vec::new();
-    let kind = kind(dir);
-    if kind == Kind::Unknown {
-        problems.push("neither config.json nor adapter_config.json is here".into());
-    }
-    let weights = files::read(dir, options.check, &mut problems);
-    Ok(Inspection {
+    let mut found = Inspection {
         path: dir.to_owned(),
-        kind,
-        weights,
-        problems,
-    })
+        kind: kind(dir),
+        model: None,
+        adapter: None,
+        tokenizer: None,
+        weights: None,
+        notes: Vec::new(),
+        problems: Vec::new(),
+    };
+    match found.kind {
+        Kind::Model => model::inspect(dir, options, &mut found),
+        Kind::Adapter => adapter::inspect(dir, options, &mut found),
+        Kind::Unknown => {
+            let what = format!("neither config.json nor {CONFIG_FILE} is here");
+            found.problems.push(what);
+        }
+    }
+    Ok(found)
+}
+
+impl Inspection {
+    /// The value, or a problem.
+    fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
+        result
+            .map_err(|error| self.problems.push(error.to_string()))
+            .ok()
+    }
 }
 
 fn kind(dir: &Path) -> Kind {
-    if dir.join("adapter_config.json").exists() {
+    // Asked without following links: a link to nothing is a file with a problem, not an absence.
+    let there = |name: &str| std::fs::symlink_metadata(dir.join(name)).is_ok();
+    if there(CONFIG_FILE) {
         Kind::Adapter
-    } else if dir.join("config.json").exists() {
+    } else if there("config.json") {
         Kind::Model
     } else {
         Kind::Unknown

@@ -67,7 +67,7 @@ impl Rotary<'_> {
                     angles,
                     x,
                     out,
-                })
+                });
             });
     }
 }

@@ -6,8 +6,9 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, Error, Layout, Shape};
 use candle_core::{Result as TensorResult, Tensor};
 
+use super::linear_int8::linear_int8;
 use super::storage::{f32s, panels, shape_error};
-use crate::error::{ModelError, Result};
+use crate::error::Result;
 use crate::kernels::{backward, gemm};
 use crate::packed::{Matrix, PANEL, Panels, Weight};
 
@@ -32,7 +33,7 @@ pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tens
         (Weight::Panels(matrix), Some(bias)) => {
             x.apply_op3(matrix.tensor(), bias, Linear::of(matrix))?
         }
-        (Weight::Int8(_), _) => return Err(ModelError::Batch("int8".into())),
+        (Weight::Int8(matrix), bias) => linear_int8(x, matrix, bias)?,
     })
 }
 

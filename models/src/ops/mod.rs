@@ -7,7 +7,9 @@
 mod attention;
 mod embedding;
 mod gated;
+mod guard;
 mod linear;
+mod linear_int8;
 mod lora;
 mod norm;
 mod readout;
@@ -20,6 +22,7 @@ mod test_tensors;
 pub use attention::{attend, attend_paged, write_kv};
 pub use embedding::embedding;
 pub use gated::gated;
+pub use guard::{GradientFault, check_gradients, gradient_faults};
 pub use linear::linear;
 pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;

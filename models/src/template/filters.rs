@@ -109,7 +109,7 @@ fn of_text(
         return Ok(None);
     }
     let text = write::str_of(heap, value)?;
-    heap.work(text.len())?;
+    heap.chars(text.len())?;
     let result = match name {
         "string" | "safe" => text,
         "upper" => text.map_chars(|c, out| out.extend(c.to_uppercase())),
@@ -121,7 +121,7 @@ fn of_text(
                 None | Some(Value::None) => None,
                 Some(v) => Some(v.as_str().ok_or_else(|| invalid("`trim` takes text"))?),
             };
-            heap.work(text.len().saturating_mul(chars.map_or(1, str::len)))?;
+            heap.chars(text.len().saturating_mul(chars.map_or(1, str::len)))?;
             strings::strip(&text, Ends::Both, chars)
         }
         "replace" => {
@@ -249,7 +249,8 @@ fn to_int(heap: &Heap, value: &Value) -> Option<Value> {
     };
     // Every float below 1e38 in size fits 128 bits.
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-    (float.abs() < 1e38).then(|| Value::Int(float.trunc() as i128))
+    let int = float.trunc() as i128;
+    (float.abs() < 1e38).then_some(Value::Int(int))
 }
 
 fn to_float(value: &Value) -> Option<f64> {

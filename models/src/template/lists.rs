@@ -31,6 +31,7 @@ pub(super) fn apply<'t>(
         "last" => Ok(ev.items(value)?.pop().unwrap_or(Value::Undefined)),
         "reverse" => match value {
             Value::Str(s) => {
+                ev.heap.chars(s.text.len())?;
                 let mut out = Text::default();
                 for (at, c) in s.text.as_str().char_indices().rev() {
                     out.push_part(&s.text, at..at + c.len_utf8());
@@ -179,7 +180,10 @@ fn select<'t>(
 /// Text without case, as Jinja compares by default.
 fn folded(heap: &Heap, value: &Value) -> Result<Value, RenderError> {
     match value.as_text() {
-        Some(text) => heap.text(text.map_chars(|c, out| out.extend(c.to_lowercase()))),
+        Some(text) => {
+            heap.chars(text.len())?;
+            heap.text(text.map_chars(|c, out| out.extend(c.to_lowercase())))
+        }
         None => Ok(value.clone()),
     }
 }

@@ -6,8 +6,8 @@ use super::eval::calls::Args;
 use super::heap::Heap;
 use super::strings::{self, Ends};
 use super::text::Text;
-use super::value::{Map, Seq, Value, equal, lookup};
-use super::{format, write};
+use super::value::Value;
+use super::{collections, format, write};
 
 const STRING: &[&str] = &[
     "capitalize",
@@ -89,74 +89,17 @@ pub(super) fn call(
 ) -> Result<Value, RenderError> {
     match receiver {
         Value::Str(s) => {
-            heap.work(s.text.len())?;
+            heap.chars(s.text.len())?;
             of_string(heap, &s.text, name, args)
         }
-        Value::Map(map) => of_map(heap, receiver, map, name, args),
-        Value::Seq(seq) => of_list(heap, receiver, seq, name, args),
+        Value::Map(map) => collections::of_map(heap, receiver, map, name, args),
+        Value::Seq(seq) => collections::of_list(heap, receiver, seq, name, args),
         other => Err(no_method(other, name)),
     }
 }
 
 fn no_method(value: &Value, name: &str) -> RenderError {
     invalid(format!("{} has no method `{name}` here", value.kind()))
-}
-
-fn of_map(
-    heap: &Heap,
-    value: &Value,
-    map: &Map,
-    name: &str,
-    args: &Args<'_>,
-) -> Result<Value, RenderError> {
-    match name {
-        "keys" => heap.list(map.entries.iter().map(|(k, _)| k.clone()).collect()),
-        "values" => heap.list(map.entries.iter().map(|(_, v)| v.clone()).collect()),
-        "items" => {
-            let pairs: Result<Vec<Value>, RenderError> = map
-                .entries
-                .iter()
-                .map(|(k, v)| heap.tuple(vec![k.clone(), v.clone()]))
-                .collect();
-            heap.list(pairs?)
-        }
-        "get" => {
-            args.only("get", &["key", "default"])?;
-            let found = lookup(heap, map, args.need(0, "key")?)?;
-            Ok(found.unwrap_or_else(|| args.get(1, "default").cloned().unwrap_or(Value::None)))
-        }
-        "copy" => Ok(value.clone()),
-        _ => Err(invalid(format!("`{name}` would change the map"))),
-    }
-}
-
-fn of_list(
-    heap: &Heap,
-    value: &Value,
-    seq: &Seq,
-    name: &str,
-    args: &Args<'_>,
-) -> Result<Value, RenderError> {
-    match name {
-        "copy" => Ok(value.clone()),
-        "count" | "index" => {
-            let wanted = args.need(0, "value")?;
-            let mut count = 0;
-            for (i, item) in seq.items.iter().enumerate() {
-                if equal(heap, item, wanted)? {
-                    if name == "index" {
-                        return Ok(Value::Int(i as i128));
-                    }
-                    count += 1;
-                }
-            }
-            if name == "index" {
-                return Err(invalid("the list has no such item"));
-            }
-            Ok(Value::Int(count))
-        }
-        _ => Err(invalid(format!("`{name}` would change the list"))),
-    }
 }
 
 fn of_string(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
@@ -180,7 +123,7 @@ fn of_string(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
         "title" => heap.text(strings::title(text)),
         "capitalize" => heap.text(strings::capitalize(text)),
         "startswith" | "endswith" => affix(text, name, args),
-        "find" | "rfind" | "index" | "rindex" | "count" => search(text, name, args),
+        "find" | "rfind" | "index" | "rindex" | "count" => search(heap, text, name, args),
         "removeprefix" | "removesuffix" => {
             let affix = string_arg(args, 0, "affix")?;
             let kept = if name == "removeprefix" {
@@ -206,6 +149,7 @@ fn of_string(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
             if separator == Some("") {
                 return Err(invalid("an empty separator"));
             }
+            heap.chars(separator.map_or(0, str::len))?;
             let most = count_arg(args, 1, "maxsplit")?;
             let parts = strings::split(text, separator, most, name == "rsplit");
             texts(heap, parts, false)
@@ -258,7 +202,7 @@ fn stripped(heap: &Heap, text: &Text, ends: Ends, args: &Args<'_>) -> Result<Val
         None | Some(Value::None) => None,
         Some(_) => Some(string_arg(args, 0, "chars")?),
     };
-    heap.work(text.len().saturating_mul(chars.map_or(1, str::len)))?;
+    heap.chars(text.len().saturating_mul(chars.map_or(1, str::len)))?;
     heap.text(strings::strip(text, ends, chars))
 }
 
@@ -285,9 +229,10 @@ fn affix(text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError>
     Ok(Value::Bool(false))
 }
 
-fn search(text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
+fn search(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
     args.only(name, &["part"])?;
     let part = string_arg(args, 0, "part")?;
+    heap.chars(part.len())?;
     let string = text.as_str();
     if name == "count" {
         return Ok(Value::Int(string.matches(part).count() as i128));
@@ -306,6 +251,7 @@ fn search(text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError
 
 fn partition(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Value, RenderError> {
     let separator = text_arg(args, 0, "sep")?;
+    heap.chars(separator.len())?;
     let string = text.as_str();
     let reverse = name == "rpartition";
     let found = if reverse {

@@ -36,6 +36,10 @@ pub struct Refusal {
 /// Findings about a template. None of them is an error by itself: a model may well have no place
 /// for a system message. Whoever sends one should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent findings, each yes or no"
+)]
 pub struct TemplateReport {
     /// The folder has no template; nothing else is known then.
     pub missing: bool,

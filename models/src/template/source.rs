@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// Template sources by name, the default one called `default`. The files are looked for as
 /// transformers 5 does: `chat_template.jinja` and `additional_chat_templates/` win over
-/// `chat_template.json`, and that over `chat_template` of tokenizer_config.json.
+/// `chat_template.json`, and that over `chat_template` of `tokenizer_config.json`.
 pub(crate) fn find(dir: &Path, tokenizer_config: &Value) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     if let Some(source) = read(&dir.join(TEMPLATE_FILE))? {
@@ -166,10 +166,9 @@ fn end_of_tag(tag: &str, close: &str) -> Option<usize> {
             Some(_) if escaped => escaped = false,
             Some(_) if c == '\\' => escaped = true,
             Some(q) if c == q => quote = None,
-            Some(_) => {}
             None if c == '"' || c == '\'' => quote = Some(c),
             None if tag[at..].starts_with(close) => return Some(at + close.len()),
-            None => {}
+            Some(_) | None => {}
         }
     }
     None

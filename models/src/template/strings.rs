@@ -39,7 +39,7 @@ pub(super) fn replace(
     new: &Text,
     count: usize,
 ) -> Result<Text, RenderError> {
-    heap.work(text.len())?;
+    heap.chars(text.len().saturating_add(old.len()))?;
     let found = text.as_str().matches(old).take(count).count();
     let each = new.len() + new.marks().len() * size_of::<Range<usize>>();
     heap.room(text.len().saturating_add(found.saturating_mul(each)))?;

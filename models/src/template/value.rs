@@ -286,7 +286,10 @@ pub(super) fn equal(heap: &Heap, a: &Value, b: &Value) -> Result<bool, RenderErr
         (Value::Builtin(a), Value::Builtin(b)) => a == b,
         (a, b) => match (a.as_int(), b.as_int()) {
             (Some(a), Some(b)) => a == b,
-            _ => matches!((a.as_f64(), b.as_f64()), (Some(a), Some(b)) if a == b),
+            _ => match (a.as_f64(), b.as_f64()) {
+                (Some(a), Some(b)) => a.partial_cmp(&b) == Some(Ordering::Equal),
+                _ => false,
+            },
         },
     })
 }

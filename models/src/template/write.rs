@@ -49,6 +49,7 @@ pub(super) fn push_repr(heap: &Heap, value: &Value, out: &mut Text) -> Result<()
         Value::Float(f) => plain(out, &float(*f)),
         Value::Str(s) => {
             heap.grow(out.len(), s.text.len())?;
+            heap.chars(s.text.len())?;
             push_quoted(&s.text, out);
         }
         Value::Seq(seq) => {
@@ -186,10 +187,11 @@ fn push_json(
         Value::Float(f) => plain(out, &json_float(*f)),
         Value::Str(s) => {
             heap.grow(out.len(), s.text.len())?;
+            heap.chars(s.text.len())?;
             push_json_string(&s.text, style.ensure_ascii, out);
         }
         Value::Seq(seq) => {
-            let mut body = Body::open("[", "]", seq.items.is_empty(), style, level, out);
+            let mut body = Body::open(["[", "]"], style, level, out);
             for item in &seq.items {
                 body.next(out);
                 push_json(heap, item, style, level + 1, out)?;
@@ -226,7 +228,7 @@ fn push_json_map(
         }
         sorted.sort_by(|(a, _), (b, _)| a.as_str().cmp(&b.as_str()));
     }
-    let mut body = Body::open("{", "}", sorted.is_empty(), style, level, out);
+    let mut body = Body::open(["{", "}"], style, level, out);
     for (key, item) in sorted {
         body.next(out);
         match key {
@@ -250,15 +252,12 @@ struct Body<'s> {
     style: &'s JsonStyle,
     level: usize,
     close: &'static str,
-    empty: bool,
     first: bool,
 }
 
 impl<'s> Body<'s> {
     fn open(
-        open: &str,
-        close: &'static str,
-        empty: bool,
+        [open, close]: [&'static str; 2],
         style: &'s JsonStyle,
         level: usize,
         out: &mut Text,
@@ -268,7 +267,6 @@ impl<'s> Body<'s> {
             style,
             level,
             close,
-            empty,
             first: true,
         }
     }
@@ -281,7 +279,7 @@ impl<'s> Body<'s> {
     }
 
     fn close(&self, out: &mut Text) {
-        if !self.empty {
+        if !self.first {
             self.line(self.level, out);
         }
         out.push_str(self.close, Origin::Template);

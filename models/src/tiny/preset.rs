@@ -2,7 +2,7 @@
 //! write them.
 //!
 //! Tiny shapes are odd on purpose: widths that fill no panel, heads that are not `hidden / heads`
-//! wide, windows shorter than a short prompt.
+//! wide, windows shorter than a short prompt, an ε that shows, windows that are not to be used.
 
 use std::fmt;
 use std::str::FromStr;
@@ -146,7 +146,7 @@ impl Preset {
                 "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1,
             }),
             Preset::Llama3 => json!({
-                "model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "head_dim": 16,
+                "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "head_dim": 16,
                 "tie_word_embeddings": true, "rope_theta": 500_000.0,
                 "rope_scaling": {
                     "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
@@ -167,7 +167,7 @@ impl Preset {
             Preset::Qwen2 => json!({
                 "model_type": "qwen2", "hidden_size": 32, "intermediate_size": 56,
                 "tie_word_embeddings": true, "rope_theta": 1_000_000.0, "use_sliding_window": false,
-                "sliding_window": 8, "max_window_layers": 2,
+                "sliding_window": 8, "max_window_layers": 1,
             }),
             Preset::Qwen2Window => json!({
                 "model_type": "qwen2", "hidden_size": 40, "intermediate_size": 72,
@@ -176,11 +176,13 @@ impl Preset {
             }),
             Preset::Qwen3 => json!({
                 "model_type": "qwen3", "hidden_size": 32, "intermediate_size": 64, "head_dim": 12,
+                "rms_norm_eps": 1e-3,
                 "attention_bias": false, "rope_theta": 1_000_000.0, "rope_scaling": null,
                 "use_sliding_window": false, "sliding_window": null, "max_window_layers": 2,
             }),
             Preset::Gemma2 => json!({
                 "model_type": "gemma2", "hidden_size": 32, "intermediate_size": 72, "head_dim": 12,
+                "rms_norm_eps": 1e-3,
                 "num_hidden_layers": 4, "hidden_activation": "gelu_pytorch_tanh",
                 "query_pre_attn_scalar": 20, "attn_logit_softcapping": 3.0,
                 "final_logit_softcapping": 8.0, "sliding_window": 8, "attention_bias": false,

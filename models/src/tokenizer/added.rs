@@ -15,6 +15,10 @@ use crate::{ModelError, Result};
 
 /// An added token.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the flags of tokenizer.json, independent of each other"
+)]
 pub(super) struct Added {
     pub(super) id: u32,
     pub(super) special: bool,

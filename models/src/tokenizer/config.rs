@@ -29,13 +29,13 @@ pub(super) struct Config {
     pub(super) named: Vec<(String, String)>,
     /// Further tokens that the files call special.
     pub(super) special: Vec<String>,
-    /// `eos_token_id` of generation_config.json.
+    /// `eos_token_id` of `generation_config.json`.
     pub(super) eos_ids: Vec<u32>,
     /// `add_bos_token` and `add_eos_token`, which tokenizer.json overrules.
     pub(super) declared: Declared,
 }
 
-/// What tokenizer_config.json says the tokenizer adds.
+/// What `tokenizer_config.json` says the tokenizer adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// `add_bos_token`.

@@ -18,8 +18,9 @@ use super::{Tokenizer, library};
 use crate::template::{Conversation, Origin, Text};
 use crate::{ModelError, Result};
 
-/// The longest text that is encoded, in bytes. Time and memory grow in proportion to the length.
-pub const MAX_TEXT_BYTES: usize = 16 << 20;
+/// The longest text that is encoded, in bytes. Time grows in proportion to the length, by some
+/// seconds for the longest.
+pub const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// A conversation as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]

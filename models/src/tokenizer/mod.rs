@@ -41,7 +41,7 @@ impl Tokenizer {
     /// `special_tokens_map.json`, `generation_config.json` and the chat templates.
     ///
     /// What the tokenizer adds around a text is decided by tokenizer.json; as in transformers 5,
-    /// `add_bos_token` and `add_eos_token` of tokenizer_config.json do not change it.
+    /// `add_bos_token` and `add_eos_token` of `tokenizer_config.json` do not change it.
     ///
     /// # Errors
     /// [`ModelError::Io`] where tokenizer.json cannot be read, [`ModelError::File`] and
@@ -152,7 +152,7 @@ impl Tokenizer {
         self.id(self.named(name)?)
     }
 
-    /// The ids that end a generation: those of generation_config.json, and `eos_token`.
+    /// The ids that end a generation: those of `generation_config.json`, and `eos_token`.
     pub fn eos_ids(&self) -> &[u32] {
         &self.eos_ids
     }

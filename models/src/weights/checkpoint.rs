@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use safetensors::Dtype;
+use safetensors::tensor::TensorInfo;
 
 use super::header::{self, Entry};
 use super::index::Index;
@@ -134,6 +135,24 @@ impl Checkpoint {
         }
     }
 
+    /// One file by itself, such as an adapter's.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`].
+    pub fn of_file(path: &Path) -> Result<Checkpoint> {
+        let parts = (
+            path.parent(),
+            path.file_name().and_then(|name| name.to_str()),
+        );
+        let (Some(dir), Some(name)) = parts else {
+            return Err(ModelError::File {
+                path: path.to_path_buf(),
+                what: "no name of a file".into(),
+            });
+        };
+        Checkpoint::read(dir, &BTreeSet::from([name]))
+    }
+
     fn sharded(dir: &Path) -> Result<Checkpoint> {
         let path = dir.join(INDEX);
         let index = Index::read(&path)?;
@@ -216,6 +235,17 @@ impl Checkpoint {
     /// The names of all tensors, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
+    }
+
+    /// What the headers say of all tensors, in order of their names.
+    pub fn infos(&self) -> impl Iterator<Item = (&str, &TensorInfo)> {
+        let tensors = self.tensors.iter();
+        tensors.map(|(name, stored)| (name.as_str(), &stored.entry.info))
+    }
+
+    /// What the header says of a tensor.
+    pub fn info(&self, name: &str) -> Option<&TensorInfo> {
+        self.tensors.get(name).map(|stored| &stored.entry.info)
     }
 
     /// Whether there is a tensor of this name.

@@ -4,9 +4,9 @@ pub mod checkpoint;
 mod header;
 mod index;
 pub mod names;
-mod pack;
+pub(crate) mod pack;
 mod positioned;
-mod source;
+pub(crate) mod source;
 mod trainable;
 
 use candle_core::Tensor;

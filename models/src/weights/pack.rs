@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::checkpoint::{Float, TensorRef};
 use crate::error::{ModelError, Result};
+use crate::kernels::int8::Int8Matrix;
 use crate::packed::{Matrix, PANEL};
 
 /// Bytes of a file that one thread reads at once.
@@ -148,8 +149,22 @@ pub(super) fn matrix<T: Number>(
     Matrix::from_panels(Tensor::from_vec(panels, shape, &Device::Cpu)?, n, k)
 }
 
+/// Rows of a tensor `[…, k]` as 8-bit integers, quantised block by block.
+pub(super) fn int8(tensor: TensorRef<'_>, rows: Range<usize>, k: usize) -> Result<Int8Matrix> {
+    let refused = |error: ModelError| tensor.error(error.to_string());
+    let mut matrix = Int8Matrix::zeros(rows.len(), k).map_err(refused)?;
+    let block_rows = panels_per_block(tensor.dtype, k) * PANEL;
+    for start in rows.clone().step_by(block_rows) {
+        let end = rows.end.min(start + block_rows);
+        let numbers = numbers(tensor, start * k..end * k)?;
+        let first = start - rows.start;
+        matrix.set_rows(first, &numbers).map_err(refused)?;
+    }
+    Ok(matrix)
+}
+
 /// Numbers of a tensor as f32, in its own order.
-pub(super) fn numbers(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<f32>> {
+pub(crate) fn numbers(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<f32>> {
     let mut numbers = vec![0.0; range.len()];
     read(tensor, range.start, &mut numbers)?;
     Ok(numbers)

@@ -9,7 +9,7 @@ use half::{bf16, f16};
 
 use super::checkpoint::{Checkpoint, Float};
 use super::names::{Location, Names};
-use super::{Place, WeightSource, pack};
+use super::{LayerPart, Place, Projection, WeightSource, pack};
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
@@ -26,6 +26,9 @@ pub enum Storage {
     F16,
     /// bfloat16.
     Bf16,
+    /// Projections as 8-bit integers with a scale an output channel, for models that are only
+    /// served; routers, embeddings and heads as the file has them.
+    Int8,
 }
 
 /// Bytes of weights in memory, by how they are stored.
@@ -37,12 +40,14 @@ pub struct Memory {
     pub f16_bytes: u64,
     /// As bfloat16.
     pub bf16_bytes: u64,
+    /// As 8-bit integers, with their scales and sums.
+    pub int8_bytes: u64,
 }
 
 impl Memory {
     /// All of them.
     pub fn total_bytes(&self) -> u64 {
-        self.f32_bytes + self.f16_bytes + self.bf16_bytes
+        self.f32_bytes + self.f16_bytes + self.bf16_bytes + self.int8_bytes
     }
 }
 
@@ -97,25 +102,13 @@ impl FileWeights {
     pub fn finish(self) -> Result<Loaded> {
         for name in self.checkpoint.names() {
             if !self.taken.contains(name) {
-                self.check_leftover(name)?;
+                check_leftover(&self.checkpoint, &self.config, &self.names, name)?;
             }
         }
         Ok(Loaded {
             memory: self.memory,
             parameters: self.parameters,
         })
-    }
-
-    fn check_leftover(&self, name: &str) -> Result<()> {
-        let embedding = self.names.locate(Place::Embedding).name;
-        let what = match name {
-            _ if name.ends_with("rotary_emb.inv_freq") => return Ok(()),
-            VOCAB if !self.config.head.has_vocabulary() => return Ok(()),
-            VOCAB if self.checkpoint.equal(name, &embedding)? => return Ok(()),
-            VOCAB => "differs from the embedding, which config.json ties it to",
-            _ => "belongs to no part of this model",
-        };
-        Err(self.checkpoint.tensor_error(name, what))
     }
 
     /// Where a place lies: the tensor's name, the rows of the place and the rows of the tensor.
@@ -131,16 +124,45 @@ impl FileWeights {
     }
 }
 
+/// Whether a tensor that nothing took is known to be harmless.
+pub(crate) fn check_leftover(
+    checkpoint: &Checkpoint,
+    config: &ModelConfig,
+    names: &Names,
+    name: &str,
+) -> Result<()> {
+    let embedding = names.locate(Place::Embedding).name;
+    let what = match name {
+        _ if name.ends_with("rotary_emb.inv_freq") => return Ok(()),
+        VOCAB if !config.head.has_vocabulary() => return Ok(()),
+        VOCAB if checkpoint.equal(name, &embedding)? => return Ok(()),
+        VOCAB => "differs from the embedding, which config.json ties it to",
+        _ => "belongs to no part of this model",
+    };
+    Err(checkpoint.tensor_error(name, what))
+}
+
 impl WeightSource for FileWeights {
     fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
-        Ok(Weight::Panels(self.matrix(place, n, k)?))
+        // A router's choices are all or nothing, so it keeps its digits; it is small.
+        let router = matches!(
+            place,
+            Place::Layer(_, LayerPart::Weight(Projection::Router))
+        );
+        if router || self.storage != Storage::Int8 {
+            return Ok(Weight::Panels(self.matrix(place, n, k)?));
+        }
+        let (name, rows, of) = self.take(place, n, k);
+        let matrix = pack::int8(self.checkpoint.tensor(&name, &[of, k])?, rows, k)?;
+        self.memory.int8_bytes += matrix.bytes() as u64;
+        Ok(Weight::Int8(Arc::new(matrix)))
     }
 
     fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
         let (name, rows, of) = self.take(place, n, k);
         let tensor = self.checkpoint.tensor(&name, &[of, k])?;
         let float = match self.storage {
-            Storage::AsStored => tensor.dtype,
+            Storage::AsStored | Storage::Int8 => tensor.dtype,
             Storage::F32 => Float::F32,
             Storage::F16 => Float::F16,
             Storage::Bf16 => Float::Bf16,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use models::ModelConfig;
 use models::adapter::{Adapter, Base, Site};
-use models::weights::Projection;
+use models::weights::{Checkpoint, Projection};
 use safetensors::Dtype;
 use serde_json::json;
 
-use super::support::{HIDDEN, Peft, Stored, base, base_for, numbers, write_tensors};
+use super::support::{HIDDEN, Peft, Stored, VOCAB, base, base_for, numbers, write_tensors};
 
 const ALL: &[&str] = &[
     "q_proj",
@@ -22,11 +22,7 @@ const ALL: &[&str] = &[
 ];
 
 fn load_from(dir: &Path, config: &Arc<ModelConfig>) -> Adapter {
-    let base = Base {
-        config,
-        digest: None,
-    };
-    Adapter::load(dir, &base).expect("an adapter")
+    Adapter::load(dir, &Base::of(config)).expect("an adapter")
 }
 
 fn load(peft: &Peft, config: &Arc<ModelConfig>) -> Adapter {
@@ -62,11 +58,6 @@ fn factors_arrive_at_their_sites_as_they_were_written() {
             "model.layers.0.mlp.down_proj.lora_A.weight",
             false,
         ),
-        (
-            Site::Embedding,
-            "model.embed_tokens.lora_embedding_A",
-            false,
-        ),
         (Site::Embedding, "model.embed_tokens.lora_embedding_B", true),
         (Site::Vocab, "lm_head.lora_B.weight", true),
     ] {
@@ -76,6 +67,12 @@ fn factors_arrive_at_their_sites_as_they_were_written() {
         assert_eq!([matrix.n(), matrix.k()], stored.shape[..], "{name}");
         assert_eq!(matrix.to_rows().expect("rows"), stored.numbers, "{name}");
         assert_eq!(pair.scale, 2.0);
+    }
+    // A token's row is a column of the stored factor.
+    let rows = adapter.pairs[&Site::Embedding].a.to_rows().expect("rows");
+    let stored = &peft.tensor("model.embed_tokens.lora_embedding_A").numbers;
+    for (at, number) in rows.iter().enumerate() {
+        assert_eq!(*number, stored[at % 4 * VOCAB + at / 4]);
     }
 }
 
@@ -103,7 +100,7 @@ fn half_precision_factors_widen_exactly() {
 }
 
 /// Rank and scale at q and v of both layers, with these fields set.
-fn check_scales(fields: serde_json::Value, want: [(usize, f32); 4]) {
+fn check_scales(fields: &serde_json::Value, want: [(usize, f32); 4]) {
     let mut peft = Peft::new(3, &[]);
     peft.set("target_modules", json!(["q_proj", "v_proj"]));
     for (field, value) in fields.as_object().expect("fields") {
@@ -125,27 +122,30 @@ fn check_scales(fields: serde_json::Value, want: [(usize, f32); 4]) {
 
 #[test]
 fn ranks_and_scales_follow_peft() {
-    check_scales(json!({}), [(4, 2.0); 4]);
-    check_scales(json!({"r": 16, "lora_alpha": 16.5}), [(16, 16.5 / 16.0); 4]);
-    check_scales(json!({"r": 16, "use_rslora": true}), [(16, 2.0); 4]);
-    check_scales(json!({"lora_alpha": 0}), [(4, 0.0); 4]);
+    check_scales(&json!({}), [(4, 2.0); 4]);
     check_scales(
-        json!({"rank_pattern": {"v_proj": 8}, "alpha_pattern": {"layers.1.self_attn.q_proj": 2}}),
+        &json!({"r": 16, "lora_alpha": 16.5}),
+        [(16, 16.5 / 16.0); 4],
+    );
+    check_scales(&json!({"r": 16, "use_rslora": true}), [(16, 2.0); 4]);
+    check_scales(&json!({"lora_alpha": 0}), [(4, 0.0); 4]);
+    check_scales(
+        &json!({"rank_pattern": {"v_proj": 8}, "alpha_pattern": {"layers.1.self_attn.q_proj": 2}}),
         [(4, 2.0), (8, 1.0), (4, 0.5), (8, 1.0)],
     );
     // The first pattern that matches counts, and patterns are regular expressions.
     check_scales(
-        json!({"rank_pattern": {r".*layers\.0\..*": 2, "q_proj": 1}, "lora_alpha": 2}),
+        &json!({"rank_pattern": {r".*layers\.0\..*": 2, "q_proj": 1}, "lora_alpha": 2}),
         [(2, 1.0), (2, 1.0), (1, 2.0), (4, 0.5)],
     );
     check_scales(
-        json!({"rank_pattern": {"(?!v)._proj": 9}, "use_rslora": true, "lora_alpha": 6}),
+        &json!({"rank_pattern": {"(?!v)._proj": 9}, "use_rslora": true, "lora_alpha": 6}),
         [(9, 2.0), (4, 3.0), (9, 2.0), (4, 3.0)],
     );
 }
 
 /// The sites of an adapter with factors at `modules`, where the configuration means just those.
-fn check_targets(fields: serde_json::Value, modules: &[&str], want: &[&str]) {
+fn check_targets(fields: &serde_json::Value, modules: &[&str], want: &[&str]) {
     let mut peft = Peft::new(3, &[]);
     for (field, value) in fields.as_object().expect("fields") {
         peft.set(field, value.clone());
@@ -161,29 +161,29 @@ fn targets_are_what_peft_would_match() {
     let q0 = "model.layers.0.self_attn.q_proj";
     let q1 = "model.layers.1.self_attn.q_proj";
     check_targets(
-        json!({"target_modules": r"model\.layers\.\d+\.self_attn\.q_proj"}),
+        &json!({"target_modules": r"model\.layers\.\d+\.self_attn\.q_proj"}),
         &[q0, q1],
         &["layers.0.q", "layers.1.q"],
     );
-    check_targets(json!({"target_modules": [q1]}), &[q1], &["layers.1.q"]);
+    check_targets(&json!({"target_modules": [q1]}), &[q1], &["layers.1.q"]);
     check_targets(
-        json!({"target_modules": ["q_proj"], "layers_to_transform": [1]}),
+        &json!({"target_modules": ["q_proj"], "layers_to_transform": [1]}),
         &[q1],
         &["layers.1.q"],
     );
     check_targets(
-        json!({"target_modules": ["q_proj"], "layers_to_transform": 0, "layers_pattern": "layers"}),
+        &json!({"target_modules": ["q_proj"], "layers_to_transform": 0, "layers_pattern": "layers"}),
         &[q0],
         &["layers.0.q"],
     );
     check_targets(
-        json!({"target_modules": ["q_proj"], "layers_to_transform": [],
+        &json!({"target_modules": ["q_proj"], "layers_to_transform": [],
                "exclude_modules": ["layers.0.self_attn.q_proj"]}),
         &[q1],
         &["layers.1.q"],
     );
     check_targets(
-        json!({"target_modules": ["q_proj"], "exclude_modules": r".*layers\.1\..*"}),
+        &json!({"target_modules": ["q_proj"], "exclude_modules": r".*layers\.1\..*"}),
         &[q0],
         &["layers.0.q"],
     );
@@ -202,7 +202,7 @@ fn targets_are_what_peft_would_match() {
         })
         .collect();
     let want: Vec<&str> = want.iter().map(String::as_str).collect();
-    check_targets(json!({"target_modules": "all-linear"}), &all, &want);
+    check_targets(&json!({"target_modules": "all-linear"}), &all, &want);
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn the_digest_is_of_the_content() {
     };
     check("another folder", true, &|_| ());
     check("the base moved", true, &|p| {
-        p.set("base_model_name_or_path", json!("elsewhere"))
+        p.set("base_model_name_or_path", json!("elsewhere"));
     });
     check("another α", false, &|p| p.set("lora_alpha", json!(9)));
     check("one number", false, &|p| {
@@ -405,4 +405,65 @@ fn fields_without_effect_are_harmless() {
         peft.set(field, value);
         load(&peft, &base("qwen2"));
     }
+}
+
+/// Whether an adapter with a full copy of the base's matrix loads beside the base's files.
+fn check_copy(name: &str, copy: Stored, stored: &[(&str, &Stored)], loads: bool) {
+    let (folder, base_dir) = (tempfile::tempdir(), tempfile::tempdir());
+    let (folder, base_dir) = (folder.expect("a folder"), base_dir.expect("a folder"));
+    let mut peft = Peft::new(1, &["lm_head", "embed_tokens"]);
+    peft.tensors
+        .insert(format!("base_model.model.{name}"), copy);
+    peft.write(folder.path());
+    let stored = stored
+        .iter()
+        .map(|(name, tensor)| ((*name).to_owned(), (*tensor).clone()));
+    write_tensors(
+        &base_dir.path().join("model.safetensors"),
+        &stored.collect(),
+    );
+    let files = Checkpoint::open(base_dir.path()).expect("a base");
+    let config = base("qwen2");
+    let with_files = Base {
+        files: Some(&files),
+        ..Base::of(&config)
+    };
+    let loaded = Adapter::load(folder.path(), &with_files);
+    assert_eq!(loaded.is_ok(), loads, "{name}: {loaded:?}");
+    let alone = Adapter::load(folder.path(), &Base::of(&config)).expect_err("nothing to compare");
+    assert!(
+        alone.to_string().contains("save_embedding_layers=False"),
+        "{alone}"
+    );
+}
+
+#[test]
+fn a_full_copy_that_equals_the_base_says_nothing_new() {
+    let embedding = Stored::f32(&[VOCAB, HIDDEN], numbers(3, VOCAB * HIDDEN));
+    let vocab = Stored::f32(&[VOCAB, HIDDEN], numbers(4, VOCAB * HIDDEN));
+    let files = [
+        ("model.embed_tokens.weight", &embedding),
+        ("lm_head.weight", &vocab),
+    ];
+    let (copied, headed) = (
+        "model.embed_tokens.base_layer.weight",
+        "lm_head.base_layer.weight",
+    );
+    check_copy(copied, embedding.clone(), &files, true);
+    check_copy("model.embed_tokens.weight", embedding.clone(), &files, true);
+    check_copy(headed, vocab.clone(), &files, true);
+    check_copy(headed, embedding.clone(), &files, false);
+    // A tied vocabulary head is the embedding.
+    check_copy(headed, embedding.clone(), &files[..1], true);
+
+    let mut half = embedding.clone();
+    half.dtype = Dtype::BF16;
+    check_copy(copied, half.clone(), &files, true);
+    // The copy has more digits than the base: they came from elsewhere.
+    check_copy(copied, embedding.clone(), &[(files[0].0, &half)], false);
+    let mut changed = embedding.clone();
+    changed.numbers[VOCAB * HIDDEN - 1] += 0.5;
+    check_copy(copied, changed, &files, false);
+    let resized = Stored::f32(&[VOCAB + 1, HIDDEN], numbers(3, (VOCAB + 1) * HIDDEN));
+    check_copy("model.embed_tokens.weight", resized, &files, false);
 }

@@ -15,8 +15,8 @@ const Q1_B: &str = "model.layers.1.self_attn.q_proj.lora_B.weight";
 fn load(dir: &Path) -> ModelError {
     let config = base("qwen2");
     let base = Base {
-        config: &config,
         digest: Some("sha256:aa"),
+        ..Base::of(&config)
     };
     Adapter::load(dir, &base).expect_err("it must not load")
 }
@@ -31,7 +31,11 @@ fn refusal(peft: &Peft) -> ModelError {
 fn check_tensor(peft: &Peft, tensor: &str, says: &str) {
     match refusal(peft) {
         ModelError::Tensor { path, name, what } => {
-            assert!(path.ends_with("adapter_model.safetensors"), "{path:?}");
+            assert!(
+                path.ends_with("adapter_model.safetensors"),
+                "{}",
+                path.display()
+            );
             assert_eq!(name, format!("base_model.model.{tensor}"), "{what}");
             assert!(what.contains(says), "{tensor}: {what}");
         }
@@ -49,7 +53,7 @@ fn check_field(field: &str, value: Value, says: &str) {
 fn check_config(peft: &Peft, named: &str, says: &str) {
     match refusal(peft) {
         ModelError::Config { path, field, what } => {
-            assert!(path.ends_with("adapter_config.json"), "{path:?}");
+            assert!(path.ends_with("adapter_config.json"), "{}", path.display());
             assert_eq!(field, named, "{what}");
             assert!(what.contains(says), "{named}: {what}");
         }
@@ -198,7 +202,7 @@ fn an_adapter_of_another_base_is_refused() {
             4,
         );
     }
-    check_tensor(&wider, Q0_A, "shape [4, 64]; [4, 32]");
+    check_tensor(&wider, Q0_A, "has shape [4, 64]; expected [4, 32]");
 
     let mut deeper = Peft::new(1, &["q_proj"]);
     deeper.pair(9, "model.layers.2.self_attn.q_proj", 4);
@@ -292,16 +296,16 @@ fn a_tensor_that_is_not_as_it_must_be_is_refused() {
 
     let mut peft = q();
     peft.set("r", json!(8));
-    check_tensor(&peft, Q0_A, "shape [4, 32]; [8, 32]");
+    check_tensor(&peft, Q0_A, "has shape [4, 32]; expected [8, 32]");
 
     let mut peft = q();
     peft.set("rank_pattern", json!({"layers.1.self_attn.q_proj": 2}));
     let q1_a = Q1_B.replace("lora_B", "lora_A");
-    check_tensor(&peft, &q1_a, "shape [4, 32]; [2, 32]");
+    check_tensor(&peft, &q1_a, "has shape [4, 32]; expected [2, 32]");
 
     for (number, says) in [
-        (f32::NAN, "NaN at index 9"),
-        (f32::INFINITY, "inf at index 9"),
+        (f32::NAN, "NaN at [2, 1]"),
+        (f32::INFINITY, "inf at [2, 1]"),
     ] {
         let mut peft = q();
         peft.tensor(Q1_B).numbers[9] = number;
@@ -338,7 +342,7 @@ fn heads_that_cannot_be_kept_are_refused() {
     check_tensor(&peft, "score.weight", "[0, 32]");
     peft.add("score.weight", &[2, HIDDEN], numbers(1, 2 * HIDDEN));
     peft.add("score.bias", &[3], numbers(1, 3));
-    check_tensor(&peft, "score.bias", "shape [3]; [2]");
+    check_tensor(&peft, "score.bias", "has shape [3]; expected [2]");
 
     let mut peft = Peft::new(1, &["q_proj"]);
     peft.set("modules_to_save", json!(["score", "classifier"]));
@@ -425,12 +429,12 @@ fn a_file_cut_short_is_refused() {
     let whole = std::fs::read(&path).expect("written");
     let header = 8 + u64::from_le_bytes(whole[..8].try_into().expect("eight")) as usize;
     for (len, says) in [
-        (0, "0 bytes"),
-        (7, "7 bytes"),
+        (0, "too short"),
+        (7, "too short"),
         (8, "a header of"),
         (header - 1, "a header of"),
-        (header, "cut short or corrupt"),
-        (whole.len() - 1, "cut short or corrupt"),
+        (header, "truncated"),
+        (whole.len() - 1, "truncated"),
     ] {
         std::fs::write(&path, &whole[..len]).expect("written");
         let said = load(dir.path()).to_string();
@@ -442,13 +446,16 @@ fn a_file_cut_short_is_refused() {
     for (bytes, says) in [
         (
             [&whole[..], b"more"].concat(),
-            "4 bytes belong to no tensor",
+            "4 bytes after the last tensor",
         ),
         (
             [&u64::MAX.to_le_bytes(), &whole[8..]].concat(),
             "a header of",
         ),
-        ([&whole[..8], b"]", &whole[9..]].concat(), "header: "),
+        (
+            [&whole[..8], b"]", &whole[9..]].concat(),
+            "the header is not one",
+        ),
     ] {
         std::fs::write(&path, bytes).expect("written");
         let said = load(dir.path()).to_string();
@@ -496,5 +503,5 @@ fn links_in_a_circle_are_an_error() {
     assert!(matches!(load(dir.path()), ModelError::Io { .. }));
     std::fs::remove_file(&weights).expect("removed");
     std::os::unix::fs::symlink("/dev/zero", &weights).expect("a link");
-    assert!(load(dir.path()).to_string().contains("not a file"));
+    assert!(load(dir.path()).to_string().contains("not a regular file"));
 }

@@ -28,6 +28,8 @@ pub(crate) struct Prompt {
 /// A conversation as transformers renders and encodes it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Chat {
+    pub(crate) messages: Vec<serde_json::Value>,
+    pub(crate) add_generation_prompt: bool,
     pub(crate) text: String,
     pub(crate) token_ids: Vec<u32>,
 }
@@ -241,9 +243,10 @@ impl Closeness {
             "{} numbers, max {:.2e}, mean {mean:.2e}",
             self.count, self.max
         );
-        match self.count > 0 && self.max <= TOLERANCE {
-            true => Ok(line),
-            false => Err(line),
+        if self.count > 0 && self.max <= TOLERANCE {
+            Ok(line)
+        } else {
+            Err(line)
         }
     }
 }

@@ -4,18 +4,24 @@
 //! writes them. Each test makes the folders again, checks that their weights are those that the
 //! reference read, and must come within 1e-4 of every number.
 
+#![expect(clippy::cast_precision_loss, reason = "counts of numbers in a mean")]
+
 mod cases;
 mod golden;
+mod second_opinion;
 mod sequences;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use models::Runner;
+use models::adapter::{Adapter, Base};
 use models::batch::AdapterSlot;
 use models::model::{LoadOptions, Model};
-use tokenizers::Tokenizer;
+use models::template::Conversation;
+use models::tokenizer::Tokenizer;
 
-use cases::{Cases, ModelCase};
+use cases::{AdapterCase, Cases, ModelCase};
 use golden::{Closeness, Golden, Reference, read};
 use sequences::{Sequence, Work, advance, greedy, scatter};
 
@@ -175,16 +181,91 @@ fn greedy_tokens_over_kv_blocks_are_as_in_transformers() {
     });
 }
 
+/// Loads an adapter beside its base; gives its slot and a runner with room for KV.
+fn load_adapter(
+    case: &AdapterCase,
+    cases: &Cases,
+    parent: &Path,
+) -> Result<(Runner, AdapterSlot), String> {
+    let golden: Golden = read(format!("adapters/{}.json", case.name));
+    let base = cases.model(&case.base)?;
+    let model = load(base, parent, &read(format!("models/{}.json", base.name)))?;
+    let (dir, made) = case.make(parent, &base.spec)?;
+    if made.digest != golden.weights {
+        return Err("the factors are not those that the reference read".into());
+    }
+    let known = Base {
+        config: &model.config,
+        digest: Some(&model.digest),
+        files: None,
+    };
+    let adapter = Adapter::load(&dir, &known).map_err(|error| error.to_string())?;
+    let mut runner = with_kv(model, KV_BLOCKS)?;
+    let slot = runner.insert(Arc::new(adapter));
+    Ok((runner, slot))
+}
+
+/// Room for both continued prompts.
+const KV_BLOCKS: usize = 64;
+
 #[test]
-fn chats_are_encoded_as_in_transformers() {
+fn adapters_are_as_in_peft() {
+    let cases = Cases::read();
+    let check = |case: &AdapterCase, closeness: &mut Closeness| {
+        let parent = tempfile::tempdir().expect("a folder");
+        let golden: Golden = read(format!("adapters/{}.json", case.name));
+        let (mut runner, slot) = load_adapter(case, &cases, parent.path())?;
+        alone_and_together(&mut runner, &golden, Some(slot), closeness)?;
+        let mut sequences = prompts_to_continue(&golden, Some(slot));
+        scatter(&mut sequences.iter_mut().collect::<Vec<_>>(), 12);
+        continuations(&mut runner, &golden, &mut sequences, closeness)
+    };
+    let failures: Vec<_> = cases
+        .adapters
+        .iter()
+        .filter_map(|case| {
+            let mut closeness = Closeness::default();
+            report(&case.name, check(case, &mut closeness), &closeness)
+        })
+        .collect();
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn the_base_beside_an_adapter_stays_as_in_transformers() {
+    let cases = Cases::read();
+    for case in &cases.adapters {
+        let parent = tempfile::tempdir().expect("a folder");
+        let (mut runner, slot) = load_adapter(case, &cases, parent.path()).expect("loaded");
+        let mut closeness = Closeness::default();
+        let base: Golden = read(format!("models/{}.json", case.base));
+        let adapted: Golden = read(format!("adapters/{}.json", case.name));
+        let mut all = works(&base, None);
+        all.extend(works(&adapted, Some(slot)));
+        // Sequences of either kind in turn.
+        all.sort_by_key(|work| work.0.token_ids.len());
+        let mut together: Vec<_> = all.iter_mut().map(|work| (work, usize::MAX)).collect();
+        advance(&mut runner, &mut together, &mut closeness).expect("comparable");
+        closeness.verdict().expect(&case.name);
+    }
+}
+
+#[test]
+fn chats_are_rendered_and_encoded_as_in_transformers() {
     let parent = tempfile::tempdir().expect("a folder");
     let (dir, _) = Cases::read().models[0].make(parent.path()).expect("made");
-    let tokenizer = Tokenizer::from_file(dir.join("tokenizer.json")).expect("a tokenizer");
+    let tokenizer = Tokenizer::load(&dir).expect("a tokenizer and a template");
     let reference: Reference = read("reference.json");
     assert!(!reference.chats.is_empty());
-    for chat in &reference.chats {
-        let encoding = tokenizer.encode(chat.text.as_str(), false);
-        let encoding = encoding.expect("every byte is a token");
-        assert_eq!(encoding.get_ids(), chat.token_ids, "{:?}", chat.text);
+    for chat in reference.chats {
+        let conversation = Conversation {
+            messages: chat.messages,
+            add_generation_prompt: chat.add_generation_prompt,
+            ..Conversation::default()
+        };
+        let rendered = tokenizer.template().render(&conversation);
+        assert_eq!(rendered.expect("a good chat").as_str(), chat.text);
+        let encoded = tokenizer.encode_chat(&conversation).expect("a good chat");
+        assert_eq!(encoded.token_ids, chat.token_ids, "{:?}", chat.text);
     }
 }

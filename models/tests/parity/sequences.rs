@@ -125,7 +125,8 @@ fn argmax(row: &[f32]) -> Result<u32, String> {
     best.map(|(id, _)| id).ok_or_else(|| "no logits".into())
 }
 
-fn forward(runner: &mut Runner, items: &[PackItem]) -> Result<Vec<Output>, String> {
+/// Packs and runs; every error as its text.
+pub(crate) fn forward(runner: &mut Runner, items: &[PackItem]) -> Result<Vec<Output>, String> {
     let outputs = pack(items).and_then(|batch| runner.forward(&batch));
     outputs.map(|o| o.rows).map_err(|error| error.to_string())
 }

@@ -11,8 +11,9 @@ use models::config::{
 };
 use models::head::Head;
 use models::random::RandomWeights;
-use models::weights::{HeadPart, LayerPart, Place, Projection};
-use models::{Decoder, Matrix, Runner};
+use models::tiny::{Preset, TinyHead, TinySpec};
+use models::weights::{HeadPart, LayerPart, Place, Projection, Storage};
+use models::{Decoder, LoadOptions, Matrix, Model, Runner};
 
 /// Tokens of every test model.
 pub(crate) const VOCAB: usize = 70;
@@ -127,19 +128,76 @@ pub(crate) fn runner(config: &ModelConfig, dtype: DType) -> Runner {
         .expect("96 blocks fit in memory")
 }
 
+/// A made model of every family by its vocabulary and by a score, and one of every head.
+pub(crate) fn families_as(storage: Storage) -> Vec<(String, ModelConfig, Runner)> {
+    let tiny = Preset::ALL
+        .into_iter()
+        .filter(|preset| !preset.is_published_size());
+    let heads = [TinyHead::Vocab, TinyHead::Sequence];
+    let mut made: Vec<_> = tiny
+        .flat_map(|preset| heads.map(|head| (preset, head)))
+        .collect();
+    made.extend(TinyHead::ALL.map(|head| (Preset::Qwen2, head)));
+    made.into_iter()
+        .map(|(preset, head)| family(preset, head, storage))
+        .collect()
+}
+
+fn family(preset: Preset, head: TinyHead, storage: Storage) -> (String, ModelConfig, Runner) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = folder.path().join("model");
+    let spec = TinySpec {
+        head,
+        ..TinySpec::from(preset)
+    };
+    models::tiny::make(&dir, &spec).expect("every family has these heads");
+    let model = Model::load(&dir, &LoadOptions { storage }).expect("what was made can be loaded");
+    let config = model.config.as_ref().clone();
+    let runner = Runner::new(model.decoder, model.head)
+        .with_kv(96)
+        .expect("96 blocks fit in memory");
+    (
+        format!("{} by {}", preset.name(), head.name()),
+        config,
+        runner,
+    )
+}
+
+/// Sites of every kind that the model has, with outputs and inputs.
+fn sites(config: &ModelConfig) -> Vec<(Site, usize, usize)> {
+    let (hidden, q) = (config.hidden_size, config.num_heads * config.head_dim);
+    let last = config.layers.len() - 1;
+    let mut sites = vec![
+        (Site::Layer(0, Projection::Q), q, hidden),
+        (Site::Layer(last, Projection::O), hidden, q),
+    ];
+    for (index, layer) in config.layers.iter().enumerate() {
+        sites.push(match layer.mlp {
+            MlpConfig::Dense { intermediate_size } => (
+                Site::Layer(index, Projection::Down),
+                hidden,
+                intermediate_size,
+            ),
+            MlpConfig::Experts {
+                intermediate_size, ..
+            } => (
+                Site::Layer(index, Projection::ExpertUp(1)),
+                intermediate_size,
+                hidden,
+            ),
+        });
+    }
+    sites
+}
+
 /// An adapter of rank `r` on some layers of every kind, with a head of its own.
 pub(crate) fn adapter(config: &ModelConfig, seed: u64, r: usize) -> Arc<Adapter> {
     let random = RandomWeights {
         seed,
         dtype: DType::F32,
     };
-    let (hidden, q) = (config.hidden_size, config.num_heads * config.head_dim);
-    let sites = [
-        (Site::Layer(0, Projection::Q), q, hidden),
-        (Site::Layer(1, Projection::O), hidden, q),
-        (Site::Layer(1, Projection::ExpertUp(1)), 20, hidden),
-        (Site::Layer(2, Projection::Down), hidden, 40),
-    ];
+    let hidden = config.hidden_size;
+    let sites = sites(config);
     let matrix = |place, n: usize, k: usize| {
         Matrix::from_rows(&random.numbers(place, n, k), n, k).expect("the numbers fill it")
     };

@@ -84,6 +84,9 @@ struct Pass<'a> {
     grad_rows: Vec<f32>,
 }
 
+/// A task's rows of one output.
+type Hand<'a> = Vec<&'a mut [f32]>;
+
 /// Of every query row, as blocks of [`BLOCK`] rows for each key head.
 struct Statistics {
     /// Largest score.
@@ -175,7 +178,7 @@ impl<'a> Pass<'a> {
             .into_iter()
             .zip(deal(&tasks, g.num_kv_heads, g.head_dim, grad_v))
             .collect::<Vec<_>>();
-        let run = |(task, (grad_k, grad_v)): (&Task, (Vec<&mut [f32]>, Vec<&mut [f32]>))| {
+        let run = |(task, (grad_k, grad_v)): (&Task, (Hand<'_>, Hand<'_>))| {
             self.isa.run(ByKey {
                 pass: self,
                 statistics,
@@ -472,12 +475,13 @@ impl ByKey<'_, '_> {
             let s = self.statistics;
             let of_rows = [&s.max, &s.inverse, &s.delta]
                 .map(|of| part::<L>(pass.queries(of, task).block(tile * TILE_BLOCKS + block), 0));
-            for r in 0..n {
-                let score = score(rows[0][r].block::<L>(block), &pass.geometry);
-                let grad = rows[1][r].block(block);
+            let [of_queries, of_grads] = &mut rows;
+            for (of_query, of_grad) in of_queries.iter_mut().zip(of_grads).take(n) {
+                let score = score(of_query.block::<L>(block), &pass.geometry);
+                let grad = of_grad.block(block);
                 let (p, slope) = slopes(score, grad, of_rows, &pass.geometry);
-                rows[0][r].set_block(block, slope);
-                rows[1][r].set_block(block, p);
+                of_query.set_block(block, slope);
+                of_grad.set_block(block, p);
             }
         }
         let summands = [&pass.query_rows, &pass.grad_rows];

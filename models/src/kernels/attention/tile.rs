@@ -255,8 +255,8 @@ fn add_columns<L: Lanes, const R: usize>(
     let weights: &[TileRow; R] = weights.first_chunk().expect("weights of R rows");
     for column in (0..dim / LANES * LANES).step_by(LANES) {
         let mut lanes = [L::splat(0.0); R];
-        for r in 0..R {
-            lanes[r] = part(sums, r * stride + column);
+        for (r, lanes) in lanes.iter_mut().enumerate() {
+            *lanes = part(sums, r * stride + column);
         }
         for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
             let (positions, rows) = summands.rows(block, span);
@@ -269,8 +269,8 @@ fn add_columns<L: Lanes, const R: usize>(
                 }
             }
         }
-        for r in 0..R {
-            put(lanes[r], sums, r * stride + column);
+        for (r, lanes) in lanes.into_iter().enumerate() {
+            put(lanes, sums, r * stride + column);
         }
     }
 }

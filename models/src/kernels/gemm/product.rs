@@ -14,6 +14,9 @@ const SLAB_ROWS: usize = 256;
 /// Panels whose part of the output stays in the second cache while the blocks of `k` pass.
 const CHUNK_PANELS: usize = 8;
 
+/// Tiles of rows that read a panel one after the other over the whole of `k`, straight from storage.
+const FEW_TILES: usize = 2;
+
 /// Columns of `x` in one block: a tile's part of the block and that of its panels stay in the
 /// first two caches while the other tiles pass over them.
 const BLOCK: usize = 512;
@@ -89,9 +92,9 @@ impl<'a, E: Element> Product<'a, E> {
     }
 
     /// Blocks of `k`, at least one. A sum that is scaled at its end cannot rest in the output, and
-    /// a single tile gains nothing by coming back.
+    /// few tiles gain more by reading a panel in one go than by finding it in the first cache.
     fn blocks(&self, tiles: Tiles) -> Vec<Range<usize>> {
-        let whole = matches!(self.finish, Finish::Add(_)) || tiles.count() == 1;
+        let whole = matches!(self.finish, Finish::Add(_)) || tiles.count() <= FEW_TILES;
         let longest = if whole { self.k.max(1) } else { BLOCK };
         let blocks = Tiles::new(self.k, longest);
         // A product over nothing still has an output: one block, which is empty.
@@ -120,7 +123,7 @@ struct Slab<'a, 'p, E> {
 
 impl<E: Element> Slab<'_, '_, E> {
     fn task(&self, task: &Task) {
-        let many = self.tiles.count() > 1;
+        let many = self.tiles.count() > FEW_TILES;
         let longest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
         let length = if many && E::NARROW {
             longest * self.group

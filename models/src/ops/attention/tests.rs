@@ -21,10 +21,14 @@ fn geometry(heads: (usize, usize), head_dim: usize) -> Geometry {
     }
 }
 
+fn as_u32(n: usize) -> u32 {
+    u32::try_from(n).expect("a small number")
+}
+
 fn cu_seqlens(lens: &[usize]) -> Arc<[u32]> {
     let mut ends = vec![0];
     for len in lens {
-        ends.push(ends[ends.len() - 1] + *len as u32);
+        ends.push(ends[ends.len() - 1] + as_u32(*len));
     }
     ends.into()
 }
@@ -117,8 +121,8 @@ fn cases() -> Vec<(Vec<usize>, Geometry)> {
             cases.push((
                 lens.clone(),
                 Geometry {
-                    window,
                     softcap,
+                    window,
                     ..plain
                 },
             ));
@@ -148,8 +152,8 @@ fn gradients_are_those_of_differences() {
         (vec![18], (1, 1), Some(17), None),
     ] {
         let g = Geometry {
-            window,
             softcap,
+            window,
             ..geometry(heads, 8)
         };
         let inputs = inputs(9, lens.iter().sum(), g);
@@ -248,7 +252,7 @@ fn streams(lens: &[usize], g: Geometry, seed: u64) -> (LayerKv, Vec<Stream>) {
         values: pool(BLOCK, g.head_dim).unwrap(),
     };
     let order = numbers(&random(seed, n_blocks));
-    let mut ids: Vec<u32> = (0..n_blocks as u32).collect();
+    let mut ids: Vec<u32> = (0..as_u32(n_blocks)).collect();
     ids.sort_by(|a, b| order[*a as usize].total_cmp(&order[*b as usize]));
     let mut first_row = 0;
     let streams = lens.iter().map(|len| {
@@ -280,15 +284,15 @@ fn paged_step(
             continue;
         }
         for position in stream.done..end {
-            rows.push((stream.first_row + position) as u32);
+            rows.push(as_u32(stream.first_row + position));
             let block = stream.blocks[position / BLOCK].0 as usize;
             paging
                 .slot_mapping
-                .push((block * BLOCK + position % BLOCK) as u32);
+                .push(as_u32(block * BLOCK + position % BLOCK));
         }
         paging.block_table.push(stream.blocks.clone());
-        cu_q.push(rows.len() as u32);
-        cu_k.push(cu_k[cu_k.len() - 1] + end as u32);
+        cu_q.push(as_u32(rows.len()));
+        cu_k.push(cu_k[cu_k.len() - 1] + as_u32(end));
         stream.done = end;
     }
     if rows.is_empty() {
@@ -310,8 +314,8 @@ fn any_geometry() -> impl Strategy<Value = Geometry> {
     let window = prop::sample::select(vec![None, None, Some(1), Some(5), Some(40), Some(64)]);
     let softcap = prop::sample::select(vec![None, None, Some(2.0)]);
     (heads, head_dim, window, softcap).prop_map(|(heads, head_dim, window, softcap)| Geometry {
-        window,
         softcap,
+        window,
         ..geometry(heads, head_dim)
     })
 }

@@ -115,7 +115,7 @@ impl<'t> Evaluator<'t> {
         match function {
             Value::Macro(id) => self.call_macro(*id, args),
             Value::Builtin(builtin) => self.call_builtin(*builtin, &args),
-            Value::Method(bound) => self.call_method(&bound.0, &bound.1, args),
+            Value::Method(bound) => self.call_method(&bound.0, &bound.1, &args),
             other => Err(invalid(format!("{} cannot be called", other.kind()))),
         }
     }
@@ -124,18 +124,18 @@ impl<'t> Evaluator<'t> {
         &mut self,
         receiver: &Value,
         name: &str,
-        args: Args<'t>,
+        args: &Args<'t>,
     ) -> Result<Value, RenderError> {
-        methods::call(&self.heap, receiver, name, &args)
+        methods::call(&self.heap, receiver, name, args)
     }
 
     pub(super) fn apply_filter(
         &mut self,
         name: &str,
-        value: Value,
-        args: Args<'t>,
+        value: &Value,
+        args: &Args<'t>,
     ) -> Result<Value, RenderError> {
-        filters::apply(self, name, &value, &args)
+        filters::apply(self, name, value, args)
     }
 
     fn call_macro(&mut self, id: usize, mut args: Args<'t>) -> Result<Value, RenderError> {
@@ -267,10 +267,11 @@ impl<'t> Evaluator<'t> {
             ..=0 => 0,
             span => (span - 1) / step.saturating_abs() + 1,
         };
+        let steps = u64::try_from(length).unwrap_or(u64::MAX);
         if length > MAX_RANGE {
             return Err(invalid(format!("a range is at most {MAX_RANGE} long")));
         }
-        self.heap.steps(length.unsigned_abs() as u64)?;
+        self.heap.steps(steps)?;
         self.heap
             .list((0..length).map(|i| Value::Int(start + i * step)).collect())
     }

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use minijinja::machinery::ast::{
-    BinOpKind, Call, CompareOpKind, Expr, GetItem, Slice, UnaryOpKind,
+    BinOp, BinOpKind, Call, CompareOpKind, Expr, GetItem, Slice, UnaryOpKind,
 };
 use minijinja::value::ValueKind;
 
@@ -27,20 +27,7 @@ impl<'t> Evaluator<'t> {
                     UnaryOpKind::Neg => ops::negate(&value),
                 }
             }
-            Expr::BinOp(op) => match op.op {
-                BinOpKind::ScAnd | BinOpKind::ScOr => {
-                    let left = self.eval(&op.left)?;
-                    if left.truth() == matches!(op.op, BinOpKind::ScOr) {
-                        return Ok(left);
-                    }
-                    self.eval(&op.right)
-                }
-                kind => {
-                    let left = self.eval(&op.left)?;
-                    let right = self.eval(&op.right)?;
-                    ops::binary(&self.heap, kind, &left, &right)
-                }
-            },
+            Expr::BinOp(op) => self.eval_operator(op),
             Expr::Compare(chain) => {
                 let mut left = self.eval(&chain.expr)?;
                 for step in &chain.ops {
@@ -67,7 +54,7 @@ impl<'t> Evaluator<'t> {
                 };
                 let value = self.eval(inner)?;
                 let args = self.args(&filter.args)?;
-                self.apply_filter(filter.name, value, args)
+                self.apply_filter(filter.name, &value, &args)
             }
             Expr::Test(test) => {
                 let value = self.eval(&test.expr)?;
@@ -99,6 +86,18 @@ impl<'t> Evaluator<'t> {
                 self.heap.map(entries)
             }
         }
+    }
+
+    fn eval_operator(&mut self, op: &'t BinOp<'t>) -> Result<Value, RenderError> {
+        let left = self.eval(&op.left)?;
+        if matches!(op.op, BinOpKind::ScAnd | BinOpKind::ScOr) {
+            if left.truth() == matches!(op.op, BinOpKind::ScOr) {
+                return Ok(left);
+            }
+            return self.eval(&op.right);
+        }
+        let right = self.eval(&op.right)?;
+        ops::binary(&self.heap, op.op, &left, &right)
     }
 
     fn eval_all(&mut self, exprs: &'t [Expr<'t>]) -> Result<Vec<Value>, RenderError> {
@@ -221,7 +220,7 @@ impl<'t> Evaluator<'t> {
                 let receiver = self.eval(&attr.expr)?;
                 if methods::exists(&receiver, attr.name) {
                     let args = self.args(&call.args)?;
-                    return self.call_method(&receiver, attr.name, args);
+                    return self.call_method(&receiver, attr.name, &args);
                 }
                 if let Value::Loop(info) = &receiver {
                     let args = self.args(&call.args)?;

@@ -210,6 +210,7 @@ pub(in super::super) fn contains(
         Value::Str(s) => match item.as_str() {
             Some(part) => {
                 heap.work(s.text.len())?;
+                heap.chars(part.len())?;
                 Ok(s.text.as_str().contains(part))
             }
             None => Err(undefined_for("in", item, container)),
@@ -276,7 +277,7 @@ pub(super) fn slice(
 ) -> Result<Value, RenderError> {
     match value {
         Value::Str(s) => {
-            heap.work(s.text.len() * 4)?;
+            heap.chars(s.text.len())?;
             let string = s.text.as_str();
             let ends: Vec<usize> = string
                 .char_indices()

@@ -1,0 +1,80 @@
+//! An adapter's folder: what it says of itself, and with its base, what it does to it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::files::{WeightFiles, unreadable};
+use super::model::digest_of;
+use super::{Inspection, Options};
+use crate::adapter::{Adapter, AdapterReport, Base, Outline, WEIGHTS_FILE};
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::weights::Checkpoint;
+use crate::weights::names::detect_head;
+
+/// What an adapter is.
+#[derive(Debug, Serialize)]
+pub struct AdapterFacts {
+    /// What its configuration says.
+    pub outline: Option<Outline>,
+    /// The digest of its content; only with its base.
+    pub digest: Option<String>,
+    /// What it does to its base; only with its base.
+    pub report: Option<AdapterReport>,
+}
+
+/// Fills in what an adapter's folder holds.
+pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
+    let checkpoint = Checkpoint::of_file(&dir.join(WEIGHTS_FILE));
+    if let Some(checkpoint) = found.keep(checkpoint) {
+        found.weights = Some(WeightFiles::of(&checkpoint));
+        if options.check {
+            found.problems.extend(unreadable(&checkpoint));
+        }
+    }
+    let mut facts = AdapterFacts {
+        outline: found.keep(Outline::read(dir)),
+        digest: None,
+        report: None,
+    };
+    match &options.base {
+        None => found
+            .notes
+            .push("without its base (--base DIR), nothing can be said of its tensors".into()),
+        Some(base) => {
+            if let Some(adapter) = found.keep(load(dir, base, options.check)) {
+                found.notes.extend(adapter.report.warnings.iter().cloned());
+                facts.digest = Some(adapter.digest);
+                facts.report = Some(adapter.report);
+            }
+        }
+    }
+    // One mistake is found by several readers.
+    found.problems.dedup();
+    found.adapter = Some(facts);
+}
+
+/// The base's weights are hashed only where all is to be checked: they are many.
+fn load(dir: &Path, base: &Path, check: bool) -> Result<Adapter> {
+    let (text, config) = ModelConfig::read_file(base)?;
+    let files = Checkpoint::open(base)?;
+    let config = Arc::new(ModelConfig {
+        head: detect_head(config.head, base, |name| files.has(name))?,
+        ..config
+    });
+    let digest = if check {
+        Some(digest_of(&text, Some(&files))?)
+    } else {
+        None
+    };
+    Adapter::load(
+        dir,
+        &Base {
+            config: &config,
+            digest: digest.as_deref(),
+            files: Some(&files),
+        },
+    )
+}

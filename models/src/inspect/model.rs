@@ -1,0 +1,271 @@
+//! A model's folder: what its configuration makes of it, and whether the files bear it out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::files::{WeightFiles, unreadable};
+use super::survey::{MemoryFacts, ParameterFacts, survey};
+use super::{Inspection, Options, tokenizer};
+use crate::config::{HeadConfig, MlpConfig, ModelConfig, RopeScaling};
+use crate::digest::{Content, digest};
+use crate::error::Result;
+use crate::kv::KvCache;
+use crate::weights::Checkpoint;
+use crate::weights::names::detect_head;
+
+const CONFIG: &str = "config.json";
+
+/// What a model is.
+#[derive(Debug, Serialize)]
+pub struct ModelFacts {
+    /// `model_type`, which names the family.
+    pub family: String,
+    /// The first of `architectures`.
+    pub architecture: Option<String>,
+    /// What rows are read by.
+    pub head: HeadFacts,
+    /// Its sizes.
+    pub shape: Shape,
+    /// Numbers in it; none without readable files.
+    pub parameters: Option<ParameterFacts>,
+    /// Bytes of weights in memory; none without readable files.
+    pub memory: Option<MemoryFacts>,
+    /// Bytes that the keys and values of one token take, over all layers.
+    pub kv_bytes_per_token: u64,
+    /// Digest of `config.json`.
+    pub config_digest: Option<String>,
+    /// Digest of `config.json` and the weight files: the model's in every verdict.
+    pub digest: Option<String>,
+}
+
+/// A head.
+#[derive(Debug, Serialize)]
+pub struct HeadFacts {
+    /// `vocabulary`, `value`, `sequence`, `token`, `reward` or `process`.
+    pub kind: &'static str,
+    /// Outputs; none for the vocabulary.
+    pub n_labels: Option<usize>,
+    /// Their names, as `id2label` has them.
+    pub labels: Vec<String>,
+}
+
+/// Sizes.
+#[derive(Debug, Serialize)]
+pub struct Shape {
+    /// Rows of the embedding.
+    pub vocab_size: usize,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Query heads.
+    pub num_heads: usize,
+    /// Key and value heads.
+    pub num_kv_heads: usize,
+    /// Width of one head.
+    pub head_dim: usize,
+    /// Positions that the model was made for.
+    pub max_positions: usize,
+    /// Whether the vocabulary head is the embedding.
+    pub tied: bool,
+    /// How many layers there are.
+    pub num_layers: usize,
+    /// Layers by their MLP.
+    pub mlps: Vec<LayerFacts>,
+    /// Layers by how far they see.
+    pub windows: Vec<WindowFacts>,
+    /// Layers by their rotary embedding.
+    pub ropes: Vec<RopeFacts>,
+}
+
+/// Layers with one kind of MLP.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct LayerFacts {
+    /// How many layers.
+    pub layers: usize,
+    /// Inner width, of one expert where there are experts.
+    pub intermediate_size: usize,
+    /// How many experts there are and how many a token visits.
+    pub experts: Option<(usize, usize)>,
+}
+
+/// Layers that see equally far.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct WindowFacts {
+    /// How many layers.
+    pub layers: usize,
+    /// Keys that a query sees, itself included; none for all.
+    pub window: Option<usize>,
+}
+
+/// Layers under one rotary embedding.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct RopeFacts {
+    /// How many layers.
+    pub layers: usize,
+    /// Base of the frequencies; none for layers without positions.
+    pub theta: Option<f64>,
+    /// Dimensions of a head that are rotated.
+    pub rotary_dim: Option<usize>,
+    /// `default`, `linear`, `llama3` or `per_dimension`.
+    pub scaling: Option<&'static str>,
+}
+
+/// Fills in what a model's folder holds.
+pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
+    let read = found.keep(ModelConfig::read_file(dir));
+    let checkpoint = found.keep(Checkpoint::open(dir));
+    if let Some(checkpoint) = &checkpoint {
+        found.weights = Some(WeightFiles::of(checkpoint));
+        if options.check {
+            found.problems.extend(unreadable(checkpoint));
+        }
+    }
+    let Some((text, config)) = read else {
+        tokenizer::inspect(dir, None, found);
+        return;
+    };
+    tokenizer::inspect(dir, Some(config.vocab_size), found);
+    let facts = facts(dir, (&text, config), checkpoint.as_ref(), found);
+    found.model = Some(facts);
+}
+
+fn facts(
+    dir: &Path,
+    (text, config): (&str, ModelConfig),
+    checkpoint: Option<&Checkpoint>,
+    found: &mut Inspection,
+) -> ModelFacts {
+    let has = |name: &str| checkpoint.is_some_and(|files| files.has(name));
+    let head = found
+        .keep(detect_head(config.head, dir, has))
+        .unwrap_or(config.head);
+    let config = Arc::new(ModelConfig { head, ..config });
+    let surveyed = checkpoint.and_then(|files| found.keep(survey(&config, files)));
+    let (parameters, memory) = match surveyed {
+        None => (None, None),
+        Some(survey) => {
+            found.problems.extend(survey.problems);
+            (Some(survey.parameters), Some(survey.memory))
+        }
+    };
+    let json: Value = serde_json::from_str(text).unwrap_or_default();
+    let architecture = json["architectures"][0].as_str().map(str::to_owned);
+    ModelFacts {
+        family: config.model_type.clone(),
+        architecture,
+        head: head_facts(config.head, &json),
+        shape: shape(&config),
+        parameters,
+        memory,
+        kv_bytes_per_token: KvCache::bytes_per_token(&config) as u64,
+        config_digest: found.keep(digest_of(text, None)),
+        digest: checkpoint.and_then(|files| found.keep(digest_of(text, Some(files)))),
+    }
+}
+
+/// As [`crate::Model::load`] takes it.
+pub(super) fn digest_of(config: &str, files: Option<&Checkpoint>) -> Result<String> {
+    let mut parts = BTreeMap::from([(CONFIG, Content::Bytes(config.as_bytes()))]);
+    for file in files.map_or(&[][..], Checkpoint::files) {
+        let name = file.path().file_name().and_then(|name| name.to_str());
+        parts.extend(name.map(|name| (name, Content::File(file))));
+    }
+    digest(&parts)
+}
+
+fn head_facts(head: HeadConfig, json: &Value) -> HeadFacts {
+    let (kind, n_labels) = match head {
+        HeadConfig::Vocab => ("vocabulary", None),
+        HeadConfig::Value => ("value", Some(1)),
+        HeadConfig::Sequence { n_labels } => ("sequence", Some(n_labels)),
+        HeadConfig::Token { n_labels } => ("token", Some(n_labels)),
+        HeadConfig::Reward { n_labels } => ("reward", Some(n_labels)),
+        HeadConfig::Process { n_labels } => ("process", Some(n_labels)),
+    };
+    let name = |index: usize| {
+        let name = json["id2label"].get(index.to_string());
+        name.and_then(Value::as_str).map(str::to_owned)
+    };
+    HeadFacts {
+        kind,
+        n_labels,
+        labels: (0..n_labels.unwrap_or(0)).map_while(name).collect(),
+    }
+}
+
+fn shape(config: &ModelConfig) -> Shape {
+    let mut mlps: Vec<LayerFacts> = Vec::new();
+    let mut windows: Vec<WindowFacts> = Vec::new();
+    let mut ropes: Vec<(Option<usize>, usize)> = Vec::new();
+    for layer in &config.layers {
+        let (intermediate_size, experts) = mlp(&layer.mlp);
+        let same = |facts: &&mut LayerFacts| {
+            (facts.intermediate_size, facts.experts) == (intermediate_size, experts)
+        };
+        match mlps.iter_mut().find(same) {
+            Some(facts) => facts.layers += 1,
+            None => mlps.push(LayerFacts {
+                layers: 1,
+                intermediate_size,
+                experts,
+            }),
+        }
+        match windows
+            .iter_mut()
+            .find(|facts| facts.window == layer.window)
+        {
+            Some(facts) => facts.layers += 1,
+            None => windows.push(WindowFacts {
+                layers: 1,
+                window: layer.window,
+            }),
+        }
+        match ropes.iter_mut().find(|(rope, _)| *rope == layer.rope) {
+            Some((_, layers)) => *layers += 1,
+            None => ropes.push((layer.rope, 1)),
+        }
+    }
+    Shape {
+        vocab_size: config.vocab_size,
+        hidden_size: config.hidden_size,
+        num_heads: config.num_heads,
+        num_kv_heads: config.num_kv_heads,
+        head_dim: config.head_dim,
+        max_positions: config.max_positions,
+        tied: config.tie_embeddings,
+        num_layers: config.layers.len(),
+        mlps,
+        windows,
+        ropes: ropes.into_iter().map(|each| rope(config, each)).collect(),
+    }
+}
+
+fn mlp(mlp: &MlpConfig) -> (usize, Option<(usize, usize)>) {
+    match mlp {
+        MlpConfig::Dense { intermediate_size } => (*intermediate_size, None),
+        MlpConfig::Experts {
+            intermediate_size,
+            num_experts,
+            experts_per_token,
+            ..
+        } => (*intermediate_size, Some((*num_experts, *experts_per_token))),
+    }
+}
+
+fn rope(config: &ModelConfig, (rope, layers): (Option<usize>, usize)) -> RopeFacts {
+    let rope = rope.and_then(|index| config.ropes.get(index));
+    RopeFacts {
+        layers,
+        theta: rope.map(|rope| rope.theta),
+        rotary_dim: rope.map(|rope| rope.rotary_dim),
+        scaling: rope.map(|rope| match rope.scaling {
+            RopeScaling::Default => "default",
+            RopeScaling::Linear { .. } => "linear",
+            RopeScaling::Llama3 { .. } => "llama3",
+            RopeScaling::PerDimension { .. } => "per_dimension",
+        }),
+    }
+}

@@ -1,0 +1,172 @@
+//! What a model asks of its files, asked by the model itself: the decoder is built from a source
+//! that looks each tensor up in the headers and takes notes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
+use serde::Serialize;
+
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::model::assemble;
+use crate::packed::{Matrix, PANEL, Weight};
+use crate::weights::checkpoint::Float;
+use crate::weights::source::check_leftover;
+use crate::weights::{Checkpoint, Names, Place, WeightSource};
+
+/// Numbers in a model.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ParameterFacts {
+    /// All of them; a tied vocabulary head counts once.
+    pub total: u64,
+    /// In the token embedding.
+    pub embedding: u64,
+    /// In a vocabulary head of its own.
+    pub vocabulary: u64,
+    /// In the head beside the vocabulary.
+    pub head: u64,
+    /// In each layer, in order.
+    pub layers: Vec<u64>,
+}
+
+/// Bytes of weights in memory, by how they are kept. Panels are padded, and norms and biases are
+/// f32 always.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MemoryFacts {
+    /// As the files have them.
+    pub as_stored: u64,
+    /// As 32-bit floats.
+    pub f32: u64,
+    /// As IEEE half precision or bfloat16.
+    pub f16: u64,
+    /// Linear layers as 8-bit integers with one scale an output, embeddings and heads as stored.
+    pub int8: u64,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Survey {
+    pub(super) parameters: ParameterFacts,
+    pub(super) memory: MemoryFacts,
+    /// Tensors that are missing, misshapen, of a wrong type, or left over.
+    pub(super) problems: Vec<String>,
+}
+
+struct Surveyor<'a> {
+    checkpoint: &'a Checkpoint,
+    names: Names,
+    taken: BTreeSet<String>,
+    layers: BTreeMap<usize, u64>,
+    found: Survey,
+}
+
+/// Compares a configuration, whose head is the one that the files bear out, with the headers.
+pub(super) fn survey(config: &Arc<ModelConfig>, checkpoint: &Checkpoint) -> Result<Survey> {
+    let mut surveyor = Surveyor {
+        checkpoint,
+        names: Names::new(config, |name| checkpoint.has(name)),
+        taken: BTreeSet::new(),
+        layers: BTreeMap::new(),
+        found: Survey {
+            parameters: ParameterFacts::default(),
+            memory: MemoryFacts::default(),
+            problems: Vec::new(),
+        },
+    };
+    assemble(config, &mut surveyor)?;
+    let Surveyor {
+        names,
+        taken,
+        layers,
+        mut found,
+        ..
+    } = surveyor;
+    for name in checkpoint.names().filter(|name| !taken.contains(*name)) {
+        let checked = check_leftover(checkpoint, config, &names, name);
+        found
+            .problems
+            .extend(checked.err().map(|error| error.to_string()));
+    }
+    found.parameters.layers = layers.into_values().collect();
+    Ok(found)
+}
+
+impl Surveyor<'_> {
+    /// Looks a tensor up and counts its numbers; its storage type, or f32 where it has none.
+    fn look(&mut self, place: Place, n: usize, k: Option<usize>) -> Float {
+        let location = self.names.locate(place);
+        let rows = location.part.map_or(n, |part| part.of);
+        let shape: Vec<usize> = [rows].into_iter().chain(k).collect();
+        self.count(place, n as u64 * k.unwrap_or(1) as u64);
+        let looked = self.checkpoint.tensor(&location.name, &shape);
+        let first = self.taken.insert(location.name.clone());
+        match looked {
+            Ok(tensor) => tensor.dtype,
+            Err(error) => {
+                // A tensor of several places is one problem.
+                if first {
+                    self.found.problems.push(error.to_string());
+                }
+                Float::F32
+            }
+        }
+    }
+
+    fn count(&mut self, place: Place, numbers: u64) {
+        let parameters = &mut self.found.parameters;
+        parameters.total += numbers;
+        match place {
+            Place::Embedding => parameters.embedding += numbers,
+            Place::Vocab => parameters.vocabulary += numbers,
+            Place::Head(_) => parameters.head += numbers,
+            Place::Layer(layer, _) => *self.layers.entry(layer).or_default() += numbers,
+            Place::FinalNorm => {}
+        }
+    }
+
+    fn matrix(&mut self, place: Place, (n, k): (usize, usize), quantised: bool) -> Result<Matrix> {
+        let dtype = self.look(place, n, Some(k));
+        let outputs = n.next_multiple_of(PANEL) as u64;
+        let numbers = outputs * k as u64;
+        let stored = numbers * dtype.byte_len() as u64;
+        let memory = &mut self.found.memory;
+        memory.as_stored += stored;
+        memory.f32 += 4 * numbers;
+        memory.f16 += 2 * numbers;
+        memory.int8 += if quantised {
+            numbers + 4 * outputs
+        } else {
+            stored
+        };
+        // One number, seen as many: nothing is allocated by what config.json says.
+        let shape = (n.div_ceil(PANEL), k, PANEL);
+        let panels = Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(shape)?;
+        Matrix::from_panels(panels, n, k)
+    }
+}
+
+impl WeightSource for Surveyor<'_> {
+    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+        Ok(Weight::Panels(self.matrix(place, (n, k), true)?))
+    }
+
+    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+        self.matrix(place, (n, k), false)
+    }
+
+    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+        self.look(place, n, None);
+        let bytes = 4 * n as u64;
+        let memory = &mut self.found.memory;
+        for size in [
+            &mut memory.as_stored,
+            &mut memory.f32,
+            &mut memory.f16,
+            &mut memory.int8,
+        ] {
+            *size += bytes;
+        }
+        Ok(Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(n)?)
+    }
+}
