@@ -1,9 +1,8 @@
 //! The product kernels against the machine's ceilings, measured in the same run.
 //!
 //! A round takes every ceiling and every product once, so that a disturbance of the machine falls
-//! on all of them alike, and each measurement spans some milliseconds of the same kind of work.
-//! With few rows a product is bound by reading its weights: these are taken from several matrices
-//! in turn, together far larger than the caches. The caller prints.
+//! on all of them alike. With few rows a product is bound by reading its weights: that is measured
+//! over several matrices in turn, together far larger than the caches. The caller prints.
 
 mod cases;
 mod ceilings;
@@ -22,14 +21,33 @@ pub struct Plan {
     pub threads: usize,
     /// How often everything is measured.
     pub rounds: usize,
-    /// Rows of the products; the peer is measured for the first of them.
-    pub rows: [usize; 3],
+    /// Rows of the products, and where their weights come from; the peer is measured for the first.
+    pub cases: [(usize, Source); 4],
     /// Input and output columns of the products: as many weights in each, in whole panels.
     pub shapes: [[usize; 2]; 2],
     /// Bytes that one measurement of the memory reads.
     pub stream_bytes: usize,
-    /// Bytes of weights that products with few rows pass through.
+    /// Bytes of weights that streamed products pass through.
     pub weight_bytes: usize,
+}
+
+/// Where a product finds its weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// One matrix again and again, as far as it fits the caches.
+    Resident,
+    /// Several matrices in turn, together far larger than the caches: as in a model that decodes.
+    Streamed,
+}
+
+impl Source {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Resident => "resident",
+            Source::Streamed => "streamed",
+        }
+    }
 }
 
 impl Plan {
@@ -39,7 +57,12 @@ impl Plan {
         Plan {
             threads,
             rounds,
-            rows: [512, 8, 1],
+            cases: [
+                (512, Source::Resident),
+                (8, Source::Resident),
+                (8, Source::Streamed),
+                (1, Source::Streamed),
+            ],
             shapes: [[896, 4864], [4864, 896]],
             stream_bytes: 512 << 20,
             weight_bytes: 128 << 20,
@@ -132,8 +155,10 @@ pub struct Product {
     pub k: usize,
     /// Output columns.
     pub n: usize,
-    /// The weights.
+    /// The weights' type.
     pub storage: Storage,
+    /// The weights' place.
+    pub source: Source,
     /// Seconds of one product, averaged over one pass through the matrices.
     pub samples: Samples,
 }
@@ -218,7 +243,7 @@ fn measure(plan: Plan, mut progress: impl FnMut(usize)) -> Result<Measured> {
 /// Every product, not yet measured.
 fn products(plan: Plan) -> Vec<Product> {
     let mut all = Vec::new();
-    for rows in plan.rows {
+    for (at, (rows, source)) in plan.cases.into_iter().enumerate() {
         for [k, n] in plan.shapes {
             for storage in [
                 Storage::F32,
@@ -228,12 +253,13 @@ fn products(plan: Plan) -> Vec<Product> {
                 Storage::Peer,
             ] {
                 // The peer is compared where arithmetic decides.
-                if storage != Storage::Peer || rows == plan.rows[0] {
+                if storage != Storage::Peer || at == 0 {
                     all.push(Product {
                         rows,
                         k,
                         n,
                         storage,
+                        source,
                         samples: Samples::default(),
                     });
                 }
@@ -245,7 +271,7 @@ fn products(plan: Plan) -> Vec<Product> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Samples, kernels};
+    use super::{Plan, Samples, Source, kernels};
 
     #[test]
     fn the_median_is_in_the_middle_and_the_best_is_the_least() {
@@ -267,7 +293,12 @@ mod tests {
     fn every_product_is_measured_once_a_round() {
         let mut rounds = Vec::new();
         let plan = Plan {
-            rows: [65, 8, 1],
+            cases: [
+                (65, Source::Resident),
+                (8, Source::Resident),
+                (8, Source::Streamed),
+                (1, Source::Streamed),
+            ],
             shapes: [[64, 48], [48, 64]],
             stream_bytes: 1 << 20,
             weight_bytes: 1 << 16,
@@ -275,7 +306,7 @@ mod tests {
         };
         let measured = kernels(plan, |round| rounds.push(round)).expect("nothing fails here");
         assert_eq!(rounds, [0, 1]);
-        assert_eq!(measured.products.len(), 26);
+        assert_eq!(measured.products.len(), 34);
         for product in &measured.products {
             assert_eq!(product.samples.0.len(), 1, "{product:?}");
             assert!(product.samples.best() > 0.0, "{product:?}");

@@ -13,8 +13,8 @@ Examples:
   tribunal bench kernels --threads 1 --rounds 30 --json
 
 Every round takes each ceiling (multiply-adds between registers, reading memory) and each product
-once. `of ceiling` compares best times: with many rows by multiply-adds, with one row by the bytes
-of weights read, with 8 rows by both.";
+once. `% FMA` and `% read` compare best times with the ceilings: arithmetic bounds many rows, reading
+the weights bounds one. `streamed` weights are several matrices in turn, larger than the caches.";
 
 /// Measures the product kernels in this process.
 #[derive(Debug, clap::Args)]
@@ -58,6 +58,7 @@ struct Line {
     k: usize,
     n: usize,
     storage: &'static str,
+    source: &'static str,
     best_ms: f64,
     median_ms: f64,
     gflops: Rate,
@@ -125,10 +126,10 @@ fn summary(measured: &Measured, rounds: u16) -> Summary {
 }
 
 fn line(product: &Product, all: &[Product], ceilings: &Summary) -> Line {
-    let shape = |p: &Product| (p.rows, p.k, p.n);
+    let shape = |p: &Product| (p.rows, p.k, p.n, p.source);
     let plain = all
         .iter()
-        .find(|p| shape(p) == shape(product) && p.storage == Storage::F32);
+        .find(|p| p.storage == Storage::F32 && shape(p) == shape(product));
     let gflops = rate(product.flops(), &product.samples);
     let weight_gb_per_s = rate(product.weight_bytes(), &product.samples);
     Line {
@@ -136,6 +137,7 @@ fn line(product: &Product, all: &[Product], ceilings: &Summary) -> Line {
         k: product.k,
         n: product.n,
         storage: product.storage.name(),
+        source: product.source.name(),
         best_ms: product.samples.best() * 1e3,
         median_ms: product.samples.median() * 1e3,
         gflops,
@@ -169,17 +171,18 @@ fn table(summary: &Summary) -> String {
     }
     writeln!(
         text,
-        "\n{:16} {:10} {:>20} {:>18} {:>7} {:>16} {:>7} {:>7}",
-        "rows x k x n", "weights", "ms", "GFLOP/s", "% FMA", "weights GB/s", "% read", "x f32"
+        "\n{:16} {:10} {:9} {:>20} {:>18} {:>7} {:>16} {:>7} {:>7}",
+        "rows x k x n", "weights", "", "ms", "GFLOP/s", "% FMA", "weights GB/s", "% read", "x f32"
     )
     .expect("writing to memory does not fail");
     for line in &summary.products {
         let cell = |rate: Rate| format!("{:.1} ({:.1})", rate.best, rate.median);
         writeln!(
             text,
-            "{:16} {:10} {:>20} {:>18} {:>7.0} {:>16} {:>7.0} {:>7.2}",
+            "{:16} {:10} {:9} {:>20} {:>18} {:>7.0} {:>16} {:>7.0} {:>7.2}",
             format!("{}x{}x{}", line.rows, line.k, line.n),
             line.storage,
+            line.source,
             format!("{:.3} ({:.3})", line.best_ms, line.median_ms),
             cell(line.gflops),
             line.percent_of_fma,

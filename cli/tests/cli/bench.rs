@@ -67,5 +67,8 @@ fn wrong_use_ends_with_2() {
     ] {
         tribunal(["bench", "verify"].iter().chain(&args)).ends(2);
     }
+    for args in [["--rounds", "0"], ["--threads", "0"]] {
+        tribunal(["bench", "kernels"].iter().chain(&args)).ends(2);
+    }
     tribunal(["bench", "verify", "--input", &bad]).says(&["bad.jsonl:1:", "'pred'"]);
 }

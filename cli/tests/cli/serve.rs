@@ -127,6 +127,7 @@ fn every_command_has_help_with_an_example() {
         vec!["serve"],
         vec!["openapi"],
         vec!["bench", "verify"],
+        vec!["bench", "kernels"],
         vec!["bench", "serve"],
     ] {
         let ran = tribunal(args.iter().chain(&["--help"])).ends(0);

@@ -5,13 +5,15 @@
     reason = "a kernel that is not inlined is compiled without its instructions"
 )]
 
+use std::hint::black_box;
+
 use super::lanes::{Isa, Kernel, LANES, Lanes};
 
 /// Runs about `count` multiply-adds of sixteen lanes between registers. Gives the exact count.
 pub fn multiply_add(count: usize) -> usize {
     let (done, sum) = Isa::best().run(MultiplyAdd(count));
     // The sums are used, so that the compiler keeps them.
-    std::hint::black_box(sum);
+    black_box(sum);
     done
 }
 
@@ -34,11 +36,13 @@ impl Kernel for MultiplyAdd {
 #[inline(always)]
 fn chains<L: Lanes, const CHAINS: usize>(count: usize) -> (usize, f32) {
     let turns = count.div_ceil(CHAINS);
-    // Known to the compiler, they would be folded: the sums would never change.
-    let factor = L::splat(std::hint::black_box(0.999));
-    let term = L::splat(std::hint::black_box(1e-3));
-    let mut sums = [L::splat(1.0); CHAINS];
-    for _ in 0..turns {
+    // Hidden numbers, and other ones in every chain: else the compiler knows the result.
+    let (factor, term) = (L::splat(black_box(0.999)), L::splat(black_box(1e-3)));
+    let mut sums = [L::splat(0.0); CHAINS];
+    for sum in &mut sums {
+        *sum = L::splat(black_box(1.0));
+    }
+    for _ in 0..black_box(turns) {
         for sum in &mut sums {
             *sum = sum.mul_add(factor, term);
         }

@@ -5,14 +5,11 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use half::{bf16, f16};
 
-use super::{Plan, Product, Storage};
+use super::{Plan, Product, Source, Storage};
 use crate::error::Result;
 use crate::kernels::gemm::matmul;
 use crate::kernels::int8::{Int8Matrix, matmul_int8};
 use crate::packed::{PANEL, PanelData, Panels};
-
-/// Rows from which one matrix is enough, because arithmetic decides.
-const MANY_ROWS: usize = 64;
 
 /// Weights and activations. All shapes have as many weights, so they share the floats.
 pub(super) struct Operands {
@@ -37,7 +34,12 @@ impl Operands {
             other_k * other_n == size && [n, other_n].iter().all(|n| n % PANEL == 0),
             "shapes have as many weights, in whole panels"
         );
-        let most = plan.rows.into_iter().max().unwrap_or(0);
+        let most = plan
+            .cases
+            .into_iter()
+            .map(|(rows, _)| rows)
+            .max()
+            .unwrap_or(0);
         let widest = k.max(n).max(other_k).max(other_n);
         let copies = |bytes: usize| (plan.weight_bytes / (size * bytes)).max(1);
         let weights = |bytes: usize| (0..size * copies(bytes)).map(number);
@@ -67,10 +69,14 @@ impl Operands {
             k,
             n,
             storage,
+            source,
             ..
         } = product;
         let (x, out) = (&self.x[..rows * k], &mut self.out[..rows * n]);
-        let most = if rows < MANY_ROWS { usize::MAX } else { 1 };
+        let most = match source {
+            Source::Resident => 1,
+            Source::Streamed => usize::MAX,
+        };
         let float = |data| Panels { data, n, k };
         let begin = Instant::now();
         let mut count = 0;

@@ -116,11 +116,13 @@ pub(super) fn tile_rows(isa: Isa) -> usize {
 }
 
 /// Panels that tiles of so many rows take at once: enough sums in flight to hide the latency of
-/// the multiply-add, as far as there are registers.
+/// the multiply-add, as far as registers hold the sums, a row of the panels and a number of `x`.
 pub(super) fn panels_at_once(isa: Isa, rows: usize) -> usize {
+    // Accumulators are three quarters of the registers.
+    let registers = isa.accumulators() / 3 * 4;
     [MOST_PANELS, 2]
         .into_iter()
-        .find(|panels| panels * rows <= isa.accumulators())
+        .find(|panels| panels * rows + panels < registers)
         .unwrap_or(1)
 }
 

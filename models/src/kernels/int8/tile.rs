@@ -56,11 +56,14 @@ pub(super) fn tile_rows<D: Dot>() -> usize {
     (D::ACCUMULATORS / 2).clamp(2, MOST_ROWS)
 }
 
-/// Panels that tiles of so many rows take at once.
+/// Panels that tiles of so many rows take at once, as far as registers hold the sums, a row of the
+/// panels and a number of `x`.
 pub(super) fn panels_at_once<D: Dot>(rows: usize) -> usize {
+    // Accumulators are three quarters of the registers.
+    let registers = D::ACCUMULATORS / 3 * 4;
     [4, 2]
         .into_iter()
-        .find(|panels| panels * rows <= D::ACCUMULATORS)
+        .find(|panels| panels * rows + panels < registers)
         .unwrap_or(1)
 }
 
@@ -79,10 +82,14 @@ impl<S: Dot, const MR: usize, const NP: usize> Tile<'_, S, MR, NP> {
         }
         let mut sums = [[S::zero(); NP]; MR];
         for i in 0..depth {
-            for panel in 0..NP {
-                let quads = S::load(&w[panel][i].0);
-                for r in 0..MR {
-                    sums[r][panel] = S::dot(sums[r][panel], x[i][r], &quads);
+            let mut quads = [S::load(&w[0][i].0); NP];
+            for panel in 1..NP {
+                quads[panel] = S::load(&w[panel][i].0);
+            }
+            // Rows outside, so that one number of `x` at a time is in a register.
+            for r in 0..MR {
+                for panel in 0..NP {
+                    sums[r][panel] = S::dot(sums[r][panel], x[i][r], &quads[panel]);
                 }
             }
         }
@@ -103,7 +110,7 @@ impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Tile<'_, S, MR, NP>
     #[inline(always)]
     fn run<D: Dot>(self) {
         // Never called so; the condition is constant and spares the code of impossible tiles.
-        if MR * NP > S::ACCUMULATORS.max(2) {
+        if MR * NP > S::ACCUMULATORS {
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
         }
         let all = self.integers();
