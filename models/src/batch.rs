@@ -85,6 +85,18 @@ pub struct Paging {
     pub block_table: Vec<Vec<BlockId>>,
     /// `[T]` slot that each new token's key and value are written to: `block * BLOCK + offset`.
     pub slot_mapping: Vec<u32>,
+    /// Blocks that are copied whole before anything is computed, in this order. A sequence that
+    /// shares part of a block begins with its own copy of it. [`pack`] leaves the list empty.
+    pub copies: Vec<BlockCopy>,
+}
+
+/// One block's keys and values, of every layer, copied over another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockCopy {
+    /// Read.
+    pub from: BlockId,
+    /// Overwritten.
+    pub to: BlockId,
 }
 
 /// What a forward gives: one output for each row asked for, in order.

@@ -8,8 +8,10 @@
 
 use candle_core::{DType, Device, Tensor};
 
+use crate::batch::BlockCopy;
 use crate::config::ModelConfig;
 use crate::error::Result;
+use crate::ops;
 use crate::packed::PANEL;
 
 /// Positions in one block; one panel of keys.
@@ -53,6 +55,13 @@ impl KvCache {
     /// Blocks in the cache.
     pub fn n_blocks(&self) -> usize {
         self.n_blocks
+    }
+
+    /// Copies blocks in every layer, one after the other.
+    pub(crate) fn copy(&self, copies: &[BlockCopy]) -> Result<()> {
+        self.layers
+            .iter()
+            .try_for_each(|layer| ops::copy_blocks(layer, copies))
     }
 
     /// The blocks of one layer.

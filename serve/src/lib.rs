@@ -10,6 +10,7 @@ pub mod cache;
 pub mod config;
 pub mod convert;
 pub mod error;
+pub mod hosts;
 pub mod keys;
 pub mod logs;
 pub mod metrics;

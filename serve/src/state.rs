@@ -9,6 +9,7 @@ use rubrics::{Pool, Registry, Tools};
 use crate::Config;
 use crate::admit::Admission;
 use crate::cache::Cache;
+use crate::hosts::Hosts;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 
@@ -19,6 +20,8 @@ pub struct State {
     pub config: Config,
     /// Scorers by name.
     pub registry: Registry,
+    /// Models by name.
+    pub hosts: Hosts,
     /// The verifier threads.
     pub tools: Tools,
     /// Stored verdicts.
@@ -53,7 +56,14 @@ impl State {
             config,
             registry,
             keys,
+            hosts: Hosts::default(),
         })
+    }
+
+    /// The same, serving these models too.
+    pub fn with_hosts(mut self, hosts: Hosts) -> Self {
+        self.hosts = hosts;
+        self
     }
 
     /// From now on new work is refused; work in hand is answered.

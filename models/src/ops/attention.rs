@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp3, Error, InplaceOp2, Layout, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp3, Error, InplaceOp1, InplaceOp2, Layout, Shape, Tensor};
 
 use super::storage::{Held, f32s};
-use crate::batch::Paging;
+use crate::batch::{BlockCopy, Paging};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::{self, Blocks, Geometry, Operands, Queries, backward, forward};
 use crate::kernels::lanes::Isa;
@@ -251,6 +251,38 @@ fn check_dims(what: &str, layout: &Layout, want: &[usize]) -> candle_core::Resul
 
 fn refuse<T>(what: impl Into<String>) -> candle_core::Result<T> {
     Err(Error::Msg(format!("attention: {}", what.into())))
+}
+
+/// Copies whole blocks within a layer's keys and values, in the order of `copies`.
+///
+/// # Errors
+/// Where a block is not in the cache.
+pub fn copy_blocks(kv: &LayerKv, copies: &[BlockCopy]) -> Result<()> {
+    for pool in [&kv.keys, &kv.values] {
+        pool.inplace_op1(&CopyBlocks(copies))?;
+    }
+    Ok(())
+}
+
+struct CopyBlocks<'a>(&'a [BlockCopy]);
+
+impl InplaceOp1 for CopyBlocks<'_> {
+    fn name(&self) -> &'static str {
+        "copy blocks"
+    }
+
+    fn cpu_fwd(&self, pool: &mut CpuStorage, pl: &Layout) -> candle_core::Result<()> {
+        let (n_blocks, a, b, c) = pl.shape().dims4()?;
+        let (size, pool) = (a * b * c, f32s_mut(pool, pl)?);
+        for BlockCopy { from, to } in self.0 {
+            let (from, to) = (from.0 as usize, to.0 as usize);
+            if from.max(to) >= n_blocks {
+                return refuse(format!("block {} of a cache of {n_blocks}", from.max(to)));
+            }
+            pool.copy_within(from * size..(from + 1) * size, to * size);
+        }
+        Ok(())
+    }
 }
 
 struct WriteKeys<'a>(&'a [u32]);

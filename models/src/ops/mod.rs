@@ -19,7 +19,7 @@ mod storage;
 #[cfg(test)]
 mod test_tensors;
 
-pub use attention::{attend, attend_paged, write_kv};
+pub use attention::{attend, attend_paged, copy_blocks, write_kv};
 pub use embedding::embedding;
 pub use gated::gated;
 pub use guard::{GradientFault, check_gradients, gradient_faults};

@@ -54,10 +54,12 @@ impl Runner {
         let Some(kv) = &self.kv else {
             return fail("it has KV blocks, and this runner has none".into());
         };
+        let copied = paging.copies.iter().flat_map(|copy| [&copy.from, &copy.to]);
         if let Some(block) = paging
             .block_table
             .iter()
             .flatten()
+            .chain(copied)
             .find(|b| b.0 as usize >= kv.n_blocks())
         {
             return fail(format!(

@@ -24,6 +24,12 @@ pub trait Forward {
     /// [`crate::ModelError::Unavailable`] for a read that the model cannot give; then nothing was
     /// computed and no KV block was written.
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs>;
+
+    /// Adds an adapter; sequences name it by the slot.
+    fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot;
+
+    /// Takes an adapter out. Its slot is refused until another adapter fills it.
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>>;
 }
 
 /// A model with its head, its adapters and its KV blocks.
@@ -52,16 +58,6 @@ impl Runner {
         Ok(self)
     }
 
-    /// Adds an adapter; sequences name it by the slot.
-    pub fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
-        self.adapters.insert(adapter)
-    }
-
-    /// Takes an adapter out. Its slot is refused until another adapter fills it.
-    pub fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
-        self.adapters.remove(slot)
-    }
-
     /// What the model is.
     pub fn config(&self) -> &ModelConfig {
         self.decoder.config()
@@ -83,9 +79,19 @@ impl Forward for Runner {
         self.check(batch)?;
         let segments = self.adapters.segments(batch)?;
         let rows = read::distinct(&batch.rows);
+        if let (Some(kv), Some(paging)) = (&self.kv, &batch.paging) {
+            kv.copy(&paging.copies)?;
+        }
         let hidden = self
             .decoder
             .forward(batch, &segments, self.kv.as_ref(), Rows::Only(&rows))?;
         self.read(batch, &rows, &hidden)
+    }
+    fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+        self.adapters.insert(adapter)
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.adapters.remove(slot)
     }
 }

@@ -393,6 +393,7 @@ fn a_cache_is_held_against_spans_and_table() {
         let paging = Paging {
             block_table: vec![table.iter().map(|id| BlockId(*id)).collect()],
             slot_mapping: slots.to_vec(),
+            copies: Vec::new(),
         };
         write_kv(&kv, &k, &v, slots)?;
         attend_paged(&q, &kv, (&[0, 3], &[0, keys]), &paging, g)
@@ -423,6 +424,7 @@ fn a_cache_records_no_gradient_and_says_so() {
     let paging = Paging {
         block_table: vec![vec![BlockId(0)]],
         slot_mapping: vec![0, 1, 2],
+        copies: Vec::new(),
     };
     assert!(attend_paged(&q, &kv, (&[0, 3], &[0, 3]), &paging, g).is_err());
     let half = q.to_dtype(DType::F16).unwrap();

@@ -1,0 +1,351 @@
+//! The handle that callers hold, and the ticket they get for work.
+
+use std::sync::Arc;
+
+use models::Forward;
+use models::adapter::Adapter;
+use models::kv::BLOCK;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+
+use crate::check;
+use crate::error::{Failure, LoadError, SubmitError};
+use crate::thread;
+use crate::work::{Answer, Terms, Update, Want, Work};
+
+/// What an engine needs to know of its model and its memory.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// KV blocks that the forward has.
+    pub n_blocks: usize,
+    /// Tokens in one step at most.
+    pub batch_tokens: usize,
+    /// Sequences that are computed at a time, at most.
+    pub max_sequences: usize,
+    /// Input tokens of all work in hand, at most.
+    pub queue_tokens: usize,
+    /// Positions that the model has.
+    pub max_positions: usize,
+    /// Logits that it gives.
+    pub vocab_size: usize,
+    /// Whether it has a vocabulary head.
+    pub has_vocabulary: bool,
+    /// Outputs of its own score head, where it has one.
+    pub head_labels: Option<usize>,
+}
+
+/// What a request is held against before it is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Positions that the model has.
+    pub max_positions: usize,
+    /// Tokens that the KV memory holds.
+    pub kv_tokens: usize,
+    /// Input tokens of all work in hand, at most.
+    pub queue_tokens: usize,
+    /// Logits that the model gives.
+    pub vocab_size: usize,
+    /// Whether it has a vocabulary head.
+    pub has_vocabulary: bool,
+    /// Outputs of its own score head, where it has one.
+    pub head_labels: Option<usize>,
+}
+
+impl Limits {
+    /// The longest sequence, generated tokens included.
+    pub fn context(&self) -> usize {
+        self.max_positions.min(self.kv_tokens)
+    }
+}
+
+/// What the engine is doing, as of its last step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Sequences that wait.
+    pub queued: usize,
+    /// Sequences that are being computed.
+    pub running: usize,
+    /// KV blocks that hold nothing.
+    pub free_blocks: usize,
+    /// KV blocks that sequences are using.
+    pub held_blocks: usize,
+    /// KV blocks that hold prefixes which nobody is using.
+    pub cached_blocks: usize,
+    /// Steps since the start.
+    pub steps: u64,
+    /// Steps that failed.
+    pub failed_steps: u64,
+    /// Tokens run through the model since the start.
+    pub computed_tokens: u64,
+    /// Input tokens that came from cache.
+    pub cached_tokens: u64,
+    /// Tokens generated.
+    pub output_tokens: u64,
+    /// Sequences that were pre-empted.
+    pub preemptions: u64,
+    /// Adapters by name, with their digests.
+    pub adapters: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// A handle to the engine's thread. The thread ends when the last handle is dropped and its work
+/// is done.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    events: mpsc::Sender<Event>,
+    status: watch::Receiver<Status>,
+    /// A permit for each token in hand travels with the work, so that the bound holds without a
+    /// counter that somebody must remember to lower.
+    tokens: Arc<Semaphore>,
+    limits: Arc<Limits>,
+}
+
+/// What the thread is told.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Submit(Submission),
+    Insert {
+        name: Arc<str>,
+        adapter: Arc<Adapter>,
+        reply: oneshot::Sender<()>,
+    },
+    Remove {
+        name: Arc<str>,
+        reply: oneshot::Sender<bool>,
+    },
+    WeightsChanged {
+        reply: oneshot::Sender<()>,
+    },
+}
+
+/// Works that arrived together.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) works: Vec<(Work, OwnedSemaphorePermit)>,
+    pub(crate) terms: Terms,
+    pub(crate) updates: mpsc::Sender<Update>,
+}
+
+/// Submissions that may wait for the thread to look at them. It looks before every step.
+const EVENTS: usize = 4096;
+
+impl Engine {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`LoadError::Thread`].
+    pub fn start(
+        forward: impl Forward + Send + 'static,
+        config: EngineConfig,
+    ) -> Result<Engine, LoadError> {
+        let limits = Arc::new(Limits {
+            max_positions: config.max_positions,
+            kv_tokens: config.n_blocks * BLOCK,
+            queue_tokens: config.queue_tokens,
+            vocab_size: config.vocab_size,
+            has_vocabulary: config.has_vocabulary,
+            head_labels: config.head_labels,
+        });
+        let (events, inbox) = mpsc::channel(EVENTS);
+        let tokens = Arc::new(Semaphore::new(config.queue_tokens));
+        let status = thread::start(forward, config, inbox).map_err(LoadError::Thread)?;
+        Ok(Engine {
+            events,
+            status,
+            tokens,
+            limits,
+        })
+    }
+
+    /// Submits works that belong together. They are queued at once, and answered one by one.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; then nothing was queued.
+    pub fn submit(&self, mut works: Vec<Work>, terms: Terms) -> Result<Ticket, SubmitError> {
+        let adapters = self.status.borrow().adapters.clone();
+        let known = |name: &str| adapters.iter().any(|(known, _)| &**known == name);
+        check::works(&mut works, &self.limits, known)?;
+        let n_works = works.len();
+        let most_updates = works.iter().map(most_updates).sum();
+        let works = self.admit(works)?;
+        let (updates, inbox) = mpsc::channel(most_updates);
+        let submission = Submission {
+            works,
+            terms,
+            updates,
+        };
+        match self.events.try_send(Event::Submit(submission)) {
+            Ok(()) => Ok(Ticket {
+                updates: inbox,
+                n_works,
+                n_done: 0,
+            }),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(self.overloaded()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(SubmitError::ShuttingDown),
+        }
+    }
+
+    fn admit(&self, works: Vec<Work>) -> Result<Vec<(Work, OwnedSemaphorePermit)>, SubmitError> {
+        let total: usize = works.iter().map(|work| work.token_ids.len()).sum();
+        let max = self.limits.queue_tokens;
+        let too_long = SubmitError::TooLong {
+            what: "the queue",
+            max,
+            given: total,
+        };
+        if total > max {
+            return Err(too_long);
+        }
+        let count = u32::try_from(total).map_err(|_| too_long)?;
+        let mut permit = self
+            .tokens
+            .clone()
+            .try_acquire_many_owned(count)
+            .map_err(|_| self.overloaded())?;
+        let split = |work: Work| {
+            let own = permit.split(work.token_ids.len());
+            (work, own.expect("the total is the sum of the lengths"))
+        };
+        Ok(works.into_iter().map(split).collect())
+    }
+
+    fn overloaded(&self) -> SubmitError {
+        SubmitError::Overloaded {
+            queued: self.queued_tokens(),
+            max: self.limits.queue_tokens,
+        }
+    }
+
+    /// Input tokens of the work in hand.
+    pub fn queued_tokens(&self) -> usize {
+        self.limits
+            .queue_tokens
+            .saturating_sub(self.tokens.available_permits())
+    }
+
+    /// What a request is held against.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What the engine was doing after its last step.
+    pub fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// Serves an adapter under a name. One that went by it before is replaced: work that was
+    /// submitted earlier still runs under the old one, later work under the new one, and neither
+    /// meets the other's cache.
+    ///
+    /// # Errors
+    /// [`LoadError::Refused`] when the engine is stopping.
+    pub async fn insert_adapter(
+        &self,
+        name: Arc<str>,
+        adapter: Arc<Adapter>,
+    ) -> Result<(), LoadError> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(
+            Event::Insert {
+                name,
+                adapter,
+                reply,
+            },
+            answer,
+        )
+        .await
+    }
+
+    /// Takes an adapter out of service; work under way ends under it. Says whether there was one.
+    ///
+    /// # Errors
+    /// [`LoadError::Refused`] when the engine is stopping.
+    pub async fn remove_adapter(&self, name: Arc<str>) -> Result<bool, LoadError> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(Event::Remove { name, reply }, answer).await
+    }
+
+    /// To be called after the weights were changed in place, between submissions: no prefix that
+    /// was computed before is used again, and sequences under way are computed anew.
+    ///
+    /// # Errors
+    /// [`LoadError::Refused`] when the engine is stopping.
+    pub async fn weights_changed(&self) -> Result<(), LoadError> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(Event::WeightsChanged { reply }, answer).await
+    }
+
+    async fn tell<T>(&self, event: Event, answer: oneshot::Receiver<T>) -> Result<T, LoadError> {
+        let gone = || LoadError::Refused("the engine is shutting down".to_owned());
+        self.events.send(event).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())
+    }
+}
+
+/// The channel has room for all that will ever be said about a work: every token and the end.
+/// Memory is taken as messages are sent, so that a high bound costs nothing, and the thread never
+/// waits for a slow reader.
+fn most_updates(work: &Work) -> usize {
+    match &work.want {
+        Want::Rows(_) => 1,
+        Want::Tokens(sampling) => sampling.max_tokens + 1,
+    }
+}
+
+/// Work in hand. Dropping it cancels what is not done.
+#[derive(Debug)]
+pub struct Ticket {
+    updates: mpsc::Receiver<Update>,
+    n_works: usize,
+    n_done: usize,
+}
+
+impl Ticket {
+    /// What is new, or none when every work is done.
+    pub async fn next(&mut self) -> Option<Update> {
+        if self.n_done == self.n_works {
+            return None;
+        }
+        let update = self.updates.recv().await;
+        self.count(update)
+    }
+
+    /// As [`Ticket::next`], blocking the thread.
+    pub fn wait_next(&mut self) -> Option<Update> {
+        if self.n_done == self.n_works {
+            return None;
+        }
+        let update = self.updates.blocking_recv();
+        self.count(update)
+    }
+
+    fn count(&mut self, update: Option<Update>) -> Option<Update> {
+        if let Some(Update::Done { .. }) = &update {
+            self.n_done += 1;
+        }
+        update
+    }
+
+    /// The answers of all works, in order.
+    pub async fn all(mut self) -> Vec<Result<Answer, Failure>> {
+        let mut answers = vec![Err(Failure::ShuttingDown); self.n_works];
+        while let Some(update) = self.next().await {
+            put(&mut answers, update);
+        }
+        answers
+    }
+
+    /// As [`Ticket::all`], blocking the thread.
+    pub fn wait(mut self) -> Vec<Result<Answer, Failure>> {
+        let mut answers = vec![Err(Failure::ShuttingDown); self.n_works];
+        while let Some(update) = self.wait_next() {
+            put(&mut answers, update);
+        }
+        answers
+    }
+}
+
+fn put(answers: &mut [Result<Answer, Failure>], update: Update) {
+    match update {
+        Update::Tokens { .. } => {}
+        Update::Done { work, result } => answers[work] = result,
+    }
+}

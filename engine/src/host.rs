@@ -1,0 +1,125 @@
+//! A model that is being served: its engine, its tokenizer, and what identifies it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use models::adapter::{Adapter, Base};
+use models::kv::{BLOCK, KvCache};
+use models::weights::{Checkpoint, Storage};
+use models::{LoadOptions, Model, ModelConfig, Runner, Tokenizer};
+
+use crate::error::LoadError;
+use crate::handle::{Engine, EngineConfig};
+
+/// What to load and how much it may take.
+#[derive(Clone, Debug)]
+pub struct HostSpec {
+    /// The name that requests use.
+    pub name: String,
+    /// A folder in the Hugging Face layout.
+    pub path: PathBuf,
+    /// How matrices are kept in memory.
+    pub storage: Storage,
+    /// Bytes for keys and values.
+    pub kv_memory: u64,
+    /// Tokens in one step at most.
+    pub batch_tokens: usize,
+    /// Sequences that are computed at a time, at most.
+    pub max_sequences: usize,
+    /// Input tokens of all work in hand, at most.
+    pub queue_tokens: usize,
+}
+
+/// A model that is being served. Cheap to share; adapters come and go by [`Host::load_adapter`].
+#[derive(Debug)]
+pub struct Host {
+    /// The name that requests use.
+    pub name: Arc<str>,
+    /// Where it was loaded from.
+    pub path: PathBuf,
+    /// Runs it.
+    pub engine: Engine,
+    /// Its tokenizer and chat template.
+    pub tokenizer: Arc<Tokenizer>,
+    /// Its shape.
+    pub config: Arc<ModelConfig>,
+    /// Digest of its configuration and weights.
+    pub digest: Arc<str>,
+    /// Bytes of its weights in memory.
+    pub weight_bytes: u64,
+}
+
+/// KV blocks beyond which nothing is gained: a million tokens.
+const MOST_BLOCKS: usize = 1 << 16;
+
+impl Host {
+    /// Loads a folder and starts its engine.
+    ///
+    /// # Errors
+    /// [`LoadError`] names the file and the field or tensor, or the memory that is too small.
+    pub fn load(spec: &HostSpec) -> Result<Host, LoadError> {
+        let tokenizer = Tokenizer::load(&spec.path)?;
+        let model = Model::load(
+            &spec.path,
+            &LoadOptions {
+                storage: spec.storage,
+            },
+        )?;
+        tokenizer.check_against(model.config.vocab_size)?;
+        let n_blocks = blocks_in(spec.kv_memory, &model.config)?;
+        let config = EngineConfig {
+            n_blocks,
+            batch_tokens: spec.batch_tokens,
+            max_sequences: spec.max_sequences,
+            queue_tokens: spec.queue_tokens,
+            max_positions: model.config.max_positions,
+            vocab_size: model.config.vocab_size,
+            has_vocabulary: model.decoder.vocabulary().is_some(),
+            head_labels: model.head.as_ref().map(models::head::Head::n_labels),
+        };
+        let weight_bytes = model.memory.total_bytes();
+        let runner = Runner::new(model.decoder, model.head).with_kv(n_blocks)?;
+        Ok(Host {
+            name: spec.name.as_str().into(),
+            path: spec.path.clone(),
+            engine: Engine::start(runner, config)?,
+            tokenizer: Arc::new(tokenizer),
+            config: model.config,
+            digest: model.digest.into(),
+            weight_bytes,
+        })
+    }
+
+    /// Loads a PEFT folder and serves it under a name, in the place of any that had it before.
+    /// Reading the folder takes a while: call it where blocking is allowed, or in its own thread.
+    ///
+    /// # Errors
+    /// [`LoadError`]; then what was served before still is.
+    pub async fn load_adapter(&self, name: &str, dir: &Path) -> Result<Arc<Adapter>, LoadError> {
+        let files = Checkpoint::open(&self.path)?;
+        let base = Base {
+            config: &self.config,
+            digest: Some(&self.digest),
+            files: Some(&files),
+        };
+        let adapter = Arc::new(Adapter::load(dir, &base)?);
+        self.engine
+            .insert_adapter(name.into(), adapter.clone())
+            .await?;
+        Ok(adapter)
+    }
+}
+
+/// Blocks that fit into the memory, at most as many as are of use.
+fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
+    let block = (KvCache::bytes_per_token(config) * BLOCK) as u64;
+    let n_blocks = usize::try_from(kv_memory / block.max(1)).unwrap_or(MOST_BLOCKS);
+    if n_blocks < 2 {
+        return Err(LoadError::KvMemory {
+            given_bytes: kv_memory,
+            tokens: n_blocks * BLOCK,
+            least_tokens: 2 * BLOCK,
+        });
+    }
+    Ok(n_blocks.min(MOST_BLOCKS))
+}

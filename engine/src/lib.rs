@@ -1,0 +1,26 @@
+//! One model, one thread, many callers.
+//!
+//! Callers submit token sequences and say what they want of them: rows to read, or tokens to
+//! generate. The engine thread batches all callers' work continuously, computes every distinct
+//! prefix once, and answers each admitted piece of work exactly once. What a sequence is given
+//! does not depend on its company: not on batch, chunking, pre-emption or cache.
+//!
+//! This crate holds no tensor and no lock, and everything but the thread's shell is free of clocks
+//! and channels: the scheduler is plain data that can be stepped in a test.
+
+mod check;
+pub mod error;
+pub mod handle;
+pub mod host;
+pub mod sampling;
+mod thread;
+pub mod work;
+
+pub use error::{Failure, LoadError, SubmitError};
+pub use handle::{Engine, EngineConfig, Limits, Status, Ticket};
+pub use host::{Host, HostSpec};
+pub use models::batch::{Output, Read};
+pub use models::template::Conversation;
+pub use models::tokenizer::{DecodeStream, EncodedChat, Tokenizer};
+pub use sampling::{Finish, Sampled, Sampling};
+pub use work::{Answer, Group, Priority, Produced, Terms, Update, Usage, Want, Work};

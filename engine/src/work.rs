@@ -1,0 +1,174 @@
+//! What callers ask for and what they get.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use models::batch::{Output, Read};
+
+use crate::error::Failure;
+use crate::sampling::{Finish, Sampled, Sampling};
+
+/// One sequence of tokens and what is wanted of it.
+#[derive(Debug)]
+pub struct Work {
+    /// The whole sequence, from its first token on.
+    pub token_ids: Arc<[u32]>,
+    /// The adapter's name, or none for the base model.
+    pub adapter: Option<Arc<str>>,
+    /// What to give back.
+    pub want: Want,
+}
+
+/// What to give back for a sequence.
+#[derive(Debug)]
+pub enum Want {
+    /// One output for each row: an index into the tokens, and what to read there.
+    Rows(Vec<(usize, Read)>),
+    /// Tokens that continue it.
+    Tokens(Box<Sampling>),
+}
+
+impl Want {
+    /// The head's outputs at these tokens.
+    pub fn scores(at: impl IntoIterator<Item = usize>) -> Want {
+        Want::Rows(at.into_iter().map(|at| (at, Read::Head)).collect())
+    }
+
+    /// Logits of label tokens as the continuation of the token at `at`, and with `mass` what is
+    /// needed for the probability that all labels hold together.
+    pub fn labels(at: usize, columns: Arc<[u32]>, mass: bool) -> Want {
+        Want::Rows(vec![(at, Read::Labels { columns, mass })])
+    }
+
+    /// Log-probabilities of the tokens of a span, each given those before it. The first token of a
+    /// sequence has none, so the span starts at 1 or later.
+    pub fn logprobs(token_ids: &[u32], span: Range<usize>) -> Want {
+        let read = |at: usize| (at - 1, Read::Logprob(token_ids[at]));
+        Want::Rows(span.map(read).collect())
+    }
+}
+
+/// How work is to be treated; the same for all works of a submission.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms {
+    /// Interactive work goes first; batch work is not starved.
+    pub priority: Priority,
+    /// Whose work it is: callers under load get equal shares of tokens.
+    pub client: u64,
+    /// Prefixes are shared only among work of the same salt.
+    pub salt: u64,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// Which queue work waits in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Priority {
+    /// Somebody waits for it.
+    #[default]
+    Interactive,
+    /// A job that wants throughput.
+    Batch,
+}
+
+/// What an engine tells a caller while it works.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Update {
+    /// More tokens of a generation.
+    Tokens {
+        /// Index of the work in the submission.
+        work: usize,
+        /// The tokens, in order.
+        tokens: Vec<Sampled>,
+    },
+    /// A work is done; nothing follows for it.
+    Done {
+        /// Index of the work in the submission.
+        work: usize,
+        /// What became of it.
+        result: Result<Answer, Failure>,
+    },
+}
+
+/// What became of one work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What was wanted.
+    pub produced: Produced,
+    /// What it took.
+    pub usage: Usage,
+    /// Digest of the adapter that it ran under.
+    pub adapter: Option<Arc<str>>,
+}
+
+/// What was wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Produced {
+    /// One for each row, in order.
+    Rows(Vec<Output>),
+    /// The continuation.
+    Tokens {
+        /// All of it, the stop token included where one ended it.
+        tokens: Vec<Sampled>,
+        /// Why it ended.
+        finish: Finish,
+    },
+}
+
+/// Counts of tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the sequence as it was submitted.
+    pub input_tokens: usize,
+    /// Of those, taken from cache when the work began.
+    pub cached_tokens: usize,
+    /// Tokens that were run through the model for this work: those of the input that nobody had
+    /// computed, those generated (but the last), and those computed anew after a pre-emption.
+    pub computed_tokens: usize,
+    /// Tokens generated.
+    pub output_tokens: usize,
+}
+
+/// A tree of texts: a prompt, its responses, the questions on each. A want at a node is about the
+/// tokens from the root to it; the engine computes each node once.
+#[derive(Debug, Default)]
+pub struct Group {
+    nodes: Vec<Arc<[u32]>>,
+    works: Vec<Work>,
+}
+
+/// A node of a [`Group`].
+#[derive(Clone, Copy, Debug)]
+pub struct NodeIndex(usize);
+
+impl Group {
+    /// Adds tokens below a node, or at the top.
+    pub fn node(&mut self, parent: Option<NodeIndex>, token_ids: &[u32]) -> NodeIndex {
+        let above = parent.map_or(&[][..], |NodeIndex(at)| &self.nodes[at]);
+        self.nodes.push([above, token_ids].concat().into());
+        NodeIndex(self.nodes.len() - 1)
+    }
+
+    /// Asks for something at a node, given the tokens from the top to its end. Answers come in the
+    /// order in which this is called.
+    pub fn want(
+        &mut self,
+        node: NodeIndex,
+        adapter: Option<Arc<str>>,
+        want: impl FnOnce(&[u32]) -> Want,
+    ) {
+        let token_ids = self.nodes[node.0].clone();
+        let want = want(&token_ids);
+        self.works.push(Work {
+            token_ids,
+            adapter,
+            want,
+        });
+    }
+
+    /// What to submit.
+    pub fn into_works(self) -> Vec<Work> {
+        self.works
+    }
+}

@@ -1,0 +1,50 @@
+//! The models that are being served, by the names that requests use.
+
+use std::sync::Arc;
+
+use engine::Host;
+
+/// Every model, and by its own name every adapter of each.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    hosts: Vec<Arc<Host>>,
+}
+
+/// What a name in a request stands for.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// The model.
+    pub host: Arc<Host>,
+    /// The adapter that the name stands for, where it is one's.
+    pub adapter: Option<Arc<str>>,
+}
+
+impl Hosts {
+    /// Of models whose names differ.
+    pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
+        Hosts { hosts }
+    }
+
+    /// A model, or an adapter of one. A model's name goes before an adapter's.
+    pub fn get(&self, name: &str) -> Option<Served> {
+        if let Some(host) = self.hosts.iter().find(|host| &*host.name == name) {
+            return Some(Served {
+                host: host.clone(),
+                adapter: None,
+            });
+        }
+        self.hosts.iter().find_map(|host| {
+            let adapters = host.engine.status().adapters;
+            let (adapter, _) = adapters.into_iter().find(|(known, _)| &**known == name)?;
+            Some(Served {
+                host: host.clone(),
+                adapter: Some(adapter),
+            })
+        })
+    }
+
+    /// All models.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.hosts.iter()
+    }
+}
