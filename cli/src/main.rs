@@ -7,6 +7,8 @@
 mod args;
 mod bench;
 mod error;
+mod loaded;
+mod memory;
 mod models;
 mod openapi;
 mod score;
