@@ -8,6 +8,7 @@
 //! This crate holds no tensor and no lock, and everything but the thread's shell is free of clocks
 //! and channels: the scheduler is plain data that can be stepped in a test.
 
+pub mod cache;
 mod check;
 
 pub mod error;
