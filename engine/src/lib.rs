@@ -10,7 +10,6 @@
 
 pub mod cache;
 mod check;
-
 pub mod error;
 pub mod handle;
 pub mod host;

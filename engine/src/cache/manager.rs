@@ -157,10 +157,17 @@ impl BlockManager {
 
     /// Ends a table. What it committed of `token_ids` stays cached: these begin with the tokens that
     /// it was opened for, and generated ones may follow. Blocks that the cache has no use for are
-    /// free again, and what was registered and not computed is registered no more.
+    /// free again, and what was registered and not computed is registered no more. Of a table that
+    /// never committed only the whole blocks count that it shares: the copy of the next may not
+    /// have been made.
     pub fn release(&mut self, table: BlockTable, token_ids: &[u32]) {
         if table.generation == self.generation {
-            let computed = table.computed.min(token_ids.len());
+            let computed = match table.source {
+                // The copy that it begins with was due, and may never have been made.
+                Some(_) => table.cached / BLOCK * BLOCK,
+                None => table.computed,
+            };
+            let computed = computed.min(token_ids.len());
             self.settle(table.footing, &token_ids[..computed], &table.blocks);
         }
         for block in table.blocks.into_iter().chain(table.source) {
