@@ -5,7 +5,7 @@
 //! same for any batching, and can be replayed.
 
 /// How to continue a sequence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Sampling {
     /// At most so many tokens are generated; at least 1.
     pub max_tokens: usize,
