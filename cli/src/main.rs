@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod doctor;
 mod error;
 mod loaded;
 mod memory;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Bench(command) => bench::run(command),
         Command::Models(command) => models::run(command),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Openapi => openapi::run(),
     };
     match ended {

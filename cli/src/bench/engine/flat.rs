@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::BenchEngineArgs;
 use super::clocked::seconds_within;
 use super::subject::{Ran, Subject, only_row};
-use super::summary::{Figures, Row, Tokens, float, median};
+use super::summary::{Figures, Row, Tokens, float, median, unique_tokens};
 use crate::error::CliError;
 
 /// What was found.
@@ -58,7 +58,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Flat,
         sequence_tokens: each,
         tokens: Tokens {
             computed_tokens: computed.max().unwrap_or(0),
-            unique_tokens: total,
+            unique_tokens: unique_tokens(sequences.iter().map(|ids| &**ids)),
             tokens_per_s: float(total) / seconds,
         },
         seconds,

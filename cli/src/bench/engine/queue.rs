@@ -26,7 +26,7 @@ const PROMPT_TOKENS: usize = 24;
 
 /// By how much the cost behind a long queue may exceed that behind a short one before it counts as
 /// another.
-const NOISE: f64 = 1.1;
+const NOISE: f64 = 1.2;
 
 /// How many, and how long.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::BenchEngineArgs;
 use super::subject::{Ran, Subject, only_row};
-use super::summary::{Figures, Row, Tokens, float, median};
+use super::summary::{Figures, Row, Tokens, float, median, unique_tokens};
 use crate::error::CliError;
 
 /// How many, and how long.
@@ -46,11 +46,6 @@ impl Shape {
 
     fn n_sequences(self) -> usize {
         self.prompts * self.responses * self.questions
-    }
-
-    fn unique_tokens(self) -> usize {
-        let response = self.response_tokens + self.questions * self.question_tokens;
-        self.prompts * (self.prompt_tokens + self.responses * response)
     }
 }
 
@@ -142,13 +137,15 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Share
             apart.push(subject.run(alone)?);
         }
     }
+    let unique = works(&trees, &read);
+    let unique = unique_tokens(unique.iter().map(|work| &*work.token_ids));
     let same_bits = same_bits(
         subject,
         &works(&trees, &read),
         &read,
         &[&shared[..], &apart],
     )?;
-    Ok(summary(shape, &shared, &apart, same_bits))
+    Ok(summary((shape, unique), &shared, &apart, same_bits))
 }
 
 /// Whether all runs gave the same, and the first and the last sequence what the forward gives.
@@ -176,10 +173,15 @@ fn same_bits(
     Ok(same)
 }
 
-fn summary(shape: Shape, shared: &[Ran], apart: &[Ran], same_bits: bool) -> Shared {
+fn summary(
+    (shape, unique_tokens): (Shape, usize),
+    shared: &[Ran],
+    apart: &[Ran],
+    same_bits: bool,
+) -> Shared {
     let seconds = |runs: &[Ran]| median(&runs.iter().map(|ran| ran.seconds).collect::<Vec<_>>());
     let most = |runs: &[Ran]| runs.iter().map(Ran::computed_tokens).max().unwrap_or(0);
-    let (sequences, unique_tokens) = (shape.n_sequences(), shape.unique_tokens());
+    let sequences = shape.n_sequences();
     let (computed_tokens, shared_s) = (most(shared), seconds(shared));
     let recompute = (!apart.is_empty()).then(|| Recompute {
         computed_tokens: most(apart),

@@ -175,6 +175,19 @@ pub(super) fn median(numbers: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// How many tokens of the sequences differ from those of all others, by what stands before them:
+/// what must be computed once.
+pub(super) fn unique_tokens<'a>(sequences: impl IntoIterator<Item = &'a [u32]>) -> usize {
+    let mut sorted: Vec<&[u32]> = sequences.into_iter().collect();
+    sorted.sort_unstable();
+    let in_common = |pair: &[&[u32]]| {
+        let pairs = pair[0].iter().zip(pair[1]);
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    let shared: usize = sorted.windows(2).map(in_common).sum();
+    sorted.iter().map(|sequence| sequence.len()).sum::<usize>() - shared
+}
+
 /// A count as a float.
 #[expect(
     clippy::cast_precision_loss,
@@ -186,7 +199,23 @@ pub(super) fn float(count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::median;
+    use super::{median, unique_tokens};
+
+    #[test]
+    fn tokens_count_once_for_each_beginning() {
+        let check = |sequences: &[&[u32]], expected: usize| {
+            assert_eq!(
+                unique_tokens(sequences.iter().copied()),
+                expected,
+                "{sequences:?}"
+            );
+        };
+        check(&[], 0);
+        check(&[&[1, 2, 3]], 3);
+        check(&[&[1, 2, 3], &[1, 2, 3]], 3);
+        check(&[&[1, 2, 3], &[4], &[1, 2, 5], &[1, 2]], 5);
+        check(&[&[1, 2], &[2, 1]], 4);
+    }
 
     #[test]
     fn medians() {
