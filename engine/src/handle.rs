@@ -15,7 +15,7 @@ use crate::thread;
 use crate::work::{Answer, Terms, Update, Want, Work};
 
 /// What an engine needs to know of its model and its memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
     /// KV blocks that the forward has.
     pub n_blocks: usize,

@@ -1,6 +1,8 @@
 //! Scores and generations of real models are equal, bit for bit: alone and among others, in whole
 //! and in pieces, with the cache cold and warm, pre-empted and not, as a tree and flat.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

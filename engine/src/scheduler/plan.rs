@@ -37,22 +37,25 @@ impl Scheduler {
             shares: Vec::new(),
         };
         self.decode(&mut plan);
+        // As they are now: who begins to be waited for in this step is not moved up in it.
+        let [interactive, batch] = self.prompts();
         // Batch work keeps its share of what generations leave.
-        let kept = if self.has_batch_prompts() {
+        let at = class(Priority::Batch);
+        let has_batch =
+            !batch.is_empty() || !self.ready[at].is_empty() || self.queues[at].len() > 0;
+        let kept = if has_batch {
             plan.budget / BATCH_SHARE
         } else {
             0
         };
         plan.budget -= kept;
-        self.prefill(Priority::Interactive, &mut plan);
+        self.prefill(&interactive, &mut plan);
         self.admit(Priority::Interactive, &mut plan);
         plan.budget += kept;
-        self.prefill(Priority::Batch, &mut plan);
+        self.prefill(&batch, &mut plan);
         self.admit(Priority::Batch, &mut plan);
-        if plan.budget > 0 {
-            // What batch work left of its share.
-            self.admit(Priority::Interactive, &mut plan);
-        }
+        // What batch work left of its share.
+        self.admit(Priority::Interactive, &mut plan);
         self.top_up(&mut plan);
         plan
     }
@@ -125,24 +128,32 @@ impl Scheduler {
         self.set_back(id);
     }
 
-    /// More of the prompts under way, earliest first.
-    fn prefill(&mut self, priority: Priority, plan: &mut Plan) {
-        let mut ids: Vec<SequenceId> = self.running.clone();
-        ids.retain(|id| {
+    /// The prompts under way by urgency, earliest first.
+    fn prompts(&self) -> [Vec<SequenceId>; 2] {
+        let mut prompts = [Vec::new(), Vec::new()];
+        for id in &self.running {
             let running = &self.sequences[id];
-            running.urgency == priority && !running.decodes()
-        });
-        ids.sort_unstable();
-        let n = ids.len();
-        for (at, id) in ids.into_iter().enumerate() {
-            let others = at + 1 < n || self.n_queued() > 0;
-            self.put_piece(id, others, plan);
+            if !running.decodes() {
+                prompts[class(running.urgency)].push(*id);
+            }
+        }
+        for ids in &mut prompts {
+            ids.sort_unstable();
+        }
+        prompts
+    }
+
+    /// More of prompts under way.
+    fn prefill(&self, ids: &[SequenceId], plan: &mut Plan) {
+        for (at, id) in ids.iter().enumerate() {
+            let others = at + 1 < ids.len() || self.n_queued() > 0;
+            self.put_piece(*id, others, plan);
         }
     }
 
     /// As much of a sequence as the budget allows. While others wait, a prompt takes at most half
     /// of a step, so that a long one does not keep short ones from beginning.
-    pub(super) fn put_piece(&mut self, id: SequenceId, others: bool, plan: &mut Plan) {
+    pub(super) fn put_piece(&self, id: SequenceId, others: bool, plan: &mut Plan) {
         let most = if others {
             self.config.batch_tokens.div_ceil(2)
         } else {
@@ -177,17 +188,5 @@ impl Scheduler {
             reads: running.reads_in(&span),
             blocks: table.blocks().to_vec(),
         }
-    }
-
-    /// Whether batch work has prompts to run or to admit.
-    fn has_batch_prompts(&self) -> bool {
-        let at = class(Priority::Batch);
-        let under_way = |id: &SequenceId| {
-            let running = &self.sequences[id];
-            running.urgency == Priority::Batch && !running.decodes()
-        };
-        self.queues[at].len() > 0
-            || !self.ready[at].is_empty()
-            || self.running.iter().any(under_way)
     }
 }

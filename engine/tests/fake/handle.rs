@@ -1,11 +1,10 @@
 //! The handle: what is refused, what is answered, and what is given back, whoever fails or leaves.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Instant;
 
+use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 use engine::{
     Answer, Engine, EngineConfig, Failure, Finish, Group, Priority, Produced, Read, Sampling,
     SubmitError, Terms, Update, Want, Work,
@@ -13,7 +12,6 @@ use engine::{
 use models::adapter::{Adapter, AdapterReport};
 use models::batch::AdapterSlot;
 use models::{Forward, ModelError, Outputs, RaggedBatch};
-use support::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 
 /// A fake whose steps begin when the test says so.
 struct Gated {
