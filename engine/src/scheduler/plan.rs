@@ -3,7 +3,7 @@
 use models::batch::BlockCopy;
 use models::{PackItem, pack};
 
-use super::{BATCH_SHARE, Member, Scheduler, Step, class};
+use super::{BATCH_SHARE, Member, PROMPT_SHARE, Scheduler, Step, class};
 use crate::cache::SequenceId;
 use crate::work::Priority;
 
@@ -37,6 +37,11 @@ impl Scheduler {
             shares: Vec::new(),
         };
         self.decode(&mut plan);
+        if self.somebody_reads_along(&plan) {
+            // A step is as long as its prompts, and every generation waits for it.
+            let most = (self.config.batch_tokens / PROMPT_SHARE).max(1);
+            plan.budget = plan.budget.min(most);
+        }
         // As they are now: who begins to be waited for in this step is not moved up in it.
         let [interactive, batch] = self.prompts();
         // Batch work keeps its share of what generations leave.
@@ -92,6 +97,15 @@ impl Scheduler {
                 plan.put(id, 1);
             }
         }
+    }
+
+    /// Whether an interactive generation goes on in this step.
+    fn somebody_reads_along(&self, plan: &Plan) -> bool {
+        let priority = |id: &SequenceId| self.sequences[id].sequence.priority;
+        let shares = plan.shares.iter();
+        shares
+            .map(|(id, _)| priority(id))
+            .any(|priority| priority == Priority::Interactive)
     }
 
     /// Makes room for the sequence's next token, at the cost of less urgent ones or of itself.
