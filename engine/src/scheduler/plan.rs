@@ -12,6 +12,8 @@ use crate::work::Priority;
 pub(super) struct Plan {
     /// Tokens that still fit.
     pub(super) budget: usize,
+    /// The most that one prompt takes of it while others wait.
+    piece: usize,
     /// Whether a sequence had to give its blocks back: then none is admitted in this step, since
     /// it would take them again.
     pub(super) preempted: bool,
@@ -32,6 +34,7 @@ impl Scheduler {
     pub(super) fn plan(&mut self) -> Plan {
         let mut plan = Plan {
             budget: self.config.batch_tokens,
+            piece: 0,
             preempted: false,
             copies: Vec::new(),
             shares: Vec::new(),
@@ -42,6 +45,7 @@ impl Scheduler {
             let most = (self.config.batch_tokens / PROMPT_SHARE).max(1);
             plan.budget = plan.budget.min(most);
         }
+        plan.piece = plan.budget.div_ceil(2);
         // As they are now: who begins to be waited for in this step is not moved up in it.
         let [interactive, batch] = self.prompts();
         // Batch work keeps its share of what generations leave.
@@ -166,13 +170,9 @@ impl Scheduler {
     }
 
     /// As much of a sequence as the budget allows. While others wait, a prompt takes at most half
-    /// of a step, so that a long one does not keep short ones from beginning.
+    /// of what prompts may take, so that a long one does not keep short ones from beginning.
     pub(super) fn put_piece(&self, id: SequenceId, others: bool, plan: &mut Plan) {
-        let most = if others {
-            self.config.batch_tokens.div_ceil(2)
-        } else {
-            self.config.batch_tokens
-        };
+        let most = if others { plan.piece } else { usize::MAX };
         let n = self.sequences[&id].remaining().min(most).min(plan.budget);
         if n > 0 {
             plan.put(id, n);
