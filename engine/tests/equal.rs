@@ -144,6 +144,7 @@ impl Asked {
             } => Want::Tokens(Box::new(Sampling {
                 max_tokens: *max_tokens,
                 temperature: *temperature,
+                logprobs: Some(2),
                 ..Sampling::default()
             })),
         };
@@ -226,7 +227,13 @@ fn bits(answer: &Result<Answer, Failure>) -> Bits {
             .collect(),
         Produced::Tokens { tokens, .. } => tokens
             .iter()
-            .map(|token| vec![token.token_id, token.logprob.to_bits()])
+            .map(|token| {
+                let top = token.top.iter().flat_map(|(id, p)| [*id, p.to_bits()]);
+                [token.token_id, token.logprob.to_bits()]
+                    .into_iter()
+                    .chain(top)
+                    .collect()
+            })
             .collect(),
     }
 }

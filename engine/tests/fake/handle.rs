@@ -126,7 +126,10 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         vec![rows(vec![(0, Read::Logprob(9))])],
         "work 0: target token 9 is beyond the vocabulary of 9",
     );
-    check(vec![generate(&[1], 0)], "work 0: max_tokens is 0");
+    check(
+        vec![generate(&[1], 0)],
+        "work 0: max_tokens is 0: at least one token is generated",
+    );
     check(
         vec![score(&[1; 101])],
         "101 tokens are more than the 100 that the context holds",
