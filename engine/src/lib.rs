@@ -21,6 +21,7 @@ pub use handle::{Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Host, HostSpec};
 pub use models::batch::{Output, Read};
 pub use models::template::Conversation;
+pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeStream, EncodedChat, Tokenizer};
 pub use sampling::{Finish, Sampled, Sampling};
 pub use work::{Answer, Group, Priority, Produced, Terms, Update, Usage, Want, Work};
