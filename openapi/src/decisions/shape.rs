@@ -176,7 +176,7 @@ mod tests {
             "invalid questions.a.criteria.b",
         );
         check(
-            r#"{"model":"m","state":"x","questions":{"a":{"type":"noul"},"a":{"type":"noul"}}}"#,
+            r#"{"model":"m","state":"x","questions":{"a":{"type":"noul","instructions":"?"},"a":{"type":"noul","instructions":"?"}}}"#,
             "invalid questions",
         );
     }

@@ -38,9 +38,8 @@ pub struct SystemOneQuestion {
     /// How it can be answered.
     #[serde(rename = "type")]
     pub kind: SystemOneQuestionType,
-    /// What is asked. A `noul` with criteria may go without.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<TextOrJson>,
+    /// What is asked.
+    pub instructions: TextOrJson,
     /// Of a `choice`: 2 to 255 options with their meanings or null. Of a `score`: 2 to 10 levels,
     /// from the lowest to the highest. Of a `noul`: what counts as `true` and as `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,8 +24,9 @@ const TODAY: LocalTime = LocalTime {
     minute: 0,
     second: 0,
 };
-/// Switches by which templates are told not to reason first: the answer is the first token.
-pub(super) const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
+/// Switches by which templates are told not to reason first. They are false unless they are given;
+/// the answer is the first token after the prompt, and with reasoning that would be none.
+pub const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 /// What stands around reasoning.
 const REASONING: (&str, &str) = ("<think>", "</think>");
 /// How a label may follow the prompt; the first that does for all labels of a question is taken.

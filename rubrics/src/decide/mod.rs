@@ -25,6 +25,8 @@ pub use error::{DecideError, Place};
 pub use prompt::PROMPT_FORMAT;
 pub use question::{Alternative, DecisionInput, InputPart, Kind, Question, Source};
 
+pub use encode::REASONING_SWITCHES;
+
 use encode::{Encoded, Encoder, Labels};
 
 /// How to ask.
