@@ -23,6 +23,7 @@ pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Host, HostSpec};
 pub use models::batch::{Output, Read};
 pub use models::template::Conversation;
+pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
 pub use sampling::{
     Constraint, ConstraintError, Finish, Grammar, Sampled, Sampling, StopStrings, TextError,
