@@ -92,13 +92,14 @@ fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result
         }
         Want::Tokens(sampling) => {
             vocabulary(limits)?;
-            if sampling.max_tokens == 0 {
-                return Err(Problem::Invalid("max_tokens is 0".to_owned()));
-            }
+            sampling
+                .check(limits.vocab_size)
+                .map_err(Problem::Invalid)?;
             if n == context {
                 return Err(Problem::TooLong { given: n + 1 });
             }
             sampling.max_tokens = sampling.max_tokens.min(context - n);
+            sampling.min_tokens = sampling.min_tokens.min(sampling.max_tokens);
             Ok(())
         }
     }

@@ -15,7 +15,7 @@ use crate::thread;
 use crate::work::{Answer, Terms, Update, Want, Work};
 
 /// What an engine needs to know of its model and its memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
     /// KV blocks that the forward has.
     pub n_blocks: usize,
@@ -185,7 +185,8 @@ impl Engine {
     /// # Errors
     /// [`SubmitError`]; then nothing was queued.
     pub fn submit(&self, mut works: Vec<Work>, terms: Terms) -> Result<Ticket, SubmitError> {
-        check::works(&mut works, &self.limits, &self.status.borrow().adapters)?;
+        let adapters = self.status.borrow().adapters.clone();
+        check::works(&mut works, &self.limits, &adapters)?;
         let n_works = works.len();
         let most_updates = works.iter().map(most_updates).sum();
         let orders = self.orders(works)?;

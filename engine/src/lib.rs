@@ -23,6 +23,10 @@ pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Host, HostSpec};
 pub use models::batch::{Output, Read};
 pub use models::template::Conversation;
-pub use models::tokenizer::{DecodeStream, EncodedChat, Tokenizer};
-pub use sampling::{Finish, Sampled, Sampling};
+pub use models::template::{LocalTime, Origin, Text};
+pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
+pub use sampling::{
+    Constraint, ConstraintError, Finish, Grammar, Sampled, Sampling, StopStrings, TextError,
+    TextStream, Vocabulary,
+};
 pub use work::{Answer, Group, Priority, Produced, Terms, Update, Usage, Want, Work};

@@ -169,17 +169,17 @@ impl<F: Forward> Core<F> {
     }
 
     fn take(&mut self, work: usize, order: Order, terms: Terms, updates: mpsc::Sender<Update>) {
-        let serving = match &order.adapter {
+        let serving = order.adapter.as_ref().map(|name| self.serving.get(name));
+        let serving = match serving {
             None => None,
-            Some(name) => match self.serving.get(name) {
-                Some(serving) => Some(serving.clone()),
-                None => {
-                    let result = Err(Failure::AdapterGone(name.to_string()));
-                    // A caller who has left does not mind.
-                    let _ = updates.try_send(Update::Done { work, result });
-                    return;
-                }
-            },
+            Some(Some(serving)) => Some(serving.clone()),
+            Some(None) => {
+                let name = order.adapter.as_deref().unwrap_or_default();
+                let result = Err(Failure::AdapterGone(name.to_owned()));
+                // A caller who has left does not mind.
+                let _ = updates.try_send(Update::Done { work, result });
+                return;
+            }
         };
         let id = SequenceId(self.next_id);
         self.next_id += 1;

@@ -1,6 +1,8 @@
 //! Scores and generations of real models are equal, bit for bit: alone and among others, in whole
 //! and in pieces, with the cache cold and warm, pre-empted and not, as a tree and flat.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,6 +144,7 @@ impl Asked {
             } => Want::Tokens(Box::new(Sampling {
                 max_tokens: *max_tokens,
                 temperature: *temperature,
+                logprobs: Some(2),
                 ..Sampling::default()
             })),
         };
@@ -224,7 +227,13 @@ fn bits(answer: &Result<Answer, Failure>) -> Bits {
             .collect(),
         Produced::Tokens { tokens, .. } => tokens
             .iter()
-            .map(|token| vec![token.token_id, token.logprob.to_bits()])
+            .map(|token| {
+                let top = token.top.iter().flat_map(|(id, p)| [*id, p.to_bits()]);
+                [token.token_id, token.logprob.to_bits()]
+                    .into_iter()
+                    .chain(top)
+                    .collect()
+            })
             .collect(),
     }
 }

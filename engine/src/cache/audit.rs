@@ -85,12 +85,15 @@ fn node_fault(node: &Node, clock: u64) -> Option<&'static str> {
         0
     };
     let pending = node.ready < node.end();
+    let abandoned = node.tables == 0 && (pending || node.owner.is_some());
     if node.ready < node.start || node.ready > node.end() {
         Some("has computed what it does not have")
     } else if node.blocks.len() != n_blocks {
         Some("has too many blocks or too few")
-    } else if pending && (node.owner.is_none() || node.tables == 0 || node.n_children > 0) {
-        Some("is computed by nobody, or something hangs below what is not computed")
+    } else if abandoned || (pending && node.owner.is_none()) {
+        Some("is computed by nobody, or by somebody who is gone")
+    } else if pending && node.n_children > 0 {
+        Some("has something below what is not computed")
     } else if node.used > clock {
         Some("was used in the future")
     } else {
@@ -114,7 +117,7 @@ fn children_fault(tree: &Tree) -> Result<(), String> {
 /// A block of a node that an open table passes is a table's, or the node's last and a repeat of one
 /// further down. Else it could not be had when blocks are lacking.
 fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
-    let mut can_be_had = vec![0_usize; tree.slots.len()];
+    let mut repeated = vec![false; tree.slots.len()];
     let mut passed = vec![false; tree.slots.len()];
     for (id, node) in tree.nodes().filter(|(_, node)| node.tables > 0) {
         let mut here = (id, node);
@@ -125,15 +128,15 @@ fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
             };
             let first = here.1.blocks.first();
             let version = first.is_some_and(|first| pool.is_held(*first))
-                || (here.1.blocks.len() == 1 && can_be_had[here.0.slot()] > 0);
+                || (here.1.blocks.len() == 1 && repeated[here.0.slot()]);
             if version && !here.1.start.is_multiple_of(BLOCK) {
-                can_be_had[above.slot()] = 1;
+                repeated[above.slot()] = true;
             }
             here = (above, tree.node(above));
         }
     }
     for (id, node) in tree.nodes().filter(|(id, _)| passed[id.slot()]) {
-        let whole = node.blocks.len() - can_be_had[id.slot()].min(node.blocks.len());
+        let whole = node.blocks.len() - usize::from(repeated[id.slot()]);
         if let Some(block) = node.blocks[..whole].iter().find(|b| !pool.is_held(**b)) {
             return Err(format!(
                 "block {} of {id:?} cannot be had: {node:?}",

@@ -65,37 +65,13 @@ impl BlockManager {
     /// little less is taken from cache than [`match_prefix`](Self::match_prefix) found (the whole
     /// blocks alone) where only that fits.
     pub fn open(&mut self, opening: Opening<'_>) -> Option<Opened> {
-        let Opening {
-            owner,
-            space,
-            token_ids,
-            limit,
-            room,
-        } = opening;
-        let found = self.tree.find(space, token_ids);
-        let n_blocks = room.div_ceil(BLOCK);
-        let take = self.take(found, limit.min(room), n_blocks)?;
+        let found = self.tree.find(opening.space, opening.token_ids);
+        let n_blocks = opening.room.div_ceil(BLOCK);
+        let take = self.take(found, opening.limit.min(opening.room), n_blocks)?;
         for block in take.blocks.iter().chain(&take.source) {
             self.pool.hold(*block);
         }
-        self.tree.tick();
-        let node = match found {
-            Some(found) => found.node,
-            None => self.tree.root(space),
-        };
-        let known = found.map_or(0, |found| found.known);
-        let footing = if known == take.cached && known < token_ids.len() {
-            let above = self.tree.ending_at(node, known, &mut self.pool);
-            let leaf = self.tree.add(above, &token_ids[known..], Some(owner));
-            self.tree.touch(leaf);
-            Footing::Own(leaf)
-        } else {
-            self.tree.touch(node);
-            let whole = take.blocks.len() * BLOCK;
-            Footing::Shared(self.tree.ending_at(node, whole, &mut self.pool))
-        };
-        let (Footing::Own(node) | Footing::Shared(node)) = footing;
-        self.tree.stand(node);
+        let footing = self.stand(opening, found, &take);
         let first_own = take.blocks.len();
         let mut table = BlockTable {
             blocks: take.blocks,
@@ -227,6 +203,29 @@ impl BlockManager {
             blocks,
             source,
         })
+    }
+
+    /// Puts a table into the tree.
+    fn stand(&mut self, opening: Opening<'_>, found: Option<Descent>, take: &Take) -> Footing {
+        let (tree, pool) = (&mut self.tree, &mut self.pool);
+        tree.tick();
+        let (node, known) = match found {
+            Some(found) => (found.node, found.known),
+            None => (tree.root(opening.space), 0),
+        };
+        let rest = &opening.token_ids[known..];
+        if known == take.cached && !rest.is_empty() {
+            let above = tree.ending_at(node, known, pool);
+            let leaf = tree.add(above, rest, Some(opening.owner));
+            tree.touch(leaf);
+            tree.stand(leaf);
+            Footing::Own(leaf)
+        } else {
+            tree.touch(node);
+            let node = tree.ending_at(node, take.blocks.len() * BLOCK, pool);
+            tree.stand(node);
+            Footing::Shared(node)
+        }
     }
 
     /// Gives a table `n_blocks` in all, which are known to be there.

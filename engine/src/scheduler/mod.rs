@@ -2,7 +2,8 @@
 //!
 //! A step takes, under a budget of tokens: the next token of every generation, then prompts, in
 //! pieces where they are long. Interactive work goes before batch work, which keeps an eighth of
-//! the budget. A sequence whose beginning another one is computing waits for it instead of
+//! the budget; while an interactive generation goes on, prompts take an eighth of a step, so that its
+//! tokens do not come seconds apart. A sequence whose beginning another one is computing waits for it instead of
 //! computing it too. When blocks run out, the least urgent sequence gives its own back and is
 //! computed anew later; the most urgent one can always go on, because a sequence that would not fit
 //! alone is never admitted.
@@ -42,6 +43,10 @@ pub struct SchedulerConfig {
 
 /// The part of the budget that batch work keeps: one in so many tokens.
 const BATCH_SHARE: usize = 8;
+
+/// The part of a step that prompts take while an interactive generation goes on: one in so many
+/// tokens of the budget.
+const PROMPT_SHARE: usize = 8;
 
 /// All sequences in hand.
 #[derive(Debug)]

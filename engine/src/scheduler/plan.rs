@@ -3,7 +3,7 @@
 use models::batch::BlockCopy;
 use models::{PackItem, pack};
 
-use super::{BATCH_SHARE, Member, Scheduler, Step, class};
+use super::{BATCH_SHARE, Member, PROMPT_SHARE, Scheduler, Step, class};
 use crate::cache::SequenceId;
 use crate::work::Priority;
 
@@ -12,6 +12,8 @@ use crate::work::Priority;
 pub(super) struct Plan {
     /// Tokens that still fit.
     pub(super) budget: usize,
+    /// The most that one prompt takes of it while others wait.
+    piece: usize,
     /// Whether a sequence had to give its blocks back: then none is admitted in this step, since
     /// it would take them again.
     pub(super) preempted: bool,
@@ -32,27 +34,37 @@ impl Scheduler {
     pub(super) fn plan(&mut self) -> Plan {
         let mut plan = Plan {
             budget: self.config.batch_tokens,
+            piece: 0,
             preempted: false,
             copies: Vec::new(),
             shares: Vec::new(),
         };
         self.decode(&mut plan);
+        if self.somebody_reads_along(&plan) {
+            // A step is as long as its prompts, and every generation waits for it.
+            let most = (self.config.batch_tokens / PROMPT_SHARE).max(1);
+            plan.budget = plan.budget.min(most);
+        }
+        plan.piece = plan.budget.div_ceil(2);
+        // As they are now: who begins to be waited for in this step is not moved up in it.
+        let [interactive, batch] = self.prompts();
         // Batch work keeps its share of what generations leave.
-        let kept = if self.has_batch_prompts() {
+        let at = class(Priority::Batch);
+        let has_batch =
+            !batch.is_empty() || !self.ready[at].is_empty() || self.queues[at].len() > 0;
+        let kept = if has_batch {
             plan.budget / BATCH_SHARE
         } else {
             0
         };
         plan.budget -= kept;
-        self.prefill(Priority::Interactive, &mut plan);
+        self.prefill(&interactive, &mut plan);
         self.admit(Priority::Interactive, &mut plan);
         plan.budget += kept;
-        self.prefill(Priority::Batch, &mut plan);
+        self.prefill(&batch, &mut plan);
         self.admit(Priority::Batch, &mut plan);
-        if plan.budget > 0 {
-            // What batch work left of its share.
-            self.admit(Priority::Interactive, &mut plan);
-        }
+        // What batch work left of its share.
+        self.admit(Priority::Interactive, &mut plan);
         self.top_up(&mut plan);
         plan
     }
@@ -91,6 +103,15 @@ impl Scheduler {
         }
     }
 
+    /// Whether an interactive generation goes on in this step.
+    fn somebody_reads_along(&self, plan: &Plan) -> bool {
+        let priority = |id: &SequenceId| self.sequences[id].sequence.priority;
+        let shares = plan.shares.iter();
+        shares
+            .map(|(id, _)| priority(id))
+            .any(|priority| priority == Priority::Interactive)
+    }
+
     /// Makes room for the sequence's next token, at the cost of less urgent ones or of itself.
     fn has_room(&mut self, id: SequenceId, plan: &mut Plan) -> bool {
         loop {
@@ -125,29 +146,33 @@ impl Scheduler {
         self.set_back(id);
     }
 
-    /// More of the prompts under way, earliest first.
-    fn prefill(&mut self, priority: Priority, plan: &mut Plan) {
-        let mut ids: Vec<SequenceId> = self.running.clone();
-        ids.retain(|id| {
+    /// The prompts under way by urgency, earliest first.
+    fn prompts(&self) -> [Vec<SequenceId>; 2] {
+        let mut prompts = [Vec::new(), Vec::new()];
+        for id in &self.running {
             let running = &self.sequences[id];
-            running.urgency == priority && !running.decodes()
-        });
-        ids.sort_unstable();
-        let n = ids.len();
-        for (at, id) in ids.into_iter().enumerate() {
-            let others = at + 1 < n || self.n_queued() > 0;
-            self.put_piece(id, others, plan);
+            if !running.decodes() {
+                prompts[class(running.urgency)].push(*id);
+            }
+        }
+        for ids in &mut prompts {
+            ids.sort_unstable();
+        }
+        prompts
+    }
+
+    /// More of prompts under way.
+    fn prefill(&self, ids: &[SequenceId], plan: &mut Plan) {
+        for (at, id) in ids.iter().enumerate() {
+            let others = at + 1 < ids.len() || self.n_queued() > 0;
+            self.put_piece(*id, others, plan);
         }
     }
 
     /// As much of a sequence as the budget allows. While others wait, a prompt takes at most half
-    /// of a step, so that a long one does not keep short ones from beginning.
-    pub(super) fn put_piece(&mut self, id: SequenceId, others: bool, plan: &mut Plan) {
-        let most = if others {
-            self.config.batch_tokens.div_ceil(2)
-        } else {
-            self.config.batch_tokens
-        };
+    /// of what prompts may take, so that a long one does not keep short ones from beginning.
+    pub(super) fn put_piece(&self, id: SequenceId, others: bool, plan: &mut Plan) {
+        let most = if others { plan.piece } else { usize::MAX };
         let n = self.sequences[&id].remaining().min(most).min(plan.budget);
         if n > 0 {
             plan.put(id, n);
@@ -177,17 +202,5 @@ impl Scheduler {
             reads: running.reads_in(&span),
             blocks: table.blocks().to_vec(),
         }
-    }
-
-    /// Whether batch work has prompts to run or to admit.
-    fn has_batch_prompts(&self) -> bool {
-        let at = class(Priority::Batch);
-        let under_way = |id: &SequenceId| {
-            let running = &self.sequences[id];
-            running.urgency == Priority::Batch && !running.decodes()
-        };
-        self.queues[at].len() > 0
-            || !self.ready[at].is_empty()
-            || self.running.iter().any(under_way)
     }
 }

@@ -1,11 +1,10 @@
 //! The handle: what is refused, what is answered, and what is given back, whoever fails or leaves.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Instant;
 
+use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 use engine::{
     Answer, Engine, EngineConfig, Failure, Finish, Group, Priority, Produced, Read, Sampling,
     SubmitError, Terms, Update, Want, Work,
@@ -13,7 +12,6 @@ use engine::{
 use models::adapter::{Adapter, AdapterReport};
 use models::batch::AdapterSlot;
 use models::{Forward, ModelError, Outputs, RaggedBatch};
-use support::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 
 /// A fake whose steps begin when the test says so.
 struct Gated {
@@ -128,7 +126,10 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         vec![rows(vec![(0, Read::Logprob(9))])],
         "work 0: target token 9 is beyond the vocabulary of 9",
     );
-    check(vec![generate(&[1], 0)], "work 0: max_tokens is 0");
+    check(
+        vec![generate(&[1], 0)],
+        "work 0: max_tokens is 0: at least one token is generated",
+    );
     check(
         vec![score(&[1; 101])],
         "101 tokens are more than the 100 that the context holds",

@@ -1,15 +1,13 @@
 //! What runs in which step, as text.
 
-mod support;
-
 use std::fmt::Write as _;
 
+use crate::forward::{Fake, VOCAB};
 use engine::cache::{SequenceId, Space};
 use engine::sampling::{Sampler, Sampling};
 use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, Task};
 use engine::{Priority, Read};
 use models::Forward as _;
-use support::{Fake, VOCAB};
 
 /// A scheduler over a fake, and a protocol of what they did.
 struct Script {
