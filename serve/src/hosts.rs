@@ -50,7 +50,7 @@ impl Hosts {
         for host in &self.hosts {
             names.push(host.name.clone());
             let adapters = host.engine.status().adapters.into_iter();
-            names.extend(adapters.map(|(name, _)| name));
+            names.extend(adapters.map(|adapter| adapter.name));
         }
         let mut near = Vec::new();
         while near.len() < 3

@@ -150,9 +150,8 @@ fn decode(patient: &mut Patient<'_>) -> Result<String, String> {
         adapter: None,
         want: Want::Tokens(Box::new(Sampling {
             max_tokens: DECODED,
-            stop_token_ids: Vec::new(),
-            min_tokens: 0,
-            temperature: 0.0,
+            logprobs: Some(0),
+            ..Sampling::default()
         })),
     };
     let terms = patient.cold();

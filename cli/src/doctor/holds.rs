@@ -108,9 +108,7 @@ fn float(count: usize) -> f64 {
 fn generate(max_tokens: usize) -> Want {
     Want::Tokens(Box::new(Sampling {
         max_tokens,
-        stop_token_ids: Vec::new(),
-        min_tokens: 0,
-        temperature: 0.0,
+        ..Sampling::default()
     }))
 }
 

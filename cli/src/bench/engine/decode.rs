@@ -19,14 +19,14 @@ use crate::error::CliError;
 
 /// How many, and how long.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    sequences: usize,
-    prompt_tokens: usize,
-    new_tokens: usize,
+pub(super) struct Shape {
+    pub(super) sequences: usize,
+    pub(super) prompt_tokens: usize,
+    pub(super) new_tokens: usize,
 }
 
 impl Shape {
-    fn new(short: bool) -> Shape {
+    pub(super) fn new(short: bool) -> Shape {
         Shape {
             sequences: 16,
             prompt_tokens: if short { 8 } else { 32 },
@@ -35,8 +35,15 @@ impl Shape {
     }
 
     /// Tokens that the decoding steps generate: the first of each sequence comes from the prefill.
-    fn decoded_tokens(self) -> usize {
+    pub(super) fn decoded_tokens(self) -> usize {
         self.sequences * (self.new_tokens - 1)
+    }
+
+    /// Prompts of random tokens.
+    pub(super) fn prompts(self, subject: &mut Subject) -> Vec<Arc<[u32]>> {
+        (0..self.sequences)
+            .map(|_| subject.random_tokens(self.prompt_tokens).into())
+            .collect()
     }
 }
 
@@ -48,10 +55,12 @@ pub(super) struct Decode {
     new_tokens: usize,
     #[serde(flatten)]
     tokens: Tokens,
-    /// Prefill included.
+    /// Of the greedy generations, prefill included.
     seconds: f64,
     raw_tokens_per_s: f64,
     greedy: Rate,
+    /// Drawn by temperature 1 and top-p 0.95.
+    sampled: Rate,
     same_bits: bool,
 }
 
@@ -65,31 +74,42 @@ struct Rate {
 
 /// A round of each contestant.
 struct Round {
-    raw_seconds: f64,
-    greedy: Ran,
-    greedy_seconds: f64,
-    same_bits: bool,
+    raw: Alone,
+    greedy: Generated,
+    sampled: Generated,
+}
+
+/// Generations and the time of the steps that decoded all of them.
+pub(super) struct Generated {
+    pub(super) ran: Ran,
+    /// The tokens that were generated.
+    pub(super) token_ids: Vec<Vec<u32>>,
+    /// Of as many steps as the shape has.
+    pub(super) seconds: f64,
 }
 
 /// Runs the workload.
 pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Decode, CliError> {
-    if !subject.loaded.has_vocabulary() {
-        let what = "the model has no vocabulary head to decode with; `--workload` names others";
-        return Err(CliError::Usage(what.to_owned()));
-    }
+    need_vocabulary(subject)?;
     let shape = Shape::new(args.short);
-    let prompts: Vec<Arc<[u32]>> = (0..shape.sequences)
-        .map(|_| subject.random_tokens(shape.prompt_tokens).into())
-        .collect();
+    let prompts = shape.prompts(subject);
     let rounds: Vec<Round> = (0..args.rounds)
         .map(|_| round(subject, shape, &prompts))
         .collect::<Result<_, CliError>>()?;
     let of = |seconds: fn(&Round) -> f64| median(&rounds.iter().map(seconds).collect::<Vec<_>>());
-    let raw_seconds = of(|round| round.raw_seconds);
-    let seconds = of(|round| round.greedy.seconds);
-    let greedy_seconds = of(|round| round.greedy_seconds);
+    let raw_seconds = of(|round| round.raw.seconds);
+    let seconds = of(|round| round.greedy.ran.seconds);
     let decoded = float(shape.decoded_tokens());
-    let computed_tokens = rounds[0].greedy.computed_tokens();
+    let rate = |seconds: f64| Rate {
+        tokens_per_s: decoded / seconds,
+        percent_of_raw: 100.0 * raw_seconds / seconds,
+    };
+    let first = &rounds[0];
+    let computed_tokens = first.greedy.ran.computed_tokens();
+    let same = |round: &Round| {
+        round.greedy.token_ids == first.raw.token_ids
+            && round.sampled.token_ids == first.sampled.token_ids
+    };
     Ok(Decode {
         sequences: shape.sequences,
         prompt_tokens: shape.prompt_tokens,
@@ -101,44 +121,57 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Decod
         },
         seconds,
         raw_tokens_per_s: decoded / raw_seconds,
-        greedy: Rate {
-            tokens_per_s: decoded / greedy_seconds,
-            percent_of_raw: 100.0 * raw_seconds / greedy_seconds,
-        },
-        same_bits: rounds.iter().all(|round| round.same_bits),
+        greedy: rate(of(|round| round.greedy.seconds)),
+        sampled: rate(of(|round| round.sampled.seconds)),
+        same_bits: rounds.iter().all(same),
     })
+}
+
+/// What cannot decode is told so.
+pub(super) fn need_vocabulary(subject: &Subject) -> Result<(), CliError> {
+    if subject.loaded.has_vocabulary() {
+        return Ok(());
+    }
+    let what = "the model has no vocabulary head to decode with; `--workload` names others";
+    Err(CliError::Usage(what.to_owned()))
 }
 
 fn round(subject: &mut Subject, shape: Shape, prompts: &[Arc<[u32]>]) -> Result<Round, CliError> {
-    let alone = raw(&mut subject.raw, shape, prompts)
-        .map_err(|error| CliError::Failed(error.to_string()))?;
-    let greedy = generate(subject, shape, prompts)?;
-    let generated: Vec<Vec<u32>> = greedy.answers.iter().map(token_ids).collect();
+    let raw = raw(&mut subject.raw, shape, prompts);
     Ok(Round {
-        raw_seconds: alone.seconds,
-        greedy_seconds: decode_seconds(&greedy.steps, shape)?,
-        greedy,
-        same_bits: generated == alone.token_ids,
+        raw: raw.map_err(|error| CliError::Failed(error.to_string()))?,
+        greedy: generate(subject, shape, prompts, |_| Sampling::default())?,
+        sampled: generate(subject, shape, prompts, |stream| Sampling {
+            temperature: 1.0,
+            top_p: 0.95,
+            stream,
+            ..Sampling::default()
+        })?,
     })
 }
 
-fn generate(subject: &mut Subject, shape: Shape, prompts: &[Arc<[u32]>]) -> Result<Ran, CliError> {
-    let work = |prompt: &Arc<[u32]>| Work {
+/// Generates after all prompts at once; `sampling` is given the index of the prompt.
+pub(super) fn generate(
+    subject: &mut Subject,
+    shape: Shape,
+    prompts: &[Arc<[u32]>],
+    sampling: impl Fn(u64) -> Sampling,
+) -> Result<Generated, CliError> {
+    let work = |(at, prompt): (u64, &Arc<[u32]>)| Work {
         token_ids: prompt.clone(),
         adapter: None,
-        want: Want::Tokens(Box::new(greedy(shape.new_tokens))),
+        want: Want::Tokens(Box::new(Sampling {
+            max_tokens: shape.new_tokens,
+            ..sampling(at)
+        })),
     };
     let terms = subject.cold();
-    subject.run(vec![(prompts.iter().map(work).collect(), terms)])
-}
-
-fn greedy(max_tokens: usize) -> Sampling {
-    Sampling {
-        max_tokens,
-        stop_token_ids: Vec::new(),
-        min_tokens: 0,
-        temperature: 0.0,
-    }
+    let ran = subject.run(vec![((0..).zip(prompts).map(work).collect(), terms)])?;
+    Ok(Generated {
+        token_ids: ran.answers.iter().map(token_ids).collect(),
+        seconds: decode_seconds(&ran.steps, shape)?,
+        ran,
+    })
 }
 
 fn token_ids(answer: &Answer) -> Vec<u32> {
@@ -233,7 +266,11 @@ fn most_likely(output: &Output) -> Option<u32> {
 impl Figures for Decode {
     fn rows(&self) -> Vec<Row> {
         let plain = |name, figure| Row::plain("decode", name, figure);
-        let share = self.greedy.percent_of_raw;
+        let rate = |rate: Rate| format!("{:.1} tokens/s", rate.tokens_per_s);
+        let share = |name, rate: Rate| {
+            plain(name, format!("{:.1} %", rate.percent_of_raw))
+                .against("90 %", rate.percent_of_raw >= 90.0)
+        };
         vec![
             plain(
                 "forward alone",
@@ -242,11 +279,10 @@ impl Figures for Decode {
                     self.raw_tokens_per_s, self.sequences
                 ),
             ),
-            plain(
-                "engine, greedy",
-                format!("{:.1} tokens/s", self.greedy.tokens_per_s),
-            ),
-            plain("engine / forward alone", format!("{share:.1} %")).against("90 %", share >= 90.0),
+            plain("greedy", rate(self.greedy)),
+            share("greedy / forward alone", self.greedy),
+            plain("top-p 0.95", rate(self.sampled)),
+            share("top-p 0.95 / forward alone", self.sampled),
             plain("with the prefill", format!("{:.3} s", self.seconds)),
         ]
     }

@@ -5,6 +5,7 @@
 //! take turns, so that a disturbance of the machine falls on all of them, and medians count.
 
 mod clocked;
+mod constrained;
 mod decode;
 mod flat;
 mod overload;
@@ -30,14 +31,16 @@ Examples:
   tribunal bench engine --raw --model random-0.5b
 
 Workloads, all of random tokens that follow from the seed:
-  shared    4 prompts of 256 tokens x 4 responses of 128 x 6 questions of 16, one label read each,
-            submitted as a tree
-  flat      64 sequences of 256 tokens that share nothing, one row read each, beside the forward of
-            the same tokens without an engine
-  decode    16 greedy generations of 32 tokens after prompts of 32, beside a loop of forwards
-  queue     what a step costs outside the forward, with 1,000 sequences running and 100 or 10,000
-            waiting; the forward takes no time
-  overload  twice as many sequences as the engine can do
+  shared       4 prompts of 256 tokens x 4 responses of 128 x 6 questions of 16, one label read
+               each, submitted as a tree
+  flat         64 sequences of 256 tokens that share nothing, one row read each, beside the forward
+               of the same tokens without an engine
+  decode       16 generations of 32 tokens after prompts of 32, greedy and drawn, beside a loop of
+               forwards
+  constrained  the same as JSON of a schema, beside free ones
+  queue        what a step costs outside the forward, with 1,000 sequences running and 100 or
+               10,000 waiting; the forward takes no time
+  overload     twice as many sequences as the engine can do
 
 Answers are compared with those of the forward alone, bit for bit. Exit code: 0 done; 1 an answer
 failed or differed; 2 wrong use.";
@@ -100,6 +103,8 @@ enum Workload {
     Flat,
     /// Generations side by side
     Decode,
+    /// Generations that must be JSON
+    Constrained,
     /// The scheduler alone
     Queue,
     /// More work than can be done
@@ -129,6 +134,9 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     }
     if args.workload.includes(Workload::Decode) {
         summary.decode = Some(decode::run(args, &mut subject)?);
+    }
+    if args.workload.includes(Workload::Constrained) {
+        summary.constrained = Some(constrained::run(args, &mut subject)?);
     }
     if args.workload.includes(Workload::Queue) {
         summary.queue = Some(queue::run(args)?);

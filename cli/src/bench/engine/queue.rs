@@ -163,9 +163,7 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
         adapter: None,
         want: Want::Tokens(Box::new(Sampling {
             max_tokens,
-            stop_token_ids: Vec::new(),
-            min_tokens: 0,
-            temperature: 0.0,
+            ..Sampling::default()
         })),
     };
     let mut works: Vec<Work> = (0..shape.running).map(|_| work(shape.steps)).collect();

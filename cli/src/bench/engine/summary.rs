@@ -6,6 +6,7 @@ use models::kernels::lanes::Isa;
 use serde::Serialize;
 
 use super::BenchEngineArgs;
+use super::constrained::Constrained;
 use super::decode::Decode;
 use super::flat::Flat;
 use super::overload::Overload;
@@ -31,6 +32,8 @@ pub(super) struct Summary {
     pub(super) flat: Option<Flat>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) decode: Option<Decode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) constrained: Option<Constrained>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) queue: Option<Queue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,6 +105,7 @@ impl Summary {
             shared: None,
             flat: None,
             decode: None,
+            constrained: None,
             queue: None,
             overload: None,
         }
@@ -109,10 +113,11 @@ impl Summary {
 
     /// The workloads that were run, in order.
     fn workloads(&self) -> Vec<&dyn Figures> {
-        let all: [Option<&dyn Figures>; 5] = [
+        let all: [Option<&dyn Figures>; 6] = [
             self.shared.as_ref().map(|w| w as _),
             self.flat.as_ref().map(|w| w as _),
             self.decode.as_ref().map(|w| w as _),
+            self.constrained.as_ref().map(|w| w as _),
             self.queue.as_ref().map(|w| w as _),
             self.overload.as_ref().map(|w| w as _),
         ];
@@ -156,7 +161,7 @@ impl Summary {
                 format!("target {target}: {}", if met { "met" } else { "missed" })
             });
             let line = format!(
-                "{:9} {:26} {:>34}  {target}",
+                "{:11} {:26} {:>36}  {target}",
                 row.workload, row.name, row.figure
             );
             writeln!(text, "{}", line.trim_end()).expect("writing to memory does not fail");
