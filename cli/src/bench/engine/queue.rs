@@ -145,7 +145,8 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
     let each = (PROMPT_TOKENS + shape.steps).div_ceil(BLOCK) + 1;
     let config = EngineConfig {
         n_blocks: 2 * shape.running * each,
-        batch_tokens: 4 * shape.running,
+        // Prompts take a part of a step only while others decode; with this they all fit at once.
+        batch_tokens: 16 * shape.running * PROMPT_TOKENS,
         max_sequences: shape.running,
         queue_tokens: NO_QUEUE_LIMIT,
         max_positions: 1 << 20,
@@ -166,8 +167,9 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
             ..Sampling::default()
         })),
     };
-    let mut works: Vec<Work> = (0..shape.running).map(|_| work(shape.steps)).collect();
-    works.extend((0..queued).map(|_| work(1)));
+    let works: Vec<Work> = (0..shape.running + queued)
+        .map(|_| work(shape.steps))
+        .collect();
     let mut ticket = engine
         .submit(works, Terms::default())
         .map_err(|error| failed(&error))?;
