@@ -15,7 +15,8 @@ fn by_sorting(logits: &[f32], shape: Shape, bits: u64) -> u32 {
         max: all[0].logit,
         inverse_temperature: 1.0 / shape.temperature,
     };
-    let cuts = shape.top_k.is_some_and(|k| k < logits.len()) || shape.top_p < 1.0 || shape.min_p > 0.0;
+    let cuts =
+        shape.top_k.is_some_and(|k| k < logits.len()) || shape.top_p < 1.0 || shape.min_p > 0.0;
     if !cuts {
         all.sort_by_key(|c| c.id);
     }
