@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::constraint::vocabulary_of;
-use super::{Constraint, Grammar, Sampler, Sampling, random};
+use super::{Grammar, Sampler, Sampling, random};
 
 /// The vocabulary of Qwen2.5.
 const VOCAB_SIZE: usize = 151_936;

@@ -191,9 +191,9 @@ fn tokenizers() -> Vec<Arc<Tokenizer>> {
     kinds.into_iter().map(load).chain([tiny()]).collect()
 }
 
-fn sampled(id: &u32) -> Sampled {
+fn sampled(token_id: u32) -> Sampled {
     Sampled {
-        token_id: *id,
+        token_id,
         logprob: 0.0,
         top: Vec::new(),
     }
@@ -219,7 +219,7 @@ fn pieces_are_the_whole_text_and_never_pass_a_stop_string() {
             let mut n = 0;
             for id in &ids {
                 n += 1;
-                text += &stream.push(&sampled(id)).expect("text");
+                text += &stream.push(&sampled(*id)).expect("text");
                 let found = sampling.stop.as_mut().expect("given").step(*id, true);
                 if let Some(which) = found.expect("text") {
                     finish = Finish::StopText(which);
@@ -229,7 +229,7 @@ fn pieces_are_the_whole_text_and_never_pass_a_stop_string() {
             let ended = matches!(finish, Finish::StopText(_));
             text += &stream.finish(&finish).expect("text");
             // All at once gives the same, and so does looking for the string in the whole.
-            let tokens: Vec<Sampled> = ids[..n].iter().map(sampled).collect();
+            let tokens: Vec<Sampled> = ids[..n].iter().copied().map(sampled).collect();
             let whole = TextStream::new(tokenizer.clone(), &sampling);
             assert_eq!(whole.whole(&tokens, &finish).expect("text"), text);
             let met = stops.iter().any(|s| text.contains(s.as_str()));
@@ -298,7 +298,7 @@ fn a_stop_token_gives_no_text() {
         stop_token_ids: vec![last],
         ..Sampling::default()
     };
-    let tokens: Vec<Sampled> = ids.iter().map(sampled).collect();
+    let tokens: Vec<Sampled> = ids.iter().copied().map(sampled).collect();
     let stream = TextStream::new(tokenizer.clone(), &sampling);
     let text = stream
         .whole(&tokens, &Finish::StopToken(last))

@@ -104,7 +104,9 @@ fn json_schema(schema: Value) -> TopLevelGrammar {
             Value::Object(fields)
         }
         // `true`: any JSON at all.
-        _ => json!({"x-guidance": options}),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            json!({"x-guidance": options})
+        }
     };
     TopLevelGrammar::from_json_schema(schema)
 }

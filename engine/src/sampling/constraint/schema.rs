@@ -290,10 +290,9 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
 }
 
 fn text(value: &Value, place: &str) -> Result<(), String> {
-    match value {
-        Value::String(text) => bounded(&format!("{place}: the text"), text, MAX_TEXT),
-        _ => Err(format!("{place}: {} is not a text", short(value))),
-    }
+    let text = value.as_str();
+    let text = text.ok_or_else(|| format!("{place}: {} is not a text", short(value)))?;
+    bounded(&format!("{place}: the text"), text, MAX_TEXT)
 }
 
 fn reference(value: &Value, place: &str) -> Result<(), String> {
@@ -308,18 +307,18 @@ fn reference(value: &Value, place: &str) -> Result<(), String> {
 
 fn types(value: &Value, place: &str) -> Result<(), String> {
     let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    let all = match value {
-        Value::Array(names) => !names.is_empty() && names.iter().all(known),
-        single => known(single),
+    let all = match value.as_array() {
+        Some(names) => !names.is_empty() && names.iter().all(known),
+        None => known(value),
     };
-    match all {
-        true => Ok(()),
-        false => Err(format!(
-            "{place}: {} is none of {}",
-            short(value),
-            TYPES.join(", ")
-        )),
+    if all {
+        return Ok(());
     }
+    Err(format!(
+        "{place}: {} is none of {}",
+        short(value),
+        TYPES.join(", ")
+    ))
 }
 
 fn count(name: &str, value: &Value, place: &str) -> Result<(), String> {

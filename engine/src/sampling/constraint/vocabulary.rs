@@ -49,11 +49,13 @@ impl Vocabulary {
     /// [`ConstraintError::Grammar`] where llguidance cannot use the vocabulary.
     pub fn new(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vocabulary, ConstraintError> {
         let ids = 0..u32::try_from(vocab_size).unwrap_or(u32::MAX);
-        let bytes = |id| match tokenizer.is_special(id) {
-            true => Vec::new(),
-            false => tokenizer.token_bytes(id).unwrap_or_default(),
+        let bytes = |id| {
+            tokenizer
+                .token_bytes(id)
+                .filter(|_| !tokenizer.is_special(id))
         };
-        Self::of(ids.map(bytes).collect(), tokenizer.eos_ids())
+        let tokens = ids.map(|id| bytes(id).unwrap_or_default());
+        Self::of(tokens.collect(), tokenizer.eos_ids())
     }
 
     /// Tokens by their bytes; one without bytes is never part of a text.
