@@ -36,10 +36,10 @@ impl Hosts {
         }
         self.hosts.iter().find_map(|host| {
             let adapters = host.engine.status().adapters;
-            let (adapter, _) = adapters.into_iter().find(|(known, _)| &**known == name)?;
+            let adapter = adapters.into_iter().find(|adapter| &*adapter.name == name)?;
             Some(Served {
                 host: host.clone(),
-                adapter: Some(adapter),
+                adapter: Some(adapter.name),
             })
         })
     }
