@@ -29,7 +29,10 @@ fn runs(script: &str) {
         println!("skipped: tests/clients/.venv is not there; {script} tells how to make it");
         return;
     };
-    let hosts = Hosts::new(vec![models::tiny_with_adapter("judge", "strict")]);
+    let hosts = Hosts::new(vec![
+        models::tiny_with_adapter("judge", "strict"),
+        models::tiny("critic"),
+    ]);
     let config = Config {
         threads: 1,
         workers: 2,
@@ -40,7 +43,7 @@ fn runs(script: &str) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let server = Background::start(listener, state).expect("the server starts");
     let url = format!("http://{}", server.address());
-    for model in ["judge", "strict"] {
+    for model in ["judge", "strict", "critic"] {
         let run = Command::new(&python)
             .arg(clients().join(script))
             .args(["--url", &url, "--model", model])

@@ -77,7 +77,11 @@ fn shape(value: &Value) -> Value {
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| {
                 let counts = value.is_u64() && COUNTS.contains(&name.as_str());
-                let value = if counts { json!("<count>") } else { shape(value) };
+                let value = if counts {
+                    json!("<count>")
+                } else {
+                    shape(value)
+                };
                 (name.clone(), value)
             });
             Value::Object(fields.collect())
@@ -497,7 +501,7 @@ fn labels_of_several_tokens_are_scored_as_continuations() {
     let server = Server::with_models(vec![tiny("judge")]);
     let reply = answered(
         &server,
-        &openai(&json!("x"), &[choice(&letters(40)), choice(&letters(26))]),
+        &openai(&json!("x"), &[choice(&letters(255)), choice(&letters(26))]),
     );
     let answers = reply["answers"].as_array().expect("a list");
     assert_eq!(answers[0]["tribunal"]["method"], "continuations");
