@@ -36,7 +36,9 @@ impl Hosts {
         }
         self.hosts.iter().find_map(|host| {
             let adapters = host.engine.status().adapters;
-            let adapter = adapters.into_iter().find(|adapter| &*adapter.name == name)?;
+            let adapter = adapters
+                .into_iter()
+                .find(|adapter| &*adapter.name == name)?;
             Some(Served {
                 host: host.clone(),
                 adapter: Some(adapter.name),
@@ -50,7 +52,7 @@ impl Hosts {
         for host in &self.hosts {
             names.push(host.name.clone());
             let adapters = host.engine.status().adapters.into_iter();
-            names.extend(adapters.map(|(name, _)| name));
+            names.extend(adapters.map(|adapter| adapter.name));
         }
         let mut near = Vec::new();
         while near.len() < 3
