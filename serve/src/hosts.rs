@@ -36,7 +36,9 @@ impl Hosts {
         }
         self.hosts.iter().find_map(|host| {
             let adapters = host.engine.status().adapters;
-            let adapter = adapters.into_iter().find(|adapter| &*adapter.name == name)?;
+            let adapter = adapters
+                .into_iter()
+                .find(|adapter| &*adapter.name == name)?;
             Some(Served {
                 host: host.clone(),
                 adapter: Some(adapter.name),
