@@ -319,6 +319,61 @@ fn byte_level_tokenizers_lose_nothing() {
     });
 }
 
+/// The bytes of the tokens, one after the other.
+fn bytes(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<u8> {
+    let bytes = ids.iter().map(|id| tokenizer.token_bytes(*id).unwrap());
+    bytes.collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn the_bytes_of_tokens_make_up_the_text() {
+    let goldens = goldens();
+    // Whether encoding keeps every character, and whether the first word carries a space.
+    let check = |kind: &str, keeps: bool, space: &str| {
+        let tokenizer = load(kind);
+        for text in goldens["texts"].as_array().unwrap() {
+            let text = text.as_str().unwrap();
+            let ids = tokenizer.encode(text, false).unwrap();
+            let bytes = String::from_utf8(bytes(&tokenizer, &ids)).unwrap();
+            let decoded = tokenizer.decode(&ids, false).unwrap();
+            let begins = if ids.is_empty() { "" } else { space };
+            assert_eq!(bytes, format!("{begins}{decoded}"), "{kind}: {text:?}");
+            assert!(!keeps || decoded == text, "{kind}: {text:?}");
+        }
+        let size = u32::try_from(tokenizer.vocab_size()).unwrap();
+        assert_eq!(tokenizer.token_bytes(size), None, "{kind}");
+    };
+    check("gpt2", true, "");
+    check("llama3", true, "");
+    check("qwen", false, "");
+    check("gemma", false, "");
+    check("llama2", false, " ");
+    check("mistral", false, " ");
+    check("words", false, " ");
+}
+
+#[test]
+fn special_tokens_spell_their_content() {
+    let check = |kind: &str, token: &str| {
+        let tokenizer = load(kind);
+        let id = tokenizer.id(token).unwrap();
+        assert_eq!(tokenizer.token_bytes(id).unwrap(), token.as_bytes());
+    };
+    check("qwen", "<|im_end|>");
+    check("llama3", "<|eot_id|>");
+    check("llama2", "</s>");
+    check("gemma", "<end_of_turn>");
+}
+
+#[test]
+fn byte_level_tokens_in_any_order_spell_what_decoding_gives() {
+    let tokenizer = load("gpt2");
+    proptest!(ProptestConfig::with_cases(200), |(ids in prop::collection::vec(0u32..300, 0..24))| {
+        let bytes = bytes(&tokenizer, &ids);
+        assert_eq!(String::from_utf8_lossy(&bytes), tokenizer.decode(&ids, false).unwrap());
+    });
+}
+
 fn streamed(tokenizer: &Tokenizer, ids: &[u32], skip: bool) -> String {
     let mut stream = tokenizer.decode_stream(skip);
     let mut text = String::new();

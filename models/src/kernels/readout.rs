@@ -81,6 +81,16 @@ pub fn target_readout(
     all
 }
 
+/// What [`readout`] gives a row, bit for bit, from its logits `[n]`, capped where there is a cap.
+pub fn row_readout(logits: &[f32]) -> Readout {
+    let isa = Isa::best();
+    let parts: Vec<Part> = logits
+        .chunks(CHUNK)
+        .map(|chunk| isa.run(Capped(chunk)))
+        .collect();
+    combine(isa, &parts)
+}
+
 /// Goes through all rows, and through the chunks of each: `pick` sees a row's index, a chunk's
 /// first column and its capped logits, `done` gets a row's result and what was picked.
 fn walk<T: Copy + Send>(
@@ -138,7 +148,19 @@ impl Kernel for Summarise<'_> {
         if let Some(cap) = self.cap {
             cap_all::<L>(self.row, cap);
         }
-        let (vectors, rest) = self.row.as_chunks::<LANES>();
+        Capped(self.row).run::<L>()
+    }
+}
+
+/// One chunk of one row whose logits need no cap any more.
+struct Capped<'a>(&'a [f32]);
+
+impl Kernel for Capped<'_> {
+    type Output = Part;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) -> Part {
+        let (vectors, rest) = self.0.as_chunks::<LANES>();
         let mut max = L::load_part(rest, f32::NEG_INFINITY);
         for z in vectors {
             max = max.max(L::load(z));

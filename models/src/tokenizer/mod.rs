@@ -4,6 +4,7 @@
 //! business. Ours is what the folder's other files add, and who may write a special token.
 
 mod added;
+mod bytes;
 mod config;
 mod encode;
 mod stream;
@@ -15,7 +16,7 @@ use tokenizers::AddedToken;
 
 pub use self::config::Declared;
 pub use self::encode::{EncodedChat, MAX_TEXT_BYTES};
-pub use self::stream::DecodeStream;
+pub use self::stream::{DecodeState, DecodeStream};
 
 use self::added::AddedTokens;
 use crate::template::{ChatTemplate, TemplateReport, source};

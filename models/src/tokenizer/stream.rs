@@ -14,6 +14,13 @@ const MAX_HELD: usize = 32;
 #[derive(Debug)]
 pub struct DecodeStream<'t> {
     tokenizer: &'t Tokenizer,
+    state: DecodeState,
+}
+
+/// A [`DecodeStream`] without its tokenizer, which every call is given: for whoever shares a
+/// tokenizer and cannot borrow it. It must be the same one throughout.
+#[derive(Clone, Debug)]
+pub struct DecodeState {
     skip_special: bool,
     /// The tokens since `prefix`; the ones before are done with.
     token_ids: Vec<u32>,
@@ -27,9 +34,7 @@ impl Tokenizer {
     pub fn decode_stream(&self, skip_special: bool) -> DecodeStream<'_> {
         DecodeStream {
             tokenizer: self,
-            skip_special,
-            token_ids: Vec::new(),
-            given: 0,
+            state: DecodeState::new(skip_special),
         }
     }
 }
@@ -40,11 +45,38 @@ impl DecodeStream<'_> {
     /// # Errors
     /// As [`Tokenizer::decode`].
     pub fn step(&mut self, id: u32) -> Result<String> {
-        if self.skip_special && self.tokenizer.is_special(id) {
+        self.state.step(self.tokenizer, id)
+    }
+
+    /// Ends the sequence and gives what was held back.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::decode`].
+    pub fn finish(self) -> Result<String> {
+        self.state.finish(self.tokenizer)
+    }
+}
+
+impl DecodeState {
+    /// Before the first token; with `skip_special`, special tokens give no text.
+    pub fn new(skip_special: bool) -> DecodeState {
+        DecodeState {
+            skip_special,
+            token_ids: Vec::new(),
+            given: 0,
+        }
+    }
+
+    /// As [`DecodeStream::step`].
+    ///
+    /// # Errors
+    /// As [`Tokenizer::decode`].
+    pub fn step(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<String> {
+        if self.skip_special && tokenizer.is_special(id) {
             return Ok(String::new());
         }
         self.token_ids.push(id);
-        let (given, whole) = self.texts()?;
+        let (given, whole) = self.texts(tokenizer)?;
         let held = self.token_ids.len() - self.given;
         if whole.ends_with('\u{fffd}') && held < MAX_HELD {
             return Ok(String::new());
@@ -57,18 +89,18 @@ impl DecodeStream<'_> {
         Ok(new.to_owned())
     }
 
-    /// Ends the sequence and gives what was held back.
+    /// As [`DecodeStream::finish`].
     ///
     /// # Errors
     /// As [`Tokenizer::decode`].
-    pub fn finish(self) -> Result<String> {
-        let (given, whole) = self.texts()?;
+    pub fn finish(self, tokenizer: &Tokenizer) -> Result<String> {
+        let (given, whole) = self.texts(tokenizer)?;
         Ok(whole.get(given.len()..).unwrap_or_default().to_owned())
     }
 
     /// The text of the tokens that are given out already, and of all.
-    fn texts(&self) -> Result<(String, String)> {
-        let decode = |ids: &[u32]| self.tokenizer.decode(ids, self.skip_special);
+    fn texts(&self, tokenizer: &Tokenizer) -> Result<(String, String)> {
+        let decode = |ids: &[u32]| tokenizer.decode(ids, self.skip_special);
         Ok((
             decode(&self.token_ids[..self.given])?,
             decode(&self.token_ids)?,

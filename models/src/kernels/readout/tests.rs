@@ -1,4 +1,4 @@
-use super::{CHUNK, Exp, Readout, Summarise, combine, ln, readout};
+use super::{CHUNK, Exp, Readout, Summarise, cap_logits, combine, ln, readout, row_readout};
 use crate::gradcheck::{numbers, random};
 use crate::kernels::exp::Map;
 use crate::kernels::gemm;
@@ -109,6 +109,9 @@ fn a_row_reads_the_same_alone_and_among_others() {
     }
     let mut logits = vec![0.0; n];
     gemm::matmul(&hidden[..k], weight, None, &mut logits);
+    let mut own = vec![0.0; n];
+    cap_logits(&logits, 3.0, &mut own);
+    assert_eq!(row_readout(&own), all[0], "from logits that exist");
     let capped = logits.iter().map(|x| 3.0 * (f64::from(*x) / 3.0).tanh());
     assert!((f64::from(all[0].log_normalizer) - exact(capped).0).abs() < 1e-5);
 }
