@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use serve::State;
 use serve::config::{Given, Loaded, Override, load};
-use serve::hosts::Hosts;
 use serve::logs::{self, LogFormat};
 
 use crate::error::{CliError, Outcome};
@@ -87,7 +86,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
     let address = listener
         .local_addr()
         .map_err(|error| cannot_listen(config.bind, &error))?;
-    let hosts = Hosts::load(&config, &catalogue)
+    let hosts = serve::load_models(&config, &catalogue)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
     let state = State::new(config, registry, keys)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?

@@ -3,11 +3,20 @@
 use std::sync::Arc;
 
 use engine::Host;
+use rubrics::config::nearest;
+
+use crate::generate::Generating;
 
 /// Every model, and by its own name every adapter of each.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    hosts: Vec<Arc<Host>>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    host: Arc<Host>,
+    generating: Arc<Generating>,
 }
 
 /// What a name in a request stands for.
@@ -17,34 +26,77 @@ pub struct Served {
     pub host: Arc<Host>,
     /// The adapter that the name stands for, where it is one's.
     pub adapter: Option<Arc<str>>,
+    /// What generating text with the model takes beside it.
+    pub generating: Arc<Generating>,
+}
+
+impl Served {
+    /// The name that metrics have it under: one of ours, and never what a client made up.
+    pub(crate) fn name(&self) -> String {
+        let name = self.adapter.as_ref().unwrap_or(&self.host.name);
+        name.to_string()
+    }
 }
 
 impl Hosts {
     /// Of models whose names differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
-        Hosts { hosts }
+        let entry = |host: Arc<Host>| Entry {
+            generating: Arc::new(Generating::new(&host)),
+            host,
+        };
+        Hosts {
+            entries: hosts.into_iter().map(entry).collect(),
+        }
     }
 
     /// A model, or an adapter of one. A model's name goes before an adapter's.
     pub fn get(&self, name: &str) -> Option<Served> {
-        if let Some(host) = self.hosts.iter().find(|host| &*host.name == name) {
-            return Some(Served {
-                host: host.clone(),
-                adapter: None,
-            });
+        let served = |entry: &Entry, adapter| Served {
+            host: entry.host.clone(),
+            adapter,
+            generating: entry.generating.clone(),
+        };
+        if let Some(entry) = self.entries.iter().find(|entry| &*entry.host.name == name) {
+            return Some(served(entry, None));
         }
-        self.hosts.iter().find_map(|host| {
-            let adapters = host.engine.status().adapters;
+        self.entries.iter().find_map(|entry| {
+            let adapters = entry.host.engine.status().adapters;
             let (adapter, _) = adapters.into_iter().find(|(known, _)| &**known == name)?;
-            Some(Served {
-                host: host.clone(),
-                adapter: Some(adapter),
-            })
+            Some(served(entry, Some(adapter)))
         })
+    }
+
+    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    pub fn near(&self, given: &str) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for host in self.iter() {
+            names.push(host.name.clone());
+            let adapters = host.engine.status().adapters.into_iter();
+            names.extend(adapters.map(|(name, _)| name));
+        }
+        let mut near = Vec::new();
+        while near.len() < 3
+            && let Some(name) = nearest(given, names.iter().map(|name| &**name))
+        {
+            let at = names.iter().position(|other| **other == *name);
+            near.push(names.swap_remove(at.expect("it is one of them")));
+        }
+        near
     }
 
     /// All models.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Host>> {
-        self.hosts.iter()
+        self.entries.iter().map(|entry| &entry.host)
+    }
+
+    /// Number of models.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 }
