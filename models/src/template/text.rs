@@ -124,7 +124,10 @@ impl Text {
     }
 
     /// The part `range`, with its origins.
-    pub(crate) fn part(&self, range: Range<usize>) -> Text {
+    ///
+    /// # Panics
+    /// Where `range` does not lie on character boundaries.
+    pub fn part(&self, range: Range<usize>) -> Text {
         let mut out = Text::default();
         out.push_part(self, range);
         out
