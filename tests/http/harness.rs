@@ -65,8 +65,12 @@ impl Server {
         let (registry, problems) = serve::config::read_text("test.toml", scorers, &mut config);
         assert_eq!(problems, Vec::<Problem>::new());
         change(&mut config);
+        Self::over(State::new(config, registry, keys).expect("threads start"))
+    }
+
+    /// Starts over a state.
+    pub(crate) fn over(state: State) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-        let state = State::new(config, registry, keys).expect("threads start");
         let background = Background::start(listener, state).expect("the server starts");
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)

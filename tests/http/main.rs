@@ -1,7 +1,12 @@
 //! The server over real connections.
 
+mod chat;
+mod completions;
 mod contract;
+mod generation;
 mod harness;
 mod hostile;
 mod lifecycle;
 mod limits;
+mod models;
+mod models_route;

@@ -207,10 +207,14 @@ mod tests {
         let f = block(r#"{"name": "f", "arguments": {"a": 1.50}}"#);
         let g = block(r#"{"arguments":{"x":"</tool_call>, \"}{"},"name":"g"}"#);
         check(&f, "", &[("f", r#"{"a": 1.50}"#)]);
-        check(&format!("Well. {f}\n{g}\n"), "Well. ", &[
-            ("f", r#"{"a": 1.50}"#),
-            ("g", r#"{"x":"</tool_call>, \"}{"}"#),
-        ]);
+        check(
+            &format!("Well. {f}\n{g}\n"),
+            "Well. ",
+            &[
+                ("f", r#"{"a": 1.50}"#),
+                ("g", r#"{"x":"</tool_call>, \"}{"}"#),
+            ],
+        );
         stays("no call at all");
         stays("a < b, <tool, <tool_cal");
         stays("<tool_call>");

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::call::Calling;
+use super::constraint;
 use super::invalid;
 use super::order::{Asking, Order, PromptTokens};
 use super::settings::{self, Own, Settings};
-use super::constraint;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -103,7 +103,10 @@ fn order(
 
 fn max_tokens(old: Option<u64>, new: Option<u64>) -> Result<Option<u64>, ApiError> {
     match (old, new) {
-        (_, Some(0)) => Err(invalid("max_completion_tokens", "0; at least 1 is generated")),
+        (_, Some(0)) => Err(invalid(
+            "max_completion_tokens",
+            "0; at least 1 is generated",
+        )),
         (Some(old), Some(new)) if old != new => {
             let message = format!("{new}, and max_tokens says {old}");
             Err(invalid("max_completion_tokens", message))
@@ -209,7 +212,10 @@ fn prompt(
             echo: None,
         });
     }
-    let rendered = tokenizer.template().render(&conversation).map_err(unusable)?;
+    let rendered = tokenizer
+        .template()
+        .render(&conversation)
+        .map_err(unusable)?;
     let end = end_of_last(&rendered, &conversation)?;
     let text = rendered.text.part(0..end);
     let digest = Sha256::digest(text.as_str());
@@ -221,7 +227,9 @@ fn prompt(
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
+    bytes
+        .iter()
+        .fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
 }
 
 /// The time for templates that ask for it, in UTC. Only those prompts depend on it.
@@ -265,15 +273,28 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
     };
     let is_assistant = message.role == Role::Assistant;
     let only = |there: bool, holder: bool, field: &str| match there && !holder {
-        true => Err(invalid(&path(field), format!("a message of role {role} has none"))),
+        true => Err(invalid(
+            &path(field),
+            format!("a message of role {role} has none"),
+        )),
         false => Ok(()),
     };
     only(message.tool_calls.is_some(), is_assistant, "tool_calls")?;
     only(message.refusal.is_some(), is_assistant, "refusal")?;
-    only(message.reasoning_content.is_some(), is_assistant, "reasoning_content")?;
-    only(message.tool_call_id.is_some(), message.role == Role::Tool, "tool_call_id")?;
+    only(
+        message.reasoning_content.is_some(),
+        is_assistant,
+        "reasoning_content",
+    )?;
+    only(
+        message.tool_call_id.is_some(),
+        message.role == Role::Tool,
+        "tool_call_id",
+    )?;
     let calls = message.tool_calls.unwrap_or_default();
-    let content = message.content.map(|content| text(content, is_assistant, &path("content")));
+    let content = message
+        .content
+        .map(|content| text(content, is_assistant, &path("content")));
     let content = content.transpose()?.or(message.refusal);
     let mut fields = Map::new();
     fields.insert("role".to_owned(), role.into());
@@ -310,7 +331,10 @@ fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, 
                 return Err(invalid(&format!("{path}[{at}]"), message));
             }
             if part.kind == openapi::PartKind::Refusal && !is_assistant {
-                return Err(invalid(&format!("{path}[{at}]"), "only an assistant refuses"));
+                return Err(invalid(
+                    &format!("{path}[{at}]"),
+                    "only an assistant refuses",
+                ));
             }
         }
     }

@@ -191,8 +191,12 @@ impl Wire for ChatWire {
             kind: call.kind,
             function: call.function,
         };
-        let calls = ended.calls.map(|calls| calls.into_iter().enumerate().map(call).collect());
-        let logprobs = self.logprobs(&tokens).filter(|list| !list.content.is_empty());
+        let calls = ended
+            .calls
+            .map(|calls| calls.into_iter().enumerate().map(call).collect());
+        let logprobs = self
+            .logprobs(&tokens)
+            .filter(|list| !list.content.is_empty());
         self.chunk(vec![ChunkChoice {
             index: sequence as u64,
             delta: Delta {

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::sampling::TextStream;
+use engine::sampling::{Sampling, TextStream};
 use engine::{Answer, Finish, Produced, Sampled, Tokenizer};
 
-use super::settings::Settings;
 use crate::error::ApiError;
 
 /// What is new of a continuation.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// Text that nothing which follows can change.
     pub(super) text: String,
     /// The tokens since the last piece, where log-probabilities are wanted.
@@ -19,8 +18,9 @@ pub(super) struct Piece {
 
 /// One continuation on its way.
 #[derive(Debug)]
-pub(super) struct Choice {
-    text: TextStream,
+pub(crate) struct Choice {
+    /// Until the end has come.
+    text: Option<TextStream>,
     wants_logprobs: bool,
     /// Tokens whose text is not certain yet.
     held: Vec<Sampled>,
@@ -28,15 +28,20 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    pub(super) fn new(settings: &Settings, tokenizer: &Arc<Tokenizer>) -> Choice {
+    /// Of a sequence that is about to be submitted.
+    pub(super) fn new(
+        sampling: &Sampling,
+        tokenizer: &Arc<Tokenizer>,
+        skip_special: bool,
+    ) -> Choice {
+        let text = TextStream::new(tokenizer.clone(), sampling);
         Choice {
-            text: TextStream::new(
-                tokenizer.clone(),
-                settings.stops.clone(),
-                settings.include_stop,
-                settings.skip_special,
-            ),
-            wants_logprobs: settings.logprobs.is_some(),
+            text: Some(if skip_special {
+                text
+            } else {
+                text.with_special_tokens()
+            }),
+            wants_logprobs: sampling.logprobs.is_some(),
             held: Vec::new(),
             n_tokens: 0,
         }
@@ -46,8 +51,10 @@ impl Choice {
     pub(super) fn push(&mut self, tokens: Vec<Sampled>) -> Result<Option<Piece>, ApiError> {
         self.n_tokens += tokens.len();
         let mut text = String::new();
-        for token in &tokens {
-            text += &self.text.push(token).map_err(ApiError::internal)?;
+        if let Some(stream) = &mut self.text {
+            for token in &tokens {
+                text += &stream.push(token).map_err(ApiError::internal)?;
+            }
         }
         if self.wants_logprobs {
             self.held.extend(tokens);
@@ -67,7 +74,9 @@ impl Choice {
         };
         let late = tokens.get(self.n_tokens..).unwrap_or_default().to_vec();
         let mut last = self.push(late)?.unwrap_or_default();
-        last.text += &self.text.finish(finish).map_err(ApiError::internal)?;
+        if let Some(stream) = self.text.take() {
+            last.text += &stream.finish(finish).map_err(ApiError::internal)?;
+        }
         last.tokens.append(&mut self.held);
         Ok((last, finish.clone()))
     }

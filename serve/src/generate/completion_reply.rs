@@ -131,7 +131,9 @@ impl CompletionWire {
     /// What is new of a choice, after its prompt where that is repeated and has not been.
     fn choice(&mut self, at: usize, piece: Piece, finish: Option<&Finish>) -> CompletionChoice {
         let echo = self.choices[at].echo.take();
-        let logprobs = self.wants_logprobs.then(|| self.lists(at, echo.is_some(), &piece.tokens));
+        let logprobs = self
+            .wants_logprobs
+            .then(|| self.lists(at, echo.is_some(), &piece.tokens));
         CompletionChoice {
             index: at as u64,
             text: echo.map_or_else(String::new, |echo| echo.text) + &piece.text,
@@ -183,11 +185,7 @@ impl Wire for CompletionWire {
         self.reply(vec![choice])
     }
 
-    fn usage(
-        &self,
-        usage: GenerationUsage,
-        extension: GenerationExtension,
-    ) -> CompletionResponse {
+    fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> CompletionResponse {
         CompletionResponse {
             usage: Some(usage),
             tribunal: Some(extension),

@@ -57,9 +57,7 @@ fn of_format(format: &ResponseFormat) -> Result<Option<Found>, ApiError> {
                 None => Grammar::JsonObject,
             },
         ))),
-        (ResponseKind::JsonSchema, None) => {
-            Err(invalid("response_format.json_schema", "missing"))
-        }
+        (ResponseKind::JsonSchema, None) => Err(invalid("response_format.json_schema", "missing")),
         (ResponseKind::Text | ResponseKind::JsonObject, Some(_)) => Err(invalid(
             "response_format.json_schema",
             "only the type json_schema has one",
@@ -101,13 +99,20 @@ fn schema_of(path: &str, given: &Value) -> Result<Grammar, ApiError> {
             read.as_ref()
                 .map_err(|error| invalid(path, format!("no JSON: {error}")))?
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => given,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            given
+        }
     };
     match schema {
         Value::Object(_) | Value::Bool(true) => Ok(Grammar::JsonSchema(schema.clone())),
-        Value::Null | Value::Bool(false) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(invalid(path, "a JSON Schema that holds for something is an object or true"))
-        }
+        Value::Null
+        | Value::Bool(false)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_) => Err(invalid(
+            path,
+            "a JSON Schema that holds for something is an object or true",
+        )),
     }
 }
 
@@ -116,7 +121,10 @@ fn choice_of(path: &str, given: &[String]) -> Result<Grammar, ApiError> {
         return Err(invalid(path, "there is nothing to choose from"));
     }
     if let Some(at) = given.iter().position(String::is_empty) {
-        return Err(invalid(&format!("{path}[{at}]"), "an empty choice cannot be seen"));
+        return Err(invalid(
+            &format!("{path}[{at}]"),
+            "an empty choice cannot be seen",
+        ));
     }
     Ok(Grammar::Choice(given.to_vec()))
 }

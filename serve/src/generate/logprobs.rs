@@ -9,9 +9,9 @@ use openapi::{ChatLogprobs, CompletionLogprobs, TokenLogprob, TopLogprob};
 pub(super) fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => bytes
-            .iter()
-            .fold("bytes:".to_owned(), |all, byte| all + &format!("\\x{byte:02x}")),
+        Err(_) => bytes.iter().fold("bytes:".to_owned(), |all, byte| {
+            all + &format!("\\x{byte:02x}")
+        }),
     }
 }
 
@@ -85,7 +85,10 @@ impl Lists {
             let bytes = bytes_of(tokenizer, entry.token_id);
             lists.text_offset.push(self.n_chars);
             if !(skip_special && tokenizer.is_special(entry.token_id)) {
-                self.n_chars += bytes.iter().filter(|byte| begins_a_character(**byte)).count() as u64;
+                self.n_chars += bytes
+                    .iter()
+                    .filter(|byte| begins_a_character(**byte))
+                    .count() as u64;
             }
             let token = text_of(&bytes);
             let top = entry.logprob.map(|logprob| {

@@ -32,7 +32,7 @@ pub(crate) use chat::chat;
 pub(crate) use chat_reply::ChatWire;
 pub(crate) use completion::completion;
 pub(crate) use completion_reply::CompletionWire;
-pub(crate) use failure::{failed, not_taken};
+use failure::{failed, not_taken};
 pub(crate) use order::{Asking, Order};
 pub(crate) use run::{Answered, Wire, answer};
 pub(crate) use stream::stream;
@@ -77,7 +77,10 @@ impl Generating {
 fn shows_tools(tokenizer: &Tokenizer) -> bool {
     let report = tokenizer.template().report();
     report.is_ok_and(|report| {
-        let refused = report.refuses.iter().any(|refusal| refusal.part == Part::Tools);
+        let refused = report
+            .refuses
+            .iter()
+            .any(|refusal| refusal.part == Part::Tools);
         !report.missing && !refused && !report.drops.contains(&Part::Tools)
     })
 }

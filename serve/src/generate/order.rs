@@ -9,6 +9,8 @@ use engine::{Priority, Terms, Ticket, Want, Work};
 use openapi::{GenerationDigests, GenerationExtension};
 use sha2::{Digest as _, Sha256};
 
+use super::choice::Choice;
+use super::run::Progress;
 use super::settings::Settings;
 use super::{invalid, not_taken};
 use crate::error::ApiError;
@@ -108,16 +110,21 @@ impl Order {
     ///
     /// # Errors
     /// What the engine does not take, and what cannot be compiled.
-    pub(crate) fn submit(&self) -> Result<Ticket, ApiError> {
+    pub(crate) fn submit(&self) -> Result<Progress, ApiError> {
         let n_sequences = self.n.saturating_mul(self.prompts.len() as u64);
         if n_sequences > MAX_SEQUENCES {
             let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
             return Err(invalid("n", message));
         }
-        let mut works = Vec::new();
+        let host = &self.served.host;
+        let constraint = self.settings.constraint(&self.served)?;
+        let (mut works, mut choices) = (Vec::new(), Vec::new());
         for prompt in &self.prompts {
             for choice in 0..self.n {
-                let sampling = self.settings.sampling(&self.served, choice)?;
+                let own = constraint.as_ref().map(|constraint| constraint.fork());
+                let sampling = self.settings.sampling(host, own, choice)?;
+                let skip_special = self.settings.skip_special;
+                choices.push(Choice::new(&sampling, &host.tokenizer, skip_special));
                 works.push(Work {
                     token_ids: prompt.token_ids.clone(),
                     adapter: self.served.adapter.clone(),
@@ -125,7 +132,8 @@ impl Order {
                 });
             }
         }
-        self.give(works)
+        let ticket = self.give(works)?;
+        Ok(Progress::new(self, ticket, choices))
     }
 
     /// Hands works to the engine.

@@ -20,7 +20,7 @@ const ROWS: usize = 16;
 
 /// What is known of a prompt's token, the first one excepted.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub(super) token_id: u32,
     pub(super) logprob: f32,
     /// 1 for the most likely.
@@ -31,7 +31,7 @@ pub(super) struct Place {
 
 /// What is known of a prompt's tokens, and what it took.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// One for each token from the second on.
     pub(super) places: Vec<Place>,
     pub(super) computed_tokens: u64,
@@ -100,7 +100,10 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
         }
         sum += f64::from(logit - max).exp();
     }
-    #[expect(clippy::cast_possible_truncation, reason = "given out as the float it was read as")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "given out as the float it was read as"
+    )]
     let logprob = |logit: f32| (f64::from(logit - max) - sum.ln()) as f32;
     let own = *logits.get(target as usize)?;
     let ahead = |(id, logit): &(u32, &f32)| **logit > own || (**logit == own && *id < target);
@@ -153,7 +156,9 @@ pub(super) fn table(
         row.extend([entry(place.token_id, place.logprob, place.rank)]);
         Some(row)
     };
-    std::iter::once(None).chain(places.iter().map(row)).collect()
+    std::iter::once(None)
+        .chain(places.iter().map(row))
+        .collect()
 }
 
 /// How many of the most likely tokens `prompt_logprobs` asks for.

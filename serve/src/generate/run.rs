@@ -8,8 +8,8 @@ use openapi::{GenerationExtension, GenerationUsage, PromptTokensDetails};
 use serde::Serialize;
 
 use super::choice::{Choice, Piece};
-use super::order::Order;
 use super::failed;
+use super::order::Order;
 use crate::error::ApiError;
 
 /// How a stream of one of the interfaces looks.
@@ -50,8 +50,7 @@ pub(crate) struct Answered {
 ///
 /// # Errors
 /// The first sequence that fails takes the others with it: half a reply is no reply.
-pub(crate) async fn answer(order: &Order, ticket: Ticket) -> Result<Answered, ApiError> {
-    let mut progress = Progress::new(order, ticket);
+pub(crate) async fn answer(order: &Order, mut progress: Progress) -> Result<Answered, ApiError> {
     let mut sequences: Vec<Done> = Vec::new();
     sequences.resize_with(progress.choices.len(), Done::default);
     while let Some(event) = progress.next(order).await? {
@@ -84,7 +83,7 @@ pub(super) enum Event {
 
 /// A submission on its way.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     ticket: Ticket,
     choices: Vec<Choice>,
     tally: Tally,
@@ -94,16 +93,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(order: &Order, ticket: Ticket) -> Progress {
-        let n = usize::try_from(order.n).expect("at most 128");
-        let host = &order.served.host;
-        let choice = |_| Choice::new(&order.settings, &host.tokenizer);
+    /// Of a submission that was just taken.
+    pub(super) fn new(order: &Order, ticket: Ticket, choices: Vec<Choice>) -> Progress {
         Progress {
             ticket,
-            choices: (0..order.prompts.len() * n).map(choice).collect(),
+            choices,
             tally: Tally::default(),
             since: Instant::now(),
-            in_hand: host.engine.queued_tokens(),
+            in_hand: order.served.host.engine.queued_tokens(),
         }
     }
 

@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use engine::sampling::{Grammar, Sampling, StopStrings};
+use engine::sampling::{Constraint, Grammar, Sampling, StopStrings};
 use engine::{Host, Tokenizer};
 use openapi::{Generation, MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, Texts, biases};
 
 use super::invalid;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 
 /// How every continuation of a request is generated.
@@ -28,10 +28,11 @@ pub(crate) struct Settings {
     stop_token_ids: Vec<u32>,
     /// How many of the most likely tokens are listed, where log-probabilities are wanted.
     pub(super) logprobs: Option<usize>,
-    pub(super) stops: Vec<String>,
-    pub(super) include_stop: bool,
+    stops: Vec<String>,
+    include_stop: bool,
+    /// Whether special tokens give no text.
     pub(super) skip_special: bool,
-    pub(super) grammar: Option<Grammar>,
+    grammar: Option<Grammar>,
 }
 
 /// What the two kinds of requests say differently.
@@ -56,8 +57,12 @@ impl Settings {
         if top_p == 0.0 {
             return Err(invalid("top_p", "0 leaves no token; it is above 0"));
         }
-        let repetition_penalty =
-            number("repetition_penalty", asked.repetition_penalty, 1.0, 0.0..=10.0)?;
+        let repetition_penalty = number(
+            "repetition_penalty",
+            asked.repetition_penalty,
+            1.0,
+            0.0..=10.0,
+        )?;
         if repetition_penalty == 0.0 {
             return Err(invalid("repetition_penalty", "it divides, and is above 0"));
         }
@@ -70,6 +75,12 @@ impl Settings {
         if min_tokens > max_tokens {
             let message = format!("{min_tokens} is more than the {max_tokens} of max_tokens");
             return Err(invalid("min_tokens", message));
+        }
+        let stops = stops(asked.stop.as_ref())?;
+        let skip_special = asked.skip_special_tokens.unwrap_or(true);
+        if !skip_special && !stops.is_empty() {
+            let message = "stop strings are sought in text without special tokens";
+            return Err(invalid("skip_special_tokens", message));
         }
         Ok(Settings {
             max_tokens,
@@ -91,27 +102,42 @@ impl Settings {
             seed: asked.seed.unwrap_or(0).cast_unsigned(),
             stop_token_ids: stop_token_ids(asked, &host.tokenizer, vocab_size)?,
             logprobs: own.logprobs,
-            stops: stops(asked.stop.as_ref())?,
+            stops,
             include_stop: asked.include_stop_str_in_output.unwrap_or(false),
-            skip_special: asked.skip_special_tokens.unwrap_or(true),
+            skip_special,
             grammar: own.grammar,
         })
+    }
+
+    /// What the text must be, ready to be asked.
+    ///
+    /// # Errors
+    /// A constraint that cannot be compiled.
+    pub(super) fn constraint(
+        &self,
+        served: &Served,
+    ) -> Result<Option<Box<dyn Constraint>>, ApiError> {
+        let Some(grammar) = &self.grammar else {
+            return Ok(None);
+        };
+        let vocabulary = served.generating.vocabulary(&served.host)?;
+        let compiled = vocabulary.compile(grammar);
+        compiled
+            .map(Some)
+            .map_err(|error| super::constraint::refused(grammar, &error))
     }
 
     /// For one continuation: choices of a prompt differ by their index alone.
     ///
     /// # Errors
-    /// A constraint that cannot be compiled.
-    pub(super) fn sampling(&self, served: &Served, choice: u64) -> Result<Sampling, ApiError> {
-        let constraint = match &self.grammar {
-            None => None,
-            Some(grammar) => {
-                let vocabulary = served.generating.vocabulary(&served.host)?;
-                let compiled = vocabulary.compile(grammar);
-                Some(compiled.map_err(|error| super::constraint::refused(grammar, &error))?)
-            }
-        };
-        Ok(Sampling {
+    /// What the sampler refuses.
+    pub(super) fn sampling(
+        &self,
+        host: &Host,
+        constraint: Option<Box<dyn Constraint>>,
+        choice: u64,
+    ) -> Result<Sampling, ApiError> {
+        let sampling = Sampling {
             max_tokens: self.max_tokens,
             min_tokens: self.min_tokens,
             temperature: self.temperature,
@@ -127,13 +153,19 @@ impl Settings {
             stop_token_ids: self.stop_token_ids.clone(),
             logprobs: self.logprobs,
             constraint,
-            stop: self.stop_strings(&served.host.tokenizer),
-        })
+            stop: self.stop_strings(&host.tokenizer)?,
+        };
+        let checked = sampling.check(host.engine.limits().vocab_size);
+        checked.map_err(|fault| ApiError::new(Code::InvalidBody, fault))?;
+        Ok(sampling)
     }
 
-    fn stop_strings(&self, tokenizer: &Arc<Tokenizer>) -> Option<StopStrings> {
-        let stops = self.stops.clone();
-        (!stops.is_empty()).then(|| StopStrings::new(tokenizer.clone(), stops, self.include_stop))
+    fn stop_strings(&self, tokenizer: &Arc<Tokenizer>) -> Result<Option<StopStrings>, ApiError> {
+        if self.stops.is_empty() {
+            return Ok(None);
+        }
+        let stops = StopStrings::new(tokenizer.clone(), self.stops.clone(), self.include_stop);
+        stops.map(Some).map_err(|fault| invalid("stop", fault))
     }
 }
 
@@ -147,13 +179,19 @@ fn number(
     let Some(given) = given else {
         return Ok(default);
     };
-    #[expect(clippy::cast_possible_truncation, reason = "rounded to what the sampler computes in")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rounded to what the sampler computes in"
+    )]
     let rounded = given as f32;
     if range.contains(&rounded) {
         return Ok(rounded);
     }
     let (start, end) = range.into_inner();
-    Err(invalid(path, format!("{given} is not from {start} to {end}")))
+    Err(invalid(
+        path,
+        format!("{given} is not from {start} to {end}"),
+    ))
 }
 
 /// vLLM and SGLang switch it off by -1, and vLLM by 0 too.
@@ -162,7 +200,10 @@ fn top_k(given: Option<i64>) -> Result<Option<usize>, ApiError> {
         None | Some(-1 | 0) => Ok(None),
         Some(k) => match usize::try_from(k) {
             Ok(k) => Ok(Some(k)),
-            Err(_) => Err(invalid("top_k", format!("{k}; it is above 0, or -1 for all"))),
+            Err(_) => Err(invalid(
+                "top_k",
+                format!("{k}; it is above 0, or -1 for all"),
+            )),
         },
     }
 }
@@ -218,13 +259,18 @@ fn stops(given: Option<&Texts>) -> Result<Vec<String>, ApiError> {
         return Err(invalid("stop", message));
     }
     for (at, stop) in stops.iter().enumerate() {
-        let path = if many { format!("stop[{at}]") } else { "stop".to_owned() };
+        let path = if many {
+            format!("stop[{at}]")
+        } else {
+            "stop".to_owned()
+        };
         if stop.is_empty() {
             return Err(invalid(&path, "it is empty, and would stop everything"));
         }
         let n_chars = stop.chars().count();
         if n_chars > MAX_STOP_CHARS {
-            let message = format!("{n_chars} characters; a stop string has at most {MAX_STOP_CHARS}");
+            let message =
+                format!("{n_chars} characters; a stop string has at most {MAX_STOP_CHARS}");
             return Err(invalid(&path, message));
         }
     }

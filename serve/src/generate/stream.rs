@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use actix_web::web::{Bytes, Data};
 use actix_web::ResponseError as _;
-use engine::Ticket;
+use actix_web::web::{Bytes, Data};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Serialize;
@@ -24,13 +24,12 @@ use crate::state::State;
 
 /// The events of an order that was submitted. The permit is held until the last one.
 pub(crate) fn stream<W: Wire>(
-    order: Order,
-    ticket: Ticket,
+    order: Arc<Order>,
+    progress: Progress,
     mut wire: W,
     permit: Permit,
     state: Data<State>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let progress = Progress::new(&order, ticket);
     let opening = wire.opening().iter().map(data).collect();
     let streaming = Streaming {
         wire,
@@ -40,7 +39,7 @@ pub(crate) fn stream<W: Wire>(
         leaving: Leaving {
             name: order.served.name(),
             state,
-            since: std::time::Instant::now(),
+            since: Instant::now(),
             ended: false,
         },
         order,
@@ -53,7 +52,7 @@ pub(crate) fn stream<W: Wire>(
 }
 
 struct Streaming<W> {
-    order: Order,
+    order: Arc<Order>,
     wire: W,
     progress: Progress,
     /// Events that are ready.
@@ -99,7 +98,8 @@ impl<W: Wire> Streaming<W> {
             let chunk = self.wire.usage(usage, extension);
             self.waiting.push_back(data(&chunk));
         }
-        self.waiting.push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+        self.waiting
+            .push_back(Bytes::from_static(b"data: [DONE]\n\n"));
         self.ended = true;
     }
 }
@@ -108,7 +108,7 @@ impl<W: Wire> Streaming<W> {
 struct Leaving {
     name: String,
     state: Data<State>,
-    since: std::time::Instant,
+    since: Instant,
     ended: bool,
 }
 

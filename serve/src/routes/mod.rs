@@ -1,4 +1,7 @@
 //! The routes, one file a resource.
 
+pub(crate) mod chat;
+pub(crate) mod completions;
+mod generation;
 pub(crate) mod meta;
 pub(crate) mod score;

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::ContentType;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, post, web};
-use openapi::{
-    ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage,
-};
+use openapi::{ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage};
 use rubrics::{Ask, Scorer};
 
 use crate::body;
