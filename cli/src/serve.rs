@@ -91,6 +91,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
     let state = State::new(config, registry, keys)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?
         .with_hosts(hosts);
+    let state = serve::calibrated(state, &catalogue)
+        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
     let ready = || {
         let line = format!("tribunal listening on http://{address} (docs at /docs)\n");
         crate::print(&line).map_err(io::Error::other)

@@ -336,8 +336,8 @@ fn the_bytes_of_tokens_make_up_the_text() {
             let ids = tokenizer.encode(text, false).unwrap();
             let bytes = String::from_utf8(bytes(&tokenizer, &ids)).unwrap();
             let decoded = tokenizer.decode(&ids, false).unwrap();
-            let begins = if ids.is_empty() { "" } else { space };
-            assert_eq!(bytes, format!("{begins}{decoded}"), "{kind}: {text:?}");
+            let without = bytes.strip_prefix(space).unwrap_or(&bytes);
+            assert!(bytes == decoded || without == decoded, "{kind}: {bytes:?}");
             assert!(!keeps || decoded == text, "{kind}: {text:?}");
         }
         let size = u32::try_from(tokenizer.vocab_size()).unwrap();

@@ -14,7 +14,7 @@ use crate::map_only::object;
 use crate::unused::{Harmless, Unused};
 
 /// Most continuations of one prompt.
-pub const MAX_CHOICES: u64 = 128;
+pub const MAX_CONTINUATIONS: u64 = 128;
 /// Most likely tokens that are listed for a position.
 pub const MAX_TOP_LOGPROBS: u64 = 20;
 /// Most stop strings.

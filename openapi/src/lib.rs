@@ -10,6 +10,7 @@ mod chat_reply;
 mod chat_tools;
 mod completions;
 mod content;
+mod decisions;
 mod error;
 mod generation;
 mod map_only;
@@ -36,9 +37,22 @@ pub use completions::{
     Prompt, PromptLogprob,
 };
 pub use content::{Content, Message, Reference};
+pub use decisions::{
+    AnswerNotes, CacheBreakpoint, CacheBreakpointMode, CacheTtl, ChoiceOption, ChoiceProbability,
+    ChoiceValue, Decision, DecisionAnswer, DecisionBody, DecisionContent, DecisionDigests,
+    DecisionInput, DecisionInputTokens, DecisionItem, DecisionItemType, DecisionNotes,
+    DecisionOutputTokens, DecisionPart, DecisionPartType, DecisionQuestion, DecisionQuestionType,
+    DecisionRequest, DecisionUsage, LabelMethod, MAX_CALL_ID_CHARS, MAX_CHOICES, MAX_JSON_BYTES,
+    MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_LEVELS, MAX_PROMPT_CACHE_KEY_CHARS, MAX_QUESTIONS,
+    MAX_SAFETY_IDENTIFIER_CHARS, MAX_TOOL_NAME_CHARS, Named, PromptCacheMode, PromptCacheOptions,
+    ScoreLevel, ScoreProbability, SglangAnswer, SglangCachedTokens, SglangDecision,
+    SglangDecisionRequest, SglangOption, SglangQuestion, SglangQuestionType, SglangUsage,
+    SystemOneAnswer, SystemOneCriteria, SystemOneQuestion, SystemOneQuestionType, SystemOneReply,
+    SystemOneRequest, SystemOneUsage, TextOrJson, parse_decision,
+};
 pub use error::{ErrorBody, ErrorDetail};
 pub use generation::{
-    Generation, GenerationDigests, GenerationExtension, GenerationUsage, MAX_CHOICES,
+    Generation, GenerationDigests, GenerationExtension, GenerationUsage, MAX_CONTINUATIONS,
     MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, PromptTokensDetails, ResponseFormat, ResponseKind,
     SchemaFormat, StreamOptions, StructuredOutputs, Texts, Urgency, biases,
 };

@@ -30,14 +30,6 @@ pub struct Served {
     pub generating: Arc<Generating>,
 }
 
-impl Served {
-    /// The name that metrics have it under: one of ours, and never what a client made up.
-    pub(crate) fn name(&self) -> String {
-        let name = self.adapter.as_ref().unwrap_or(&self.host.name);
-        name.to_string()
-    }
-}
-
 impl Hosts {
     /// Of models whose names differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
@@ -62,8 +54,10 @@ impl Hosts {
         }
         self.entries.iter().find_map(|entry| {
             let adapters = entry.host.engine.status().adapters;
-            let (adapter, _) = adapters.into_iter().find(|(known, _)| &**known == name)?;
-            Some(served(entry, Some(adapter)))
+            let adapter = adapters
+                .into_iter()
+                .find(|adapter| &*adapter.name == name)?;
+            Some(served(entry, Some(adapter.name)))
         })
     }
 
@@ -73,7 +67,7 @@ impl Hosts {
         for host in self.iter() {
             names.push(host.name.clone());
             let adapters = host.engine.status().adapters.into_iter();
-            names.extend(adapters.map(|(name, _)| name));
+            names.extend(adapters.map(|adapter| adapter.name));
         }
         let mut near = Vec::new();
         while near.len() < 3

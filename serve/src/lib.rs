@@ -20,6 +20,7 @@ mod middleware;
 mod routes;
 pub mod state;
 mod verdicts;
+mod wires;
 
 use std::future::Future;
 use std::net::TcpListener;
@@ -29,7 +30,7 @@ use actix_web::{HttpServer, web};
 pub use app::{app, document, document_text};
 pub use background::{Background, run_until_signal};
 pub use config::Config;
-pub use load::{CannotLoad, load_models};
+pub use load::{CannotLoad, calibrated, load_models};
 pub use routes::meta::Document;
 pub use state::State;
 

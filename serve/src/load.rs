@@ -1,19 +1,22 @@
-//! Loads the configured models and adapters, once, before the first request is answered.
+//! Loads the configured models, adapters and calibrations, once, before the first request is answered.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{Host, HostSpec, LoadError};
+use rubrics::decide::{CalibrationError, Calibrations};
 
 use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec};
 use crate::hosts::Hosts;
+use crate::state::State;
 
 /// Why a configured model or adapter cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} cannot be loaded from {path}: {source}", path = path.display())]
 pub struct CannotLoad {
     what: String,
-    path: std::path::PathBuf,
+    path: PathBuf,
     source: LoadError,
 }
 
@@ -42,6 +45,20 @@ pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, Cann
         })?;
     }
     Ok(Hosts::new(hosts))
+}
+
+/// Reads the calibrations that the models name.
+///
+/// # Errors
+/// The first that cannot be used, with its file and field.
+pub fn calibrated(mut state: State, catalogue: &Catalogue) -> Result<State, CalibrationError> {
+    for model in &catalogue.models {
+        if let Some(path) = &model.calibration {
+            let calibrations = Calibrations::from_file(path)?;
+            state = state.with_calibration(&model.name, calibrations);
+        }
+    }
+    Ok(state)
 }
 
 fn load_model(config: &Config, model: &ModelSpec) -> Result<Host, LoadError> {

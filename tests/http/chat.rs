@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::models::{Serving, changed, chunks, good, question, refused, tiny};
+use crate::serving::{Serving, changed, chunks, good, question, refused, tiny};
 
 /// ChatML that shows tools and calls, as Qwen's template does in more words.
 const WITH_TOOLS: &str = r"{%- if tools %}{{- '<|im_start|>system\n' + (tools | tojson) + '<|im_end|>\n' }}{%- endif %}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::models::{beginning, chunks, good, refused, tiny};
+use crate::serving::{beginning, chunks, good, refused, tiny};
 
 fn texts(reply: &Value) -> Vec<String> {
     let choices = reply["choices"].as_array().expect("choices").iter();

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use serde_json::{Value, json};
 
 use crate::harness::eventually;
-use crate::models::{Serving, changed, chunks, good, lengthen, question, refused, tiny};
+use crate::serving::{Serving, changed, chunks, good, lengthen, question, refused, tiny};
 
 /// The texts and numbers of a reply, without what differs from one to the next.
 fn stable(reply: &Value) -> Value {

@@ -3,6 +3,7 @@
 mod chat;
 mod completions;
 mod contract;
+mod decisions;
 mod generation;
 mod harness;
 mod hostile;
@@ -10,3 +11,4 @@ mod lifecycle;
 mod limits;
 mod models;
 mod models_route;
+mod serving;

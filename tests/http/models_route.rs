@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::models::{good, question, tiny};
+use crate::serving::{good, question, tiny};
 
 #[test]
 fn models_and_adapters_are_listed_beside_scorers() {

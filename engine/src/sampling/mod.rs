@@ -4,17 +4,100 @@
 //! random number at a position is a function of (seed, stream, position), so a generation is the
 //! same for any batching, and can be replayed.
 
+mod check;
+pub mod constraint;
+mod draw;
+mod edit;
+mod random;
+mod sampler;
+mod scan;
+mod stop;
+pub mod text;
+mod weights;
+
+pub use constraint::{Constraint, ConstraintError, Grammar, Mask, Vocabulary};
+pub use sampler::Sampler;
+pub use stop::StopStrings;
+pub use text::{TextError, TextStream};
+
 /// How to continue a sequence.
+///
+/// What changes logits does so in the order of vLLM and Hugging Face: `logit_bias`,
+/// `repetition_penalty`, `frequency_penalty` and `presence_penalty`, the constraint's mask and that
+/// of `min_tokens`; then `temperature`, `top_k`, `top_p` and `min_p`, each on what the one before
+/// leaves.
 #[derive(Debug)]
 pub struct Sampling {
     /// At most so many tokens are generated; at least 1.
     pub max_tokens: usize,
-    /// Tokens that end the generation once it has `min_tokens`.
-    pub stop_token_ids: Vec<u32>,
-    /// Before so many tokens no stop token can come.
+    /// Before so many tokens no stop token comes, unless nothing else can, and no stop string
+    /// counts; at most `max_tokens`.
     pub min_tokens: usize,
-    /// 0 is greedy.
+    /// Logits are divided by it, up to 100; below 0.00001 the most likely token is taken, of equal
+    /// ones that with the smallest id.
     pub temperature: f32,
+    /// The most likely tokens that together have this probability are kept: in (0, 1].
+    pub top_p: f32,
+    /// So many of the most likely tokens are kept, of equal ones those with smaller ids; at least 1.
+    pub top_k: Option<usize>,
+    /// Tokens are kept that have this share of the largest probability: in [0, 1].
+    pub min_p: f32,
+    /// Logits of tokens in the prompt or the continuation are divided by it where they are
+    /// positive, multiplied where negative: in (0, 100], and 1 for none.
+    pub repetition_penalty: f32,
+    /// Taken off the logits of tokens in the continuation: in [−2, 2].
+    pub presence_penalty: f32,
+    /// The same for each time that they occur in it: in [−2, 2].
+    pub frequency_penalty: f32,
+    /// Added to the logits of these tokens: in [−100, 100].
+    pub logit_bias: Vec<(u32, f32)>,
+    /// With `stream`, all that chance depends on.
+    pub seed: u64,
+    /// Which of a request's generations it is.
+    pub stream: u64,
+    /// Tokens that end the generation. One beyond the vocabulary never comes.
+    pub stop_token_ids: Vec<u32>,
+    /// How many of the most likely tokens are listed with each; `None` where not even that of the
+    /// token itself is wanted.
+    pub logprobs: Option<usize>,
+    /// What the text must be; see [`Vocabulary::compile`].
+    pub constraint: Option<Box<dyn Constraint>>,
+    /// Strings that end the generation.
+    pub stop: Option<StopStrings>,
+}
+
+impl Sampling {
+    /// Whether it can be asked for, of a model of `vocab_size` logits.
+    ///
+    /// # Errors
+    /// What cannot: a sentence that begins with the parameter.
+    pub fn check(&self, vocab_size: usize) -> Result<(), String> {
+        check::sampling(self, vocab_size)
+    }
+}
+
+/// Greedy, 16 tokens.
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling {
+            max_tokens: 16,
+            min_tokens: 0,
+            temperature: 0.0,
+            top_p: 1.0,
+            top_k: None,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            logit_bias: Vec::new(),
+            seed: 0,
+            stream: 0,
+            stop_token_ids: Vec::new(),
+            logprobs: None,
+            constraint: None,
+            stop: None,
+        }
+    }
 }
 
 /// A generated token.
@@ -22,9 +105,11 @@ pub struct Sampling {
 pub struct Sampled {
     /// The token.
     pub token_id: u32,
-    /// Its log-probability in nats under the model, before temperature, penalties and masks.
+    /// Its log-probability in nats under the model, before temperature, penalties and masks: the
+    /// bits that `Read::Logprob` has for it. 0 where [`Sampling::logprobs`] did not ask for it.
     pub logprob: f32,
-    /// The most likely tokens with theirs, most likely first, as many as were asked for.
+    /// The most likely tokens with theirs, most likely first, as many as were asked for; of equal
+    /// ones the smaller id comes first.
     pub top: Vec<(u32, f32)>,
 }
 
@@ -61,50 +146,5 @@ pub struct Next {
     pub finish: Option<Finish>,
 }
 
-/// A generation on its way.
-#[derive(Debug)]
-pub struct Sampler {
-    sampling: Sampling,
-    n_generated: usize,
-}
-
-impl Sampler {
-    /// Begins a generation after `prompt`, for a model of `vocab_size` logits.
-    ///
-    /// # Errors
-    /// What cannot be asked for: a sentence that names the parameter.
-    pub fn new(sampling: Sampling, prompt: &[u32], vocab_size: usize) -> Result<Sampler, String> {
-        let _ = (prompt, vocab_size);
-        Ok(Sampler {
-            sampling,
-            n_generated: 0,
-        })
-    }
-
-    /// Chooses the next token from the model's logits, which it may change.
-    pub fn next(&mut self, logits: &mut [f32]) -> Result<Next, SampleError> {
-        let mut best = (0, f32::NEG_INFINITY);
-        for (id, logit) in (0..).zip(logits.iter()) {
-            if !logit.is_finite() {
-                return Err(SampleError::NotFinite(*logit));
-            }
-            if *logit > best.1 {
-                best = (id, *logit);
-            }
-        }
-        self.n_generated += 1;
-        let finish = if self.sampling.stop_token_ids.contains(&best.0) {
-            Some(Finish::StopToken(best.0))
-        } else {
-            (self.n_generated >= self.sampling.max_tokens).then_some(Finish::Length)
-        };
-        Ok(Next {
-            sampled: Sampled {
-                token_id: best.0,
-                logprob: 0.0,
-                top: Vec::new(),
-            },
-            finish,
-        })
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ impl Tokenizer {
     /// special or added token its content. `None` beyond the vocabulary.
     ///
     /// The bytes of a sequence's tokens, one after the other, are its text, but for what a
-    /// tokenizer does at the beginning (SentencePiece's leading space) and for bytes that are no
+    /// tokenizer does at the beginning (a leading space) and for bytes that are no
     /// UTF-8.
     pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
         let token = self.inner.id_to_token(id)?;
@@ -37,10 +37,10 @@ impl Tokenizer {
 
 /// Whether a decoder, or a step of it, is of some kind.
 fn any(decoder: &DecoderWrapper, kind: fn(&DecoderWrapper) -> bool) -> bool {
-    match decoder {
-        DecoderWrapper::Sequence(steps) => steps.get_decoders().iter().any(|d| any(d, kind)),
-        single => kind(single),
+    if let DecoderWrapper::Sequence(steps) = decoder {
+        return steps.get_decoders().iter().any(|d| any(d, kind));
     }
+    kind(decoder)
 }
 
 /// The bytes that the characters stand for; a token with others is its own text, as the library

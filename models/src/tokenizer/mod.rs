@@ -28,6 +28,8 @@ pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     path: PathBuf,
     added: AddedTokens,
+    /// The ids of the special tokens.
+    special: HashSet<u32>,
     /// The ids that no text may give: special tokens, but for the one that stands for what the
     /// vocabulary lacks.
     special_ids: HashSet<u32>,
@@ -85,8 +87,9 @@ impl Tokenizer {
             inner.token_to_id(content)
         };
         let unknown = unknown_token(&inner).or_else(|| named_id("unk_token"));
-        let special_ids = added.iter().filter(|t| t.special).map(|t| t.id);
-        let special_ids = special_ids.filter(|id| Some(*id) != unknown).collect();
+        let special: HashSet<u32> = added.iter().filter(|t| t.special).map(|t| t.id).collect();
+        let special_ids = special.iter().copied().filter(|id| Some(*id) != unknown);
+        let special_ids = special_ids.collect();
         let mut eos_ids = config.eos_ids;
         if let Some(id) = named_id("eos_token").filter(|id| !eos_ids.contains(id)) {
             eos_ids.push(id);
@@ -96,6 +99,7 @@ impl Tokenizer {
             inner,
             path,
             added,
+            special,
             special_ids,
             named: config.named,
             eos_ids,
@@ -160,7 +164,7 @@ impl Tokenizer {
 
     /// Whether an id is that of a special token, which no text may give.
     pub fn is_special(&self, id: u32) -> bool {
-        self.added.iter().any(|t| t.id == id && t.special)
+        self.special.contains(&id)
     }
 
     /// `add_bos_token` and `add_eos_token` as declared; see [`Tokenizer::load`].

@@ -167,8 +167,8 @@ impl Order {
     pub(crate) fn adapter_digest(&self) -> Option<Arc<str>> {
         let name = self.served.adapter.as_ref()?;
         let adapters = self.served.host.engine.status().adapters;
-        let (_, digest) = adapters.into_iter().find(|(known, _)| known == name)?;
-        Some(digest)
+        let adapter = adapters.into_iter().find(|known| known.name == *name)?;
+        Some(adapter.digest)
     }
 
     /// A short name of what computes, that follows from the digests of model and adapter.

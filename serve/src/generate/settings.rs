@@ -295,9 +295,12 @@ pub(super) fn top(path: &str, given: u64) -> Result<usize, ApiError> {
 /// None, or more than can be.
 pub(super) fn choices(given: Option<u64>) -> Result<u64, ApiError> {
     let n = given.unwrap_or(1);
-    if (1..=openapi::MAX_CHOICES).contains(&n) {
+    if (1..=openapi::MAX_CONTINUATIONS).contains(&n) {
         return Ok(n);
     }
-    let message = format!("{n} choices; a request takes 1 to {}", openapi::MAX_CHOICES);
+    let message = format!(
+        "{n} choices; a request takes 1 to {}",
+        openapi::MAX_CONTINUATIONS
+    );
     Err(invalid("n", message))
 }

@@ -37,7 +37,7 @@ pub(crate) fn stream<W: Wire>(
         waiting: opening,
         ended: false,
         leaving: Leaving {
-            name: order.served.name(),
+            name: order.served.host.name.clone(),
             state,
             since: Instant::now(),
             ended: false,
@@ -106,7 +106,7 @@ impl<W: Wire> Streaming<W> {
 
 /// Counts a stream whose reader left, and the time that the others took.
 struct Leaving {
-    name: String,
+    name: Arc<str>,
     state: Data<State>,
     since: Instant,
     ended: bool,

@@ -98,7 +98,8 @@ where
     W: Wire + 'static,
     R: Serialize,
 {
-    let name = order.served.name();
+    // Time series go by the model: adapters may come and go without number.
+    let name = order.served.host.name.clone();
     let order = Arc::new(order);
     let submitting = order.clone();
     let progress = aside(move || submitting.submit()).await?;

@@ -107,13 +107,13 @@ fn served(host: &engine::Host, state: &State, limits: ModelLimits) -> Vec<ModelI
         digests: digests(None),
         ..about(&host.name)
     }];
-    for (name, digest) in host.engine.status().adapters {
+    for adapter in host.engine.status().adapters {
         all.push(ModelInfo {
             kind: "adapter".to_owned(),
             description: format!("An adapter of {}.", host.name),
-            digests: digests(Some(digest.to_string())),
+            digests: digests(Some(adapter.digest.to_string())),
             parent: Some(host.name.to_string()),
-            ..about(&name)
+            ..about(&adapter.name)
         });
     }
     all

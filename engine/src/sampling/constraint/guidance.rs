@@ -1,0 +1,107 @@
+//! A constraint that llguidance checks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use llguidance::Matcher;
+use llguidance::toktrie::SimpleVob;
+
+use super::{Constraint, ConstraintError, Mask};
+
+/// What is kept of a message that grows with the input.
+const MAX_MESSAGE: usize = 400;
+
+/// A parser on its way.
+pub(super) struct Guided {
+    matcher: Matcher,
+    allowed: Arc<SimpleVob>,
+    /// The mask at this place, once somebody asked for it.
+    mask: Option<SimpleVob>,
+}
+
+impl fmt::Debug for Guided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stopped = self.matcher.is_stopped();
+        f.debug_struct("Guided")
+            .field("stopped", &stopped)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Guided {
+    /// Begins, unless no text but the empty one, or none at all, satisfies the grammar.
+    pub(super) fn new(
+        matcher: Matcher,
+        allowed: Arc<SimpleVob>,
+    ) -> Result<Guided, ConstraintError> {
+        let mut guided = Guided {
+            matcher,
+            allowed,
+            mask: None,
+        };
+        if let Err(ConstraintError::Stopped(what)) = guided.mask() {
+            return Err(ConstraintError::Grammar(what));
+        }
+        Ok(guided)
+    }
+
+    fn computed(&mut self) -> Result<SimpleVob, ConstraintError> {
+        let stopped = |what: &str| ConstraintError::Stopped(what.to_owned());
+        if self.is_complete() {
+            return Err(stopped("nothing can follow"));
+        }
+        let mask = self.matcher.compute_mask();
+        let mut mask = mask.map_err(|e| match sentence(&e.to_string()).as_str() {
+            "NoExtensionBias" => stopped("no token of the vocabulary can follow"),
+            what => stopped(what),
+        })?;
+        mask.and(&self.allowed);
+        if mask.is_zero() {
+            return Err(stopped("no token of the vocabulary can follow"));
+        }
+        Ok(mask)
+    }
+}
+
+impl Constraint for Guided {
+    fn mask(&mut self) -> Result<Mask<'_>, ConstraintError> {
+        let mask = match self.mask.take() {
+            Some(mask) => mask,
+            None => self.computed()?,
+        };
+        Ok(Mask::new(self.mask.insert(mask).as_slice()))
+    }
+
+    fn accept(&mut self, token_id: u32) -> Result<(), ConstraintError> {
+        self.mask = None;
+        let accepted = self.matcher.consume_token(token_id);
+        accepted.map_err(|e| ConstraintError::Stopped(sentence(&e.to_string())))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.matcher.is_stopped() && !self.matcher.is_error()
+    }
+
+    fn fork(&self) -> Box<dyn Constraint> {
+        Box::new(Guided {
+            matcher: self.matcher.deep_clone(),
+            allowed: self.allowed.clone(),
+            mask: self.mask.clone(),
+        })
+    }
+}
+
+/// A message of llguidance without what it adds for its own authors: states, grammars and the
+/// traces of panics that it caught.
+pub(super) fn sentence(message: &str) -> String {
+    let ends = ["\n<", "<state>", "<backtrace>", "<non-verbose/>"];
+    let end = ends.iter().filter_map(|mark| message.find(mark)).min();
+    let message = &message[..end.unwrap_or(message.len())];
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    let mut sentence = lines.join("; ");
+    if let Some((end, _)) = sentence.char_indices().nth(MAX_MESSAGE) {
+        sentence.truncate(end);
+        sentence.push('…');
+    }
+    sentence
+}

@@ -1,0 +1,126 @@
+//! How much a grammar may cost, and what llguidance is given of it.
+
+use llguidance::api::{ParserLimits, TopLevelGrammar};
+use serde_json::{Value, json};
+
+use super::{Grammar, schema};
+
+/// What a parser may spend. Fuel and items are counted, so that a grammar meets the same end on
+/// every machine.
+pub(super) const PARSER: ParserLimits = ParserLimits {
+    max_items_in_row: 2_000,
+    // Compiling: some 20 milliseconds.
+    initial_lexer_fuel: 1_000_000,
+    // A token: some 20 milliseconds at the very worst.
+    step_lexer_fuel: 200_000,
+    step_max_items: 50_000,
+    // One or two kilobytes each.
+    max_lexer_states: 50_000,
+    max_grammar_size: 200_000,
+    precompute_large_lexemes: false,
+    verbose_errors: false,
+};
+
+/// The longest regular expression or grammar, in bytes.
+const MAX_TEXT: usize = 64 << 10;
+/// The most strings to choose from.
+const MAX_CHOICES: usize = 2_000;
+/// The longest run of white space between two tokens of JSON: a line and its indentation.
+const MAX_BLANK: usize = 40;
+
+/// The grammar in llguidance's terms.
+///
+/// # Errors
+/// A sentence that names what is wrong or too large.
+pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
+    match grammar {
+        Grammar::JsonSchema(schema) => {
+            schema::check(schema)?;
+            Ok(json_schema(schema.clone()))
+        }
+        Grammar::JsonObject => Ok(json_schema(json!({"type": "object"}))),
+        Grammar::Regex(regex) => {
+            bounded("the regular expression", regex, MAX_TEXT)?;
+            Ok(TopLevelGrammar::from_regex(whole(regex)))
+        }
+        Grammar::Choice(choices) => choice(choices),
+        Grammar::Lark(text) => {
+            bounded("the grammar", text, MAX_TEXT)?;
+            if text.trim_start().starts_with('{') {
+                return Err("the grammar is JSON, and not in Lark's language".to_owned());
+            }
+            Ok(TopLevelGrammar::from_lark(text.clone()))
+        }
+    }
+}
+
+/// Refuses what is empty or longer than `most` bytes.
+pub(super) fn bounded(what: &str, text: &str, most: usize) -> Result<(), String> {
+    if text.is_empty() {
+        return Err(format!("{what} is empty"));
+    }
+    if text.len() > most {
+        return Err(format!("{what} has {} bytes, more than {most}", text.len()));
+    }
+    Ok(())
+}
+
+fn json_schema(schema: Value) -> TopLevelGrammar {
+    let options = json!({
+        "whitespace_flexible": true,
+        "whitespace_pattern": format!(r"[\x20\x0A\x0D\x09]{{1,{MAX_BLANK}}}"),
+    });
+    let schema = match schema {
+        Value::Object(mut fields) => {
+            fields.insert("x-guidance".to_owned(), options);
+            Value::Object(fields)
+        }
+        // `true`: any JSON at all.
+        _ => json!({"x-guidance": options}),
+    };
+    TopLevelGrammar::from_json_schema(schema)
+}
+
+/// A regular expression without the anchors that it has anyway.
+fn whole(regex: &str) -> &str {
+    let regex = regex.strip_prefix('^').unwrap_or(regex);
+    match regex.strip_suffix('$') {
+        Some(start) if !ends_in_escape(start) => start,
+        _ => regex,
+    }
+}
+
+/// Whether what follows is escaped.
+fn ends_in_escape(text: &str) -> bool {
+    text.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1
+}
+
+fn choice(choices: &[String]) -> Result<TopLevelGrammar, String> {
+    if choices.is_empty() {
+        return Err("there is nothing to choose from".to_owned());
+    }
+    if choices.len() > MAX_CHOICES {
+        let n = choices.len();
+        return Err(format!("{n} choices, more than {MAX_CHOICES}"));
+    }
+    for (at, choice) in choices.iter().enumerate() {
+        bounded(&format!("choice {at}"), choice, MAX_TEXT)?;
+    }
+    let total: usize = choices.iter().map(String::len).sum();
+    if total > MAX_TEXT {
+        return Err(format!(
+            "the choices have {total} bytes, more than {MAX_TEXT}"
+        ));
+    }
+    let literals: Vec<String> = choices.iter().map(|text| literal(text)).collect();
+    Ok(TopLevelGrammar::from_regex(&literals.join("|")))
+}
+
+/// A regular expression of one text.
+fn literal(text: &str) -> String {
+    let character = |c: char| match c {
+        c if c.is_ascii_alphanumeric() => c.to_string(),
+        c => format!("\\x{{{:X}}}", u32::from(c)),
+    };
+    text.chars().map(character).collect()
+}

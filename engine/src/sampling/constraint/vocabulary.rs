@@ -1,0 +1,106 @@
+//! What grammars need to know of a model's tokens.
+
+use std::fmt;
+use std::sync::Arc;
+
+use llguidance::toktrie::{
+    ApproximateTokEnv, INVALID_TOKEN, InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie,
+};
+use llguidance::{Matcher, ParserFactory};
+use models::Tokenizer;
+
+use super::guidance::{Guided, sentence};
+use super::{Constraint, ConstraintError, Grammar, limits};
+
+/// The longest token that text may be matched with, in bytes; a trie holds no more than 1,024.
+const MAX_TOKEN_BYTES: usize = 1000;
+/// A byte that no UTF-8 contains, and that llguidance takes for a mark.
+const MARK: u8 = 0xff;
+
+/// A model's tokens as bytes, in the form in which grammars are matched against them. Made once
+/// for a model and shared.
+pub struct Vocabulary {
+    factory: ParserFactory,
+    /// Tokens that a text may contain, and those that end it.
+    allowed: Arc<SimpleVob>,
+}
+
+impl fmt::Debug for Vocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n_tokens = self.allowed.len();
+        f.debug_struct("Vocabulary")
+            .field("n_tokens", &n_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Vocabulary {
+    /// The tokens of a tokenizer, up to the number of a model's logits. Takes a second or so for a
+    /// large vocabulary.
+    ///
+    /// A text ends by one of [`Tokenizer::eos_ids`]; no other special token comes under a grammar.
+    /// Without them it ends where nothing can follow.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Grammar`] where llguidance cannot use the vocabulary.
+    pub fn new(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vocabulary, ConstraintError> {
+        let ids = 0..u32::try_from(vocab_size).unwrap_or(u32::MAX);
+        let bytes = |id| match tokenizer.is_special(id) {
+            true => Vec::new(),
+            false => tokenizer.token_bytes(id).unwrap_or_default(),
+        };
+        Self::of(ids.map(bytes).collect(), tokenizer.eos_ids())
+    }
+
+    /// Tokens by their bytes; one without bytes is never part of a text.
+    pub(super) fn of(
+        mut tokens: Vec<Vec<u8>>,
+        eos_ids: &[u32],
+    ) -> Result<Vocabulary, ConstraintError> {
+        let mut allowed = SimpleVob::alloc(tokens.len());
+        for (id, bytes) in (0..).zip(&mut tokens) {
+            if bytes.len() > MAX_TOKEN_BYTES || bytes.first() == Some(&MARK) {
+                bytes.clear();
+            }
+            if !bytes.is_empty() {
+                allowed.allow_token(id);
+            }
+        }
+        let n_tokens = u32::try_from(tokens.len()).unwrap_or(INVALID_TOKEN);
+        let mut ends = eos_ids.to_vec();
+        ends.retain(|id| *id < n_tokens);
+        for id in &ends {
+            allowed.allow_token(*id);
+        }
+        let first = ends.first().copied().unwrap_or(INVALID_TOKEN);
+        let mut trie = TokTrie::from(&TokRxInfo::new(n_tokens, first), &tokens);
+        if !ends.is_empty() {
+            trie = trie.with_eos_tokens(&ends);
+        }
+        let tokens: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let capabilities = InferenceCapabilities::default();
+        let slices = llguidance::earley::SlicedBiasComputer::general_slices();
+        let factory = ParserFactory::new(&tokens, capabilities, &slices);
+        let mut factory = factory.map_err(|e| ConstraintError::Grammar(e.to_string()))?;
+        factory.quiet();
+        *factory.limits_mut() = limits::PARSER;
+        Ok(Vocabulary {
+            factory,
+            allowed: Arc::new(allowed),
+        })
+    }
+
+    /// A constraint at the beginning of a text. May take some tens of milliseconds: call it where
+    /// blocking is allowed.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Grammar`], naming the place where the grammar has one.
+    pub fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>, ConstraintError> {
+        let grammar = limits::checked(grammar).map_err(ConstraintError::Grammar)?;
+        let parser = self.factory.create_parser(grammar);
+        let parser = parser.map_err(|e| ConstraintError::Grammar(sentence(&format!("{e:#}"))))?;
+        let matcher = Matcher::new(Ok(parser));
+        let guided = Guided::new(matcher, self.allowed.clone())?;
+        Ok(Box::new(guided))
+    }
+}

@@ -1,0 +1,195 @@
+//! Stop strings, sought in text as it grows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::nfa::noncontiguous::NFA;
+use aho_corasick::{Anchored, MatchKind};
+use models::Tokenizer;
+use models::tokenizer::DecodeState;
+
+use super::text::TextError;
+
+/// Strings that end a generation, wherever token borders fall in them. They are sought in the text
+/// that a reader sees: special tokens give none.
+///
+/// The one that is complete first ends the text; of several at the same place, the longest. The
+/// work of a token is in proportion to its text, for any number of strings.
+#[derive(Clone, Debug)]
+pub struct StopStrings {
+    tokenizer: Arc<Tokenizer>,
+    decode: DecodeState,
+    search: Search,
+    include: bool,
+}
+
+impl StopStrings {
+    /// Begins before the first generated token. With `include` the text keeps the stop string.
+    ///
+    /// # Errors
+    /// A sentence, where a string is empty.
+    pub fn new(
+        tokenizer: Arc<Tokenizer>,
+        stops: Vec<String>,
+        include: bool,
+    ) -> Result<StopStrings, String> {
+        Ok(StopStrings {
+            tokenizer,
+            decode: DecodeState::new(true),
+            search: Search::new(stops)?,
+            include,
+        })
+    }
+
+    /// Takes a token; with `seek`, tells which string ends in it.
+    pub(super) fn step(&mut self, id: u32, seek: bool) -> Result<Option<String>, TextError> {
+        let text = self.decode.step(&self.tokenizer, id)?;
+        if !seek {
+            return Ok(None);
+        }
+        let found = self.search.feed(&text);
+        Ok(found.map(|found| self.search.stop(found).to_owned()))
+    }
+
+    /// The search from its beginning, and whether the text keeps the stop string.
+    pub(super) fn search(&self) -> (Search, bool) {
+        (self.search.from_start(), self.include)
+    }
+}
+
+/// A stop string in a piece of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    which: usize,
+    /// Bytes of the piece up to its end.
+    pub(super) end: usize,
+}
+
+/// A search on its way: the automaton of Aho and Corasick (1975), and where in it the text led.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    automaton: Arc<Stops>,
+    at: StateID,
+}
+
+#[derive(Debug)]
+struct Stops {
+    nfa: NFA,
+    start: StateID,
+    /// Bytes of the longest beginning of a stop string that ends the text, by state.
+    held: HashMap<StateID, usize>,
+    stops: Vec<String>,
+}
+
+impl Search {
+    pub(super) fn new(stops: Vec<String>) -> Result<Search, String> {
+        if stops.iter().any(String::is_empty) {
+            return Err("a stop string is empty".to_owned());
+        }
+        let nfa = NFA::builder().match_kind(MatchKind::Standard).build(&stops);
+        let nfa = nfa.map_err(|e| format!("the stop strings are too long: {e}"))?;
+        let start = nfa.start_state(Anchored::No);
+        let start = start.map_err(|e| format!("stop strings: {e}"))?;
+        let mut held = HashMap::new();
+        for stop in &stops {
+            let mut at = start;
+            for (before, byte) in stop.bytes().enumerate() {
+                at = nfa.next_state(Anchored::No, at, byte);
+                held.insert(at, before + 1);
+            }
+        }
+        Ok(Search {
+            at: start,
+            automaton: Arc::new(Stops {
+                nfa,
+                start,
+                held,
+                stops,
+            }),
+        })
+    }
+
+    fn from_start(&self) -> Search {
+        Search {
+            automaton: self.automaton.clone(),
+            at: self.automaton.start,
+        }
+    }
+
+    fn stop(&self, found: Found) -> &str {
+        &self.automaton.stops[found.which]
+    }
+
+    /// Bytes of a stop string.
+    pub(super) fn len(&self, found: Found) -> usize {
+        self.stop(found).len()
+    }
+
+    /// Bytes at the end of the text that may turn out to begin a stop string.
+    pub(super) fn held(&self) -> usize {
+        self.automaton.held.get(&self.at).copied().unwrap_or(0)
+    }
+
+    /// Goes on through a piece of text to the first stop string that is complete.
+    pub(super) fn feed(&mut self, text: &str) -> Option<Found> {
+        let Stops { nfa, stops, .. } = &*self.automaton;
+        for (before, byte) in text.bytes().enumerate() {
+            self.at = nfa.next_state(Anchored::No, self.at, byte);
+            if nfa.is_match(self.at) {
+                let ends = (0..nfa.match_len(self.at)).map(|i| nfa.match_pattern(self.at, i));
+                let longest =
+                    ends.max_by_key(|p| (stops[p.as_usize()].len(), usize::MAX - p.as_usize()));
+                return Some(Found {
+                    which: longest.expect("a match has a pattern").as_usize(),
+                    end: before + 1,
+                });
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, prop, proptest};
+
+    use super::Search;
+
+    /// The definition: the shortest beginning of the text that ends in a stop string.
+    fn naive<'a>(text: &str, stops: &'a [String]) -> Option<(&'a str, usize)> {
+        (0..=text.len()).find_map(|end| {
+            let ends = stops.iter().filter(|s| text[..end].ends_with(*s));
+            Some((ends.max_by_key(|s| s.len())?.as_str(), end))
+        })
+    }
+
+    #[test]
+    fn the_first_complete_string_is_found_across_pieces() {
+        let stops = prop::collection::vec("[ab]{1,5}", 0..5);
+        let pieces = prop::collection::vec("[abc]{0,4}", 0..10);
+        proptest!(ProptestConfig::with_cases(2000), |(stops in stops, pieces in pieces)| {
+            let mut search = Search::new(stops.clone()).expect("none is empty");
+            let (mut text, mut found) = (String::new(), None);
+            for piece in &pieces {
+                let before = text.len();
+                text += piece;
+                if let Some(hit) = search.feed(piece) {
+                    found = Some((search.stop(hit).to_owned(), before + hit.end));
+                    break;
+                }
+                let held = &text[text.len() - search.held()..];
+                let longest = (0..=text.len()).map(|at| &text[at..]);
+                let longest = longest.filter(|end| stops.iter().any(|s| s.starts_with(end)) || end.is_empty());
+                assert_eq!(Some(held), longest.max_by_key(|end| end.len()));
+            }
+            let expected = naive(&pieces.concat(), &stops);
+            assert_eq!(found.as_ref().map(|(s, end)| (s.as_str(), *end)), expected);
+        });
+    }
+
+    #[test]
+    fn an_empty_string_is_refused() {
+        assert!(Search::new(vec!["a".into(), String::new()]).is_err());
+    }
+}

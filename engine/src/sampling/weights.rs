@@ -1,0 +1,191 @@
+//! Probabilities as integers.
+//!
+//! A token weighs `e^((logit − max) / temperature)` in units of 2^−40, rounded; its probability is
+//! its share in the sum. Integers are added without rounding, so that a sum does not depend on the
+//! order of its terms: what is found by blocks, by buckets or by sorting everything is the same to
+//! the last bit. A token less than 2^−41 times as likely as the likeliest weighs nothing.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a kernel that is not inlined is compiled without its instructions"
+)]
+
+use models::kernels::exp::exp;
+use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
+
+use super::scan::BLOCK;
+
+/// What the likeliest token weighs.
+pub(super) const ONE: u64 = 1 << 40;
+/// The square root of [`ONE`]: a weight is made of two halves, each exact in an f32.
+const HALF: f32 = 1_048_576.0;
+/// Buckets of a [`histogram`].
+pub(super) const BUCKETS: usize = 1024;
+/// Buckets for each unit of (max − logit) / temperature: together they hold whatever weighs
+/// something, for ln 2^41 is 28.4.
+const BUCKETS_PER_NAT: f32 = 35.0;
+
+/// From logits to weights.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// The largest logit; finite.
+    pub(super) max: f32,
+    /// One over the temperature; finite.
+    pub(super) inverse_temperature: f32,
+}
+
+impl Scale {
+    /// The weights of some logits.
+    pub(super) fn weights(self, logits: &[f32]) -> Vec<u64> {
+        let mut weights = Vec::with_capacity(logits.len());
+        Isa::best().run(Weights {
+            scale: self,
+            logits,
+            weights: &mut weights,
+        });
+        weights
+    }
+
+    /// The sum of each block of weights.
+    pub(super) fn block_sums(self, logits: &[f32]) -> Vec<u64> {
+        let mut sums = Vec::with_capacity(logits.len().div_ceil(BLOCK));
+        Isa::best().run(BlockSums {
+            scale: self,
+            logits,
+            sums: &mut sums,
+        });
+        sums
+    }
+
+    /// The sum of the weights of at least `least` in each bucket. Buckets follow each other from
+    /// the largest logit down.
+    pub(super) fn histogram(self, logits: &[f32], least: u64) -> Vec<u64> {
+        let mut sums = vec![0; BUCKETS];
+        Isa::best().run(Histogram {
+            scale: self,
+            logits,
+            least,
+            sums: &mut sums,
+        });
+        sums
+    }
+
+    /// The bucket of a logit.
+    pub(super) fn bucket(self, logit: f32) -> usize {
+        bucket((logit - self.max) * self.inverse_temperature)
+    }
+
+    #[inline(always)]
+    fn shift<L: Lanes>(self, logits: L) -> L {
+        logits
+            .sub(L::splat(self.max))
+            .mul(L::splat(self.inverse_temperature))
+    }
+}
+
+/// The bucket of (logit − max) / temperature.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the shift is at most 0; what is too far away goes to the last bucket"
+)]
+#[inline(always)]
+fn bucket(shift: f32) -> usize {
+    ((-shift * BUCKETS_PER_NAT) as usize).min(BUCKETS - 1)
+}
+
+/// The upper and the lower half of the weights, integers both; the lower one has a sign.
+#[inline(always)]
+fn halves<L: Lanes>(shift: L) -> [L; 2] {
+    let scaled = exp(shift).mul(L::splat(HALF));
+    let upper = scaled.round();
+    [upper, scaled.sub(upper).mul(L::splat(HALF)).round()]
+}
+
+/// A weight, or a sum of weights, from its halves.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "both are integers below 2^25, and what they make up is not negative"
+)]
+#[inline(always)]
+fn joined(upper: f32, lower: f32) -> u64 {
+    (i64::from(upper as i32) * i64::from(HALF as i32) + i64::from(lower as i32)) as u64
+}
+
+struct Weights<'a> {
+    scale: Scale,
+    logits: &'a [f32],
+    weights: &'a mut Vec<u64>,
+}
+
+impl Kernel for Weights<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        for part in self.logits.chunks(LANES) {
+            let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
+            let [upper, lower] = halves(shift).map(Lanes::to_array);
+            for i in 0..part.len() {
+                self.weights.push(joined(upper[i], lower[i]));
+            }
+        }
+    }
+}
+
+struct BlockSums<'a> {
+    scale: Scale,
+    logits: &'a [f32],
+    sums: &'a mut Vec<u64>,
+}
+
+impl Kernel for BlockSums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        for block in self.logits.chunks(BLOCK) {
+            let (vectors, rest) = block.as_chunks::<LANES>();
+            // A lane sums at most sixteen halves of at most 2^20: exact.
+            let last = L::load_part(rest, f32::NEG_INFINITY);
+            let mut sums = halves(self.scale.shift(last));
+            for vector in vectors {
+                let both = halves(self.scale.shift(L::load(vector)));
+                sums = [sums[0].add(both[0]), sums[1].add(both[1])];
+            }
+            let [upper, lower] = sums.map(Lanes::to_array);
+            let mut sum = 0;
+            for i in 0..LANES {
+                sum += joined(upper[i], lower[i]);
+            }
+            self.sums.push(sum);
+        }
+    }
+}
+
+struct Histogram<'a> {
+    scale: Scale,
+    logits: &'a [f32],
+    least: u64,
+    sums: &'a mut [u64],
+}
+
+impl Kernel for Histogram<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        for part in self.logits.chunks(LANES) {
+            let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
+            let [upper, lower] = halves(shift).map(Lanes::to_array);
+            let shift = shift.to_array();
+            for i in 0..LANES {
+                let weight = joined(upper[i], lower[i]);
+                if weight >= self.least {
+                    self.sums[bucket(shift[i])] += weight;
+                }
+            }
+        }
+    }
+}
