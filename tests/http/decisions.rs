@@ -65,16 +65,25 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// Every float of a reply replaced, so that its shape can be compared with a recorded one.
+/// Counts that depend on what was asked before.
+const COUNTS: [&str; 3] = ["cached_tokens", "cache_write_tokens", "computed_tokens"];
+
+/// A reply without what differs from machine to machine, to be compared with a recorded one.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => json!("<float>"),
         Value::String(text) if text.starts_with("sha256:") => json!("<digest>"),
         Value::Array(items) => items.iter().map(shape).collect(),
         Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| (name.clone(), shape(value)));
+            let fields = fields.iter().map(|(name, value)| {
+                let counts = value.is_u64() && COUNTS.contains(&name.as_str());
+                let value = if counts {
+                    json!("<count>")
+                } else {
+                    shape(value)
+                };
+                (name.clone(), value)
+            });
             Value::Object(fields.collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
@@ -430,7 +439,7 @@ fn fifty_questions_at_once_are_fifty_questions_one_by_one() {
     let questions: Vec<Value> = (0..50)
         .map(|at| match at % 3 {
             0 => predicate(&format!("do {at}")),
-            1 => choice(&letters(2 + at)),
+            1 => choice(&letters(2 + at % 25)),
             _ => score(),
         })
         .collect();

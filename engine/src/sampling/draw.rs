@@ -116,14 +116,14 @@ impl Row<'_> {
         }
         let sums = self.scale.histogram(self.logits, self.least);
         let (bucket, above) = find(&sums, needed - 1);
-        let kept = match bucket {
+        let kept = if bucket == BUCKETS {
             // What `min_p` leaves weighs less than `top_p` asks for.
-            BUCKETS => sums.iter().sum(),
-            _ => {
-                let list = self.bucket(bucket);
-                let end = list.kept(needed - above, self.least).unwrap_or(list.all());
-                above + list.weights[..end].iter().sum::<u64>()
-            }
+            above
+        } else {
+            let list = self.bucket(bucket);
+            let end = list.kept(needed - above, self.least);
+            let kept = &list.weights[..end.unwrap_or(list.all())];
+            above + kept.iter().sum::<u64>()
         };
         let point = point(bits, kept);
         let (bucket, above) = find(&sums, point);
@@ -134,9 +134,13 @@ impl Row<'_> {
     /// The tokens of a bucket that weigh enough.
     fn bucket(&self, bucket: usize) -> List {
         let mut found = Vec::new();
+        let distances = self.scale.distances(bucket);
         for (first, block) in self.scan.blocks(self.logits, f32::NEG_INFINITY) {
             for (at, logit) in block.iter().enumerate() {
-                if self.scale.bucket(*logit) == bucket {
+                // The first test spares most logits the second, which alone is exact.
+                if distances.contains(&(self.scale.max - logit))
+                    && self.scale.bucket(*logit) == bucket
+                {
                     found.push(Candidate {
                         id: id(first + at),
                         logit: *logit,

@@ -147,4 +147,6 @@ pub struct Next {
 }
 
 #[cfg(test)]
+mod measure;
+#[cfg(test)]
 mod tests;

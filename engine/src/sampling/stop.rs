@@ -54,7 +54,7 @@ impl StopStrings {
 
     /// The search from its beginning, and whether the text keeps the stop string.
     pub(super) fn search(&self) -> (Search, bool) {
-        (self.search.from_start(), self.include)
+        (self.search.anew(), self.include)
     }
 }
 
@@ -79,7 +79,7 @@ struct Stops {
     start: StateID,
     /// Bytes of the longest beginning of a stop string that ends the text, by state.
     held: HashMap<StateID, usize>,
-    stops: Vec<String>,
+    texts: Vec<String>,
 }
 
 impl Search {
@@ -105,12 +105,12 @@ impl Search {
                 nfa,
                 start,
                 held,
-                stops,
+                texts: stops,
             }),
         })
     }
 
-    fn from_start(&self) -> Search {
+    fn anew(&self) -> Search {
         Search {
             automaton: self.automaton.clone(),
             at: self.automaton.start,
@@ -118,7 +118,7 @@ impl Search {
     }
 
     fn stop(&self, found: Found) -> &str {
-        &self.automaton.stops[found.which]
+        &self.automaton.texts[found.which]
     }
 
     /// Bytes of a stop string.
@@ -133,13 +133,13 @@ impl Search {
 
     /// Goes on through a piece of text to the first stop string that is complete.
     pub(super) fn feed(&mut self, text: &str) -> Option<Found> {
-        let Stops { nfa, stops, .. } = &*self.automaton;
+        let Stops { nfa, texts, .. } = &*self.automaton;
         for (before, byte) in text.bytes().enumerate() {
             self.at = nfa.next_state(Anchored::No, self.at, byte);
             if nfa.is_match(self.at) {
                 let ends = (0..nfa.match_len(self.at)).map(|i| nfa.match_pattern(self.at, i));
                 let longest =
-                    ends.max_by_key(|p| (stops[p.as_usize()].len(), usize::MAX - p.as_usize()));
+                    ends.max_by_key(|p| (texts[p.as_usize()].len(), usize::MAX - p.as_usize()));
                 return Some(Found {
                     which: longest.expect("a match has a pattern").as_usize(),
                     end: before + 1,

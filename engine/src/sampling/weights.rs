@@ -10,6 +10,8 @@
     reason = "a kernel that is not inlined is compiled without its instructions"
 )]
 
+use std::ops::RangeInclusive;
+
 use models::kernels::exp::exp;
 use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 
@@ -21,9 +23,13 @@ pub(super) const ONE: u64 = 1 << 40;
 const HALF: f32 = 1_048_576.0;
 /// Buckets of a [`histogram`].
 pub(super) const BUCKETS: usize = 1024;
+const LAST_BUCKET: f32 = 1023.0;
 /// Buckets for each unit of (max − logit) / temperature: together they hold whatever weighs
 /// something, for ln 2^41 is 28.4.
 const BUCKETS_PER_NAT: f32 = 35.0;
+
+/// Far more than what rounding makes of a bucket's edge.
+const SLACK: f32 = 1e-4;
 
 /// From logits to weights.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +44,7 @@ impl Scale {
     /// The weights of some logits.
     pub(super) fn weights(self, logits: &[f32]) -> Vec<u64> {
         let mut weights = Vec::with_capacity(logits.len());
-        Isa::best().run(Weights {
+        Isa::best().run(Weigh {
             scale: self,
             logits,
             weights: &mut weights,
@@ -75,6 +81,17 @@ impl Scale {
         bucket((logit - self.max) * self.inverse_temperature)
     }
 
+    /// Distances from the largest logit between which all of a bucket lie, and little else.
+    #[expect(clippy::cast_precision_loss, reason = "buckets are few")]
+    pub(super) fn distances(self, bucket: usize) -> RangeInclusive<f32> {
+        let width = 1.0 / (BUCKETS_PER_NAT * self.inverse_temperature);
+        let end = match bucket + 1 {
+            BUCKETS => f32::INFINITY,
+            next => next as f32 * width * (1.0 + SLACK),
+        };
+        bucket as f32 * width * (1.0 - SLACK)..=end
+    }
+
     #[inline(always)]
     fn shift<L: Lanes>(self, logits: L) -> L {
         logits
@@ -91,7 +108,9 @@ impl Scale {
 )]
 #[inline(always)]
 fn bucket(shift: f32) -> usize {
-    ((-shift * BUCKETS_PER_NAT) as usize).min(BUCKETS - 1)
+    // A bound in floats first, so that the rest is done in lanes of 32 bits.
+    let bucket = (-shift * BUCKETS_PER_NAT).min(LAST_BUCKET);
+    (bucket as u32) as usize
 }
 
 /// The upper and the lower half of the weights, integers both; the lower one has a sign.
@@ -110,16 +129,18 @@ fn halves<L: Lanes>(shift: L) -> [L; 2] {
 )]
 #[inline(always)]
 fn joined(upper: f32, lower: f32) -> u64 {
-    (i64::from(upper as i32) * i64::from(HALF as i32) + i64::from(lower as i32)) as u64
+    // Nothing can overflow, and what is not checked is computed in lanes.
+    let upper = i64::from(upper as i32) << 20;
+    upper.wrapping_add(i64::from(lower as i32)) as u64
 }
 
-struct Weights<'a> {
+struct Weigh<'a> {
     scale: Scale,
     logits: &'a [f32],
     weights: &'a mut Vec<u64>,
 }
 
-impl Kernel for Weights<'_> {
+impl Kernel for Weigh<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -180,11 +201,14 @@ impl Kernel for Histogram<'_> {
             let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
             let [upper, lower] = halves(shift).map(Lanes::to_array);
             let shift = shift.to_array();
+            let (mut weights, mut buckets) = ([0; LANES], [0; LANES]);
             for i in 0..LANES {
                 let weight = joined(upper[i], lower[i]);
-                if weight >= self.least {
-                    self.sums[bucket(shift[i])] += weight;
-                }
+                weights[i] = if weight >= self.least { weight } else { 0 };
+                buckets[i] = bucket(shift[i]);
+            }
+            for i in 0..LANES {
+                self.sums[buckets[i]] += weights[i];
             }
         }
     }

@@ -345,6 +345,22 @@ fn what_an_open_table_shares_is_not_evicted() {
 }
 
 #[test]
+fn a_copy_that_was_never_made_is_not_kept() {
+    let mut cache = BlockManager::new(8);
+    compute(&mut cache, &tokens(40, 40));
+    let never = open(&mut cache, 1, &tokens(40, 40), 39).expect("it fits");
+    compute(&mut cache, &[8; 32]);
+    // Now the cache has to forget tokens 32 to 40 too; the table that begins with a copy of them
+    // ends before any step.
+    let other = open(&mut cache, 2, &[9; 64], 0).expect("it fits").table;
+    assert_eq!(cached(&cache, &tokens(40, 40)), 32);
+    cache.release(never.table, &tokens(40, 40));
+    assert_eq!(cached(&cache, &tokens(40, 40)), 32);
+    assert_eq!(cache.audit(), Ok(()));
+    cache.release(other, &[]);
+}
+
+#[test]
 fn an_opening_does_not_evict_what_it_takes() {
     let mut cache = BlockManager::new(4);
     compute(&mut cache, &tokens(32, 32));

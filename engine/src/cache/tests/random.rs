@@ -31,7 +31,7 @@ fn op() -> impl Strategy<Value = Op> {
     let step = step.prop_map(|(table, tokens)| Op::Step { table, tokens });
     let extend = (0_usize..8, 0_usize..140);
     let extend = extend.prop_map(|(table, positions)| Op::Extend { table, positions });
-    let short = prop::sample::select(vec![None, None, None, Some(0), Some(7), Some(33)]);
+    let short = prop::sample::select(vec![None, None, Some(0), Some(33), Some(1000)]);
     let release = (0_usize..8, short);
     let release = release.prop_map(|(table, short)| Op::Release { table, short });
     prop_oneof![
@@ -115,7 +115,7 @@ impl Dice {
             },
             _ => Op::Release {
                 table,
-                short: self.one_of(&[None, None, None, Some(0), Some(7)]),
+                short: self.one_of(&[None, None, Some(0), Some(33), Some(1000)]),
             },
         }
     }

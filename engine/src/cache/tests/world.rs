@@ -31,7 +31,7 @@ pub(super) enum Op {
         table: usize,
         positions: usize,
     },
-    /// `short`: only so many of its tokens are told.
+    /// `short`: only so many of its tokens are told, and a copy that is still due is not made.
     Release {
         table: usize,
         short: Option<usize>,
@@ -313,6 +313,11 @@ impl World {
         let live = self.live.swap_remove(index);
         let told = short.map_or(live.tokens.len(), |short| short.min(live.tokens.len()));
         let computed = live.table.computed().min(told);
+        if short.is_some() && live.table.source.is_some() {
+            // What a step begins with may be left out for those who are gone by then.
+            self.due
+                .retain(|copy| !live.table.blocks().contains(&copy.to));
+        }
         self.manager.release(live.table, &live.tokens[..told]);
         if live.weights != self.weights {
             return;

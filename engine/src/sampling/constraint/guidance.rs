@@ -11,6 +11,9 @@ use super::{Constraint, ConstraintError, Mask};
 /// What is kept of a message that grows with the input.
 const MAX_MESSAGE: usize = 400;
 
+/// How llguidance says that no token continues the text.
+const NOTHING: &str = "NoExtensionBias";
+
 /// A parser on its way.
 pub(super) struct Guided {
     matcher: Matcher,
@@ -29,35 +32,29 @@ impl fmt::Debug for Guided {
 }
 
 impl Guided {
-    /// Begins, unless no text but the empty one, or none at all, satisfies the grammar.
-    pub(super) fn new(
-        matcher: Matcher,
-        allowed: Arc<SimpleVob>,
-    ) -> Result<Guided, ConstraintError> {
-        let mut guided = Guided {
+    /// Begins at the beginning of the text.
+    pub(super) fn new(matcher: Matcher, allowed: Arc<SimpleVob>) -> Guided {
+        Guided {
             matcher,
             allowed,
             mask: None,
-        };
-        if let Err(ConstraintError::Stopped(what)) = guided.mask() {
-            return Err(ConstraintError::Grammar(what));
         }
-        Ok(guided)
     }
 
     fn computed(&mut self) -> Result<SimpleVob, ConstraintError> {
-        let stopped = |what: &str| ConstraintError::Stopped(what.to_owned());
         if self.is_complete() {
-            return Err(stopped("nothing can follow"));
+            return Err(ConstraintError::DeadEnd);
         }
-        let mask = self.matcher.compute_mask();
-        let mut mask = mask.map_err(|e| match sentence(&e.to_string()).as_str() {
-            "NoExtensionBias" => stopped("no token of the vocabulary can follow"),
-            what => stopped(what),
+        let mut mask = self.matcher.compute_mask().map_err(|e| {
+            let what = sentence(&e.to_string());
+            if what == NOTHING {
+                return ConstraintError::DeadEnd;
+            }
+            ConstraintError::Stopped(what)
         })?;
         mask.and(&self.allowed);
         if mask.is_zero() {
-            return Err(stopped("no token of the vocabulary can follow"));
+            return Err(ConstraintError::DeadEnd);
         }
         Ok(mask)
     }

@@ -8,7 +8,7 @@ use super::{Grammar, schema};
 /// What a parser may spend. Fuel and items are counted, so that a grammar meets the same end on
 /// every machine.
 pub(super) const PARSER: ParserLimits = ParserLimits {
-    max_items_in_row: 2_000,
+    max_items_in_row: 3_000,
     // Compiling: some 20 milliseconds.
     initial_lexer_fuel: 1_000_000,
     // A token: some 20 milliseconds at the very worst.
@@ -21,12 +21,20 @@ pub(super) const PARSER: ParserLimits = ParserLimits {
     verbose_errors: false,
 };
 
-/// The longest regular expression or grammar, in bytes.
-const MAX_TEXT: usize = 64 << 10;
-/// The most strings to choose from.
+/// The longest regular expression, in bytes: time to compile may grow with the square.
+const MAX_REGEX: usize = 8 << 10;
+/// The longest grammar, in bytes and in lines: rules that lead to each other are followed on the
+/// stack.
+const MAX_LARK: usize = 16 << 10;
+const MAX_LARK_LINES: usize = 400;
+/// The most strings to choose from, and the bytes of all.
 const MAX_CHOICES: usize = 2_000;
+const MAX_CHOICE_BYTES: usize = 64 << 10;
 /// The longest run of white space between two tokens of JSON: a line and its indentation.
 const MAX_BLANK: usize = 40;
+
+/// What begins a JSON schema in a grammar.
+const EMBEDDED: &str = "%json";
 
 /// The grammar in llguidance's terms.
 ///
@@ -40,18 +48,38 @@ pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
         }
         Grammar::JsonObject => Ok(json_schema(json!({"type": "object"}))),
         Grammar::Regex(regex) => {
-            bounded("the regular expression", regex, MAX_TEXT)?;
+            bounded("the regular expression", regex, MAX_REGEX)?;
             Ok(TopLevelGrammar::from_regex(whole(regex)))
         }
         Grammar::Choice(choices) => choice(choices),
         Grammar::Lark(text) => {
-            bounded("the grammar", text, MAX_TEXT)?;
+            bounded("the grammar", text, MAX_LARK)?;
+            let lines = text.lines().count();
+            if lines > MAX_LARK_LINES {
+                return Err(format!(
+                    "the grammar has {lines} lines, more than {MAX_LARK_LINES}"
+                ));
+            }
             if text.trim_start().starts_with('{') {
                 return Err("the grammar is JSON, and not in Lark's language".to_owned());
             }
+            embedded(text)?;
             Ok(TopLevelGrammar::from_lark(text.clone()))
         }
     }
+}
+
+/// Holds the schemas within a grammar against the limits of schemas.
+fn embedded(text: &str) -> Result<(), String> {
+    for (at, _) in text.match_indices(EMBEDDED) {
+        let rest = &text[at + EMBEDDED.len()..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        // What is no JSON is no schema either, but part of a text or a comment.
+        if let Some(Ok(schema)) = values.next() {
+            schema::check(&schema).map_err(|what| format!("the schema at byte {at}: {what}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what is empty or longer than `most` bytes.
@@ -76,7 +104,9 @@ fn json_schema(schema: Value) -> TopLevelGrammar {
             Value::Object(fields)
         }
         // `true`: any JSON at all.
-        _ => json!({"x-guidance": options}),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            json!({"x-guidance": options})
+        }
     };
     TopLevelGrammar::from_json_schema(schema)
 }
@@ -104,12 +134,12 @@ fn choice(choices: &[String]) -> Result<TopLevelGrammar, String> {
         return Err(format!("{n} choices, more than {MAX_CHOICES}"));
     }
     for (at, choice) in choices.iter().enumerate() {
-        bounded(&format!("choice {at}"), choice, MAX_TEXT)?;
+        bounded(&format!("choice {at}"), choice, MAX_CHOICE_BYTES)?;
     }
     let total: usize = choices.iter().map(String::len).sum();
-    if total > MAX_TEXT {
+    if total > MAX_CHOICE_BYTES {
         return Err(format!(
-            "the choices have {total} bytes, more than {MAX_TEXT}"
+            "the choices have {total} bytes, more than {MAX_CHOICE_BYTES}"
         ));
     }
     let literals: Vec<String> = choices.iter().map(|text| literal(text)).collect();

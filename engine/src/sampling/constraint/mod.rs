@@ -42,9 +42,12 @@ pub enum ConstraintError {
     /// The grammar cannot be used: it is not understood, too large, or no text satisfies it.
     #[error("{0}")]
     Grammar(String),
-    /// The parser reached its limits, or no token of the vocabulary continues the text.
+    /// The parser reached its limits.
     #[error("the grammar stopped: {0}")]
     Stopped(String),
+    /// The text is not whole, and no token of the vocabulary continues it.
+    #[error("no token of the vocabulary can follow")]
+    DeadEnd,
 }
 
 /// A text on its way that must be of some form.
@@ -53,7 +56,7 @@ pub trait Constraint: Send + Debug {
     /// is whole.
     ///
     /// # Errors
-    /// [`ConstraintError::Stopped`].
+    /// [`ConstraintError::Stopped`] and [`ConstraintError::DeadEnd`].
     fn mask(&mut self) -> Result<Mask<'_>, ConstraintError>;
 
     /// Takes a token, which the mask allows.
@@ -93,3 +96,5 @@ impl<'a> Mask<'a> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::vocabulary_of;

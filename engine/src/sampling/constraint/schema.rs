@@ -18,6 +18,24 @@ const MAX_ENUM: usize = 2_000;
 /// The largest number of items, properties or characters.
 const MAX_COUNT: u64 = 10_000;
 
+/// Properties of one object: each that may be left out is followed on the stack.
+const MAX_PROPERTIES: usize = 500;
+/// Uses of `pattern` and names of `patternProperties`: each may cost a millisecond to compile, and
+/// the latter are held against each other.
+const MAX_PATTERNS: usize = 256;
+const MAX_PATTERN_PROPERTIES: usize = 24;
+/// What all uses of `multipleOf` may cost: states of an automaton that divides.
+const MAX_DIVISION: u64 = 20_000;
+
+/// Drafts of JSON Schema.
+const DRAFTS: [&str; 5] = [
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema",
+    "http://json-schema.org/draft-06/schema",
+    "http://json-schema.org/draft-04/schema",
+];
+
 /// The types that JSON has.
 const TYPES: [&str; 7] = [
     "null", "boolean", "integer", "number", "string", "array", "object",
@@ -31,7 +49,11 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
     let mut size = Size::default();
     size.add(schema, 0)
         .map_err(|what| format!("the schema has {what}"))?;
-    visit(schema, "#")
+    if schema == &Value::Bool(false) {
+        return Err("the schema is false: nothing satisfies it".to_owned());
+    }
+    let mut costs = Costs::default();
+    costs.visit(schema, "#")
 }
 
 #[derive(Default)]
@@ -75,16 +97,135 @@ impl Size {
     }
 }
 
-fn visit(schema: &Value, place: &str) -> Result<(), String> {
-    match schema {
-        Value::Bool(_) => Ok(()),
-        Value::Object(fields) => fields
-            .iter()
-            .try_for_each(|(name, value)| keyword(fields, name, value, &below(place, name))),
-        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(format!("{place}: a schema is an object, true or false"))
+/// A walk over the schemas within a schema, which adds up what is dear.
+#[derive(Default)]
+struct Costs {
+    patterns: usize,
+    divisions: Divisions,
+}
+
+impl Costs {
+    fn visit(&mut self, schema: &Value, place: &str) -> Result<(), String> {
+        match schema {
+            Value::Bool(_) => Ok(()),
+            Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
+                self.keyword(fields, name, value, &below(place, name))
+            }),
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(format!("{place}: a schema is an object, true or false"))
+            }
         }
     }
+
+    fn keyword(
+        &mut self,
+        fields: &Map<String, Value>,
+        name: &str,
+        value: &Value,
+        place: &str,
+    ) -> Result<(), String> {
+        match name {
+            "properties" => self.named(value, MAX_PROPERTIES, place),
+            "patternProperties" => self.named(value, MAX_PATTERN_PROPERTIES, place),
+            "$defs" | "definitions" => self.named(value, MAX_VALUES, place),
+            "items" if value.is_array() => self.listed(value, place),
+            "items" | "additionalItems" | "additionalProperties" => self.visit(value, place),
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.listed(value, place),
+            "multipleOf" => self.divisions.add(value, place),
+            "pattern" => {
+                self.patterns += 1;
+                if self.patterns > MAX_PATTERNS {
+                    return Err(format!("{place}: more than {MAX_PATTERNS} patterns"));
+                }
+                text(value, place)
+            }
+            "minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties"
+            | "maxProperties" => {
+                count(name, value, place)?;
+                in_order(fields, name, place)
+            }
+            _ => plain(name, value, place),
+        }
+    }
+
+    /// Schemas by name, at most so many.
+    fn named(&mut self, value: &Value, most: usize, place: &str) -> Result<(), String> {
+        let fields = value.as_object();
+        let fields = fields.ok_or(format!("{place}: is not an object"))?;
+        if fields.len() > most {
+            let n = fields.len();
+            return Err(format!("{place}: {n} names, more than {most}"));
+        }
+        fields
+            .iter()
+            .try_for_each(|(name, schema)| self.visit(schema, &below(place, name)))
+    }
+
+    /// A list of schemas.
+    fn listed(&mut self, value: &Value, place: &str) -> Result<(), String> {
+        let items = value.as_array().ok_or(format!("{place}: is not a list"))?;
+        if items.is_empty() {
+            return Err(format!("{place}: is empty"));
+        }
+        let mut items = items.iter().enumerate();
+        items.try_for_each(|(at, schema)| self.visit(schema, &below(place, &at.to_string())))
+    }
+}
+
+/// The uses of `multipleOf`. Where schemas meet (`allOf`) their divisors do, so that the least
+/// common multiple of all is what may have to be divided by.
+struct Divisions {
+    uses: u64,
+    multiple: u64,
+}
+
+impl Default for Divisions {
+    fn default() -> Divisions {
+        Divisions {
+            uses: 0,
+            multiple: 1,
+        }
+    }
+}
+
+impl Divisions {
+    fn add(&mut self, value: &Value, place: &str) -> Result<(), String> {
+        if !value.as_f64().is_some_and(|x| x > 0.0) {
+            return Err(format!(
+                "{place}: {} is not a positive number",
+                short(value)
+            ));
+        }
+        let too_much = || format!("{place}: {value} is too much to divide by");
+        let (digits, places) = decimal(value).ok_or_else(too_much)?;
+        self.multiple = self.multiple / common(self.multiple, digits) * digits;
+        self.uses += 1;
+        if self.uses * (self.multiple + 100 * places) > MAX_DIVISION {
+            return Err(too_much());
+        }
+        Ok(())
+    }
+}
+
+/// The digits of a positive number without zeros at their ends, at most 9,999, and the places that
+/// it moves the point by, at most 6.
+fn decimal(value: &Value) -> Option<(u64, u64)> {
+    let text = format!("{}", value.as_f64()?);
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_matches('0');
+    let zeros = match fraction {
+        "" => whole.len() - whole.trim_end_matches('0').len(),
+        _ => fraction.len(),
+    };
+    let number: u64 = digits.parse().ok()?;
+    let zeros = u64::try_from(zeros).ok()?;
+    (number < 10_000 && zeros <= 6).then_some((number, zeros))
+}
+
+/// The greatest common divisor.
+fn common(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common(b, a % b) }
 }
 
 /// The place of a field, as RFC 6901 writes it.
@@ -92,16 +233,34 @@ fn below(place: &str, name: &str) -> String {
     format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-fn keyword(
-    fields: &Map<String, Value>,
-    name: &str,
-    value: &Value,
-    place: &str,
-) -> Result<(), String> {
+/// A keyword that holds no schema.
+fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
     match name {
         "x-guidance" => Err(format!("{place}: is no keyword of JSON Schema")),
+        "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "minContains"
+        | "maxContains"
+        | "propertyNames"
+        | "uniqueItems"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "dependencies"
+        | "dependentRequired"
+        | "dependentSchemas"
+        | "$dynamicRef"
+        | "$recursiveRef" => Err(format!("{place}: the keyword is not supported")),
         "$ref" => reference(value, place),
-        "$dynamicRef" | "$recursiveRef" => Err(format!("{place}: is not supported")),
+        "$schema" => match value.as_str().map(|uri| uri.trim_end_matches('#')) {
+            Some(uri) if DRAFTS.contains(&uri) => Ok(()),
+            _ => Err(format!(
+                "{place}: {} is no draft that is known",
+                short(value)
+            )),
+        },
         "type" => types(value, place),
         "enum" => match value.as_array().map(Vec::len) {
             Some(1..=MAX_ENUM) => Ok(()),
@@ -109,41 +268,31 @@ fn keyword(
             Some(n) => Err(format!("{place}: {n} values, more than {MAX_ENUM}")),
             None => Err(format!("{place}: is not a list")),
         },
-        "properties" | "patternProperties" | "$defs" | "definitions" => named(value, place),
-        "items" if value.is_array() => listed(value, place),
-        "items"
-        | "additionalItems"
-        | "additionalProperties"
-        | "not"
-        | "contains"
-        | "propertyNames" => visit(value, place),
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => listed(value, place),
         "required" => {
             let names = value.as_array().ok_or(format!("{place}: is not a list"))?;
-            match names.iter().all(Value::is_string) {
-                true => Ok(()),
-                false => Err(format!("{place}: holds something that is no name")),
+            if names.iter().all(Value::is_string) {
+                return Ok(());
             }
-        }
-        "minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties" | "maxProperties" => {
-            count(name, value, place).and_then(|()| in_order(fields, name, place))
+            Err(format!("{place}: holds something that is no name"))
         }
         "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => Ok(()),
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => match value.as_f64() {
-            Some(_) => Ok(()),
-            None => Err(format!("{place}: is not a number")),
+            Some(x) if x.abs() < 1e15 => Ok(()),
+            Some(_) => Err(format!(
+                "{place}: {value} is out of range, which ends at 1e15"
+            )),
+            None => Err(format!("{place}: {} is not a number", short(value))),
         },
-        "multipleOf" => match value.as_f64() {
-            Some(x) if x > 0.0 => Ok(()),
-            _ => Err(format!("{place}: is not a positive number")),
-        },
-        "pattern" | "format" | "$schema" | "$id" | "$anchor" => match value {
-            Value::String(text) => bounded(&format!("{place}: the text"), text, MAX_TEXT),
-            _ => Err(format!("{place}: is not a text")),
-        },
-        // The rest says nothing about a text, or llguidance refuses it by name.
+        "format" | "$id" | "$anchor" => text(value, place),
+        // The rest says nothing about a text.
         _ => Ok(()),
     }
+}
+
+fn text(value: &Value, place: &str) -> Result<(), String> {
+    let text = value.as_str();
+    let text = text.ok_or_else(|| format!("{place}: {} is not a text", short(value)))?;
+    bounded(&format!("{place}: the text"), text, MAX_TEXT)
 }
 
 fn reference(value: &Value, place: &str) -> Result<(), String> {
@@ -158,37 +307,18 @@ fn reference(value: &Value, place: &str) -> Result<(), String> {
 
 fn types(value: &Value, place: &str) -> Result<(), String> {
     let known = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    let all = match value {
-        Value::Array(names) => !names.is_empty() && names.iter().all(known),
-        single => known(single),
+    let all = match value.as_array() {
+        Some(names) => !names.is_empty() && names.iter().all(known),
+        None => known(value),
     };
-    match all {
-        true => Ok(()),
-        false => Err(format!(
-            "{place}: {} is none of {}",
-            short(value),
-            TYPES.join(", ")
-        )),
+    if all {
+        return Ok(());
     }
-}
-
-/// Schemas by name.
-fn named(value: &Value, place: &str) -> Result<(), String> {
-    let fields = value.as_object();
-    let fields = fields.ok_or(format!("{place}: is not an object"))?;
-    fields
-        .iter()
-        .try_for_each(|(name, schema)| visit(schema, &below(place, name)))
-}
-
-/// A list of schemas.
-fn listed(value: &Value, place: &str) -> Result<(), String> {
-    let items = value.as_array().ok_or(format!("{place}: is not a list"))?;
-    if items.is_empty() {
-        return Err(format!("{place}: is empty"));
-    }
-    let mut items = items.iter().enumerate();
-    items.try_for_each(|(at, schema)| visit(schema, &below(place, &at.to_string())))
+    Err(format!(
+        "{place}: {} is none of {}",
+        short(value),
+        TYPES.join(", ")
+    ))
 }
 
 fn count(name: &str, value: &Value, place: &str) -> Result<(), String> {

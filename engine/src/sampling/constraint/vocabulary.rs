@@ -14,6 +14,8 @@ use super::{Constraint, ConstraintError, Grammar, limits};
 
 /// The longest token that text may be matched with, in bytes; a trie holds no more than 1,024.
 const MAX_TOKEN_BYTES: usize = 1000;
+/// Bytes of the stack on which grammars are compiled; memory is taken as it is used.
+const STACK: usize = 32 << 20;
 /// A byte that no UTF-8 contains, and that llguidance takes for a mark.
 const MARK: u8 = 0xff;
 
@@ -23,6 +25,8 @@ pub struct Vocabulary {
     factory: ParserFactory,
     /// Tokens that a text may contain, and those that end it.
     allowed: Arc<SimpleVob>,
+    /// The latter.
+    ends: Vec<u32>,
 }
 
 impl fmt::Debug for Vocabulary {
@@ -45,11 +49,13 @@ impl Vocabulary {
     /// [`ConstraintError::Grammar`] where llguidance cannot use the vocabulary.
     pub fn new(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vocabulary, ConstraintError> {
         let ids = 0..u32::try_from(vocab_size).unwrap_or(u32::MAX);
-        let bytes = |id| match tokenizer.is_special(id) {
-            true => Vec::new(),
-            false => tokenizer.token_bytes(id).unwrap_or_default(),
+        let bytes = |id| {
+            tokenizer
+                .token_bytes(id)
+                .filter(|_| !tokenizer.is_special(id))
         };
-        Self::of(ids.map(bytes).collect(), tokenizer.eos_ids())
+        let tokens = ids.map(|id| bytes(id).unwrap_or_default());
+        Self::of(tokens.collect(), tokenizer.eos_ids())
     }
 
     /// Tokens by their bytes; one without bytes is never part of a text.
@@ -87,6 +93,7 @@ impl Vocabulary {
         Ok(Vocabulary {
             factory,
             allowed: Arc::new(allowed),
+            ends,
         })
     }
 
@@ -96,11 +103,64 @@ impl Vocabulary {
     /// # Errors
     /// [`ConstraintError::Grammar`], naming the place where the grammar has one.
     pub fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>, ConstraintError> {
-        let grammar = limits::checked(grammar).map_err(ConstraintError::Grammar)?;
-        let parser = self.factory.create_parser(grammar);
-        let parser = parser.map_err(|e| ConstraintError::Grammar(sentence(&format!("{e:#}"))))?;
-        let matcher = Matcher::new(Ok(parser));
-        let guided = Guided::new(matcher, self.allowed.clone())?;
+        let checked = limits::checked(grammar).map_err(ConstraintError::Grammar)?;
+        let parse = || {
+            let parser = self.factory.create_parser(checked);
+            let parser = parser.map_err(|e| ConstraintError::Grammar(format!("{e:#}")))?;
+            let mut guided = Guided::new(Matcher::new(Ok(parser)), self.allowed.clone());
+            guided.mask()?;
+            Ok(guided)
+        };
+        let mut guided = deeply(parse)?.map_err(|e| {
+            ConstraintError::Grammar(match e {
+                ConstraintError::DeadEnd => "no text satisfies the grammar".to_owned(),
+                ConstraintError::Stopped(message) | ConstraintError::Grammar(message) => {
+                    what(grammar, &message)
+                }
+            })
+        })?;
+        let first = guided.mask()?;
+        let ends = self.ends.iter().filter(|id| first.allows(**id)).count();
+        let all: u32 = first.words().iter().map(|word| word.count_ones()).sum();
+        if usize::try_from(all) == Ok(ends) {
+            let empty = "no text but the empty one satisfies the grammar".to_owned();
+            return Err(ConstraintError::Grammar(empty));
+        }
         Ok(Box::new(guided))
+    }
+}
+
+/// Runs on a stack of its own: a grammar is compiled by recursion, and the caller's stack may be
+/// as small as an asynchronous worker's.
+fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, ConstraintError> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK);
+        let thread = builder.spawn_scoped(scope, work);
+        let thread = thread.map_err(|e| ConstraintError::Stopped(e.to_string()))?;
+        let done = thread.join();
+        done.map_err(|_| ConstraintError::Stopped("the compiler failed".to_owned()))
+    })
+}
+
+/// What is wrong with a grammar, from a message of llguidance.
+fn what(grammar: &Grammar, message: &str) -> String {
+    let sentence = sentence(message);
+    match grammar {
+        // It is compiled as part of a grammar, of which nobody needs to know.
+        Grammar::Regex(_) => {
+            let error = message
+                .lines()
+                .find_map(|line| line.strip_prefix("error: "));
+            let error = error.or_else(|| message.lines().next()?.rsplit("(in regex): ").next());
+            format!("the regular expression: {}", error.unwrap_or(&sentence))
+        }
+        Grammar::JsonSchema(_) if sentence.contains("coerce_one_of") => {
+            "oneOf is taken only where no two of its branches can hold at once, as different types \
+             or constants show; anyOf is taken anywhere"
+                .to_owned()
+        }
+        Grammar::JsonSchema(_) | Grammar::JsonObject => format!("the schema: {sentence}"),
+        Grammar::Choice(_) => format!("the choices: {sentence}"),
+        Grammar::Lark(_) => format!("the grammar: {sentence}"),
     }
 }

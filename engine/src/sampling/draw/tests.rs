@@ -88,7 +88,6 @@ fn the_first_and_the_last_point_are_inside() {
 }
 
 /// Pearson's statistic of many draws against probabilities of which none is tiny.
-#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 fn chi_square(logits: &[f32], shape: Shape, seed: u64, expected: &[f64]) -> f64 {
     let n = 40_000_u32;
     let scan = Scan::of(logits);
