@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchCommand;
+use crate::doctor::DoctorArgs;
 use crate::models::ModelsCommand;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     /// Look into model and adapter folders
     #[command(subcommand)]
     Models(ModelsCommand),
+    /// Check models on this machine, and say what it can hold
+    Doctor(DoctorArgs),
     /// Print the description of the HTTP interface (the `OpenAPI` document)
     #[command(after_help = "Example:\n  tribunal openapi > openapi.json")]
     Openapi,

@@ -6,7 +6,10 @@
 
 mod args;
 mod bench;
+mod doctor;
 mod error;
+mod loaded;
+mod memory;
 mod models;
 mod openapi;
 mod score;
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Bench(command) => bench::run(command),
         Command::Models(command) => models::run(command),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Openapi => openapi::run(),
     };
     match ended {

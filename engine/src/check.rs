@@ -3,7 +3,7 @@
 use models::batch::Read;
 
 use crate::error::SubmitError;
-use crate::handle::Limits;
+use crate::handle::{AdapterStatus, Limits};
 use crate::work::{Want, Work};
 
 /// Holds works against the limits, and lowers `max_tokens` of a generation to what the context
@@ -11,7 +11,7 @@ use crate::work::{Want, Work};
 pub(crate) fn works(
     works: &mut [Work],
     limits: &Limits,
-    known: impl Fn(&str) -> bool,
+    adapters: &[AdapterStatus],
 ) -> Result<(), SubmitError> {
     if works.is_empty() {
         return Err(SubmitError::Invalid {
@@ -19,12 +19,8 @@ pub(crate) fn works(
         });
     }
     for (at, work) in works.iter_mut().enumerate() {
-        if let Some(name) = work.adapter.as_deref().filter(|name| !known(name)) {
-            return Err(SubmitError::UnknownAdapter {
-                name: name.to_owned(),
-            });
-        }
-        check(work, limits).map_err(|problem| match problem {
+        let head_labels = head_of(work, limits, adapters)?;
+        check(work, limits, head_labels).map_err(|problem| match problem {
             Problem::Invalid(what) => SubmitError::Invalid {
                 what: format!("work {at}: {what}"),
             },
@@ -32,6 +28,23 @@ pub(crate) fn works(
         })?;
     }
     Ok(())
+}
+
+/// Outputs of the head that reads the work's rows: the adapter's, where it has one.
+fn head_of(
+    work: &Work,
+    limits: &Limits,
+    adapters: &[AdapterStatus],
+) -> Result<Option<usize>, SubmitError> {
+    let Some(name) = &work.adapter else {
+        return Ok(limits.head_labels);
+    };
+    match adapters.iter().find(|adapter| adapter.name == *name) {
+        Some(adapter) => Ok(adapter.head_labels.or(limits.head_labels)),
+        None => Err(SubmitError::UnknownAdapter {
+            name: name.to_string(),
+        }),
+    }
 }
 
 enum Problem {
@@ -52,7 +65,7 @@ fn too_long(limits: &Limits, given: usize) -> SubmitError {
     }
 }
 
-fn check(work: &mut Work, limits: &Limits) -> Result<(), Problem> {
+fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
     let (n, context) = (work.token_ids.len(), limits.context());
     if n == 0 {
         return Err(Problem::Invalid("it has no tokens".to_owned()));
@@ -72,10 +85,9 @@ fn check(work: &mut Work, limits: &Limits) -> Result<(), Problem> {
             if rows.is_empty() {
                 return Err(Problem::Invalid("it asks for nothing".to_owned()));
             }
-            let own_head = work.adapter.is_some();
             rows.iter().try_for_each(|(at, read)| {
                 check_row(n, *at)?;
-                check_read(read, limits, own_head)
+                check_read(read, limits, head_labels)
             })
         }
         Want::Tokens(sampling) => {
@@ -102,12 +114,12 @@ fn check_row(n: usize, at: usize) -> Result<(), Problem> {
     )))
 }
 
-fn check_read(read: &Read, limits: &Limits, adapter_may_have_head: bool) -> Result<(), Problem> {
+fn check_read(read: &Read, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
     let beyond = |id: &&u32| **id as usize >= limits.vocab_size;
     let vocab_size = limits.vocab_size;
     match read {
-        Read::Head if limits.head_labels.is_none() && !adapter_may_have_head => {
-            Err(Problem::Invalid("the model has no score head".to_owned()))
+        Read::Head if head_labels.is_none() => {
+            Err(Problem::Invalid("there is no score head".to_owned()))
         }
         Read::Head | Read::Hidden => Ok(()),
         Read::Vocab => vocabulary(limits),

@@ -9,11 +9,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::check;
 use crate::error::{Failure, LoadError, SubmitError};
+use crate::sampling::Sampler;
+use crate::scheduler::Task;
 use crate::thread;
 use crate::work::{Answer, Terms, Update, Want, Work};
 
 /// What an engine needs to know of its model and its memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
     /// KV blocks that the forward has.
     pub n_blocks: usize,
@@ -82,8 +84,19 @@ pub struct Status {
     pub output_tokens: u64,
     /// Sequences that were pre-empted.
     pub preemptions: u64,
-    /// Adapters by name, with their digests.
-    pub adapters: Vec<(Arc<str>, Arc<str>)>,
+    /// The adapters in service.
+    pub adapters: Vec<AdapterStatus>,
+}
+
+/// An adapter in service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdapterStatus {
+    /// The name that work uses.
+    pub name: Arc<str>,
+    /// Digest of its content.
+    pub digest: Arc<str>,
+    /// Outputs of its own score head, where it has one.
+    pub head_labels: Option<usize>,
 }
 
 /// A handle to the engine's thread. The thread ends when the last handle is dropped and its work
@@ -114,14 +127,26 @@ pub(crate) enum Event {
     WeightsChanged {
         reply: oneshot::Sender<()>,
     },
+    /// Some ticket was dropped before its works were done.
+    Abandoned,
 }
 
 /// Works that arrived together.
 #[derive(Debug)]
 pub(crate) struct Submission {
-    pub(crate) works: Vec<(Work, OwnedSemaphorePermit)>,
+    pub(crate) orders: Vec<Order>,
     pub(crate) terms: Terms,
     pub(crate) updates: mpsc::Sender<Update>,
+}
+
+/// A work that was found good.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) token_ids: Arc<[u32]>,
+    pub(crate) adapter: Option<Arc<str>>,
+    pub(crate) task: Task,
+    /// Room in the queue, given back when the work is done.
+    pub(crate) permit: OwnedSemaphorePermit,
 }
 
 /// Submissions that may wait for the thread to look at them. It looks before every step.
@@ -146,7 +171,7 @@ impl Engine {
         });
         let (events, inbox) = mpsc::channel(EVENTS);
         let tokens = Arc::new(Semaphore::new(config.queue_tokens));
-        let status = thread::start(forward, config, inbox).map_err(LoadError::Thread)?;
+        let status = thread::start(forward, &config, inbox).map_err(LoadError::Thread)?;
         Ok(Engine {
             events,
             status,
@@ -161,20 +186,20 @@ impl Engine {
     /// [`SubmitError`]; then nothing was queued.
     pub fn submit(&self, mut works: Vec<Work>, terms: Terms) -> Result<Ticket, SubmitError> {
         let adapters = self.status.borrow().adapters.clone();
-        let known = |name: &str| adapters.iter().any(|(known, _)| &**known == name);
-        check::works(&mut works, &self.limits, known)?;
+        check::works(&mut works, &self.limits, &adapters)?;
         let n_works = works.len();
         let most_updates = works.iter().map(most_updates).sum();
-        let works = self.admit(works)?;
+        let orders = self.orders(works)?;
         let (updates, inbox) = mpsc::channel(most_updates);
         let submission = Submission {
-            works,
+            orders,
             terms,
             updates,
         };
         match self.events.try_send(Event::Submit(submission)) {
             Ok(()) => Ok(Ticket {
                 updates: inbox,
+                events: self.events.clone(),
                 n_works,
                 n_done: 0,
             }),
@@ -183,7 +208,8 @@ impl Engine {
         }
     }
 
-    fn admit(&self, works: Vec<Work>) -> Result<Vec<(Work, OwnedSemaphorePermit)>, SubmitError> {
+    /// Works with their permits, everything that can be refused refused.
+    fn orders(&self, works: Vec<Work>) -> Result<Vec<Order>, SubmitError> {
         let total: usize = works.iter().map(|work| work.token_ids.len()).sum();
         let max = self.limits.queue_tokens;
         let too_long = SubmitError::TooLong {
@@ -200,11 +226,27 @@ impl Engine {
             .clone()
             .try_acquire_many_owned(count)
             .map_err(|_| self.overloaded())?;
-        let split = |work: Work| {
-            let own = permit.split(work.token_ids.len());
-            (work, own.expect("the total is the sum of the lengths"))
+        let order = |(at, work): (usize, Work)| {
+            let permit = permit.split(work.token_ids.len());
+            Ok(Order {
+                task: self.task(at, &work.token_ids, work.want)?,
+                token_ids: work.token_ids,
+                adapter: work.adapter,
+                permit: permit.expect("the total is the sum of the lengths"),
+            })
         };
-        Ok(works.into_iter().map(split).collect())
+        works.into_iter().enumerate().map(order).collect()
+    }
+
+    fn task(&self, at: usize, token_ids: &[u32], want: Want) -> Result<Task, SubmitError> {
+        match want {
+            Want::Rows(reads) => Ok(Task::rows(reads)),
+            Want::Tokens(sampling) => Sampler::new(*sampling, token_ids, self.limits.vocab_size)
+                .map(Task::tokens)
+                .map_err(|what| SubmitError::Invalid {
+                    what: format!("work {at}: {what}"),
+                }),
+        }
     }
 
     fn overloaded(&self) -> SubmitError {
@@ -219,6 +261,11 @@ impl Engine {
         self.limits
             .queue_tokens
             .saturating_sub(self.tokens.available_permits())
+    }
+
+    /// Whether the thread is there: it ends only with its last handle, or by a fault.
+    pub fn is_alive(&self) -> bool {
+        !self.events.is_closed()
     }
 
     /// What a request is held against.
@@ -294,6 +341,7 @@ fn most_updates(work: &Work) -> usize {
 #[derive(Debug)]
 pub struct Ticket {
     updates: mpsc::Receiver<Update>,
+    events: mpsc::Sender<Event>,
     n_works: usize,
     n_done: usize,
 }
@@ -340,6 +388,17 @@ impl Ticket {
             put(&mut answers, update);
         }
         answers
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.n_done < self.n_works {
+            // The thread then looks for callers who left. Where the channel is full it finds this
+            // one when its work comes up.
+            self.updates.close();
+            let _ = self.events.try_send(Event::Abandoned);
+        }
     }
 }
 

@@ -8,19 +8,22 @@
 //! This crate holds no tensor and no lock, and everything but the thread's shell is free of clocks
 //! and channels: the scheduler is plain data that can be stepped in a test.
 
+pub mod cache;
 mod check;
 pub mod error;
 pub mod handle;
 pub mod host;
 pub mod sampling;
+pub mod scheduler;
 mod thread;
 pub mod work;
 
 pub use error::{Failure, LoadError, SubmitError};
-pub use handle::{Engine, EngineConfig, Limits, Status, Ticket};
+pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Host, HostSpec};
 pub use models::batch::{Output, Read};
 pub use models::template::Conversation;
+pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
 pub use sampling::{
     Constraint, ConstraintError, Finish, Grammar, Sampled, Sampling, StopStrings, TextError,

@@ -1,162 +1,385 @@
-//! The engine's thread.
+//! The engine's thread: the one place that has channels, a clock and the forward.
+//!
+//! [`Core::tick`] is a plain method: it plans a step, runs it, and tells the callers. The thread
+//! calls it while there is work, and blocks on its inbox while there is none.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
+use models::Forward;
 use models::adapter::Adapter;
-use models::batch::AdapterSlot;
-use models::{Forward, Output, PackItem, Read, pack};
-use tokio::sync::{mpsc, watch};
+use models::batch::{AdapterSlot, Outputs, RaggedBatch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
+use crate::cache::{SequenceId, Space};
 use crate::error::Failure;
-use crate::handle::{EngineConfig, Event, Status, Submission};
-use crate::sampling::Sampler;
-use crate::work::{Answer, Produced, Update, Usage, Want, Work};
+use crate::handle::{AdapterStatus, EngineConfig, Event, Order, Status, Submission};
+use crate::scheduler::{self, Scheduler, SchedulerConfig, Sequence};
+use crate::work::{Answer, Produced, Terms, Update, Usage};
 
 /// Starts the thread; it ends when all senders of `inbox` are gone.
 pub(crate) fn start(
     forward: impl Forward + Send + 'static,
-    config: EngineConfig,
+    config: &EngineConfig,
     mut inbox: mpsc::Receiver<Event>,
 ) -> std::io::Result<watch::Receiver<Status>> {
-    let (sender, receiver) = watch::channel(Status::default());
-    let mut core = Core {
-        forward,
-        config,
-        adapters: HashMap::new(),
-        status: sender,
-    };
+    let (status, receiver) = watch::channel(Status::default());
+    let mut core = Core::new(forward, config, status);
     std::thread::Builder::new()
         .name("engine".to_owned())
         .spawn(move || {
             while let Some(event) = inbox.blocking_recv() {
                 core.handle(event);
+                while core.has_work() {
+                    while let Ok(event) = inbox.try_recv() {
+                        core.handle(event);
+                    }
+                    core.tick(Instant::now());
+                }
+                core.publish();
             }
         })?;
     Ok(receiver)
 }
 
+/// All that the thread owns.
 struct Core<F> {
     forward: F,
-    config: EngineConfig,
-    adapters: HashMap<Arc<str>, (AdapterSlot, Arc<str>)>,
+    scheduler: Scheduler,
+    callers: HashMap<SequenceId, Caller>,
+    /// When callers stop waiting.
+    deadlines: BTreeSet<(Instant, SequenceId)>,
+    /// Some caller left, and it is not known which.
+    abandoned: bool,
+    serving: HashMap<Arc<str>, Serving>,
+    /// How many sequences run under an adapter, and whether it has been taken out of service.
+    slots: HashMap<AdapterSlot, SlotUse>,
+    next_id: u64,
+    steps: u64,
     status: watch::Sender<Status>,
 }
 
+/// Who waits for a sequence.
+struct Caller {
+    updates: mpsc::Sender<Update>,
+    work: usize,
+    deadline: Option<Instant>,
+    serving: Option<Serving>,
+    /// Given back before the caller hears the end, so that he finds room for more.
+    permit: OwnedSemaphorePermit,
+}
+
+/// An adapter under its name.
+#[derive(Clone)]
+struct Serving {
+    slot: AdapterSlot,
+    digest: Arc<str>,
+    head_labels: Option<usize>,
+}
+
+#[derive(Default)]
+struct SlotUse {
+    n_sequences: usize,
+    retired: bool,
+}
+
 impl<F: Forward> Core<F> {
+    fn new(forward: F, config: &EngineConfig, status: watch::Sender<Status>) -> Core<F> {
+        let core = Core {
+            forward,
+            scheduler: Scheduler::new(SchedulerConfig {
+                n_blocks: config.n_blocks,
+                batch_tokens: config.batch_tokens,
+                max_sequences: config.max_sequences,
+            }),
+            callers: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            abandoned: false,
+            serving: HashMap::new(),
+            slots: HashMap::new(),
+            next_id: 0,
+            steps: 0,
+            status,
+        };
+        core.publish();
+        core
+    }
+
+    fn has_work(&self) -> bool {
+        !self.scheduler.is_empty()
+    }
+
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Submit(submission) => self.run(submission),
+            Event::Submit(submission) => self.submit(submission),
+            Event::Abandoned => self.abandoned = true,
             Event::Insert {
                 name,
                 adapter,
                 reply,
             } => {
                 self.insert(name, adapter);
+                // Whoever asked may have left; the adapter is in service all the same.
                 let _ = reply.send(());
             }
             Event::Remove { name, reply } => {
-                let _ = reply.send(self.adapters.remove(&name).is_some());
+                let removed = self.serving.remove(&name);
+                let was_there = removed.is_some();
+                if let Some(serving) = removed {
+                    self.retire(serving.slot);
+                }
                 self.publish();
+                let _ = reply.send(was_there);
             }
             Event::WeightsChanged { reply } => {
+                self.scheduler.forget_all();
                 let _ = reply.send(());
             }
         }
     }
 
-    fn insert(&mut self, name: Arc<str>, adapter: Arc<Adapter>) {
-        let digest: Arc<str> = adapter.digest.as_str().into();
-        let slot = self.forward.insert(adapter);
-        self.adapters.insert(name, (slot, digest));
+    /// One step: who left or is late goes, the step is planned and run, and the callers are told.
+    fn tick(&mut self, now: Instant) {
+        self.drop_late(now);
+        self.drop_gone();
+        let Some(step) = self.scheduler.next_step() else {
+            return;
+        };
+        let outcome = run(&mut self.forward, &step.batch);
+        self.steps += 1;
+        let events = self.scheduler.finish(step, outcome);
+        // First the status: who is told something finds it counted there.
         self.publish();
-    }
-
-    fn publish(&mut self) {
-        let adapters = self.adapters.iter();
-        let adapters = adapters.map(|(name, (_, digest))| (name.clone(), digest.clone()));
-        let adapters = adapters.collect();
-        self.status.send_modify(|status| status.adapters = adapters);
-    }
-
-    fn run(&mut self, submission: Submission) {
-        for (at, (work, _permit)) in submission.works.into_iter().enumerate() {
-            let result = self.work(work, |token| {
-                let _ = submission.updates.try_send(Update::Tokens {
-                    work: at,
-                    tokens: vec![token],
-                });
-            });
-            let _ = submission
-                .updates
-                .try_send(Update::Done { work: at, result });
+        for event in events {
+            self.tell(event);
         }
     }
 
-    fn work(
-        &mut self,
-        work: Work,
-        told: impl Fn(crate::sampling::Sampled),
-    ) -> Result<Answer, Failure> {
-        let adapter = work
-            .adapter
-            .as_ref()
-            .and_then(|name| self.adapters.get(name).cloned());
-        let slot = adapter.as_ref().map(|(slot, _)| *slot);
-        let mut usage = Usage {
-            input_tokens: work.token_ids.len(),
-            computed_tokens: work.token_ids.len(),
-            ..Usage::default()
-        };
-        let produced = match work.want {
-            Want::Rows(reads) => {
-                Produced::Rows(self.forward(work.token_ids.to_vec(), slot, reads)?)
-            }
-            Want::Tokens(sampling) => {
-                let mut sampler = Sampler::new(*sampling, &work.token_ids, self.config.vocab_size)
-                    .map_err(Failure::Constraint)?;
-                let (mut ids, mut tokens) = (work.token_ids.to_vec(), Vec::new());
-                loop {
-                    let reads = vec![(ids.len() - 1, Read::Vocab)];
-                    let output = self.forward(ids.clone(), slot, reads)?.pop();
-                    let Some(Output::Vocab(mut logits)) = output else {
-                        return Err(Failure::Model("no logits".into()));
-                    };
-                    let next = sampler
-                        .next(&mut logits)
-                        .map_err(|e| Failure::Model(e.to_string()))?;
-                    ids.push(next.sampled.token_id);
-                    tokens.push(next.sampled.clone());
-                    told(next.sampled);
-                    usage.output_tokens += 1;
-                    if let Some(finish) = next.finish {
-                        break Produced::Tokens { tokens, finish };
-                    }
-                }
-            }
-        };
-        Ok(Answer {
-            produced,
-            usage,
-            adapter: adapter.map(|(_, digest)| digest),
-        })
+    fn submit(&mut self, submission: Submission) {
+        let Submission {
+            orders,
+            terms,
+            updates,
+        } = submission;
+        for (work, order) in orders.into_iter().enumerate() {
+            self.take(work, order, terms, updates.clone());
+        }
     }
 
-    fn forward(
-        &mut self,
-        token_ids: Vec<u32>,
-        adapter: Option<AdapterSlot>,
-        reads: Vec<(usize, Read)>,
-    ) -> Result<Vec<Output>, Failure> {
-        let item = PackItem {
-            token_ids,
-            start: 0,
-            adapter,
-            reads,
-            blocks: Vec::new(),
+    fn take(&mut self, work: usize, order: Order, terms: Terms, updates: mpsc::Sender<Update>) {
+        let serving = order.adapter.as_ref().map(|name| self.serving.get(name));
+        let serving = match serving {
+            None => None,
+            Some(Some(serving)) => Some(serving.clone()),
+            Some(None) => {
+                let name = order.adapter.as_deref().unwrap_or_default();
+                let result = Err(Failure::AdapterGone(name.to_owned()));
+                // A caller who has left does not mind.
+                let _ = updates.try_send(Update::Done { work, result });
+                return;
+            }
         };
-        let run = pack(&[item]).and_then(|batch| self.forward.forward(&batch));
-        run.map(|outputs| outputs.rows)
-            .map_err(|e| Failure::Model(e.to_string()))
+        let id = SequenceId(self.next_id);
+        self.next_id += 1;
+        if let Some(serving) = &serving {
+            self.slots.entry(serving.slot).or_default().n_sequences += 1;
+        }
+        if let Some(deadline) = terms.deadline {
+            self.deadlines.insert((deadline, id));
+        }
+        self.scheduler.add(Sequence {
+            id,
+            token_ids: order.token_ids.to_vec(),
+            space: Space {
+                adapter: serving.as_ref().map(|serving| serving.digest.clone()),
+                salt: terms.salt,
+            },
+            slot: serving.as_ref().map(|serving| serving.slot),
+            priority: terms.priority,
+            client: terms.client,
+            task: order.task,
+        });
+        let caller = Caller {
+            updates,
+            work,
+            deadline: terms.deadline,
+            serving,
+            permit: order.permit,
+        };
+        self.callers.insert(id, caller);
+    }
+
+    fn tell(&mut self, event: scheduler::Event) {
+        match event {
+            scheduler::Event::Token(id, sampled) => {
+                if let Some(caller) = self.callers.get(&id) {
+                    caller.say(Update::Tokens {
+                        work: caller.work,
+                        tokens: vec![sampled],
+                    });
+                }
+            }
+            scheduler::Event::Done { id, result, last } => {
+                let Some(caller) = self.forget(id) else {
+                    return;
+                };
+                if let Some(sampled) = last {
+                    caller.say(Update::Tokens {
+                        work: caller.work,
+                        tokens: vec![sampled],
+                    });
+                }
+                caller.answer(result);
+            }
+        }
+    }
+
+    /// Ends what is past its deadline.
+    fn drop_late(&mut self, now: Instant) {
+        while let Some((deadline, id)) = self.deadlines.first().copied() {
+            if deadline > now {
+                return;
+            }
+            self.scheduler.cancel(id);
+            match self.forget(id) {
+                Some(caller) => caller.answer(Err(Failure::Deadline)),
+                None => {
+                    self.deadlines.remove(&(deadline, id));
+                }
+            }
+        }
+    }
+
+    /// Ends what nobody waits for any more: always among what runs, and among all when somebody
+    /// said that he left.
+    fn drop_gone(&mut self) {
+        let gone = |id: &SequenceId| {
+            let caller = self.callers.get(id);
+            caller.is_some_and(|caller| caller.updates.is_closed())
+        };
+        let ids: Vec<SequenceId> = if std::mem::take(&mut self.abandoned) {
+            self.callers.keys().copied().filter(gone).collect()
+        } else {
+            let running = self.scheduler.running().iter();
+            running.copied().filter(gone).collect()
+        };
+        for id in ids {
+            self.scheduler.cancel(id);
+            self.forget(id);
+        }
+    }
+
+    /// The caller of a sequence that is over.
+    fn forget(&mut self, id: SequenceId) -> Option<Caller> {
+        let caller = self.callers.remove(&id)?;
+        if let Some(deadline) = caller.deadline {
+            self.deadlines.remove(&(deadline, id));
+        }
+        if let Some(serving) = &caller.serving {
+            let slot = serving.slot;
+            let slot_use = self
+                .slots
+                .get_mut(&slot)
+                .expect("its sequences are counted");
+            slot_use.n_sequences -= 1;
+            self.free(slot);
+        }
+        Some(caller)
+    }
+
+    fn insert(&mut self, name: Arc<str>, adapter: Arc<Adapter>) {
+        let serving = Serving {
+            digest: adapter.digest.as_str().into(),
+            head_labels: adapter.head.as_ref().map(models::head::Head::n_labels),
+            slot: self.forward.insert(adapter),
+        };
+        self.slots.insert(serving.slot, SlotUse::default());
+        if let Some(old) = self.serving.insert(name, serving) {
+            self.retire(old.slot);
+        }
+        self.publish();
+    }
+
+    /// Takes an adapter out of service. It stays where the forward finds it until its last
+    /// sequence is over.
+    fn retire(&mut self, slot: AdapterSlot) {
+        self.slots.entry(slot).or_default().retired = true;
+        self.free(slot);
+    }
+
+    fn free(&mut self, slot: AdapterSlot) {
+        let unused = |slot: &SlotUse| slot.retired && slot.n_sequences == 0;
+        if self.slots.get(&slot).is_some_and(unused) {
+            self.slots.remove(&slot);
+            self.forward.remove(slot);
+        }
+    }
+
+    fn publish(&self) {
+        let (counts, totals) = (self.scheduler.counts(), self.scheduler.totals());
+        let adapter = |(name, serving): (&Arc<str>, &Serving)| AdapterStatus {
+            name: name.clone(),
+            digest: serving.digest.clone(),
+            head_labels: serving.head_labels,
+        };
+        let mut adapters: Vec<_> = self.serving.iter().map(adapter).collect();
+        adapters.sort_by(|a, b| a.name.cmp(&b.name));
+        let status = Status {
+            queued: self.scheduler.n_queued(),
+            running: self.scheduler.n_running(),
+            free_blocks: counts.free,
+            held_blocks: counts.held,
+            cached_blocks: counts.cached,
+            steps: self.steps,
+            failed_steps: totals.failed_steps,
+            computed_tokens: totals.computed_tokens,
+            cached_tokens: totals.cached_tokens,
+            output_tokens: totals.output_tokens,
+            preemptions: totals.preemptions,
+            adapters,
+        };
+        // Nobody may be looking.
+        self.status.send_replace(status);
+    }
+}
+
+impl Caller {
+    fn say(&self, update: Update) {
+        // The channel has room for all that is ever said; it fails when the caller has left,
+        // which the next tick sees.
+        let _ = self.updates.try_send(update);
+    }
+
+    fn answer(self, result: Result<(Produced, Usage), Failure>) {
+        drop(self.permit);
+        let digest = self.serving.map(|serving| serving.digest);
+        let result = result.map(|(produced, usage)| Answer {
+            produced,
+            usage,
+            adapter: digest,
+        });
+        let done = Update::Done {
+            work: self.work,
+            result,
+        };
+        // As in `say`.
+        let _ = self.updates.try_send(done);
+    }
+}
+
+/// Runs a batch; a panic is an error of this batch.
+fn run(forward: &mut impl Forward, batch: &RaggedBatch) -> Result<Outputs, String> {
+    match catch_unwind(AssertUnwindSafe(|| forward.forward(batch))) {
+        Ok(outputs) => outputs.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(format!(
+                "it panicked: {}",
+                text.unwrap_or_else(|| "no message".to_owned())
+            ))
+        }
     }
 }

@@ -180,8 +180,12 @@ fn tokens(config: &ModelConfig, n: usize, salt: usize) -> Vec<u32> {
         .collect()
 }
 
-/// An adapter with random factors on every linear layer of every dense layer.
-fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Arc<Adapter>> {
+/// An adapter of the rank with random factors, which follow from the seed, on the attention of every
+/// layer and on the linear layers of those that have no experts.
+///
+/// # Errors
+/// What the tensor library says.
+pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Arc<Adapter>> {
     let random = RandomWeights {
         seed,
         dtype: candle_core::DType::F32,

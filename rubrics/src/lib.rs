@@ -1,11 +1,12 @@
 //! Every scorer and pipeline, and the one [`score`] entry that server, command line and trainer
 //! call.
 //!
-//! This crate knows what a verdict is and how one is reached; it does not know HTTP, files or wire
-//! formats.
+//! This crate knows what a verdict is and how one is reached; it does not know HTTP or wire formats,
+//! and no file but a model's calibration.
 
 mod answer;
 pub mod config;
+pub mod decide;
 mod input;
 mod outcome;
 mod pipeline;

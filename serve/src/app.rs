@@ -11,7 +11,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 
 use crate::middleware::{guard, observe};
-use crate::routes::{meta, score};
+use crate::routes::{decisions, meta, score};
 use crate::state::State;
 
 #[derive(utoipa::OpenApi)]
@@ -24,6 +24,7 @@ use crate::state::State;
     ),
     tags(
         (name = "scoring", description = "Turn model outputs into rewards."),
+        (name = "decisions", description = "Typed questions, answered with probabilities."),
         (name = "operations", description = "Run the server."),
     )
 )]
@@ -33,6 +34,8 @@ struct Base;
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(score::score)
+        .service(decisions::decisions)
+        .service(decisions::systemone)
         .service(meta::models)
         .service(meta::healthz)
         .service(meta::readyz)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::Host;
+use rubrics::config::nearest;
 
 /// Every model, and by its own name every adapter of each.
 #[derive(Debug, Default)]
@@ -35,12 +36,32 @@ impl Hosts {
         }
         self.hosts.iter().find_map(|host| {
             let adapters = host.engine.status().adapters;
-            let (adapter, _) = adapters.into_iter().find(|(known, _)| &**known == name)?;
+            let adapter = adapters
+                .into_iter()
+                .find(|adapter| &*adapter.name == name)?;
             Some(Served {
                 host: host.clone(),
-                adapter: Some(adapter),
+                adapter: Some(adapter.name),
             })
         })
+    }
+
+    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    pub fn near(&self, given: &str) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for host in &self.hosts {
+            names.push(host.name.clone());
+            let adapters = host.engine.status().adapters.into_iter();
+            names.extend(adapters.map(|adapter| adapter.name));
+        }
+        let mut near = Vec::new();
+        while near.len() < 3
+            && let Some(name) = nearest(given, names.iter().map(|name| &**name))
+        {
+            let at = names.iter().position(|other| **other == *name);
+            near.push(names.swap_remove(at.expect("it is one of them")));
+        }
+        near
     }
 
     /// All models.

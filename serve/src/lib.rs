@@ -18,6 +18,7 @@ mod middleware;
 mod routes;
 pub mod state;
 mod verdicts;
+mod wires;
 
 use std::future::Future;
 use std::net::TcpListener;

@@ -1,9 +1,11 @@
 //! What all workers share.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rubrics::decide::Calibrations;
 use rubrics::{Pool, Registry, Tools};
 
 use crate::Config;
@@ -22,6 +24,8 @@ pub struct State {
     pub registry: Registry,
     /// Models by name.
     pub hosts: Hosts,
+    /// Calibrations by the name of their model.
+    pub calibrations: HashMap<Arc<str>, Arc<Calibrations>>,
     /// The verifier threads.
     pub tools: Tools,
     /// Stored verdicts.
@@ -57,12 +61,22 @@ impl State {
             registry,
             keys,
             hosts: Hosts::default(),
+            calibrations: HashMap::new(),
         })
     }
 
     /// The same, serving these models too.
+    #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = hosts;
+        self
+    }
+
+    /// The same, calibrating the decisions of a model and of its adapters.
+    #[must_use]
+    pub fn with_calibration(mut self, model: &str, calibrations: Calibrations) -> Self {
+        self.calibrations
+            .insert(model.into(), Arc::new(calibrations));
         self
     }
 

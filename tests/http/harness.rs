@@ -2,10 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::Host;
+use rubrics::Registry;
 use rubrics::config::Problem;
 use serde_json::{Value, json};
+use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Background, Config, State};
 
@@ -65,8 +69,17 @@ impl Server {
         let (registry, problems) = serve::config::read_text("test.toml", scorers, &mut config);
         assert_eq!(problems, Vec::<Problem>::new());
         change(&mut config);
+        Self::over(State::new(config, registry, keys).expect("threads start"))
+    }
+
+    /// Starts with the built-in scorers and these models.
+    pub(crate) fn with_models(hosts: Vec<Arc<Host>>) -> Self {
+        Self::over(state_with_models(hosts))
+    }
+
+    /// Starts over a state.
+    pub(crate) fn over(state: State) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-        let state = State::new(config, registry, keys).expect("threads start");
         let background = Background::start(listener, state).expect("the server starts");
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -154,6 +167,17 @@ impl Server {
         };
         eventually("nothing is held", idle);
     }
+}
+
+/// The state of [`Server::with_models`].
+pub(crate) fn state_with_models(hosts: Vec<Arc<Host>>) -> State {
+    let config = Config {
+        threads: 2,
+        workers: 2,
+        ..Config::default()
+    };
+    let state = State::new(config, Registry::built_in(), Keys::default());
+    state.expect("threads start").with_hosts(Hosts::new(hosts))
 }
 
 impl Drop for Server {

@@ -1,7 +1,9 @@
 //! The server over real connections.
 
 mod contract;
+mod decisions;
 mod harness;
 mod hostile;
 mod lifecycle;
 mod limits;
+mod models;

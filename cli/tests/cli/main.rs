@@ -1,6 +1,7 @@
 //! The real binary, from outside.
 
 mod bench;
+mod doctor;
 mod documents;
 mod program;
 mod real_data;

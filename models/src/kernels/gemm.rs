@@ -88,6 +88,11 @@ fn gather<E: Copy + Default>(panels: &[E], k: usize, columns: &[u32]) -> Vec<E> 
     chosen
 }
 
+/// [`matmul`] without bias, by these instructions.
+pub(super) fn matmul_by(isa: Isa, x: &[f32], weight: Panels<'_>, out: &mut [f32]) {
+    product(isa, x, weight, Finish::Store, out);
+}
+
 fn product(isa: Isa, x: &[f32], weight: Panels<'_>, finish: Finish<'_>, out: &mut [f32]) {
     let (n, k) = (weight.n, weight.k);
     if n == 0 || out.is_empty() {

@@ -138,6 +138,21 @@ pub fn matmul_int8(x: &[f32], weight: &Int8Matrix, bias: Option<&[f32]>, out: &m
     product(DotIsa::best(), x, weight, bias, out);
 }
 
+/// The product without bias by every set of instructions that this CPU has, narrow to wide, with
+/// their names; `len` is rows times output columns.
+pub(super) fn by_instructions(
+    x: &[f32],
+    weight: &Int8Matrix,
+    len: usize,
+) -> Vec<(&'static str, Vec<f32>)> {
+    let by = |isa: DotIsa| {
+        let mut out = vec![0.0; len];
+        product(isa, x, weight, None, &mut out);
+        (isa.name(), out)
+    };
+    DotIsa::available().into_iter().map(by).collect()
+}
+
 fn product(isa: DotIsa, x: &[f32], weight: &Int8Matrix, bias: Option<&[f32]>, out: &mut [f32]) {
     if weight.n > 0 && !out.is_empty() {
         isa.product(&Product::new(x, weight, bias), out);

@@ -4,6 +4,7 @@
 //! key positions for attention. Threads split work by output, never by reduction. So a row's bits
 //! do not depend on how many rows there are, nor on where in the batch it lies.
 
+pub mod agreement;
 pub mod attention;
 pub mod backward;
 pub mod ceiling;

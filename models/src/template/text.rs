@@ -87,7 +87,7 @@ impl Text {
     }
 
     /// Appends a string of one origin.
-    pub(crate) fn push_str(&mut self, string: &str, origin: Origin) {
+    pub fn push_str(&mut self, string: &str, origin: Origin) {
         let start = self.string.len();
         self.string.push_str(string);
         self.mark(start..self.string.len(), origin);
@@ -123,8 +123,12 @@ impl Text {
         }
     }
 
-    /// The part `range`, with its origins.
-    pub(crate) fn part(&self, range: Range<usize>) -> Text {
+    /// The part `range` of the bytes, with its origins.
+    ///
+    /// # Panics
+    /// Where `range` does not lie on character boundaries.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Text {
         let mut out = Text::default();
         out.push_part(self, range);
         out

@@ -85,8 +85,7 @@ impl DotIsa {
         DotIsa(Kind::Portable)
     }
 
-    /// All that this CPU has.
-    #[cfg(test)]
+    /// All that this CPU has, narrow to wide.
     pub(super) fn available() -> Vec<DotIsa> {
         #[cfg_attr(
             not(target_arch = "x86_64"),
@@ -103,6 +102,17 @@ impl DotIsa {
             }
         }
         all
+    }
+
+    /// The name, for reports.
+    pub(super) fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Vnni => "avx512 vnni",
+        }
     }
 
     /// Computes a product with these instructions.

@@ -4,8 +4,8 @@ use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::ops::softmax;
 use proptest::prelude::*;
 
-use super::{attend, attend_paged, write_kv};
-use crate::batch::Paging;
+use super::{attend, attend_paged, copy_blocks, write_kv};
+use crate::batch::{BlockCopy, Paging};
 use crate::gradcheck::{check_agreement, check_gradients, numbers, random, value_and_gradients};
 use crate::kernels::attention::Geometry;
 use crate::kv::{BLOCK, BlockId, LayerKv};
@@ -245,8 +245,14 @@ struct Stream {
 
 /// A cache of NaN, and blocks of it for each sequence in an order that the seed shuffles.
 fn streams(lens: &[usize], g: Geometry, seed: u64) -> (LayerKv, Vec<Stream>) {
+    streams_over(f32::NAN, lens, g, seed)
+}
+
+/// A cache of this one number, and blocks of it for each sequence in an order that the seed
+/// shuffles.
+fn streams_over(garbage: f32, lens: &[usize], g: Geometry, seed: u64) -> (LayerKv, Vec<Stream>) {
     let n_blocks: usize = lens.iter().map(|len| len.div_ceil(BLOCK) + 1).sum();
-    let pool = |a, b| Tensor::full(f32::NAN, (n_blocks, g.num_kv_heads, a, b), &Device::Cpu);
+    let pool = |a, b| Tensor::full(garbage, (n_blocks, g.num_kv_heads, a, b), &Device::Cpu);
     let kv = LayerKv {
         keys: pool(g.head_dim, BLOCK).unwrap(),
         values: pool(BLOCK, g.head_dim).unwrap(),
@@ -306,6 +312,98 @@ fn paged_step(
     let out = bits(&out);
     let out = out.chunks_exact(width).map(<[u32]>::to_vec);
     rows.iter().map(|row| *row as usize).zip(out).collect()
+}
+
+/// Keys and values of which all rows but the first `own` are this number.
+fn garbage_after(own: usize, x: &[Tensor; 3], garbage: f32) -> [Tensor; 3] {
+    let spoil = |x: &Tensor| {
+        let (n, heads, dim) = x.dims3().unwrap();
+        let rest = Tensor::full(garbage, (n - own, heads, dim), &Device::Cpu).unwrap();
+        Tensor::cat(&[&x.narrow(0, 0, own).unwrap(), &rest], 0).unwrap()
+    };
+    [x[0].clone(), spoil(&x[1]), spoil(&x[2])]
+}
+
+/// Blocks are handed on without being cleared, and the last of a sequence is filled in part. What
+/// was left there, and what others have in their blocks, is not even multiplied by zero.
+#[test]
+fn what_lies_elsewhere_in_the_blocks_changes_no_bit() {
+    for (lens, g) in cases() {
+        let own = lens[0];
+        let x = inputs(8, lens.iter().sum(), g);
+        let alone = x.each_ref().map(|x| x.narrow(0, 0, own).unwrap());
+        let (want, width) = (bits(&run(&alone, &[own], g)), g.num_heads * g.head_dim);
+        for garbage in [0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
+            let x = garbage_after(own, &x, garbage);
+            let (kv, mut streams) = streams_over(garbage, &lens, g, 5);
+            let mut seen = 0;
+            // As in prefill by chunks, then decoding, then all that is left.
+            for take in [own.div_ceil(2), 1, 1, usize::MAX / 2] {
+                let takes = vec![take; lens.len()];
+                for (row, got) in paged_step(&x, &kv, &mut streams, &takes, g) {
+                    if row < own {
+                        let want = &want[row * width..(row + 1) * width];
+                        assert_eq!(got, want, "{garbage} beside row {row} of {lens:?}, {g:?}");
+                        seen += 1;
+                    }
+                }
+            }
+            assert_eq!(seen, own);
+        }
+    }
+}
+
+#[test]
+fn blocks_are_copied_whole_and_in_order() {
+    let (n_blocks, heads, dim) = (4, 3, 5);
+    // From and to; whose numbers each block holds then.
+    for (pairs, want) in [
+        (vec![], [0, 1, 2, 3]),
+        (vec![(0, 3)], [0, 1, 2, 0]),
+        (vec![(3, 0)], [3, 1, 2, 3]),
+        (vec![(0, 1), (1, 2)], [0, 0, 0, 3]),
+        (vec![(1, 2), (0, 1)], [0, 0, 1, 3]),
+        (vec![(0, 1), (2, 1)], [0, 2, 2, 3]),
+        (vec![(2, 2)], [0, 1, 2, 3]),
+    ] {
+        let kv = LayerKv {
+            keys: random(1, (n_blocks, heads, dim, BLOCK)),
+            values: random(2, (n_blocks, heads, BLOCK, dim)),
+        };
+        let before = [bits(&kv.keys), bits(&kv.values)];
+        copy_blocks(&kv, &copies(&pairs)).unwrap();
+        for (before, after) in before.iter().zip([bits(&kv.keys), bits(&kv.values)]) {
+            let size = heads * dim * BLOCK;
+            let want = want.map(|from| &before[from * size..(from + 1) * size]);
+            assert_eq!(after, want.concat(), "{pairs:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_beyond_the_cache_is_refused() {
+    let kv = LayerKv {
+        keys: random(1, (2, 1, 8, BLOCK)),
+        values: random(2, (2, 1, BLOCK, 8)),
+    };
+    for (pairs, block) in [
+        (vec![(0, 2)], 2),
+        (vec![(2, 0)], 2),
+        (vec![(0, 1), (1, 0), (7, 1)], 7),
+        (vec![(u32::MAX, 0)], u32::MAX),
+    ] {
+        let error = copy_blocks(&kv, &copies(&pairs)).unwrap_err().to_string();
+        let place = format!("block {block} of a cache of 2");
+        assert!(error.contains(&place), "{pairs:?}: {error}");
+    }
+}
+
+fn copies(pairs: &[(u32, u32)]) -> Vec<BlockCopy> {
+    let copy = |(from, to): &(u32, u32)| BlockCopy {
+        from: BlockId(*from),
+        to: BlockId(*to),
+    };
+    pairs.iter().map(copy).collect()
 }
 
 fn any_geometry() -> impl Strategy<Value = Geometry> {

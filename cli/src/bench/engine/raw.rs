@@ -2,82 +2,48 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Instant;
 
-use clap::ValueEnum as _;
+use models::Model;
 use models::throughput::{self, Plan, Throughput, Timed};
-use models::weights::Storage;
-use models::{LoadOptions, Model, Runner};
 use serde::Serialize;
 
+use super::BenchEngineArgs;
 use crate::error::{CliError, Outcome};
+use crate::loaded::Loaded;
+use crate::memory;
 
-const EXAMPLES: &str = "\
-Examples:
-  tribunal models make-tiny --like qwen2.5-0.5b --dtype f16 random-0.5b
-  tribunal bench engine --raw --model random-0.5b --json
-
-Prefill, decode and mixed adapters are run in turn, several times; the median counts.";
-
-/// Measures a model's forward in this process.
+/// Sizes of the raw measurement.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct BenchEngineArgs {
-    /// The forward alone: no scheduler and no HTTP, which this version does not have
-    #[arg(long, required = true)]
-    raw: bool,
-    /// Model folder in the Hugging Face layout
-    #[arg(long, value_name = "DIR")]
-    model: PathBuf,
-    /// How matrices are kept in memory
-    #[arg(long, value_enum, default_value_t = StorageArg::AsStored)]
-    storage: StorageArg,
+#[command(next_help_heading = "With --raw")]
+pub(super) struct RawArgs {
     /// Tokens of the prefill
-    #[arg(long, value_name = "N", default_value_t = 512,
+    #[arg(long, value_name = "N", default_value_t = 512, requires = "raw",
           value_parser = clap::value_parser!(u32).range(8..=1_048_576))]
     prompt_tokens: u32,
     /// Sequences that decode together
-    #[arg(long, value_name = "N", default_value_t = 4,
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "raw",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     decode_batch: u32,
     /// Tokens that each has before it decodes
-    #[arg(long, value_name = "N", default_value_t = 64,
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "raw",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     context_tokens: u32,
     /// Tokens that each decodes
-    #[arg(long, value_name = "N", default_value_t = 16,
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "raw",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     decode_steps: u32,
     /// Adapters mixed in one batch
-    #[arg(long, value_name = "N", default_value_t = 8,
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "raw",
           value_parser = clap::value_parser!(u32).range(1..=64))]
     adapters: u32,
     /// Rank of each
-    #[arg(long, value_name = "N", default_value_t = 16,
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "raw",
           value_parser = clap::value_parser!(u32).range(1..=512))]
     rank: u32,
     /// Times that everything is run
-    #[arg(long, value_name = "N", default_value_t = 5,
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "raw",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Print the summary as one line of JSON after the table
-    #[arg(long)]
-    json: bool,
-}
-
-/// [`Storage`] on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum StorageArg {
-    /// As the files have them
-    AsStored,
-    /// 32-bit floats
-    F32,
-    /// IEEE half precision
-    F16,
-    /// bfloat16
-    Bf16,
-    /// 8-bit integers in linear layers
-    Int8,
 }
 
 /// What was measured.
@@ -112,27 +78,14 @@ struct Rate {
 }
 
 /// Runs the measurement.
-pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
-    let begin = Instant::now();
-    let options = LoadOptions {
-        storage: args.storage.into(),
-    };
-    let model = Model::load(&args.model, &options).map_err(|error| failed(&error))?;
-    let load_s = begin.elapsed().as_secs_f64();
-    let peak_resident_bytes = peak_resident_bytes();
-    let plan = args.plan();
-    let loaded = Loaded {
-        load_s,
-        peak_resident_bytes,
-        file_bytes: file_bytes(&model)?,
-    };
-    let (digest, parameters) = (model.digest, model.parameters);
-    let runner = Runner::new(model.decoder, model.head);
-    let mut runner = runner
-        .with_kv(throughput::blocks_needed(&plan))
-        .map_err(|error| failed(&error))?;
+pub(super) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
+    let loaded = Loaded::read(&args.model, args.storage.into()).map_err(|error| failed(&error))?;
+    let peak_resident_bytes = memory::peak_resident_bytes();
+    let plan = args.raw_sizes.plan();
+    let mut runner = loaded.runner(throughput::blocks_needed(&plan) * models::kv::BLOCK)?;
     let measured = throughput::measure(&mut runner, &plan).map_err(|error| failed(&error))?;
-    let summary = args.summary((digest, parameters), &loaded, &measured);
+    let mut summary = summary(args, &loaded, &measured)?;
+    summary.peak_resident_bytes = peak_resident_bytes;
     crate::print(&table(&summary))?;
     if args.json {
         let line = serde_json::to_string(&summary).expect("a summary serialises");
@@ -141,14 +94,7 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// What the load cost.
-struct Loaded {
-    load_s: f64,
-    peak_resident_bytes: Option<u64>,
-    file_bytes: u64,
-}
-
-impl BenchEngineArgs {
+impl RawArgs {
     fn plan(&self) -> Plan {
         Plan {
             prompt_tokens: self.prompt_tokens as usize,
@@ -160,28 +106,32 @@ impl BenchEngineArgs {
             repeats: self.repeats as usize,
         }
     }
+}
 
-    fn summary(&self, of: (String, u64), loaded: &Loaded, measured: &Throughput) -> Summary {
-        let (base, adapted) = (measured.base.median(), measured.adapted.median());
-        Summary {
-            model: self.model.display().to_string(),
-            digest: of.0,
-            storage: self.storage.name(),
-            parameters: of.1,
-            file_bytes: loaded.file_bytes,
-            load_s: loaded.load_s,
-            peak_resident_bytes: loaded.peak_resident_bytes,
-            threads: models::threads(),
-            prefill: Rate::of(&measured.prefill),
-            decode: Rate::of(&measured.decode),
-            decode_batch: self.decode_batch,
-            adapters: self.adapters,
-            rank: self.rank,
-            base: Rate::of(&measured.base),
-            adapted: Rate::of(&measured.adapted),
-            adapter_cost_percent: (base / adapted - 1.0) * 100.0,
-        }
-    }
+fn summary(
+    args: &BenchEngineArgs,
+    loaded: &Loaded,
+    measured: &Throughput,
+) -> Result<Summary, CliError> {
+    let (base, adapted) = (measured.base.median(), measured.adapted.median());
+    Ok(Summary {
+        model: args.model.display().to_string(),
+        digest: loaded.model.digest.clone(),
+        storage: args.storage.name(),
+        parameters: loaded.model.parameters,
+        file_bytes: file_bytes(&loaded.model)?,
+        load_s: loaded.seconds,
+        peak_resident_bytes: None,
+        threads: models::threads(),
+        prefill: Rate::of(&measured.prefill),
+        decode: Rate::of(&measured.decode),
+        decode_batch: args.raw_sizes.decode_batch,
+        adapters: args.raw_sizes.adapters,
+        rank: args.raw_sizes.rank,
+        base: Rate::of(&measured.base),
+        adapted: Rate::of(&measured.adapted),
+        adapter_cost_percent: (base / adapted - 1.0) * 100.0,
+    })
 }
 
 impl Rate {
@@ -190,25 +140,6 @@ impl Rate {
             tokens: timed.tokens,
             tokens_per_s: timed.median(),
             best_tokens_per_s: timed.best(),
-        }
-    }
-}
-
-impl StorageArg {
-    fn name(self) -> String {
-        let value = self.to_possible_value().expect("no value is hidden");
-        value.get_name().to_owned()
-    }
-}
-
-impl From<StorageArg> for Storage {
-    fn from(arg: StorageArg) -> Storage {
-        match arg {
-            StorageArg::AsStored => Storage::AsStored,
-            StorageArg::F32 => Storage::F32,
-            StorageArg::F16 => Storage::F16,
-            StorageArg::Bf16 => Storage::Bf16,
-            StorageArg::Int8 => Storage::Int8,
         }
     }
 }
@@ -225,22 +156,7 @@ fn file_bytes(model: &Model) -> Result<u64, CliError> {
     model.files.iter().map(size).sum()
 }
 
-/// The high-water mark of resident memory, from `/proc` where there is one.
-fn peak_resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
 fn table(summary: &Summary) -> String {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "sizes of files, shown to three digits"
-    )]
-    let mib = |bytes: u64| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20));
     let rate = |rate: &Rate| {
         format!(
             "{:.1} tokens/s (best {:.1})",
@@ -249,14 +165,14 @@ fn table(summary: &Summary) -> String {
     };
     let peak = summary
         .peak_resident_bytes
-        .map_or_else(|| "not known".to_owned(), mib);
+        .map_or_else(|| "not known".to_owned(), memory::mib);
     let rows = [
         ("model", format!("{} {}", summary.model, summary.digest)),
         (
             "weights",
             format!(
                 "{} in files, {} parameters, {}",
-                mib(summary.file_bytes),
+                memory::mib(summary.file_bytes),
                 summary.parameters,
                 summary.storage
             ),

@@ -1,0 +1,182 @@
+//! What the machine can hold of a model, and about how fast it is.
+
+use std::time::Instant;
+
+use engine::{Read, Sampling, Want, Work};
+use models::kv::KvCache;
+use serde::Serialize;
+
+use super::patient::Patient;
+use super::report::ModelReport;
+use crate::memory;
+use crate::tally::grouped;
+
+/// Lengths of sequences whose number is told, as far as the model has positions.
+const LENGTHS: [u64; 2] = [1024, 4096];
+
+/// Tokens that are generated for the rate.
+const DECODED: usize = 16;
+
+/// Tokens before them.
+const CONTEXT: usize = 8;
+
+/// Runs of which the shortest counts.
+const RUNS: usize = 3;
+
+/// What fits.
+#[derive(Debug, Serialize)]
+pub(super) struct Holds {
+    weight_bytes: u64,
+    kv_bytes_per_token: u64,
+    /// Memory that programs can still get, this model loaded.
+    free_bytes: Option<u64>,
+    /// Tokens whose keys and values fit into that.
+    tokens: Option<u64>,
+    /// Sequences of a length that fit into it.
+    sequences: Vec<Sequences>,
+}
+
+/// How many sequences of a length.
+#[derive(Debug, Serialize)]
+struct Sequences {
+    tokens: u64,
+    count: Option<u64>,
+}
+
+/// About how fast, by one short run.
+#[derive(Debug, Serialize)]
+pub(super) struct Speed {
+    prefill_tokens: usize,
+    prefill_tokens_per_s: f64,
+    /// Of one sequence; none where the model has no vocabulary, or the clock could not tell.
+    decode_tokens_per_s: Option<f64>,
+}
+
+/// Adds what the machine holds, and the rates.
+pub(super) fn examine(patient: &mut Patient<'_>, report: &mut ModelReport) {
+    report.holds = Some(holds(patient));
+    match speed(patient) {
+        Ok(speed) => report.speed = Some(speed),
+        Err(error) => report.check("speed", Err::<String, _>(error)),
+    }
+}
+
+fn holds(patient: &Patient<'_>) -> Holds {
+    let config = &patient.loaded.model.config;
+    let kv_bytes_per_token = KvCache::bytes_per_token(config) as u64;
+    let free_bytes = memory::of_machine().map(|(_, free)| free);
+    let tokens = free_bytes.map(|free| free / kv_bytes_per_token.max(1));
+    let mut lengths = LENGTHS
+        .map(|length| length.min(config.max_positions as u64))
+        .to_vec();
+    lengths.dedup();
+    let sequences = lengths.into_iter().map(|length| Sequences {
+        tokens: length,
+        count: tokens.map(|tokens| tokens / length),
+    });
+    Holds {
+        weight_bytes: patient.loaded.model.memory.total_bytes(),
+        kv_bytes_per_token,
+        free_bytes,
+        tokens,
+        sequences: sequences.collect(),
+    }
+}
+
+fn speed(patient: &mut Patient<'_>) -> Result<Speed, String> {
+    let n = patient.most_tokens() - DECODED.min(patient.most_tokens() / 2);
+    let prefill = best_seconds(patient, n, |n| Want::Rows(vec![(n - 1, Read::Hidden)]))?;
+    let decode_tokens_per_s = if patient.loaded.has_vocabulary() {
+        let one = best_seconds(patient, CONTEXT, |_| generate(1))?;
+        let all = best_seconds(patient, CONTEXT, |_| generate(DECODED))?;
+        (all > one).then(|| float(DECODED - 1) / (all - one))
+    } else {
+        None
+    };
+    Ok(Speed {
+        prefill_tokens: n,
+        prefill_tokens_per_s: float(n) / prefill,
+        decode_tokens_per_s,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few hundred tokens")]
+fn float(count: usize) -> f64 {
+    count as f64
+}
+
+fn generate(max_tokens: usize) -> Want {
+    Want::Tokens(Box::new(Sampling {
+        max_tokens,
+        ..Sampling::default()
+    }))
+}
+
+/// The shortest of a few runs of something wanted of `n` tokens, never the same ones.
+fn best_seconds(
+    patient: &mut Patient<'_>,
+    n: usize,
+    want: impl Fn(usize) -> Want,
+) -> Result<f64, String> {
+    let mut best = f64::INFINITY;
+    for _ in 0..RUNS {
+        let work = Work {
+            token_ids: patient.tokens(n).into(),
+            adapter: None,
+            want: want(n),
+        };
+        let terms = patient.cold();
+        let begin = Instant::now();
+        patient.answers(vec![work], terms)?;
+        best = best.min(begin.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+impl Holds {
+    /// Lines of the table.
+    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+        let a_token = grouped(self.kv_bytes_per_token);
+        let mut rows = vec![(
+            "takes",
+            format!(
+                "{} of weights, {a_token} bytes of keys and values a token",
+                memory::mib(self.weight_bytes)
+            ),
+        )];
+        let Some((free, tokens)) = self.free_bytes.zip(self.tokens) else {
+            return rows;
+        };
+        let fitting = self.sequences.iter().map(|sequences| {
+            let count = grouped(sequences.count.unwrap_or(0));
+            format!("; {count} sequences of {}", grouped(sequences.tokens))
+        });
+        let fitting: String = fitting.collect();
+        let tokens = grouped(tokens);
+        rows.push((
+            "holds",
+            format!(
+                "in {} of free memory {tokens} tokens{fitting}",
+                memory::gib(free)
+            ),
+        ));
+        rows
+    }
+}
+
+impl Speed {
+    /// Lines of the table.
+    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+        let decode = match self.decode_tokens_per_s {
+            Some(rate) => format!(", decode {rate:.1} of one sequence"),
+            None => String::new(),
+        };
+        vec![(
+            "speed",
+            format!(
+                "about {:.1} tokens/s prefill over {}{decode}",
+                self.prefill_tokens_per_s, self.prefill_tokens
+            ),
+        )]
+    }
+}

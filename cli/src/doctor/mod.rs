@@ -1,0 +1,175 @@
+//! `tribunal doctor`: whether a model works on this machine, and what the machine can hold.
+//!
+//! A model is judged by what the engine promises of every model: the same bits alone and in a
+//! batch, from cache and computed, decoded and read. So a check needs no recorded numbers, and
+//! works for any folder.
+
+mod bits;
+mod holds;
+mod patient;
+mod report;
+mod temporary;
+
+use std::path::{Path, PathBuf};
+
+use models::kernels::agreement;
+use models::kernels::lanes::Isa;
+use models::tiny::{self, Preset, TinySpec};
+use models::weights::Storage;
+use models::{ModelConfig, Tokenizer};
+
+use crate::error::{CliError, Outcome};
+use crate::loaded::Loaded;
+use crate::memory;
+use report::{Check, Machine, ModelReport, Report};
+use temporary::TemporaryFolder;
+
+const EXAMPLES: &str = "\
+Examples:
+  tribunal doctor
+  tribunal doctor --model models/Qwen3-0.6B
+  tribunal doctor --model models/Qwen3-0.6B --model models/judge --json
+
+Without --model a tiny random model is made in a temporary folder, so that a fresh machine can be
+looked at. Each check is one line: ok, FAILED with the reason, or skipped with the reason.
+
+Exit code: 0 every check is ok; 1 a check failed; 2 wrong use.";
+
+/// Checks models on this machine.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DoctorArgs {
+    /// Model folder in the Hugging Face layout (repeatable)
+    #[arg(long, value_name = "DIR")]
+    model: Vec<PathBuf>,
+    /// Print the findings as one line of JSON after the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the checks.
+pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
+    if let Some(missing) = args.model.iter().find(|dir| !dir.is_dir()) {
+        let what = format!("--model: {} is not a folder", missing.display());
+        return Err(CliError::Usage(what));
+    }
+    let mut report = Report {
+        machine: machine(),
+        kernels: kernels(),
+        models: args.model.iter().map(|dir| examine(dir)).collect(),
+    };
+    if args.model.is_empty() {
+        report.models.push(examine_a_made_one()?);
+    }
+    crate::print(&report.table())?;
+    if args.json {
+        crate::print(&(report.json() + "\n"))?;
+    }
+    Ok(Outcome::failed_if(!report.is_ok()))
+}
+
+fn machine() -> Machine {
+    let (memory_bytes, available_bytes) = memory::of_machine().unzip();
+    Machine {
+        isa: Isa::best().name(),
+        threads: models::threads(),
+        memory_bytes,
+        available_bytes,
+    }
+}
+
+fn kernels() -> Check {
+    let found = agreement::check();
+    let what = if found.differing.is_empty() {
+        Ok(format!(
+            "{} kernels, the same bits by {}",
+            found.kernels.len(),
+            found.isas.join(", ")
+        ))
+    } else {
+        let differing = found.differing.iter();
+        let named: Vec<String> = differing
+            .map(|(kernel, isa)| format!("{kernel} by {isa}"))
+            .collect();
+        Err(format!(
+            "other bits than {}: {}",
+            found.isas[0],
+            named.join(", ")
+        ))
+    };
+    Check::of("kernels", what)
+}
+
+/// A tiny model that exists for as long as it is looked at.
+fn examine_a_made_one() -> Result<ModelReport, CliError> {
+    let folder = TemporaryFolder::new()?;
+    let dir = folder.path().join("tiny");
+    tiny::make(&dir, &TinySpec::from(Preset::Qwen2))
+        .map_err(|error| CliError::Failed(format!("no tiny model can be made: {error}")))?;
+    let mut report = examine(&dir);
+    report.made = true;
+    Ok(report)
+}
+
+/// Everything about one folder. What cannot be checked because of an earlier failure is left out.
+fn examine(dir: &Path) -> ModelReport {
+    let mut report = ModelReport::new(dir);
+    let config = ModelConfig::read(dir);
+    report.check("configuration", config.as_ref().map(facts));
+    let vocab_size = config.ok().map(|config| config.vocab_size);
+    report.check("tokenizer", tokenizer(dir, vocab_size));
+    let loaded = Loaded::read(dir, Storage::AsStored);
+    report.check("weights", loaded.as_ref().map(weights));
+    if let Ok(loaded) = loaded {
+        match patient::Patient::new(&loaded) {
+            Ok(mut patient) => {
+                bits::examine(&mut patient, &mut report);
+                holds::examine(&mut patient, &mut report);
+            }
+            Err(error) => report.check("engine", Err::<String, _>(error)),
+        }
+    }
+    report
+}
+
+fn facts(config: &ModelConfig) -> String {
+    format!(
+        "{} layers, hidden size {}, vocabulary {}, {} positions",
+        config.layers.len(),
+        config.hidden_size,
+        config.vocab_size,
+        config.max_positions
+    )
+}
+
+fn weights(loaded: &Loaded) -> String {
+    format!(
+        "{} parameters, {}, {}",
+        loaded.model.parameters,
+        memory::mib(loaded.model.memory.total_bytes()),
+        loaded.model.digest
+    )
+}
+
+/// A text that every tokenizer can take.
+const TEXT: &str = "So the answer is 18.";
+
+fn tokenizer(dir: &Path, vocab_size: Option<usize>) -> models::Result<String> {
+    let tokenizer = Tokenizer::load(dir)?;
+    if let Some(vocab_size) = vocab_size {
+        tokenizer.check_against(vocab_size)?;
+    }
+    let ids = tokenizer.encode(TEXT, false)?;
+    let text = tokenizer.decode(&ids, false)?;
+    let kept = if text == TEXT {
+        ""
+    } else {
+        ", and changes text"
+    };
+    Ok(format!(
+        "{} tokens; {} for {:?}{kept}",
+        tokenizer.vocab_size(),
+        ids.len(),
+        TEXT
+    ))
+}

@@ -1,0 +1,148 @@
+//! Every invariant of the tree and the blocks, walked in full.
+
+use models::kv::BLOCK;
+
+use super::pool::{Pool, at};
+use super::tree::{Node, NodeId, Place, Tree};
+
+/// Looks at everything.
+///
+/// # Errors
+/// The first thing that is broken.
+pub(super) fn audit(tree: &Tree, pool: &Pool) -> Result<(), String> {
+    let mut uses = vec![0_u32; pool.counts().total];
+    let (mut n_nodes, mut n_roots, mut n_idle) = (0, 0, 0);
+    for (id, node) in tree.nodes() {
+        let fault = |what: &str| Err(format!("{id:?} {what}: {node:?}"));
+        match &node.place {
+            Place::Root(space) => {
+                n_roots += 1;
+                if tree.roots.get(space) != Some(&id) || node.end() > 0 {
+                    return fault("is no root of its space");
+                }
+                if node.n_children == 0 && node.tables == 0 {
+                    return fault("is a root that nobody needs");
+                }
+            }
+            Place::Below(above) => {
+                n_nodes += 1;
+                n_idle += usize::from(tree.idle.contains(&(node.used, id)));
+                if let Some(what) = edge_fault(tree, (*above, tree.node(*above)), (id, node)) {
+                    return fault(what);
+                }
+            }
+        }
+        if let Some(what) = node_fault(node, tree.clock) {
+            return fault(what);
+        }
+        for block in &node.blocks {
+            uses[at(*block)] += 1;
+        }
+    }
+    let counts = [tree.children.len(), tree.roots.len(), tree.idle.len()];
+    if counts != [n_nodes, n_roots, n_idle] {
+        return Err(format!(
+            "{counts:?} children, roots and idle leaves are listed and {:?} are there",
+            [n_nodes, n_roots, n_idle]
+        ));
+    }
+    if tree.slots.len() != n_nodes + n_roots + tree.vacant.len() {
+        return Err("a vacant slot is lost".to_owned());
+    }
+    children_fault(tree)?;
+    pool.audit(&uses)?;
+    repeats_fault(tree, pool)
+}
+
+/// What is wrong between a node and the one above.
+fn edge_fault(
+    tree: &Tree,
+    (above_id, above): (NodeId, &Node),
+    (id, node): (NodeId, &Node),
+) -> Option<&'static str> {
+    let Some(first) = node.run.token_ids().first() else {
+        return Some("has no tokens");
+    };
+    let idle = node.n_children == 0 && node.tables == 0;
+    if tree.children.get(&(above_id, *first)) != Some(&id) {
+        Some("is not listed below its parent")
+    } else if above.end() != node.start || above.ready != above.end() {
+        Some("does not begin where its parent's computed tokens end")
+    } else if above.used < node.used {
+        Some("was used later than its parent")
+    } else if tree.idle.contains(&(node.used, id)) != idle {
+        Some("is listed as idle and is not, or the other way round")
+    } else {
+        None
+    }
+}
+
+/// What is wrong within a node.
+fn node_fault(node: &Node, clock: u64) -> Option<&'static str> {
+    let n_blocks = if node.ready > node.start {
+        node.ready.div_ceil(BLOCK) - node.first_block()
+    } else {
+        0
+    };
+    let pending = node.ready < node.end();
+    let abandoned = node.tables == 0 && (pending || node.owner.is_some());
+    if node.ready < node.start || node.ready > node.end() {
+        Some("has computed what it does not have")
+    } else if node.blocks.len() != n_blocks {
+        Some("has too many blocks or too few")
+    } else if abandoned || (pending && node.owner.is_none()) {
+        Some("is computed by nobody, or by somebody who is gone")
+    } else if pending && node.n_children > 0 {
+        Some("has something below what is not computed")
+    } else if node.used > clock {
+        Some("was used in the future")
+    } else {
+        None
+    }
+}
+
+fn children_fault(tree: &Tree) -> Result<(), String> {
+    let mut n_children = vec![0; tree.slots.len()];
+    for (above, _) in tree.children.keys() {
+        n_children[above.slot()] += 1;
+    }
+    for (id, node) in tree.nodes() {
+        if node.n_children != n_children[id.slot()] {
+            return Err(format!("{id:?} has {} children", n_children[id.slot()]));
+        }
+    }
+    Ok(())
+}
+
+/// A block of a node that an open table passes is a table's, or the node's last and a repeat of one
+/// further down. Else it could not be had when blocks are lacking.
+fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
+    let mut repeated = vec![false; tree.slots.len()];
+    let mut passed = vec![false; tree.slots.len()];
+    for (id, node) in tree.nodes().filter(|(_, node)| node.tables > 0) {
+        let mut here = (id, node);
+        loop {
+            passed[here.0.slot()] = true;
+            let Place::Below(above) = here.1.place else {
+                break;
+            };
+            let first = here.1.blocks.first();
+            let version = first.is_some_and(|first| pool.is_held(*first))
+                || (here.1.blocks.len() == 1 && repeated[here.0.slot()]);
+            if version && !here.1.start.is_multiple_of(BLOCK) {
+                repeated[above.slot()] = true;
+            }
+            here = (above, tree.node(above));
+        }
+    }
+    for (id, node) in tree.nodes().filter(|(id, _)| passed[id.slot()]) {
+        let whole = node.blocks.len() - usize::from(repeated[id.slot()]);
+        if let Some(block) = node.blocks[..whole].iter().find(|b| !pool.is_held(**b)) {
+            return Err(format!(
+                "block {} of {id:?} cannot be had: {node:?}",
+                block.0
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What goes when blocks are lacking.
+//!
+//! First the least recently used leaves that no table stands on, from their ends. When none is
+//! left, every node is one that an open table passes; and then the only blocks that no table
+//! references are *repeats*: the last, partly filled block of a node whose continuation has its own
+//! version of it. The node takes that version instead. So every block that counts as cached can be
+//! had, and whether a table fits follows from counts alone.
+
+use models::kv::{BLOCK, BlockId};
+
+use super::pool::Pool;
+use super::tree::{NodeId, Place, Tree};
+
+impl Tree {
+    /// Makes sure that `n` blocks are free, where so many are free or cached.
+    pub(super) fn reclaim(&mut self, n: usize, pool: &mut Pool) {
+        while pool.counts().free < n {
+            let Some((_, leaf)) = self.idle.first().copied() else {
+                return self.replace_repeats(pool);
+            };
+            self.trim(leaf, pool);
+        }
+    }
+
+    /// Takes the last block off an idle leaf.
+    fn trim(&mut self, leaf: NodeId, pool: &mut Pool) {
+        let node = self.node(leaf);
+        let last = node.first_block() + node.blocks.len() - 1;
+        if last * BLOCK <= node.start {
+            return self.remove(leaf, pool);
+        }
+        let block = self.update(leaf, |node| {
+            node.run.truncate(last * BLOCK - node.start);
+            node.ready = node.end();
+            node.blocks.pop()
+        });
+        pool.forget(block.expect("a node that starts before its last block has two"));
+    }
+
+    fn replace_repeats(&mut self, pool: &mut Pool) {
+        for slot in 0..self.n_slots() {
+            let Some((id, node)) = self.at_slot(slot) else {
+                continue;
+            };
+            match node.blocks.first().copied() {
+                Some(first) if pool.is_held(first) => self.replace_above(id, first, pool),
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    /// Puts a table's version of the block that node `id` starts inside in the place of those that
+    /// the nodes above have to themselves.
+    fn replace_above(&mut self, mut id: NodeId, version: BlockId, pool: &mut Pool) {
+        while let Place::Below(above) = self.node(id).place
+            && !self.node(id).start.is_multiple_of(BLOCK)
+        {
+            let node = self.node_mut(above);
+            let last = node.blocks.last_mut().expect("a node above is computed");
+            if *last == version || pool.is_held(*last) {
+                return;
+            }
+            pool.keep(version);
+            pool.forget(std::mem::replace(last, version));
+            // Further up it is the same block only if the node above lies within it.
+            if node.blocks.len() > 1 {
+                return;
+            }
+            id = above;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+mod cases;
+mod cost;
+mod hostile;
+mod random;
+mod world;

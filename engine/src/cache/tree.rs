@@ -1,0 +1,389 @@
+//! A radix tree over token ids for each space, whose nodes know the blocks of their tokens.
+//!
+//! A node covers positions `start..end` of every sequence that passes it, and of those
+//! `start..ready` are computed. Its blocks are those of indices `start / BLOCK` up to the one that
+//! `ready` ends in; a node that starts inside a block has its own version of it, in which the
+//! positions before `start` are filled too. On a path the deepest version is the one to use.
+//!
+//! A split makes a new node of the upper part. The lower part keeps its number, its children and
+//! the tables that stand on it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use models::kv::{BLOCK, BlockId};
+
+use super::pool::Pool;
+use super::run::Run;
+use super::{SequenceId, Space};
+
+/// A node: an index into the tree's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct NodeId(u32);
+
+impl NodeId {
+    /// Index of the node's slot.
+    pub(super) fn slot(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a node hangs.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// At the top of a space, without tokens.
+    Root(Space),
+    /// Below another node.
+    Below(NodeId),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    /// Position of the first token.
+    pub(super) start: usize,
+    pub(super) run: Run,
+    /// Position after the last computed token.
+    pub(super) ready: usize,
+    pub(super) blocks: Vec<BlockId>,
+    pub(super) n_children: usize,
+    /// Open tables that stand on the node's end.
+    pub(super) tables: usize,
+    /// Who computes what is not ready.
+    pub(super) owner: Option<SequenceId>,
+    /// When it was last used. What is above was used no earlier.
+    pub(super) used: u64,
+}
+
+impl Node {
+    /// Position after the last token.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.run.len()
+    }
+
+    /// Index of the first block.
+    pub(super) fn first_block(&self) -> usize {
+        self.start / BLOCK
+    }
+
+    /// Whether nothing keeps it: neither a table nor a node below.
+    fn is_idle(&self) -> bool {
+        self.tables == 0 && self.n_children == 0
+    }
+}
+
+/// How far a sequence is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Descent {
+    /// The deepest node with a token of the sequence.
+    pub(super) node: NodeId,
+    /// Tokens of the sequence that are computed.
+    pub(super) ready: usize,
+    /// Those, and the ones that somebody is computing.
+    pub(super) known: usize,
+}
+
+/// The trees of all spaces.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) slots: Vec<Option<Node>>,
+    pub(super) vacant: Vec<NodeId>,
+    pub(super) roots: HashMap<Space, NodeId>,
+    /// By the node above and the first token. One map for all, so that a node with a million
+    /// children costs no more than its children, and a split moves none of them.
+    pub(super) children: HashMap<(NodeId, u32), NodeId>,
+    /// Leaves that no table stands on, the least recently used first.
+    pub(super) idle: BTreeSet<(u64, NodeId)>,
+    /// Counts what was opened and released.
+    pub(super) clock: u64,
+}
+
+impl Tree {
+    pub(super) fn node(&self, id: NodeId) -> &Node {
+        self.slots[id.slot()].as_ref().expect("a node in use")
+    }
+
+    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        self.slots[id.slot()].as_mut().expect("a node in use")
+    }
+
+    /// All nodes.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        let ids = (0..).map(NodeId);
+        ids.zip(&self.slots)
+            .filter_map(|(id, node)| Some((id, node.as_ref()?)))
+    }
+
+    /// Number of slots, in use or not.
+    pub(super) fn n_slots(&self) -> u32 {
+        u32::try_from(self.slots.len()).expect("a node's number is 32 bits wide")
+    }
+
+    /// A node by its slot, where it is in use.
+    pub(super) fn at_slot(&self, slot: u32) -> Option<(NodeId, &Node)> {
+        Some((NodeId(slot), self.slots[slot as usize].as_ref()?))
+    }
+
+    /// Changes a node and keeps the list of idle leaves in step.
+    pub(super) fn update<R>(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> R) -> R {
+        let key = |node: &Node| match node.place {
+            Place::Below(_) if node.is_idle() => Some((node.used, id)),
+            Place::Below(_) | Place::Root(_) => None,
+        };
+        let node = self.node_mut(id);
+        let before = key(node);
+        let result = change(node);
+        let after = key(node);
+        if before != after {
+            if let Some(before) = before {
+                self.idle.remove(&before);
+            }
+            self.idle.extend(after);
+        }
+        result
+    }
+
+    /// The moment of the next use.
+    pub(super) fn tick(&mut self) {
+        self.clock += 1;
+    }
+
+    /// Marks a node and all above it as used now.
+    pub(super) fn touch(&mut self, mut id: NodeId) {
+        let now = self.clock;
+        loop {
+            self.update(id, |node| node.used = now);
+            match self.node(id).place {
+                Place::Below(above) => id = above,
+                Place::Root(_) => return,
+            }
+        }
+    }
+
+    /// How far a sequence is known in a space; none where the space has nothing.
+    pub(super) fn find(&self, space: &Space, token_ids: &[u32]) -> Option<Descent> {
+        let root = self.roots.get(space)?;
+        Some(self.descend(*root, token_ids))
+    }
+
+    /// How far a sequence is known that passes `node`, whose tokens are all computed.
+    pub(super) fn descend(&self, mut node: NodeId, token_ids: &[u32]) -> Descent {
+        let mut at = self.node(node).end();
+        while let Some(next) = token_ids.get(at) {
+            let Some(below) = self.children.get(&(node, *next)) else {
+                break;
+            };
+            node = *below;
+            let below = self.node(node);
+            let known = at + below.run.common(&token_ids[at..]);
+            if known < below.end() || below.ready < below.end() {
+                let ready = known.min(below.ready);
+                return Descent { node, ready, known };
+            }
+            at = known;
+        }
+        Descent {
+            node,
+            ready: at,
+            known: at,
+        }
+    }
+
+    /// The blocks of the first `n_tokens` positions on the path to `node`, all of them computed.
+    pub(super) fn blocks_of(&self, mut node: NodeId, n_tokens: usize) -> Vec<BlockId> {
+        let mut blocks = vec![BlockId(0); n_tokens.div_ceil(BLOCK)];
+        // From the bottom up: what is found for an index first is the deepest version.
+        let mut left = blocks.len();
+        while left > 0 {
+            let from = self.node(node);
+            if from.start < n_tokens {
+                let first = from.first_block();
+                let n = left.saturating_sub(first);
+                blocks[left - n..left].copy_from_slice(&from.blocks[..n]);
+                left -= n;
+            }
+            match from.place {
+                Place::Below(above) => node = above,
+                Place::Root(_) => break,
+            }
+        }
+        blocks
+    }
+
+    /// The root of a space.
+    pub(super) fn root(&mut self, space: &Space) -> NodeId {
+        if let Some(root) = self.roots.get(space) {
+            return *root;
+        }
+        let root = self.insert(Node {
+            place: Place::Root(space.clone()),
+            start: 0,
+            run: Run::new(&[]),
+            ready: 0,
+            blocks: Vec::new(),
+            n_children: 0,
+            tables: 0,
+            owner: None,
+            used: self.clock,
+        });
+        self.roots.insert(space.clone(), root);
+        root
+    }
+
+    /// A leaf of tokens that are yet to be computed. There is none below `above` that begins with
+    /// the same token.
+    pub(super) fn add(
+        &mut self,
+        above: NodeId,
+        token_ids: &[u32],
+        owner: Option<SequenceId>,
+    ) -> NodeId {
+        let start = self.node(above).end();
+        let leaf = self.insert(Node {
+            place: Place::Below(above),
+            start,
+            run: Run::new(token_ids),
+            ready: start,
+            blocks: Vec::new(),
+            n_children: 0,
+            tables: 0,
+            owner,
+            used: self.clock,
+        });
+        self.idle.insert((self.clock, leaf));
+        self.children.insert((above, token_ids[0]), leaf);
+        self.update(above, |above| above.n_children += 1);
+        leaf
+    }
+
+    fn insert(&mut self, node: Node) -> NodeId {
+        if let Some(id) = self.vacant.pop() {
+            self.slots[id.slot()] = Some(node);
+            return id;
+        }
+        let id = NodeId(self.n_slots());
+        self.slots.push(Some(node));
+        id
+    }
+
+    /// The node that ends at position `at` of the path to `node`, which is split there if need be.
+    pub(super) fn ending_at(&mut self, mut node: NodeId, at: usize, pool: &mut Pool) -> NodeId {
+        loop {
+            let here = self.node(node);
+            match here.place {
+                Place::Below(above) if here.start >= at => node = above,
+                Place::Below(above) if here.end() > at => {
+                    return self.split(above, node, at, pool);
+                }
+                Place::Below(_) | Place::Root(_) => return node,
+            }
+        }
+    }
+
+    /// Splits the node `id`, which hangs below `above`, inside its computed tokens or at their
+    /// end; gives the new upper part.
+    fn split(&mut self, above: NodeId, id: NodeId, at: usize, pool: &mut Pool) -> NodeId {
+        let node = self.node_mut(id);
+        let first = node.first_block();
+        let upper = Node {
+            place: Place::Below(above),
+            start: node.start,
+            run: node.run.split_front(at - node.start),
+            ready: at,
+            blocks: node.blocks[..at.div_ceil(BLOCK) - first].to_vec(),
+            n_children: 1,
+            tables: 0,
+            owner: None,
+            used: node.used,
+        };
+        node.start = at;
+        if node.ready > at {
+            // The block that `at` lies inside is both parts'.
+            node.blocks.drain(..at / BLOCK - first);
+            if !at.is_multiple_of(BLOCK) {
+                pool.keep(node.blocks[0]);
+            }
+        } else {
+            node.blocks.clear();
+        }
+        let (lower_first, upper_first) = (node.run.token_ids()[0], upper.run.token_ids()[0]);
+        let upper = self.insert(upper);
+        self.node_mut(id).place = Place::Below(upper);
+        self.children.insert((above, upper_first), upper);
+        self.children.insert((upper, lower_first), id);
+        upper
+    }
+
+    /// Tokens of a leaf up to position `computed` lie in these blocks of a table.
+    pub(super) fn advance(
+        &mut self,
+        leaf: NodeId,
+        computed: usize,
+        table: &[BlockId],
+        pool: &mut Pool,
+    ) {
+        let node = self.node_mut(leaf);
+        let ready = computed.min(node.end());
+        if ready <= node.ready {
+            return;
+        }
+        let first = node.first_block();
+        for block in &table[first + node.blocks.len()..ready.div_ceil(BLOCK)] {
+            pool.keep(*block);
+            node.blocks.push(*block);
+        }
+        node.ready = ready;
+    }
+
+    /// Cuts a leaf to its computed tokens. Where it has none it is removed, with the table on it.
+    pub(super) fn settle(&mut self, leaf: NodeId, pool: &mut Pool) -> Option<NodeId> {
+        let node = self.node_mut(leaf);
+        node.owner = None;
+        if node.ready == node.start {
+            self.remove(leaf, pool);
+            return None;
+        }
+        if node.ready < node.end() {
+            node.run.truncate(node.ready - node.start);
+        }
+        Some(leaf)
+    }
+
+    /// Removes a node without children.
+    pub(super) fn remove(&mut self, leaf: NodeId, pool: &mut Pool) {
+        let node = self.slots[leaf.0 as usize].take().expect("a node in use");
+        self.idle.remove(&(node.used, leaf));
+        self.vacant.push(leaf);
+        for block in node.blocks {
+            pool.forget(block);
+        }
+        match node.place {
+            Place::Root(space) => {
+                self.roots.remove(&space);
+            }
+            Place::Below(above) => {
+                self.children.remove(&(above, node.run.token_ids()[0]));
+                self.update(above, |above| above.n_children -= 1);
+                self.remove_idle_root(above, pool);
+            }
+        }
+    }
+
+    /// An open table stands on the node from now on.
+    pub(super) fn stand(&mut self, id: NodeId) {
+        self.update(id, |node| node.tables += 1);
+    }
+
+    /// An open table stands on the node no more.
+    pub(super) fn leave(&mut self, id: NodeId, pool: &mut Pool) {
+        self.update(id, |node| node.tables -= 1);
+        self.remove_idle_root(id, pool);
+    }
+
+    /// A space that has nothing is forgotten: there may be as many as there are tenants.
+    fn remove_idle_root(&mut self, id: NodeId, pool: &mut Pool) {
+        let node = self.node(id);
+        if matches!(node.place, Place::Root(_)) && node.is_idle() {
+            self.remove(id, pool);
+        }
+    }
+}

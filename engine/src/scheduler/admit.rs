@@ -1,0 +1,113 @@
+//! Letting sequences in: from who was in before, then from the callers' lines.
+
+use super::plan::Plan;
+use super::sequence::Place;
+use super::{Scheduler, class};
+use crate::cache::{Opening, SequenceId};
+use crate::work::Priority;
+
+/// What became of a sequence that was to be let in.
+enum Entry {
+    Opened,
+    Waits,
+    NoRoom,
+}
+
+impl Scheduler {
+    /// Opens sequences of a priority while there are tokens left in the step, places and blocks.
+    pub(super) fn admit(&mut self, priority: Priority, plan: &mut Plan) {
+        while plan.budget > 0
+            && !plan.preempted
+            && self.running.len() < self.config.max_sequences
+            && self.n_waiting < self.config.max_sequences
+        {
+            let Some(id) = self.next_in_line(priority) else {
+                return;
+            };
+            match self.open(id, plan) {
+                Entry::Opened => {
+                    let others = self.n_queued() > 0;
+                    self.put_piece(id, others, plan);
+                }
+                Entry::Waits => {}
+                // Those behind it do not pass: a long sequence would wait for ever.
+                Entry::NoRoom => return,
+            }
+        }
+    }
+
+    fn next_in_line(&mut self, priority: Priority) -> Option<SequenceId> {
+        let at = class(priority);
+        if let Some(id) = self.ready[at].pop_first() {
+            return Some(id);
+        }
+        let sequences = &self.sequences;
+        self.queues[at].pop(|id| sequences[&id].len() as u64)
+    }
+
+    fn open(&mut self, id: SequenceId, plan: &mut Plan) -> Entry {
+        let running = &self.sequences[&id];
+        let sequence = &running.sequence;
+        let limit = running.limit();
+        let prefix = self
+            .cache
+            .match_prefix(&sequence.space, &sequence.token_ids, limit);
+        if let Some(awaited) = prefix.awaited {
+            self.wait_for(awaited.owner, awaited.upto, id);
+            return Entry::Waits;
+        }
+        if self.open_at(id, limit, plan) {
+            return Entry::Opened;
+        }
+        // Alone, it fits if it takes nothing from the cache: then all of that can go.
+        if self.running.is_empty() && self.open_at(id, 0, plan) {
+            return Entry::Opened;
+        }
+        let running = self.get(id);
+        running.place = Place::Ready;
+        let class = class(running.sequence.priority);
+        self.ready[class].insert(id);
+        Entry::NoRoom
+    }
+
+    fn open_at(&mut self, id: SequenceId, limit: usize, plan: &mut Plan) -> bool {
+        let running = self
+            .sequences
+            .get_mut(&id)
+            .expect("ids in lists are those of sequences in hand");
+        let sequence = &running.sequence;
+        let opened = self.cache.open(Opening {
+            owner: id,
+            space: &sequence.space,
+            token_ids: &sequence.token_ids,
+            limit,
+            room: sequence.token_ids.len(),
+        });
+        let Some(opened) = opened else {
+            return false;
+        };
+        let cached = opened.table.cached();
+        if running.usage.computed_tokens == 0 {
+            running.usage.cached_tokens = cached;
+        }
+        self.totals.cached_tokens += cached as u64;
+        running.computed = cached;
+        running.table = Some(opened.table);
+        running.place = Place::Running;
+        running.urgency = running.sequence.priority;
+        plan.copies.extend(opened.copies);
+        self.running.push(id);
+        true
+    }
+
+    /// Lets a sequence wait for another, which becomes as urgent as it.
+    fn wait_for(&mut self, owner: SequenceId, upto: usize, id: SequenceId) {
+        let running = self.get(id);
+        running.place = Place::Waiting(owner);
+        let priority = running.sequence.priority;
+        let other = self.get(owner);
+        other.urgency = other.urgency.min(priority);
+        self.waiting.entry(owner).or_default().push((upto, id));
+        self.n_waiting += 1;
+    }
+}

@@ -1,0 +1,300 @@
+//! One sequence on its way: what is computed of it, what is still to be read or generated.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use models::batch::{AdapterSlot, Output, Read};
+
+use crate::cache::{BlockTable, SequenceId, Space};
+use crate::error::Failure;
+use crate::sampling::{Finish, SampleError, Sampled, Sampler};
+use crate::work::{Priority, Produced, Usage};
+
+/// What the scheduler is given.
+#[derive(Debug)]
+pub struct Sequence {
+    /// Its name, larger for later arrivals.
+    pub id: SequenceId,
+    /// Its tokens.
+    pub token_ids: Vec<u32>,
+    /// With whom it may share prefixes.
+    pub space: Space,
+    /// Where the forward finds its adapter.
+    pub slot: Option<AdapterSlot>,
+    /// Which queue it waits in.
+    pub priority: Priority,
+    /// Whose it is.
+    pub client: u64,
+    /// What is wanted.
+    pub task: Task,
+}
+
+/// What is wanted of a sequence.
+#[derive(Debug)]
+pub enum Task {
+    /// Rows to read.
+    Rows(Rows),
+    /// Tokens to generate.
+    Tokens(Box<Generation>),
+}
+
+/// Rows that are read as their tokens are computed.
+#[derive(Debug)]
+pub struct Rows {
+    /// Token, what to read, and its place among the outputs; in order of the tokens.
+    reads: Vec<(usize, Read, usize)>,
+    outputs: Vec<Option<Output>>,
+    n_read: usize,
+}
+
+/// A generation and what it has given so far.
+#[derive(Debug)]
+pub struct Generation {
+    sampler: Sampler,
+    tokens: Vec<Sampled>,
+    finish: Option<Finish>,
+}
+
+impl Task {
+    /// Outputs at tokens, in the order in which they are wanted.
+    pub fn rows(reads: Vec<(usize, Read)>) -> Task {
+        let outputs = vec![None; reads.len()];
+        let places = reads.into_iter().enumerate();
+        let mut reads: Vec<_> = places
+            .map(|(place, (at, read))| (at, read, place))
+            .collect();
+        reads.sort_by_key(|(at, _, _)| *at);
+        Task::Rows(Rows {
+            reads,
+            outputs,
+            n_read: 0,
+        })
+    }
+
+    /// A continuation.
+    pub fn tokens(sampler: Sampler) -> Task {
+        Task::Tokens(Box::new(Generation {
+            sampler,
+            tokens: Vec::new(),
+            finish: None,
+        }))
+    }
+}
+
+/// Where a sequence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In its caller's line.
+    Queued,
+    /// Admitted once, and to be opened as soon as there is room.
+    Ready,
+    /// Until another sequence has computed what both begin with.
+    Waiting(SequenceId),
+    /// It holds blocks.
+    Running,
+}
+
+/// A sequence and its progress.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) sequence: Sequence,
+    pub(super) place: Place,
+    pub(super) table: Option<BlockTable>,
+    /// Tokens whose keys and values are in the table.
+    pub(super) computed: usize,
+    /// The priority of the most urgent sequence that waits for it, where that is more urgent.
+    pub(super) urgency: Priority,
+    pub(super) usage: Usage,
+    /// Nothing may come from cache: with shared blocks it did not fit even alone.
+    pub(super) unshared: bool,
+}
+
+/// What a sequence has to say after a step.
+#[derive(Debug, PartialEq)]
+pub(super) enum Progress {
+    /// Nothing yet.
+    On,
+    /// A token, and there will be more.
+    Token(Sampled),
+    /// It is done.
+    Done(Option<Sampled>),
+}
+
+impl Running {
+    pub(super) fn new(mut sequence: Sequence) -> Running {
+        let usage = Usage {
+            input_tokens: sequence.token_ids.len(),
+            ..Usage::default()
+        };
+        if let Task::Rows(rows) = &sequence.task {
+            // Nobody asks what follows the last row.
+            let last = rows.reads.last().map_or(0, |(at, _, _)| *at);
+            sequence.token_ids.truncate(last + 1);
+        }
+        Running {
+            place: Place::Queued,
+            table: None,
+            computed: 0,
+            urgency: sequence.priority,
+            usage,
+            unshared: false,
+            sequence,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sequence.token_ids.len()
+    }
+
+    pub(super) fn remaining(&self) -> usize {
+        self.len() - self.computed
+    }
+
+    /// Whether one more token of a generation is all that it waits for.
+    pub(super) fn decodes(&self) -> bool {
+        self.remaining() == 1 && self.usage.output_tokens > 0
+    }
+
+    /// Tokens that may come from cache: those before the first that is still to be read.
+    pub(super) fn limit(&self) -> usize {
+        if self.unshared {
+            return 0;
+        }
+        match &self.sequence.task {
+            Task::Rows(rows) => rows
+                .reads
+                .get(rows.n_read)
+                .map_or(self.len() - 1, |(at, _, _)| *at),
+            Task::Tokens(_) => self.len() - 1,
+        }
+    }
+
+    /// What is read when the tokens of `span` are computed, as indices into the span.
+    pub(super) fn reads_in(&self, span: &Range<usize>) -> Vec<(usize, Read)> {
+        match &self.sequence.task {
+            Task::Rows(rows) => rows.reads[rows.n_read..]
+                .iter()
+                .take_while(|(at, _, _)| *at < span.end)
+                .map(|(at, read, _)| (at - span.start, read.clone()))
+                .collect(),
+            Task::Tokens(_) if span.end == self.len() => vec![(span.len() - 1, Read::Vocab)],
+            Task::Tokens(_) => Vec::new(),
+        }
+    }
+
+    /// Takes what a step read.
+    pub(super) fn take(&mut self, outputs: Vec<Output>, end: usize) -> Result<Progress, Failure> {
+        let whole = end == self.len();
+        match &mut self.sequence.task {
+            Task::Rows(rows) => {
+                rows.take(outputs)?;
+                Ok(if whole {
+                    Progress::Done(None)
+                } else {
+                    Progress::On
+                })
+            }
+            Task::Tokens(generation) => {
+                let Some(output) = outputs.into_iter().next() else {
+                    return Ok(Progress::On);
+                };
+                let (sampled, last) = generation.take(output, end)?;
+                self.sequence.token_ids.push(sampled.token_id);
+                self.usage.output_tokens += 1;
+                Ok(if last {
+                    Progress::Done(Some(sampled))
+                } else {
+                    Progress::Token(sampled)
+                })
+            }
+        }
+    }
+
+    /// Forgets what was read: it will be read anew.
+    pub(super) fn reread(&mut self) {
+        if let Task::Rows(rows) = &mut self.sequence.task {
+            rows.n_read = 0;
+        }
+    }
+
+    /// What was wanted, of a sequence that is done.
+    pub(super) fn produced(self) -> (Produced, Usage) {
+        let produced = match self.sequence.task {
+            Task::Rows(rows) => {
+                let outputs = rows.outputs.into_iter();
+                Produced::Rows(
+                    outputs
+                        .map(|output| output.expect("it is done when every row is read"))
+                        .collect(),
+                )
+            }
+            Task::Tokens(generation) => Produced::Tokens {
+                tokens: generation.tokens,
+                finish: generation.finish.expect("it is done when it has finished"),
+            },
+        };
+        (produced, self.usage)
+    }
+}
+
+impl Rows {
+    fn take(&mut self, outputs: Vec<Output>) -> Result<(), Failure> {
+        for output in outputs {
+            let (at, _, place) = self.reads[self.n_read];
+            check_finite(&output, at)?;
+            self.outputs[place] = Some(output);
+            self.n_read += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Generation {
+    fn take(&mut self, output: Output, position: usize) -> Result<(Sampled, bool), Failure> {
+        let Output::Vocab(mut logits) = output else {
+            return Err(Failure::Model(
+                "the forward gave no logits for a row whose logits were asked for".to_owned(),
+            ));
+        };
+        // A constraint runs code of others over text of strangers: a panic there is this
+        // sequence's alone.
+        let sampler = &mut self.sampler;
+        let next = catch_unwind(AssertUnwindSafe(|| sampler.next(&mut logits)))
+            .map_err(|_| Failure::Constraint("choosing a token panicked".to_owned()))?;
+        let next = next.map_err(|error| match error {
+            SampleError::NotFinite(value) => Failure::NotFinite {
+                value,
+                place: format!("in the logits at position {}", position - 1),
+            },
+            SampleError::Constraint(what) => Failure::Constraint(what),
+        })?;
+        self.tokens.push(next.sampled.clone());
+        self.finish = next.finish;
+        Ok((next.sampled, self.finish.is_some()))
+    }
+}
+
+/// A number that is not finite is a failure and never a score.
+fn check_finite(output: &Output, at: usize) -> Result<(), Failure> {
+    let first = |numbers: &[f32]| numbers.iter().copied().find(|x| !x.is_finite());
+    let (found, what) = match output {
+        Output::Head(scores) => (first(scores), "score"),
+        Output::Vocab(logits) => (first(logits), "logits"),
+        Output::Labels {
+            logits,
+            log_normalizer,
+        } => {
+            let mass = log_normalizer.filter(|x| !x.is_finite());
+            (first(logits).or(mass), "label logits")
+        }
+        Output::Logprob { logprob, entropy } => (first(&[*logprob, *entropy]), "log-probability"),
+        Output::Hidden(state) => (first(state), "hidden state"),
+    };
+    match found {
+        None => Ok(()),
+        Some(value) => Err(Failure::NotFinite {
+            value,
+            place: format!("in the {what} at position {at}"),
+        }),
+    }
+}

@@ -1,0 +1,184 @@
+//! A forward that remembers which tokens every slot of its KV blocks stands for.
+//!
+//! What it gives for a row is a function of the whole prefix as found in the blocks. If a sequence
+//! were given a wrong block, a stale copy, or one that was freed too early, its outputs would not
+//! be those of [`naive`], which looks at the tokens alone.
+
+use std::sync::Arc;
+
+use models::adapter::Adapter;
+use models::batch::AdapterSlot;
+use models::kv::BLOCK;
+use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read};
+
+/// Logits that it gives, and so tokens that can be generated.
+pub(crate) const VOCAB: usize = 8;
+
+/// A sequence with this token gives numbers that are not finite.
+pub(crate) const POISON: u32 = 8;
+
+/// What goes wrong in which step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Error,
+    Panic,
+    TooFewOutputs,
+}
+
+#[derive(Debug)]
+pub(crate) struct Fake {
+    /// What each slot holds: a digest of the prefix that ends there.
+    slots: Vec<u64>,
+    /// Steps that fail, by their number.
+    pub(crate) faults: Vec<(u64, Fault)>,
+    pub(crate) steps: u64,
+    /// Tokens run in each step.
+    pub(crate) sizes: Vec<usize>,
+    adapters: Vec<bool>,
+}
+
+const EMPTY: u64 = 0;
+
+impl Fake {
+    pub(crate) fn new(n_blocks: usize) -> Fake {
+        Fake {
+            slots: vec![EMPTY; n_blocks * BLOCK],
+            faults: Vec::new(),
+            steps: 0,
+            sizes: Vec::new(),
+            adapters: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, batch: &RaggedBatch) -> Outputs {
+        let paging = batch.paging.as_ref().expect("the engine pages");
+        for copy in &paging.copies {
+            let (from, to) = (copy.from.0 as usize * BLOCK, copy.to.0 as usize * BLOCK);
+            self.slots.copy_within(from..from + BLOCK, to);
+        }
+        let mut ends = Vec::new();
+        for sequence in 0..batch.n_sequences() {
+            let span =
+                batch.cu_seqlens_q[sequence] as usize..batch.cu_seqlens_q[sequence + 1] as usize;
+            let blocks = &paging.block_table[sequence];
+            let slot =
+                |position: usize| blocks[position / BLOCK].0 as usize * BLOCK + position % BLOCK;
+            for row in span {
+                let position = batch.positions[row] as usize;
+                assert_eq!(slot(position), paging.slot_mapping[row] as usize);
+                let before = match position.checked_sub(1) {
+                    None => start(batch.adapters[sequence]),
+                    Some(before) => self.slots[slot(before)],
+                };
+                assert_ne!(
+                    before, EMPTY,
+                    "position {position} follows one that was never computed"
+                );
+                let value = next(before, batch.token_ids[row]);
+                self.slots[slot(position)] = value;
+                ends.push(value);
+            }
+        }
+        let rows = batch.rows.iter();
+        Outputs {
+            rows: rows
+                .map(|row| output(ends[row.index as usize], &row.read))
+                .collect(),
+        }
+    }
+}
+
+impl Forward for Fake {
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
+        let at = self.steps;
+        self.steps += 1;
+        self.sizes.push(batch.n_tokens());
+        let fault = self.faults.iter().find(|(step, _)| *step == at);
+        match fault.map(|(_, fault)| *fault) {
+            None => Ok(self.run(batch)),
+            Some(Fault::Error) => Err(ModelError::Batch("injected".to_owned())),
+            Some(Fault::Panic) => panic!("injected"),
+            Some(Fault::TooFewOutputs) => {
+                let mut outputs = self.run(batch);
+                outputs.rows.pop();
+                Ok(outputs)
+            }
+        }
+    }
+
+    fn insert(&mut self, _: Arc<Adapter>) -> AdapterSlot {
+        let free = self.adapters.iter().position(|used| !used);
+        let at = free.unwrap_or(self.adapters.len());
+        self.adapters.resize(self.adapters.len().max(at + 1), false);
+        self.adapters[at] = true;
+        AdapterSlot(u32::try_from(at).expect("few adapters"))
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        assert!(self.adapters[slot.0 as usize], "{slot:?} is removed twice");
+        self.adapters[slot.0 as usize] = false;
+        None
+    }
+}
+
+/// Where sequences begin.
+fn start(adapter: Option<AdapterSlot>) -> u64 {
+    next(0x5eed, adapter.map_or(99, |slot| slot.0))
+}
+
+fn next(before: u64, token: u32) -> u64 {
+    if token == POISON || before == u64::MAX {
+        return u64::MAX;
+    }
+    let x = (before ^ u64::from(token + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x ^ (x >> 29)) | 1
+}
+
+/// A number in [0, 1) that follows from a value, or no number.
+fn number(value: u64, salt: u64) -> f32 {
+    if value == u64::MAX {
+        return f32::NAN;
+    }
+    let x = (value ^ salt.wrapping_mul(0xbf58_476d_1ce4_e5b9)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    f32::from(u16::try_from(x >> 48).expect("16 bits")) / 65536.0
+}
+
+fn output(value: u64, read: &Read) -> Output {
+    match read {
+        Read::Head => Output::Head(vec![number(value, 100)]),
+        Read::Vocab => Output::Vocab((0..VOCAB as u64).map(|id| number(value, id)).collect()),
+        Read::Labels { columns, mass } => Output::Labels {
+            logits: columns
+                .iter()
+                .map(|id| number(value, u64::from(*id)))
+                .collect(),
+            log_normalizer: mass.then(|| number(value, 101)),
+        },
+        Read::Logprob(id) => Output::Logprob {
+            logprob: -number(value, u64::from(*id)),
+            entropy: number(value, 102),
+        },
+        Read::Hidden => Output::Hidden(vec![number(value, 103)]),
+    }
+}
+
+/// What a row must come to, from the tokens alone.
+pub(crate) fn naive(token_ids: &[u32], adapter: Option<AdapterSlot>, read: &Read) -> Output {
+    let value = token_ids
+        .iter()
+        .fold(start(adapter), |value, token| next(value, *token));
+    output(value, read)
+}
+
+/// Keeps the panics of [`Fault::Panic`] out of the tests' output.
+pub(crate) fn silence_injected_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if info.payload().downcast_ref::<&str>() != Some(&"injected") {
+                usual(info);
+            }
+        }));
+    });
+}

@@ -1,0 +1,504 @@
+//! The handle: what is refused, what is answered, and what is given back, whoever fails or leaves.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Instant;
+
+use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
+use engine::{
+    Answer, Engine, EngineConfig, Failure, Finish, Group, Priority, Produced, Read, Sampling,
+    SubmitError, Terms, Update, Want, Work,
+};
+use models::adapter::{Adapter, AdapterReport};
+use models::batch::AdapterSlot;
+use models::{Forward, ModelError, Outputs, RaggedBatch};
+
+/// A fake whose steps begin when the test says so.
+struct Gated {
+    fake: Fake,
+    gate: mpsc::Receiver<()>,
+}
+
+impl Forward for Gated {
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
+        // When the test has let go of the gate, it is open.
+        let _ = self.gate.recv();
+        self.fake.forward(batch)
+    }
+
+    fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+        self.fake.insert(adapter)
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.fake.remove(slot)
+    }
+}
+
+const BLOCKS: usize = 8;
+
+fn config() -> EngineConfig {
+    EngineConfig {
+        n_blocks: BLOCKS,
+        batch_tokens: 64,
+        max_sequences: 16,
+        queue_tokens: 200,
+        max_positions: 100,
+        vocab_size: VOCAB + 1,
+        has_vocabulary: true,
+        head_labels: Some(1),
+    }
+}
+
+fn start(fake: Fake) -> (Engine, mpsc::Sender<()>) {
+    let (open, gate) = mpsc::channel();
+    let engine = Engine::start(Gated { fake, gate }, config()).unwrap();
+    (engine, open)
+}
+
+fn open_engine(fake: Fake) -> Engine {
+    start(fake).0
+}
+
+fn work(token_ids: &[u32], want: Want) -> Work {
+    Work {
+        token_ids: token_ids.into(),
+        adapter: None,
+        want,
+    }
+}
+
+fn score(token_ids: &[u32]) -> Work {
+    work(token_ids, Want::scores([token_ids.len() - 1]))
+}
+
+fn generate(token_ids: &[u32], max_tokens: usize) -> Work {
+    let sampling = Sampling {
+        max_tokens,
+        ..Sampling::default()
+    };
+    work(token_ids, Want::Tokens(Box::new(sampling)))
+}
+
+fn expected(token_ids: &[u32]) -> Produced {
+    Produced::Rows(vec![naive(token_ids, None, &Read::Head)])
+}
+
+fn produced(result: &Result<Answer, Failure>) -> &Produced {
+    &result.as_ref().expect("it is answered").produced
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_place() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let check = |works: Vec<Work>, expected: &str| {
+        let error = engine.submit(works, Terms::default()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    };
+    let rows = |rows: Vec<(usize, Read)>| work(&[1, 2, 3], Want::Rows(rows));
+    let labels = |columns: &[u32]| Read::Labels {
+        columns: columns.into(),
+        mass: false,
+    };
+    check(vec![], "a submission without works");
+    check(
+        vec![score(&[1]), work(&[], Want::scores([0]))],
+        "work 1: it has no tokens",
+    );
+    check(
+        vec![score(&[1, 9])],
+        "work 0: token id 9 is beyond the vocabulary of 9",
+    );
+    check(vec![rows(vec![])], "work 0: it asks for nothing");
+    check(
+        vec![rows(vec![(3, Read::Head)])],
+        "work 0: token 3 is read, and it has 3 tokens",
+    );
+    check(
+        vec![rows(vec![(0, labels(&[]))])],
+        "work 0: a read names no label",
+    );
+    check(
+        vec![rows(vec![(0, labels(&[1, 9]))])],
+        "work 0: label token 9 is beyond the vocabulary of 9",
+    );
+    check(
+        vec![rows(vec![(0, Read::Logprob(9))])],
+        "work 0: target token 9 is beyond the vocabulary of 9",
+    );
+    check(
+        vec![generate(&[1], 0)],
+        "work 0: max_tokens is 0: at least one token is generated",
+    );
+    check(
+        vec![score(&[1; 101])],
+        "101 tokens are more than the 100 that the context holds",
+    );
+    check(
+        vec![generate(&[1; 100], 1)],
+        "101 tokens are more than the 100 that the context holds",
+    );
+    check(
+        vec![score(&[1; 100]), score(&[1; 100]), score(&[1])],
+        "201 tokens are more than the 200 that the queue holds",
+    );
+    let mut adapted = score(&[1]);
+    adapted.adapter = Some("strict".into());
+    check(vec![adapted], "no adapter is called \"strict\"");
+}
+
+#[test]
+fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
+    let config = EngineConfig {
+        n_blocks: 2,
+        ..config()
+    };
+    let engine = Engine::start(Fake::new(2), config).unwrap();
+    let error = engine.submit(vec![score(&[1; 33])], Terms::default());
+    assert_eq!(
+        error.unwrap_err(),
+        SubmitError::TooLong {
+            what: "the KV memory",
+            max: 32,
+            given: 33
+        }
+    );
+    let ticket = engine.submit(vec![generate(&[1; 30], 1_000_000_000)], Terms::default());
+    let answers = ticket.unwrap().wait();
+    let Produced::Tokens { tokens, finish } = produced(&answers[0]) else {
+        panic!("tokens were asked for");
+    };
+    assert_eq!((tokens.len(), finish), (2, &Finish::Length));
+}
+
+#[test]
+fn every_work_is_answered_in_its_place() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let works = vec![score(&[1, 2, 3]), generate(&[4, 5], 3), score(&[1, 2])];
+    let answers = engine.submit(works, Terms::default()).unwrap().wait();
+    assert_eq!(produced(&answers[0]), &expected(&[1, 2, 3]));
+    assert_eq!(produced(&answers[2]), &expected(&[1, 2]));
+    let usage = answers[1].as_ref().unwrap().usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (2, 3));
+    assert_eq!(engine.queued_tokens(), 0);
+}
+
+#[test]
+fn a_stream_says_what_the_answer_says() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let works = vec![generate(&[4, 5], 7), generate(&[4, 5, 6], 9)];
+    let mut ticket = engine.submit(works, Terms::default()).unwrap();
+    let mut streamed = [vec![], vec![]];
+    let mut answers = [None, None];
+    while let Some(update) = ticket.wait_next() {
+        match update {
+            Update::Tokens { work, tokens } => streamed[work].extend(tokens),
+            Update::Done { work, result } => {
+                assert!(answers[work].replace(result).is_none(), "one answer each");
+            }
+        }
+    }
+    for (streamed, answer) in streamed.iter().zip(answers) {
+        match produced(answer.as_ref().unwrap()) {
+            Produced::Tokens { tokens, .. } => assert_eq!(tokens, streamed),
+            Produced::Rows(_) => panic!("tokens were asked for"),
+        }
+    }
+}
+
+#[test]
+fn a_tree_is_computed_once() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let mut group = Group::default();
+    let prompt = group.node(None, &[1; 21]);
+    let mut texts = Vec::new();
+    for response in [&[2, 3][..], &[4], &[2, 5, 6]] {
+        let node = group.node(Some(prompt), response);
+        for question in [7, 0] {
+            let node = group.node(Some(node), &[question]);
+            group.want(node, None, |ids| {
+                texts.push(ids.to_vec());
+                Want::scores([ids.len() - 1])
+            });
+        }
+    }
+    let ticket = engine.submit(group.into_works(), Terms::default()).unwrap();
+    let answers = ticket.wait();
+    for (text, answer) in texts.iter().zip(&answers) {
+        assert_eq!(produced(answer), &expected(text));
+    }
+    let usage = |count: fn(&engine::Usage) -> usize| -> usize {
+        answers
+            .iter()
+            .map(|a| count(&a.as_ref().unwrap().usage))
+            .sum()
+    };
+    // The prompt, the responses (two of which begin with the same token), and the questions.
+    assert_eq!(usage(|usage| usage.computed_tokens), 21 + 2 + 1 + 2 + 6);
+    assert_eq!(usage(|usage| usage.input_tokens), 6 * 22 + 2 * (2 + 1 + 3));
+}
+
+#[test]
+fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    let first = engine.submit(vec![score(&[1; 90]), score(&[2; 90])], Terms::default());
+    let error = engine.submit(vec![score(&[3; 21])], Terms::default());
+    assert_eq!(
+        error.unwrap_err(),
+        SubmitError::Overloaded {
+            queued: 180,
+            max: 200
+        }
+    );
+    let second = engine.submit(vec![score(&[3; 20])], Terms::default());
+    drop(gate);
+    assert!(first.unwrap().wait().iter().all(Result::is_ok));
+    assert!(second.unwrap().wait().iter().all(Result::is_ok));
+    assert_eq!(engine.queued_tokens(), 0);
+}
+
+#[test]
+fn who_leaves_frees_his_place_wherever_he_was() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    // One runs behind the gate, one is queued behind it with the same beginning, one without.
+    let running = engine
+        .submit(vec![generate(&[1; 40], 50)], Terms::default())
+        .unwrap();
+    let waiting = engine
+        .submit(vec![score(&[1; 41])], Terms::default())
+        .unwrap();
+    let queued = engine
+        .submit(vec![score(&[2; 30])], Terms::default())
+        .unwrap();
+    let stays = engine
+        .submit(vec![score(&[1; 42])], Terms::default())
+        .unwrap();
+    drop((running, waiting, queued));
+    drop(gate);
+    assert_eq!(produced(&stays.wait()[0]), &expected(&[1; 42]));
+    // The channel is in order: what was abandoned has been looked at.
+    let last = engine.submit(vec![score(&[5])], Terms::default()).unwrap();
+    assert_eq!(produced(&last.wait()[0]), &expected(&[5]));
+    assert_eq!(engine.queued_tokens(), 0);
+    let status = engine.status();
+    assert_eq!(
+        (status.running, status.held_blocks, status.queued),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn a_deadline_ends_what_waits_and_what_runs() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    let terms = Terms {
+        deadline: Some(Instant::now()),
+        ..Terms::default()
+    };
+    let late = engine
+        .submit(vec![score(&[1, 2]), generate(&[1], 5)], terms)
+        .unwrap();
+    let other = engine
+        .submit(vec![score(&[1, 2])], Terms::default())
+        .unwrap();
+    drop(gate);
+    for result in late.wait() {
+        assert_eq!(result.unwrap_err(), Failure::Deadline);
+    }
+    assert_eq!(produced(&other.wait()[0]), &expected(&[1, 2]));
+    assert_eq!(engine.queued_tokens(), 0);
+}
+
+#[test]
+fn a_failed_step_fails_its_own_and_the_next_one_runs() {
+    silence_injected_panics();
+    for fault in [Fault::Error, Fault::Panic, Fault::TooFewOutputs] {
+        let mut fake = Fake::new(BLOCKS);
+        fake.faults.push((0, fault));
+        let engine = open_engine(fake);
+        let first = engine
+            .submit(vec![score(&[1, 2])], Terms::default())
+            .unwrap();
+        assert!(
+            matches!(first.wait()[0], Err(Failure::Model(_))),
+            "{fault:?}"
+        );
+        let second = engine
+            .submit(vec![score(&[1, 2])], Terms::default())
+            .unwrap();
+        assert_eq!(produced(&second.wait()[0]), &expected(&[1, 2]), "{fault:?}");
+        let status = engine.status();
+        assert_eq!((status.failed_steps, status.held_blocks), (1, 0));
+    }
+}
+
+#[test]
+fn a_number_that_is_none_is_a_failure_of_its_own_sequence() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let works = vec![
+        score(&[1, 2]),
+        score(&[1, POISON]),
+        generate(&[POISON, 1], 3),
+        score(&[1, 2, 3]),
+    ];
+    let answers = engine.submit(works, Terms::default()).unwrap().wait();
+    assert_eq!(produced(&answers[0]), &expected(&[1, 2]));
+    assert_eq!(produced(&answers[3]), &expected(&[1, 2, 3]));
+    for at in [1, 2] {
+        let failure = answers[at].as_ref().unwrap_err();
+        assert!(matches!(failure, Failure::NotFinite { .. }), "{failure}");
+        assert!(failure.to_string().contains("at position 1"), "{failure}");
+    }
+}
+
+fn adapter(digest: &str) -> Arc<Adapter> {
+    Arc::new(Adapter {
+        digest: digest.to_owned(),
+        pairs: std::collections::BTreeMap::new(),
+        head: None,
+        report: AdapterReport::default(),
+    })
+}
+
+fn adapted(token_ids: &[u32]) -> Work {
+    Work {
+        adapter: Some("strict".into()),
+        ..score(token_ids)
+    }
+}
+
+#[tokio::test]
+async fn a_swapped_name_never_meets_the_old_cache() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    let digests = |engine: &Engine| -> Vec<String> {
+        let adapters = engine.status().adapters;
+        adapters
+            .iter()
+            .map(|adapter| adapter.digest.to_string())
+            .collect()
+    };
+    engine
+        .insert_adapter("strict".into(), adapter("one"))
+        .await
+        .unwrap();
+    assert_eq!(digests(&engine), ["one"]);
+    let old = engine
+        .submit(vec![adapted(&[1, 2, 3])], Terms::default())
+        .unwrap();
+    // The old one's sequence waits behind the gate while the name gets another adapter.
+    let swapping = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.insert_adapter("strict".into(), adapter("two")).await }
+    });
+    tokio::task::yield_now().await;
+    drop(gate);
+    swapping.await.unwrap().unwrap();
+    let old = old.all().await.remove(0).unwrap();
+    assert_eq!(old.adapter.as_deref(), Some("one"));
+    let first = Produced::Rows(vec![naive(&[1, 2, 3], Some(AdapterSlot(0)), &Read::Head)]);
+    assert_eq!(old.produced, first);
+
+    let new = engine
+        .submit(vec![adapted(&[1, 2, 3])], Terms::default())
+        .unwrap();
+    let new = new.all().await.remove(0).unwrap();
+    assert_eq!(
+        (new.adapter.as_deref(), new.usage.cached_tokens),
+        (Some("two"), 0)
+    );
+    assert_ne!(new.produced, first);
+
+    assert!(engine.remove_adapter("strict".into()).await.unwrap());
+    assert!(!engine.remove_adapter("strict".into()).await.unwrap());
+    assert!(digests(&engine).is_empty());
+    let refused = engine.submit(vec![adapted(&[1])], Terms::default());
+    assert!(matches!(refused, Err(SubmitError::UnknownAdapter { .. })));
+    // The same content again finds what the first load had computed.
+    engine
+        .insert_adapter("again".into(), adapter("two"))
+        .await
+        .unwrap();
+    let mut again = adapted(&[1, 2, 3]);
+    again.adapter = Some("again".into());
+    let again = engine.submit(vec![again], Terms::default()).unwrap();
+    assert_eq!(
+        again.all().await[0].as_ref().unwrap().usage.cached_tokens,
+        2
+    );
+}
+
+#[tokio::test]
+async fn new_weights_meet_no_old_prefix() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let cached = async |engine: &Engine| {
+        let ticket = engine
+            .submit(vec![score(&[1; 20])], Terms::default())
+            .unwrap();
+        ticket.all().await[0].as_ref().unwrap().usage.cached_tokens
+    };
+    assert_eq!(cached(&engine).await, 0);
+    assert_eq!(cached(&engine).await, 19);
+    engine.weights_changed().await.unwrap();
+    assert_eq!(cached(&engine).await, 0);
+}
+
+#[test]
+fn prefixes_are_shared_by_salt_alone() {
+    let engine = open_engine(Fake::new(BLOCKS));
+    let cached = |salt: u64| {
+        let terms = Terms {
+            salt,
+            ..Terms::default()
+        };
+        let ticket = engine.submit(vec![score(&[1; 20])], terms).unwrap();
+        ticket.wait()[0].as_ref().unwrap().usage.cached_tokens
+    };
+    assert_eq!([cached(0), cached(1), cached(0), cached(1)], [0, 0, 19, 19]);
+}
+
+#[test]
+fn the_thread_ends_with_its_last_handle() {
+    struct Tells(Fake, mpsc::Sender<()>);
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            let _ = self.1.send(());
+        }
+    }
+    impl Forward for Tells {
+        fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
+            self.0.forward(batch)
+        }
+        fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+            self.0.insert(adapter)
+        }
+        fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+            self.0.remove(slot)
+        }
+    }
+    let (sender, ended) = mpsc::channel();
+    let engine = Engine::start(Tells(Fake::new(BLOCKS), sender), config()).unwrap();
+    let other = engine.clone();
+    let ticket = other
+        .submit(vec![generate(&[1], 20)], Terms::default())
+        .unwrap();
+    drop(engine);
+    drop(other);
+    assert!(ticket.wait()[0].is_ok(), "work in hand is done");
+    ended.recv().expect("the thread lets go of the forward");
+}
+
+#[test]
+fn interactive_work_goes_first_and_batch_work_is_not_starved() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    let submit = |priority, tokens: &[u32]| {
+        let terms = Terms {
+            priority,
+            ..Terms::default()
+        };
+        engine.submit(vec![score(tokens)], terms).unwrap()
+    };
+    let batch = submit(Priority::Batch, &[3; 60]);
+    let interactive = submit(Priority::Interactive, &[4; 60]);
+    drop(gate);
+    assert_eq!(produced(&batch.wait()[0]), &expected(&[3; 60]));
+    assert_eq!(produced(&interactive.wait()[0]), &expected(&[4; 60]));
+}

@@ -1,0 +1,12 @@
+//! The engine and its scheduler over a forward that knows which tokens its blocks stand for.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod forward;
+mod handle;
+mod random;
+mod steps;

@@ -1,0 +1,189 @@
+//! What runs in which step, as text.
+
+use std::fmt::Write as _;
+
+use crate::forward::{Fake, VOCAB};
+use engine::cache::{SequenceId, Space};
+use engine::sampling::{Sampler, Sampling};
+use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, Task};
+use engine::{Priority, Read};
+use models::Forward as _;
+
+/// A scheduler over a fake, and a protocol of what they did.
+struct Script {
+    scheduler: Scheduler,
+    fake: Fake,
+    protocol: String,
+    next_id: u64,
+}
+
+impl Script {
+    fn new(n_blocks: usize, batch_tokens: usize, max_sequences: usize) -> Script {
+        Script {
+            scheduler: Scheduler::new(SchedulerConfig {
+                n_blocks,
+                batch_tokens,
+                max_sequences,
+            }),
+            fake: Fake::new(n_blocks),
+            protocol: String::new(),
+            next_id: 0,
+        }
+    }
+
+    /// One sequence: its tokens, one a character; and how many to generate, or 0 to score it.
+    fn add(&mut self, text: &str, max_tokens: usize) -> SequenceId {
+        self.add_as(text, max_tokens, Priority::Interactive, 0)
+    }
+
+    fn add_as(
+        &mut self,
+        text: &str,
+        max_tokens: usize,
+        priority: Priority,
+        client: u64,
+    ) -> SequenceId {
+        let id = SequenceId(self.next_id);
+        self.next_id += 1;
+        let token_ids: Vec<u32> = text.bytes().map(|b| u32::from(b - b'a')).collect();
+        let task = if max_tokens == 0 {
+            Task::rows(vec![(token_ids.len() - 1, Read::Head)])
+        } else {
+            let sampling = Sampling {
+                max_tokens,
+                ..Sampling::default()
+            };
+            Task::tokens(Sampler::new(sampling, &token_ids, VOCAB).unwrap())
+        };
+        self.scheduler.add(Sequence {
+            id,
+            token_ids,
+            space: Space {
+                adapter: None,
+                salt: 0,
+            },
+            slot: None,
+            priority,
+            client,
+            task,
+        });
+        id
+    }
+
+    fn step(&mut self) -> bool {
+        let Some(step) = self.scheduler.next_step() else {
+            return false;
+        };
+        for (id, span) in step.spans() {
+            write!(self.protocol, "{}:{}..{} ", id.0, span.start, span.end).unwrap();
+        }
+        let copies = step
+            .batch
+            .paging
+            .as_ref()
+            .map_or(0, |paging| paging.copies.len());
+        if copies > 0 {
+            write!(self.protocol, "({copies} copied) ").unwrap();
+        }
+        let outputs = self.fake.forward(&step.batch).map_err(|e| e.to_string());
+        let mut done = Vec::new();
+        for event in self.scheduler.finish(step, outputs) {
+            if let Event::Done { id, result, .. } = event {
+                assert!(result.is_ok());
+                done.push(id.0);
+            }
+        }
+        let counts = self.scheduler.counts();
+        writeln!(
+            self.protocol,
+            "-> done {done:?}; {} queued, {} running; blocks {} free, {} held, {} cached",
+            self.scheduler.n_queued(),
+            self.scheduler.n_running(),
+            counts.free,
+            counts.held,
+            counts.cached
+        )
+        .unwrap();
+        self.scheduler.audit().unwrap();
+        true
+    }
+
+    fn run(mut self) -> String {
+        while self.step() {}
+        self.protocol
+    }
+}
+
+/// A text of `n` letters.
+fn text(letter: &str, n: usize) -> String {
+    letter.repeat(n)
+}
+
+#[test]
+fn what_two_begin_with_is_computed_once() {
+    let mut script = Script::new(16, 64, 8);
+    script.add(&(text("a", 20) + "b"), 0);
+    script.add(&(text("a", 20) + "c"), 0);
+    script.add(&(text("a", 20) + "cd"), 0);
+    insta::assert_snapshot!(script.run());
+}
+
+#[test]
+fn generations_go_before_prompts_and_long_prompts_in_pieces() {
+    let mut script = Script::new(64, 16, 8);
+    script.add("ab", 4);
+    script.step();
+    script.add(&text("b", 40), 0);
+    script.add(&text("c", 5), 0);
+    insta::assert_snapshot!(script.run());
+}
+
+#[test]
+fn batch_work_keeps_its_share() {
+    let mut script = Script::new(64, 16, 8);
+    script.add_as(&text("a", 10), 0, Priority::Batch, 0);
+    for letter in ["b", "c", "d"] {
+        script.add(&text(letter, 20), 0);
+    }
+    insta::assert_snapshot!(script.run());
+}
+
+#[test]
+fn callers_take_turns() {
+    let mut script = Script::new(64, 10, 2);
+    for letter in ["ab", "ac", "ad", "ae"] {
+        script.add_as(&text(letter, 5), 0, Priority::Interactive, 1);
+    }
+    script.add_as(&text("b", 10), 0, Priority::Interactive, 2);
+    insta::assert_snapshot!(script.run());
+}
+
+#[test]
+fn the_least_urgent_gives_way_and_comes_back() {
+    let mut script = Script::new(3, 64, 8);
+    script.add(&text("a", 15), 20);
+    script.add(&text("b", 15), 4);
+    insta::assert_snapshot!(script.run());
+}
+
+#[test]
+fn who_waits_goes_on_when_the_other_is_cancelled() {
+    let mut script = Script::new(16, 8, 8);
+    let first = script.add(&text("a", 30), 0);
+    script.add(&(text("a", 28) + "b"), 0);
+    script.step();
+    script.step();
+    assert!(script.scheduler.cancel(first));
+    assert!(!script.scheduler.cancel(first));
+    insta::assert_snapshot!(script.run());
+}
+
+#[test]
+fn a_batch_prompt_that_an_interactive_one_needs_is_as_urgent() {
+    let mut script = Script::new(64, 16, 8);
+    script.add_as(&text("a", 30), 0, Priority::Batch, 0);
+    script.step();
+    script.add(&text("b", 40), 0);
+    script.add(&(text("a", 29) + "b"), 0);
+    insta::assert_snapshot!(script.run());
+}

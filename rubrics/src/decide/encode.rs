@@ -1,0 +1,264 @@
+//! Prompts and labels as tokens.
+//!
+//! The input is encoded once for all questions: where the tokenizer reads the input and the
+//! question apart as it reads them together, a prompt's tokens are those of the two parts. Whether
+//! it does is found out with probes that no request has a part in, so that a question's tokens do
+//! not depend on its company.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use engine::{Conversation, LocalTime, Origin, Text, Tokenizer};
+use serde_json::{Map, Value, json};
+
+use super::error::DecideError;
+use super::prompt;
+use super::question::DecisionInput;
+
+/// The day that every prompt is asked on: a verdict must not change with the calendar.
+const TODAY: LocalTime = LocalTime {
+    year: 2026,
+    month: 1,
+    day: 1,
+    hour: 0,
+    minute: 0,
+    second: 0,
+};
+/// Switches by which templates are told not to reason first. They are false unless they are given;
+/// the answer is the first token after the prompt, and with reasoning that would be none.
+pub const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
+/// What stands around reasoning.
+const REASONING: (&str, &str) = ("<think>", "</think>");
+/// How a label may follow the prompt; the first that does for all labels of a question is taken.
+const VARIANTS: [&str; 2] = ["", " "];
+
+/// A question as tokens.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub(super) prompt: Arc<[u32]>,
+    pub(super) labels: Labels,
+}
+
+/// How the labels follow a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// Each is one token, and no two are the same.
+    Columns(Arc<[u32]>),
+    /// The tokens of each, with the end of the turn.
+    Continuations(Vec<Vec<u32>>),
+}
+
+/// Encodes the questions of one request.
+pub(super) struct Encoder<'a> {
+    tokenizer: &'a Tokenizer,
+    switches: Map<String, Value>,
+    /// The input block.
+    input: String,
+    splits: bool,
+    /// The rendered text before the question, and its tokens: the same for all questions.
+    head: Option<(Text, Vec<u32>)>,
+    /// What was found for labels after the end of a template.
+    known: HashMap<(String, Vec<String>), Option<Labels>>,
+}
+
+/// A rendered prompt in parts.
+struct Pieces {
+    whole: Text,
+    /// Before the question block.
+    head: Text,
+    /// From the question block on.
+    rest: Text,
+    /// After the question block: the template's own.
+    suffix: Text,
+}
+
+impl<'a> Encoder<'a> {
+    /// For questions about an input.
+    ///
+    /// # Errors
+    /// [`DecideError::Unsupported`] where the model has no template or the template refuses.
+    pub(super) fn new(
+        tokenizer: &'a Tokenizer,
+        input: &DecisionInput,
+        mut switches: Map<String, Value>,
+    ) -> Result<Self, DecideError> {
+        for switch in REASONING_SWITCHES {
+            switches.entry(switch).or_insert(Value::Bool(false));
+        }
+        let mut encoder = Self {
+            tokenizer,
+            switches,
+            input: prompt::input_block(input),
+            splits: false,
+            head: None,
+            known: HashMap::new(),
+        };
+        encoder.splits = encoder.probe()?;
+        Ok(encoder)
+    }
+
+    /// The tokens of a question's prompt and of its labels.
+    ///
+    /// # Errors
+    /// [`DecideError::Unsupported`].
+    pub(super) fn encode(
+        &mut self,
+        question_block: &str,
+        labels: &[String],
+    ) -> Result<Encoded, DecideError> {
+        let pieces = self.render(&self.input, question_block)?;
+        refuse_open_reasoning(pieces.suffix.as_str())?;
+        let rest_ids = self.ids(&pieces.rest)?;
+        let prompt: Vec<u32> = if self.splits {
+            [self.head_ids(&pieces.head)?, &rest_ids].concat()
+        } else {
+            self.ids(&pieces.whole)?
+        };
+        let labels = self
+            .labels(&pieces, &prompt, &rest_ids, labels)?
+            .ok_or_else(|| {
+                let what = "no way was found to write the answer labels as tokens of their own";
+                DecideError::Unsupported(what.to_owned())
+            })?;
+        Ok(Encoded {
+            prompt: prompt.into(),
+            labels,
+        })
+    }
+
+    fn render(&self, input_block: &str, question_block: &str) -> Result<Pieces, DecideError> {
+        let content = [input_block, question_block].concat();
+        let conversation = Conversation {
+            messages: vec![json!({ "role": "user", "content": content })],
+            add_generation_prompt: true,
+            kwargs: self.switches.clone(),
+            now: Some(TODAY),
+            ..Conversation::default()
+        };
+        let rendered = self.tokenizer.template().render(&conversation);
+        let text = rendered.map_err(unsupported)?.text;
+        let whole = text.as_str();
+        // A template that changes what it is given is read as a whole.
+        let (cut, end) = match whole.rfind(question_block) {
+            Some(cut) => (cut, cut + question_block.len()),
+            None => (0, whole.len()),
+        };
+        Ok(Pieces {
+            head: text.part(0..cut),
+            rest: text.part(cut..whole.len()),
+            suffix: text.part(end..whole.len()),
+            whole: text,
+        })
+    }
+
+    /// Whether the tokenizer reads the two parts of a prompt as it reads the whole.
+    fn probe(&self) -> Result<bool, DecideError> {
+        for text in ["a", "1.", "b c "] {
+            let input = prompt::input_block(&DecisionInput::text(text));
+            let pieces = self.render(&input, "Question: a?\nYes.")?;
+            let parts = [self.ids(&pieces.head)?, self.ids(&pieces.rest)?].concat();
+            if parts != self.ids(&pieces.whole)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn head_ids(&mut self, head: &Text) -> Result<&[u32], DecideError> {
+        if self.head.as_ref().is_none_or(|(known, _)| known != head) {
+            self.head = Some((head.clone(), self.ids(head)?));
+        }
+        let (_, ids) = self.head.as_ref().expect("it was put there above");
+        Ok(ids)
+    }
+
+    fn ids(&self, text: &Text) -> Result<Vec<u32>, DecideError> {
+        self.tokenizer.encode_text(text).map_err(unsupported)
+    }
+
+    /// The labels after this very prompt. A special token in the template's end parts what stands
+    /// before it from what comes after it; then the labels are the same after every question.
+    fn labels(
+        &mut self,
+        pieces: &Pieces,
+        prompt: &[u32],
+        rest_ids: &[u32],
+        labels: &[String],
+    ) -> Result<Option<Labels>, DecideError> {
+        let suffix_ids = self.ids(&pieces.suffix)?;
+        let parted = suffix_ids
+            .iter()
+            .rposition(|id| self.tokenizer.is_special(*id))
+            .is_some_and(|at| prompt.ends_with(&suffix_ids[at..]));
+        if !parted {
+            return self.find(&pieces.rest, rest_ids, labels);
+        }
+        let key = (pieces.suffix.as_str().to_owned(), labels.to_vec());
+        if let Some(found) = self.known.get(&key) {
+            return Ok(found.clone());
+        }
+        let found = self.find(&pieces.suffix, &suffix_ids, labels)?;
+        self.known.insert(key, found.clone());
+        Ok(found)
+    }
+
+    fn find(
+        &self,
+        before: &Text,
+        ids: &[u32],
+        labels: &[String],
+    ) -> Result<Option<Labels>, DecideError> {
+        let mut spelled: Vec<Vec<Vec<u32>>> = Vec::new();
+        for variant in VARIANTS {
+            let mut all = Vec::with_capacity(labels.len());
+            for label in labels {
+                let mut text = before.clone();
+                text.push_str(&format!("{variant}{label}"), Origin::Request);
+                let with = self.ids(&text)?;
+                all.extend(with.strip_prefix(ids).map(<[u32]>::to_vec));
+            }
+            let distinct: BTreeSet<&Vec<u32>> = all.iter().collect();
+            if distinct.len() == labels.len() {
+                if all.iter().all(|label| label.len() == 1) {
+                    return Ok(Some(Labels::Columns(all.concat().into())));
+                }
+                spelled.push(all);
+            }
+        }
+        let Some(mut continuations) = spelled.into_iter().next() else {
+            return Ok(None);
+        };
+        // With the end of the turn no label is the beginning of another.
+        let end = self.end_of_turn()?;
+        for label in &mut continuations {
+            label.push(end);
+        }
+        Ok(Some(Labels::Continuations(continuations)))
+    }
+
+    fn end_of_turn(&self) -> Result<u32, DecideError> {
+        let named = self.tokenizer.named_id("eos_token");
+        named
+            .or_else(|| self.tokenizer.eos_ids().first().copied())
+            .ok_or_else(|| {
+                let what = "its labels are more than one token each, and it names no token that \
+                            ends a turn";
+                DecideError::Unsupported(what.to_owned())
+            })
+    }
+}
+
+/// An answer inside of a reasoning block is none.
+fn refuse_open_reasoning(suffix: &str) -> Result<(), DecideError> {
+    let (open, close) = REASONING;
+    if suffix.rfind(open) > suffix.rfind(close) {
+        let what = "its chat template leaves a reasoning block open where the answer would begin";
+        return Err(DecideError::Unsupported(what.to_owned()));
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn unsupported(error: impl ToString) -> DecideError {
+    DecideError::Unsupported(error.to_string())
+}

@@ -1,0 +1,53 @@
+//! Why there is no decision.
+
+use engine::{Failure, SubmitError};
+
+/// Why a request has no decisions. A failure is never a number.
+#[derive(Debug, Clone, thiserror::Error, PartialEq)]
+pub enum DecideError {
+    /// A question that cannot be asked. Nothing was computed.
+    #[error("question {question}: {what}")]
+    Question {
+        /// Its index.
+        question: usize,
+        /// The place in it.
+        place: Place,
+        /// What is wrong.
+        what: String,
+    },
+    /// The prompt of a question does not fit. Nothing was computed, and nothing is ever cut off.
+    #[error("question {question}: {given} tokens are more than the {max} that {holder} holds")]
+    TooLong {
+        /// Its index.
+        question: usize,
+        /// Tokens of the prompt, with those of the longest answer where answers are scored whole.
+        given: usize,
+        /// The most that fit.
+        max: usize,
+        /// What is too small.
+        holder: &'static str,
+    },
+    /// The model cannot be asked: it has no vocabulary head, no chat template, or a template that
+    /// refuses the prompt.
+    #[error("the model cannot be asked: {0}")]
+    Unsupported(String),
+    /// The engine did not take the work.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The engine took the work and has no answer.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// A place in a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The question as a whole.
+    Whole,
+    /// What is asked.
+    Instructions,
+    /// The list of options or levels.
+    Alternatives,
+    /// One option or level, by its index.
+    Alternative(usize),
+}

@@ -1,0 +1,174 @@
+//! Typed questions, answered from the probabilities of labels at one position. No text is
+//! generated.
+//!
+//! [`prepare`] makes the prompts and needs a processor; [`Prepared::run`] waits for the engine;
+//! [`decide`] is both. It knows no wire: the HTTP edge and the scorers that ask a model in
+//! principles share it.
+
+mod answer;
+mod calibration;
+mod encode;
+mod error;
+mod prompt;
+mod question;
+mod run;
+
+use std::sync::Arc;
+
+use engine::{Engine, Host, Terms};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+pub use answer::{DecisionAnswer, DecisionVerdict, Method};
+pub use calibration::{Calibration, CalibrationError, Calibrations, Temperature};
+pub use error::{DecideError, Place};
+pub use prompt::PROMPT_FORMAT;
+pub use question::{Alternative, DecisionInput, InputPart, Kind, Question, Source};
+
+pub use encode::REASONING_SWITCHES;
+
+use encode::{Encoded, Encoder, Labels};
+
+/// How to ask.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// The adapter that answers, or none for the model itself.
+    pub adapter: Option<Arc<str>>,
+    /// What is done to the probabilities.
+    pub calibrations: Option<Arc<Calibrations>>,
+    /// Switches of the chat template. Those that turn reasoning on are off unless they are given:
+    /// an answer is the first token after the prompt.
+    pub template_kwargs: Map<String, Value>,
+}
+
+/// The answers of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// One for each question, in order.
+    pub answers: Vec<DecisionAnswer>,
+    /// Tokens: of the input those of every sequence that was read, so that what the questions
+    /// share counts once for each.
+    pub usage: engine::Usage,
+    /// Digest of the adapter that answered.
+    pub adapter: Option<Arc<str>>,
+    /// Digest of the wording and the chat template.
+    pub prompt_template: String,
+}
+
+/// Questions as tokens, ready for the engine.
+#[derive(Debug)]
+pub struct Prepared {
+    engine: Engine,
+    adapter: Option<Arc<str>>,
+    calibrations: Option<Arc<Calibrations>>,
+    planned: Vec<Planned>,
+    prompt_template: String,
+}
+
+/// One question and its tokens.
+#[derive(Debug)]
+struct Planned {
+    question: Question,
+    encoded: Encoded,
+}
+
+/// Asks a model questions about an input. Encoding the prompts takes a while for long inputs and
+/// many questions: an event loop calls [`prepare`] on a thread that may block, and then
+/// [`Prepared::run`].
+///
+/// # Errors
+/// [`DecideError`]; there are answers to all questions or to none.
+pub async fn decide(
+    host: &Host,
+    input: &DecisionInput,
+    questions: Vec<Question>,
+    asking: Asking,
+    terms: Terms,
+) -> Result<Decided, DecideError> {
+    prepare(host, input, questions, asking)?.run(terms).await
+}
+
+/// Makes the prompts, and checks the questions, the labels and the lengths.
+///
+/// # Errors
+/// [`DecideError::Question`] and [`DecideError::TooLong`] name the question;
+/// [`DecideError::Unsupported`] says what the model lacks. Nothing was computed then.
+pub fn prepare(
+    host: &Host,
+    input: &DecisionInput,
+    questions: Vec<Question>,
+    asking: Asking,
+) -> Result<Prepared, DecideError> {
+    let limits = host.engine.limits();
+    if !limits.has_vocabulary {
+        let what = "it has no vocabulary head to read labels from";
+        return Err(DecideError::Unsupported(what.to_owned()));
+    }
+    let tokenizer = &host.tokenizer;
+    let tokens = |text: &str| {
+        let ids = tokenizer.encode_untrusted(text, false);
+        ids.map_err(|error| DecideError::Unsupported(error.to_string()))
+    };
+    for (index, question) in questions.iter().enumerate() {
+        question.check(index, tokens)?;
+    }
+    let mut encoder = Encoder::new(tokenizer, input, asking.template_kwargs)?;
+    let mut planned = Vec::with_capacity(questions.len());
+    for (index, question) in questions.into_iter().enumerate() {
+        let labels = question.labels();
+        let block = prompt::question_block(&question, &labels);
+        let encoded = encoder.encode(&block, &labels)?;
+        check_length(index, &encoded, limits)?;
+        planned.push(Planned { question, encoded });
+    }
+    Ok(Prepared {
+        engine: host.engine.clone(),
+        adapter: asking.adapter,
+        calibrations: asking.calibrations,
+        planned,
+        prompt_template: template_digest(&tokenizer.template().digest()),
+    })
+}
+
+fn check_length(
+    question: usize,
+    encoded: &Encoded,
+    limits: &engine::Limits,
+) -> Result<(), DecideError> {
+    let longest = match &encoded.labels {
+        Labels::Columns(_) => 0,
+        Labels::Continuations(all) => all.iter().map(Vec::len).max().unwrap_or(0),
+    };
+    let given = encoded.prompt.len() + longest;
+    let (max, holder) = [
+        (limits.max_positions, "the context"),
+        (limits.kv_tokens, "the KV memory"),
+        (limits.queue_tokens, "the queue"),
+    ]
+    .into_iter()
+    .min_by_key(|(max, _)| *max)
+    .expect("there are three");
+    if given <= max {
+        return Ok(());
+    }
+    Err(DecideError::TooLong {
+        question,
+        given,
+        max,
+        holder,
+    })
+}
+
+/// Of what makes a prompt of an input and a question: our wording and the model's template.
+fn template_digest(chat_template: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in prompt::WORDING.iter().copied().chain([chat_template]) {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize()
+        .iter()
+        .fold("sha256:".to_owned(), |text, byte| {
+            format!("{text}{byte:02x}")
+        })
+}

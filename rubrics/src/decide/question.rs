@@ -1,0 +1,174 @@
+//! What is asked about what.
+
+use super::error::{DecideError, Place};
+
+/// Most alternatives of a question: the two-letter labels.
+const MAX_ALTERNATIVES: usize = 26 * 26;
+
+/// What every question of a request is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DecisionInput {
+    /// The pieces in order.
+    pub parts: Vec<InputPart>,
+}
+
+impl DecisionInput {
+    /// An input that is one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        let part = InputPart {
+            source: Source::Document,
+            text: text.into(),
+        };
+        Self { parts: vec![part] }
+    }
+}
+
+/// A piece of the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputPart {
+    /// Who or what it comes from.
+    pub source: Source,
+    /// The text, as it was given.
+    pub text: String,
+}
+
+/// Where a piece of the input comes from. The set is closed because its names stand in the prompt
+/// outside the quoted text: a name from a request could pretend to be more than a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A text that is nobody's turn.
+    Document,
+    /// The system message of a conversation.
+    System,
+    /// The developer's message.
+    Developer,
+    /// The user's turn.
+    User,
+    /// The assistant's turn.
+    Assistant,
+    /// A call that the assistant made.
+    ToolCall,
+    /// What a call gave.
+    ToolOutput,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What is asked.
+    pub instructions: String,
+    /// How it can be answered.
+    pub kind: Kind,
+}
+
+/// How a question can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Yes or no.
+    Predicate {
+        /// What counts as yes.
+        yes: Option<String>,
+        /// What counts as no.
+        no: Option<String>,
+    },
+    /// One of several options without an order.
+    Choice {
+        /// The options, two or more.
+        options: Vec<Alternative>,
+    },
+    /// One of several levels, from the lowest to the highest; a level's value is its place,
+    /// from 0.
+    Score {
+        /// The levels, two or more.
+        levels: Vec<Alternative>,
+    },
+}
+
+/// An option or a level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alternative {
+    /// What it is called.
+    pub text: String,
+    /// What it means, where the name alone does not say it.
+    pub description: Option<String>,
+}
+
+impl Alternative {
+    /// One without a description.
+    pub fn named(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            description: None,
+        }
+    }
+}
+
+impl Question {
+    /// The options or levels; none for a predicate.
+    pub(super) fn alternatives(&self) -> &[Alternative] {
+        match &self.kind {
+            Kind::Predicate { .. } => &[],
+            Kind::Choice { options } => options,
+            Kind::Score { levels } => levels,
+        }
+    }
+
+    /// The labels that answers are read from, in the order of the alternatives: `Yes` and `No`;
+    /// digits for up to ten levels; else letters, in pairs where one does not suffice.
+    pub(super) fn labels(&self) -> Vec<String> {
+        let letter = |at: usize| char::from(b'A' + u8::try_from(at % 26).expect("below 26"));
+        let n = self.alternatives().len();
+        match &self.kind {
+            Kind::Predicate { .. } => vec!["Yes".to_owned(), "No".to_owned()],
+            Kind::Score { .. } if n <= 10 => (0..n).map(|at| at.to_string()).collect(),
+            Kind::Choice { .. } | Kind::Score { .. } if n <= 26 => {
+                (0..n).map(|at| letter(at).to_string()).collect()
+            }
+            Kind::Choice { .. } | Kind::Score { .. } => (0..n)
+                .map(|at| [letter(at / 26), letter(at)].iter().collect())
+                .collect(),
+        }
+    }
+
+    /// Refuses what cannot be asked. `tokens` says how a text is read, so that two spellings of
+    /// one text are found to be one.
+    pub(super) fn check(
+        &self,
+        index: usize,
+        tokens: impl Fn(&str) -> Result<Vec<u32>, DecideError>,
+    ) -> Result<(), DecideError> {
+        let fault = |place, what: String| DecideError::Question {
+            question: index,
+            place,
+            what,
+        };
+        if self.instructions.trim().is_empty() {
+            let what = "nothing is asked: the text is blank";
+            return Err(fault(Place::Instructions, what.to_owned()));
+        }
+        let alternatives = match &self.kind {
+            Kind::Predicate { .. } => return Ok(()),
+            Kind::Choice { options: all } | Kind::Score { levels: all } => all,
+        };
+        let n = alternatives.len();
+        if !(2..=MAX_ALTERNATIVES).contains(&n) {
+            let what = format!("{n} alternatives; a question has 2 to {MAX_ALTERNATIVES}");
+            return Err(fault(Place::Alternatives, what));
+        }
+        let mut seen = std::collections::HashMap::with_capacity(n);
+        for (at, alternative) in alternatives.iter().enumerate() {
+            let text = alternative.text.trim();
+            if text.is_empty() {
+                let what = "an alternative has no text".to_owned();
+                return Err(fault(Place::Alternative(at), what));
+            }
+            if let Some(before) = seen.insert(tokens(text)?, at) {
+                let what = format!(
+                    "the model reads it as it reads alternative {before}; they must differ"
+                );
+                return Err(fault(Place::Alternative(at), what));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Prepared questions through the engine, and what it read as answers.
+
+use std::sync::Arc;
+
+use engine::{Answer, Engine, Failure, Output, Produced, Terms, Usage, Want, Work};
+
+use super::answer::{DecisionAnswer, Method, Read, judge};
+use super::encode::Labels;
+use super::error::DecideError;
+use super::{Decided, Planned, Prepared};
+
+/// A submission takes at most this share of what the engine's queue holds, so that a request with
+/// hundreds of questions leaves room for others, and is not refused for its own size.
+const QUEUE_SHARE: usize = 4;
+
+impl Prepared {
+    /// Sequences that the engine will read.
+    pub fn n_sequences(&self) -> usize {
+        self.planned.iter().map(Planned::n_works).sum()
+    }
+
+    /// Waits for the engine, and makes answers of what it read. Dropping the future cancels what
+    /// is not done.
+    ///
+    /// # Errors
+    /// [`DecideError::Submit`] and [`DecideError::Failed`]. A number that is not finite is a
+    /// failure of the request, and never an answer.
+    pub async fn run(self, terms: Terms) -> Result<Decided, DecideError> {
+        let works: Vec<Work> = self
+            .planned
+            .iter()
+            .flat_map(|planned| planned.works(self.adapter.as_ref()))
+            .collect();
+        let read = submit(&self.engine, works, terms).await?;
+        let mut decided = Decided {
+            answers: Vec::with_capacity(self.planned.len()),
+            usage: Usage::default(),
+            adapter: read.first().and_then(|answer| answer.adapter.clone()),
+            prompt_template: self.prompt_template,
+        };
+        for answer in &read {
+            let (sum, usage) = (&mut decided.usage, &answer.usage);
+            sum.input_tokens += usage.input_tokens;
+            sum.cached_tokens += usage.cached_tokens;
+            sum.computed_tokens += usage.computed_tokens;
+            sum.output_tokens += usage.output_tokens;
+        }
+        let mut rest = read.as_slice();
+        for (index, planned) in self.planned.into_iter().enumerate() {
+            let (own, others) = rest.split_at(planned.n_works());
+            rest = others;
+            let read = planned.read(index, own)?;
+            let (verdict, probabilities, calibration) =
+                judge(&planned.question, &read, self.calibrations.as_deref());
+            decided.answers.push(DecisionAnswer {
+                verdict,
+                probabilities,
+                label_mass: read.mass(),
+                logits: read.scores,
+                method: planned.method(),
+                calibration,
+                label_token_ids: match &planned.encoded.labels {
+                    Labels::Columns(columns) => Some(columns.clone()),
+                    Labels::Continuations(_) => None,
+                },
+                prompt_token_ids: planned.encoded.prompt,
+            });
+        }
+        Ok(decided)
+    }
+}
+
+/// The answers to all works, in order. What one submission has computed the next one finds in the
+/// engine's cache.
+async fn submit(
+    engine: &Engine,
+    works: Vec<Work>,
+    terms: Terms,
+) -> Result<Vec<Answer>, DecideError> {
+    let most = engine.limits().queue_tokens / QUEUE_SHARE;
+    let mut answers = Vec::with_capacity(works.len());
+    let mut works = works.into_iter().peekable();
+    while let Some(first) = works.next() {
+        let mut tokens = first.token_ids.len();
+        let mut wave = vec![first];
+        while let Some(next) = works.next_if(|work| tokens + work.token_ids.len() <= most) {
+            tokens += next.token_ids.len();
+            wave.push(next);
+        }
+        for answer in engine.submit(wave, terms)?.all().await {
+            answers.push(answer?);
+        }
+    }
+    Ok(answers)
+}
+
+impl Planned {
+    fn n_works(&self) -> usize {
+        match &self.encoded.labels {
+            Labels::Columns(_) => 1,
+            Labels::Continuations(all) => all.len(),
+        }
+    }
+
+    fn method(&self) -> Method {
+        match &self.encoded.labels {
+            Labels::Columns(_) => Method::Labels,
+            Labels::Continuations(_) => Method::Continuations,
+        }
+    }
+
+    fn works(&self, adapter: Option<&Arc<str>>) -> Vec<Work> {
+        let prompt = &self.encoded.prompt;
+        let work = |token_ids: Arc<[u32]>, want| Work {
+            token_ids,
+            adapter: adapter.cloned(),
+            want,
+        };
+        match &self.encoded.labels {
+            Labels::Columns(columns) => {
+                let want = Want::labels(prompt.len() - 1, columns.clone(), true);
+                vec![work(prompt.clone(), want)]
+            }
+            Labels::Continuations(all) => all
+                .iter()
+                .map(|label| {
+                    let token_ids: Arc<[u32]> = [prompt, label.as_slice()].concat().into();
+                    let want = Want::logprobs(&token_ids, prompt.len()..token_ids.len());
+                    work(token_ids, want)
+                })
+                .collect(),
+        }
+    }
+
+    /// What the engine read for this question; `index` is for the message of a failure.
+    fn read(&self, index: usize, answers: &[Answer]) -> Result<Read, Failure> {
+        let mut read = Read {
+            scores: Vec::new(),
+            normalizer: 0.0,
+        };
+        for answer in answers {
+            let Produced::Rows(outputs) = &answer.produced else {
+                return Err(Failure::Model(
+                    "tokens where rows were asked for".to_owned(),
+                ));
+            };
+            match &self.encoded.labels {
+                Labels::Columns(columns) => read.labels(outputs, columns.len())?,
+                Labels::Continuations(_) => read.continuation(outputs)?,
+            }
+        }
+        read.finite(index)
+    }
+}
+
+impl Read {
+    fn labels(&mut self, outputs: &[Output], n: usize) -> Result<(), Failure> {
+        match outputs {
+            [
+                Output::Labels {
+                    logits,
+                    log_normalizer: Some(normalizer),
+                },
+            ] if logits.len() == n => {
+                self.scores = logits.iter().map(|logit| f64::from(*logit)).collect();
+                self.normalizer = f64::from(*normalizer);
+                Ok(())
+            }
+            _ => Err(other_than_asked()),
+        }
+    }
+
+    fn continuation(&mut self, outputs: &[Output]) -> Result<(), Failure> {
+        let mut sum = 0.0;
+        for output in outputs {
+            let Output::Logprob { logprob, .. } = output else {
+                return Err(other_than_asked());
+            };
+            sum += f64::from(*logprob);
+        }
+        self.scores.push(sum);
+        Ok(())
+    }
+
+    fn finite(self, index: usize) -> Result<Self, Failure> {
+        let mut all = self.scores.iter().copied().chain([self.normalizer]);
+        match all.find(|value| !value.is_finite()) {
+            None => Ok(self),
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "what is not finite stays so as it is"
+            )]
+            Some(value) => Err(Failure::NotFinite {
+                value: value as f32,
+                place: format!("for the labels of question {index}"),
+            }),
+        }
+    }
+}
+
+fn other_than_asked() -> Failure {
+    Failure::Model("the outputs are others than were asked for".to_owned())
+}

@@ -1,0 +1,61 @@
+//! Other people's clients against our server: the scripts of `tests/clients`, each run against a
+//! server with a made model. They need an environment that is not part of the checkout; their own
+//! headers tell how to make it.
+
+#[path = "http/models.rs"]
+mod models;
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rubrics::Registry;
+use serve::hosts::Hosts;
+use serve::keys::Keys;
+use serve::{Background, Config, State};
+
+/// The interpreter that has the clients, if somebody has made it.
+fn interpreter() -> Option<PathBuf> {
+    let python = clients().join(".venv/bin/python");
+    python.exists().then_some(python)
+}
+
+fn clients() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
+}
+
+fn runs(script: &str) {
+    let Some(python) = interpreter() else {
+        println!("skipped: tests/clients/.venv is not there; {script} tells how to make it");
+        return;
+    };
+    let hosts = Hosts::new(vec![
+        models::tiny_with_adapter("judge", "strict"),
+        models::tiny("critic"),
+    ]);
+    let config = Config {
+        threads: 1,
+        workers: 2,
+        ..Config::default()
+    };
+    let state = State::new(config, Registry::built_in(), Keys::default());
+    let state = state.expect("threads start").with_hosts(hosts);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let server = Background::start(listener, state).expect("the server starts");
+    let url = format!("http://{}", server.address());
+    for model in ["judge", "strict", "critic"] {
+        let run = Command::new(&python)
+            .arg(clients().join(script))
+            .args(["--url", &url, "--model", model])
+            .output()
+            .expect("the interpreter runs");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{script} with {model}:\n{said}");
+    }
+    server.stop().expect("the server ends well");
+}
+
+#[test]
+fn openai_decisions() {
+    runs("decisions.py");
+}
