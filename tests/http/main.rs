@@ -1,6 +1,7 @@
 //! The server over real connections.
 
 mod contract;
+mod decision_prompts;
 mod decisions;
 mod harness;
 mod hostile;
