@@ -9,6 +9,7 @@ use super::BenchEngineArgs;
 use super::constrained::Constrained;
 use super::decode::Decode;
 use super::flat::Flat;
+use super::http::Http;
 use super::overload::Overload;
 use super::queue::Queue;
 use super::shared::Shared;
@@ -30,6 +31,8 @@ pub(super) struct Summary {
     pub(super) shared: Option<Shared>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flat: Option<Flat>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) http: Option<Http>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) decode: Option<Decode>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +107,7 @@ impl Summary {
             batch_tokens: args.batch_tokens,
             shared: None,
             flat: None,
+            http: None,
             decode: None,
             constrained: None,
             queue: None,
@@ -113,9 +117,10 @@ impl Summary {
 
     /// The workloads that were run, in order.
     fn workloads(&self) -> Vec<&dyn Figures> {
-        let all: [Option<&dyn Figures>; 6] = [
+        let all: [Option<&dyn Figures>; 7] = [
             self.shared.as_ref().map(|w| w as _),
             self.flat.as_ref().map(|w| w as _),
+            self.http.as_ref().map(|w| w as _),
             self.decode.as_ref().map(|w| w as _),
             self.constrained.as_ref().map(|w| w as _),
             self.queue.as_ref().map(|w| w as _),
