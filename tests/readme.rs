@@ -88,7 +88,7 @@ fn stable(mut reply: Value) -> Value {
 fn every_command_of_the_readme_works() {
     let text = readme();
     let commands = blocks(&text, "sh");
-    let [serve, curl, test] = commands.as_slice() else {
+    let [serve, curl, test, model] = commands.as_slice() else {
         unreachable!("the README has other commands than this test runs: {commands:?}");
     };
     let server = Server::start(serve, &root());
@@ -112,6 +112,33 @@ fn every_command_of_the_readme_works() {
     assert!(ci.contains(test.trim()), "{test}");
 
     run_table(&text, &server.url);
+    run_client(&text, model);
+}
+
+/// The README's model and the example of the official client, which needs an environment of its
+/// own (tests/clients/decisions.py tells how to make it; `.ci/run` does).
+fn run_client(text: &str, commands: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let commands = commands.replace("cargo run --release --", "tribunal");
+    let (make, serve) = commands.split_once('\n').expect("two commands");
+    let made = shell(make, folder.path()).status().expect("sh exists");
+    assert!(made.success(), "{make}");
+    let server = Server::start(serve, folder.path());
+    let python = root().join("tests/clients/.venv/bin/python");
+    if !python.exists() {
+        println!("skipped: tests/clients/.venv is not there");
+        return;
+    }
+    let example = blocks(text, "python").remove(0);
+    let example = example.replace("http://127.0.0.1:8080", &server.url);
+    let output = Command::new(python).args(["-c", &example]).output();
+    let output = output.expect("the interpreter runs");
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{example}: {complaint}");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, grade) = printed.split_once('\n').expect("a line, and the reply");
+    let grade: Value = serde_json::from_str(grade).expect("the grade is JSON");
+    assert!((1..=5).contains(&grade["grade"].as_i64().unwrap_or(0)));
 }
 
 /// The commands of the README's table, in a folder with the files they name.

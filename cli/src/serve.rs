@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use serve::State;
-use serve::config::{Loaded, Override, load};
+use serve::config::{Given, Loaded, Override, load};
 use serve::logs::{self, LogFormat};
 
 use crate::error::{CliError, Outcome};
@@ -15,9 +15,10 @@ Examples:
   tribunal serve
   tribunal serve --config tribunal.toml --set limits.deadline=10s
   tribunal serve --bind 0.0.0.0:8080 --api-keys-file keys.txt
+  tribunal serve --model judge=models/Qwen3-0.6B --adapter strict=judge:adapters/strict
 
 Flags come before the environment (TRIBUNAL_BIND, …), the environment before the file, and the
-file before the defaults. Once it listens, one line on standard output says where. SIGTERM and
+file before the defaults. Models are loaded before the first request is answered. Once it listens, one line on standard output says where. SIGTERM and
 SIGINT make it refuse new work and answer what it has accepted; a second one ends it at once.";
 
 /// Serves scorers over HTTP.
@@ -33,6 +34,12 @@ pub(crate) struct ServeArgs {
     /// File with one API key a line; needed to listen on other than this machine's own addresses
     #[arg(long, value_name = "FILE")]
     api_keys_file: Option<String>,
+    /// Serve the model of a folder under a name (repeatable)
+    #[arg(long, value_name = "NAME=PATH")]
+    model: Vec<String>,
+    /// Serve an adapter of one of the models under a name (repeatable)
+    #[arg(long, value_name = "NAME=MODEL:PATH")]
+    adapter: Vec<String>,
     /// Set anything that the configuration file can set (repeatable)
     #[arg(long, value_name = "TABLE.KEY=VALUE")]
     set: Vec<String>,
@@ -60,21 +67,31 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
         Format::Json => LogFormat::Json,
     };
     logs::init(&args.log, format).map_err(CliError::Usage)?;
-    let overrides = overrides(args)?;
-    let loaded = load(args.config.as_deref(), &overrides).map_err(|problems| {
+    let given = Given {
+        settings: overrides(args)?,
+        models: args.model.clone(),
+        adapters: args.adapter.clone(),
+    };
+    let loaded = load(args.config.as_deref(), &given).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         CliError::Usage(lines.join("\n"))
     })?;
     let Loaded {
         config,
         registry,
+        catalogue,
         keys,
     } = loaded;
     let listener = listen(config.bind)?;
     let address = listener
         .local_addr()
         .map_err(|error| cannot_listen(config.bind, &error))?;
+    let hosts = serve::load_models(&config, &catalogue)
+        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
     let state = State::new(config, registry, keys)
+        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?
+        .with_hosts(hosts);
+    let state = serve::calibrated(state, &catalogue)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
     let ready = || {
         let line = format!("tribunal listening on http://{address} (docs at /docs)\n");

@@ -47,6 +47,8 @@ pub struct Host {
     pub digest: Arc<str>,
     /// Bytes of its weights in memory.
     pub weight_bytes: u64,
+    /// Numbers in its weight files.
+    pub parameters: u64,
 }
 
 /// KV blocks beyond which nothing is gained: a million tokens.
@@ -87,6 +89,7 @@ impl Host {
             config: model.config,
             digest: model.digest.into(),
             weight_bytes,
+            parameters: model.parameters,
         })
     }
 

@@ -5,16 +5,37 @@
 //! `openapi.json` shows it.
 
 mod body;
+mod chat;
+mod chat_reply;
+mod chat_tools;
+mod completions;
 mod content;
 mod decisions;
 mod error;
+mod generation;
 mod map_only;
 mod meta;
 mod request;
 mod result;
+#[cfg(test)]
+mod tests;
+mod unused;
 mod whole;
 
 pub use body::{BodyError, parse_body};
+pub use chat::{ChatContent, ChatMessage, ChatRequest, ContentPart, PartKind, Role};
+pub use chat_reply::{
+    ChatChoice, ChatChunk, ChatLogprobs, ChatResponse, ChunkChoice, Delta, DeltaToolCall,
+    ReplyMessage, TokenLogprob, TopLogprob,
+};
+pub use chat_tools::{
+    FunctionCall, FunctionDefinition, FunctionName, NamedToolChoice, Tool, ToolCall, ToolChoice,
+    ToolKind,
+};
+pub use completions::{
+    CompletionChoice, CompletionLogprobs, CompletionRequest, CompletionResponse, MAX_PROMPTS,
+    Prompt, PromptLogprob,
+};
 pub use content::{Content, Message, Reference};
 pub use decisions::{
     AnswerNotes, CacheBreakpoint, CacheBreakpointMode, CacheTtl, ChoiceOption, ChoiceProbability,
@@ -30,7 +51,12 @@ pub use decisions::{
     SystemOneRequest, SystemOneUsage, TextOrJson, parse_decision,
 };
 pub use error::{ErrorBody, ErrorDetail};
-pub use meta::{Health, ModelInfo, ModelLimits, ModelList, Readiness};
+pub use generation::{
+    Generation, GenerationDigests, GenerationExtension, GenerationUsage, MAX_CONTINUATIONS,
+    MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, PromptTokensDetails, ResponseFormat, ResponseKind,
+    SchemaFormat, StreamOptions, StructuredOutputs, Texts, Urgency, biases,
+};
+pub use meta::{Health, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
 pub use request::{CacheMode, MAX_INPUTS, Options, Priority, ScoreInput, ScoreRequest};
 pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, Part, Reason, ScoreResponse, ScoreResult,

@@ -8,8 +8,14 @@ use std::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::unused::{PassingOver, Unused};
+
 /// A deserializer whose structs are maps and nothing else.
-pub(crate) struct MapOnly<D>(pub(crate) D);
+pub(crate) struct MapOnly<D> {
+    pub(crate) inner: D,
+    /// Fields that are passed over.
+    pub(crate) unused: &'static [Unused],
+}
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for MapOnly<D> {
     type Error = D::Error;
@@ -20,11 +26,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for MapOnly<D> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(MapVisitor(visitor))
+        self.inner.deserialize_map(MapVisitor {
+            visitor,
+            unused: self.unused,
+        })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_any(visitor)
+        self.inner.deserialize_any(visitor)
     }
 
     forward_to_deserialize_any! {
@@ -33,7 +42,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for MapOnly<D> {
     }
 }
 
-struct MapVisitor<V>(V);
+struct MapVisitor<V> {
+    visitor: V,
+    unused: &'static [Unused],
+}
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
     type Value = V::Value;
@@ -43,7 +55,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(map)
+        self.visitor.visit_map(PassingOver {
+            map,
+            unused: self.unused,
+        })
     }
 }
 
@@ -51,6 +66,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
 /// `#[serde(remote = "Self")]`.
 macro_rules! object {
     ($type:ty) => {
+        $crate::map_only::object!($type, but & []);
+    };
+    // With fields of published interfaces that this server has no use for.
+    ($type:ty, but $unused:expr) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 Self::serialize(self, serializer)
@@ -59,7 +78,10 @@ macro_rules! object {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Self::deserialize($crate::map_only::MapOnly(deserializer))
+                Self::deserialize($crate::map_only::MapOnly {
+                    inner: deserializer,
+                    unused: $unused,
+                })
             }
         }
     };

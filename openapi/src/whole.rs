@@ -26,6 +26,52 @@ pub(crate) fn read_positive<'de, D: Deserializer<'de>>(
     }
 }
 
+/// Reads a whole number that is not negative, or null.
+pub(crate) fn read_option<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    deserializer.deserialize_option(OptionVisitor)
+}
+
+/// Reads a whole number of either sign, or null. As an integer it may have all 64 bits; as a float
+/// it is held to 2^53.
+pub(crate) fn read_signed<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<i64>, D::Error> {
+    deserializer.deserialize_any(SignedVisitor)
+}
+
+struct SignedVisitor;
+
+impl Visitor<'_> for SignedVisitor {
+    type Value = Option<i64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of at most 64 bits, or null")
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<i64>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Option<i64>, E> {
+        Ok(Some(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Option<i64>, E> {
+        let unexpected = Unexpected::Unsigned(number);
+        let number = i64::try_from(number).map_err(|_| E::invalid_value(unexpected, &self))?;
+        Ok(Some(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Option<i64>, E> {
+        let size = WholeVisitor.visit_f64::<E>(number.abs());
+        let size = size.map_err(|_| E::invalid_value(Unexpected::Float(number), &self))?;
+        let size = i64::try_from(size).expect("at most 2^53");
+        Ok(Some(if number < 0.0 { -size } else { size }))
+    }
+}
+
 struct WholeVisitor;
 
 /// 2^53: above it, neighbouring floats are more than one apart.

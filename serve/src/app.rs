@@ -11,7 +11,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 
 use crate::middleware::{guard, observe};
-use crate::routes::{decisions, meta, score};
+use crate::routes::{chat, completions, decisions, meta, score};
 use crate::state::State;
 
 #[derive(utoipa::OpenApi)]
@@ -24,6 +24,7 @@ use crate::state::State;
     ),
     tags(
         (name = "scoring", description = "Turn model outputs into rewards."),
+        (name = "generation", description = "Text from models, as OpenAI's clients ask for it."),
         (name = "decisions", description = "Typed questions, answered with probabilities."),
         (name = "operations", description = "Run the server."),
     )
@@ -34,6 +35,8 @@ struct Base;
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(score::score)
+        .service(chat::chat_completions)
+        .service(completions::completions)
         .service(decisions::decisions)
         .service(decisions::systemone)
         .service(meta::models)

@@ -29,7 +29,7 @@ pub enum Code {
     RouteNotFound,
     /// The route exists, the method does not.
     MethodNotAllowed,
-    /// No such scorer.
+    /// No such scorer or model.
     ScorerNotFound,
     /// The body did not arrive in time.
     BodyTimeout,
@@ -37,6 +37,8 @@ pub enum Code {
     BodyTooLarge,
     /// The body is JSON of the wrong shape.
     InvalidBody,
+    /// A sequence that no memory of this server holds, however long it waits.
+    ContextLength,
     /// The server holds as much work as it takes.
     Overloaded,
     /// The server is shutting down.
@@ -69,6 +71,11 @@ impl Code {
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, INVALID, "body_timeout"),
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, INVALID, "body_too_large"),
             Self::InvalidBody => (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "invalid_body"),
+            Self::ContextLength => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                INVALID,
+                "context_length_exceeded",
+            ),
             Self::Overloaded => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overloaded_error",
@@ -144,6 +151,19 @@ impl ApiError {
         }
     }
 
+    /// What the client reads.
+    pub fn wire(&self) -> ErrorBody {
+        let (_, kind, code) = self.code.row();
+        ErrorBody {
+            error: ErrorDetail {
+                kind: kind.to_owned(),
+                code: code.to_owned(),
+                message: self.message.clone(),
+                param: self.param.clone(),
+            },
+        }
+    }
+
     /// The code.
     pub fn code(&self) -> Code {
         self.code
@@ -167,15 +187,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let (status, kind, code) = self.code.row();
-        let body = ErrorBody {
-            error: ErrorDetail {
-                kind: kind.to_owned(),
-                code: code.to_owned(),
-                message: self.message.clone(),
-                param: self.param.clone(),
-            },
-        };
+        let status = self.status_code();
         let mut response = HttpResponse::build(status);
         if let Some(after) = self.retry_after {
             response.insert_header((RETRY_AFTER, after.as_secs().max(1)));
@@ -185,7 +197,7 @@ impl ResponseError for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
         }
-        response.json(body)
+        response.json(self.wire())
     }
 }
 

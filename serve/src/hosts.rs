@@ -5,10 +5,18 @@ use std::sync::Arc;
 use engine::Host;
 use rubrics::config::nearest;
 
+use crate::generate::Generating;
+
 /// Every model, and by its own name every adapter of each.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    hosts: Vec<Arc<Host>>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    host: Arc<Host>,
+    generating: Arc<Generating>,
 }
 
 /// What a name in a request stands for.
@@ -18,38 +26,45 @@ pub struct Served {
     pub host: Arc<Host>,
     /// The adapter that the name stands for, where it is one's.
     pub adapter: Option<Arc<str>>,
+    /// What generating text with the model takes beside it.
+    pub generating: Arc<Generating>,
 }
 
 impl Hosts {
     /// Of models whose names differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
-        Hosts { hosts }
+        let entry = |host: Arc<Host>| Entry {
+            generating: Arc::new(Generating::new(&host)),
+            host,
+        };
+        Hosts {
+            entries: hosts.into_iter().map(entry).collect(),
+        }
     }
 
     /// A model, or an adapter of one. A model's name goes before an adapter's.
     pub fn get(&self, name: &str) -> Option<Served> {
-        if let Some(host) = self.hosts.iter().find(|host| &*host.name == name) {
-            return Some(Served {
-                host: host.clone(),
-                adapter: None,
-            });
+        let served = |entry: &Entry, adapter| Served {
+            host: entry.host.clone(),
+            adapter,
+            generating: entry.generating.clone(),
+        };
+        if let Some(entry) = self.entries.iter().find(|entry| &*entry.host.name == name) {
+            return Some(served(entry, None));
         }
-        self.hosts.iter().find_map(|host| {
-            let adapters = host.engine.status().adapters;
+        self.entries.iter().find_map(|entry| {
+            let adapters = entry.host.engine.status().adapters;
             let adapter = adapters
                 .into_iter()
                 .find(|adapter| &*adapter.name == name)?;
-            Some(Served {
-                host: host.clone(),
-                adapter: Some(adapter.name),
-            })
+            Some(served(entry, Some(adapter.name)))
         })
     }
 
     /// Up to three names that somebody who wrote `given` may have meant, nearest first.
     pub fn near(&self, given: &str) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
-        for host in &self.hosts {
+        for host in self.iter() {
             names.push(host.name.clone());
             let adapters = host.engine.status().adapters.into_iter();
             names.extend(adapters.map(|adapter| adapter.name));
@@ -66,6 +81,16 @@ impl Hosts {
 
     /// All models.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Host>> {
-        self.hosts.iter()
+        self.entries.iter().map(|entry| &entry.host)
+    }
+
+    /// Number of models.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 }

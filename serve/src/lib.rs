@@ -10,8 +10,10 @@ pub mod cache;
 pub mod config;
 pub mod convert;
 pub mod error;
+mod generate;
 pub mod hosts;
 pub mod keys;
+mod load;
 pub mod logs;
 pub mod metrics;
 mod middleware;
@@ -28,6 +30,7 @@ use actix_web::{HttpServer, web};
 pub use app::{app, document, document_text};
 pub use background::{Background, run_until_signal};
 pub use config::Config;
+pub use load::{CannotLoad, calibrated, load_models};
 pub use routes::meta::Document;
 pub use state::State;
 

@@ -1,10 +1,12 @@
 //! Prometheus metrics.
 //!
-//! Scorer labels come from the registry alone: a name that a client makes up never becomes a time
-//! series.
+//! Labels of scorers and models come from the configuration alone: a name that a client makes up
+//! never becomes a time series.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use engine::Status;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -68,6 +70,125 @@ struct HeldLabels {
     what: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EngineLabels {
+    model: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BlockLabels {
+    model: String,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TokenLabels {
+    model: String,
+    kind: &'static str,
+}
+
+/// What engines say of themselves, read off whenever somebody asks.
+#[derive(Debug, Default)]
+struct Engines {
+    queued: Family<EngineLabels, Gauge>,
+    running: Family<EngineLabels, Gauge>,
+    queued_tokens: Family<EngineLabels, Gauge>,
+    blocks: Family<BlockLabels, Gauge>,
+    tokens: Family<TokenLabels, Counter>,
+    steps: Family<EngineLabels, Counter>,
+    failed_steps: Family<EngineLabels, Counter>,
+    preemptions: Family<EngineLabels, Counter>,
+}
+
+impl Engines {
+    fn register(&self, registry: &mut Registry) {
+        let mut gauge = |name, help: &str, family: &Family<EngineLabels, Gauge>| {
+            registry.register(name, help, family.clone());
+        };
+        gauge("engine_queued", "Sequences that wait", &self.queued);
+        gauge(
+            "engine_running",
+            "Sequences that are being computed",
+            &self.running,
+        );
+        gauge(
+            "engine_queued_tokens",
+            "Input tokens in hand",
+            &self.queued_tokens,
+        );
+        let mut counter = |name, help: &str, family: &Family<EngineLabels, Counter>| {
+            registry.register(name, help, family.clone());
+        };
+        counter("engine_steps", "Steps", &self.steps);
+        counter(
+            "engine_failed_steps",
+            "Steps that failed",
+            &self.failed_steps,
+        );
+        counter(
+            "engine_preemptions",
+            "Sequences that were pre-empted",
+            &self.preemptions,
+        );
+        let help = "KV blocks: free, held by sequences, cached prefixes";
+        registry.register("engine_blocks", help, self.blocks.clone());
+        let help = "Tokens: computed by the model, taken from cache, output";
+        registry.register("engine_tokens", help, self.tokens.clone());
+    }
+
+    fn set(&self, model: &str, queued_tokens: usize, status: &Status) {
+        let labels = EngineLabels {
+            model: model.to_owned(),
+        };
+        let gauges = [
+            (&self.queued, status.queued),
+            (&self.running, status.running),
+            (&self.queued_tokens, queued_tokens),
+        ];
+        for (family, amount) in gauges {
+            family.get_or_create(&labels).set(whole(amount));
+        }
+        let totals = [
+            (&self.steps, status.steps),
+            (&self.failed_steps, status.failed_steps),
+            (&self.preemptions, status.preemptions),
+        ];
+        for (family, total) in totals {
+            raise(&family.get_or_create(&labels), total);
+        }
+        for (state, amount) in [
+            ("free", status.free_blocks),
+            ("held", status.held_blocks),
+            ("cached", status.cached_blocks),
+        ] {
+            let model = model.to_owned();
+            let gauge = self.blocks.get_or_create(&BlockLabels { model, state });
+            gauge.set(whole(amount));
+        }
+        for (kind, total) in [
+            ("computed", status.computed_tokens),
+            ("cached", status.cached_tokens),
+            ("output", status.output_tokens),
+        ] {
+            let model = model.to_owned();
+            raise(
+                &self.tokens.get_or_create(&TokenLabels { model, kind }),
+                total,
+            );
+        }
+    }
+}
+
+fn whole(amount: usize) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+/// Brings a counter up to a total that is counted elsewhere. Of two askers at once the later total
+/// stays.
+fn raise(counter: &Counter, total: u64) {
+    counter.inner().fetch_max(total, Ordering::Relaxed);
+}
+
 /// All metrics of the process.
 #[derive(Debug)]
 pub struct Metrics {
@@ -78,6 +199,7 @@ pub struct Metrics {
     cache: Family<SourceLabels, Counter>,
     held: Family<HeldLabels, Gauge>,
     cancelled: Counter,
+    engines: Engines,
 }
 
 impl Default for Metrics {
@@ -98,6 +220,7 @@ impl Metrics {
             cache: Family::default(),
             held: Family::default(),
             cancelled: Counter::default(),
+            engines: Engines::default(),
         };
         metrics.register();
         metrics
@@ -133,6 +256,7 @@ impl Metrics {
         );
         let help = "Requests whose client left before the reply";
         registry.register("cancelled_requests", help, self.cancelled.clone());
+        self.engines.register(registry);
     }
 
     /// Counts `count` verdicts.
@@ -177,11 +301,16 @@ impl Metrics {
         self.cancelled.inc();
     }
 
+    /// Takes over what an engine says of itself.
+    pub fn engine(&self, model: &str, queued_tokens: usize, status: &Status) {
+        self.engines.set(model, queued_tokens, status);
+    }
+
     /// The text that Prometheus reads, with `held` work as gauges.
     pub fn render(&self, held: &[(&'static str, usize)]) -> Result<String, std::fmt::Error> {
         for (what, amount) in held {
             let gauge = self.held.get_or_create(&HeldLabels { what });
-            gauge.set(i64::try_from(*amount).unwrap_or(i64::MAX));
+            gauge.set(whole(*amount));
         }
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;

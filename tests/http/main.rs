@@ -1,9 +1,15 @@
 //! The server over real connections.
 
+mod chat;
+mod completions;
 mod contract;
+mod decision_prompts;
 mod decisions;
+mod generation;
 mod harness;
 mod hostile;
 mod lifecycle;
 mod limits;
 mod models;
+mod models_route;
+mod serving;

@@ -105,9 +105,12 @@ impl Remote {
             scorers: Vec::new(),
         };
         let list: ModelList = remote.persist(|| remote.get("/v1/models"))?;
-        let known = list.data.iter().map(|model| model.id.as_str());
+        let is_scorer = |model: &&ModelInfo| model.digests.scorer.is_some();
+        let known = list.data.iter().filter(is_scorer);
+        let known = known.map(|model| model.id.as_str());
         let find = |name: &String| {
-            let found = list.data.iter().find(|model| model.id == *name).cloned();
+            let mut found = list.data.iter().filter(is_scorer);
+            let found = found.find(|model| model.id == *name).cloned();
             found.ok_or_else(|| scorers::unknown(name, known.clone()))
         };
         remote.scorers = names.iter().map(find).collect::<Result<_, _>>()?;
@@ -220,7 +223,7 @@ impl Remote {
             if reply
                 .results
                 .iter()
-                .any(|r| r.digests.scorer != scorer.digests.scorer)
+                .any(|r| Some(&r.digests.scorer) != scorer.digests.scorer.as_ref())
             {
                 return Err(CliError::Failed(format!(
                     "scorer '{}' of {} has changed during the run",
@@ -237,7 +240,11 @@ impl Judging for Remote {
     fn judges(&self) -> Vec<Judge> {
         let judge = |scorer: &ModelInfo| Judge {
             name: scorer.id.clone(),
-            digest: scorer.digests.scorer.clone(),
+            digest: scorer
+                .digests
+                .scorer
+                .clone()
+                .expect("what has no digest of a scorer was not taken for one"),
         };
         self.scorers.iter().map(judge).collect()
     }

@@ -52,6 +52,14 @@ impl TextStream {
         }
     }
 
+    /// The same, of which special tokens are part. They are no part of what stop strings are sought
+    /// in, so that a generation with stop strings has no use for it.
+    #[must_use]
+    pub fn with_special_tokens(mut self) -> TextStream {
+        self.decode = DecodeState::new(false);
+        self
+    }
+
     /// Takes the next token and gives the text that has become certain, perhaps none.
     ///
     /// # Errors

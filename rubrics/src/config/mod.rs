@@ -32,6 +32,15 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// What names are made of; for those who chose another.
+pub const NAME_RULE: &str = "a name has 1 to 64 ASCII letters, digits, '-', '_', '.' or '/'";
+
+/// Whether a scorer, a model or an adapter may be called so.
+pub fn fits_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
 /// The name in `known` that somebody who wrote `given` most likely meant.
 pub fn nearest<'k>(given: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let score = |name: &str| strsim::jaro_winkler(given, name);

@@ -10,16 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::Scorer;
-use crate::config::{Document, Section, nearest};
+use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
 
 /// Scorers by name, in the order of their names.
 #[derive(Debug, Default)]
 pub struct Registry {
     scorers: BTreeMap<String, Arc<Scorer>>,
 }
-
-/// Longest name of a scorer.
-const MAX_NAME: usize = 64;
 
 impl Registry {
     /// The scorers that need no configuration.
@@ -111,10 +108,8 @@ impl Registry {
 }
 
 fn check_name(section: &Section<'_, '_>, name: &str, defined: &[String]) {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits) {
-        let rule = "a name has 1 to 64 ASCII letters, digits, '-', '_', '.' or '/'";
-        section.problem("name", rule);
+    if !fits_name(name) {
+        section.problem("name", NAME_RULE);
     }
     if defined.iter().any(|other| other == name) {
         section.problem(

@@ -228,10 +228,10 @@ fn find(state: &State, name: Option<&str>) -> Result<Served, ApiError> {
     let Some(name) = name else {
         let mut hosts = state.hosts.iter();
         return match (hosts.next(), hosts.next()) {
-            (Some(only), None) => Ok(Served {
-                host: only.clone(),
-                adapter: None,
-            }),
+            (Some(only), None) => Ok(state
+                .hosts
+                .get(&only.name)
+                .expect("it goes by its own name")),
             (Some(_), Some(_)) => Err(invalid("model", "it is missing, and there are several")),
             (None, _) => Err(not_found("the server has no models")),
         };

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use actix_web::http::header::{ALLOW, ContentType, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, get, web};
 use openapi::{
-    Digests, ErrorBody, Health, MAX_INPUTS, ModelInfo, ModelLimits, ModelList, Readiness,
+    ErrorBody, Health, MAX_INPUTS, MAX_PROMPTS, ModelDigests, ModelInfo, ModelLimits, ModelList,
+    Readiness,
 };
 
 use crate::error::{ApiError, Code};
@@ -30,7 +31,7 @@ pub(crate) async fn healthz() -> web::Json<Health> {
 #[utoipa::path(
     tag = "operations",
     responses(
-        (status = 200, description = "Scorers are loaded and work is taken.", body = Readiness),
+        (status = 200, description = "Scorers and models are loaded and work is taken.", body = Readiness),
         (status = 401, description = "No valid API key.", body = ErrorBody),
         (status = 503, description = "The server is shutting down.", body = Readiness),
     )
@@ -41,6 +42,7 @@ pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
     let body = Readiness {
         status: if draining { "draining" } else { "ready" }.to_owned(),
         scorers: state.registry.len(),
+        models: state.hosts.len(),
     };
     if draining {
         HttpResponse::ServiceUnavailable().json(body)
@@ -49,11 +51,11 @@ pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
     }
 }
 
-/// The scorers that can be called.
+/// The scorers, models and adapters that can be called.
 #[utoipa::path(
     tag = "scoring",
     responses(
-        (status = 200, description = "Scorers with kinds, digests and limits.", body = ModelList),
+        (status = 200, description = "Scorers, models and adapters with kinds, digests and limits.", body = ModelList),
         (status = 401, description = "No valid API key.", body = ErrorBody),
     )
 )]
@@ -64,24 +66,73 @@ pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
         body_bytes: state.config.max_body,
         deadline_ms: u64::try_from(state.config.deadline.as_millis()).unwrap_or(u64::MAX),
     };
-    let info = |scorer: &rubrics::Scorer| ModelInfo {
-        id: scorer.name().to_owned(),
-        object: "model".to_owned(),
-        created: state.started,
-        owned_by: "tribunal".to_owned(),
+    let scorer = |scorer: &rubrics::Scorer| ModelInfo {
         kind: scorer.kind().to_owned(),
         description: scorer.description().to_owned(),
-        digests: Digests {
-            scorer: scorer.digest_text(),
-            ..Digests::default()
+        digests: ModelDigests {
+            scorer: Some(scorer.digest_text()),
+            ..ModelDigests::default()
         },
-        limits,
+        ..blank(scorer.name(), &state, limits)
     };
-    let data = state.registry.iter().map(|scorer| info(scorer)).collect();
+    let mut data: Vec<ModelInfo> = state.registry.iter().map(|one| scorer(one)).collect();
+    let limits = ModelLimits {
+        inputs: MAX_PROMPTS,
+        ..limits
+    };
+    for host in state.hosts.iter() {
+        data.extend(served(host, &state, limits));
+    }
     web::Json(ModelList {
         object: "list".to_owned(),
         data,
     })
+}
+
+/// A model and its adapters.
+fn served(host: &engine::Host, state: &State, limits: ModelLimits) -> Vec<ModelInfo> {
+    let about = |name: &str| ModelInfo {
+        context_tokens: Some(host.engine.limits().context()),
+        parameters: Some(host.parameters),
+        ..blank(name, state, limits)
+    };
+    let digests = |adapter: Option<String>| ModelDigests {
+        scorer: None,
+        model: Some(host.digest.to_string()),
+        adapter,
+    };
+    let mut all = vec![ModelInfo {
+        kind: "model".to_owned(),
+        description: "A model that generates text.".to_owned(),
+        digests: digests(None),
+        ..about(&host.name)
+    }];
+    for adapter in host.engine.status().adapters {
+        all.push(ModelInfo {
+            kind: "adapter".to_owned(),
+            description: format!("An adapter of {}.", host.name),
+            digests: digests(Some(adapter.digest.to_string())),
+            parent: Some(host.name.to_string()),
+            ..about(&adapter.name)
+        });
+    }
+    all
+}
+
+fn blank(name: &str, state: &State, limits: ModelLimits) -> ModelInfo {
+    ModelInfo {
+        id: name.to_owned(),
+        object: "model".to_owned(),
+        created: state.started,
+        owned_by: "tribunal".to_owned(),
+        kind: String::new(),
+        description: String::new(),
+        digests: ModelDigests::default(),
+        parent: None,
+        context_tokens: None,
+        parameters: None,
+        limits,
+    }
 }
 
 /// Metrics for Prometheus.
@@ -105,6 +156,12 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
             usize::try_from(state.cache.len()).unwrap_or(usize::MAX),
         ),
     ];
+    for host in state.hosts.iter() {
+        let status = host.engine.status();
+        state
+            .metrics
+            .engine(&host.name, host.engine.queued_tokens(), &status);
+    }
     let text = state.metrics.render(&held).map_err(ApiError::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(HttpResponse::Ok().content_type(kind).body(text))

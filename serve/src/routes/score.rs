@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::http::header::ContentType;
-use actix_web::web::{Bytes, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, post, web};
-use openapi::{
-    ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage, parse_body,
-};
+use openapi::{ErrorBody, MAX_INPUTS, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage};
 use rubrics::{Ask, Scorer};
 
-use crate::body::{self, INLINE_BYTES};
+use crate::body;
 use crate::convert::{self, Echo, Frame};
 use crate::error::{ApiError, Code};
 use crate::metrics::Stage;
@@ -53,7 +51,7 @@ pub(crate) async fn score(
     let (bytes, mut permit) = body::read(&request, payload, &state).await?;
     let read = arrived.elapsed();
     let parsing = Instant::now();
-    let asked = parse(bytes).await?;
+    let asked: ScoreRequest = body::parse(bytes).await?;
     check_count(asked.inputs.len())?;
     let scorer = find(&state, &asked.model)?;
     let parse = parsing.elapsed();
@@ -120,16 +118,6 @@ struct Times {
     read: Duration,
     parse: Duration,
     replying: Instant,
-}
-
-async fn parse(bytes: Bytes) -> Result<ScoreRequest, ApiError> {
-    let parsed = if bytes.len() <= INLINE_BYTES {
-        parse_body(&bytes)
-    } else {
-        let parsing = web::block(move || parse_body(&bytes)).await;
-        parsing.map_err(ApiError::internal)?
-    };
-    parsed.map_err(ApiError::body)
 }
 
 fn check_count(count: usize) -> Result<(), ApiError> {

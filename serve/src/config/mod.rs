@@ -1,18 +1,27 @@
 //! The server's configuration: flags over environment over file over defaults, validated whole.
 //!
-//! Every setting is one row of [`SETTINGS`]: its place in the file, its name in the environment
-//! and the function that reads its value. The same function reads all sources, so that they cannot
-//! differ in what they accept.
+//! Every setting is one row of `settings`: its place in the file, its name in the environment and
+//! the function that reads its value. The same function reads all sources, so that they cannot
+//! differ in what they accept. Which models there are is read by `catalogue`.
+
+mod catalogue;
+mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rubrics::Registry;
-use rubrics::config::{Document, Problem, parse_bytes, parse_duration};
+use rubrics::config::{Document, Problem};
 
+use self::catalogue::Flags;
+use self::settings::{SETTINGS, Setting};
 use crate::admit::Limits;
 use crate::keys::Keys;
+
+pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +48,14 @@ pub struct Config {
     pub queue_bytes: usize,
     /// Longest time to answer a request.
     pub deadline: Duration,
+    /// Tokens in one step of an engine, at most.
+    pub batch_tokens: usize,
+    /// Bytes for keys and values, for each model.
+    pub kv_memory: usize,
+    /// Sequences that an engine computes at a time, at most.
+    pub max_sequences: usize,
+    /// Input tokens in hand, for each model.
+    pub queue_tokens: usize,
     /// Verifier threads.
     pub threads: usize,
     /// Bytes of stored verdicts.
@@ -60,6 +77,10 @@ impl Default for Config {
             queue_items: 2048,
             queue_bytes: 256 << 20,
             deadline: Duration::from_secs(30),
+            batch_tokens: 1024,
+            kv_memory: 2 << 30,
+            max_sequences: 256,
+            queue_tokens: 262_144,
             threads: cores,
             cache_memory: 32 << 20,
         }
@@ -77,85 +98,6 @@ impl Config {
     }
 }
 
-/// One setting: its table and key in the file; its environment name is `TRIBUNAL_` and the key in
-/// capitals.
-struct Setting {
-    table: &'static str,
-    key: &'static str,
-    read: fn(&mut Config, &str) -> Result<(), &'static str>,
-}
-
-const SETTINGS: &[Setting] = &[
-    Setting {
-        table: "server",
-        key: "bind",
-        read: |c, v| into(&mut c.bind, address(v)),
-    },
-    Setting {
-        table: "server",
-        key: "api_keys_file",
-        read: |c, v| into(&mut c.api_keys_file, path(v)),
-    },
-    Setting {
-        table: "server",
-        key: "max_body",
-        read: |c, v| into(&mut c.max_body, bytes(v)),
-    },
-    Setting {
-        table: "server",
-        key: "body_timeout",
-        read: |c, v| into(&mut c.body_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "head_timeout",
-        read: |c, v| into(&mut c.head_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "drain",
-        read: |c, v| into(&mut c.drain, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "workers",
-        read: |c, v| into(&mut c.workers, count(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "queue_requests",
-        read: |c, v| into(&mut c.queue_requests, count(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "queue_items",
-        read: |c, v| into(&mut c.queue_items, count(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "queue_bytes",
-        read: |c, v| into(&mut c.queue_bytes, bytes(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "deadline",
-        read: |c, v| into(&mut c.deadline, time(v)),
-    },
-    Setting {
-        table: "verify",
-        key: "threads",
-        read: |c, v| into(&mut c.threads, count(v)),
-    },
-    Setting {
-        table: "cache",
-        key: "memory",
-        read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
-    },
-];
-
-/// Tables that the design names and this version does not have yet.
-const LATER: [&str; 3] = ["engine", "model", "adapter"];
-
 /// A setting that comes from the command line, as `--set TABLE.KEY=VALUE` or a flag of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
@@ -167,6 +109,17 @@ pub struct Override {
     pub value: String,
 }
 
+/// What the command line gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Settings.
+    pub settings: Vec<Override>,
+    /// Models, as `NAME=PATH`.
+    pub models: Vec<String>,
+    /// Adapters, as `NAME=MODEL:PATH`.
+    pub adapters: Vec<String>,
+}
+
 /// Everything a server starts from.
 #[derive(Debug)]
 pub struct Loaded {
@@ -174,25 +127,30 @@ pub struct Loaded {
     pub config: Config,
     /// Scorers, the built-in ones included.
     pub registry: Registry,
+    /// Models and adapters to load.
+    pub catalogue: Catalogue,
     /// Who may call.
     pub keys: Keys,
 }
 
-/// Reads the file (if one is named), the environment and the overrides.
+/// Reads the file (if one is named), the environment and the command line. No model is loaded, but
+/// their folders must exist.
 ///
 /// # Errors
 /// Every problem that was found, not the first.
-pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Vec<Problem>> {
+pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut config = Config::default();
-    let registry = match file {
-        None => Registry::built_in(),
-        Some(path) => read_file(path, &mut config, &mut problems),
+    let flags = Flags::read(&given.models, &given.adapters, &mut problems);
+    let (registry, mut catalogue) = match file {
+        None => (Registry::built_in(), Catalogue::default()),
+        Some(path) => read_file(path, &flags, &mut config, &mut problems),
     };
-    for given in environment() {
-        apply(&mut config, &given, &mut problems);
+    catalogue.add(flags, &registry, &mut problems);
+    for given in &environment() {
+        apply(&mut config, given, &mut problems);
     }
-    for given in overrides {
+    for given in &given.settings {
         apply(&mut config, given, &mut problems);
     }
     let keys = read_keys(&config, &mut problems);
@@ -201,6 +159,7 @@ pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Vec<P
         Ok(Loaded {
             config,
             registry,
+            catalogue,
             keys,
         })
     } else {
@@ -208,32 +167,61 @@ pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Vec<P
     }
 }
 
-fn read_file(path: &Path, config: &mut Config, problems: &mut Vec<Problem>) -> Registry {
+fn read_file(
+    path: &Path,
+    flags: &Flags,
+    config: &mut Config,
+    problems: &mut Vec<Problem>,
+) -> (Registry, Catalogue) {
     let name = path.display().to_string();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
             problems.push(problem(&name, "", format!("cannot be read: {error}")));
-            return Registry::built_in();
+            return (Registry::built_in(), Catalogue::default());
         }
     };
-    let (registry, found) = read_text(&name, &text, config);
+    let place = Place {
+        base: path.parent(),
+        flags,
+    };
+    let (registry, catalogue, found) = read_document(&name, &text, place, config);
     problems.extend(found);
-    registry
+    (registry, catalogue)
 }
 
-/// Reads the text of a configuration file into `config`.
+/// Reads the text of a configuration file into `config`. What it says of models and adapters is
+/// checked as far as that can be done without looking at their folders.
 pub fn read_text(name: &str, text: &str, config: &mut Config) -> (Registry, Vec<Problem>) {
+    let place = Place {
+        base: None,
+        flags: &Flags::default(),
+    };
+    let (registry, _, problems) = read_document(name, text, place, config);
+    (registry, problems)
+}
+
+/// What a file is read against.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    /// The folder that relative paths are relative to; without it nothing on the disk is looked
+    /// at.
+    base: Option<&'p Path>,
+    /// Models that adapters of the file may name too.
+    flags: &'p Flags,
+}
+
+fn read_document(
+    name: &str,
+    text: &str,
+    place: Place<'_>,
+    config: &mut Config,
+) -> (Registry, Catalogue, Vec<Problem>) {
     let document = Document::new(name, text);
-    let registry = {
+    let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-        for later in LATER {
-            if root.has(later) {
-                root.problem(later, "not part of this version, which has no models yet");
-            }
-        }
-        for section_name in ["server", "limits", "verify", "cache"] {
+        for section_name in ["server", "limits", "engine", "verify", "cache"] {
             let Some(section) = root.section(section_name) else {
                 continue;
             };
@@ -246,11 +234,15 @@ pub fn read_text(name: &str, text: &str, config: &mut Config) -> (Registry, Vec<
             }
             section.finish();
         }
+        if let (Some(base), Some(keys)) = (place.base, &mut config.api_keys_file) {
+            *keys = base.join(&*keys);
+        }
         let registry = Registry::read(&root);
+        let catalogue = Catalogue::read(&root, &registry, place);
         root.finish();
-        registry
+        (registry, catalogue)
     };
-    (registry, document.into_problems())
+    (registry, catalogue, document.into_problems())
 }
 
 /// The only place that reads the environment.
@@ -349,45 +341,4 @@ fn problem(file: &str, key: &str, message: String) -> Problem {
         key: key.to_owned(),
         message,
     }
-}
-
-fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
-    *slot = value?;
-    Ok(())
-}
-
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse()
-        .map_err(|_| "an address and port such as \"127.0.0.1:8080\"")
-}
-
-fn path(text: &str) -> Result<Option<PathBuf>, &'static str> {
-    if text.is_empty() {
-        Err("a file name")
-    } else {
-        Ok(Some(PathBuf::from(text)))
-    }
-}
-
-fn bytes(text: &str) -> Result<usize, &'static str> {
-    let size = parse_bytes(text).filter(|size| *size > 0);
-    size.ok_or("a size above zero such as \"8MiB\"")
-}
-
-fn bytes_or_none(text: &str) -> Result<usize, &'static str> {
-    parse_bytes(text).ok_or("a size such as \"64MiB\", or \"0\" for none")
-}
-
-fn time(text: &str) -> Result<Duration, &'static str> {
-    let time = parse_duration(text).filter(|time| !time.is_zero());
-    time.filter(|time| *time <= Duration::from_secs(86_400))
-        .ok_or("a time above zero and at most a day, such as \"30s\" or \"250ms\"")
-}
-
-fn count(text: &str) -> Result<usize, &'static str> {
-    let count = text
-        .parse()
-        .ok()
-        .filter(|count| (1..=1 << 24).contains(count));
-    count.ok_or("a whole number above zero")
 }

@@ -1,0 +1,134 @@
+//! Fields of published interfaces that this server has no use for.
+//!
+//! Clients of OpenAI, vLLM and SGLang send more than one server needs. A field that cannot change
+//! the answer is passed over. One that would change it is refused by name unless its value asks
+//! for what happens anyway: a client that asked for audio must not be handed text in silence.
+
+use serde::Deserialize as _;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess};
+use serde_json::Value;
+
+/// A field by name, and the values of it that are passed over.
+#[derive(Clone, Copy)]
+pub(crate) struct Unused(pub(crate) &'static str, pub(crate) Harmless);
+
+/// Values that do not change the answer. Null never does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harmless {
+    /// All of them.
+    Every,
+    /// None but null.
+    Null,
+    /// `false`.
+    False,
+    /// `true`.
+    True,
+    /// One.
+    One,
+    /// An empty list, object or text.
+    Empty,
+    /// A list of `text` alone.
+    Text,
+}
+
+impl Harmless {
+    fn holds(self, value: &Value) -> bool {
+        value.is_null()
+            || match self {
+                Harmless::Every => true,
+                Harmless::Null => false,
+                Harmless::False => *value == Value::Bool(false),
+                Harmless::True => *value == Value::Bool(true),
+                Harmless::One => value.as_f64() == Some(1.0),
+                Harmless::Empty => match value {
+                    Value::Array(list) => list.is_empty(),
+                    Value::Object(map) => map.is_empty(),
+                    Value::String(text) => text.is_empty(),
+                    Value::Null | Value::Bool(_) | Value::Number(_) => false,
+                },
+                Harmless::Text => *value == serde_json::json!(["text"]),
+            }
+    }
+}
+
+/// The entries of an object without those that are passed over.
+pub(crate) struct PassingOver<A> {
+    pub(crate) map: A,
+    pub(crate) unused: &'static [Unused],
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for PassingOver<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        mut seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        if self.unused.is_empty() {
+            return self.map.next_key_seed(seed);
+        }
+        loop {
+            let key = KeySeed {
+                seed,
+                unused: self.unused,
+            };
+            match self.map.next_key_seed(key)? {
+                None => return Ok(None),
+                Some(Key::Used(value)) => return Ok(Some(value)),
+                Some(Key::Unused(back, harmless)) => {
+                    seed = back;
+                    self.map.next_value_seed(ValueSeed(harmless))?;
+                }
+            }
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+struct KeySeed<K> {
+    seed: K,
+    unused: &'static [Unused],
+}
+
+enum Key<V, K> {
+    Used(V),
+    Unused(K, Harmless),
+}
+
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KeySeed<K> {
+    type Value = Key<K::Value, K>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        match self.unused.iter().find(|Unused(name, _)| *name == key) {
+            Some(Unused(_, harmless)) => Ok(Key::Unused(self.seed, *harmless)),
+            None => self
+                .seed
+                .deserialize(key.into_deserializer())
+                .map(Key::Used),
+        }
+    }
+}
+
+/// The check is part of reading the value, so that its error has the value's path.
+struct ValueSeed(Harmless);
+
+impl<'de> DeserializeSeed<'de> for ValueSeed {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.0 == Harmless::Every {
+            return IgnoredAny::deserialize(deserializer).map(drop);
+        }
+        let value = Value::deserialize(deserializer)?;
+        if self.0.holds(&value) {
+            return Ok(());
+        }
+        Err(D::Error::custom(
+            "not supported here, and not ignored because it would change the reply",
+        ))
+    }
+}

@@ -1,0 +1,311 @@
+//! Which models and adapters are served: the `[[model]]` and `[[adapter]]` tables and the flags
+//! that come before them. Nothing is loaded here.
+
+use std::path::{Path, PathBuf};
+
+use models::weights::Storage;
+use rubrics::Registry;
+use rubrics::config::{NAME_RULE, Problem, Section, fits_name, nearest};
+
+use super::{Place, problem};
+
+/// A model to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSpec {
+    /// The name that requests use.
+    pub name: String,
+    /// A folder in the Hugging Face layout.
+    pub path: PathBuf,
+    /// How its matrices are kept in memory.
+    pub storage: Storage,
+    /// A file that says how its decisions are calibrated.
+    pub calibration: Option<PathBuf>,
+}
+
+/// An adapter to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterSpec {
+    /// The name that requests use.
+    pub name: String,
+    /// The model that it belongs to.
+    pub model: String,
+    /// A PEFT folder.
+    pub path: PathBuf,
+}
+
+/// Models and adapters to load, their names all different.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    /// Models.
+    pub models: Vec<ModelSpec>,
+    /// Adapters; each names one of the models.
+    pub adapters: Vec<AdapterSpec>,
+}
+
+/// What the command line says of models, read but not yet held against the file.
+#[derive(Debug, Default)]
+pub(super) struct Flags {
+    models: Vec<ModelSpec>,
+    adapters: Vec<AdapterSpec>,
+}
+
+const STORAGES: &[(&str, Storage)] = &[
+    ("as_stored", Storage::AsStored),
+    ("f32", Storage::F32),
+    ("f16", Storage::F16),
+    ("bf16", Storage::Bf16),
+    ("int8", Storage::Int8),
+];
+
+impl Flags {
+    /// Reads `--model NAME=PATH` and `--adapter NAME=MODEL:PATH`. Neither names nor the names of
+    /// models hold `=` or `:`, so that a path may.
+    pub(super) fn read(
+        models: &[String],
+        adapters: &[String],
+        problems: &mut Vec<Problem>,
+    ) -> Flags {
+        let mut flags = Flags::default();
+        for given in models {
+            let Some((name, path)) = pair(given, '=') else {
+                let message = format!("'{given}' is not NAME=PATH");
+                problems.push(problem("--model", "", message));
+                continue;
+            };
+            let taken = flags.models.iter().any(|model| model.name == name);
+            check_flag(("--model", "model"), name, taken, problems);
+            check_folder_flag("--model", name, Path::new(path), problems);
+            flags.models.push(ModelSpec {
+                name: name.to_owned(),
+                path: path.into(),
+                storage: Storage::default(),
+                calibration: None,
+            });
+        }
+        for given in adapters {
+            let parts = pair(given, '=').and_then(|(name, rest)| Some((name, pair(rest, ':')?)));
+            let Some((name, (model, path))) = parts else {
+                let message = format!("'{given}' is not NAME=MODEL:PATH");
+                problems.push(problem("--adapter", "", message));
+                continue;
+            };
+            let taken = flags.adapters.iter().any(|adapter| adapter.name == name);
+            check_flag(("--adapter", "adapter"), name, taken, problems);
+            check_folder_flag("--adapter", name, Path::new(path), problems);
+            flags.adapters.push(AdapterSpec {
+                name: name.to_owned(),
+                model: model.to_owned(),
+                path: path.into(),
+            });
+        }
+        flags
+    }
+}
+
+fn pair(text: &str, at: char) -> Option<(&str, &str)> {
+    let (before, after) = text.split_once(at)?;
+    (!before.is_empty() && !after.is_empty()).then_some((before, after))
+}
+
+fn check_flag((flag, what): (&str, &str), name: &str, taken: bool, problems: &mut Vec<Problem>) {
+    if !fits_name(name) {
+        problems.push(problem(flag, name, NAME_RULE.to_owned()));
+    }
+    if taken {
+        problems.push(problem(flag, name, format!("two flags give this {what}")));
+    }
+}
+
+fn check_folder_flag(flag: &str, name: &str, path: &Path, problems: &mut Vec<Problem>) {
+    if let Some(message) = not_a_folder(path) {
+        problems.push(problem(flag, name, message));
+    }
+}
+
+fn not_a_folder(path: &Path) -> Option<String> {
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => None,
+        Ok(_) => Some(format!("{shown} is not a folder")),
+        Err(error) => Some(format!("{shown} cannot be read: {error}")),
+    }
+}
+
+fn not_a_file(path: &Path) -> Option<String> {
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => None,
+        Ok(_) => Some(format!("{shown} is not a file")),
+        Err(error) => Some(format!("{shown} cannot be read: {error}")),
+    }
+}
+
+impl Catalogue {
+    /// Reads the tables of a file. Adapters may name models of the flags too.
+    pub(super) fn read(root: &Section<'_, '_>, registry: &Registry, place: Place<'_>) -> Catalogue {
+        let mut reader = Reader {
+            registry,
+            place,
+            catalogue: Catalogue::default(),
+        };
+        for section in root.sections("model") {
+            reader.model(&section);
+            section.finish();
+        }
+        for section in root.sections("adapter") {
+            reader.adapter(&section);
+            section.finish();
+        }
+        reader.catalogue
+    }
+
+    /// Adds what the command line gives, which takes the place of what the file says under the
+    /// same name.
+    pub(super) fn add(&mut self, flags: Flags, registry: &Registry, problems: &mut Vec<Problem>) {
+        for given in flags.models {
+            if let Some(message) = self.taken(&given.name, Kind::Model, registry) {
+                problems.push(problem("--model", &given.name, message));
+            }
+            match self.models.iter_mut().find(|m| m.name == given.name) {
+                // How it is kept and calibrated is still for the file to say.
+                Some(model) => model.path = given.path,
+                None => self.models.push(given),
+            }
+        }
+        for given in flags.adapters {
+            if let Some(message) = self.taken(&given.name, Kind::Adapter, registry) {
+                problems.push(problem("--adapter", &given.name, message));
+            }
+            if let Some(message) = self.no_model(&given.model, &Flags::default()) {
+                problems.push(problem("--adapter", &given.name, message));
+            }
+            match self.adapters.iter_mut().find(|a| a.name == given.name) {
+                Some(adapter) => *adapter = given,
+                None => self.adapters.push(given),
+            }
+        }
+    }
+
+    /// Why a name cannot be given to something of another kind.
+    fn taken(&self, name: &str, kind: Kind, registry: &Registry) -> Option<String> {
+        let model = self.models.iter().any(|model| model.name == name);
+        let adapter = self.adapters.iter().any(|adapter| adapter.name == name);
+        let by = if registry.get(name).is_some() {
+            "a scorer"
+        } else if model && kind == Kind::Adapter {
+            "a model"
+        } else if adapter && kind == Kind::Model {
+            "an adapter"
+        } else {
+            return None;
+        };
+        Some(format!("{by} is called '{name}' already"))
+    }
+
+    /// Why an adapter cannot belong to a model of this name.
+    fn no_model(&self, name: &str, flags: &Flags) -> Option<String> {
+        let models = self.models.iter().chain(&flags.models);
+        let names: Vec<&str> = models.map(|model| model.name.as_str()).collect();
+        if names.contains(&name) {
+            return None;
+        }
+        let hint = nearest(name, names.iter().copied())
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
+        Some(format!("no model is called '{name}'{hint}"))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Model,
+    Adapter,
+}
+
+/// Reads tables one by one, each against what came before it.
+struct Reader<'r> {
+    registry: &'r Registry,
+    place: Place<'r>,
+    catalogue: Catalogue,
+}
+
+impl Reader<'_> {
+    fn model(&mut self, section: &Section<'_, '_>) {
+        let name = self.name(section, Kind::Model);
+        let path = self.path(section, "path", not_a_folder);
+        section.require("path");
+        let storage = section.word("storage", STORAGES).unwrap_or_default();
+        let calibration = self.path(section, "calibration", not_a_file);
+        if let (Some(name), Some(path)) = (name, path) {
+            self.catalogue.models.push(ModelSpec {
+                name,
+                path,
+                storage,
+                calibration,
+            });
+        }
+    }
+
+    fn adapter(&mut self, section: &Section<'_, '_>) {
+        let name = self.name(section, Kind::Adapter);
+        let model = section.required_text("model");
+        if let Some(model) = &model
+            && let Some(message) = self.catalogue.no_model(model, self.place.flags)
+        {
+            section.problem("model", message);
+        }
+        let path = self.path(section, "path", not_a_folder);
+        section.require("path");
+        if let (Some(name), Some(model), Some(path)) = (name, model, path) {
+            self.catalogue
+                .adapters
+                .push(AdapterSpec { name, model, path });
+        }
+    }
+
+    fn name(&self, section: &Section<'_, '_>, kind: Kind) -> Option<String> {
+        let name = section.required_text("name")?;
+        if !fits_name(&name) {
+            section.problem("name", NAME_RULE);
+        }
+        let Catalogue { models, adapters } = &self.catalogue;
+        let same = match kind {
+            Kind::Model => models.iter().any(|model| model.name == name),
+            Kind::Adapter => adapters.iter().any(|adapter| adapter.name == name),
+        };
+        if same {
+            let what = match kind {
+                Kind::Model => "model",
+                Kind::Adapter => "adapter",
+            };
+            section.problem(
+                "name",
+                format!("another {what} of this file is called '{name}'"),
+            );
+        } else if let Some(message) = self.catalogue.taken(&name, kind, self.registry) {
+            section.problem("name", message);
+        }
+        Some(name)
+    }
+
+    fn path(
+        &self,
+        section: &Section<'_, '_>,
+        key: &'static str,
+        fault: fn(&Path) -> Option<String>,
+    ) -> Option<PathBuf> {
+        let given = section.text(key)?;
+        if given.is_empty() {
+            section.problem(key, "expected a path");
+            return None;
+        }
+        let Some(base) = self.place.base else {
+            return Some(given.into());
+        };
+        let path = base.join(given);
+        if let Some(message) = fault(&path) {
+            section.problem(key, message);
+        }
+        Some(path)
+    }
+}

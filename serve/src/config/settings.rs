@@ -1,0 +1,172 @@
+//! The table of settings, and how their values are read from text.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rubrics::config::{parse_bytes, parse_duration};
+
+use super::Config;
+
+/// One setting: its table and key in the file; its environment name is `TRIBUNAL_` and the key in
+/// capitals.
+pub(super) struct Setting {
+    pub(super) table: &'static str,
+    pub(super) key: &'static str,
+    pub(super) read: fn(&mut Config, &str) -> Result<(), &'static str>,
+}
+
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting {
+        table: "server",
+        key: "bind",
+        read: |c, v| into(&mut c.bind, address(v)),
+    },
+    Setting {
+        table: "server",
+        key: "api_keys_file",
+        read: |c, v| into(&mut c.api_keys_file, path(v)),
+    },
+    Setting {
+        table: "server",
+        key: "max_body",
+        read: |c, v| into(&mut c.max_body, bytes(v)),
+    },
+    Setting {
+        table: "server",
+        key: "body_timeout",
+        read: |c, v| into(&mut c.body_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "head_timeout",
+        read: |c, v| into(&mut c.head_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "drain",
+        read: |c, v| into(&mut c.drain, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "workers",
+        read: |c, v| into(&mut c.workers, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_requests",
+        read: |c, v| into(&mut c.queue_requests, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_items",
+        read: |c, v| into(&mut c.queue_items, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_bytes",
+        read: |c, v| into(&mut c.queue_bytes, bytes(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "deadline",
+        read: |c, v| into(&mut c.deadline, time(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "queue_tokens",
+        read: |c, v| into(&mut c.queue_tokens, count(v)),
+    },
+    Setting {
+        table: "engine",
+        key: "device",
+        read: |_, v| device(v),
+    },
+    Setting {
+        table: "engine",
+        key: "mode",
+        read: |_, v| mode(v),
+    },
+    Setting {
+        table: "engine",
+        key: "batch_tokens",
+        read: |c, v| into(&mut c.batch_tokens, count(v)),
+    },
+    Setting {
+        table: "engine",
+        key: "kv_memory",
+        read: |c, v| into(&mut c.kv_memory, bytes(v)),
+    },
+    Setting {
+        table: "engine",
+        key: "max_sequences",
+        read: |c, v| into(&mut c.max_sequences, count(v)),
+    },
+    Setting {
+        table: "verify",
+        key: "threads",
+        read: |c, v| into(&mut c.threads, count(v)),
+    },
+    Setting {
+        table: "cache",
+        key: "memory",
+        read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
+    },
+];
+
+fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
+    *slot = value?;
+    Ok(())
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "an address and port such as \"127.0.0.1:8080\"")
+}
+
+fn path(text: &str) -> Result<Option<PathBuf>, &'static str> {
+    if text.is_empty() {
+        Err("a file name")
+    } else {
+        Ok(Some(PathBuf::from(text)))
+    }
+}
+
+fn bytes(text: &str) -> Result<usize, &'static str> {
+    let size = parse_bytes(text).filter(|size| *size > 0);
+    size.ok_or("a size above zero such as \"8MiB\"")
+}
+
+fn bytes_or_none(text: &str) -> Result<usize, &'static str> {
+    parse_bytes(text).ok_or("a size such as \"64MiB\", or \"0\" for none")
+}
+
+fn time(text: &str) -> Result<Duration, &'static str> {
+    let time = parse_duration(text).filter(|time| !time.is_zero());
+    time.filter(|time| *time <= Duration::from_secs(86_400))
+        .ok_or("a time above zero and at most a day, such as \"30s\" or \"250ms\"")
+}
+
+fn count(text: &str) -> Result<usize, &'static str> {
+    let count = text
+        .parse()
+        .ok()
+        .filter(|count| (1..=1 << 24).contains(count));
+    count.ok_or("a whole number above zero")
+}
+
+/// Every device that this build can be told to use is the processor, so that there is nothing to
+/// keep.
+fn device(text: &str) -> Result<(), &'static str> {
+    match text {
+        "auto" | "cpu" => Ok(()),
+        _ => Err("\"auto\" or \"cpu\"; \"cuda:N\" needs a build with CUDA, and this one has none"),
+    }
+}
+
+fn mode(text: &str) -> Result<(), &'static str> {
+    match text {
+        "invariant" => Ok(()),
+        _ => Err("\"invariant\"; \"fast\" exists with CUDA alone, and this build has none"),
+    }
+}

@@ -1,0 +1,149 @@
+use super::*;
+use models::weights::Storage;
+
+/// Reads a file that lies in this crate's folder, with flags.
+fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, Vec<String>) {
+    let owned = |list: &[&str]| list.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+    let (mut config, mut problems) = (Config::default(), Vec::new());
+    let flags = Flags::read(&owned(models), &owned(adapters), &mut problems);
+    let place = Place {
+        base: Some(Path::new(env!("CARGO_MANIFEST_DIR"))),
+        flags: &flags,
+    };
+    let (registry, mut catalogue, found) = read_document("t.toml", text, place, &mut config);
+    problems.extend(found);
+    catalogue.add(flags, &registry, &mut problems);
+    let problems = problems.iter().map(ToString::to_string).collect();
+    (config, catalogue, problems)
+}
+
+#[test]
+fn engines_are_set_up() {
+    let text = "[engine]\ndevice = \"cpu\"\nmode = \"invariant\"\nbatch_tokens = 64\n\
+                kv_memory = \"1MiB\"\nmax_sequences = 3\n[limits]\nqueue_tokens = 1000\n";
+    let (config, _, problems) = read(text, &[], &[]);
+    assert_eq!(problems, [""; 0]);
+    let numbers = (config.batch_tokens, config.kv_memory, config.max_sequences);
+    assert_eq!(numbers, (64, 1 << 20, 3));
+    assert_eq!(config.queue_tokens, 1000);
+    let text =
+        "[engine]\ndevice = \"cuda:0\"\nmode = \"fast\"\nbatch_tokens = 0\nkv_memory = \"0\"\n";
+    let (_, _, problems) = read(text, &[], &[]);
+    let expected = [
+        ("t.toml:2: engine.device", "CUDA"),
+        ("t.toml:3: engine.mode", "CUDA"),
+        ("t.toml:4: engine.batch_tokens", "above zero"),
+        ("t.toml:5: engine.kv_memory", "above zero"),
+    ];
+    assert_eq!(problems.len(), expected.len(), "{problems:?}");
+    for (problem, (place, message)) in problems.iter().zip(expected) {
+        assert!(problem.starts_with(place), "{problem}");
+        assert!(problem.contains(message), "{problem}");
+    }
+}
+
+#[test]
+fn models_and_adapters_are_read_with_flags_first() {
+    let text = "[[model]]\nname = \"a\"\npath = \"src\"\nstorage = \"int8\"\n\
+                [[model]]\nname = \"b\"\npath = \"tests\"\n\
+                [[adapter]]\nname = \"x\"\nmodel = \"c\"\npath = \"src\"\n";
+    let here = env!("CARGO_MANIFEST_DIR");
+    let model_a = format!("a={here}/tests");
+    let model_c = format!("c={here}");
+    let adapter = format!("y=a:{here}");
+    let (_, catalogue, problems) = read(text, &[&model_a, &model_c], &[&adapter]);
+    assert_eq!(problems, [""; 0]);
+    let here = Path::new(here);
+    let model = |name: &str, path: PathBuf, storage| ModelSpec {
+        name: name.to_owned(),
+        path,
+        storage,
+        calibration: None,
+    };
+    let adapter = |name: &str, model: &str, path: PathBuf| AdapterSpec {
+        name: name.to_owned(),
+        model: model.to_owned(),
+        path,
+    };
+    let expected = Catalogue {
+        models: vec![
+            model("a", here.join("tests"), Storage::Int8),
+            model("b", here.join("tests"), Storage::AsStored),
+            model("c", here.to_owned(), Storage::AsStored),
+        ],
+        adapters: vec![
+            adapter("x", "c", here.join("src")),
+            adapter("y", "a", here.to_owned()),
+        ],
+    };
+    assert_eq!(catalogue, expected);
+}
+
+#[test]
+fn every_problem_of_models_is_named_at_once() {
+    let check = |text: &str, models: &[&str], adapters: &[&str], expected: &[&str]| {
+        let (_, _, problems) = read(text, models, adapters);
+        let starts = |(problem, start): (&String, &&str)| problem.starts_with(start);
+        let all = problems.len() == expected.len() && problems.iter().zip(expected).all(starts);
+        assert!(all, "{text}: {problems:#?}");
+    };
+    let text = "[[model]]\nname = \"a b\"\npath = \"none\"\n\
+                [[model]]\nname = \"math\"\npath = \"src\"\nstorage = \"f64\"\n\
+                [[model]]\npath = \"\"\ncalibration = \"src\"\n\
+                [[model]]\nname = \"m\"\npath = \"src\"\ntemplate = \"x\"\n\
+                [[model]]\nname = \"m\"\npath = \"Cargo.toml\"\n";
+    check(
+        text,
+        &[],
+        &[],
+        &[
+            "t.toml:2: model[0].name: a name has",
+            "t.toml:3: model[0].path: ",
+            "t.toml:5: model[1].name: a scorer is called 'math'",
+            "t.toml:7: model[1].storage: 'f64' is not one of",
+            "t.toml:8: model[2].name: missing",
+            "t.toml:9: model[2].path: expected a path",
+            "t.toml:10: model[2].calibration: ",
+            "t.toml:14: model[3].template: unknown key",
+            "t.toml:16: model[4].name: another model",
+            "t.toml:17: model[4].path: ",
+        ],
+    );
+    let text = "[[model]]\nname = \"judge\"\npath = \"src\"\n\
+                [[adapter]]\nname = \"judge\"\nmodel = \"juge\"\npath = \"src\"\n\
+                [[adapter]]\nname = \"x\"\nmodel = \"judge\"\n";
+    check(
+        text,
+        &[],
+        &[],
+        &[
+            "t.toml:5: adapter[0].name: a model is called 'judge'",
+            "t.toml:6: adapter[0].model: no model is called 'juge'; did you mean 'judge'?",
+            "t.toml:8: adapter[1].path: missing",
+        ],
+    );
+    check(
+        "",
+        &["m", "=src", "m=", "a b=src", "m=src", "m=src", "math=src"],
+        &["x", "x=src", "x=n:src", "m=m:none"],
+        &[
+            "--model: 'm'",
+            "--model: '=src'",
+            "--model: 'm='",
+            "--model: a b: a name has",
+            "--model: m: two flags",
+            "--adapter: 'x'",
+            "--adapter: 'x=src'",
+            "--adapter: m: none cannot be read",
+            "--model: math: a scorer",
+            "--adapter: x: no model is called 'n'",
+            "--adapter: m: a model is called 'm'",
+        ],
+    );
+    check(
+        "model = 3\n[adapter]\n",
+        &[],
+        &[],
+        &["t.toml:1: model", "t.toml:2: adapter"],
+    );
+}

@@ -1,0 +1,186 @@
+//! A request whose prompts are tokens.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::HttpRequest;
+use actix_web::http::header::AUTHORIZATION;
+use engine::{Priority, Terms, Ticket, Want, Work};
+use openapi::{GenerationDigests, GenerationExtension};
+use sha2::{Digest as _, Sha256};
+
+use super::choice::Choice;
+use super::run::Progress;
+use super::settings::Settings;
+use super::{invalid, not_taken};
+use crate::error::ApiError;
+use crate::hosts::Served;
+
+/// Most sequences that one request may generate.
+const MAX_SEQUENCES: u64 = 2_048;
+
+/// Who asks, and until when the answer is of use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking {
+    /// Stands for the API key.
+    pub(crate) client: u64,
+    /// When the server gives up.
+    pub(crate) deadline: Instant,
+}
+
+impl Asking {
+    /// Of a request that has until `deadline`.
+    pub(crate) fn new(request: &HttpRequest, deadline: Instant) -> Asking {
+        let key = request.headers().get(AUTHORIZATION);
+        Asking {
+            client: key.map_or(0, |key| number_of(key.as_bytes())),
+            deadline,
+        }
+    }
+
+    /// The time that is left.
+    pub(crate) fn patience(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+/// A number that stands for a text.
+fn number_of(text: &[u8]) -> u64 {
+    let digest = Sha256::digest(text);
+    let first = digest.first_chunk().expect("a digest has 32 bytes");
+    u64::from_le_bytes(*first)
+}
+
+/// One prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct PromptTokens {
+    /// Its tokens.
+    pub(crate) token_ids: Arc<[u32]>,
+    /// SHA-256 of what it was made of, in hexadecimal.
+    pub(crate) digest: String,
+    /// What an echo repeats, where one was asked for.
+    pub(crate) echo: Option<String>,
+}
+
+/// A request whose prompts are tokens, and what is to be done with them.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// The model.
+    pub(crate) served: Served,
+    /// The name that it was asked for by.
+    pub(crate) model: String,
+    /// The prompts, at least one.
+    pub(crate) prompts: Vec<PromptTokens>,
+    /// The part of the request that the prompts come from.
+    pub(crate) param: &'static str,
+    /// Continuations of each.
+    pub(crate) n: u64,
+    /// How to continue.
+    pub(crate) settings: Settings,
+    /// Whether the reply comes in pieces.
+    pub(crate) stream: bool,
+    /// Whether a stream ends with the usage.
+    pub(crate) include_usage: bool,
+    /// How the engine is to treat it.
+    pub(crate) terms: Terms,
+}
+
+impl Order {
+    /// The terms that a request asks for. A stream has no deadline: who reads it sees how it goes.
+    pub(super) fn terms(
+        asking: Asking,
+        priority: Option<openapi::Urgency>,
+        cache_salt: Option<&str>,
+        stream: bool,
+    ) -> Terms {
+        let priority = priority.map(|openapi::Urgency(priority)| priority);
+        Terms {
+            priority: match priority.unwrap_or_default() {
+                openapi::Priority::Interactive => Priority::Interactive,
+                openapi::Priority::Batch => Priority::Batch,
+            },
+            client: asking.client,
+            salt: cache_salt.map_or(0, |salt| number_of(salt.as_bytes())),
+            deadline: (!stream).then_some(asking.deadline),
+        }
+    }
+
+    /// Hands the prompts to the engine. Sequences are in the order of the prompts, those of one
+    /// prompt in the order of their choices.
+    ///
+    /// # Errors
+    /// What the engine does not take, and what cannot be compiled.
+    pub(crate) fn submit(&self) -> Result<Progress, ApiError> {
+        let n_sequences = self.n.saturating_mul(self.prompts.len() as u64);
+        if n_sequences > MAX_SEQUENCES {
+            let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
+            return Err(invalid("n", message));
+        }
+        let host = &self.served.host;
+        let constraint = self.settings.constraint(&self.served)?;
+        let (mut works, mut choices) = (Vec::new(), Vec::new());
+        for prompt in &self.prompts {
+            for choice in 0..self.n {
+                let own = constraint.as_ref().map(|constraint| constraint.fork());
+                let sampling = self.settings.sampling(host, own, choice)?;
+                let skip_special = self.settings.skip_special;
+                choices.push(Choice::new(&sampling, &host.tokenizer, skip_special));
+                works.push(Work {
+                    token_ids: prompt.token_ids.clone(),
+                    adapter: self.served.adapter.clone(),
+                    want: Want::Tokens(Box::new(sampling)),
+                });
+            }
+        }
+        let ticket = self.give(works)?;
+        Ok(Progress::new(self, ticket, choices))
+    }
+
+    /// Hands works to the engine.
+    pub(super) fn give(&self, works: Vec<Work>) -> Result<Ticket, ApiError> {
+        let taken = self.served.host.engine.submit(works, self.terms);
+        taken.map_err(|error| not_taken(&error, &self.served.generating, self.param))
+    }
+
+    /// The prompt that a sequence continues, as an index.
+    pub(super) fn prompt_index(&self, sequence: usize) -> usize {
+        sequence / usize::try_from(self.n).expect("at most 128")
+    }
+
+    /// What a reply says beyond the interface it follows; its counts are still at zero.
+    pub(super) fn extension(&self, adapter: Option<&str>) -> GenerationExtension {
+        let prompt = match &self.prompts[..] {
+            [one] => Some(format!("sha256:{}", one.digest)),
+            _ => None,
+        };
+        GenerationExtension {
+            digests: GenerationDigests {
+                model: self.served.host.digest.to_string(),
+                adapter: adapter.map(str::to_owned),
+                prompt,
+            },
+            ..GenerationExtension::default()
+        }
+    }
+
+    /// The digest that the adapter has now.
+    pub(crate) fn adapter_digest(&self) -> Option<Arc<str>> {
+        let name = self.served.adapter.as_ref()?;
+        let adapters = self.served.host.engine.status().adapters;
+        let adapter = adapters.into_iter().find(|known| known.name == *name)?;
+        Some(adapter.digest)
+    }
+
+    /// A short name of what computes, that follows from the digests of model and adapter.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.served.host.digest.as_bytes());
+        if let Some(adapter) = self.adapter_digest() {
+            hash.update(b" ");
+            hash.update(adapter.as_bytes());
+        }
+        let digest = hash.finalize();
+        let hex = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
+        hex.fold("fp_".to_owned(), |all, one| all + &one)
+    }
+}

@@ -1,0 +1,140 @@
+//! Replies in pieces, as server-sent events.
+//!
+//! The connection asks for the next event when it has room for one, and not before: a slow reader
+//! is waited for here, where nothing but its own text piles up, and never by the engine. A reader
+//! that leaves drops the stream, and with it the submission and what the request holds.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::ResponseError as _;
+use actix_web::web::{Bytes, Data};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use serde::Serialize;
+
+use super::order::Order;
+use super::run::{Event, Progress, Wire};
+use crate::admit::Permit;
+use crate::error::ApiError;
+use crate::metrics::Stage;
+use crate::state::State;
+
+/// The events of an order that was submitted. The permit is held until the last one.
+pub(crate) fn stream<W: Wire>(
+    order: Arc<Order>,
+    progress: Progress,
+    mut wire: W,
+    permit: Permit,
+    state: Data<State>,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    let opening = wire.opening().iter().map(data).collect();
+    let streaming = Streaming {
+        wire,
+        progress,
+        waiting: opening,
+        ended: false,
+        leaving: Leaving {
+            name: order.served.host.name.clone(),
+            state,
+            since: Instant::now(),
+            ended: false,
+        },
+        order,
+        _permit: permit,
+    };
+    unfold(streaming, |mut streaming| async move {
+        let event = streaming.next().await?;
+        Some((Ok(event), streaming))
+    })
+}
+
+struct Streaming<W> {
+    order: Arc<Order>,
+    wire: W,
+    progress: Progress,
+    /// Events that are ready.
+    waiting: VecDeque<Bytes>,
+    ended: bool,
+    leaving: Leaving,
+    _permit: Permit,
+}
+
+impl<W: Wire> Streaming<W> {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            if self.ended {
+                self.leaving.ended = true;
+                return None;
+            }
+            match self.progress.next(&self.order).await {
+                Ok(Some(Event::Piece(sequence, piece))) => {
+                    let chunk = self.wire.piece(sequence, piece);
+                    self.waiting.extend(chunk.as_ref().map(data));
+                }
+                Ok(Some(Event::End(sequence, piece, finish))) => {
+                    let chunk = self.wire.end(sequence, piece, &finish);
+                    self.waiting.push_back(data(&chunk));
+                }
+                Ok(None) => {
+                    self.end();
+                }
+                Err(error) => {
+                    self.waiting.push_back(failure(&error));
+                    self.ended = true;
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if self.order.include_usage {
+            let (usage, extension) = self.progress.totals(&self.order);
+            let chunk = self.wire.usage(usage, extension);
+            self.waiting.push_back(data(&chunk));
+        }
+        self.waiting
+            .push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+        self.ended = true;
+    }
+}
+
+/// Counts a stream whose reader left, and the time that the others took.
+struct Leaving {
+    name: Arc<str>,
+    state: Data<State>,
+    since: Instant,
+    ended: bool,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let took: Duration = self.since.elapsed();
+        if self.ended {
+            self.state.metrics.stage(&self.name, Stage::Exec, [took]);
+        } else {
+            self.state.metrics.cancelled();
+        }
+    }
+}
+
+fn data(chunk: &impl Serialize) -> Bytes {
+    let json = serde_json::to_string(chunk).expect("chunks are texts and finite numbers");
+    format!("data: {json}\n\n").into()
+}
+
+/// An error after the first byte: the status has gone out, so that it comes as an event.
+fn failure(error: &ApiError) -> Bytes {
+    if let Some(cause) = error.log() {
+        tracing::error!(cause, "a stream failed");
+    }
+    let status = error.status_code();
+    tracing::debug!(status = status.as_u16(), "a stream ended in an error");
+    let json = serde_json::to_string(&error.wire()).expect("an error is texts");
+    format!("event: error\ndata: {json}\n\n").into()
+}

@@ -1,0 +1,103 @@
+//! Loads the configured models, adapters and calibrations, once, before the first request is answered.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{Host, HostSpec, LoadError};
+use rubrics::decide::{CalibrationError, Calibrations};
+
+use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec};
+use crate::hosts::Hosts;
+use crate::state::State;
+
+/// Why a configured model or adapter cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} cannot be loaded from {path}: {source}", path = path.display())]
+pub struct CannotLoad {
+    what: String,
+    path: PathBuf,
+    source: LoadError,
+}
+
+/// Loads every model and adapter, one after the other, with a line in the log for each. This takes
+/// as long as reading their files does.
+///
+/// # Errors
+/// The first that cannot be loaded.
+pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, CannotLoad> {
+    let mut hosts = Vec::new();
+    for model in &catalogue.models {
+        let loaded = load_model(config, model).map_err(|source| CannotLoad {
+            what: format!("model '{}'", model.name),
+            path: model.path.clone(),
+            source,
+        })?;
+        hosts.push(Arc::new(loaded));
+    }
+    for adapter in &catalogue.adapters {
+        let host = hosts.iter().find(|host| *host.name == *adapter.model);
+        let host = host.expect("the catalogue was checked when it was read");
+        load_adapter(host, adapter).map_err(|source| CannotLoad {
+            what: format!("adapter '{}' of model '{}'", adapter.name, adapter.model),
+            path: adapter.path.clone(),
+            source,
+        })?;
+    }
+    Ok(Hosts::new(hosts))
+}
+
+/// Reads the calibrations that the models name.
+///
+/// # Errors
+/// The first that cannot be used, with its file and field.
+pub fn calibrated(mut state: State, catalogue: &Catalogue) -> Result<State, CalibrationError> {
+    for model in &catalogue.models {
+        if let Some(path) = &model.calibration {
+            let calibrations = Calibrations::from_file(path)?;
+            state = state.with_calibration(&model.name, calibrations);
+        }
+    }
+    Ok(state)
+}
+
+fn load_model(config: &Config, model: &ModelSpec) -> Result<Host, LoadError> {
+    let start = Instant::now();
+    let host = Host::load(&HostSpec {
+        name: model.name.clone(),
+        path: model.path.clone(),
+        storage: model.storage,
+        kv_memory: config.kv_memory as u64,
+        batch_tokens: config.batch_tokens,
+        max_sequences: config.max_sequences,
+        queue_tokens: config.queue_tokens,
+    })?;
+    tracing::info!(
+        model = model.name,
+        digest = &*host.digest,
+        parameters = host.parameters,
+        weight_bytes = host.weight_bytes,
+        kv_tokens = host.engine.limits().kv_tokens,
+        context_tokens = host.engine.limits().context(),
+        seconds = start.elapsed().as_secs_f64(),
+        "loaded"
+    );
+    Ok(host)
+}
+
+fn load_adapter(host: &Host, spec: &AdapterSpec) -> Result<(), LoadError> {
+    let start = Instant::now();
+    // The engine answers from its own thread, so that any way to wait will do.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(LoadError::Thread)?;
+    let adapter = runtime.block_on(host.load_adapter(&spec.name, &spec.path))?;
+    tracing::info!(
+        adapter = spec.name,
+        model = spec.model,
+        digest = adapter.digest,
+        seconds = start.elapsed().as_secs_f64(),
+        "loaded"
+    );
+    Ok(())
+}

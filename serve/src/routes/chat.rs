@@ -1,0 +1,52 @@
+//! `POST /v1/chat/completions`.
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use openapi::{ChatRequest, ChatResponse, ErrorBody};
+
+use super::generation::{aside, find, incoming, reply};
+use crate::error::ApiError;
+use crate::generate::{ChatWire, chat};
+use crate::state::State;
+
+/// Continues a conversation, as OpenAI's clients ask for it.
+///
+/// With `stream` the reply comes as server-sent events, the last of which reads `[DONE]`; an error
+/// after the first one is an event called `error`. The same request gives the same text.
+#[utoipa::path(
+    tag = "generation",
+    request_body = ChatRequest,
+    responses(
+        (status = 200, description = "The continuations.", body = ChatResponse),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 404, description = "No such model; near names are listed.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "A value that cannot be used, or too many tokens; `param` \
+                                      is its path.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = ErrorBody),
+    )
+)]
+#[post("/v1/chat/completions")]
+pub(crate) async fn chat_completions(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    let (asked, incoming): (ChatRequest, _) = incoming(&request, payload, &state).await?;
+    let (served, asking) = (find(&state, &asked.model)?, incoming.asking);
+    let chat = aside(move || chat(asked, served, asking)).await?;
+    let wire = ChatWire::new(&chat, &incoming.id);
+    reply(
+        &request,
+        state,
+        incoming,
+        (chat.order, wire),
+        ChatWire::whole,
+    )
+    .await
+}
