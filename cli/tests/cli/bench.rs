@@ -99,7 +99,7 @@ fn above_zero(summary: &Value, numbers: &[&str]) {
 
 #[test]
 fn every_workload_of_the_engine_runs_and_gives_the_answers_of_the_forward() {
-    let summary = engine(&Preset::Qwen2.into(), &["--workload", "all", "--recompute"]);
+    let summary = engine(&Preset::Qwen2.into(), &["--workload", "all", "--recompute", "--http"]);
     above_zero(
         &summary,
         &[
@@ -108,6 +108,9 @@ fn every_workload_of_the_engine_runs_and_gives_the_answers_of_the_forward() {
             "/shared/recompute/seconds",
             "/flat/raw_tokens_per_s",
             "/flat/percent_of_raw",
+            "/http/percent_of_raw",
+            "/http/computed_tokens",
+            "/http/p50_ms",
             "/decode/greedy/tokens_per_s",
             "/decode/sampled/tokens_per_s",
             "/constrained/schema_tokens_per_s",

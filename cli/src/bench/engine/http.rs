@@ -19,7 +19,7 @@ use serve::{Background, Config, State};
 use super::BenchEngineArgs;
 use super::decode::need_vocabulary;
 use super::subject::{NO_QUEUE_LIMIT, Subject};
-use super::summary::{Counts, Figures, Row, float, median};
+use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use crate::error::CliError;
 
 /// Requests at a time.
@@ -53,6 +53,7 @@ struct Round {
     seconds: f64,
     latencies: Vec<f64>,
     computed_tokens: usize,
+    unique_tokens: usize,
 }
 
 /// Runs the workload.
@@ -93,7 +94,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Http,
         sequence_tokens: each,
         tokens: Counts {
             computed_tokens: rounds[0].computed_tokens,
-            unique_tokens: total,
+            unique_tokens: rounds[0].unique_tokens,
             tokens_per_s: float(total) / seconds,
         },
         seconds,
@@ -158,6 +159,7 @@ fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<Round, CliError> {
         seconds: begin.elapsed().as_secs_f64(),
         latencies: answered.iter().map(|(seconds, _)| *seconds).collect(),
         computed_tokens: answered.iter().map(|(_, computed)| computed).sum(),
+        unique_tokens: unique_tokens(sequences.iter().map(|ids| &**ids)),
     })
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct BenchEngineArgs {
     #[arg(long)]
     short: bool,
     /// Tokens in one step at most
-    #[arg(long, value_name = "N", default_value_t = 4096,
+    #[arg(long, value_name = "N", default_value_t = 1024,
           value_parser = clap::value_parser!(u32).range(16..=1_048_576))]
     batch_tokens: u32,
     /// Tokens that the KV memory holds
