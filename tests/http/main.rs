@@ -3,6 +3,7 @@
 mod chat;
 mod completions;
 mod contract;
+mod decision_prompts;
 mod decisions;
 mod generation;
 mod harness;

@@ -6,6 +6,8 @@
 //! needs no sorting. Weights are integers (see [`super::weights`]), so each way below gives what
 //! sorting the whole vocabulary would give, exactly.
 
+use models::kernels::lanes::LANES;
+
 use super::scan::{BLOCK, Candidate, Scan, id, order};
 use super::weights::{BUCKETS, ONE, Scale};
 
@@ -132,17 +134,27 @@ impl Row<'_> {
     }
 
     /// The tokens of a bucket that weigh enough.
+    #[expect(
+        clippy::needless_bitwise_bool,
+        reason = "a lazy operator is a branch, which is seldom foreseen here"
+    )]
     fn bucket(&self, bucket: usize) -> List {
         let mut found = Vec::new();
-        let distances = self.scale.distances(bucket);
-        for (first, block) in self.scan.blocks(self.logits, f32::NEG_INFINITY) {
-            for (at, logit) in block.iter().enumerate() {
-                // The first test spares most logits the second, which alone is exact.
-                if distances.contains(&(self.scale.max - logit))
-                    && self.scale.bucket(*logit) == bucket
-                {
+        let (least, most) = self.scale.distances(bucket);
+        for (part, logits) in self.logits.chunks(LANES).enumerate() {
+            // Most parts hold nothing near. That is tested without a branch a logit.
+            let mut near = false;
+            for logit in logits {
+                let distance = self.scale.max - logit;
+                near |= (distance >= least) & (distance <= most);
+            }
+            if !near {
+                continue;
+            }
+            for (at, logit) in logits.iter().enumerate() {
+                if self.scale.bucket(*logit) == bucket {
                     found.push(Candidate {
-                        id: id(first + at),
+                        id: id(part * LANES + at),
                         logit: *logit,
                     });
                 }

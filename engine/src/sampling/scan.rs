@@ -67,7 +67,7 @@ impl Scan {
     }
 
     /// The blocks whose maximum is at least `bound`: index of the first logit, and the logits.
-    pub(super) fn blocks<'a>(
+    fn blocks<'a>(
         &'a self,
         logits: &'a [f32],
         bound: f32,
@@ -180,7 +180,7 @@ mod tests {
             let scan = Scan::of(&logits);
             let mut all: Vec<Candidate> = (0..).zip(&logits).map(|(id, x)| Candidate { id, logit: *x }).collect();
             all.sort_by(order);
-            assert!(scan.max >= all[0].logit && scan.max <= all[0].logit);
+            assert_eq!(scan.largest(&logits, 1)[0], all[0]);
             assert_eq!(scan.argmax(&logits), Some(all[0].id));
             all.truncate(n);
             assert_eq!(scan.largest(&logits, n), all);

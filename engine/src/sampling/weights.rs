@@ -10,8 +10,6 @@
     reason = "a kernel that is not inlined is compiled without its instructions"
 )]
 
-use std::ops::RangeInclusive;
-
 use models::kernels::exp::exp;
 use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 
@@ -65,8 +63,8 @@ impl Scale {
 
     /// The sum of the weights of at least `least` in each bucket. Buckets follow each other from
     /// the largest logit down.
-    pub(super) fn histogram(self, logits: &[f32], least: u64) -> Vec<u64> {
-        let mut sums = vec![0; BUCKETS];
+    pub(super) fn histogram(self, logits: &[f32], least: u64) -> [u64; BUCKETS] {
+        let mut sums = [0; BUCKETS];
         Isa::best().run(Histogram {
             scale: self,
             logits,
@@ -81,15 +79,15 @@ impl Scale {
         bucket((logit - self.max) * self.inverse_temperature)
     }
 
-    /// Distances from the largest logit between which all of a bucket lie, and little else.
+    /// The least and the largest distance from the largest logit, between which all of a bucket lie, and little else.
     #[expect(clippy::cast_precision_loss, reason = "buckets are few")]
-    pub(super) fn distances(self, bucket: usize) -> RangeInclusive<f32> {
+    pub(super) fn distances(self, bucket: usize) -> (f32, f32) {
         let width = 1.0 / (BUCKETS_PER_NAT * self.inverse_temperature);
         let end = match bucket + 1 {
             BUCKETS => f32::INFINITY,
             next => next as f32 * width * (1.0 + SLACK),
         };
-        bucket as f32 * width * (1.0 - SLACK)..=end
+        (bucket as f32 * width * (1.0 - SLACK), end)
     }
 
     #[inline(always)]
@@ -147,7 +145,8 @@ impl Kernel for Weigh<'_> {
     fn run<L: Lanes>(self) {
         for part in self.logits.chunks(LANES) {
             let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
-            let [upper, lower] = halves(shift).map(Lanes::to_array);
+            let [upper, lower] = halves(shift);
+            let (upper, lower) = (upper.to_array(), lower.to_array());
             for i in 0..part.len() {
                 self.weights.push(joined(upper[i], lower[i]));
             }
@@ -175,7 +174,7 @@ impl Kernel for BlockSums<'_> {
                 let both = halves(self.scale.shift(L::load(vector)));
                 sums = [sums[0].add(both[0]), sums[1].add(both[1])];
             }
-            let [upper, lower] = sums.map(Lanes::to_array);
+            let (upper, lower) = (sums[0].to_array(), sums[1].to_array());
             let mut sum = 0;
             for i in 0..LANES {
                 sum += joined(upper[i], lower[i]);
@@ -189,7 +188,7 @@ struct Histogram<'a> {
     scale: Scale,
     logits: &'a [f32],
     least: u64,
-    sums: &'a mut [u64],
+    sums: &'a mut [u64; BUCKETS],
 }
 
 impl Kernel for Histogram<'_> {
@@ -199,7 +198,8 @@ impl Kernel for Histogram<'_> {
     fn run<L: Lanes>(self) {
         for part in self.logits.chunks(LANES) {
             let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
-            let [upper, lower] = halves(shift).map(Lanes::to_array);
+            let [upper, lower] = halves(shift);
+            let (upper, lower) = (upper.to_array(), lower.to_array());
             let shift = shift.to_array();
             let (mut weights, mut buckets) = ([0; LANES], [0; LANES]);
             for i in 0..LANES {
@@ -208,7 +208,8 @@ impl Kernel for Histogram<'_> {
                 buckets[i] = bucket(shift[i]);
             }
             for i in 0..LANES {
-                self.sums[buckets[i]] += weights[i];
+                let sum = &mut self.sums[buckets[i] % BUCKETS];
+                *sum = sum.wrapping_add(weights[i]);
             }
         }
     }

@@ -8,6 +8,7 @@ mod clocked;
 mod constrained;
 mod decode;
 mod flat;
+mod http;
 mod overload;
 mod queue;
 mod raw;
@@ -28,6 +29,7 @@ Examples:
   tribunal models make-tiny --like qwen2.5-0.5b --dtype f16 random-0.5b
   tribunal bench engine --model random-0.5b --workload all --json
   tribunal bench engine --model random-0.5b --workload shared --recompute
+  tribunal bench engine --model random-0.5b --workload flat --http
   tribunal bench engine --raw --model random-0.5b
 
 Workloads, all of random tokens that follow from the seed:
@@ -48,6 +50,10 @@ failed or differed; 2 wrong use.";
 /// Measures the engine, or a model's forward, in this process.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line, independent of the others"
+)]
 pub(crate) struct BenchEngineArgs {
     /// Model folder in the Hugging Face layout
     #[arg(long, value_name = "DIR")]
@@ -61,6 +67,9 @@ pub(crate) struct BenchEngineArgs {
     /// With `shared`: run the same sequences without sharing, too
     #[arg(long)]
     recompute: bool,
+    /// Run the `flat` sequences through a server in this process, too: one a request, 16 at a time
+    #[arg(long)]
+    http: bool,
     /// Times that everything is run, in turn
     #[arg(long, value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -84,7 +93,7 @@ pub(crate) struct BenchEngineArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// The forward alone, without an engine: load, prefill, decode, adapters
-    #[arg(long, conflicts_with_all = ["workload", "recompute", "rounds", "seconds", "short",
+    #[arg(long, conflicts_with_all = ["workload", "recompute", "http", "rounds", "seconds", "short",
           "batch_tokens", "kv_tokens", "seed"])]
     raw: bool,
     #[command(flatten)]
@@ -131,6 +140,9 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<Outcome, CliError> {
     }
     if args.workload.includes(Workload::Flat) {
         summary.flat = Some(flat::run(args, &mut subject)?);
+    }
+    if args.http {
+        summary.http = Some(http::run(args, &mut subject)?);
     }
     if args.workload.includes(Workload::Decode) {
         summary.decode = Some(decode::run(args, &mut subject)?);

@@ -9,6 +9,7 @@ use super::BenchEngineArgs;
 use super::constrained::Constrained;
 use super::decode::Decode;
 use super::flat::Flat;
+use super::http::Http;
 use super::overload::Overload;
 use super::queue::Queue;
 use super::shared::Shared;
@@ -31,6 +32,8 @@ pub(super) struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flat: Option<Flat>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) http: Option<Http>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) decode: Option<Decode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) constrained: Option<Constrained>,
@@ -42,7 +45,7 @@ pub(super) struct Summary {
 
 /// Tokens of a workload, in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Tokens {
+pub(super) struct Counts {
     /// Run through the model.
     pub(super) computed_tokens: usize,
     /// Distinct ones: what must be run through the model.
@@ -83,7 +86,7 @@ pub(super) trait Figures {
     /// Lines of the table.
     fn rows(&self) -> Vec<Row>;
     /// Its tokens.
-    fn tokens(&self) -> Tokens;
+    fn tokens(&self) -> Counts;
     /// Whether an answer failed, or was another than the forward alone gives.
     fn failed(&self) -> bool;
 }
@@ -104,6 +107,7 @@ impl Summary {
             batch_tokens: args.batch_tokens,
             shared: None,
             flat: None,
+            http: None,
             decode: None,
             constrained: None,
             queue: None,
@@ -113,9 +117,10 @@ impl Summary {
 
     /// The workloads that were run, in order.
     fn workloads(&self) -> Vec<&dyn Figures> {
-        let all: [Option<&dyn Figures>; 6] = [
+        let all: [Option<&dyn Figures>; 7] = [
             self.shared.as_ref().map(|w| w as _),
             self.flat.as_ref().map(|w| w as _),
+            self.http.as_ref().map(|w| w as _),
             self.decode.as_ref().map(|w| w as _),
             self.constrained.as_ref().map(|w| w as _),
             self.queue.as_ref().map(|w| w as _),
@@ -229,7 +234,11 @@ mod tests {
             (vec![5.0, 1.0, 3.0], 3.0),
             (vec![4.0, 1.0], 4.0),
         ] {
-            assert_eq!(median(&numbers), expected, "{numbers:?}");
+            assert_eq!(
+                median(&numbers).to_bits(),
+                f64::to_bits(expected),
+                "{numbers:?}"
+            );
         }
         assert!(median(&[]).is_nan());
     }
