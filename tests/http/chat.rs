@@ -160,6 +160,9 @@ fn a_stream_is_the_whole_in_pieces() {
         json!({"response_format": {"type": "json_object"}, "max_tokens": 40}),
         json!({"guided_regex": "[a-z]{3}( [a-z]{3}){2}", "logprobs": true}),
         json!({"tools": tools, "n": 2}),
+        json!({"tools": tools, "max_tokens": 200, "logprobs": true,
+            "guided_regex": "a<tool_call>\\{\"name\": \"f\", \"arguments\": \\{\\}\\}</tool_call>"}),
+        json!({"tools": tools, "max_tokens": 200, "guided_regex": "a <tool_call> b <tool_"}),
         json!({"tools": tools, "tool_choice": "required", "max_tokens": 1500, "logprobs": true}),
         json!({"skip_special_tokens": false, "ignore_eos": true}),
     ];
@@ -348,6 +351,16 @@ fn functions_are_called() {
         let x = &arguments["x"];
         assert!(x.is_boolean() || x.is_null(), "{arguments}");
     }
+    // A model that may call writes a block; this one is made to.
+    let serving_with = with_tools();
+    let block = r#"Well\. <tool_call>\{"name": "f", "arguments": \{"x": true\}\}</tool_call>"#;
+    let more = json!({"tools": tools, "guided_regex": block, "max_tokens": 200});
+    let reply = good(&serving_with.chat(&question(&more)));
+    let choice = &reply["choices"][0];
+    assert_eq!(choice["finish_reason"], "tool_calls", "{reply}");
+    assert_eq!(choice["message"]["content"], "Well. ");
+    let call = &choice["message"]["tool_calls"][0]["function"];
+    assert_eq!(*call, json!({"name": "f", "arguments": "{\"x\": true}"}));
     // This model's template has no place for tools.
     refused(&ask(json!("auto")), 422, "invalid_body", "tools");
     let choice = good(&ask(json!("none")))["choices"][0].clone();

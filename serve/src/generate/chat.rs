@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::call::Calling;
 use super::constraint;
 use super::invalid;
-use super::order::{Asking, Order, PromptTokens};
+use super::order::{Asking, Order, PromptTokens, Prompts};
 use super::settings::{self, Own, Settings};
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -64,21 +64,17 @@ pub(crate) fn chat(
     let settings = Settings::new(&generation, own, &served.host)?;
     let shown = (plan.calling != Calling::Never).then_some(&tools[..]);
     let prompt = prompt(&mut asked, shown, &served.host.tokenizer)?;
-    let stream = generation.stream.unwrap_or(false);
-    let options = generation.stream_options.clone().unwrap_or_default();
-    let priority = generation.priority;
-    let salt = generation.cache_salt.as_deref();
-    let order = Order {
-        served,
-        model: asked.model,
-        prompts: vec![prompt],
+    let prompts = Prompts {
+        all: vec![prompt],
         param: "messages",
-        n: settings::choices(generation.n)?,
-        settings,
-        stream,
-        include_usage: options.include_usage.unwrap_or(false),
-        terms: Order::terms(asking, priority, salt, stream),
     };
+    let order = Order::new(
+        (asked.model, served),
+        prompts,
+        &generation,
+        settings,
+        asking,
+    )?;
     Ok(ChatOrder {
         order,
         calling: plan.calling,

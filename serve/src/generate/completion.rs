@@ -5,7 +5,7 @@ use openapi::{CompletionRequest, MAX_PROMPTS, Prompt};
 use sha2::{Digest as _, Sha256};
 
 use super::chat::hex;
-use super::order::{Asking, Order, PromptTokens};
+use super::order::{Asking, Order, PromptTokens, Prompts};
 use super::prompt_logprobs::{self, Places};
 use super::settings::{self, Own, Settings};
 use super::{constraint, invalid};
@@ -51,24 +51,17 @@ pub(crate) fn completion(
         add_special: asked.add_special_tokens.unwrap_or(true),
         echo: echo.then_some(settings.skip_special),
     };
-    let prompts = reading.prompts(asked.prompt)?;
-    let options = generation.stream_options.clone().unwrap_or_default();
-    let order = Order {
-        model: asked.model,
-        prompts,
+    let prompts = Prompts {
+        all: reading.prompts(asked.prompt)?,
         param: "prompt",
-        n: settings::choices(generation.n)?,
-        settings,
-        stream,
-        include_usage: options.include_usage.unwrap_or(false),
-        terms: Order::terms(
-            asking,
-            generation.priority,
-            generation.cache_salt.as_deref(),
-            stream,
-        ),
-        served,
     };
+    let order = Order::new(
+        (asked.model, served),
+        prompts,
+        &generation,
+        settings,
+        asking,
+    )?;
     Ok(CompletionOrder {
         order,
         echo,

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 use engine::{Priority, Terms, Ticket, Want, Work};
-use openapi::{GenerationDigests, GenerationExtension};
+use openapi::{Generation, GenerationDigests, GenerationExtension};
 use sha2::{Digest as _, Sha256};
 
 use super::choice::Choice;
 use super::run::Progress;
-use super::settings::Settings;
+use super::settings::{Settings, choices};
 use super::{invalid, not_taken};
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -62,6 +62,13 @@ pub(crate) struct PromptTokens {
     pub(crate) echo: Option<String>,
 }
 
+/// The prompts of a request, at least one, and the part of it that they come from.
+#[derive(Debug)]
+pub(super) struct Prompts {
+    pub(super) all: Vec<PromptTokens>,
+    pub(super) param: &'static str,
+}
+
 /// A request whose prompts are tokens, and what is to be done with them.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -86,23 +93,30 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The terms that a request asks for. A stream has no deadline: who reads it sees how it goes.
-    pub(super) fn terms(
+    /// Of prompts for a model, which was asked for by this name.
+    ///
+    /// # Errors
+    /// A number of choices that cannot be.
+    pub(super) fn new(
+        (model, served): (String, Served),
+        prompts: Prompts,
+        asked: &Generation,
+        settings: Settings,
         asking: Asking,
-        priority: Option<openapi::Urgency>,
-        cache_salt: Option<&str>,
-        stream: bool,
-    ) -> Terms {
-        let priority = priority.map(|openapi::Urgency(priority)| priority);
-        Terms {
-            priority: match priority.unwrap_or_default() {
-                openapi::Priority::Interactive => Priority::Interactive,
-                openapi::Priority::Batch => Priority::Batch,
-            },
-            client: asking.client,
-            salt: cache_salt.map_or(0, |salt| number_of(salt.as_bytes())),
-            deadline: (!stream).then_some(asking.deadline),
-        }
+    ) -> Result<Order, ApiError> {
+        let stream = asked.stream.unwrap_or(false);
+        let options = asked.stream_options.clone().unwrap_or_default();
+        Ok(Order {
+            served,
+            model,
+            prompts: prompts.all,
+            param: prompts.param,
+            n: choices(asked.n)?,
+            settings,
+            stream,
+            include_usage: options.include_usage.unwrap_or(false),
+            terms: terms(asked, asking, stream),
+        })
     }
 
     /// Hands the prompts to the engine. Sequences are in the order of the prompts, those of one
@@ -182,5 +196,20 @@ impl Order {
         let digest = hash.finalize();
         let hex = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
         hex.fold("fp_".to_owned(), |all, one| all + &one)
+    }
+}
+
+/// The terms that a request asks for. A stream has no deadline: who reads it sees how it goes.
+fn terms(asked: &Generation, asking: Asking, stream: bool) -> Terms {
+    let priority = asked.priority.map(|openapi::Urgency(priority)| priority);
+    let salt = asked.cache_salt.as_deref();
+    Terms {
+        priority: match priority.unwrap_or_default() {
+            openapi::Priority::Interactive => Priority::Interactive,
+            openapi::Priority::Batch => Priority::Batch,
+        },
+        client: asking.client,
+        salt: salt.map_or(0, |salt| number_of(salt.as_bytes())),
+        deadline: (!stream).then_some(asking.deadline),
     }
 }

@@ -103,7 +103,10 @@ fn served(host: &engine::Host, state: &State, limits: ModelLimits) -> Vec<ModelI
     };
     let mut all = vec![ModelInfo {
         kind: "model".to_owned(),
-        description: "A model that generates text.".to_owned(),
+        description: match host.engine.limits().has_vocabulary {
+            true => "A model that generates text and answers questions.".to_owned(),
+            false => "A model that is read by its own head.".to_owned(),
+        },
         digests: digests(None),
         ..about(&host.name)
     }];
