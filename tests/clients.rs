@@ -59,3 +59,8 @@ fn runs(script: &str) {
 fn openai_decisions() {
     runs("decisions.py");
 }
+
+#[test]
+fn openai_chats_and_completions() {
+    runs("chat.py");
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::serving::{beginning, chunks, good, refused, tiny};
+use crate::serving::{CONTEXT, beginning, chunks, good, refused, tiny};
 
 fn texts(reply: &Value) -> Vec<String> {
     let choices = reply["choices"].as_array().expect("choices").iter();
@@ -201,14 +201,14 @@ fn what_cannot_be_done_is_refused_by_its_path() {
     );
     check(json!({"suffix": "x"}), "suffix");
     check(json!({"best_of": 4}), "best_of");
-    let long = beginning(&json!({"prompt": "sea ".repeat(2000)}));
+    let long = beginning(&json!({"prompt": "sea ".repeat(CONTEXT)}));
     refused(
         &serving.completions(&long),
         422,
         "context_length_exceeded",
         "prompt",
     );
-    let full: Vec<u32> = vec![5; 512];
+    let full: Vec<u32> = vec![5; CONTEXT];
     let full = beginning(&json!({"prompt": full}));
     refused(
         &serving.completions(&full),

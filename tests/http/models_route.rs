@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::serving::{good, question, tiny};
+use crate::serving::{CONTEXT, good, question, tiny};
 
 #[test]
 fn models_and_adapters_are_listed_beside_scorers() {
@@ -17,7 +17,7 @@ fn models_and_adapters_are_listed_beside_scorers() {
     assert_eq!(model["kind"], "model");
     assert_eq!(model["digests"]["model"], *serving.host.digest);
     assert_eq!(model["digests"]["scorer"], Value::Null);
-    assert_eq!(model["context_tokens"], 512);
+    assert_eq!(model["context_tokens"], CONTEXT);
     assert_eq!(model["parameters"], serving.host.parameters);
     assert_eq!(model["parent"], Value::Null);
     assert_eq!(adapter["kind"], "adapter");

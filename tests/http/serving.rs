@@ -25,12 +25,16 @@ pub(crate) struct Serving {
     _folder: TempDir,
 }
 
+/// Tokens that a sequence of the model may have.
+pub(crate) const CONTEXT: usize = 2048;
+
 /// A model of two layers that is served as `tiny`, after `change` of its folder.
 pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Config)) -> Serving {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let base = TinySpec::from(Preset::Qwen2);
     let path = folder.path().join("tiny");
     tiny::make(&path, &base).expect("a model is made");
+    lengthen(&path, CONTEXT);
     change(&path);
     let adapter = folder.path().join("strict");
     let spec = tiny::AdapterSpec {

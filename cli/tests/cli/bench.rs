@@ -110,7 +110,7 @@ fn every_workload_of_the_engine_runs_and_gives_the_answers_of_the_forward() {
             "/flat/percent_of_raw",
             "/decode/greedy/tokens_per_s",
             "/decode/sampled/tokens_per_s",
-            "/constrained/constrained_tokens_per_s",
+            "/constrained/schema_tokens_per_s",
             "/queue/behind/0/us_per_sequence",
             "/queue/behind/1/us_per_sequence",
             "/overload/peak_per_s",

@@ -142,3 +142,74 @@ fn every_command_has_help_with_an_example() {
     tribunal(["no-such-command"]).ends(2);
     tribunal(["score", "--no-such-flag"]).ends(2);
 }
+
+/// Makes a tiny model and gives its folder.
+fn tiny(folder: &Folder) -> String {
+    let path = folder.name("tiny");
+    tribunal(["models", "make-tiny", "--family", "qwen2", &path]).ends(0);
+    path
+}
+
+fn post(url: &str, body: &serde_json::Value) -> serde_json::Value {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .build()
+        .into();
+    let sent = agent.post(url).send(body.to_string());
+    let text = sent.expect("it listens").body_mut().read_to_string();
+    serde_json::from_str(&text.expect("text")).expect("every reply is JSON")
+}
+
+#[test]
+fn a_model_of_a_flag_answers_a_chat() {
+    let folder = Folder::new();
+    let path = tiny(&folder);
+    let server = Server::start(&["--model", &format!("tiny={path}")]);
+    let url = format!("{}/v1/chat/completions", server.url);
+    let body = serde_json::json!({
+        "model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 5,
+    });
+    let reply = post(&url, &body);
+    assert_eq!(reply["object"], "chat.completion", "{reply}");
+    assert!(reply["choices"][0]["message"]["content"].is_string());
+    let again = post(&url, &body);
+    assert_eq!(reply["choices"], again["choices"]);
+    server.signal("TERM");
+    assert_eq!(server.end().code(), Some(0));
+}
+
+#[test]
+fn a_model_of_a_file_lies_relative_to_it() {
+    let folder = Folder::new();
+    tiny(&folder);
+    let config = "[engine]\nkv_memory = \"8MiB\"\n[[model]]\nname = \"judge\"\npath = \"tiny\"\n\
+                  storage = \"int8\"\n";
+    let config = folder.write("tribunal.toml", config);
+    let server = Server::start(&["--config", &config]);
+    let url = format!("{}/v1/completions", server.url);
+    let body = serde_json::json!({"model": "judge", "prompt": "a", "max_tokens": 2});
+    assert_eq!(post(&url, &body)["object"], "text_completion");
+}
+
+#[test]
+fn a_model_that_cannot_be_served_ends_the_start() {
+    let folder = Folder::new();
+    let path = tiny(&folder);
+    let start = |args: &[&str]| {
+        let all = ["serve", "--bind", "127.0.0.1:0"].iter().chain(args);
+        tribunal(all)
+    };
+    // Folders are looked for before anything is loaded.
+    let missing = format!("x={}", folder.name("missing"));
+    start(&["--model", &missing, "--adapter", "a=b:c"])
+        .ends(2)
+        .says(&["--model: x", "missing", "--adapter: a"]);
+    start(&["--model", &format!("math={path}")])
+        .ends(2)
+        .says(&["a scorer is called 'math'"]);
+    // What is in them is an error of its own, that names the model and the file.
+    std::fs::write(folder.path("tiny").join("config.json"), "{").expect("the folder is ours");
+    start(&["--model", &format!("x={path}")])
+        .ends(1)
+        .says(&["model 'x'", "config.json"]);
+}

@@ -55,15 +55,15 @@ pub fn check() -> Agreement {
     };
     for (name, run) in KERNELS {
         let by = isas.iter().map(|isa| (isa.name(), run(*isa)));
-        found.compare(name, by.collect());
+        found.compare(name, &by.collect::<Vec<_>>());
     }
     found.kernels.push("int8 product");
-    found.compare("int8 product", int8_products());
+    found.compare("int8 product", &int8_products());
     found
 }
 
 impl Agreement {
-    fn compare(&mut self, kernel: &'static str, by: Vec<(&'static str, Vec<f32>)>) {
+    fn compare(&mut self, kernel: &'static str, by: &[(&'static str, Vec<f32>)]) {
         let bits = |numbers: &[f32]| -> Vec<u32> { numbers.iter().map(|x| x.to_bits()).collect() };
         let plain = by.first().map(|(_, numbers)| bits(numbers));
         let other = |(isa, numbers): &(&'static str, Vec<f32>)| {
@@ -201,9 +201,9 @@ mod tests {
             differing: Vec::new(),
         };
         let next = f32::from_bits(1.0_f32.to_bits() + 1);
-        let by = vec![("a", vec![1.0]), ("b", vec![1.0]), ("c", vec![next])];
-        found.compare("k", by);
-        found.compare("zero", vec![("a", vec![0.0]), ("b", vec![-0.0])]);
+        let by = [("a", vec![1.0]), ("b", vec![1.0]), ("c", vec![next])];
+        found.compare("k", &by);
+        found.compare("zero", &[("a", vec![0.0]), ("b", vec![-0.0])]);
         assert_eq!(found.differing, [("k", "c"), ("zero", "b")]);
     }
 }

@@ -67,7 +67,9 @@ fn byte_of(c: char) -> Option<u8> {
 /// `<0x0A>` and its like.
 fn fallback_byte(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
-    (digits.len() == 2)
+    let are_hex = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    // The library's parser would take a sign, too.
+    are_hex
         .then(|| u8::from_str_radix(digits, 16).ok())
         .flatten()
 }

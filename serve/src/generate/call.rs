@@ -199,15 +199,15 @@ mod tests {
 
     #[test]
     fn blocks_become_calls_and_anything_else_stays_text() {
-        let check = |text: &str, content: &str, calls: &[(&str, &str)]| {
+        let several = |text: &str, content: &str, calls: &[(&str, &str)]| {
             check(Calling::Blocks { several: true }, text, content, calls);
         };
-        let stays = |text: &str| check(text, text, &[]);
+        let stays = |text: &str| several(text, text, &[]);
         let block = |json: &str| format!("<tool_call>\n{json}\n</tool_call>");
         let f = block(r#"{"name": "f", "arguments": {"a": 1.50}}"#);
         let g = block(r#"{"arguments":{"x":"</tool_call>, \"}{"},"name":"g"}"#);
-        check(&f, "", &[("f", r#"{"a": 1.50}"#)]);
-        check(
+        several(&f, "", &[("f", r#"{"a": 1.50}"#)]);
+        several(
             &format!("Well. {f}\n{g}\n"),
             "Well. ",
             &[
@@ -237,7 +237,7 @@ mod tests {
             stays(&block(json));
         }
         let one = Calling::Blocks { several: false };
-        super::tests::check(one, &format!("{f}{g}"), "", &[("f", r#"{"a": 1.50}"#)]);
+        check(one, &format!("{f}{g}"), "", &[("f", r#"{"a": 1.50}"#)]);
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::{Conversation, Tokenizer};
 use models::template::{LocalTime, Rendered};
 use openapi::{
-    ChatContent, ChatMessage, ChatRequest, FunctionDefinition, Generation, Role, Tool, ToolCall,
-    ToolChoice,
+    ChatContent, ChatMessage, ChatRequest, FunctionDefinition, Role, Tool, ToolCall, ToolChoice,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -65,39 +64,25 @@ pub(crate) fn chat(
     let settings = Settings::new(&generation, own, &served.host)?;
     let shown = (plan.calling != Calling::Never).then_some(&tools[..]);
     let prompt = prompt(&mut asked, shown, &served.host.tokenizer)?;
-    let order = order(asked.model, &generation, served, settings, prompt, asking)?;
-    Ok(ChatOrder {
-        order,
-        calling: plan.calling,
-        functions: tools.into_iter().map(|tool| tool.function.name).collect(),
-    })
-}
-
-fn order(
-    model: String,
-    generation: &Generation,
-    served: Served,
-    settings: Settings,
-    prompt: PromptTokens,
-    asking: Asking,
-) -> Result<Order, ApiError> {
     let stream = generation.stream.unwrap_or(false);
     let options = generation.stream_options.clone().unwrap_or_default();
-    Ok(Order {
+    let priority = generation.priority;
+    let salt = generation.cache_salt.as_deref();
+    let order = Order {
         served,
-        model,
+        model: asked.model,
         prompts: vec![prompt],
         param: "messages",
         n: settings::choices(generation.n)?,
         settings,
         stream,
         include_usage: options.include_usage.unwrap_or(false),
-        terms: Order::terms(
-            asking,
-            generation.priority,
-            generation.cache_salt.as_deref(),
-            stream,
-        ),
+        terms: Order::terms(asking, priority, salt, stream),
+    };
+    Ok(ChatOrder {
+        order,
+        calling: plan.calling,
+        functions: tools.into_iter().map(|tool| tool.function.name).collect(),
     })
 }
 
@@ -149,14 +134,13 @@ fn plan_calls(tools: &[Tool], choice: Option<ToolChoice>, several: bool) -> Resu
         }
         Some(ToolChoice::Required) => Ok(forced(&functions)),
         Some(ToolChoice::Function(name)) => {
-            match functions.iter().find(|function| function.name == name) {
-                Some(function) => Ok(forced(&[function])),
-                None => {
-                    let shown: String = name.chars().take(64).collect();
-                    let message = format!("no function is called {shown:?}");
-                    Err(invalid("tool_choice.function.name", message))
-                }
-            }
+            let function = functions.iter().find(|function| function.name == name);
+            let function = function.ok_or_else(|| {
+                let shown: String = name.chars().take(64).collect();
+                let message = format!("no function is called {shown:?}");
+                invalid("tool_choice.function.name", message)
+            })?;
+            Ok(forced(&[function]))
         }
     }
 }
@@ -272,12 +256,12 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
         Role::Tool => "tool",
     };
     let is_assistant = message.role == Role::Assistant;
-    let only = |there: bool, holder: bool, field: &str| match there && !holder {
-        true => Err(invalid(
-            &path(field),
-            format!("a message of role {role} has none"),
-        )),
-        false => Ok(()),
+    let only = |there: bool, holder: bool, field: &str| {
+        if there && !holder {
+            let message = format!("a message of role {role} has none");
+            return Err(invalid(&path(field), message));
+        }
+        Ok(())
     };
     only(message.tool_calls.is_some(), is_assistant, "tool_calls")?;
     only(message.refusal.is_some(), is_assistant, "refusal")?;
@@ -311,7 +295,7 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
         fields.extend(value.map(|value| (name.to_owned(), value.into())));
     }
     if !calls.is_empty() {
-        let call = |(index, call)| tool_call(&path(&format!("tool_calls[{index}]")), call);
+        let call = |(index, call)| tool_call(&path(&format!("tool_calls[{index}]")), &call);
         let calls: Result<Vec<Value>, ApiError> = calls.into_iter().enumerate().map(call).collect();
         fields.insert("tool_calls".to_owned(), calls?.into());
     }
@@ -342,7 +326,7 @@ fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, 
 }
 
 /// Arguments travel as the text of an object; templates show the object.
-fn tool_call(path: &str, call: ToolCall) -> Result<Value, ApiError> {
+fn tool_call(path: &str, call: &ToolCall) -> Result<Value, ApiError> {
     let given = call.function.arguments.trim();
     let arguments: Map<String, Value> = match given {
         "" => Map::new(),

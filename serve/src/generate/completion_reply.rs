@@ -93,7 +93,7 @@ impl CompletionWire {
                 text: done.text,
                 tokens: done.tokens,
             };
-            let mut choice = self.choice(at, piece, Some(&finish));
+            let mut choice = self.choice(at, &piece, Some(&finish));
             let prompt = &self.choices[at].prompt;
             if let Some(places) = &prompt.places {
                 if let Some(n_top) = self.prompt_logprobs {
@@ -129,7 +129,7 @@ impl CompletionWire {
     }
 
     /// What is new of a choice, after its prompt where that is repeated and has not been.
-    fn choice(&mut self, at: usize, piece: Piece, finish: Option<&Finish>) -> CompletionChoice {
+    fn choice(&mut self, at: usize, piece: &Piece, finish: Option<&Finish>) -> CompletionChoice {
         let echo = self.choices[at].echo.take();
         let logprobs = self
             .wants_logprobs
@@ -169,19 +169,19 @@ impl Wire for CompletionWire {
         let echoed = |at: &usize| self.choices[*at].echo.is_some();
         let echoed: Vec<usize> = (0..self.choices.len()).filter(echoed).collect();
         let open = |at: usize| {
-            let choice = self.choice(at, Piece::default(), None);
+            let choice = self.choice(at, &Piece::default(), None);
             self.reply(vec![choice])
         };
         echoed.into_iter().map(open).collect()
     }
 
     fn piece(&mut self, sequence: usize, piece: Piece) -> Option<CompletionResponse> {
-        let choice = self.choice(sequence, piece, None);
+        let choice = self.choice(sequence, &piece, None);
         Some(self.reply(vec![choice]))
     }
 
     fn end(&mut self, sequence: usize, piece: Piece, finish: &Finish) -> CompletionResponse {
-        let choice = self.choice(sequence, piece, Some(finish));
+        let choice = self.choice(sequence, &piece, Some(finish));
         self.reply(vec![choice])
     }
 

@@ -175,11 +175,13 @@ fn move_references(schema: &mut Value, root: &str) {
     match schema {
         Value::Object(map) => {
             for (key, value) in map {
-                match value {
-                    Value::String(text) if key == "$ref" && text.starts_with('#') => {
-                        *text = format!("{root}{}", &text[1..]);
-                    }
-                    other => move_references(other, root),
+                if let Value::String(text) = value
+                    && key == "$ref"
+                    && text.starts_with('#')
+                {
+                    *text = format!("{root}{}", &text[1..]);
+                } else {
+                    move_references(value, root);
                 }
             }
         }

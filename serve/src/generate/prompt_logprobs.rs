@@ -4,6 +4,7 @@
 //! tokens. So the rows come a few at a time and only what is asked for is kept of them; the prefix
 //! that they share is computed once, as any prefix is.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use actix_web::web;
@@ -106,7 +107,12 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
     )]
     let logprob = |logit: f32| (f64::from(logit - max) - sum.ln()) as f32;
     let own = *logits.get(target as usize)?;
-    let ahead = |(id, logit): &(u32, &f32)| **logit > own || (**logit == own && *id < target);
+    // All of them are finite.
+    let ahead = |(id, logit): &(u32, &f32)| match logit.total_cmp(&own) {
+        Ordering::Greater => true,
+        Ordering::Equal => *id < target,
+        Ordering::Less => false,
+    };
     let n_ahead = (0..).zip(logits).filter(ahead).count();
     Some(Place {
         token_id: target,

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::BenchEngineArgs;
 use super::decode::{Generated, Shape, generate, need_vocabulary};
 use super::subject::Subject;
-use super::summary::{Figures, Row, Tokens, float, median};
+use super::summary::{Counts, Figures, Row, float, median};
 use crate::error::CliError;
 
 /// What was found.
@@ -19,9 +19,9 @@ pub(super) struct Constrained {
     /// Tokens of the tokenizer that masks are made of.
     tokenizer_tokens: usize,
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Counts,
     free_tokens_per_s: f64,
-    constrained_tokens_per_s: f64,
+    schema_tokens_per_s: f64,
     /// By how much a step is slower under the constraint.
     slower_percent: f64,
     /// Whether every generated token was one that the schema allows.
@@ -72,13 +72,13 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Const
         sequences: shape.sequences,
         new_tokens: shape.new_tokens,
         tokenizer_tokens: tokenizer.vocab_size(),
-        tokens: Tokens {
+        tokens: Counts {
             computed_tokens: ran.computed_tokens(),
             unique_tokens: shape.sequences * shape.prompt_tokens + shape.decoded_tokens(),
             tokens_per_s: float(ran.computed_tokens()) / ran.seconds,
         },
         free_tokens_per_s: decoded / free_s,
-        constrained_tokens_per_s: decoded / constrained_s,
+        schema_tokens_per_s: decoded / constrained_s,
         slower_percent: 100.0 * (constrained_s / free_s - 1.0),
         allowed: constrained.iter().all(|round| allows(&*constraint, round)),
     })
@@ -105,7 +105,7 @@ impl Figures for Constrained {
                 "JSON of a schema",
                 format!(
                     "{:.1} tokens/s, {} tokens",
-                    self.constrained_tokens_per_s, self.tokenizer_tokens
+                    self.schema_tokens_per_s, self.tokenizer_tokens
                 ),
             ),
             plain("slower", format!("{:.1} %", self.slower_percent))
@@ -113,7 +113,7 @@ impl Figures for Constrained {
         ]
     }
 
-    fn tokens(&self) -> Tokens {
+    fn tokens(&self) -> Counts {
         self.tokens
     }
 

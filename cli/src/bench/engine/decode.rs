@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::BenchEngineArgs;
 use super::clocked::Step;
 use super::subject::{Ran, Subject};
-use super::summary::{Figures, Row, Tokens, float, median};
+use super::summary::{Counts, Figures, Row, float, median};
 use crate::error::CliError;
 
 /// How many, and how long.
@@ -54,7 +54,7 @@ pub(super) struct Decode {
     prompt_tokens: usize,
     new_tokens: usize,
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Counts,
     /// Of the greedy generations, prefill included.
     seconds: f64,
     raw_tokens_per_s: f64,
@@ -114,7 +114,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Decod
         sequences: shape.sequences,
         prompt_tokens: shape.prompt_tokens,
         new_tokens: shape.new_tokens,
-        tokens: Tokens {
+        tokens: Counts {
             computed_tokens,
             unique_tokens: shape.sequences * shape.prompt_tokens + shape.decoded_tokens(),
             tokens_per_s: float(computed_tokens) / seconds,
@@ -287,7 +287,7 @@ impl Figures for Decode {
         ]
     }
 
-    fn tokens(&self) -> Tokens {
+    fn tokens(&self) -> Counts {
         self.tokens
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::BenchEngineArgs;
 use super::clocked::seconds_within;
 use super::subject::{Ran, Subject, only_row};
-use super::summary::{Figures, Row, Tokens, float, median, unique_tokens};
+use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use crate::error::CliError;
 
 /// What was found.
@@ -18,7 +18,7 @@ pub(super) struct Flat {
     sequences: usize,
     sequence_tokens: usize,
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Counts,
     seconds: f64,
     sequences_per_s: f64,
     steps: usize,
@@ -56,7 +56,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Flat,
     Ok(Flat {
         sequences: n,
         sequence_tokens: each,
-        tokens: Tokens {
+        tokens: Counts {
             computed_tokens: computed.max().unwrap_or(0),
             unique_tokens: unique_tokens(sequences.iter().map(|ids| &**ids)),
             tokens_per_s: float(total) / seconds,
@@ -128,7 +128,7 @@ impl Figures for Flat {
         ]
     }
 
-    fn tokens(&self) -> Tokens {
+    fn tokens(&self) -> Counts {
         self.tokens
     }
 

@@ -19,7 +19,7 @@ use serve::{Background, Config, State};
 use super::BenchEngineArgs;
 use super::decode::need_vocabulary;
 use super::subject::{NO_QUEUE_LIMIT, Subject};
-use super::summary::{Figures, Row, Tokens, float, median};
+use super::summary::{Counts, Figures, Row, float, median};
 use crate::error::CliError;
 
 /// Requests at a time.
@@ -38,7 +38,7 @@ pub(super) struct Http {
     requests: usize,
     sequence_tokens: usize,
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Counts,
     seconds: f64,
     requests_per_s: f64,
     raw_tokens_per_s: f64,
@@ -91,7 +91,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Http,
         concurrency: CONCURRENCY,
         requests: n,
         sequence_tokens: each,
-        tokens: Tokens {
+        tokens: Counts {
             computed_tokens: rounds[0].computed_tokens,
             unique_tokens: total,
             tokens_per_s: float(total) / seconds,
@@ -148,7 +148,7 @@ fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<Round, CliError> {
     };
     let answered: Result<Vec<_>, CliError> = std::thread::scope(|scope| {
         let hands: Vec<_> = (0..CONCURRENCY).map(|_| scope.spawn(hand)).collect();
-        let ended = hands.into_iter().map(|hand| hand.join());
+        let ended = hands.into_iter().map(std::thread::ScopedJoinHandle::join);
         ended
             .map(|hand| hand.expect("a hand does not panic"))
             .collect()
@@ -211,7 +211,7 @@ impl Figures for Http {
         ]
     }
 
-    fn tokens(&self) -> Tokens {
+    fn tokens(&self) -> Counts {
         self.tokens
     }
 

@@ -50,6 +50,10 @@ failed or differed; 2 wrong use.";
 /// Measures the engine, or a model's forward, in this process.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line, independent of the others"
+)]
 pub(crate) struct BenchEngineArgs {
     /// Model folder in the Hugging Face layout
     #[arg(long, value_name = "DIR")]

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::BenchEngineArgs;
 use super::clocked::{Clocked, Step};
 use super::subject::NO_QUEUE_LIMIT;
-use super::summary::{Figures, Row, Tokens, float, median};
+use super::summary::{Counts, Figures, Row, float, median};
 use crate::error::CliError;
 
 /// Token ids and logits: few, so that choosing a token costs next to nothing.
@@ -43,7 +43,7 @@ pub(super) struct Queue {
     /// Behind the shorter queue and behind the longer one.
     behind: [Behind; 2],
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Counts,
 }
 
 /// What a step costs behind a queue.
@@ -131,7 +131,7 @@ pub(super) fn run(args: &BenchEngineArgs) -> Result<Queue, CliError> {
     Ok(Queue {
         running: shape.running,
         behind: [behind(0), behind(1)],
-        tokens: Tokens {
+        tokens: Counts {
             computed_tokens,
             unique_tokens: computed_tokens,
             tokens_per_s: float(computed_tokens) / seconds,
@@ -214,7 +214,7 @@ impl Figures for Queue {
         ]
     }
 
-    fn tokens(&self) -> Tokens {
+    fn tokens(&self) -> Counts {
         self.tokens
     }
 

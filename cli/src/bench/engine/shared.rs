@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::BenchEngineArgs;
 use super::subject::{Ran, Subject, only_row};
-use super::summary::{Figures, Row, Tokens, float, median, unique_tokens};
+use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use crate::error::CliError;
 
 /// How many, and how long.
@@ -97,7 +97,7 @@ pub(super) struct Shared {
     sequences: usize,
     input_tokens: usize,
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Counts,
     computed_per_unique: f64,
     steps: usize,
     seconds: f64,
@@ -193,7 +193,7 @@ fn summary(
     Shared {
         sequences,
         input_tokens: sequences * each,
-        tokens: Tokens {
+        tokens: Counts {
             computed_tokens,
             unique_tokens,
             tokens_per_s: float(computed_tokens) / shared_s,
@@ -240,7 +240,7 @@ impl Figures for Shared {
         rows
     }
 
-    fn tokens(&self) -> Tokens {
+    fn tokens(&self) -> Counts {
         self.tokens
     }
 

@@ -45,7 +45,7 @@ pub(super) struct Summary {
 
 /// Tokens of a workload, in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Tokens {
+pub(super) struct Counts {
     /// Run through the model.
     pub(super) computed_tokens: usize,
     /// Distinct ones: what must be run through the model.
@@ -86,7 +86,7 @@ pub(super) trait Figures {
     /// Lines of the table.
     fn rows(&self) -> Vec<Row>;
     /// Its tokens.
-    fn tokens(&self) -> Tokens;
+    fn tokens(&self) -> Counts;
     /// Whether an answer failed, or was another than the forward alone gives.
     fn failed(&self) -> bool;
 }
@@ -234,7 +234,11 @@ mod tests {
             (vec![5.0, 1.0, 3.0], 3.0),
             (vec![4.0, 1.0], 4.0),
         ] {
-            assert_eq!(median(&numbers), expected, "{numbers:?}");
+            assert_eq!(
+                median(&numbers).to_bits(),
+                f64::to_bits(expected),
+                "{numbers:?}"
+            );
         }
         assert!(median(&[]).is_nan());
     }
