@@ -44,6 +44,7 @@ const RULES: &[Rule] = &[
     lines::no_allow,
     lines::ignored_with_reason,
     lines::environment_read_once,
+    lines::engine_has_no_lock,
     lines::plain_text,
     manifests::inherits,
 ];

@@ -210,6 +210,18 @@ pub(crate) fn environment_read_once(path: &str, text: &str) -> Vec<Violation> {
     })
 }
 
+/// One thread owns an engine's state and everything else holds a handle: there is nothing to lock.
+pub(crate) fn engine_has_no_lock(path: &str, text: &str) -> Vec<Violation> {
+    if !path.starts_with("engine/src/") {
+        return Vec::new();
+    }
+    each_code_line(path, text, |code| {
+        let locks = ["Mutex", "RwLock", "Atomic", "thread::sleep"];
+        let lock = locks.iter().find(|lock| code.contains(**lock))?;
+        Some(format!("`{lock}` has no place in the engine"))
+    })
+}
+
 /// Text that every editor and diff shows alike. Recorded data is kept as it was recorded.
 pub(crate) fn plain_text(path: &str, text: &str) -> Vec<Violation> {
     let is_data = matches!(extension(path), "csv" | "jsonl" | "snap" | "svg")
@@ -412,6 +424,19 @@ fn environment_reads_are_caught() {
     }
     let compile_time = "env!(\"CARGO_MANIFEST_DIR\")";
     check(environment_read_once, "serve/src/lib.rs", compile_time, &[]);
+}
+
+#[test]
+fn locks_are_found_in_the_engine_alone() {
+    let lock = "use std::sync::Mutex;\n";
+    check(engine_has_no_lock, "engine/src/handle.rs", lock, &[1]);
+    check(engine_has_no_lock, "serve/src/state.rs", lock, &[]);
+    check(
+        engine_has_no_lock,
+        "engine/src/handle.rs",
+        "use tokio::sync::Semaphore;\n",
+        &[],
+    );
 }
 
 #[test]

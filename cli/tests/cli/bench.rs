@@ -99,7 +99,10 @@ fn above_zero(summary: &Value, numbers: &[&str]) {
 
 #[test]
 fn every_workload_of_the_engine_runs_and_gives_the_answers_of_the_forward() {
-    let summary = engine(&Preset::Qwen2.into(), &["--workload", "all", "--recompute", "--http"]);
+    let summary = engine(
+        &Preset::Qwen2.into(),
+        &["--workload", "all", "--recompute", "--http"],
+    );
     above_zero(
         &summary,
         &[
