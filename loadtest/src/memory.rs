@@ -25,19 +25,28 @@ impl Memory {
     }
 }
 
-/// Samples `memory.pid` until the process ends or the future is dropped.
+impl Memory {
+    /// Takes a sample; says whether the process is still there.
+    pub(crate) fn sample(&mut self, start: Instant) -> bool {
+        let Ok(bytes) = resident_bytes(self.pid) else {
+            return false;
+        };
+        self.samples.push((start.elapsed().as_secs_f64(), bytes));
+        true
+    }
+}
+
+/// Samples `memory.pid` from now on until the process ends or the future is dropped.
 pub(crate) async fn watch(memory: Rc<RefCell<Memory>>, start: Instant) {
-    let pid = memory.borrow().pid;
     let mut ticks = tokio::time::interval(PERIOD);
+    // The first one is at once, and whoever made `memory` has taken that sample: a short run may be
+    // over before this is polled.
+    ticks.tick().await;
     loop {
         ticks.tick().await;
-        let Ok(bytes) = resident_bytes(pid) else {
+        if !memory.borrow_mut().sample(start) {
             return;
-        };
-        memory
-            .borrow_mut()
-            .samples
-            .push((start.elapsed().as_secs_f64(), bytes));
+        }
     }
 }
 

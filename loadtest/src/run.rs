@@ -69,10 +69,12 @@ async fn measure(
 }
 
 fn watch_memory(pid: u32, start: Instant) -> Rc<RefCell<Memory>> {
-    let memory = Rc::new(RefCell::new(Memory {
+    let mut memory = Memory {
         pid,
         samples: Vec::new(),
-    }));
+    };
+    memory.sample(start);
+    let memory = Rc::new(RefCell::new(memory));
     drop(spawn_local(memory::watch(memory.clone(), start)));
     memory
 }

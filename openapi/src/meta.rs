@@ -74,7 +74,7 @@ pub struct Health {
 /// `GET /readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// `ready` or `draining`.
+    /// `ready`, `draining`, or `failed` where a model's engine has stopped.
     pub status: String,
     /// Number of scorers that can be called.
     pub scorers: usize,

@@ -486,6 +486,46 @@ fn the_thread_ends_with_its_last_handle() {
     ended.recv().expect("the thread lets go of the forward");
 }
 
+/// The one thing that a step's fence does not hold: the thread itself gives up.
+#[tokio::test]
+async fn when_the_thread_is_gone_everybody_hears_it() {
+    struct Dies(mpsc::Receiver<()>);
+    impl Forward for Dies {
+        fn forward(&mut self, _: &RaggedBatch) -> Result<Outputs, ModelError> {
+            let _ = self.0.recv();
+            Err(ModelError::Batch("injected".to_owned()))
+        }
+        fn insert(&mut self, _: Arc<Adapter>) -> AdapterSlot {
+            panic!("injected")
+        }
+        fn remove(&mut self, _: AdapterSlot) -> Option<Arc<Adapter>> {
+            None
+        }
+    }
+    silence_injected_panics();
+    let (gate, closed) = mpsc::channel();
+    let engine = Engine::start(Dies(closed), config()).unwrap();
+    assert!(engine.is_alive());
+    let first = engine
+        .submit(vec![score(&[1; 60])], Terms::default())
+        .unwrap();
+    let inserting = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.insert_adapter("strict".into(), adapter("one")).await }
+    });
+    tokio::task::yield_now().await;
+    let second = engine
+        .submit(vec![score(&[2; 60])], Terms::default())
+        .unwrap();
+    drop(gate);
+    assert!(first.all().await[0].is_err());
+    assert!(inserting.await.unwrap().is_err());
+    assert_eq!(second.all().await[0], Err(Failure::ShuttingDown));
+    assert!(!engine.is_alive());
+    let refused = engine.submit(vec![score(&[1])], Terms::default());
+    assert_eq!(refused.unwrap_err(), SubmitError::ShuttingDown);
+}
+
 #[test]
 fn interactive_work_goes_first_and_batch_work_is_not_starved() {
     let (engine, gate) = start(Fake::new(BLOCKS));

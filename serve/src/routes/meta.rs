@@ -33,21 +33,26 @@ pub(crate) async fn healthz() -> web::Json<Health> {
     responses(
         (status = 200, description = "Scorers and models are loaded and work is taken.", body = Readiness),
         (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 503, description = "The server is shutting down.", body = Readiness),
+        (status = 503, description = "The server is shutting down, or a model's engine has stopped.", body = Readiness),
     )
 )]
 #[get("/readyz")]
 pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
-    let draining = state.is_draining();
+    let alive = state.hosts.iter().all(|host| host.engine.is_alive());
+    let status = match (state.is_draining(), alive) {
+        (true, _) => "draining",
+        (false, true) => "ready",
+        (false, false) => "failed",
+    };
     let body = Readiness {
-        status: if draining { "draining" } else { "ready" }.to_owned(),
+        status: status.to_owned(),
         scorers: state.registry.len(),
         models: state.hosts.len(),
     };
-    if draining {
-        HttpResponse::ServiceUnavailable().json(body)
-    } else {
+    if status == "ready" {
         HttpResponse::Ok().json(body)
+    } else {
+        HttpResponse::ServiceUnavailable().json(body)
     }
 }
 
@@ -103,9 +108,10 @@ fn served(host: &engine::Host, state: &State, limits: ModelLimits) -> Vec<ModelI
     };
     let mut all = vec![ModelInfo {
         kind: "model".to_owned(),
-        description: match host.engine.limits().has_vocabulary {
-            true => "A model that generates text and answers questions.".to_owned(),
-            false => "A model that is read by its own head.".to_owned(),
+        description: if host.engine.limits().has_vocabulary {
+            "A model that generates text and answers questions.".to_owned()
+        } else {
+            "A model that is read by its own head.".to_owned()
         },
         digests: digests(None),
         ..about(&host.name)
