@@ -9,8 +9,13 @@
 //! Comparison is asymmetric: see [`Math`].
 
 mod answer;
+mod calendar;
 mod cursor;
+mod expr;
+mod finding;
+mod form;
 mod lexer;
+mod measure;
 mod reader;
 mod report;
 mod symbols;
