@@ -11,6 +11,7 @@
 mod answer;
 mod calendar;
 mod cursor;
+mod enclosure;
 mod expr;
 mod finding;
 mod form;
