@@ -16,6 +16,7 @@ mod finding;
 mod form;
 mod lexer;
 mod measure;
+mod read;
 mod reader;
 mod report;
 mod symbols;
