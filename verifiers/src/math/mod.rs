@@ -16,6 +16,7 @@ mod finding;
 mod form;
 mod lexer;
 mod measure;
+mod numerals;
 mod reader;
 mod report;
 mod symbols;
