@@ -18,6 +18,7 @@ mod finding;
 mod form;
 mod lexer;
 mod measure;
+mod numerals;
 mod read;
 mod reader;
 mod report;
