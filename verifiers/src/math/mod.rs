@@ -9,6 +9,7 @@
 //! Comparison is asymmetric: see [`Math`].
 
 mod answer;
+mod calculus;
 mod calendar;
 mod cursor;
 mod enclosure;
@@ -183,5 +184,7 @@ impl Verifier for Math {
     }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
