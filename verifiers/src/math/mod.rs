@@ -8,6 +8,7 @@
 //!
 //! Comparison is asymmetric: see [`Math`].
 
+mod algebra;
 mod answer;
 mod calculus;
 mod calendar;
@@ -18,6 +19,8 @@ mod finding;
 mod form;
 mod lexer;
 mod measure;
+mod numerals;
+mod read;
 mod reader;
 mod report;
 mod symbols;

@@ -1,0 +1,63 @@
+//! Why an attempt ended early, and the share of fuel that an attempt may use.
+
+use crate::fuel::{Exhausted, Fuel};
+use crate::number;
+
+/// Why an attempt ended without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The fuel of the verdict is gone.
+    Exhausted,
+    /// The share of this attempt does not pay for the next step. What is left of the verdict's fuel
+    /// can pay for another attempt.
+    Costly,
+    /// The expression has no value: a division by zero, `0/0`.
+    Undefined,
+    /// Something in it has no rule.
+    NoRule,
+}
+
+impl From<Exhausted> for Stop {
+    fn from(_: Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
+
+/// Fuel that one attempt may use at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share(u64);
+
+impl Share {
+    /// At most `units`.
+    pub(super) fn new(units: u64) -> Self {
+        Self(units)
+    }
+
+    /// Takes `units` from the share and from `fuel`.
+    ///
+    /// # Errors
+    /// [`Stop::Costly`], with nothing taken, where the share is too small; [`Stop::Exhausted`]
+    /// where `fuel` is.
+    pub(super) fn spend(&mut self, fuel: &mut Fuel, units: u64) -> Result<(), Stop> {
+        if units > self.0 {
+            return Err(Stop::Costly);
+        }
+        self.0 -= units;
+        fuel.spend(units)?;
+        Ok(())
+    }
+
+    /// Units left.
+    pub(super) fn left(self) -> u64 {
+        self.0
+    }
+}
+
+/// Units for arithmetic whose operands or results have `bits` bits; nothing for machine words.
+pub(super) fn big(bits: u64) -> u64 {
+    if bits <= 128 {
+        return 0;
+    }
+    // A decimal digit has more than 3.3 bits.
+    number::cost(usize::try_from(bits / 3).unwrap_or(usize::MAX)) / 4
+}
