@@ -9,6 +9,7 @@
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
 mod algebra;
+mod calculus;
 mod calendar;
 mod compare;
 mod enclosure;
@@ -345,5 +346,7 @@ impl Verifier for Math {
     }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
