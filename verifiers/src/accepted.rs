@@ -96,9 +96,9 @@ pub(crate) fn candidate<'a>(
     fuel: &mut Fuel,
     cost: impl FnOnce(&'a str) -> u64,
 ) -> Result<&'a str, Verdict> {
-    match candidate {
-        Candidate::Missing => Err(Verdict::no_answer()),
-        Candidate::Text(text) => match fuel.spend(cost(text)) {
+    match candidate.text() {
+        None => Err(Verdict::no_answer()),
+        Some(text) => match fuel.spend(cost(text)) {
             Ok(()) => Ok(text),
             Err(_) => Err(too_costly()),
         },

@@ -23,6 +23,24 @@ pub enum Candidate<'a> {
     Missing,
     /// The extracted text, possibly empty.
     Text(&'a str),
+    /// One sentence gave several answers, each marked as one: `\boxed{1}, \boxed{2}`. Only a
+    /// verifier whose gold answer is a list looks at all of them.
+    Several {
+        /// The last one, which is the answer everywhere else.
+        last: &'a str,
+        /// All of them, in order.
+        all: &'a [&'a str],
+    },
+}
+
+impl<'a> Candidate<'a> {
+    /// The text that answers; `None` where there is none.
+    pub fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Missing => None,
+            Self::Text(text) | Self::Several { last: text, .. } => Some(text),
+        }
+    }
 }
 
 /// The claim that `candidate` means the same as `gold`.

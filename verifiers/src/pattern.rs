@@ -86,7 +86,7 @@ impl PatternVerifier {
     }
 
     fn judge(&self, pattern: &Pattern, claim: &Claim<'_>, fuel: &mut Fuel) -> Verdict {
-        let Candidate::Text(text) = claim.candidate else {
+        let Some(text) = claim.candidate.text() else {
             return Verdict::no_answer();
         };
         let text = if self.trim { text.trim() } else { text };

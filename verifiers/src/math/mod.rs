@@ -11,6 +11,7 @@
 mod answer;
 mod calendar;
 mod cursor;
+mod enclosure;
 mod expr;
 mod finding;
 mod form;
@@ -29,7 +30,7 @@ use serde::Serialize;
 use self::answer::Answer;
 use self::cursor::Obstacle;
 use crate::{
-    Candidate, Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId,
+    Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId,
     VerifyError,
 };
 
@@ -74,9 +75,8 @@ impl Math {
 
     /// The best verdict that any of `golds` gives the candidate; they are at least one.
     fn judge(&self, golds: &[ReadGold<'_>], claim: &Claim<'_>, fuel: &mut Fuel) -> Verdict {
-        let text = match claim.candidate {
-            Candidate::Text(text) if !text.trim().is_empty() => text,
-            Candidate::Text(_) | Candidate::Missing => return Verdict::no_answer(),
+        let Some(text) = claim.candidate.text().filter(|text| !text.trim().is_empty()) else {
+            return Verdict::no_answer();
         };
         let candidate = match reader::read(text, fuel) {
             Ok(candidate) => candidate,
