@@ -18,6 +18,7 @@ mod form;
 mod lexer;
 mod measure;
 mod read;
+mod numerals;
 mod reader;
 mod report;
 mod symbols;
