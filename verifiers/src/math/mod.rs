@@ -17,8 +17,8 @@ mod finding;
 mod form;
 mod lexer;
 mod measure;
-mod read;
 mod numerals;
+mod read;
 mod reader;
 mod report;
 mod symbols;
@@ -31,8 +31,7 @@ use serde::Serialize;
 use self::answer::Answer;
 use self::cursor::Obstacle;
 use crate::{
-    Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId,
-    VerifyError,
+    Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId, VerifyError,
 };
 
 pub use self::tolerance::{BadBound, Bound, Tolerance};
@@ -76,7 +75,11 @@ impl Math {
 
     /// The best verdict that any of `golds` gives the candidate; they are at least one.
     fn judge(&self, golds: &[ReadGold<'_>], claim: &Claim<'_>, fuel: &mut Fuel) -> Verdict {
-        let Some(text) = claim.candidate.text().filter(|text| !text.trim().is_empty()) else {
+        let Some(text) = claim
+            .candidate
+            .text()
+            .filter(|text| !text.trim().is_empty())
+        else {
             return Verdict::no_answer();
         };
         let candidate = match reader::read(text, fuel) {

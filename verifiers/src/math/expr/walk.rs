@@ -81,10 +81,9 @@ impl<'f> Workspace<'f> {
         };
         match &mut node {
             Node::Number(_) | Node::Symbol(_) | Node::Constant(_) => {}
-            Node::Sum(list)
-            | Node::Product(list)
-            | Node::Call(_, list)
-            | Node::Apply(_, list) => all(self, list)?,
+            Node::Sum(list) | Node::Product(list) | Node::Call(_, list) | Node::Apply(_, list) => {
+                all(self, list)?
+            }
             Node::Power(base, exponent) => {
                 let mut both = [*base, *exponent];
                 all(self, &mut both)?;
