@@ -31,10 +31,16 @@ fn text<'a>(row: &'a Value, field: &str) -> &'a str {
     row[field].as_str().unwrap_or_default()
 }
 
-/// The answer in a text: what a box or a phrase marks, or all of it where it is short.
-fn answer_in(text: &str) -> &str {
-    let found = extract::answer(text, &AnswerPolicy::default());
-    found.map_or(text, |found| found.text)
+/// The answer in a text, which may be a whole solution.
+fn answer_in(text: &str) -> String {
+    match extract::answer(text, &AnswerPolicy::default()) {
+        None => text.to_owned(),
+        Some(found) if found.members.is_empty() => found.text.to_owned(),
+        Some(found) => {
+            let members: Vec<&str> = found.members.iter().map(|span| &text[span.clone()]).collect();
+            members.join(", ")
+        }
+    }
 }
 
 /// A response against a gold answer that may be a whole solution itself.
@@ -53,7 +59,7 @@ fn judge_response(gold: &str, response: &str) -> Result<Verdict, VerifyError> {
             all: &members,
         },
     };
-    judge(answer_in(gold), candidate)
+    judge(&answer_in(gold), candidate)
 }
 
 fn judge(gold: &str, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {

@@ -12,6 +12,17 @@ pub(super) fn may_be_words(gold: &Form, candidate: &Form) -> bool {
     is_text(gold) || is_text(candidate)
 }
 
+/// Whether both sides are the same letters in the same case, with nothing but typesetting around
+/// them: `E` and `\text{E}`, whatever else these may stand for.
+pub(super) fn are_same_letters(texts: Texts<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
+    let bytes = texts.gold.len() + texts.candidate.len();
+    fuel.spend(1 + bytes as u64 / 8)?;
+    let letters = |text: &str| without_typesetting(text).trim().to_owned();
+    let gold = letters(texts.gold);
+    let is_word = !gold.is_empty() && gold.chars().all(char::is_alphabetic);
+    Ok(is_word && gold == letters(texts.candidate))
+}
+
 /// Compares the sides as words; `None` where either has no letters.
 pub(super) fn compare(texts: Texts<'_>, fuel: &mut Fuel) -> Result<Option<Outcome>, Exhausted> {
     let bytes = texts.gold.len() + texts.candidate.len();

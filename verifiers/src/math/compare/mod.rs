@@ -131,14 +131,16 @@ impl Comparer<'_, '_> {
             subject::Relation::Reordered(ref order) => &subject::reordered(candidate, order),
         };
         let outcome = self.forms(gold, candidate)?;
-        match (&outcome, texts) {
-            (Outcome::Unlike(_) | Outcome::Undecided(_) | Outcome::Different(_), Some(texts))
-                if texts::may_be_words(&gold.form, &candidate.form) =>
-            {
-                Ok(texts::compare(texts, self.ws.fuel)?.unwrap_or(outcome))
-            }
-            _ => Ok(outcome),
+        let (false, Some(texts)) = (outcome.is_equal(), texts) else {
+            return Ok(outcome);
+        };
+        if texts::are_same_letters(texts, self.ws.fuel)? {
+            return Ok(Outcome::equal("text_equal"));
         }
+        if texts::may_be_words(&gold.form, &candidate.form) {
+            return Ok(texts::compare(texts, self.ws.fuel)?.unwrap_or(outcome));
+        }
+        Ok(outcome)
     }
 
     /// The table of types: gold in rows, candidates in columns.

@@ -6,13 +6,13 @@ use dashu::base::{Abs, Signed};
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
-use super::{Comparer, Outcome, mismatch, outcome};
+use super::{Comparer, Outcome, bare, mismatch, outcome};
 use crate::fuel::Exhausted;
 use crate::math::algebra;
 use crate::math::enclosure;
-use crate::math::expr::{Constant, Expr, Function, Node, Workspace};
+use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
 use crate::math::finding::Finding;
-use crate::math::form::{Form, Numeral, Value};
+use crate::math::form::{Answer, Form, Numeral, Value};
 use crate::math::measure::Conversion;
 use crate::math::policy::LogBase;
 use crate::math::tolerance::Tolerance;
@@ -203,6 +203,13 @@ impl Comparer<'_, '_> {
         if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
             return Ok(found);
         }
+        // `R` for `r` is another quantity, not another name.
+        let same_letter = |a: &Name, b: &Name| {
+            self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b))
+        };
+        if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
+            return Ok(found);
+        }
         for order in orders(only_other.len()) {
             let mut renamed = candidate;
             for (from, to) in order.iter().zip(&only_own) {
@@ -225,6 +232,14 @@ impl Comparer<'_, '_> {
         if terms.len() != others.len() {
             return Ok(Outcome::different("ratio_different"));
         }
+        // Nothing cancels where a term is 0: `12:0` is not `1:0`.
+        if self.any_zero(terms)? || self.any_zero(others)? {
+            return Ok(match self.in_order(&all_bare(terms), &all_bare(others))? {
+                Outcome::Equal(_) => Outcome::equal("ratio_equal"),
+                Outcome::Different(_) => Outcome::different("ratio_different"),
+                rest @ (Outcome::Unlike(_) | Outcome::Undecided(_)) => rest,
+            });
+        }
         for (term, other) in terms.iter().zip(others).skip(1) {
             let left = self.ws.product(vec![terms[0], *other])?;
             let right = self.ws.product(vec![others[0], *term])?;
@@ -235,6 +250,15 @@ impl Comparer<'_, '_> {
             }
         }
         Ok(Outcome::equal("ratio_equal"))
+    }
+
+    fn any_zero(&mut self, terms: &[Expr]) -> Result<bool, Exhausted> {
+        for term in terms {
+            if algebra::rational(*term, self.ws)?.is_some_and(|value| value.is_zero()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the sides are equal up to a constant factor.
@@ -251,6 +275,10 @@ impl Comparer<'_, '_> {
         )?;
         Ok(outcome(finding))
     }
+}
+
+fn all_bare(exprs: &[Expr]) -> Vec<Answer> {
+    exprs.iter().map(|expr| bare(*expr)).collect()
 }
 
 /// The orders of `n` things, for small `n`.
