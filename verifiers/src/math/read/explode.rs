@@ -140,6 +140,7 @@ fn known<'a>(text: &'a str, style: Style, next: Option<Token<'a>>) -> Option<Tok
         "E" if next != Some(Token::Underscore) && !is_called => Some(Token::Constant(Constant::E)),
         "I" if next != Some(Token::Underscore) => Some(Token::Constant(Constant::I)),
         "mod" => Some(Token::Mod),
+        "angle" | "triangle" | "ell" => Some(Token::Name(text)),
         _ if is_called => names::big(text).map(Token::BigCall),
         _ => None,
     }

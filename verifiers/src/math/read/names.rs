@@ -85,7 +85,7 @@ pub(super) fn function(word: &str) -> Option<Token<'static>> {
         "floor" => F::Floor,
         "ceiling" | "ceil" => F::Ceiling,
         "factorial" => F::Factorial,
-        "factorial2" => F::DoubleFactorial,
+        "factorial2" | "doublefactorial" => F::DoubleFactorial,
         "binomial" | "binom" | "comb" => F::Binomial,
         "permutations" | "perm" => F::Permutations,
         "gcd" => F::Gcd,

@@ -2,7 +2,8 @@
 
 use super::{Dialect, ReadOptions, answer, dialect, expression};
 use crate::Fuel;
-use crate::math::expr::Workspace;
+use crate::math::expr::{Expr, Workspace};
+use crate::math::form::{Answer, Brackets, Chain, Form, Note, Region, Subject, Unread};
 
 #[test]
 fn both_dialects() {
@@ -54,6 +55,153 @@ fn values() {
     }
     assert_eq!(dialect("{1,2}"), Dialect::Plain);
 }
+
+/// An answer in a few words: its subjects, its type, and its expressions in the plain grammar.
+fn told(answer: &Answer, ws: &Workspace<'_>) -> String {
+    let mut out = String::new();
+    for subject in &answer.subjects {
+        match subject {
+            Subject::Expr(expr) => out.push_str(&ws.plain(*expr)),
+            Subject::Several(exprs) => out.push_str(&joined(exprs, ws)),
+            Subject::Text(text) => out.push_str(text),
+        }
+        out.push_str(" := ");
+    }
+    out + &told_form(&answer.form, ws)
+}
+
+fn joined(exprs: &[Expr], ws: &Workspace<'_>) -> String {
+    let texts: Vec<String> = exprs.iter().map(|expr| ws.plain(*expr)).collect();
+    texts.join("; ")
+}
+
+fn members(answers: &[Answer], ws: &Workspace<'_>) -> String {
+    let texts: Vec<String> = answers.iter().map(|answer| told(answer, ws)).collect();
+    texts.join("; ")
+}
+
+fn told_chain(chain: &Chain, ws: &Workspace<'_>) -> String {
+    let mut out = ws.plain(chain.first);
+    for (relation, expr) in &chain.rest {
+        out += &format!(" {relation} {}", ws.plain(*expr));
+    }
+    out
+}
+
+fn told_region(region: &Region, ws: &Workspace<'_>) -> String {
+    let all = |regions: &[Region], sign: &str| {
+        let texts: Vec<String> = regions.iter().map(|r| told_region(r, ws)).collect();
+        format!("({})", texts.join(sign))
+    };
+    match region {
+        Region::Interval {
+            from,
+            to,
+            has_from,
+            has_to,
+        } => format!(
+            "{}{}, {}{}",
+            if *has_from { "[" } else { "(" },
+            ws.plain(*from),
+            ws.plain(*to),
+            if *has_to { "]" } else { ")" }
+        ),
+        Region::Points(points) => format!("{{{}}}", joined(points, ws)),
+        Region::Union(regions) => all(regions, " u "),
+        Region::Intersection(regions) => all(regions, " n "),
+        Region::Difference(left, right) => {
+            format!("({} \\ {})", told_region(left, ws), told_region(right, ws))
+        }
+        Region::Where(variable, chains) => {
+            let chains: Vec<String> = chains.iter().map(|c| told_chain(c, ws)).collect();
+            format!("{{{} | {}}}", ws.plain(*variable), chains.join(", "))
+        }
+        Region::Empty
+        | Region::Integers
+        | Region::Naturals
+        | Region::Rationals
+        | Region::Reals
+        | Region::Complexes => format!("{region:?}"),
+    }
+}
+
+fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
+    match form {
+        Form::Value(value) => {
+            let mut out = ws.plain(value.expr);
+            if let Some(unit) = &value.unit {
+                out += &format!(" <{}>", unit.name);
+            }
+            if value.is_percent {
+                out.push('%');
+            }
+            if let Some(last) = value.last_digit {
+                out += &format!(" @{last}");
+            }
+            out
+        }
+        Form::Equation(left, right) => format!("{} = {}", ws.plain(*left), ws.plain(*right)),
+        Form::Inequality(chain) => told_chain(chain, ws),
+        Form::Region(region) => told_region(region, ws),
+        Form::Set(set) => format!("{{{}}}", members(set, ws)),
+        Form::Tuple(Brackets::Round, tuple) => format!("({})", members(tuple, ws)),
+        Form::Tuple(Brackets::Square, tuple) => format!("[{}]", members(tuple, ws)),
+        Form::Tuple(Brackets::Angle, tuple) => format!("<{}>", members(tuple, ws)),
+        Form::List(list) => format!("list {}", members(list, ws)),
+        Form::Matrix(rows) => {
+            let rows: Vec<String> = rows.iter().map(|row| joined(row, ws)).collect();
+            format!("matrix {}", rows.join(" / "))
+        }
+        Form::Piecewise(pieces) => {
+            let mut out = String::from("cases");
+            for (value, condition) in pieces {
+                let chains = condition.iter().flat_map(|condition| &condition.0);
+                let chains: Vec<String> = chains.map(|chain| told_chain(chain, ws)).collect();
+                out += &format!(" {} if {},", ws.plain(*value), chains.join(" & "));
+            }
+            out
+        }
+        Form::Congruence { residues, modulus } => {
+            format!("{} mod {}", joined(residues, ws), ws.plain(*modulus))
+        }
+        Form::Numeral(numeral) => {
+            let sign = if numeral.is_negative { "-" } else { "" };
+            format!("{sign}{} base {}", numeral.digits, numeral.base)
+        }
+        Form::Ratio(terms) => format!("ratio {}", joined(terms, ws)),
+        Form::Date(date) => format!("date {:?} {} {:?}", date.year, date.month, date.day),
+        Form::Clock(clock) => format!("clock {} {}", clock.hour, clock.minute),
+        Form::Truth(truth) => format!("{truth}"),
+        Form::Sequence(text) => format!("sequence {text}"),
+        Form::Text(text) => format!("text {text}"),
+    }
+}
+
+/// Reads `text` and tells what was read.
+fn read(text: &str, options: ReadOptions) -> Result<(String, Vec<Note>), Unread> {
+    let mut fuel = Fuel::default();
+    let mut ws = Workspace::new(&mut fuel);
+    let answer = answer(text, &options, &mut ws)?;
+    Ok((told(&answer, &ws), answer.notes))
+}
+
+fn check(rows: &[(&str, &str)]) {
+    let mut wrong = String::new();
+    for (text, expected) in rows {
+        let found = match read(text, ReadOptions::default()) {
+            Ok((told, _)) => told,
+            Err(unread) => format!("{unread:?}"),
+        };
+        if found != *expected {
+            wrong += &format!("{text:?}: {found:?}, not {expected:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+mod forms;
+mod hostile;
+mod values;
 
 /// The data of the experiments: what does not read is printed.
 #[test]

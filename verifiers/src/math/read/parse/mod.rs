@@ -73,7 +73,7 @@ pub(super) fn expression<'f>(
         bars: 0,
         bound: Vec::new(),
     };
-    let expr = parser.sum()?;
+    let expr = parser.group()?;
     if parser.at != items.len() {
         return Err(Unread::NotMaths);
     }
@@ -184,7 +184,14 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         let is_negative = self.sign()?;
         let mut factors = vec![self.power()?];
         if is_negative {
+            let is_atom = !matches!(self.ws.node(factors[0]), Node::Product(_));
             factors[0] = self.negated(factors[0])?;
+            // `-xy` has the factors -1, x and y.
+            if let Node::Product(signed) = self.ws.node(factors[0])
+                && is_atom
+            {
+                factors = signed.to_vec();
+            }
         }
         loop {
             match self.peek() {
@@ -201,7 +208,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
                 }
                 Some(Token::Mod) => {
                     self.at += 1;
-                    let left = self.flat_product(factors)?;
+                    let left = self.ws.product(factors)?;
                     let right = self.run()?;
                     factors = vec![self.ws.call(Function::Mod, vec![left, right])?];
                 }
@@ -211,20 +218,6 @@ impl<'a> Parser<'_, 'a, '_, '_> {
                 }
                 Some(_) | None => break,
             }
-        }
-        self.flat_product(factors)
-    }
-
-    /// The product of `factors`, where the first may be a product from its sign.
-    fn flat_product(&mut self, mut factors: Vec<Expr>) -> Read<Expr> {
-        if factors.len() > 1
-            && let Node::Product(first) = self.ws.node(factors[0])
-            && first.len() == 2
-            && let Node::Number(value) = self.ws.node(first[0])
-            && is_minus_one(value)
-        {
-            let first = first.to_vec();
-            factors.splice(0..1, first);
         }
         Ok(self.ws.product(factors)?)
     }
@@ -314,6 +307,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 }
 
+/// Whether `value` is -1.
 fn is_minus_one(value: &RBig) -> bool {
     value.is_int() && *value.numerator() == IBig::NEG_ONE
 }

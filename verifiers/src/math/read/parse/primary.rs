@@ -171,7 +171,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// What braces hold: a sum, or `n \choose k`.
-    fn group(&mut self) -> Read<Expr> {
+    pub(super) fn group(&mut self) -> Read<Expr> {
         let above = self.sum()?;
         if !self.eat(Token::Choose) {
             return Ok(above);
