@@ -59,8 +59,10 @@ def parse_arguments():
 
 
 def read_jsonl(path):
+    """The pairs of a file; those of multiple-choice kinds are another verifier's."""
     with open(path, encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.strip()]
+        pairs = [json.loads(line) for line in lines if line.strip()]
+    return [pair for pair in pairs if not pair.get("kind", "").startswith("mcq")]
 
 
 def gsm8k_pairs(path):
@@ -88,7 +90,7 @@ def measure_math_verify(pairs):
 
     # The first calls build the grammar; a server would have paid for that long ago.
     verify(parse("$\\frac{1}{2}$"), parse("so \\boxed{0.5}"))
-    latencies, equal, errors, agreed, labelled = [], 0, 0, 0, 0
+    latencies, verdicts = [], []
     start = time.perf_counter()
     for pair in pairs:
         began = time.perf_counter()
@@ -98,11 +100,7 @@ def measure_math_verify(pairs):
             print(f"math-verify: {type(error).__name__}: {error}", file=sys.stderr)
             verdict = None
         latencies.append(time.perf_counter() - began)
-        equal += verdict is True
-        errors += verdict is None
-        if "expected" in pair:
-            labelled += 1
-            agreed += verdict is pair["expected"]
+        verdicts.append(verdict)
     elapsed = time.perf_counter() - start
     latencies.sort()
     return {
@@ -110,21 +108,41 @@ def measure_math_verify(pairs):
         "p50_ms": round(percentile(latencies, 50) * 1e3, 3),
         "p99_ms": round(percentile(latencies, 99) * 1e3, 3),
         "max_ms": round(latencies[-1] * 1e3, 3),
-        "equal": equal,
-        "errors": errors,
-        "agrees_with_label": agreed if labelled else None,
+        "equal": sum(verdict is True for verdict in verdicts),
+        "errors": sum(verdict is None for verdict in verdicts),
+        **agreement(pairs, verdicts),
+    }
+
+
+def agreement(pairs, verdicts):
+    """How verdicts (True, False, None) compare with the labels of the pairs that have one."""
+    labelled = [(p["expected"], v is True) for p, v in zip(pairs, verdicts) if "expected" in p]
+    return {
+        "labelled": len(labelled),
+        "agrees_with_label": sum(label == found for label, found in labelled),
+        "false_accepts": sum(found and not label for label, found in labelled),
+        "false_rejects": sum(label and not found for label, found in labelled),
     }
 
 
 def measure_tribunal(binary, pairs):
-    """The summary of `tribunal bench verify` on the same pairs."""
+    """The summary of `tribunal bench verify` on the same pairs, and what its verdicts are.
+
+    Gold answers may be whole solutions, so their answers are extracted too (`--extract-reference`).
+    """
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         for pair in pairs:
             file.write(json.dumps({"gold": pair["gold"], "pred": pair["pred"]}) + "\n")
         file.flush()
         command = [binary, "bench", "verify", "--input", file.name, "--json"]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
+        summary = json.loads(done.stdout.strip().splitlines()[-1])
+        command = [binary, "score", file.name, "-o", "-", "--scorer", "math", "--extract-reference"]
+        command += ["--reference", "gold", "--response", "pred"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    verdicts = [row["scores"]["math"].get("score") == 1 for row in rows]
+    return {**summary, **agreement(pairs, verdicts)}
 
 
 def main():

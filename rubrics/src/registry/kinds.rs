@@ -15,7 +15,7 @@ use verifiers::extract::AnswerPolicy;
 use verifiers::format::{Follow, FormatConfig, FormatVerifier};
 use verifiers::json::{JsonConfig, JsonVerifier};
 use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
-use verifiers::math::{Bound, Math, MathConfig, Tolerance};
+use verifiers::math::{Bound, LogBase, Math, MathConfig, Policy, Tolerance, Undecided};
 use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
 use verifiers::text::{TextConfig, TextVerifier};
 use verifiers::{Fuel, Verifier};
@@ -84,11 +84,42 @@ fn spec(
 fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = MathConfig {
         tolerance: tolerance(section),
+        policy: math_policy(section),
     };
     let extract = extract(section, Extract::Answer(AnswerPolicy::default()));
-    let description = "compares the final answer with the reference by exact arithmetic";
+    let description = "compares the final answer with the reference symbolically";
     let verifier = Math::new(config.clone());
     spec(description, extract, verifier, &config)
+}
+
+/// Where practice is divided about what counts as equal.
+fn math_policy(section: &Section<'_, '_>) -> Policy {
+    let default = Policy::default();
+    let flag = |key, default| section.boolean(key).unwrap_or(default);
+    let logs = [
+        ("10", LogBase::Ten),
+        ("e", LogBase::E),
+        ("either", LogBase::Either),
+    ];
+    let undecided = [("abstain", Undecided::Abstain), ("wrong", Undecided::Wrong)];
+    Policy {
+        repair: flag("repair", default.repair),
+        percent_as_number: flag("percent_as_number", default.percent_as_number),
+        reduced: flag("reduced", default.reduced),
+        decimal_comma: flag("decimal_comma", default.decimal_comma),
+        log: section.word("log", &logs).unwrap_or(default.log),
+        degrees_as_radians: flag("degrees_as_radians", default.degrees_as_radians),
+        ratio_as_fraction: flag("ratio_as_fraction", default.ratio_as_fraction),
+        column_as_tuple: flag("column_as_tuple", default.column_as_tuple),
+        positive_variables: flag("positive_variables", default.positive_variables),
+        inequality_as_interval: flag("inequality_as_interval", default.inequality_as_interval),
+        renamed_constants: flag("renamed_constants", default.renamed_constants),
+        collapse_repeats: flag("collapse_repeats", default.collapse_repeats),
+        unit_required: flag("unit_required", default.unit_required),
+        undecided: section
+            .word("undecided", &undecided)
+            .unwrap_or(default.undecided),
+    }
 }
 
 /// One of `tolerance`, `absolute` and `relative`.

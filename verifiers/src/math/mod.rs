@@ -1,39 +1,44 @@
 //! Mathematical answers: does the candidate mean the same as the gold answer?
 //!
-//! Both sides are read once, each as a whole or not at all, and then compared. What is read today
-//! is single exact numbers: integers of any size, decimals, fractions, mixed numbers, percentages,
-//! powers of ten and amounts of money, with or without a unit and a variable (`x = 5`). Anything
-//! else is unread: on the gold side an error, on the candidate's side a presumed 0 that a cascade
-//! may hand on.
+//! Both sides are read once, each as a whole or not at all, by one of two grammars (LaTeX and plain
+//! text) into a typed answer ([`form`]) over hash-consed expressions ([`expr`]). The gold answer's
+//! type decides how they are compared ([`compare`]); equality of expressions is a ladder of exact
+//! rules ([`algebra`]), and interval arithmetic ([`enclosure`]) proves what remains different. What
+//! is neither proven equal nor proven different is *undecided*, and says so.
 //!
-//! Comparison is asymmetric: see [`Math`].
+//! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
 mod algebra;
-mod answer;
+mod calculus;
 mod calendar;
-mod cursor;
+mod compare;
 mod enclosure;
 mod expr;
 mod finding;
 mod form;
-mod lexer;
 mod measure;
+mod numerals;
+mod policy;
 mod read;
-mod reader;
 mod report;
-mod symbols;
+mod shown;
+mod texts;
 mod tolerance;
-mod unit;
-mod words;
 
 use serde::Serialize;
+use serde_json::{Map, Value as Json};
 
-use self::answer::Answer;
-use self::cursor::Obstacle;
+use self::compare::{Comparer, Outcome, Texts};
+use self::expr::Workspace;
+use self::form::{Answer, Brackets, Form, Unread};
+use self::read::ReadOptions;
+use self::report::Sides;
 use crate::{
-    Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId, VerifyError,
+    Candidate, Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId,
+    VerifyError,
 };
 
+pub use self::policy::{LogBase, Policy, Undecided};
 pub use self::tolerance::{BadBound, Bound, Tolerance};
 
 /// What a [`Math`] verifier may be told.
@@ -41,18 +46,19 @@ pub use self::tolerance::{BadBound, Bound, Tolerance};
 pub struct MathConfig {
     /// How far a candidate may lie from the gold value. Exact by default.
     pub tolerance: Tolerance,
+    /// What counts as equal where practice is divided.
+    #[serde(flatten)]
+    pub policy: Policy,
 }
 
-/// Compares answers by exact arithmetic.
+/// Compares answers symbolically.
 ///
-/// - Values are equal when they are the same fraction, or within the declared tolerance.
-///   `10%` is `0.1` and never `10`.
-/// - A unit on one side only is accepted, and the reason says so. Two different units are a
-///   presumed 0, because nothing is converted. A word that touches its number (`3m`) counts as a
-///   unit only where the gold answer has the same one; else the candidate is unread.
-/// - `x = 5` is `5`; it differs from the gold answer `y = 5`.
 /// - Of several gold answers one must be equal. Where none is and one of them cannot be read, the
 ///   reference is at fault: the unread one might have matched.
+/// - A candidate that cannot be read, or is of a type that no rule compares with the gold answer's,
+///   is a presumed 0 that a cascade may hand on; one that is proven different is a 0 for good.
+/// - Where both sides are understood and nothing is proven, there is no score
+///   ([`VerifyError::Undecided`]), unless [`Policy::undecided`] says otherwise.
 /// - Gold answers may use half of the fuel at most, so that their cost is never blamed on the
 ///   candidate. Texts of more than 64 KiB are not read.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +67,6 @@ pub struct Math {
 }
 
 /// A gold answer that was read.
-#[derive(Debug)]
 struct ReadGold<'a> {
     text: &'a str,
     answer: Answer,
@@ -73,73 +78,137 @@ impl Math {
         Self { config }
     }
 
-    /// The best verdict that any of `golds` gives the candidate; they are at least one.
-    fn judge(&self, golds: &[ReadGold<'_>], claim: &Claim<'_>, fuel: &mut Fuel) -> Verdict {
-        let Some(text) = claim
-            .candidate
-            .text()
-            .filter(|text| !text.trim().is_empty())
-        else {
-            return Verdict::no_answer();
-        };
-        let candidate = match reader::read(text, fuel) {
-            Ok(candidate) => candidate,
-            Err(obstacle) => return report::refused(obstacle, text, claim.explain),
-        };
-        let mut best: Option<Verdict> = None;
-        for gold in golds {
-            let tolerance = &self.config.tolerance;
-            let verdict = match answer::compare(&gold.answer, &candidate, tolerance, fuel) {
-                Ok(comparison) => {
-                    let detail = || report::detail(comparison, gold, &candidate, text);
-                    report::compared(comparison, claim.explain, detail)
-                }
-                Err(exhausted) => report::refused(exhausted.into(), text, claim.explain),
-            };
-            if verdict.score == UnitScore::ONE {
-                return verdict;
-            }
-            // What no rule could tell outweighs a proof against another gold answer.
-            let is_better = best.is_none() || verdict.standing == Standing::Presumed;
-            best = if is_better { Some(verdict) } else { best };
+    fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            repair: self.config.policy.repair,
+            decimal_comma: self.config.policy.decimal_comma,
         }
-        best.expect("there is at least one gold answer")
     }
 
     /// Reads one gold answer. `entry` is its place in a list of several, and `spent` the fuel that
     /// was used before the first of them.
     fn read_gold<'a>(
+        &self,
         text: &'a str,
         entry: Option<usize>,
         spent: u64,
-        fuel: &mut Fuel,
+        ws: &mut Workspace<'_>,
     ) -> Result<ReadGold<'a>, VerifyError> {
-        let answer = reader::read(text, fuel).and_then(|answer| {
-            if answer.may_be_expression() {
-                return Err(Obstacle::Unread);
-            }
+        if text.trim().is_empty() {
+            return Err(report::bad_reference(Unread::NotMaths, text, entry));
+        }
+        let answer = read::answer(text, &self.read_options(), ws).and_then(|answer| {
             // As much again must be left for the candidate.
-            fuel.clone().spend(fuel.used() - spent)?;
+            ws.fuel.clone().spend(ws.fuel.used() - spent)?;
             Ok(answer)
         });
         match answer {
             Ok(answer) => Ok(ReadGold { text, answer }),
-            Err(obstacle) => Err(report::bad_reference(obstacle, text, entry)),
+            Err(unread) => Err(report::bad_reference(unread, text, entry)),
         }
+    }
+
+    /// The best verdict that any of `golds` gives the candidate; they are at least one.
+    fn judge(
+        &self,
+        golds: &[ReadGold<'_>],
+        claim: &Claim<'_>,
+        ws: &mut Workspace<'_>,
+    ) -> Result<Verdict, VerifyError> {
+        let Some(text) = claim
+            .candidate
+            .text()
+            .filter(|text| !text.trim().is_empty())
+        else {
+            return Ok(Verdict::no_answer());
+        };
+        let candidate = match read::answer(text, &self.read_options(), ws) {
+            Ok(candidate) => candidate,
+            Err(unread) => return Ok(report::unread(unread, text, claim.explain)),
+        };
+        let several = self.several(claim.candidate, ws);
+        let mut best: Option<Result<Verdict, VerifyError>> = None;
+        for gold in golds {
+            let texts = Texts {
+                gold: gold.text,
+                candidate: text,
+            };
+            // Several marked answers are a list only where a list was asked for.
+            let candidate = match (&gold.answer.form, &several) {
+                (Form::List(_), Some(several)) => several,
+                _ => &candidate,
+            };
+            let judged = self.compare(gold, candidate, texts, claim.explain, ws);
+            if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
+                return judged;
+            }
+            best = Some(match best {
+                None => judged,
+                Some(best) => weaker(best, judged),
+            });
+        }
+        best.expect("there is at least one gold answer")
+    }
+
+    /// The answers of one sentence as a list; `None` where there is one, or one of them cannot be
+    /// read.
+    fn several(&self, candidate: Candidate<'_>, ws: &mut Workspace<'_>) -> Option<Answer> {
+        let Candidate::Several { all, .. } = candidate else {
+            return None;
+        };
+        let read = |text: &&str| read::answer(text, &self.read_options(), ws).ok();
+        let members: Option<Vec<Answer>> = all.iter().map(read).collect();
+        Some(Answer {
+            subjects: Vec::new(),
+            form: Form::List(members?),
+            notes: Vec::new(),
+        })
+    }
+
+    fn compare(
+        &self,
+        gold: &ReadGold<'_>,
+        candidate: &Answer,
+        texts: Texts<'_>,
+        explain: bool,
+        ws: &mut Workspace<'_>,
+    ) -> Result<Verdict, VerifyError> {
+        let outcome = Comparer {
+            ws,
+            policy: self.config.policy,
+            tolerance: &self.config.tolerance,
+        }
+        .answers(&gold.answer, candidate, Some(texts));
+        let Ok(outcome) = outcome else {
+            return Ok(report::too_costly(explain));
+        };
+        let sides = Sides {
+            ws,
+            gold: &gold.answer,
+            candidate,
+        };
+        report::verdict(outcome, self.config.policy.undecided, explain, &sides)
     }
 
     /// Judges against a list of accepted answers.
     fn any_of(
         &self,
-        texts: &[String],
+        texts: &[&str],
+        hint: Option<Hint>,
         claim: &Claim<'_>,
         fuel: &mut Fuel,
     ) -> Result<Verdict, VerifyError> {
+        let is_list = matches!(claim.gold, Gold::AnyOf(_)) || texts.len() > 1;
         let mut golds = Vec::with_capacity(texts.len());
         let mut first_error = None;
         let spent = fuel.used();
+        let mut ws = Workspace::new(fuel);
         for (entry, text) in texts.iter().enumerate() {
-            match Self::read_gold(text, Some(entry), spent, fuel) {
+            let entry = is_list.then_some(entry);
+            let gold = self
+                .read_gold(text, entry, spent, &mut ws)
+                .and_then(|gold| typed(gold, hint));
+            match gold {
                 Ok(gold) => golds.push(gold),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
@@ -150,21 +219,113 @@ impl Math {
                 "the list of accepted answers is empty",
             ))),
             (true, Some(error)) => Err(error),
-            (false, None) => Ok(self.judge(&golds, claim, fuel)),
-            (false, Some(error)) => {
-                let verdict = self.judge(&golds, claim, fuel);
-                let is_equal = verdict.score == UnitScore::ONE;
-                is_equal.then_some(verdict).ok_or(error)
-            }
+            (false, None) => self.judge(&golds, claim, &mut ws),
+            (false, Some(error)) => match self.judge(&golds, claim, &mut ws) {
+                Ok(verdict) if verdict.score == UnitScore::ONE => Ok(verdict),
+                Ok(_) | Err(_) => Err(error),
+            },
         }
     }
+}
+
+/// The verdict that claims less: what is undecided outweighs what is presumed, and that a proof.
+fn weaker(
+    first: Result<Verdict, VerifyError>,
+    second: Result<Verdict, VerifyError>,
+) -> Result<Verdict, VerifyError> {
+    match (&first, &second) {
+        (Err(_), _) => first,
+        (_, Err(_)) => second,
+        (Ok(own), Ok(_)) if own.standing == Standing::Presumed => first,
+        (Ok(_), Ok(_)) => second,
+    }
+}
+
+/// The type that a request says the gold answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hint {
+    Number,
+    Interval,
+    Tuple,
+    Set,
+    Text,
+}
+
+impl Hint {
+    const NAMES: [(&'static str, Self); 5] = [
+        ("number", Self::Number),
+        ("interval", Self::Interval),
+        ("tuple", Self::Tuple),
+        ("set", Self::Set),
+        ("text", Self::Text),
+    ];
+}
+
+/// The gold answer as the type that the request says.
+fn typed(mut gold: ReadGold<'_>, hint: Option<Hint>) -> Result<ReadGold<'_>, VerifyError> {
+    let Some(hint) = hint else {
+        return Ok(gold);
+    };
+    let form = match (hint, gold.answer.form) {
+        (Hint::Text, _) => Some(Form::Text(gold.text.trim().to_owned())),
+        (Hint::Number, form @ Form::Value(_)) => Some(form),
+        (Hint::Interval, form @ (Form::Region(_) | Form::Inequality(_))) => Some(form),
+        (Hint::Interval, form @ Form::Tuple(..)) => compare::region_of(&form).map(Form::Region),
+        (Hint::Tuple, form @ Form::Tuple(..)) => Some(form),
+        (Hint::Tuple, Form::List(members)) => Some(Form::Tuple(Brackets::Round, members)),
+        (Hint::Set, Form::Set(members) | Form::List(members) | Form::Tuple(_, members)) => {
+            Some(Form::Set(members))
+        }
+        (Hint::Number | Hint::Interval | Hint::Tuple | Hint::Set, _) => None,
+    };
+    let Some(form) = form else {
+        return Err(VerifyError::BadReference(Reason::with(
+            "reference_type",
+            "the reference is not of the type that the request names",
+        )));
+    };
+    gold.answer.form = form;
+    Ok(gold)
+}
+
+/// The accepted answers and the type of a reference given as an object: `{"answer": "(0, 1)",
+/// "type": "interval"}`.
+fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<Hint>), VerifyError> {
+    let bad =
+        |detail: &'static str| VerifyError::BadReference(Reason::with("reference_shape", detail));
+    if object.keys().any(|key| key != "answer" && key != "type") {
+        return Err(bad(
+            "an object holds `answer` and perhaps `type`, nothing else",
+        ));
+    }
+    let answers = match object.get("answer") {
+        Some(Json::String(text)) => vec![text.as_str()],
+        Some(Json::Array(texts)) => texts
+            .iter()
+            .map(Json::as_str)
+            .collect::<Option<Vec<&str>>>()
+            .ok_or_else(|| bad("`answer` is a text or a list of texts"))?,
+        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => {
+            return Err(bad("`answer` is a text or a list of texts"));
+        }
+    };
+    let hint = match object.get("type").map(Json::as_str) {
+        None => None,
+        Some(name) => {
+            let found = Hint::NAMES.iter().find(|(known, _)| Some(*known) == name);
+            let found =
+                found.ok_or_else(|| bad("`type` is one of number, interval, tuple, set, text"))?;
+            Some(found.1)
+        }
+    };
+    Ok((answers, hint))
 }
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
         VerifierId {
             name: "math",
-            revision: 1,
+            revision: 2,
         }
     }
 
@@ -172,18 +333,20 @@ impl Verifier for Math {
         match claim.gold {
             Gold::Missing => Err(VerifyError::missing_reference()),
             Gold::Text(text) if text.trim().is_empty() => Err(VerifyError::missing_reference()),
-            Gold::Text(text) => {
-                let gold = Self::read_gold(text, None, fuel.used(), fuel)?;
-                Ok(self.judge(&[gold], claim, fuel))
+            Gold::Text(text) => self.any_of(&[text], None, claim, fuel),
+            Gold::AnyOf(texts) => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                self.any_of(&texts, None, claim, fuel)
             }
-            Gold::AnyOf(texts) => self.any_of(texts, claim, fuel),
-            Gold::Object(_) => Err(VerifyError::BadReference(Reason::with(
-                "reference_shape",
-                "this scorer takes a text or a list of texts, not an object",
-            ))),
+            Gold::Object(object) => {
+                let (texts, hint) = of_object(object)?;
+                self.any_of(&texts, hint, claim, fuel)
+            }
         }
     }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

@@ -1,119 +1,177 @@
-//! How the verifier's findings become verdicts, errors and sentences.
+//! How findings become verdicts, errors and sentences.
 
-use super::ReadGold;
-use super::answer::{self, Answer, Comparison, Units};
-use super::cursor::Obstacle;
-use super::reader::MAX_BYTES;
+use super::compare::{Ground, Outcome};
+use super::expr::Workspace;
+use super::finding::Doubt;
+use super::form::{Answer, MAX_BYTES, Note, Unread};
+use super::policy::Undecided;
+use super::shown::{Shown, Style, shortened};
 use crate::{Reason, Verdict, VerifyError};
 
-/// Texts and values in a sentence have at most this many characters.
-const MAX_SHOWN: usize = 60;
-
-/// The verdict on a candidate that was not read, or that cost too much.
-pub(super) fn refused(obstacle: Obstacle, text: &str, explain: bool) -> Verdict {
-    let (label, code) = match obstacle {
-        Obstacle::Unread => ("unread", "candidate_unread"),
-        Obstacle::TooCostly => ("too_costly", "fuel_spent"),
-        Obstacle::TooLong => ("too_costly", "candidate_too_long"),
+/// The verdict on a candidate that was not read.
+pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
+    let (label, code) = match unread {
+        Unread::NotMaths => ("unread", "candidate_unread"),
+        Unread::Undefined => ("unread", "candidate_undefined"),
+        Unread::TooCostly => ("too_costly", "fuel_spent"),
+        Unread::TooLong => ("too_costly", "candidate_too_long"),
     };
-    let detail = || format!("`{}` {}", shown(text), because(obstacle));
+    let detail = || format!("`{}` {}", quoted(text), because(unread));
     Verdict::presumed_wrong(label, Reason::explained(code, explain, detail))
 }
 
+/// The verdict where comparing took all the fuel.
+pub(super) fn too_costly(explain: bool) -> Verdict {
+    let detail = || "comparing it with the gold answer takes more fuel than it may".to_owned();
+    Verdict::presumed_wrong(
+        "too_costly",
+        Reason::explained("fuel_spent", explain, detail),
+    )
+}
+
 /// The error for a gold answer that was not read; `entry` is its place in a list.
-pub(super) fn bad_reference(obstacle: Obstacle, text: &str, entry: Option<usize>) -> VerifyError {
+pub(super) fn bad_reference(unread: Unread, text: &str, entry: Option<usize>) -> VerifyError {
     let entry = entry.map_or_else(String::new, |entry| format!("entry {entry}: "));
-    let detail = format!("{entry}`{}` {}", shown(text), because(obstacle));
-    VerifyError::BadReference(Reason::with("reference_unread", detail))
+    let detail = format!("{entry}`{}` {}", quoted(text), because(unread));
+    let code = match unread {
+        Unread::NotMaths | Unread::TooCostly | Unread::TooLong => "reference_unread",
+        Unread::Undefined => "reference_undefined",
+    };
+    VerifyError::BadReference(Reason::with(code, detail))
 }
 
-fn because(obstacle: Obstacle) -> String {
-    match obstacle {
-        Obstacle::Unread => "is not a single number".to_owned(),
-        Obstacle::TooCostly => "costs more fuel than it may".to_owned(),
-        Obstacle::TooLong => format!("has more than {MAX_BYTES} bytes"),
+fn because(unread: Unread) -> String {
+    match unread {
+        Unread::NotMaths => "cannot be read as an answer, all of it".to_owned(),
+        Unread::Undefined => "has no value".to_owned(),
+        Unread::TooCostly => "costs more fuel than it may".to_owned(),
+        Unread::TooLong => format!("has more than {MAX_BYTES} bytes"),
     }
 }
 
-/// The verdict that a comparison gives.
-pub(super) fn compared(
-    comparison: Comparison,
+/// Both sides of a comparison, for its sentences.
+pub(super) struct Sides<'s, 'f> {
+    pub(super) ws: &'s Workspace<'f>,
+    pub(super) gold: &'s Answer,
+    pub(super) candidate: &'s Answer,
+}
+
+/// The verdict that an outcome gives, or the error that it stays undecided.
+pub(super) fn verdict(
+    outcome: Outcome,
+    undecided: Undecided,
     explain: bool,
-    detail: impl FnOnce() -> String,
-) -> Verdict {
-    let reason = |code| Reason::explained(code, explain, detail);
-    match comparison {
-        Comparison::Equal { exactly, units } => {
-            let code = match (exactly, units) {
-                (false, _) => "within_tolerance",
-                (true, Units::Same) => "rational_equal",
-                (true, Units::Dropped) => "unit_dropped",
-                (true, Units::Added) => "unit_added",
+    sides: &Sides<'_, '_>,
+) -> Result<Verdict, VerifyError> {
+    let reason = |ground: Ground, sign: &str| {
+        Reason::explained(ground.code, explain, || sides.sentence(sign, Some(&ground)))
+    };
+    match outcome {
+        Outcome::Equal(ground) => {
+            let sign = if ground.code == "within_tolerance" {
+                "≈"
+            } else {
+                "="
             };
-            Verdict::proven(true, "equal", reason(code))
+            Ok(Verdict::proven(true, "equal", reason(ground, sign)))
         }
-        Comparison::OtherValue => Verdict::proven(false, "different", reason("rational_different")),
-        Comparison::OtherVariable => {
-            Verdict::proven(false, "different", reason("variable_different"))
+        Outcome::Different(ground) => Ok(Verdict::proven(false, "different", reason(ground, "≠"))),
+        Outcome::Unlike(ground) => Ok(Verdict::presumed_wrong(
+            "different",
+            reason(ground, "is not compared with"),
+        )),
+        Outcome::Undecided(doubt) => {
+            let code = doubt_code(doubt);
+            let reason = Reason::explained(code, explain, || sides.sentence("=?", None));
+            match undecided {
+                Undecided::Abstain => Err(VerifyError::Undecided(reason)),
+                Undecided::Wrong => Ok(Verdict::presumed_wrong("undecided", reason)),
+            }
         }
-        Comparison::OtherUnit => Verdict::presumed_wrong("different", reason("units_different")),
-        Comparison::Unread => Verdict::presumed_wrong("unread", reason("candidate_unread")),
     }
 }
 
-/// Both sides of a comparison: the candidate's value, and the gold answer as written.
-pub(super) fn detail(
-    comparison: Comparison,
-    gold: &ReadGold<'_>,
-    candidate: &Answer,
-    text: &str,
-) -> String {
-    let Answer::Number(number) = candidate;
-    let value = if answer::digits(&number.value) <= MAX_SHOWN {
-        number.value.to_string()
-    } else {
-        shown(text)
-    };
-    let unit = |answer: &Answer| {
-        let Answer::Number(number) = answer;
-        number
-            .unit
-            .as_ref()
-            .map_or_else(String::new, |unit| unit.name().to_owned())
-    };
-    let gold_text = shown(gold.text);
-    match comparison {
-        Comparison::Equal { exactly, units } => {
-            let sign = if exactly { "=" } else { "≈" };
-            let units = match units {
-                Units::Same => String::new(),
-                Units::Dropped => {
-                    format!("; only the gold answer has a unit, {}", unit(&gold.answer))
-                }
-                Units::Added => format!("; only the candidate has a unit, {}", unit(candidate)),
-            };
-            format!("{value} {sign} {gold_text}{units}")
+fn doubt_code(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::LikelyEqual => "likely_equal",
+        Doubt::NoRule => "no_rule",
+        Doubt::NoValue => "no_value",
+        Doubt::Costly => "comparison_too_costly",
+    }
+}
+
+impl Sides<'_, '_> {
+    /// `candidate sign gold`, with types, LaTeX, what was noticed and what shows a difference.
+    fn sentence(&self, sign: &str, ground: Option<&Ground>) -> String {
+        let show = |style, answer| Shown { ws: self.ws, style }.answer(answer);
+        let [plain_candidate, plain_gold] =
+            [self.candidate, self.gold].map(|answer| show(Style::Plain, answer));
+        let [latex_candidate, latex_gold] =
+            [self.candidate, self.gold].map(|answer| show(Style::Latex, answer));
+        let mut out = format!("{plain_candidate} {sign} {plain_gold}");
+        if (&latex_candidate, &latex_gold) != (&plain_candidate, &plain_gold) {
+            out += &format!("; in LaTeX: {latex_candidate} and {latex_gold}");
         }
-        Comparison::OtherValue => format!("{value} ≠ {gold_text}"),
-        Comparison::OtherVariable => {
-            format!(
-                "`{}` and `{gold_text}` are about two variables",
-                shown(text)
-            )
+        let types = [self.candidate, self.gold].map(|answer| answer.form.type_name());
+        out += &if types[0] == types[1] {
+            format!("; both read as {}", types[0])
+        } else {
+            format!("; read as {} and {}", types[0], types[1])
+        };
+        if let Some(ground) = ground {
+            out += &self.evidence(ground);
         }
-        Comparison::OtherUnit => {
-            let (candidate, gold) = (unit(candidate), unit(&gold.answer));
-            format!("units are not converted: {candidate}, not {gold}")
+        for (side, answer) in [("candidate", self.candidate), ("gold answer", self.gold)] {
+            let notes: Vec<&str> = answer.notes.iter().map(|note| Note::code(*note)).collect();
+            if !notes.is_empty() {
+                out += &format!("; in the {side}: {}", notes.join(", "));
+            }
         }
-        Comparison::Unread => format!("`{}` may be an expression", shown(text)),
+        out
+    }
+
+    /// What shows a difference: a member, a point.
+    fn evidence(&self, ground: &Ground) -> String {
+        let mut out = String::new();
+        if let Some(member) = ground.member {
+            out += &format!("; decided by member {member}");
+        }
+        let unit = |answer: &Answer| match &answer.form {
+            super::form::Form::Value(value) => value.unit.as_ref().map(|unit| unit.name.clone()),
+            _ => None,
+        };
+        match (ground.code, unit(self.gold), unit(self.candidate)) {
+            ("unit_dropped", Some(unit), _) => {
+                out += &format!("; only the gold answer has a unit, {unit}");
+            }
+            ("unit_added", _, Some(unit)) => {
+                out += &format!("; only the candidate has a unit, {unit}");
+            }
+            _ => {}
+        }
+        let Some(witness) = &ground.witness else {
+            return out;
+        };
+        let shown = Shown {
+            ws: self.ws,
+            style: Style::Plain,
+        };
+        let at: Vec<String> = witness
+            .at
+            .iter()
+            .map(|(variable, value)| format!("{} = {value}", shown.expr(*variable)))
+            .collect();
+        if !at.is_empty() {
+            out += &format!("; they differ at {}", at.join(", "));
+        }
+        if let Some((gold, candidate)) = &witness.values {
+            out += &format!("; candidate {candidate}, gold answer {gold}");
+        }
+        out
     }
 }
 
 /// `text` without white space at its ends, cut to a length that fits a sentence.
-fn shown(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(MAX_SHOWN) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+fn quoted(text: &str) -> String {
+    shortened(text.trim().to_owned())
 }

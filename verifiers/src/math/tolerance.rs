@@ -3,8 +3,10 @@
 use dashu::rational::RBig;
 use serde::{Serialize, Serializer};
 
-use super::answer::{Answer, Variables};
-use super::reader;
+use super::algebra;
+use super::expr::Workspace;
+use super::form::Form;
+use super::read::{self, ReadOptions};
 use crate::fuel::Fuel;
 
 /// When a candidate that differs from the gold value still counts as equal. Distances are compared
@@ -44,11 +46,18 @@ impl std::str::FromStr for Bound {
 
     /// Reads what the verifier reads as a number: `0.001`, `1e-6`, `1/2`, `1%`; without a unit.
     fn from_str(text: &str) -> Result<Self, BadBound> {
-        let Answer::Number(number) =
-            reader::read(text, &mut Fuel::default()).map_err(|_| BadBound)?;
-        let is_bare = number.unit.is_none() && number.variables == Variables::default();
-        let is_bound = is_bare && number.value >= RBig::ZERO;
-        is_bound.then_some(Self(number.value)).ok_or(BadBound)
+        let mut fuel = Fuel::default();
+        let mut ws = Workspace::new(&mut fuel);
+        let answer = read::answer(text, &ReadOptions::default(), &mut ws).map_err(|_| BadBound)?;
+        let Form::Value(value) = answer.form else {
+            return Err(BadBound);
+        };
+        let is_bare = value.unit.is_none() && answer.subjects.is_empty();
+        let number = algebra::rational(value.expr, &mut ws).map_err(|_| BadBound)?;
+        number
+            .filter(|number| is_bare && *number >= RBig::ZERO)
+            .map(Self)
+            .ok_or(BadBound)
     }
 }
 

@@ -201,6 +201,11 @@ impl Kernel {
         value
     }
 
+    /// Whether the number pi has been computed already.
+    pub(super) fn has_pi(&self) -> bool {
+        self.pi.is_some()
+    }
+
     pub(super) fn pi(&mut self) -> Result<Interval, Stop> {
         let places = self.bits + GUARD;
         let value = self.fixed_pi(places);

@@ -20,6 +20,7 @@ use std::cmp::Ordering;
 
 use self::eval::{Evaluator, Field, Point};
 use self::float::OutOfRange;
+use self::kernel::Kernel;
 use self::value::Value;
 use super::expr::{Expr, Workspace};
 use super::finding::{Assumptions, Witness};
@@ -66,7 +67,7 @@ pub(super) enum Separation {
 /// [`Exhausted`] when the fuel is gone.
 pub(super) fn sign(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ordering>, Exhausted> {
     for bits in sample::PRECISIONS {
-        match evaluate(expr, &Point::default(), Field::Complex, bits, ws)? {
+        match constant(expr, bits, ws)? {
             Ok(value) => match value.sign() {
                 Ok(sign) => return Ok(Some(sign)),
                 Err(Stop::Imprecise) => {}
@@ -90,7 +91,7 @@ pub(super) fn interval(
     bits: u32,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Interval>, Exhausted> {
-    let value = evaluate(expr, &Point::default(), Field::Complex, bits, ws)?;
+    let value = constant(expr, bits, ws)?;
     Ok(value.and_then(|value| value.real(bits)).ok())
 }
 
@@ -110,8 +111,18 @@ pub(super) fn separate(
 /// The value of a constant in decimal, with `digits` significant digits, for people.
 pub(super) fn approximate(expr: Expr, digits: u32, ws: &mut Workspace<'_>) -> Option<String> {
     let bits = (digits * 4 + 64).min(kernel::MAX_BITS);
-    let value = evaluate(expr, &Point::default(), Field::Complex, bits, ws).ok()?;
+    let value = constant(expr, bits, ws).ok()?;
     Some(decimal::of_value(&value.ok()?, digits))
+}
+
+/// The value of a constant with ends of `bits` bits.
+fn constant(
+    expr: Expr,
+    bits: u32,
+    ws: &mut Workspace<'_>,
+) -> Result<Result<Value, Stop>, Exhausted> {
+    let mut kernel = Kernel::new(bits);
+    evaluate(expr, &Point::default(), Field::Complex, &mut kernel, ws)
 }
 
 /// The value of `expr` at `point`, paid from the workspace's fuel.
@@ -119,10 +130,10 @@ fn evaluate(
     expr: Expr,
     point: &Point,
     field: Field,
-    bits: u32,
+    kernel: &mut Kernel,
     ws: &mut Workspace<'_>,
 ) -> Result<Result<Value, Stop>, Exhausted> {
-    let mut evaluator = Evaluator::new(ws, point.clone(), field, bits);
+    let mut evaluator = Evaluator::new(ws, point.clone(), field, kernel);
     let value = evaluator.value(expr);
     let spent = evaluator.spent();
     ws.fuel.spend(spent)?;

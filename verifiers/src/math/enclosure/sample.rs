@@ -5,6 +5,7 @@ use dashu::rational::RBig;
 
 use super::eval::{Field, Point};
 use super::interval::Interval;
+use super::kernel::Kernel;
 use super::value::Value;
 use super::{Separation, Stop, decimal, evaluate};
 use crate::fuel::Exhausted;
@@ -187,12 +188,14 @@ pub(super) fn separate(
         },
     };
     if unknowns.is_empty() {
-        return Ok(match sides.compare(&[], &unknowns, &PRECISIONS, ws)? {
-            AtPoint::Apart(witness) => Separation::Apart(witness),
-            AtPoint::Together(bits) => Separation::Together { points: 1, bits },
-            AtPoint::NoValue => Separation::NoValue,
-            AtPoint::NoRule => Separation::NoRule,
-        });
+        return Ok(
+            match sides.compare(&[], &unknowns, &mut PRECISIONS.map(Kernel::new), ws)? {
+                AtPoint::Apart(witness) => Separation::Apart(witness),
+                AtPoint::Together(bits) => Separation::Together { points: 1, bits },
+                AtPoint::NoValue => Separation::NoValue,
+                AtPoint::NoRule => Separation::NoRule,
+            },
+        );
     }
     sides.sample(&unknowns, assumptions, ws)
 }
@@ -213,6 +216,7 @@ impl Sides {
         assumptions: Assumptions,
         ws: &mut Workspace<'_>,
     ) -> Result<Separation, Exhausted> {
+        let mut kernels = POINT_PRECISIONS.map(Kernel::new);
         let mut points = 0;
         let mut bits = u32::MAX;
         for choice in CHOICES {
@@ -220,7 +224,7 @@ impl Sides {
             if assumptions.positive && values.iter().any(|value| *value < RBig::ZERO) {
                 continue;
             }
-            match self.compare(&values, unknowns, &POINT_PRECISIONS, ws)? {
+            match self.compare(&values, unknowns, &mut kernels, ws)? {
                 AtPoint::Apart(witness) => return Ok(Separation::Apart(witness)),
                 AtPoint::Together(agreed) => {
                     points += 1;
@@ -245,18 +249,19 @@ impl Sides {
         self,
         values: &[RBig],
         unknowns: &Unknowns,
-        precisions: &[u32],
+        kernels: &mut [Kernel],
         ws: &mut Workspace<'_>,
     ) -> Result<AtPoint, Exhausted> {
         let mut agreed = 0;
-        for bits in precisions {
-            let point = match self.point(values, unknowns, *bits, ws)? {
+        for kernel in kernels {
+            let bits = kernel.bits();
+            let point = match self.point(values, unknowns, kernel, ws)? {
                 Ok(point) => point,
                 Err(Stop::Imprecise) => continue,
                 Err(stop) => return Ok(stopped(stop)),
             };
-            let left = evaluate(self.left, &point, self.field, *bits, ws)?;
-            let right = evaluate(self.right, &point, self.field, *bits, ws)?;
+            let left = evaluate(self.left, &point, self.field, kernel, ws)?;
+            let right = evaluate(self.right, &point, self.field, kernel, ws)?;
             let (left, right) = match (left, right) {
                 (Ok(left), Ok(right)) => (left, right),
                 (Err(Stop::NoRule), _) | (_, Err(Stop::NoRule)) => return Ok(AtPoint::NoRule),
@@ -265,7 +270,7 @@ impl Sides {
                 (Err(Stop::NoValue | Stop::Exhausted), _)
                 | (_, Err(Stop::NoValue | Stop::Exhausted)) => return Ok(AtPoint::NoValue),
             };
-            match compared(&left, &right, *bits) {
+            match compared(&left, &right, bits) {
                 Ok(Some(u32::MAX)) => return Ok(AtPoint::Together(u32::MAX)),
                 Ok(Some(bits)) => agreed = agreed.max(bits),
                 Err(_) => {}
@@ -294,7 +299,7 @@ impl Sides {
         self,
         values: &[RBig],
         unknowns: &Unknowns,
-        bits: u32,
+        kernel: &mut Kernel,
         ws: &mut Workspace<'_>,
     ) -> Result<Result<Point, Stop>, Exhausted> {
         let symbols = unknowns.symbols.iter().copied();
@@ -310,7 +315,7 @@ impl Sides {
             };
             let mut evaluated = Vec::with_capacity(arguments.len());
             for argument in &arguments {
-                match evaluate(*argument, &point, self.field, bits, ws)? {
+                match evaluate(*argument, &point, self.field, kernel, ws)? {
                     Ok(value) => evaluated.push(value),
                     // Bound variables have no value here, for one.
                     Err(stop) => return Ok(Err(stop)),
@@ -318,7 +323,7 @@ impl Sides {
             }
             for (other, others) in &seen {
                 ws.fuel.spend(4)?;
-                if *other == name && !differ(others, &evaluated, bits) {
+                if *other == name && !differ(others, &evaluated, kernel.bits()) {
                     return Ok(Err(Stop::NoRule));
                 }
             }

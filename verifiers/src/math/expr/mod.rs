@@ -5,6 +5,7 @@
 //! evaluates: `2^{10^9}` is a node with two children, and building it costs as much as reading it.
 
 mod function;
+mod show;
 mod walk;
 
 use dashu::integer::IBig;

@@ -1,5 +1,5 @@
 use super::{
-    bound, check, check_all_equal, check_bad_gold, check_different, check_equal, check_unread,
+    bound, check, check_all_equal, check_bad_gold, check_different, check_equal, check_no_four,
     check_within,
 };
 use crate::math::Tolerance;
@@ -33,8 +33,8 @@ fn thousands() {
     check_equal("1234567", "1\u{202F}234\u{202F}567");
     check_equal("1234567", "1\u{A0}234\u{2009}567");
     check_equal("1234.5", "1,234.50");
-    check_unread("1,23 ; 12,34,567 ; 1,2345 ; 0,123 ; 1, 234 ; 1,234 567 ; 1 234,567 ; 1_234");
-    check_unread("1.234,56 ; 1.234.567 ; 1234,567 ; 1 23 ; 1'234 ; 1,234,56");
+    check_no_four("1,23 ; 12,34,567 ; 1,2345 ; 0,123 ; 1, 234 ; 1,234 567 ; 1 234,567 ; 1_234");
+    check_no_four("1.234,56 ; 1.234.567 ; 1234,567 ; 1 23 ; 1'234 ; 1,234,56");
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn fractions() {
     check_all_equal("1001/2 ; 1,001/2 ; 500 1/2");
     check_all_equal("5/2 ; 2 125/250");
     check_different("1/2", "-1/2");
-    check_unread(r"1/0 ; \frac{1}{0} ; 1/2/3 ; \frac{1}{2}/3 ; 2 3/2 ; 2.5\frac{1}{2} ; 1/ ; /2");
-    check_unread(r"\frac{1}{2}3 ; \frac123 ; \frac{x}{2} ; \frac{1} ; \frac ; \frac{1}{2 ; --5");
-    check_unread(r"2\frac{-1}{2} ; +-5 ; 1/2 1/2 ; \frac{\frac12}{3} ; 1/-2");
+    check_no_four(r"1/0 ; \frac{1}{0} ; 1/2/3 ; \frac{1}{2}/3 ; 2 3/2 ; 2.5\frac{1}{2} ; 1/ ; /2");
+    check_no_four(r"\frac{1}{2}3 ; \frac123 ; \frac{x}{2} ; \frac{1} ; \frac ; \frac{1}{2 ; --5");
+    check_no_four(r"2\frac{-1}{2} ; +-5 ; 1/2 1/2 ; \frac{\frac12}{3} ; 1/-2");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn percentages() {
     check_different("50", "0.5%");
     check_different("28%", "0.28%");
     check_different("0.28", "28");
-    check_unread("10%% ; %");
+    check_no_four("10%% ; %");
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn powers_of_ten() {
     check_all_equal("10^8 ; 10^{2^3} ; 10^{(8)} ; 100000000");
     check_different("10^{-20}", "2·10^{-20}");
     check_different("10^{-20}", r"2 \times 10^{-20}");
-    check_unread(
+    check_no_four(
         r"2^{10} ; 2**100 ; 10**3 ; 1.5e ; 1.5 e3 ; 10^{x} ; 10^{2^{-1}} ; 2 \times 3 ; 10^",
     );
-    check_unread("3 * 10 ; 10^{3 ; (-10)^2 ; 1.5e3.5 ; 10^{0.5} ; 10^3 10^3");
+    check_no_four("3 * 10 ; 10^{3 ; (-10)^2 ; 1.5e3.5 ; 10^{0.5} ; 10^3 10^3");
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn towers_are_too_costly() {
         check("4", tower, "too_costly", "fuel_spent");
         check_bad_gold(tower);
     }
-    check_unread(r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16} ; 10^{x^{5^{5^5}}} ; 3**1500000000");
-    check_unread(r"factorial(10**7) ; 2^{2^{2^{2^{2^{2}}}}} ; \frac{x^{800}-1}{x-1} ; 1/2004!");
+    check_no_four(r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16} ; 10^{x^{5^{5^5}}} ; 3**1500000000");
+    check_no_four(r"factorial(10**7) ; 2^{2^{2^{2^{2^{2}}}}} ; \frac{x^{800}-1}{x-1} ; 1/2004!");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn money() {
     check("$18 per hour", "18", "equal", "unit_dropped");
     check_different("$5", "$6");
     check_different("5", "$6");
-    check_unread("$5 and 50 cents ; $5$5 ; $$5 ; -$-5");
+    check_no_four("$5 and 50 cents ; $5$5 ; $$5 ; -$-5");
 }
 
 #[test]
@@ -185,34 +185,34 @@ fn attached_words_need_the_same_gold_unit() {
 
 #[test]
 fn expressions_are_not_numbers() {
-    check_unread(
+    check_no_four(
         r"4\sqrt(2) ; 4\sqrt{2} ; 4 \sqrt{2} ; 4\pi ; 4 \pi ; 4 pi ; 4x ; 4 x ; 4 xy ; 4 ab",
     );
-    check_unread(r"4i ; 4e ; 4\mathrm{e} ; 4 \text{ or } 5 ; 4 or 5 ; 4 apples and 5 pears ; 4, 5");
-    check_unread(
-        r"4; 5 ; (4, 5) ; [4, 5] ; \{4\} ; 4:5 ; 1:2 ; 4! ; 4 + 0 ; 4 - 0 ; 4-0 ; 4^1 ; 4)",
+    check_no_four(
+        r"4i ; 4e ; 4\mathrm{e} ; 4 \text{ or } 5 ; 4 or 5 ; 4 apples and 5 pears ; 4, 5",
     );
-    check_unread(
+    check_no_four(r"4; 5 ; (4, 5) ; [4, 5] ; \{4\} ; 4:5 ; 1:2 ; 4! ; 4)");
+    check_no_four(
         "101_2 ; 101_3 ; 101 base 2 ; July 4, 1776 ; May 9, 1776 ; 12/25/2020 ; 4 July 1776",
     );
-    check_unread(
+    check_no_four(
         "6/12.5/2020 ; 4 July ; 10:30 ; 4 PM ; 4th ; 2020-01-05 ; 4... ; 4… ; about 4 ; four",
     );
-    check_unread(
+    check_no_four(
         "x ; 4 halves ; 4 hundredths ; 4 squared ; 4 factorial ; 4 times x ; 4 more than x",
     );
-    check_unread(r"4 \cdot ; 4 eggs * ; 4 square ; 4 / ; 4 is wrong ; \pm 4 ; \infty ; 4 \mod 7");
-    check_unread(r"4 \pmod 7 ; 1-\frac{1}{\mathrm{e}} ; 3*x-1*y+13=0 ; f(x)=4 ; 2x = 4 ; x^2 = 4");
-    check_unread(
+    check_no_four(r"4 \cdot ; 4 eggs * ; 4 square ; 4 / ; 4 is wrong ; \pm 4 ; \infty ; 4 \mod 7");
+    check_no_four(r"4 \pmod 7 ; 1-\frac{1}{\mathrm{e}} ; 3*x-1*y+13=0 ; f(x)=4 ; 2x = 4 ; x^2 = 4");
+    check_no_four(
         r"x = 3 = 4 = y ; AB = 4 ; 4 = x ; \left.4\right| ; 4\ ; \ ; $ ; - ; \text{4 ; 4}",
     );
-    check_unread(
+    check_no_four(
         r"{4 ; ((4)) ; 0x4 ; 4 😀 ; 4\sin ; 4 \text{sin} ; 4 infinity ; $4$ and $5$ ; 4 no",
     );
-    check_unread(
+    check_no_four(
         r"4 \operatorname{sin} ; x≡4 (mod 7) ; n=4k ; 4\text{e}3 ; 4\frac ; = = 4 ; 4 = 4 ; 4 m/",
     );
-    check_unread(
+    check_no_four(
         "__import__('os').system('true') ; eval(\"4\") ; 4 eggs 5 ; 1,2,\\ldots,n ; \u{0}4",
     );
 }

@@ -7,7 +7,7 @@ use crate::math::enclosure::Stop;
 use crate::math::enclosure::interval::Interval;
 use crate::math::enclosure::value::Value;
 
-impl Evaluator<'_, '_> {
+impl Evaluator<'_, '_, '_> {
     /// The sine of `angle` plus quarter turns.
     fn shifted_sine(&mut self, angle: &Value, quarters: u8) -> Result<Value, Stop> {
         if let Value::Exact(angle) = angle

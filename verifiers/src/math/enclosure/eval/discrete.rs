@@ -13,7 +13,7 @@ use crate::math::expr::Function;
 /// Most factors of a product of consecutive integers.
 const MAX_FACTORS: u64 = 20_000;
 
-impl Evaluator<'_, '_> {
+impl Evaluator<'_, '_, '_> {
     /// The product of every `step`-th integer from `n` down to 1.
     pub(super) fn factorial(&mut self, value: &Value, step: u64) -> Result<Value, Stop> {
         let n = u64::try_from(value.exact_integer()?).map_err(|_| Stop::NoValue)?;

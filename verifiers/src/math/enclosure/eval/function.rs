@@ -14,7 +14,7 @@ use crate::math::expr::{Expr, Function};
 /// Numbers above two to the power of this are not rounded to integers.
 const MAX_INTEGER_BITS: i64 = 8192;
 
-impl Evaluator<'_, '_> {
+impl Evaluator<'_, '_, '_> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Expr]) -> Result<Value, Stop> {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
@@ -77,7 +77,7 @@ impl Evaluator<'_, '_> {
         let parts = self.parts(value)?;
         if function == Function::Arg {
             self.spend_function()?;
-            return Ok(Value::from_interval(parts.arg(&mut self.kernel)?));
+            return Ok(Value::from_interval(parts.arg(self.kernel)?));
         }
         let is_real = parts.im.is_zero();
         if function == Function::Im {

@@ -37,10 +37,10 @@ const MAX_TERMS: u64 = 10_000;
 
 /// Evaluates expressions of one workspace at one point and one precision.
 #[derive(Debug)]
-pub(in crate::math::enclosure) struct Evaluator<'w, 'f> {
+pub(in crate::math::enclosure) struct Evaluator<'w, 'f, 'k> {
     ws: &'w Workspace<'f>,
-    pub(in crate::math::enclosure) kernel: Kernel,
-    pub(in crate::math::enclosure) point: Point,
+    kernel: &'k mut Kernel,
+    point: Point,
     field: Field,
     /// Fuel that may be spent.
     budget: u64,
@@ -48,16 +48,16 @@ pub(in crate::math::enclosure) struct Evaluator<'w, 'f> {
     spent: u64,
 }
 
-impl<'w, 'f> Evaluator<'w, 'f> {
+impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
     pub(in crate::math::enclosure) fn new(
         ws: &'w Workspace<'f>,
         point: Point,
         field: Field,
-        bits: u32,
+        kernel: &'k mut Kernel,
     ) -> Self {
         Self {
             ws,
-            kernel: Kernel::new(bits),
+            kernel,
             point,
             field,
             budget: ws.fuel.left(),
@@ -92,6 +92,16 @@ impl<'w, 'f> Evaluator<'w, 'f> {
     pub(super) fn spend_function(&mut self) -> Result<(), Stop> {
         let words = u64::from(self.bits() / 64) + 1;
         self.spend(40 + 12 * words + 3 * words * words)
+    }
+
+    /// Pays for one root.
+    fn spend_root(&mut self, index: u32) -> Result<(), Stop> {
+        let words = u64::from(self.bits() / 64) + 1;
+        self.spend(10 + 2 * words)?;
+        if index > 2 {
+            self.spend(30 + 8 * words * words)?;
+        }
+        Ok(())
     }
 
     /// The value of `expr`.
@@ -132,7 +142,11 @@ impl<'w, 'f> Evaluator<'w, 'f> {
     fn constant(&mut self, constant: Constant) -> Result<Value, Stop> {
         match constant {
             Constant::Pi => {
-                self.spend_step()?;
+                if self.kernel.has_pi() {
+                    self.spend_step()?;
+                } else {
+                    self.spend_function()?;
+                }
                 Ok(Value::Real(self.kernel.pi()?))
             }
             Constant::E => {

@@ -15,7 +15,7 @@ use crate::math::expr::{Constant, Expr, Node};
 /// Roots with an index up to this are taken directly, others through logarithms.
 const MAX_INDEX: u32 = 64;
 
-impl Evaluator<'_, '_> {
+impl Evaluator<'_, '_, '_> {
     pub(super) fn power(&mut self, base: Expr, exponent: Expr) -> Result<Value, Stop> {
         let exponent = self.value(exponent)?;
         if matches!(self.ws.node(base), Node::Constant(Constant::E)) {
@@ -48,7 +48,7 @@ impl Evaluator<'_, '_> {
             self.spend_function()?;
             self.spend_function()?;
         }
-        Ok(Value::from_parts(parts.exp(&mut self.kernel)?))
+        Ok(Value::from_parts(parts.exp(self.kernel)?))
     }
 
     pub(super) fn integer_power(&mut self, base: &Value, exponent: &IBig) -> Result<Value, Stop> {
@@ -100,7 +100,7 @@ impl Evaluator<'_, '_> {
                 Ordering::Less if self.field == Field::Real => return Err(Stop::NoValue),
                 Ordering::Less => {}
                 Ordering::Greater if index <= MAX_INDEX => {
-                    self.spend_function()?;
+                    self.spend_root(index)?;
                     let root = self.real_root(base, index)?;
                     return self.integer_power(&root, exponent.numerator());
                 }
@@ -109,7 +109,7 @@ impl Evaluator<'_, '_> {
         }
         if index == 2 {
             let bits = self.bits();
-            self.spend_function()?;
+            self.spend_root(2)?;
             let root = Value::from_parts(self.parts(base)?.sqrt(bits)?);
             return self.integer_power(&root, exponent.numerator());
         }
@@ -164,7 +164,7 @@ impl Evaluator<'_, '_> {
         if matches!(value, Value::Complex(..)) {
             self.spend_function()?;
             let parts = self.parts(value)?;
-            return Ok(Value::from_parts(parts.ln(&mut self.kernel)?));
+            return Ok(Value::from_parts(parts.ln(self.kernel)?));
         }
         let bits = self.bits();
         match (value.sign()?, self.field) {

@@ -1,0 +1,222 @@
+//! Derivatives.
+
+use super::build::{add, call, depends, div, mul, neg, power, small_power, sub};
+use crate::fuel::Exhausted;
+use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
+
+/// The derivative of `expr` by `x`; `None` where something in it has no rule.
+///
+/// # Errors
+/// [`Exhausted`] when the fuel is gone.
+pub(in crate::math) fn derivative(
+    expr: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    if !depends(expr, x, ws)? {
+        return ws.integer(0).map(Some);
+    }
+    match ws.node(expr).clone() {
+        Node::Symbol(_) => ws.integer(1).map(Some),
+        Node::Sum(terms) => {
+            let mut sum = ws.integer(0)?;
+            for term in terms {
+                let Some(slope) = derivative(term, x, ws)? else {
+                    return Ok(None);
+                };
+                sum = add(sum, slope, ws)?;
+            }
+            Ok(Some(sum))
+        }
+        Node::Product(factors) => of_product(&factors, x, ws),
+        Node::Power(base, exponent) => of_power(expr, base, exponent, x, ws),
+        Node::Call(function, arguments) => match arguments.as_ref() {
+            [argument] => {
+                let Some(outer) = of_function(function, expr, *argument, ws)? else {
+                    return Ok(None);
+                };
+                let inner = derivative(*argument, x, ws)?;
+                inner.map(|inner| mul(outer, inner, ws)).transpose()
+            }
+            [radicand, index] if function == Function::Root => {
+                of_root(expr, *radicand, *index, x, ws)
+            }
+            [argument, base] if function == Function::Log && !depends(*base, x, ws)? => {
+                let Some(inner) = derivative(*argument, x, ws)? else {
+                    return Ok(None);
+                };
+                let logarithm = call(Function::Ln, *base, ws)?;
+                let below = mul(*argument, logarithm, ws)?;
+                div(inner, below, ws).map(Some)
+            }
+            [] | [_, _, ..] => Ok(None),
+        },
+        Node::Number(_) | Node::Constant(_) | Node::Apply(..) | Node::Bound(_) => Ok(None),
+    }
+}
+
+fn of_product(
+    factors: &[Expr],
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let mut sum = ws.integer(0)?;
+    for (place, factor) in factors.iter().enumerate() {
+        let Some(mut term) = derivative(*factor, x, ws)? else {
+            return Ok(None);
+        };
+        for (other_place, other) in factors.iter().enumerate() {
+            if other_place != place {
+                term = mul(term, *other, ws)?;
+            }
+        }
+        sum = add(sum, term, ws)?;
+    }
+    Ok(Some(sum))
+}
+
+fn of_power(
+    whole: Expr,
+    base: Expr,
+    exponent: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    if !depends(exponent, x, ws)? {
+        // n f^(n-1) f'
+        let Some(inner) = derivative(base, x, ws)? else {
+            return Ok(None);
+        };
+        let one = ws.integer(1)?;
+        let less = sub(exponent, one, ws)?;
+        let lower = power(base, less, ws)?;
+        let outer = mul(exponent, lower, ws)?;
+        return mul(outer, inner, ws).map(Some);
+    }
+    let logarithm = if *ws.node(base) == Node::Constant(Constant::E) {
+        ws.integer(1)?
+    } else {
+        call(Function::Ln, base, ws)?
+    };
+    // (exponent * ln base)' * whole
+    let product = mul(exponent, logarithm, ws)?;
+    let inner = derivative(product, x, ws)?;
+    inner.map(|inner| mul(whole, inner, ws)).transpose()
+}
+
+fn of_root(
+    whole: Expr,
+    radicand: Expr,
+    index: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    if depends(index, x, ws)? {
+        return Ok(None);
+    }
+    let Some(inner) = derivative(radicand, x, ws)? else {
+        return Ok(None);
+    };
+    let below = mul(index, radicand, ws)?;
+    let quotient = div(whole, below, ws)?;
+    mul(quotient, inner, ws).map(Some)
+}
+
+/// The derivative of a function of one argument, at `u`; `whole` is the call.
+fn of_function(
+    function: Function,
+    whole: Expr,
+    u: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let one = ws.integer(1)?;
+    let square = small_power(u, 2, ws)?;
+    let slope = match function {
+        Function::Sin => call(Function::Cos, u, ws)?,
+        Function::Cos => {
+            let sine = call(Function::Sin, u, ws)?;
+            neg(sine, ws)?
+        }
+        Function::Tan | Function::Tanh => {
+            let square = small_power(whole, 2, ws)?;
+            if function == Function::Tan {
+                add(one, square, ws)?
+            } else {
+                sub(one, square, ws)?
+            }
+        }
+        Function::Cot => {
+            let square = small_power(whole, 2, ws)?;
+            let sum = add(one, square, ws)?;
+            neg(sum, ws)?
+        }
+        Function::Sec => {
+            let tangent = call(Function::Tan, u, ws)?;
+            mul(whole, tangent, ws)?
+        }
+        Function::Csc => {
+            let cotangent = call(Function::Cot, u, ws)?;
+            let product = mul(whole, cotangent, ws)?;
+            neg(product, ws)?
+        }
+        Function::Asin | Function::Acos => {
+            let under = sub(one, square, ws)?;
+            let slope = inverse_root(under, ws)?;
+            if function == Function::Asin {
+                slope
+            } else {
+                neg(slope, ws)?
+            }
+        }
+        Function::Atan => {
+            let below = add(one, square, ws)?;
+            div(one, below, ws)?
+        }
+        Function::Sinh => call(Function::Cosh, u, ws)?,
+        Function::Cosh => call(Function::Sinh, u, ws)?,
+        Function::Asinh => {
+            let under = add(one, square, ws)?;
+            inverse_root(under, ws)?
+        }
+        Function::Atanh => {
+            let below = sub(one, square, ws)?;
+            div(one, below, ws)?
+        }
+        Function::Ln => div(one, u, ws)?,
+        // Of |u| where u is not 0.
+        Function::Abs => call(Function::Sign, u, ws)?,
+        Function::Acot
+        | Function::Asec
+        | Function::Acsc
+        | Function::Coth
+        | Function::Sech
+        | Function::Csch
+        | Function::Acosh
+        | Function::LogBare
+        | Function::Log
+        | Function::Root
+        | Function::Sign
+        | Function::Floor
+        | Function::Ceiling
+        | Function::Factorial
+        | Function::DoubleFactorial
+        | Function::Binomial
+        | Function::Permutations
+        | Function::Gcd
+        | Function::Lcm
+        | Function::Max
+        | Function::Min
+        | Function::Mod
+        | Function::Re
+        | Function::Im
+        | Function::Conjugate
+        | Function::Arg => return Ok(None),
+    };
+    Ok(Some(slope))
+}
+
+/// `under^(-1/2)`.
+fn inverse_root(under: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+    let half = ws.number(dashu::rational::RBig::from_parts((-1).into(), 2u8.into()))?;
+    power(under, half, ws)
+}

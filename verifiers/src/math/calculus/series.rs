@@ -1,0 +1,473 @@
+//! Truncated power series with expressions for coefficients.
+
+use std::cmp::Ordering;
+
+use dashu::rational::RBig;
+
+use super::build::{add, call, depends, div, is_zero, mul, neg, number, power, small_power};
+use crate::fuel::Exhausted;
+use crate::math::enclosure;
+use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
+
+/// Coefficients that a series keeps.
+const TERMS: usize = 8;
+
+/// `t^start * (c0 + c1 t + …)`, up to as many terms as there are coefficients.
+#[derive(Debug, Clone)]
+pub(super) struct Series {
+    pub(super) start: i64,
+    pub(super) coefficients: Vec<Expr>,
+}
+
+/// What a variable goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    At(Expr),
+    PlusInfinity,
+    MinusInfinity,
+}
+
+/// Whether `expr` is 0, where that is proven either way.
+fn vanishes(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<bool>, Exhausted> {
+    if let Some(value) = number(expr, ws) {
+        return Ok(Some(value.is_zero()));
+    }
+    if ws.is_closed(expr)? {
+        let sign = enclosure::sign(expr, ws)?;
+        if let Some(sign) = sign {
+            return Ok(Some(sign == Ordering::Equal));
+        }
+    }
+    Ok(None)
+}
+
+impl Series {
+    fn constant(expr: Expr, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+        let mut coefficients = vec![ws.integer(0)?; TERMS];
+        coefficients[0] = expr;
+        Ok(Self {
+            start: 0,
+            coefficients,
+        })
+    }
+
+    /// `x` near its target: `a + t`, or plus or minus `1/t`.
+    fn variable(target: Target, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+        let one = ws.integer(1)?;
+        let mut series = Self::constant(one, ws)?;
+        match target {
+            Target::At(at) => {
+                series.coefficients[0] = at;
+                series.coefficients[1] = one;
+            }
+            Target::PlusInfinity => series.start = -1,
+            Target::MinusInfinity => {
+                series.start = -1;
+                series.coefficients[0] = ws.integer(-1)?;
+            }
+        }
+        Ok(series)
+    }
+
+    /// The same series with a first coefficient that is proven not to be 0; `None` where there is
+    /// none.
+    pub(super) fn normal(mut self, ws: &mut Workspace<'_>) -> Result<Option<Self>, Exhausted> {
+        while let Some(first) = self.coefficients.first() {
+            match vanishes(*first, ws)? {
+                Some(true) => {
+                    self.coefficients.remove(0);
+                    self.start += 1;
+                }
+                Some(false) => return Ok(Some(self)),
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(&self, other: &Self, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+        let end = |series: &Self| {
+            series.start + i64::try_from(series.coefficients.len()).expect("a short list")
+        };
+        let start = self.start.min(other.start);
+        let end = end(self).min(end(other));
+        let mut coefficients = Vec::new();
+        let zero = ws.integer(0)?;
+        for place in start..end {
+            let at = |series: &Self| {
+                let index = usize::try_from(place - series.start).ok();
+                index
+                    .and_then(|index| series.coefficients.get(index))
+                    .copied()
+            };
+            let (left, right) = (at(self).unwrap_or(zero), at(other).unwrap_or(zero));
+            coefficients.push(add(left, right, ws)?);
+        }
+        coefficients.truncate(TERMS);
+        Ok(Self {
+            start,
+            coefficients,
+        })
+    }
+
+    fn mul(&self, other: &Self, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+        let len = self.coefficients.len().min(other.coefficients.len());
+        let mut coefficients = Vec::with_capacity(len);
+        for place in 0..len {
+            let mut sum = ws.integer(0)?;
+            for left in 0..=place {
+                ws.fuel.spend(1)?;
+                let product = mul(
+                    self.coefficients[left],
+                    other.coefficients[place - left],
+                    ws,
+                )?;
+                sum = add(sum, product, ws)?;
+            }
+            coefficients.push(sum);
+        }
+        Ok(Self {
+            start: self.start + other.start,
+            coefficients,
+        })
+    }
+
+    fn scaled(&self, factor: Expr, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+        let mut coefficients = Vec::with_capacity(self.coefficients.len());
+        for coefficient in &self.coefficients {
+            coefficients.push(mul(factor, *coefficient, ws)?);
+        }
+        Ok(Self {
+            start: self.start,
+            coefficients,
+        })
+    }
+
+    /// The constant term and the rest of a series without a pole.
+    fn split(&self, ws: &mut Workspace<'_>) -> Result<Option<(Expr, Self)>, Exhausted> {
+        let zero = ws.integer(0)?;
+        if self.start < 0 {
+            return Ok(None);
+        }
+        if self.start > 0 {
+            return Ok(Some((zero, self.clone())));
+        }
+        let Some(constant) = self.coefficients.first().copied() else {
+            return Ok(None);
+        };
+        let rest = Self {
+            start: 1,
+            coefficients: self.coefficients[1..].to_vec(),
+        };
+        Ok(Some((constant, rest)))
+    }
+
+    /// `sum of factors[j] * self^j`, for a series without a constant term.
+    fn composed(&self, factors: &[RBig], ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+        let zero = ws.integer(0)?;
+        let mut sum = Self::constant(zero, ws)?;
+        sum.coefficients.truncate(self.coefficients.len() + 1);
+        let one = ws.integer(1)?;
+        let mut raised = Self::constant(one, ws)?;
+        for factor in factors {
+            let factor = ws.number(factor.clone())?;
+            let term = raised.scaled(factor, ws)?;
+            sum = sum.add(&term, ws)?;
+            raised = raised.mul(self, ws)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// The series of `expr` near the target of `x`; `None` where there is none or no rule for it.
+pub(super) fn expand(
+    expr: Expr,
+    x: Name,
+    target: Target,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Series>, Exhausted> {
+    if !depends(expr, x, ws)? {
+        return Series::constant(expr, ws).map(Some);
+    }
+    match ws.node(expr).clone() {
+        Node::Symbol(_) => Series::variable(target, ws).map(Some),
+        Node::Sum(terms) => {
+            let mut sum: Option<Series> = None;
+            for term in terms {
+                let Some(term) = expand(term, x, target, ws)? else {
+                    return Ok(None);
+                };
+                sum = Some(match sum {
+                    Some(sum) => sum.add(&term, ws)?,
+                    None => term,
+                });
+            }
+            Ok(sum)
+        }
+        Node::Product(factors) => {
+            let mut product: Option<Series> = None;
+            for factor in factors {
+                let Some(factor) = expand(factor, x, target, ws)? else {
+                    return Ok(None);
+                };
+                product = Some(match product {
+                    Some(product) => product.mul(&factor, ws)?,
+                    None => factor,
+                });
+            }
+            Ok(product)
+        }
+        Node::Power(base, exponent) => expand_power(base, exponent, x, target, ws),
+        Node::Call(function, arguments) => match arguments.as_ref() {
+            [argument] => {
+                let Some(inner) = expand(*argument, x, target, ws)? else {
+                    return Ok(None);
+                };
+                of_function(function, &inner, ws)
+            }
+            [radicand, index] if function == Function::Root => {
+                let Some(index) = number(*index, ws).filter(|index| !index.is_zero()).cloned()
+                else {
+                    return Ok(None);
+                };
+                let exponent = RBig::ONE / index;
+                let Some(inner) = expand(*radicand, x, target, ws)? else {
+                    return Ok(None);
+                };
+                constant_power(inner, &exponent, ws)
+            }
+            [] | [_, _, ..] => Ok(None),
+        },
+        Node::Number(_) | Node::Constant(_) | Node::Apply(..) | Node::Bound(_) => Ok(None),
+    }
+}
+
+fn expand_power(
+    base: Expr,
+    exponent: Expr,
+    x: Name,
+    target: Target,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Series>, Exhausted> {
+    if let Some(exponent) = number(exponent, ws).cloned() {
+        let Some(base) = expand(base, x, target, ws)? else {
+            return Ok(None);
+        };
+        return constant_power(base, &exponent, ws);
+    }
+    let Some(exponent) = expand(exponent, x, target, ws)? else {
+        return Ok(None);
+    };
+    if *ws.node(base) == Node::Constant(Constant::E) {
+        return exponential(&exponent, ws);
+    }
+    let Some(base) = expand(base, x, target, ws)? else {
+        return Ok(None);
+    };
+    let Some(logarithm) = of_function(Function::Ln, &base, ws)? else {
+        return Ok(None);
+    };
+    let product = exponent.mul(&logarithm, ws)?;
+    let Some(product) = product.without_zeros(ws)? else {
+        return Ok(None);
+    };
+    exponential(&product, ws)
+}
+
+impl Series {
+    /// Leading zeros taken off where that is proven; a series that may have a pole is refused.
+    fn without_zeros(mut self, ws: &mut Workspace<'_>) -> Result<Option<Self>, Exhausted> {
+        while self.start < 0 {
+            let Some(first) = self.coefficients.first() else {
+                return Ok(None);
+            };
+            if vanishes(*first, ws)? != Some(true) {
+                return Ok(None);
+            }
+            self.coefficients.remove(0);
+            self.start += 1;
+        }
+        Ok(Some(self))
+    }
+}
+
+/// `c^q t^(start q) (1 + u)^q`.
+fn constant_power(
+    base: Series,
+    exponent: &RBig,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Series>, Exhausted> {
+    let whole = i64::try_from(exponent.numerator()).unwrap_or(i64::MAX);
+    let is_whole = exponent.denominator().is_one();
+    if is_whole && (0..=12).contains(&whole) {
+        let one = ws.integer(1)?;
+        let mut raised = Series::constant(one, ws)?;
+        raised.coefficients.truncate(base.coefficients.len().max(1));
+        for _ in 0..whole {
+            raised = raised.mul(&base, ws)?;
+        }
+        return Ok(Some(raised));
+    }
+    let Some(base) = base.normal(ws)? else {
+        return Ok(None);
+    };
+    let start = RBig::from(base.start) * exponent;
+    let Ok(start) = i64::try_from(start.numerator().clone()) else {
+        return Ok(None);
+    };
+    let first = base.coefficients[0];
+    if !is_whole {
+        let is_exact = (RBig::from(base.start) * exponent).denominator().is_one();
+        let is_positive = enclosure::sign(first, ws)? == Some(Ordering::Greater);
+        // With a pole or a zero, the root of t is not a power of t, or has two signs.
+        if !is_exact || !is_positive || base.start != 0 {
+            return Ok(None);
+        }
+    }
+    let one = ws.integer(1)?;
+    let inverse = div(one, first, ws)?;
+    let ratio = base.scaled(inverse, ws)?;
+    let rest = Series {
+        start: 1,
+        coefficients: ratio.coefficients[1..].to_vec(),
+    };
+    // The binomial series.
+    let mut factors = vec![RBig::ONE];
+    for j in 0..TERMS - 1 {
+        let next = &factors[j] * (exponent - RBig::from(j)) / RBig::from(j + 1);
+        factors.push(next);
+    }
+    let mut raised = rest.composed(&factors, ws)?;
+    raised.start += start;
+    let exponent = ws.number(exponent.clone())?;
+    let leading = power(first, exponent, ws)?;
+    raised.scaled(leading, ws).map(Some)
+}
+
+/// `1, 1/1!, 1/2!, …`
+fn inverse_factorials() -> Vec<RBig> {
+    let mut factors = vec![RBig::ONE];
+    for j in 1..TERMS {
+        let next = &factors[j - 1] / RBig::from(j);
+        factors.push(next);
+    }
+    factors
+}
+
+fn exponential(inner: &Series, ws: &mut Workspace<'_>) -> Result<Option<Series>, Exhausted> {
+    let Some((constant, rest)) = inner.split(ws)? else {
+        return Ok(None);
+    };
+    let series = rest.composed(&inverse_factorials(), ws)?;
+    let e = ws.constant(Constant::E)?;
+    let leading = power(e, constant, ws)?;
+    series.scaled(leading, ws).map(Some)
+}
+
+/// The factors of the sine's series, or of the cosine's.
+fn circular_factors(is_sine: bool) -> Vec<RBig> {
+    let mut factors = inverse_factorials();
+    for (j, factor) in factors.iter_mut().enumerate() {
+        if (j % 2 == 1) != is_sine {
+            *factor = RBig::ZERO;
+        } else if j % 4 >= 2 {
+            *factor = -factor.clone();
+        }
+    }
+    factors
+}
+
+fn of_function(
+    function: Function,
+    inner: &Series,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Series>, Exhausted> {
+    if function == Function::Ln {
+        return logarithm(inner, ws);
+    }
+    let Some((constant, rest)) = inner.split(ws)? else {
+        return Ok(None);
+    };
+    let is_sine = function == Function::Sin;
+    if is_sine || function == Function::Cos {
+        let sine = rest.composed(&circular_factors(true), ws)?;
+        let cosine = rest.composed(&circular_factors(false), ws)?;
+        return rotated(constant, is_sine, &sine, &cosine, ws).map(Some);
+    }
+    if function == Function::Tan {
+        let (Some(sine), Some(cosine)) = (
+            of_function(Function::Sin, inner, ws)?,
+            of_function(Function::Cos, inner, ws)?,
+        ) else {
+            return Ok(None);
+        };
+        let inverse = constant_power(cosine, &RBig::NEG_ONE, ws)?;
+        return inverse.map(|inverse| sine.mul(&inverse, ws)).transpose();
+    }
+    if function == Function::Atan && is_zero(constant, ws) {
+        let mut factors = vec![RBig::ZERO; TERMS];
+        for j in (1..TERMS).step_by(2) {
+            let factor = RBig::ONE / RBig::from(j);
+            factors[j] = if j % 4 == 1 { factor } else { -factor };
+        }
+        return rest.composed(&factors, ws).map(Some);
+    }
+    Ok(None)
+}
+
+/// The sine or cosine of a constant plus an angle with the given sine and cosine.
+fn rotated(
+    constant: Expr,
+    is_sine: bool,
+    sine: &Series,
+    cosine: &Series,
+    ws: &mut Workspace<'_>,
+) -> Result<Series, Exhausted> {
+    if is_zero(constant, ws) {
+        return Ok(if is_sine {
+            sine.clone()
+        } else {
+            cosine.clone()
+        });
+    }
+    let (s, c) = (
+        call(Function::Sin, constant, ws)?,
+        call(Function::Cos, constant, ws)?,
+    );
+    let (of_cosine, of_sine) = if is_sine { (s, c) } else { (c, neg(s, ws)?) };
+    let (left, right) = (cosine.scaled(of_cosine, ws)?, sine.scaled(of_sine, ws)?);
+    left.add(&right, ws)
+}
+
+/// `ln c + ln(1 + u)`.
+fn logarithm(inner: &Series, ws: &mut Workspace<'_>) -> Result<Option<Series>, Exhausted> {
+    let Some(inner) = inner.clone().normal(ws)? else {
+        return Ok(None);
+    };
+    if inner.start != 0 {
+        return Ok(None);
+    }
+    let first = inner.coefficients[0];
+    if enclosure::sign(first, ws)? != Some(Ordering::Greater) {
+        return Ok(None);
+    }
+    let inverse = small_power(first, -1, ws)?;
+    let ratio = inner.scaled(inverse, ws)?;
+    let rest = Series {
+        start: 1,
+        coefficients: ratio.coefficients[1..].to_vec(),
+    };
+    let mut factors = vec![RBig::ZERO];
+    for j in 1..TERMS {
+        let factor = RBig::ONE / RBig::from(j);
+        factors.push(if j % 2 == 1 { factor } else { -factor });
+    }
+    let series = rest.composed(&factors, ws)?;
+    let constant = if number(first, ws).is_some_and(RBig::is_one) {
+        ws.integer(0)?
+    } else {
+        call(Function::Ln, first, ws)?
+    };
+    let constant = Series::constant(constant, ws)?;
+    series.add(&constant, ws).map(Some)
+}

@@ -1,0 +1,533 @@
+//! Whether a candidate answer means the same as the gold answer.
+//!
+//! The gold answer decides what is asked. Every pair of types has its row in [`forms`]: equal types
+//! are compared by their own rule, a few others are converted (with or without a flag), and the rest
+//! is *unlike*: no rule tells, which is neither a proof nor a score of its own.
+
+mod congruence;
+mod inequality;
+mod members;
+mod piecewise;
+mod region;
+mod subject;
+mod value;
+
+use super::algebra;
+use super::calendar::Clock;
+use super::enclosure;
+use super::expr::{Expr, Workspace};
+use super::finding::{Assumptions, Doubt, Finding, Rule, Witness};
+use super::form::{Answer, Brackets, Form, Region, Value};
+use super::policy::Policy;
+use super::texts;
+use super::tolerance::Tolerance;
+use crate::fuel::Exhausted;
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Outcome {
+    /// They mean the same, by proof or by a documented rule.
+    Equal(Ground),
+    /// They differ, by proof or by a documented rule.
+    Different(Ground),
+    /// The candidate is of a type that no rule compares with the gold answer's.
+    Unlike(Ground),
+    /// Both were understood, and nothing was proven.
+    Undecided(Doubt),
+}
+
+/// What decided.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ground {
+    /// Stable, for programs: the reason code of the verdict.
+    pub(super) code: &'static str,
+    /// A point where two expressions differ.
+    pub(super) witness: Option<Witness>,
+    /// The member of the gold answer that decided, counted from 1.
+    pub(super) member: Option<usize>,
+}
+
+impl Ground {
+    pub(super) fn of(code: &'static str) -> Self {
+        let (witness, member) = (None, None);
+        Self {
+            code,
+            witness,
+            member,
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) fn equal(code: &'static str) -> Self {
+        Self::Equal(Ground::of(code))
+    }
+
+    pub(super) fn different(code: &'static str) -> Self {
+        Self::Different(Ground::of(code))
+    }
+
+    pub(super) fn unlike(code: &'static str) -> Self {
+        Self::Unlike(Ground::of(code))
+    }
+
+    /// `equal` or `different`, by a rule that is a proof either way.
+    pub(super) fn proven(is_equal: bool, equal: &'static str, different: &'static str) -> Self {
+        if is_equal {
+            Self::equal(equal)
+        } else {
+            Self::different(different)
+        }
+    }
+
+    pub(super) fn is_equal(&self) -> bool {
+        matches!(self, Self::Equal(_))
+    }
+
+    /// The same with its place in a longer answer.
+    fn at(self, member: usize) -> Self {
+        let place = |ground: Ground| Ground {
+            member: Some(member + 1),
+            ..ground
+        };
+        match self {
+            Self::Equal(ground) => Self::Equal(place(ground)),
+            Self::Different(ground) => Self::Different(place(ground)),
+            Self::Unlike(ground) => Self::Unlike(place(ground)),
+            Self::Undecided(doubt) => Self::Undecided(doubt),
+        }
+    }
+}
+
+/// Both sides' texts, stripped of typesetting, for the forms that are compared as written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Texts<'t> {
+    pub(super) gold: &'t str,
+    pub(super) candidate: &'t str,
+}
+
+/// What comparisons need.
+pub(super) struct Comparer<'c, 'f> {
+    pub(super) ws: &'c mut Workspace<'f>,
+    pub(super) policy: Policy,
+    pub(super) tolerance: &'c Tolerance,
+}
+
+impl Comparer<'_, '_> {
+    /// Compares whole answers.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub(super) fn answers(
+        &mut self,
+        gold: &Answer,
+        candidate: &Answer,
+        texts: Option<Texts<'_>>,
+    ) -> Result<Outcome, Exhausted> {
+        self.ws.fuel.spend(1)?;
+        let candidate = match subject::relate(self.ws, gold, candidate) {
+            subject::Relation::Conflict => return Ok(Outcome::different("variable_different")),
+            subject::Relation::Same => candidate,
+            subject::Relation::Reordered(ref order) => &subject::reordered(candidate, order),
+        };
+        let outcome = self.forms(gold, candidate)?;
+        match (&outcome, texts) {
+            (Outcome::Unlike(_) | Outcome::Undecided(_) | Outcome::Different(_), Some(texts))
+                if texts::may_be_words(&gold.form, &candidate.form) =>
+            {
+                Ok(texts::compare(texts, self.ws.fuel)?.unwrap_or(outcome))
+            }
+            _ => Ok(outcome),
+        }
+    }
+
+    /// The table of types: gold in rows, candidates in columns.
+    fn forms(&mut self, gold: &Answer, candidate: &Answer) -> Result<Outcome, Exhausted> {
+        match &gold.form {
+            Form::Value(value) => self.for_value(gold, value, candidate),
+            Form::Equation(left, right) => self.for_equation((*left, *right), candidate),
+            Form::Inequality(chain) => self.for_inequality(chain, candidate),
+            Form::Region(region) => self.for_region(region, candidate),
+            Form::Set(members) | Form::List(members) => self.for_members(gold, members, candidate),
+            Form::Tuple(brackets, members) => self.for_tuple(*brackets, members, candidate),
+            Form::Matrix(rows) => self.for_matrix(rows, candidate),
+            Form::Piecewise(pieces) => match &candidate.form {
+                Form::Piecewise(others) => self.piecewise(pieces, others),
+                _ => Ok(mismatch()),
+            },
+            Form::Congruence { residues, modulus } => {
+                self.for_congruence(residues, *modulus, candidate)
+            }
+            Form::Numeral(numeral) => Ok(value::numeral(numeral, &candidate.form)),
+            Form::Ratio(terms) => self.for_ratio(terms, candidate),
+            Form::Date(date) => Ok(match &candidate.form {
+                Form::Date(other) => agreement(date.agrees(other), "date"),
+                _ => mismatch(),
+            }),
+            Form::Clock(clock) => self.for_clock(*clock, candidate),
+            Form::Truth(truth) => Ok(match &candidate.form {
+                Form::Truth(other) => {
+                    Outcome::proven(truth == other, "truth_equal", "truth_different")
+                }
+                _ => mismatch(),
+            }),
+            Form::Sequence(text) => Ok(match &candidate.form {
+                Form::Sequence(other) if text == other => Outcome::equal("sequence_equal"),
+                Form::Sequence(_) => Outcome::unlike("sequence_as_written"),
+                _ => mismatch(),
+            }),
+            Form::Text(_) => Ok(mismatch()),
+        }
+    }
+
+    fn for_value(
+        &mut self,
+        gold: &Answer,
+        value: &Value,
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        match &candidate.form {
+            Form::Value(other) => {
+                let outcome = self.values(value, other)?;
+                self.renamed_or(outcome, value.expr, other.expr)
+            }
+            Form::Equation(left, right) => match self.as_equation(gold)? {
+                Some(equation) => self.equations(equation, (*left, *right)),
+                None => Ok(mismatch()),
+            },
+            Form::Set(members) | Form::List(members) => self.one_of_many(gold, members),
+            Form::Numeral(numeral) => {
+                let expr = self.ws.number(numeral.value())?;
+                self.exprs(value.expr, expr)
+            }
+            Form::Ratio(terms) => match terms.as_slice() {
+                [a, b] if self.policy.ratio_as_fraction => {
+                    let quotient = self.ws.quotient(*a, *b)?;
+                    self.exprs(value.expr, quotient)
+                }
+                _ => Ok(mismatch()),
+            },
+            Form::Congruence { residues, modulus } => {
+                let family = self.family_residue(value.expr)?;
+                match (family, residues.as_slice()) {
+                    (Some((residue, step)), [_]) => {
+                        self.congruences((&[residue], step), (residues, *modulus))
+                    }
+                    _ => Ok(mismatch()),
+                }
+            }
+            Form::Matrix(rows) => match rows.as_slice() {
+                [row] if row.len() == 1 => self.exprs(value.expr, row[0]),
+                _ => Ok(mismatch()),
+            },
+            Form::Inequality(_)
+            | Form::Region(_)
+            | Form::Tuple(..)
+            | Form::Piecewise(_)
+            | Form::Date(_)
+            | Form::Clock(_)
+            | Form::Truth(_)
+            | Form::Sequence(_)
+            | Form::Text(_) => Ok(mismatch()),
+        }
+    }
+
+    /// A candidate with several answers for a gold answer of one: right only where all of them are
+    /// that one.
+    fn one_of_many(&mut self, gold: &Answer, members: &[Answer]) -> Result<Outcome, Exhausted> {
+        for (index, member) in members.iter().enumerate() {
+            let outcome = self.answers(gold, member, None)?;
+            if members.len() == 1 {
+                return Ok(outcome);
+            }
+            match outcome {
+                Outcome::Equal(_) => {}
+                Outcome::Different(_) => return Ok(Outcome::different("several_answers").at(index)),
+                Outcome::Unlike(_) => return Ok(Outcome::unlike("several_answers")),
+                Outcome::Undecided(doubt) => return Ok(Outcome::Undecided(doubt)),
+            }
+        }
+        Ok(Outcome::equal("members_equal"))
+    }
+
+    fn for_tuple(
+        &mut self,
+        brackets: Brackets,
+        members: &[Answer],
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        match &candidate.form {
+            Form::Tuple(others_in, others) => {
+                // A pair may be an interval, where brackets mean something.
+                let is_pair = members.len() == 2 && others.len() == 2;
+                let may_differ = |b| b == Brackets::Angle;
+                if is_pair
+                    && brackets != *others_in
+                    && !may_differ(brackets)
+                    && !may_differ(*others_in)
+                {
+                    return Ok(Outcome::different("brackets_different"));
+                }
+                self.in_order(members, others)
+            }
+            Form::Matrix(rows) if self.policy.column_as_tuple => {
+                let entries: Option<Vec<Expr>> = rows.iter().map(|row| single(row)).collect();
+                let entries = entries.or_else(|| (rows.len() == 1).then(|| rows[0].clone()));
+                match entries {
+                    Some(entries) => {
+                        self.in_order(members, &entries.into_iter().map(bare).collect::<Vec<_>>())
+                    }
+                    None => Ok(mismatch()),
+                }
+            }
+            Form::Region(region) => match region::of_pair(brackets, members) {
+                Some(interval) => self.regions(&interval, region),
+                None => Ok(mismatch()),
+            },
+            Form::Inequality(chain) => match region::of_pair(brackets, members) {
+                Some(interval) => self.interval_by_inequality(&interval, chain),
+                None => Ok(mismatch()),
+            },
+            // `x = 1, y = 2` says what `(1, 2)` says; `1, 2` might mean either of two things.
+            Form::List(others) if others.iter().all(|other| !other.subjects.is_empty()) => {
+                self.in_order(members, others)
+            }
+            Form::Value(_)
+            | Form::Equation(..)
+            | Form::Set(_)
+            | Form::List(_)
+            | Form::Matrix(_)
+            | Form::Piecewise(_)
+            | Form::Congruence { .. }
+            | Form::Numeral(_)
+            | Form::Ratio(_)
+            | Form::Date(_)
+            | Form::Clock(_)
+            | Form::Truth(_)
+            | Form::Sequence(_)
+            | Form::Text(_) => Ok(mismatch()),
+        }
+    }
+
+    fn for_matrix(&mut self, rows: &[Vec<Expr>], candidate: &Answer) -> Result<Outcome, Exhausted> {
+        match &candidate.form {
+            Form::Matrix(others) => {
+                if rows.len() != others.len() || rows[0].len() != others[0].len() {
+                    return Ok(Outcome::different("shape_different"));
+                }
+                let flat = |rows: &[Vec<Expr>]| -> Vec<Answer> {
+                    rows.iter().flatten().map(|entry| bare(*entry)).collect()
+                };
+                self.in_order(&flat(rows), &flat(others))
+            }
+            Form::Tuple(_, members) if self.policy.column_as_tuple => {
+                let entries: Option<Vec<Expr>> = rows.iter().map(|row| single(row)).collect();
+                let entries = entries.or_else(|| (rows.len() == 1).then(|| rows[0].clone()));
+                match entries {
+                    Some(entries) => {
+                        let entries: Vec<Answer> = entries.into_iter().map(bare).collect();
+                        self.in_order(&entries, members)
+                    }
+                    None => Ok(mismatch()),
+                }
+            }
+            _ => Ok(mismatch()),
+        }
+    }
+
+    fn for_ratio(&mut self, terms: &[Expr], candidate: &Answer) -> Result<Outcome, Exhausted> {
+        match (&candidate.form, terms) {
+            (Form::Ratio(others), _) => self.ratios(terms, others),
+            (Form::Value(value), [a, b]) if self.policy.ratio_as_fraction => {
+                let quotient = self.ws.quotient(*a, *b)?;
+                self.exprs(quotient, value.expr)
+            }
+            (Form::Clock(clock), _) => match self.clock_of(terms)? {
+                Some(own) => Ok(agreement(Some(own.agrees(clock)), "time")),
+                None => Ok(mismatch()),
+            },
+            _ => Ok(mismatch()),
+        }
+    }
+
+    fn for_clock(&mut self, clock: Clock, candidate: &Answer) -> Result<Outcome, Exhausted> {
+        let other = match &candidate.form {
+            Form::Clock(other) => Some(*other),
+            Form::Ratio(terms) => self.clock_of(terms)?,
+            _ => None,
+        };
+        Ok(other.map_or_else(mismatch, |other| {
+            agreement(Some(clock.agrees(&other)), "time")
+        }))
+    }
+
+    /// `7:30` as a time of day.
+    fn clock_of(&mut self, terms: &[Expr]) -> Result<Option<Clock>, Exhausted> {
+        let mut parts = Vec::with_capacity(terms.len());
+        for term in terms {
+            let value = algebra::rational(*term, self.ws)?;
+            parts.push(value.and_then(|value| {
+                u8::try_from(value.trunc())
+                    .ok()
+                    .filter(|n| value == (*n).into())
+            }));
+        }
+        Ok(match parts.as_slice() {
+            [Some(hour @ 0..24), Some(minute @ 0..60)] => Some(Clock {
+                hour: *hour,
+                minute: *minute,
+                second: None,
+                is_open_half: (1..=12).contains(hour),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Whether two expressions have the same value.
+    pub(super) fn exprs(&mut self, gold: Expr, candidate: Expr) -> Result<Outcome, Exhausted> {
+        if gold == candidate {
+            return Ok(Outcome::equal("identical"));
+        }
+        let finding = self.compared(gold, candidate)?;
+        Ok(outcome(finding))
+    }
+
+    /// What algebra finds, under the policy on logarithms.
+    fn compared(&mut self, gold: Expr, candidate: Expr) -> Result<Finding, Exhausted> {
+        let assumptions = self.assumptions();
+        value::with_logs(
+            self.ws,
+            self.policy.log,
+            (gold, candidate),
+            |ws, left, right| algebra::compare(left, right, assumptions, ws),
+        )
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions {
+            positive: self.policy.positive_variables,
+        }
+    }
+
+    /// The order of two real constants, where it is proven.
+    pub(super) fn order(
+        &mut self,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Option<std::cmp::Ordering>, Exhausted> {
+        use std::cmp::Ordering;
+        if left == right {
+            return Ok(Some(Ordering::Equal));
+        }
+        let ends = (
+            value::infinity(self.ws, left),
+            value::infinity(self.ws, right),
+        );
+        match ends {
+            (Some(a), Some(b)) => return Ok(Some(a.cmp(&b))),
+            (Some(a), None) => return Ok(Some(a)),
+            (None, Some(b)) => return Ok(Some(b.reverse())),
+            (None, None) => {}
+        }
+        let values = (
+            algebra::rational(left, self.ws)?,
+            algebra::rational(right, self.ws)?,
+        );
+        if let (Some(a), Some(b)) = &values {
+            return Ok(Some(a.cmp(b)));
+        }
+        if matches!(self.compared(left, right)?, Finding::Equal(_)) {
+            return Ok(Some(Ordering::Equal));
+        }
+        let difference = self.ws.difference(left, right)?;
+        enclosure::sign(difference, self.ws)
+    }
+}
+
+/// The only entry of a row of one.
+fn single(row: &Vec<Expr>) -> Option<Expr> {
+    match row.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// An expression as an answer of its own.
+pub(super) fn bare(expr: Expr) -> Answer {
+    Answer {
+        subjects: Vec::new(),
+        form: Form::Value(Value::bare(expr)),
+        notes: Vec::new(),
+    }
+}
+
+/// No rule compares the two types.
+pub(super) fn mismatch() -> Outcome {
+    Outcome::unlike("type_mismatch")
+}
+
+/// What dates and times say of each other.
+fn agreement(agrees: Option<bool>, what: &'static str) -> Outcome {
+    match (agrees, what) {
+        (Some(true), "date") => Outcome::equal("date_equal"),
+        (Some(false), "date") => Outcome::different("date_different"),
+        (Some(true), _) => Outcome::equal("time_equal"),
+        (Some(false), _) => Outcome::different("time_different"),
+        (None, _) => Outcome::unlike("date_incomplete"),
+    }
+}
+
+/// A finding of algebra as an outcome.
+pub(super) fn outcome(finding: Finding) -> Outcome {
+    match finding {
+        Finding::Equal(rule) => Outcome::equal(equal_code(rule)),
+        Finding::Different(rule, witness) => Outcome::Different(Ground {
+            code: different_code(rule),
+            witness,
+            member: None,
+        }),
+        Finding::Undecided(doubt) => Outcome::Undecided(doubt),
+    }
+}
+
+fn equal_code(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Identical => "identical",
+        Rule::Rational => "rational_equal",
+        Rule::RationalFunction => "rational_function_equal",
+        Rule::Algebraic => "algebraic_equal",
+        Rule::Elementary => "elementary_equal",
+        Rule::Calculus => "calculus_equal",
+        Rule::Enclosure => "enclosure_equal",
+        Rule::Definedness => "both_undefined",
+    }
+}
+
+fn different_code(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Identical => "symbols_different",
+        Rule::Rational => "rational_different",
+        Rule::RationalFunction => "rational_function_different",
+        Rule::Algebraic => "algebraic_different",
+        Rule::Elementary => "elementary_different",
+        Rule::Calculus => "calculus_different",
+        Rule::Enclosure => "enclosure_different",
+        Rule::Definedness => "definedness_different",
+    }
+}
+
+/// Names the regions that a candidate's form may be.
+pub(super) fn region_of(form: &Form) -> Option<Region> {
+    match form {
+        Form::Region(region) => Some(region.clone()),
+        Form::Tuple(brackets, members) => region::of_pair(*brackets, members),
+        Form::Set(members) => {
+            let points = members.iter().map(|member| match &member.form {
+                Form::Value(value) if value.unit.is_none() => Some(value.expr),
+                _ => None,
+            });
+            points.collect::<Option<Vec<Expr>>>().map(Region::Points)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! From the text of a unit to its tokens.
+
+/// A piece of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// Letters, or one of the signs that stand for a unit: `°C`, `$`, `Ω`.
+    Word(&'a str),
+    /// A power: `^2`, `^{-1}`, `²`, `**2`, or the 2 of `m2`.
+    Power(i8),
+    Times,
+    Slash,
+    Open,
+    Shut,
+}
+
+/// The longest text of a unit, in bytes.
+const MAX_BYTES: usize = 160;
+
+/// The tokens of `text`; `None` where it is no unit.
+pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    let mut tokens = Vec::with_capacity(8);
+    let mut rest = text.trim();
+    while let Some(first) = rest.chars().next() {
+        let (token, after) = step(rest, first, tokens.last())?;
+        tokens.extend(token);
+        rest = after;
+    }
+    Some(tokens)
+}
+
+type Step<'a> = (Option<Token<'a>>, &'a str);
+
+/// The token at the start of `rest`, if it is one and no space, and what follows it.
+fn step<'a>(rest: &'a str, first: char, last: Option<&Token<'a>>) -> Option<Step<'a>> {
+    let after = &rest[first.len_utf8()..];
+    let is_after_word = matches!(last, Some(Token::Word(_)));
+    let token = match first {
+        _ if first.is_whitespace() || first == '~' => return Some((None, after)),
+        '*' if after.starts_with('*') => return power(&after[1..]),
+        '^' => return power(after),
+        '*' | '·' | '⋅' | '×' | '•' | '∙' => Token::Times,
+        // Between the parts of a word, as in `kilowatt-hour`, or before a power: `s-1` is none.
+        '-' if is_after_word && after.starts_with(char::is_alphabetic) => {
+            return Some((None, after));
+        }
+        '/' | '⁄' | '∕' => Token::Slash,
+        '(' => Token::Open,
+        ')' => Token::Shut,
+        '.' if is_after_word && after.chars().next().is_none_or(char::is_whitespace) => {
+            return Some((None, after));
+        }
+        '2' | '3' if is_after_word && !after.starts_with(|c: char| c.is_alphanumeric()) => {
+            Token::Power(if first == '2' { 2 } else { 3 })
+        }
+        '⁻' | '⁺' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹' => return superscript(rest),
+        '°' | 'º' | '˚' => return Some(degree(after)),
+        '$' | '€' | '£' | '¥' | '₹' | '¢' | '₩' | '₽' | '℃' | '℉' => {
+            Token::Word(&rest[..first.len_utf8()])
+        }
+        _ if first.is_alphabetic() => return Some(word(rest)),
+        _ => return None,
+    };
+    Some((Some(token), after))
+}
+
+/// A run of letters; Chinese characters are no letters of a Latin word, nor the other way round.
+fn word(rest: &str) -> Step<'_> {
+    if let Some(after) = rest.strip_prefix("US$") {
+        return (Some(Token::Word("$")), after);
+    }
+    let end = rest.find(|c: char| !c.is_alphabetic());
+    let end = end.unwrap_or(rest.len());
+    (Some(Token::Word(&rest[..end])), &rest[end..])
+}
+
+/// A degree sign, with the letter of a temperature scale after it.
+fn degree(after: &str) -> Step<'_> {
+    let letter = after.trim_start_matches([' ', '\u{A0}']);
+    let is_letter = |c: char| {
+        let next = letter.strip_prefix(c);
+        next.is_some_and(|next| !next.starts_with(char::is_alphabetic))
+    };
+    if is_letter('C') {
+        return (Some(Token::Word("°C")), &letter[1..]);
+    }
+    if is_letter('F') {
+        return (Some(Token::Word("°F")), &letter[1..]);
+    }
+    (Some(Token::Word("°")), after)
+}
+
+/// What follows `^`: an integer, in braces or round brackets or bare, or a degree sign.
+fn power(rest: &str) -> Option<Step<'_>> {
+    let rest = rest.trim_start();
+    let (inner, after) = if let Some(inner) = rest.strip_prefix('{') {
+        inner.split_once('}')?
+    } else if let Some(inner) = rest.strip_prefix('(') {
+        inner.split_once(')')?
+    } else {
+        let sign = usize::from(rest.starts_with(['-', '−', '+']));
+        let sign = if rest.starts_with('−') {
+            '−'.len_utf8()
+        } else {
+            sign
+        };
+        let digits = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 && rest.starts_with('°') {
+            return Some(degree(&rest['°'.len_utf8()..]));
+        }
+        rest.split_at(sign + digits)
+    };
+    let inner = inner.trim();
+    if inner == "°" {
+        return Some(degree(after));
+    }
+    Some((Some(Token::Power(integer(inner)?)), after))
+}
+
+/// An integer of at most two digits.
+fn integer(text: &str) -> Option<i8> {
+    let (is_negative, digits) = match text.strip_prefix(['-', '−']) {
+        Some(digits) => (true, digits.trim_start()),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let is_short = (1..=2).contains(&digits.len());
+    if !is_short || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let value: i8 = digits.parse().ok()?;
+    Some(if is_negative { -value } else { value })
+}
+
+/// An integer in superscript digits.
+fn superscript(rest: &str) -> Option<Step<'_>> {
+    let is_super = |c: char| matches!(c, '⁻' | '⁺' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
+    let end = rest.find(|c| !is_super(c)).unwrap_or(rest.len());
+    let plain: String = rest[..end].chars().map(plain_digit).collect();
+    Some((Some(Token::Power(integer(&plain)?)), &rest[end..]))
+}
+
+fn plain_digit(c: char) -> char {
+    match c {
+        '⁻' => '-',
+        '⁺' => '+',
+        '¹' => '1',
+        '²' => '2',
+        '³' => '3',
+        '⁰' => '0',
+        '⁴' => '4',
+        '⁵' => '5',
+        '⁶' => '6',
+        '⁷' => '7',
+        '⁸' => '8',
+        _ => '9',
+    }
+}

@@ -1,0 +1,88 @@
+//! Where practice is divided about what counts as equal: one flag a question.
+
+use serde::{Deserialize, Serialize};
+
+/// What counts as equal beyond mathematics. The default of every flag is the careful one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent questions, each with a yes or a no"
+)]
+pub struct Policy {
+    /// Malformed LaTeX with one meaning (`\frac12`, `\sqrt3`) is read. On by default.
+    pub repair: bool,
+    /// `10%` also counts as `10`. It always counts as `0.1`.
+    pub percent_as_number: bool,
+    /// A fraction must be in lowest terms where the gold answer is.
+    pub reduced: bool,
+    /// A lone comma between digits is a decimal point: `1,22` is 1.22.
+    pub decimal_comma: bool,
+    /// What `log` without a base means.
+    pub log: LogBase,
+    /// `90°` also counts as `π/2`.
+    pub degrees_as_radians: bool,
+    /// `1:2` also counts as `1/2`.
+    pub ratio_as_fraction: bool,
+    /// A column vector also counts as a tuple.
+    pub column_as_tuple: bool,
+    /// Variables are positive: `\sqrt{1/n}` is `1/\sqrt{n}`.
+    pub positive_variables: bool,
+    /// An inequality counts where the gold answer is an interval. The other way round it always
+    /// does.
+    pub inequality_as_interval: bool,
+    /// Variables that only one side has may be renamed: `C` for `D`.
+    pub renamed_constants: bool,
+    /// `{1, 1, 2}` also counts as `{1, 2}`.
+    pub collapse_repeats: bool,
+    /// A candidate that leaves the unit of the gold answer out is wrong.
+    pub unit_required: bool,
+    /// What becomes of a comparison that no rule decides.
+    pub undecided: Undecided,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            repair: true,
+            percent_as_number: false,
+            reduced: false,
+            decimal_comma: false,
+            log: LogBase::default(),
+            degrees_as_radians: false,
+            ratio_as_fraction: false,
+            column_as_tuple: false,
+            positive_variables: false,
+            inequality_as_interval: false,
+            renamed_constants: false,
+            collapse_repeats: false,
+            unit_required: false,
+            undecided: Undecided::default(),
+        }
+    }
+}
+
+/// What `log` without a base means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogBase {
+    /// Base 10.
+    #[default]
+    #[serde(rename = "10")]
+    Ten,
+    /// The natural logarithm.
+    E,
+    /// Base 10 or natural, whichever makes the two sides equal.
+    Either,
+}
+
+/// What becomes of a comparison that no rule decides, where both sides were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undecided {
+    /// No score: the status `abstain`, which a cascade hands to its next part.
+    #[default]
+    Abstain,
+    /// A presumed 0, which a cascade hands on as well.
+    Wrong,
+}

@@ -1,0 +1,133 @@
+//! The examples of `docs/math.md` hold: each row of its tables is run as it stands.
+
+#![expect(clippy::panic, reason = "a page that cannot be read fails the test")]
+
+use serde_json::{Map, Value};
+use verifiers::math::{Math, MathConfig, Policy, Tolerance};
+use verifiers::{Candidate, Claim, Fuel, Gold, Standing, Verifier, VerifyError};
+
+const EXAMPLES: [&str; 5] = ["flag", "gold", "candidate", "verdict", "reason"];
+const KEYS: [&str; 3] = ["key", "default", "meaning"];
+
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/math.md");
+    std::fs::read_to_string(path).expect("the page is in the repository")
+}
+
+/// The rows of all tables with `header`.
+fn rows(page: &str, header: &[&str]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut is_wanted = None;
+    for line in page.lines() {
+        let Some(cells) = cells(line) else {
+            is_wanted = None;
+            continue;
+        };
+        match is_wanted {
+            None => is_wanted = Some(cells == header),
+            Some(true) if !cells[0].starts_with("---") => rows.push(cells),
+            Some(_) => {}
+        }
+    }
+    rows
+}
+
+/// The cells of a line of a table; `\|` is a bar inside a cell.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let inner = line.strip_prefix('|')?.strip_suffix('|')?;
+    let joined = inner.replace("\\|", "\u{0}");
+    let cell = |cell: &str| cell.trim().replace('\u{0}', "|");
+    Some(joined.split('|').map(cell).collect())
+}
+
+/// The text of a code span.
+fn code(cell: &str) -> &str {
+    cell.trim_matches('`')
+}
+
+/// The configuration that `key = value` makes of the default one.
+fn config(flag: &str) -> MathConfig {
+    let Some((key, value)) = code(flag).split_once(" = ") else {
+        assert!(flag.is_empty(), "{flag} is no flag");
+        return MathConfig::default();
+    };
+    let value: Value = serde_json::from_str(value).unwrap_or_else(|e| panic!("{flag}: {e}"));
+    let bound = || {
+        let text = value.as_str().expect("a bound is a text");
+        text.parse()
+            .expect("the page shows bounds that can be used")
+    };
+    let tolerance = match key {
+        "tolerance" => {
+            assert_eq!(value, "gold_digits", "{flag}");
+            Tolerance::GoldDigits
+        }
+        "absolute" => Tolerance::Absolute(bound()),
+        "relative" => Tolerance::Relative(bound()),
+        _ => {
+            let object = Map::from_iter([(key.to_owned(), value)]);
+            let policy = serde_json::from_value(Value::Object(object));
+            return MathConfig {
+                policy: policy.unwrap_or_else(|error| panic!("{flag}: {error}")),
+                ..MathConfig::default()
+            };
+        }
+    };
+    MathConfig {
+        tolerance,
+        ..MathConfig::default()
+    }
+}
+
+/// Verdict and reason, in the words of the page.
+fn verdict(config: MathConfig, gold: &str, candidate: &str) -> (&'static str, &'static str) {
+    let claim = Claim {
+        gold: Gold::Text(gold),
+        candidate: Candidate::Text(candidate),
+        explain: true,
+    };
+    match Math::new(config).verify(&claim, &mut Fuel::default()) {
+        Ok(verdict) => {
+            let word = match (verdict.label, verdict.standing) {
+                ("different", Standing::Presumed) => "not compared",
+                (label, _) => label,
+            };
+            (word, verdict.reason.code)
+        }
+        Err(VerifyError::BadReference(reason)) => ("bad reference", reason.code),
+        Err(VerifyError::Undecided(reason)) => ("undecided", reason.code),
+    }
+}
+
+#[test]
+fn every_example_holds() {
+    let rows = rows(&page(), &EXAMPLES);
+    let mut failures = Vec::new();
+    for row in &rows {
+        let found = verdict(config(&row[0]), code(&row[1]), code(&row[2]));
+        if found != (row[3].as_str(), code(&row[4])) {
+            failures.push(format!("{row:?} gives {found:?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(rows.len() > 70, "only {} examples were found", rows.len());
+}
+
+#[test]
+fn every_flag_is_explained_and_no_other() {
+    let policy = serde_json::to_value(Policy::default()).expect("a policy is data");
+    let policy = policy.as_object().expect("a policy is an object");
+    let mut known: Vec<&str> = vec!["tolerance"];
+    known.extend(policy.keys().map(String::as_str));
+    let rows = rows(&page(), &KEYS);
+    let explained: Vec<&str> = rows.iter().map(|row| code(&row[0])).collect();
+    assert_eq!(explained, known);
+    for row in &rows[1..] {
+        assert_eq!(
+            code(&row[1]),
+            policy[code(&row[0])].to_string(),
+            "{}",
+            row[0]
+        );
+    }
+}
