@@ -2,6 +2,7 @@
 
 use dashu::rational::RBig;
 
+use super::super::calculus;
 use super::super::expr::{Bound, Constant, Expr, Node};
 use super::exponent::Exponent;
 use super::poly::{Monomial, Poly};
@@ -166,9 +167,12 @@ impl Ring<'_, '_> {
         self.exponential(&product)
     }
 
-    /// A sum, product, integral or limit, with its parts in normal form and its variable renamed
-    /// by how many others it stands in.
+    /// A sum, product, integral or limit: its closed form, else itself with its parts in normal
+    /// form and its variable renamed by how many others it stands in.
     fn bound(&mut self, bound: &Bound) -> Result<Poly, Stop> {
+        if let Some(closed) = calculus::closed(bound, self.ws)? {
+            return self.deeper(|ring| ring.build(closed));
+        }
         let mut renamed = bound.clone();
         if bound.from.is_some() {
             // No reader gives this name to a variable.

@@ -165,7 +165,7 @@ impl<'r, 'f> Ring<'r, 'f> {
             return self.scale(left, &factor);
         }
         let pairs = left.len().saturating_mul(right.len());
-        let weight = 2 + width(left) + width(right) + big(left.bits() + right.bits());
+        let weight = 4 + width(left) + width(right) + big(left.bits() + right.bits());
         self.spend(pairs.saturating_mul(weight))?;
         let mut terms = Vec::with_capacity(left.0.len() * right.0.len());
         for a in &left.0 {

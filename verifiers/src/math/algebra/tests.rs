@@ -339,6 +339,30 @@ fn elementary_functions() {
 }
 
 #[test]
+fn closed_forms() {
+    check_all(
+        Proof::Equal,
+        false,
+        &[
+            ("Sum(k, (k, 1, n))", "n*(n+1)/2"),
+            ("Sum(k, (k, 1, 10))", "55"),
+            ("Integral(x^2, (x, 0, 1))", "1/3"),
+            ("Limit(1/x, x, oo)", "0"),
+            ("Sum(f(k), (k, 1, n))", "Sum(f(j), (j, 1, n))"),
+        ],
+    );
+    let different = [
+        ("Sum(k, (k, 1, n))", "n*(n-1)/2"),
+        ("Sum(k, (k, 1, 10))", "54"),
+    ];
+    check_all(Proof::Different, false, &different);
+    assert_eq!(
+        finding("Sum(k, (k, 1, 10))", "55", false),
+        Finding::Equal(Rule::Calculus)
+    );
+}
+
+#[test]
 fn positive_variables() {
     check_all(
         Proof::Equal,
