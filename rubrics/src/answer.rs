@@ -100,6 +100,7 @@ fn as_it_is(response: &str) -> Extracted<'_> {
         count: 1,
         source: "response",
         flags: Vec::new(),
+        members: Vec::new(),
     }
 }
 

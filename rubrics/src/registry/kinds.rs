@@ -315,6 +315,7 @@ fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
             .integer("max_candidates", 1..1 << 32)
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(policy.max_candidates),
+        ..policy
     };
     let words = [
         ("answer", 0),

@@ -40,11 +40,15 @@ pub(super) fn find(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
         let Some((mut candidate, end)) = close(text, &opener, limit, is_last) else {
             continue;
         };
-        let approximates = end_of_last.is_some_and(|last| {
-            approximates(&text[last..opener.start], &text[candidate.span.clone()])
-        });
-        if approximates && candidate.note == Note::None {
-            candidate.note = Note::Approximation;
+        if let Some(last) = end_of_last {
+            let gap = &text[last..opener.start];
+            if approximates(gap, &text[candidate.span.clone()]) {
+                if candidate.note == Note::None {
+                    candidate.note = Note::Approximation;
+                }
+            } else {
+                candidate.continues = continues(gap);
+            }
         }
         end_of_last = Some(end);
         out.push(candidate);
@@ -116,8 +120,7 @@ fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Ca
     let from = opener.content;
     let closed = |end: usize, after: usize| {
         let span = trim::space(text, from..end);
-        let note = Note::None;
-        Some((Candidate { span, note }, after))
+        Some((Candidate::new(span, Note::None), after))
     };
     match opener.shape {
         Shape::Bare => {
@@ -143,8 +146,7 @@ fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate,
         c.strip_suffix(delimiter).unwrap_or(c)
     });
     let span = trim::space(text, rest.start..rest.start + content.len());
-    let note = Note::Unclosed;
-    Some((Candidate { span, note }, end))
+    Some((Candidate::new(span, Note::Unclosed), end))
 }
 
 /// Where the mark stands that closes what was opened before `from`. A backslash escapes.
@@ -204,4 +206,70 @@ fn approximates(gap: &str, content: &str) -> bool {
         .chain(&["$", "\\(", "\\)", "\\[", "\\]", ",", ";", "=", "or"])
         .fold(gap.to_owned(), |rest, mark| rest.replace(mark, " "));
     words.trim().is_empty()
+}
+
+/// What joins the members of a list.
+const JOINERS: [&str; 15] = [
+    "and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و",
+];
+
+/// Commands that only set type.
+const SPACES: [&str; 4] = ["quad", "qquad", "left", "right"];
+
+/// Whether `gap`, between two boxes, holds nothing but commas, words that join, delimiters and
+/// names of variables with their equals signs: `, \text{ and } x_2 = `.
+fn continues(gap: &str) -> bool {
+    // The longest gap that qualifies: two variables with words, delimiters and spaces.
+    if gap.len() > 64 || gap.contains("\n\n") {
+        return false;
+    }
+    let mut joins = false;
+    let mut rest = gap;
+    while let Some(first) = rest.chars().next() {
+        if first.is_alphabetic() {
+            let end = rest
+                .find(|c: char| !c.is_alphabetic())
+                .unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            let Some(after) = after_word(word, after) else {
+                return false;
+            };
+            joins |= JOINERS.contains(&word);
+            rest = after;
+            continue;
+        }
+        let is_plain = first.is_whitespace() || "$\\()[]{}~&;,，、；.".contains(first);
+        if !is_plain {
+            return false;
+        }
+        joins |= matches!(first, ',' | ';' | '，' | '、' | '；' | '&');
+        rest = &rest[first.len_utf8()..];
+        if first == '\\' {
+            rest = after_command(rest);
+        }
+    }
+    // Boxes on lines of their own are steps, unless something joins them.
+    joins || !gap.contains(['\n', '.'])
+}
+
+/// What follows a word between boxes, if it names a variable with an equals sign or joins.
+fn after_word<'a>(word: &str, after: &'a str) -> Option<&'a str> {
+    let index = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '}' | ' ' | '$');
+    let rest = after.trim_start_matches(index);
+    let is_short = word.len() <= 2 && after.len() - rest.len() <= 8;
+    let behind = rest.strip_prefix('=').filter(|_| is_short);
+    behind.or_else(|| JOINERS.contains(&word).then_some(after))
+}
+
+/// What follows a command that only sets type, or the name of `\text`.
+fn after_command(rest: &str) -> &str {
+    let is_known = |name: &&&str| {
+        let after = rest.strip_prefix(**name);
+        after.is_some_and(|after| !after.starts_with(|c: char| c.is_ascii_alphabetic()))
+    };
+    let names = ["text", "textbf", "mathrm", "mbox"];
+    match SPACES.iter().chain(&names).find(is_known) {
+        Some(name) => &rest[name.len()..],
+        None => rest,
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2_iter, memmem};
+use memchr::{memchr, memmem};
 
-use super::{Candidate, Note, trim};
+use super::{Candidate, Note, phrases, trim};
 
 /// Bytes within which a formula that starts a line of its own must end. A bound, so that many
 /// unfinished formulas cost linear time.
@@ -20,14 +20,13 @@ pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>
         let limit = starts.peek().copied().unwrap_or(part.end);
         let from = start + "<answer>".len();
         let closed = memmem::find(&bytes[from..limit], b"</answer>");
-        out.push(Candidate {
-            span: trim::space(text, from..closed.map_or(limit, |length| from + length)),
-            note: if closed.is_some() {
-                Note::None
-            } else {
-                Note::Unclosed
-            },
-        });
+        let span = trim::space(text, from..closed.map_or(limit, |length| from + length));
+        let note = if closed.is_some() {
+            Note::None
+        } else {
+            Note::Unclosed
+        };
+        out.push(Candidate::new(span, note));
     }
 }
 
@@ -55,8 +54,7 @@ pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Cand
         } else {
             line
         };
-        let note = Note::None;
-        out.push(Candidate { span, note });
+        out.push(Candidate::new(span, Note::None));
     }
 }
 
@@ -83,8 +81,7 @@ pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<Candidate
             continue;
         }
         let span = value(text, line.start + label_length, part.end);
-        let note = Note::None;
-        out.push(Candidate { span, note });
+        out.push(Candidate::new(span, Note::None));
     }
 }
 
@@ -97,12 +94,15 @@ fn is_option_b(bytes: &[u8], line_start: usize) -> bool {
 fn line_label(line: &str) -> Option<usize> {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '#' | '>' | '_');
     let rest = line.trim_start_matches(is_mark);
-    let after = rest.strip_prefix("A:").or_else(|| {
+    let english = || {
         let rest = without_prefix(rest, "the ").unwrap_or(rest);
         let rest = without_prefix(rest, "final ").unwrap_or(rest);
-        let rest = without_prefix(rest, "answer")?;
-        rest.trim_start_matches(['*', '_', ' ']).strip_prefix(':')
-    })?;
+        phrases::after_colon(without_prefix(rest, "answer")?)
+    };
+    let after = rest
+        .strip_prefix("A:")
+        .or_else(english)
+        .or_else(|| phrases::label(rest))?;
     Some(line.len() - after.len())
 }
 
@@ -116,13 +116,12 @@ fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 
 /// Appends what follows "answer is", "answer:" and the like, up to the end of the sentence.
 pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
-    let mut phrases = phrases(text, part.clone()).peekable();
+    let mut phrases = phrases::find(text, &part).into_iter().peekable();
     while let Some((_, from)) = phrases.next() {
         let limit = phrases.peek().map_or(part.end, |next| next.0);
         let line = value(text, from, limit);
         let span = line.start..sentence_end(text, line);
-        let note = Note::None;
-        out.push(Candidate { span, note });
+        out.push(Candidate::new(span, Note::None));
     }
 }
 
@@ -142,47 +141,17 @@ pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     }
 }
 
-/// What a simple sentence says of its subject: "120" of "The volume is 120".
+/// What a simple sentence says of its subject: "120" of "The volume is 120", "5" of "一共是 5".
 fn predicate(sentence: &str) -> Option<&str> {
+    let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9FFF}');
+    if sentence.starts_with(is_chinese) {
+        let value = sentence.rsplit(['是', '为', '為']).next()?;
+        let is_value = value.len() < sentence.len() && value.contains(|c: char| c.is_numeric());
+        return is_value.then(|| value.trim_start());
+    }
     let rest = without_prefix(sentence, "the ")?;
     let (_, value) = rest.split_once(" is ")?;
     (!value.contains(" is ")).then_some(value)
-}
-
-/// The start of each answer phrase and of what follows it.
-fn phrases(text: &str, part: Range<usize>) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let bytes = &text.as_bytes()[..part.end];
-    // Every "answer" is found by its w, a rarer letter than its a.
-    memchr2_iter(b'w', b'W', &bytes[part.start..]).filter_map(move |at| {
-        let start = (part.start + at)
-            .checked_sub(3)
-            .filter(|s| *s >= part.start)?;
-        let end = start + "answer".len();
-        let word = bytes.get(start..end)?;
-        let in_word = bytes[part.start..start]
-            .last()
-            .is_some_and(u8::is_ascii_alphabetic);
-        if in_word || !word.eq_ignore_ascii_case(b"answer") {
-            return None;
-        }
-        Some((start, end + verb_length(&text[end..part.end])?))
-    })
-}
-
-/// Bytes up to the end of `:`, `=`, "is" or "is:" after the word "answer".
-fn verb_length(after: &str) -> Option<usize> {
-    let is_mark = |c: char| matches!(c, ' ' | '\t' | '*' | '_');
-    let rest = after.trim_start_matches(is_mark);
-    if let Some(rest) = rest.strip_prefix([':', '=']) {
-        return Some(after.len() - rest.len());
-    }
-    let rest = without_prefix(rest, "is")?;
-    if rest.starts_with(char::is_alphanumeric) {
-        return None;
-    }
-    let colon = rest.trim_start_matches(is_mark);
-    let rest = colon.strip_prefix(':').unwrap_or(rest);
-    Some(after.len() - rest.len())
 }
 
 /// The text after a label: the rest of its line or, where that is empty, the next line that is
@@ -225,10 +194,15 @@ fn line_from(bytes: &[u8], start: usize, limit: usize) -> Range<usize> {
     start..memchr(b'\n', rest).map_or(limit, |length| start + length)
 }
 
-/// Where the first sentence of `span` ends: before a full stop that white space follows.
+/// Where the first sentence of `span` ends: before a full stop that white space follows, before an
+/// ideographic one, or before the wish that few-shot prompts teach.
 fn sentence_end(text: &str, span: Range<usize>) -> usize {
-    let bytes = &text.as_bytes()[span.clone()];
+    let sentence = &text[span.clone()];
+    let bytes = sentence.as_bytes();
     let stop = memchr::memchr_iter(b'.', bytes)
         .find(|at| bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace));
-    stop.map_or(span.end, |at| span.start + at)
+    let wide = sentence.find(['。', '।']);
+    let hope = memmem::find(bytes, b" I hope");
+    let ends = [stop, wide, hope].into_iter().flatten();
+    ends.min().map_or(span.end, |at| span.start + at)
 }

@@ -9,9 +9,14 @@
 //! | `boxed` | `\boxed{…}`, `\fbox{…}`, `boxed(…)`, `\boxed 5` | innermost of nested ones |
 //! | `answer_tag` | `<answer>…</answer>` | the last |
 //! | `hash_marks` | the line after `####` | the last |
-//! | `answer_line` | a line `A: …`, `Answer: …`, `**Answer:** …` | the last |
-//! | `answer_phrase` | "the answer is …", "final answer: …" (English) | the last |
+//! | `answer_line` | a line `A: …`, `Answer: …`, `**Answer:** …`, `答案：…` | the last |
+//! | `answer_phrase` | "the answer is …", "final answer: …", "la réponse est …" | the last |
+//! | `whole_text` | all of a short line that holds mathematics and no sentence | |
+//! | `last_formula` | the last formula, where no number follows it, flagged `fallback` | the last |
 //! | `last_number` | the last number of the text, flagged `fallback` | the last |
+//!
+//! Lines and phrases are known in English, French, German, Spanish, Portuguese, Russian, Chinese,
+//! Japanese, Arabic and Hindi.
 //!
 //! A source that holds an empty candidate (`\boxed{}`) answers with an empty text; it is no reason
 //! to look further. Time and memory are linear in the response, and there is no limit on the
@@ -19,9 +24,12 @@
 
 mod boxed;
 mod labelled;
+mod phrases;
+mod prose;
 mod tail;
 mod thinking;
 mod trim;
+mod unmarked;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -44,6 +52,9 @@ pub struct Extracted<'a> {
     pub source: &'static str,
     /// What a careful reader should know.
     pub flags: Vec<&'static str>,
+    /// The boxes that make one list with the last one, `text` among them, where nothing but commas,
+    /// "and", "or" and delimiters stand between them; else empty. For gold answers that are lists.
+    pub members: Vec<Range<usize>>,
 }
 
 /// What counts as an answer beyond the marked ones, and when to warn.
@@ -51,12 +62,15 @@ pub struct Extracted<'a> {
 pub struct AnswerPolicy {
     /// Whether "the answer is …" counts. On by default.
     pub phrases: bool,
-    /// Whether the last number counts where nothing else was found. On by default.
+    /// Whether a text that marks no answer is guessed at: by the whole of a short one, by its last
+    /// formula and by its last number. On by default.
     pub last_number: bool,
     /// A response with more different candidates of the chosen source than this is flagged
     /// `many_candidates`: the last one still answers, but rewards should know that others were
     /// tried. 3 by default.
     pub max_candidates: usize,
+    /// Whether such a response has no answer at all. Off by default.
+    pub refuse_many: bool,
 }
 
 impl Default for AnswerPolicy {
@@ -65,6 +79,7 @@ impl Default for AnswerPolicy {
             phrases: true,
             last_number: true,
             max_candidates: 3,
+            refuse_many: false,
         }
     }
 }
@@ -74,6 +89,18 @@ impl Default for AnswerPolicy {
 struct Candidate {
     span: Range<usize>,
     note: Note,
+    /// Whether it continues a list that the candidate before it belongs to.
+    continues: bool,
+}
+
+impl Candidate {
+    fn new(span: Range<usize>, note: Note) -> Self {
+        Self {
+            span,
+            note,
+            continues: false,
+        }
+    }
 }
 
 /// What a source noticed about a candidate.
@@ -106,21 +133,36 @@ pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<
         for part in visible.ranges() {
             find(response, part.clone(), &mut candidates);
         }
-        if let Some(found) = choose(response, source, &candidates, policy) {
-            return Some(found);
+        if !candidates.is_empty() {
+            return choose(response, source, &candidates, policy);
         }
     }
-    if !policy.last_number {
-        return None;
-    }
-    let mut parts = visible.ranges().iter().rev();
-    let span = parts.find_map(|part| tail::last_number(response, part))?;
-    Some(Extracted {
+    policy.last_number.then(|| guess(response, &visible))?
+}
+
+/// The answer of a text that marks none.
+fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
+    let found = |span: Range<usize>, source, flags| Extracted {
         text: &response[span.clone()],
         span,
         count: 1,
-        source: "last_number",
-        flags: vec!["fallback"],
+        source,
+        flags,
+        members: Vec::new(),
+    };
+    let whole = visible.ranges().last();
+    if let Some(span) = whole.and_then(|part| unmarked::whole_text(response, part)) {
+        return Some(found(span, "whole_text", Vec::new()));
+    }
+    visible.ranges().iter().rev().find_map(|part| {
+        let number = tail::last_number(response, part);
+        let formula = unmarked::last_formula(response, part);
+        let formula = formula.filter(|f| number.as_ref().is_none_or(|n| n.start < f.end));
+        let (span, source) = match formula {
+            Some(formula) => (tail::completed(response, part, formula), "last_formula"),
+            None => (number?, "last_number"),
+        };
+        Some(found(span, source, vec!["fallback"]))
     })
 }
 
@@ -135,6 +177,7 @@ pub fn whole(response: &str) -> Option<Extracted<'_>> {
         count: 1,
         source: "whole",
         flags: Vec::new(),
+        members: Vec::new(),
     })
 }
 
@@ -161,6 +204,9 @@ fn choose<'a>(
         });
     }
     if has_more_than(policy.max_candidates, response, candidates) {
+        if policy.refuse_many {
+            return None;
+        }
         flags.push("many_candidates");
     }
     let span = if source == "boxed" {
@@ -174,7 +220,18 @@ fn choose<'a>(
         count: candidates.len(),
         source,
         flags,
+        members: members(&candidates[..=exact]),
     })
+}
+
+/// The spans of the list that ends with the last candidate; none where it stands alone.
+fn members(candidates: &[Candidate]) -> Vec<Range<usize>> {
+    let joined = candidates.iter().rev().take_while(|c| c.continues).count();
+    let from = candidates.len() - (joined + 1).min(candidates.len());
+    if joined == 0 {
+        return Vec::new();
+    }
+    candidates[from..].iter().map(|c| c.span.clone()).collect()
 }
 
 /// Whether more than `limit` different texts are among the candidates.

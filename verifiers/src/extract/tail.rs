@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::trim;
+use super::{trim, unmarked};
 
 /// Words and signs after a number that change its value.
 const SUFFIXES: [&str; 12] = [
@@ -42,7 +42,21 @@ fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
         .find(|(_, c)| is_separator(*c));
     let start = start.map_or(part.start, |(i, c)| part.start + i + c.len_utf8());
     let length = text[at..part.end].find(is_separator);
-    start..length.map_or(part.end, |length| at + length)
+    let end = length.map_or(part.end, |length| at + length);
+    start..with_unit(text, end, part.end)
+}
+
+/// The end of a Chinese unit whose first character alone would change the number before it: `千克`.
+fn with_unit(text: &str, end: usize, limit: usize) -> usize {
+    let next = text[end..limit].chars().next();
+    let is_unit = match next {
+        Some('克' | '米' | '瓦' | '卡' | '升') => {
+            text[..end].ends_with(['千', '分', '百', '万'])
+        }
+        Some('钟') => text[..end].ends_with('分'),
+        Some(_) | None => false,
+    };
+    next.filter(|_| is_unit).map_or(end, |c| end + c.len_utf8())
 }
 
 /// What stands between numbers and words. Chinese is written without spaces, so its characters
@@ -62,12 +76,7 @@ fn is_word(token: &str) -> bool {
 /// The number whose last digit stands in `token`, with all that belongs to it.
 fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
     if let Some(formula) = formula_around(text, part, token) {
-        let longer = with_suffix(text, part, formula.clone());
-        return if longer == formula {
-            trim::clean(text, formula)
-        } else {
-            longer
-        };
+        return completed(text, part, formula);
     }
     let core = undecorated(text, token.clone());
     let line = line_around(text, part, &core);
@@ -76,6 +85,16 @@ fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize>
     }
     let core = with_prefix(text, line.start, core);
     with_suffix(text, part, core)
+}
+
+/// A formula without its delimiters, or with what changes its value and stands behind it.
+pub(super) fn completed(text: &str, part: &Range<usize>, formula: Range<usize>) -> Range<usize> {
+    let longer = with_suffix(text, part, formula.clone());
+    if longer == formula {
+        trim::clean(text, formula)
+    } else {
+        longer
+    }
 }
 
 /// The formula between `$`, `\(` or `\[` that holds `token`, with its delimiters.
@@ -91,7 +110,9 @@ fn formula_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Opti
             return Some(scope.start + start..digit + length + shut.len());
         }
     }
-    dollars_around(text, &line, digit)
+    let formula = dollars_around(text, &line, digit)?;
+    let inner = text[formula.clone()].trim_matches('$');
+    unmarked::is_formula(inner).then_some(formula)
 }
 
 /// The formula between `$` or `$$`: on its line an odd number of them opens before it, and one

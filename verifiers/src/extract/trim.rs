@@ -62,11 +62,18 @@ fn peel(text: &str) -> &str {
             .strip_prefix(open)
             .and_then(|rest| rest.strip_suffix(close));
         match inner {
-            Some(inner) if !inner.contains(open) && !ends_escaped(inner) => return inner,
+            Some(inner) if !opens(inner, open) && !ends_escaped(inner) => return inner,
             Some(_) | None => {}
         }
     }
     text
+}
+
+/// Whether `open` stands in `inner`. A backslash escapes it: `\\[2pt]` is a line break, `\$` a dollar.
+fn opens(inner: &str, open: &str) -> bool {
+    inner
+        .match_indices(open)
+        .any(|(at, _)| !inner[..at].ends_with('\\'))
 }
 
 /// Whether what follows `text` is escaped: `$5\$` ends with a dollar sign and not with a delimiter.
@@ -99,6 +106,8 @@ mod tests {
         check("\\[ 5. \\]", "5");
         check("`5`", "5");
         check("“5”", "5");
+        check("\\[ 1 \\\\[2pt] 2 \\]", "1 \\\\[2pt] 2");
+        check("$1 \\$ = 2$", "1 \\$ = 2");
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn what_is_no_box() {
     );
     check("a box of 5", "5", "last_number", &["fallback"]);
     check("unboxed(4) 5", "5", "last_number", &["fallback"]);
-    check("\\mbox{4} 5", "5", "last_number", &["fallback"]);
+    check("so \\mbox{4} 5", "5", "last_number", &["fallback"]);
     check("write it in \\boxed. 5", "5", "last_number", &["fallback"]);
 }
 
@@ -299,10 +299,10 @@ fn last_numbers() {
     check("It costs $1,234.50.", "$1,234.50");
     check("It costs 5€ (or 6€)", "6€");
     check("a temperature of -5.", "-5");
-    check("16-3=13", "13");
+    check("so 16-3=13", "13");
     check("<<9*2=18>>18 every day", "18");
-    check("**18**", "18");
-    check("(18).", "18");
+    check("so **18**", "18");
+    check("the number (18).", "18");
     check("There is a 28% chance", "28%");
     check("There is a 28 percent chance", "28 percent");
     check("- 5 apples", "5");
@@ -313,13 +313,11 @@ fn last_numbers() {
     check("a loss of -1.8 billion", "-1.8 billion");
     check("so \\frac{1}{2}", "\\frac{1}{2}");
     check("there are 12 molecules of H2O.", "12");
-    check("so $x = 5$.", "x = 5");
-    check("so \\(x = 5\\) holds", "x = 5");
-    check("so\n\\[\n x = 5 \n\\]", "x = 5");
-    check("that is $28$ %", "$28$ %");
     check("因此，一共有**858颗**糖果。", "858");
     check("比例为13/28", "13/28");
     check("共1.8亿", "1.8亿");
+    check("共4000千克。", "4000千克");
+    check("需要300分钟", "300分钟");
     check("She earns $5 and spends $3 on it", "$3");
 }
 
@@ -327,17 +325,166 @@ fn last_numbers() {
 fn last_numbers_take_whole_expressions() {
     let check = |response, text| check(response, text, "last_number", &["fallback"]);
     check("so 2^{10}", "2^{10}");
-    check("so $4 \\pi$", "4 \\pi");
-    check("so $$4 \\pi$$", "4 \\pi");
     check("so 4 \\pi", "so 4 \\pi");
     check("so 3 + 4", "so 3 + 4");
     check("on 12/25/2020", "12/25/2020");
     check("at 10:30", "10:30");
-    check("y = 3x", "3x");
+    check("so y = 3x", "3x");
     check("the 3rd", "3rd");
-    check("5!", "5!");
-    check("2**100", "2**100");
-    check("4\\sqrt(2)", "4\\sqrt(2)");
+    check("so 5!", "5!");
+    check("so 2**100", "2**100");
+    check("so 4\\sqrt(2)", "4\\sqrt(2)");
+}
+
+#[test]
+fn last_formulas() {
+    let check = |response, text| check(response, text, "last_formula", &["fallback"]);
+    check("so $x = 5$.", "x = 5");
+    check("so \\(x = 5\\) holds", "x = 5");
+    check("so\n\\[\n x = 5 \n\\]", "x = 5");
+    check("that is $28$ %", "$28$ %");
+    check("so $4 \\pi$", "4 \\pi");
+    check("so $$4 \\pi$$", "4 \\pi");
+    check("so it is $$\n 4 \\pi\n$$ as said", "4 \\pi");
+    check("We know $x = 1$, hence $y > x$ is right.", "y > x");
+    check("It is $E$", "E");
+    check("It is $ 1 \\$ = 2 $", "1 \\$ = 2");
+    check("Hence $AB = 5xyz$ holds", "AB = 5xyz");
+    check(
+        "It is $\\begin{array}{cc} 1 & 2 \\end{array}$ here",
+        "\\begin{array}{cc} 1 & 2 \\end{array}",
+    );
+    check(
+        "The matrix is \\[ \\begin{pmatrix} 1 \\\\[2pt] 2 \\end{pmatrix} \\]",
+        "\\begin{pmatrix} 1 \\\\[2pt] 2 \\end{pmatrix}",
+    );
+    check("for $5 or $6 each, so $x$ is it", "x");
+    check(
+        "we get $a \\text{ for all real } b$ then",
+        "a \\text{ for all real } b",
+    );
+}
+
+#[test]
+fn money_is_no_formula() {
+    let check = |response, text| check(response, text, "last_number", &["fallback"]);
+    check("She earns $5 and spends $3 on it", "$3");
+    check("It costs 5 $ and then 6 $ more", "6");
+    check("It costs $5, then $6.", "$6");
+    check("We know $x = 1$. So there are 28 apples.", "28");
+}
+
+#[test]
+fn short_texts_are_answers() {
+    let check = |response, text| check(response, text, "whole_text", &[]);
+    check("\\frac{1}{2}", "\\frac{1}{2}");
+    check("x \\in (-6,10)", "x \\in (-6,10)");
+    check("(3, \\frac{\\pi}{2})", "(3, \\frac{\\pi}{2})");
+    check("x > 5", "x > 5");
+    check("$\\{1,2\\}$ and $3$", "$\\{1,2\\}$ and $3$");
+    check("$\\{1,2\\}$.", "\\{1,2\\}");
+    check("**18**", "18");
+    check("16-3=13", "16-3=13");
+    check("5 km", "5 km");
+    check("18 eggs per day", "18 eggs per day");
+    check("28 percent", "28 percent");
+    check("July 4, 1776", "July 4, 1776");
+    check("4 or 5", "4 or 5");
+    check("<think>1</think>\n\n$7$", "7");
+    check("12 \\text{ apples in all}", "12 \\text{ apples in all}");
+    check("2*sin(pi*x/5) + 1", "2*sin(pi*x/5) + 1");
+    check("AB = 5", "AB = 5");
+    check("$E$", "E");
+    check("f(y) = y", "f(y) = y");
+}
+
+#[test]
+fn sentences_are_no_short_texts() {
+    let check = |response, text| check(response, text, "last_number", &["fallback"]);
+    check("5 is it", "5");
+    check("- 5 apples", "5");
+    check("5. Then 6", "6");
+    check("Is it 5?", "5?");
+    check("x = 5\ny = 6", "6");
+    check("5 red marbles in a small bag", "5");
+}
+
+#[test]
+fn languages() {
+    let phrase = |response, text| check(response, text, "answer_phrase", &[]);
+    phrase("Donc la réponse est 42.", "42");
+    phrase("La réponse finale est : $42$.", "42");
+    phrase(
+        "Also ist die Antwort 5 falsch, die Antwort lautet 42.",
+        "42",
+    );
+    phrase("Por tanto, la respuesta es 42. Fin.", "42");
+    phrase("Assim, a resposta final é **42**.", "42");
+    phrase("Значит, ответ — 42.", "42");
+    phrase("所以答案是42。", "42");
+    phrase("因此，最终答案为：$\\frac{1}{2}$。谢谢", "\\frac{1}{2}");
+    phrase("したがって、答えは42", "42");
+    phrase("لذا، الإجابة هي 42.", "42");
+    phrase("إذن الجواب النهائي هو: 42", "42");
+    phrase("So the answer should be 42.", "42");
+    phrase("So the answer is therefore 42", "42");
+    phrase("The final answer is 42. I hope it is correct.", "42");
+    phrase("The final answer is $42$ I hope it is correct.", "42");
+    phrase("So the answer：42", "42");
+    let line = |response, text| check(response, text, "answer_line", &[]);
+    line("Voici.\nRéponse : 42", "42");
+    line("**Réponse finale :** 42", "42");
+    line("Antwort: 42", "42");
+    line("La respuesta correcta: 42", "42");
+    line("Resposta: 42", "42");
+    line("Ответ: 42", "42");
+    line("计算。\n答案：42", "42");
+    line("答：一共是42个。", "42个");
+    line("最终答案：42", "42");
+    line("答え：42", "42");
+    line("الإجابة: 42", "42");
+    line("Answer：42", "42");
+}
+
+fn check_members(response: &str, expected: &[&str]) {
+    let found = found(response).unwrap_or_else(|| panic!("nothing in {response:?}"));
+    let members: Vec<_> = found.members.iter().map(|m| &response[m.clone()]).collect();
+    assert_eq!(members, expected, "{response:?}");
+}
+
+#[test]
+fn boxes_make_lists() {
+    check_members(
+        "\\boxed{1}, \\boxed{2} \\text{ and } \\boxed{3}",
+        &["1", "2", "3"],
+    );
+    check_members("$\\boxed{1}$ or $\\boxed{2}$.", &["1", "2"]);
+    check_members(
+        "\\[\\boxed{1} \\quad \\text{and} \\quad \\boxed{2}\\]",
+        &["1", "2"],
+    );
+    check_members("$\\boxed{1}\\boxed{2}$", &["1", "2"]);
+    check_members("\\boxed{1}, und \\(\\boxed{2}\\)", &["1", "2"]);
+    check_members("$k = \\boxed{45}$ and $n_1 = \\boxed{2}$", &["45", "2"]);
+    check_members(
+        "\\($y_1 = \\boxed{1} \\) and \\( y_2 = \\boxed{2} \\)",
+        &["1", "2"],
+    );
+    check_members("\\boxed{1} y \\boxed{2}", &["1", "2"]);
+    check_members("\\boxed{1}、\\boxed{2}和\\boxed{3}", &["1", "2", "3"]);
+    check_members("\\boxed{9} is wrong. \\boxed{1}, \\boxed{2}", &["1", "2"]);
+    check_members("\\boxed{1}, \\boxed{2} so \\boxed{3}", &[]);
+    check_members("\\boxed{1}. \\boxed{2}", &[]);
+    check_members("\\boxed{1}\n\\boxed{2}", &[]);
+    check_members("\\boxed{1},\n\\boxed{2}", &["1", "2"]);
+    check_members("\\boxed{1},\n\n\\boxed{2}", &[]);
+    check_members("\\boxed{1} \\approx \\boxed{2}", &[]);
+    check_members(
+        "\\boxed{1}, \\boxed{1/3} \\approx \\boxed{0.33}",
+        &["1", "1/3"],
+    );
+    check_members("\\boxed{1} but \\boxed{2}", &[]);
+    check_members("\\boxed{1}", &[]);
 }
 
 #[test]
@@ -347,13 +494,23 @@ fn policies_switch_sources_off() {
         ..AnswerPolicy::default()
     };
     let source = |response, policy: &AnswerPolicy| answer(response, policy).map(|f| f.source);
-    assert_eq!(source("The answer is 4.", &policy), Some("last_number"));
+    assert_eq!(source("So the answer is 4.", &policy), Some("last_number"));
     let policy = AnswerPolicy {
         last_number: false,
         ..policy
     };
     assert_eq!(source("The answer is 4.", &policy), None);
     assert_eq!(source("#### 4", &policy), Some("hash_marks"));
+    assert_eq!(source("$4$", &policy), None);
+    let policy = AnswerPolicy {
+        refuse_many: true,
+        ..policy
+    };
+    assert_eq!(
+        source("#### 4\n#### 5\n#### 6", &policy),
+        Some("hash_marks")
+    );
+    assert_eq!(source("#### 4\n#### 5\n#### 6\n#### 7", &policy), None);
 }
 
 #[test]

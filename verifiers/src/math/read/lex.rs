@@ -89,6 +89,8 @@ enum Opened {
     Token { bracket: Bracket, at: usize },
     /// A brace of `\text{…}` that left no token.
     Font { upright: bool },
+    /// The brace of `\boxed{…}`.
+    Box,
 }
 
 impl<'a> Lexer<'a> {
@@ -141,6 +143,10 @@ impl<'a> Lexer<'a> {
                 .unwrap_or(rest.len());
             // The one name that holds a digit.
             let len = len + usize::from(rest.starts_with("factorial2("));
+            let part = [".open", ".Lopen", ".Ropen"]
+                .into_iter()
+                .find(|part| &rest[..len] == "Interval" && rest[len..].starts_with(part));
+            let len = len + part.map_or(0, str::len);
             return self.word(&rest[..len]);
         }
         if first.is_whitespace() {
@@ -215,6 +221,13 @@ impl<'a> Lexer<'a> {
     fn close_brace(&mut self) -> Option<()> {
         self.at += 1;
         match self.open.last() {
+            Some(Opened::Box) => {
+                self.open.pop();
+                self.space(Gap::Blank);
+                let rest = self.rest().trim_start();
+                let goes_on = rest.starts_with(['^', '_', '!', '*', '/', '+', '-']);
+                (!goes_on).then_some(())
+            }
             Some(Opened::Font { upright }) => {
                 self.upright -= usize::from(*upright);
                 self.open.pop();
@@ -355,7 +368,8 @@ impl<'a> Lexer<'a> {
             "text" | "textrm" | "textbf" | "textit" | "textnormal" | "mathrm" | "mbox" | "hbox"
             | "textup" | "textsf" => return self.font(true),
             "mathbf" | "mathit" | "mathsf" | "boldsymbol" | "bm" | "mathcal" | "mathscr"
-            | "mathfrak" | "pmb" | "boxed" | "fbox" => return self.font(false),
+            | "mathfrak" | "pmb" => return self.font(false),
+            "boxed" | "fbox" => return self.boxed(),
             "mathbb" => return self.blackboard(),
             "operatorname" => return self.operator(),
             "begin" => return self.begin(),
@@ -466,6 +480,21 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
+    /// A box around an answer, or around one of several: its braces mean nothing.
+    fn boxed(&mut self) -> Option<()> {
+        self.skip_blanks();
+        let is_start = match self.previous() {
+            None => true,
+            Some(token) => !token.ends_operand() || token.word().is_some(),
+        };
+        if !is_start || !self.eat("{") {
+            return None;
+        }
+        self.open.push(Opened::Box);
+        self.space(Gap::Blank);
+        Some(())
+    }
+
     /// The name in braces after a command.
     fn braced(&mut self) -> Option<&'a str> {
         self.skip_blanks();
@@ -570,7 +599,7 @@ impl<'a> Lexer<'a> {
             }
             self.lexed.notes.push(Note::StrayDelimiter);
             match opened {
-                Opened::Font { .. } => {
+                Opened::Font { .. } | Opened::Box => {
                     self.open.pop();
                 }
                 Opened::Token {

@@ -4,6 +4,7 @@
 //! text as calculators and SymPy write it, where names are words. Nothing is evaluated; a text
 //! that only starts with mathematics is unread.
 
+mod answer;
 mod explode;
 mod lex;
 mod literal;
@@ -12,11 +13,16 @@ mod parse;
 mod token;
 mod unicode;
 
+use super::calendar;
 use super::expr::{Expr, Workspace};
 use super::form::{Answer, Form, MAX_BYTES, Note, Unread, Value};
 use crate::extract::unwrapped;
 
 use self::parse::Setting;
+use crate::number::Literal;
+
+/// Literals up to this many bytes fit machine words and cost next to nothing.
+const SHORT: usize = 19;
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,21 +78,84 @@ pub(super) fn answer(
     if text.len() > MAX_BYTES {
         return Err(Unread::TooLong);
     }
+    ws.fuel.spend(length(text))?;
+    if let Some(answer) = plain_number(text.trim(), ws)? {
+        return Ok(answer);
+    }
     let dialect = dialect(text);
-    let mut notes = Vec::new();
-    let expr = whole(unwrapped(text), dialect, *options, ws, &mut notes)?;
-    let value = Value {
+    let text = unwrapped(text);
+    if let Some(form) = timed(text) {
+        return Ok(of_form(form));
+    }
+    let normal = unicode::normalised(text).ok_or(Unread::NotMaths)?;
+    let lexed = match lex::items(&normal, dialect, *options) {
+        Ok(lexed) => lexed,
+        Err(error) => {
+            let bare = answer::bare(&normal);
+            let prose = bare.and_then(|bare| answer::prose(&bare));
+            return prose.map(|text| of_form(Form::Text(text))).ok_or(error);
+        }
+    };
+    let setting = Setting {
+        dialect,
+        repair: options.repair,
+        plus_minus: None,
+    };
+    let mut answer = answer::answer(&lexed.items, setting, ws)?;
+    answer.notes.splice(0..0, lexed.notes);
+    let is_forbidden = |note: &Note| note.is_repair() && !options.repair;
+    if answer.notes.iter().any(is_forbidden) {
+        return Err(Unread::NotMaths);
+    }
+    Ok(answer)
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+fn of_form(form: Form) -> Answer {
+    Answer {
+        subjects: Vec::new(),
+        form,
+        notes: Vec::new(),
+    }
+}
+
+/// The fast path: a short decimal with or without a sign.
+fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let Some(literal) = Literal::scan(unsigned) else {
+        return Ok(None);
+    };
+    if literal.len() != unsigned.len() || literal.len() > SHORT {
+        return Ok(None);
+    }
+    let value = literal.value();
+    let decimals = literal.decimals().and_then(|n| i32::try_from(n).ok());
+    let expr = ws.number(if text.starts_with('-') { -value } else { value })?;
+    Ok(Some(of_form(Form::Value(Value {
         expr,
-        last_digit: None,
+        last_digit: decimals.map(|n| -n),
         is_percent: false,
         unit: None,
         is_reduced: true,
-    };
-    Ok(Answer {
-        subjects: Vec::new(),
-        form: Form::Value(value),
-        notes,
-    })
+    }))))
+}
+
+/// A date or a time of day. `7:30` and `1:2:3` without more are ratios.
+fn timed(text: &str) -> Option<Form> {
+    if !answer::is_date_like(text) {
+        return None;
+    }
+    let bare = answer::bare(text)?;
+    if let Some(date) = calendar::date(&bare) {
+        return Some(Form::Date(date));
+    }
+    let has_letters = bare.contains(|c: char| c.is_alphabetic());
+    let has_zero = bare.starts_with('0');
+    let clock = calendar::clock(&bare).filter(|_| has_letters || has_zero)?;
+    Some(Form::Clock(clock))
 }
 
 /// The expression that all of `text` states.

@@ -1,0 +1,183 @@
+//! Answers that nothing marks: a short text that is one, and the last formula of a longer one.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::{prose, trim};
+
+/// The longest text that is taken as one answer, in bytes.
+const MAX_WHOLE: usize = 200;
+/// The longest formula that is taken as an answer, in bytes. A bound, so that many unfinished ones
+/// cost linear time.
+const MAX_FORMULA: usize = 4096;
+/// Words that may follow a number in a text that is one answer: its unit.
+const MAX_UNIT_WORDS: usize = 3;
+
+/// Words that make a sentence of what a number opens. Sorted.
+const SENTENCE_WORDS: [&str; 42] = [
+    "answer",
+    "are",
+    "as",
+    "be",
+    "because",
+    "but",
+    "can",
+    "equals",
+    "gives",
+    "had",
+    "has",
+    "have",
+    "hence",
+    "here",
+    "if",
+    "is",
+    "it",
+    "makes",
+    "means",
+    "not",
+    "now",
+    "since",
+    "so",
+    "solution",
+    "steps",
+    "that",
+    "the",
+    "then",
+    "there",
+    "therefore",
+    "they",
+    "this",
+    "thus",
+    "was",
+    "we",
+    "were",
+    "when",
+    "where",
+    "which",
+    "will",
+    "with",
+    "would",
+];
+
+/// Names of months, which may open a date.
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// All of `part`, where it is one short line that holds mathematics and no sentence: the text is
+/// the answer.
+pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
+    let span = trim::space(text, part.clone());
+    let line = &text[span.clone()];
+    if line.len() > MAX_WHOLE || line.contains('\n') || !holds_mathematics(line) {
+        return None;
+    }
+    if line.ends_with(['?', ':', '：']) || line.contains(". ") || line.starts_with("- ") {
+        return None;
+    }
+    is_answer(line).then(|| trim::clean(text, span))
+}
+
+/// A digit, a command or a sign of mathematics.
+fn holds_mathematics(line: &str) -> bool {
+    let is_sign = |c: char| c.is_numeric() || "$=<>^√π∞∅≤≥".contains(c);
+    let has_command = memmem::find_iter(line.as_bytes(), b"\\")
+        .any(|at| line[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic()));
+    has_command || line.contains(is_sign)
+}
+
+/// Whether `line` is a formula, or a number with a unit of a few words.
+fn is_answer(line: &str) -> bool {
+    let mut count = 0;
+    for word in prose::words(line).filter(|word| !prose::is_figure(word)) {
+        let lower = word.to_lowercase();
+        let is_sentence = SENTENCE_WORDS.binary_search(&lower.as_str()).is_ok();
+        if is_sentence || !word.is_ascii() && word.chars().nth(1).is_none() {
+            return false;
+        }
+        count += 1;
+    }
+    let inner = trim::unwrapped(line);
+    let opens_date = MONTHS.iter().any(|month| inner.starts_with(month));
+    let is_number = inner.starts_with(|c: char| c.is_numeric() || "+-−.$€£¥\\([{".contains(c));
+    count == 0 || count <= MAX_UNIT_WORDS && (opens_date || is_number)
+}
+
+/// The last formula between `$`, `$$`, `\(` or `\[` in `part`, with its delimiters.
+pub(super) fn last_formula(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
+    let inner = &text[part.clone()];
+    let found = [
+        last_between(inner, "\\(", "\\)"),
+        last_between(inner, "\\[", "\\]"),
+        last_dollars(inner),
+    ];
+    let last = found.into_iter().flatten().max_by_key(|span| span.end)?;
+    Some(part.start + last.start..part.start + last.end)
+}
+
+/// The last formula that `open` and `shut` enclose.
+fn last_between(text: &str, open: &str, shut: &str) -> Option<Range<usize>> {
+    let mut limit = text.len();
+    // What is left of the last opening mark that was tried: no stretch is searched twice.
+    let mut right = text.len();
+    while let Some(start) = memmem::rfind(&text.as_bytes()[..limit], open.as_bytes()) {
+        limit = start;
+        // `\\(` and `\\[2pt]` are line breaks.
+        if text[..start].ends_with('\\') {
+            continue;
+        }
+        let inner = start + open.len();
+        let window = right.min(inner + MAX_FORMULA);
+        let length = memmem::find(&text.as_bytes()[inner..window], shut.as_bytes());
+        if let Some(length) = length
+            && is_formula(&text[inner..inner + length])
+        {
+            return Some(start..inner + length + shut.len());
+        }
+        right = start;
+    }
+    None
+}
+
+/// The last formula between dollar signs. A sign opens or shuts only where the other one fits, so
+/// that amounts of money are none.
+fn last_dollars(text: &str) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_bare = |at: &usize| *at == 0 || bytes[at - 1] != b'\\';
+    let mut shut: Option<Range<usize>> = None;
+    let mut signs = memchr::memrchr_iter(b'$', bytes).filter(is_bare).peekable();
+    while let Some(at) = signs.next() {
+        let end = at + 1;
+        let start = match signs.peek() {
+            Some(before) if before + 1 == at => signs.next().unwrap_or(at),
+            Some(_) | None => at,
+        };
+        match shut {
+            Some(shut) if fits(text, start..end, &shut) => return Some(start..shut.end),
+            Some(_) | None => shut = Some(start..end),
+        }
+    }
+    None
+}
+
+/// Whether the signs at `open` and `shut` enclose a formula.
+fn fits(text: &str, open: Range<usize>, shut: &Range<usize>) -> bool {
+    let inner = &text[open.end..shut.start];
+    let is_display = open.len() == 2;
+    let is_price = text[shut.end..].starts_with(|c: char| c.is_ascii_digit());
+    // Amounts leave no space before the sign of the next one or leave it on one side only.
+    let is_even = inner.starts_with(char::is_whitespace) == inner.ends_with(char::is_whitespace);
+    open.len() == shut.len()
+        && inner.len() <= MAX_FORMULA
+        && (is_display || is_even && !is_price && !inner.contains('\n'))
+        && is_formula(inner)
+}
+
+/// Whether `inner` is not empty and holds no prose, unless it is one word, which may be the answer
+/// itself.
+pub(super) fn is_formula(inner: &str) -> bool {
+    let only = inner.trim();
+    let is_word = only.chars().all(char::is_alphabetic);
+    !only.is_empty() && (is_word || !prose::words(only).any(prose::is_prose))
+}

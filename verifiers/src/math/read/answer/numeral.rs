@@ -1,0 +1,111 @@
+//! Numerals with their base: `101_2`, `1A3_{16}`, `101 base 2`.
+
+use crate::math::form::Numeral;
+use crate::math::read::token::{Bracket, Item, Token};
+
+use super::{Reader, Span};
+
+/// The longest numeral, in digits.
+const MAX_DIGITS: usize = 4096;
+
+impl Reader<'_, '_, '_> {
+    /// The numeral that all of `span` states, if it is one.
+    pub(super) fn numeral(&self, span: &Span) -> Option<Numeral> {
+        let items = self.slice(span);
+        let (is_negative, items) = match items {
+            [sign, rest @ ..] if sign.token == Token::Minus => (true, rest),
+            items => (false, items),
+        };
+        let at = items.iter().rposition(|item| {
+            item.token == Token::Underscore || item.token.word() == Some("base")
+        })?;
+        let is_subscript = items[at].token == Token::Underscore;
+        let base = base(&items[at + 1..])?;
+        let (digits, is_marked) = digits(&items[..at], base)?;
+        // `A_{12}` is a variable.
+        if !is_marked && is_subscript {
+            return None;
+        }
+        Some(Numeral {
+            is_negative,
+            digits,
+            base,
+        })
+    }
+}
+
+/// A base from 2 to 36, with or without braces, in digits or letters.
+fn base(items: &[Item<'_>]) -> Option<u8> {
+    let inner = match items {
+        [open, inner @ .., _] if open.token == Token::Open(Bracket::Group) => inner,
+        items => items,
+    };
+    let [item] = inner else {
+        return None;
+    };
+    let base = match item.token {
+        Token::Number(literal) if literal.is_digits() => literal.whole.parse().ok()?,
+        Token::Word { text, .. } => match text {
+            "two" => 2,
+            "three" => 3,
+            "four" => 4,
+            "five" => 5,
+            "six" => 6,
+            "seven" => 7,
+            "eight" => 8,
+            "nine" => 9,
+            "ten" => 10,
+            "twelve" => 12,
+            "sixteen" => 16,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    (2..=36).contains(&base).then_some(base)
+}
+
+/// The digits, upper case and without leading zeros, and whether they are more than a letter.
+fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
+    let inner = match items {
+        [open, inner @ .., _]
+            if matches!(open.token, Token::Open(Bracket::Round | Bracket::Group))
+                && items[items.len() - 1].token != open.token
+                && inner
+                    .iter()
+                    .all(|item| !matches!(item.token, Token::Open(_))) =>
+        {
+            inner
+        }
+        items => items,
+    };
+    let mut digits = String::new();
+    for item in inner {
+        match item.token {
+            Token::Number(literal) if literal.is_digits() => digits.push_str(literal.whole),
+            Token::Number(literal) if literal.fraction.is_none() && literal.repeat.is_none() => {
+                // `1E3_{16}`: the digit E was read as a power of ten.
+                let exponent = literal.exponent?;
+                let is_plain = exponent.bytes().all(|b| b.is_ascii_digit());
+                let is_hex = base > 14 && is_plain;
+                digits.push_str(literal.whole);
+                digits.push_str(is_hex.then_some("E")?);
+                digits.push_str(exponent);
+            }
+            Token::Word { text, .. } => digits.push_str(text),
+            _ => return None,
+        }
+    }
+    let is_marked = digits.len() > 1 || digits.bytes().all(|b| b.is_ascii_digit());
+    let is_digit = |c: char| c.to_digit(u32::from(base)).is_some();
+    if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.chars().all(is_digit) {
+        return None;
+    }
+    let digits = digits.to_ascii_uppercase();
+    let significant = digits.trim_start_matches('0');
+    let significant = if significant.is_empty() {
+        "0"
+    } else {
+        significant
+    };
+    Some((significant.to_owned(), is_marked))
+}

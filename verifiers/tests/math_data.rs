@@ -1,0 +1,181 @@
+//! The maths verifier against published test cases of other verifiers, three sets in all.
+//!
+//! Rows on which we disagree with a label are listed in `math_data/disagreements.tsv`, each with its
+//! argument: the set, the line of its file, and why. A row that is listed must disagree, so that the
+//! list says what is, and at most two of a hundred others may.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use verifiers::extract::{self, AnswerPolicy};
+use verifiers::math::Math;
+use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verdict, Verifier, VerifyError};
+
+const DISAGREEMENTS: &str = include_str!("math_data/disagreements.tsv");
+
+/// The rows of a set, or `None` (and a line that says so) where the data are absent.
+fn rows(set: &str) -> Option<Vec<Value>> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../shared/data/math")
+        .join(format!("{set}.jsonl"));
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: no {}", path.display());
+        return None;
+    };
+    let row = |line| serde_json::from_str(line).expect("a line of the file is JSON");
+    Some(text.lines().map(row).collect())
+}
+
+fn text<'a>(row: &'a Value, field: &str) -> &'a str {
+    row[field].as_str().unwrap_or_default()
+}
+
+/// The answer in a text: what a box or a phrase marks, or all of it where it is short.
+fn answer_in(text: &str) -> &str {
+    let found = extract::answer(text, &AnswerPolicy::default());
+    found.map_or(text, |found| found.text)
+}
+
+/// A response against a gold answer that may be a whole solution itself.
+fn judge_response(gold: &str, response: &str) -> Result<Verdict, VerifyError> {
+    let found = extract::answer(response, &AnswerPolicy::default());
+    let members: Vec<&str> = found
+        .iter()
+        .flat_map(|found| &found.members)
+        .map(|span| &response[span.clone()])
+        .collect();
+    let candidate = match &found {
+        None => Candidate::Missing,
+        Some(found) if members.is_empty() => Candidate::Text(found.text),
+        Some(found) => Candidate::Several {
+            last: found.text,
+            all: &members,
+        },
+    };
+    judge(answer_in(gold), candidate)
+}
+
+fn judge(gold: &str, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
+    let claim = Claim {
+        gold: Gold::Text(gold),
+        candidate,
+        explain: true,
+    };
+    Math::default().verify(&claim, &mut Fuel::default())
+}
+
+fn is_equal(judged: &Result<Verdict, VerifyError>) -> bool {
+    matches!(judged, Ok(verdict) if verdict.score == UnitScore::ONE)
+}
+
+/// What became of the rows of a set.
+#[derive(Debug, Default)]
+struct Tally {
+    rows: usize,
+    agreed: usize,
+    false_accepts: usize,
+    false_rejects: usize,
+    listed: usize,
+    /// Disagreements that are not listed.
+    unlisted: Vec<String>,
+    /// Listed rows on which there is no disagreement.
+    stale: Vec<usize>,
+}
+
+/// The listed lines of `set`, with their arguments.
+fn listed(set: &str) -> BTreeMap<usize, &'static str> {
+    let entry = |line: &'static str| {
+        let mut fields = line.splitn(3, '\t');
+        let (own, number, why) = (fields.next()?, fields.next()?, fields.next()?);
+        (own == set).then(|| (number.parse().expect("a line number"), why))
+    };
+    DISAGREEMENTS.lines().filter_map(entry).collect()
+}
+
+fn check(set: &str, judge: fn(&Value) -> Result<Verdict, VerifyError>) {
+    let Some(rows) = rows(set) else {
+        return;
+    };
+    let listed = listed(set);
+    let mut tally = Tally::default();
+    for (line, row) in (1..).zip(&rows) {
+        if text(row, "kind").starts_with("mcq") {
+            continue;
+        }
+        let expected = row["expected"].as_bool().expect("a label");
+        let judged = judge(row);
+        let found = is_equal(&judged);
+        tally.rows += 1;
+        match (found == expected, listed.contains_key(&line)) {
+            (true, is_listed) => {
+                tally.agreed += 1;
+                if is_listed {
+                    tally.stale.push(line);
+                }
+            }
+            (false, true) => tally.listed += 1,
+            (false, false) => {
+                let (gold, pred) = (text(row, "gold"), text(row, "pred"));
+                let shown = |text: &str| {
+                    text.chars()
+                        .rev()
+                        .take(90)
+                        .collect::<Vec<_>>()
+                        .into_iter()
+                        .rev()
+                        .collect::<String>()
+                };
+                tally.unlisted.push(format!(
+                    "{line}: expected {expected}, gold {:?}, pred {:?}: {judged:?}",
+                    shown(gold),
+                    shown(pred)
+                ));
+            }
+        }
+        tally.false_accepts += usize::from(found && !expected);
+        tally.false_rejects += usize::from(!found && expected);
+    }
+    println!(
+        "{set}: {} of {} rows agree ({:.1} %), {} false accepts, {} false rejects by label; {} of the disagreements are argued",
+        tally.agreed,
+        tally.rows,
+        100.0 * tally.agreed as f64 / tally.rows as f64,
+        tally.false_accepts,
+        tally.false_rejects,
+        tally.listed,
+    );
+    println!("{}", tally.unlisted.join("\n"));
+    assert!(
+        tally.stale.is_empty(),
+        "{set}: listed, but no disagreement: {:?}",
+        tally.stale
+    );
+    let counted = tally.rows - tally.listed;
+    assert!(
+        tally.agreed * 100 >= counted * 98,
+        "{set}: {} of {counted}",
+        tally.agreed
+    );
+}
+
+#[test]
+fn math_verify() {
+    check("math_verify", |row| {
+        judge_response(text(row, "gold"), text(row, "pred"))
+    });
+}
+
+#[test]
+fn lighteval() {
+    check("lighteval", |row| {
+        judge_response(text(row, "gold"), text(row, "pred"))
+    });
+}
+
+#[test]
+fn latex_readings() {
+    check("latex_parse", |row| {
+        judge(text(row, "gold"), Candidate::Text(text(row, "pred")))
+    });
+}
