@@ -35,7 +35,6 @@ use self::read::ReadOptions;
 use self::report::Sides;
 use crate::{
     Candidate, Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId,
-    Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId, VerifyError,
     VerifyError,
 };
 
@@ -79,38 +78,10 @@ impl Math {
         Self { config }
     }
 
-                    let detail = || report::detail(comparison, gold, &candidate, text);
-                    report::compared(comparison, claim.explain, detail)
-                Err(exhausted) => report::refused(exhausted.into(), text, claim.explain),
-                Ok(comparison) => {
-                return verdict;
-                }
-            .candidate
-            .filter(|text| !text.trim().is_empty())
-            .text()
-            // What no rule could tell outweighs a proof against another gold answer.
-            Err(obstacle) => return report::refused(obstacle, text, claim.explain),
-            Ok(candidate) => candidate,
-            best = if is_better { Some(verdict) } else { best };
-            decimal_comma: self.config.policy.decimal_comma,
-            if verdict.score == UnitScore::ONE {
-            let is_better = best.is_none() || verdict.standing == Standing::Presumed;
-            let tolerance = &self.config.tolerance;
-            let verdict = match answer::compare(&gold.answer, &candidate, tolerance, fuel) {
-            repair: self.config.policy.repair,
-            return Verdict::no_answer();
-            }
-            };
-        ReadOptions {
-        else {
-        for gold in golds {
-        let Some(text) = claim
-        let candidate = match reader::read(text, fuel) {
-        let mut best: Option<Verdict> = None;
-        };
-    /// The best verdict that any of `golds` gives the candidate; they are at least one.
-    fn judge(&self, golds: &[ReadGold<'_>], claim: &Claim<'_>, fuel: &mut Fuel) -> Verdict {
     fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            repair: self.config.policy.repair,
+            decimal_comma: self.config.policy.decimal_comma,
         }
     }
 
