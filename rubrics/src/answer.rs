@@ -39,11 +39,14 @@ impl AnswerScorer {
 
     pub(crate) fn judge(&self, input: &Input, response: &str, explain: bool) -> Outcome {
         let extracted = self.extract(response);
+        let members: Vec<&str> = extracted
+            .iter()
+            .flat_map(|found| &found.members)
+            .map(|span| &response[span.clone()])
+            .collect();
         let claim = Claim {
             gold: gold(input.reference.as_ref()),
-            candidate: extracted
-                .as_ref()
-                .map_or(Candidate::Missing, |found| Candidate::Text(found.text)),
+            candidate: candidate(extracted.as_ref(), &members),
             explain,
         };
         let verdict = self.verifier.verify(&claim, &mut Fuel::new(self.fuel));
@@ -84,6 +87,18 @@ impl AnswerScorer {
     }
 }
 
+/// What the verifier judges; `members` are the texts of an answer that several marks hold.
+fn candidate<'a>(found: Option<&Extracted<'a>>, members: &'a [&'a str]) -> Candidate<'a> {
+    match found {
+        None => Candidate::Missing,
+        Some(found) if members.is_empty() => Candidate::Text(found.text),
+        Some(found) => Candidate::Several {
+            last: found.text,
+            all: members,
+        },
+    }
+}
+
 /// The visible text as an answer that nothing marks as one.
 fn unmarked(response: &str) -> Option<Extracted<'_>> {
     let whole = extract::whole(response)?;
@@ -99,6 +114,7 @@ fn as_it_is(response: &str) -> Extracted<'_> {
         span: 0..response.len(),
         count: 1,
         source: "response",
+        members: Vec::new(),
         flags: Vec::new(),
         members: Vec::new(),
     }

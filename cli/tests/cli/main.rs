@@ -3,6 +3,7 @@
 mod bench;
 mod doctor;
 mod documents;
+mod math_table;
 mod program;
 mod real_data;
 mod remote;

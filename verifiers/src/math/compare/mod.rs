@@ -14,7 +14,7 @@ mod value;
 
 use super::algebra;
 use super::calendar::Clock;
-use super::enclosure;
+use super::enclosure::{self, Separation};
 use super::expr::{Expr, Workspace};
 use super::finding::{Assumptions, Doubt, Finding, Rule, Witness};
 use super::form::{Answer, Brackets, Form, Region, Value};
@@ -389,7 +389,23 @@ impl Comparer<'_, '_> {
             return Ok(Outcome::equal("identical"));
         }
         let finding = self.compared(gold, candidate)?;
-        Ok(outcome(finding))
+        match finding {
+            Finding::Undecided(doubt) if doubt != Doubt::LikelyEqual && self.is_plain(gold)? => {
+                Ok(Outcome::unlike(blame(doubt)))
+            }
+            Finding::Equal(_) | Finding::Different(..) | Finding::Undecided(_) => {
+                Ok(outcome(finding))
+            }
+        }
+    }
+
+    /// Whether an expression has a value that can be told: what is undecided about a candidate is
+    /// then the candidate's doing. Were that no 0, a response could choose not to be judged.
+    fn is_plain(&mut self, gold: Expr) -> Result<bool, Exhausted> {
+        let one = self.ws.integer(1)?;
+        let other = self.ws.sum(vec![gold, one])?;
+        let found = enclosure::separate(gold, other, self.assumptions(), self.ws)?;
+        Ok(matches!(found, Separation::Apart(_)))
     }
 
     /// What algebra finds, under the policy on logarithms.
@@ -474,6 +490,16 @@ fn agreement(agrees: Option<bool>, what: &'static str) -> Outcome {
         (Some(true), _) => Outcome::equal("time_equal"),
         (Some(false), _) => Outcome::different("time_different"),
         (None, _) => Outcome::unlike("date_incomplete"),
+    }
+}
+
+/// The reason why a candidate is at fault for a doubt.
+fn blame(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::LikelyEqual => "likely_equal",
+        Doubt::NoRule => "candidate_no_rule",
+        Doubt::NoValue => "candidate_no_value",
+        Doubt::Costly => "candidate_too_costly",
     }
 }
 

@@ -104,10 +104,11 @@ fn bounds() {
     let digest = |text| {
         let config = MathConfig {
             tolerance: Tolerance::Absolute(bound(text)),
+            ..MathConfig::default()
         };
-        serde_json::to_string(&config).expect("a configuration has only plain fields")
+        serde_json::to_string(&config.tolerance).expect("a configuration has only plain fields")
     };
-    assert_eq!(digest("0.001"), r#"{"tolerance":{"absolute":"1/1000"}}"#);
+    assert_eq!(digest("0.001"), r#"{"absolute":"1/1000"}"#);
     assert_eq!(digest("0.0010"), digest("1e-3"));
 }
 

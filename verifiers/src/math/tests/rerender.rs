@@ -96,7 +96,7 @@ impl Tree {
                 .map(Self::value)
                 .fold(RBig::ONE, |a, b| a * b),
             Self::Quotient(above, below) => above.value() / RBig::from(*below),
-            Self::Power(base, exponent) => base.value().pow(*exponent as usize),
+            Self::Power(base, exponent) => base.value().pow((*exponent).try_into().expect("exponents are small")),
         }
     }
 
