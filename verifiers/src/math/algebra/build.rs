@@ -2,10 +2,12 @@
 
 use dashu::rational::RBig;
 
+use super::super::calculus;
 use super::super::expr::{Bound, Constant, Expr, Node};
 use super::exponent::Exponent;
 use super::poly::{Monomial, Poly};
 use super::ring::{Kind, PI, Ring};
+use super::shape::substitute;
 use super::stop::Stop;
 
 /// Products of sums with more pairs of terms than this are not multiplied out at once.
@@ -26,7 +28,7 @@ impl Ring<'_, '_> {
             }
             Node::Constant(constant) => {
                 let constant = *constant;
-                self.named(constant, expr)
+                self.named(constant)
             }
             Node::Sum(terms) => {
                 let terms = terms.clone();
@@ -48,7 +50,7 @@ impl Ring<'_, '_> {
             Node::Apply(name, arguments) => {
                 let (name, arguments) = (*name, arguments.clone());
                 let arguments = self.all(&arguments)?;
-                self.element(Kind::Apply(name, arguments.into()))
+                self.unknown(name, arguments)
             }
             Node::Bound(bound) => {
                 let bound = bound.clone();
@@ -57,12 +59,12 @@ impl Ring<'_, '_> {
         }
     }
 
-    fn named(&mut self, constant: Constant, expr: Expr) -> Result<Poly, Stop> {
+    fn named(&mut self, constant: Constant) -> Result<Poly, Stop> {
         match constant {
             Constant::Pi => Ok(Poly::term(RBig::ONE, Monomial::of(PI, Exponent::ONE))),
             Constant::E => self.element(Kind::Exp(Monomial::default())),
             Constant::I => Ok(self.imaginary()),
-            Constant::Infinity => self.element(Kind::Opaque(expr)),
+            Constant::Infinity => Err(Stop::NoRule),
             Constant::Undefined => Err(Stop::Undefined),
         }
     }
@@ -165,9 +167,32 @@ impl Ring<'_, '_> {
         self.exponential(&product)
     }
 
-    /// A sum, product, integral or limit.
+    /// A sum, product, integral or limit: its closed form, else itself with its parts in normal
+    /// form and its variable renamed by how many others it stands in.
     fn bound(&mut self, bound: &Bound) -> Result<Poly, Stop> {
-        let expr = self.ws.intern(Node::Bound(Box::new(bound.clone())))?;
+        if let Some(closed) = calculus::closed(bound, self.ws)? {
+            return self.deeper(|ring| ring.build(closed));
+        }
+        let mut renamed = bound.clone();
+        if bound.from.is_some() {
+            // No reader gives this name to a variable.
+            renamed.variable = self.ws.name(&format!("bound {}", self.scope));
+            let symbol = self.ws.intern(Node::Symbol(renamed.variable))?;
+            renamed.body = substitute(bound.body, bound.variable, symbol, self.ws)?;
+        }
+        self.scope += 1;
+        let body = self.build(renamed.body);
+        self.scope -= 1;
+        renamed.body = self.render(&body?)?;
+        for expr in [&mut renamed.from, &mut renamed.to].into_iter().flatten() {
+            match self.build(*expr) {
+                Ok(poly) => *expr = self.render(&poly)?,
+                // It may be infinite.
+                Err(Stop::NoRule) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        let expr = self.ws.intern(Node::Bound(Box::new(renamed)))?;
         self.element(Kind::Opaque(expr))
     }
 }

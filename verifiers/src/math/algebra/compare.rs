@@ -2,6 +2,7 @@
 
 use dashu::rational::RBig;
 
+use super::super::calculus;
 use super::super::enclosure::{self, Separation};
 use super::super::expr::{Constant, Expr, Node, Workspace};
 use super::super::finding::{Assumptions, Doubt, Finding, Rule, Witness};
@@ -37,6 +38,78 @@ pub(in crate::math) fn compare(
     if left == right {
         return Ok(Finding::Equal(Rule::Identical));
     }
+    if traits.has_bounds {
+        let closed = (with_closed_forms(left, ws)?, with_closed_forms(right, ws)?);
+        if closed != (left, right) {
+            let finding = of_closed_forms(closed.0, closed.1, assumptions, ws)?;
+            return Ok(under_calculus(finding));
+        }
+    }
+    by_ladder(left, right, traits, assumptions, ws)
+}
+
+/// As [`compare`], of expressions whose sums, products, integrals and limits are replaced as far as
+/// they can be.
+fn of_closed_forms(
+    left: Expr,
+    right: Expr,
+    assumptions: Assumptions,
+    ws: &mut Workspace<'_>,
+) -> Result<Finding, Exhausted> {
+    if let Some(finding) = by_rationals(left, right, ws)? {
+        return Ok(finding);
+    }
+    let traits = Traits::of(left, ws)?.and(Traits::of(right, ws)?);
+    if traits.is_undefined {
+        return Ok(Finding::Undecided(Doubt::NoValue));
+    }
+    if left == right {
+        return Ok(Finding::Equal(Rule::Identical));
+    }
+    by_ladder(left, right, traits, assumptions, ws)
+}
+
+/// `expr` with closed forms where there are some.
+fn with_closed_forms(expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+    ws.replaced(expr, &mut |ws, node| match node {
+        Node::Bound(bound) => calculus::closed(bound, ws),
+        Node::Number(_)
+        | Node::Symbol(_)
+        | Node::Constant(_)
+        | Node::Sum(_)
+        | Node::Product(_)
+        | Node::Power(..)
+        | Node::Call(..)
+        | Node::Apply(..) => Ok(None),
+    })
+}
+
+/// What exact rules found of closed forms is calculus.
+fn under_calculus(finding: Finding) -> Finding {
+    let of = |rule| match rule {
+        Rule::Identical
+        | Rule::Rational
+        | Rule::RationalFunction
+        | Rule::Algebraic
+        | Rule::Elementary
+        | Rule::Calculus => Rule::Calculus,
+        Rule::Enclosure | Rule::Definedness => rule,
+    };
+    match finding {
+        Finding::Equal(rule) => Finding::Equal(of(rule)),
+        Finding::Different(rule, witness) => Finding::Different(of(rule), witness),
+        Finding::Undecided(doubt) => Finding::Undecided(doubt),
+    }
+}
+
+/// The rungs above rational numbers.
+fn by_ladder(
+    left: Expr,
+    right: Expr,
+    traits: Traits,
+    assumptions: Assumptions,
+    ws: &mut Workspace<'_>,
+) -> Result<Finding, Exhausted> {
     if traits.is_infinite {
         return by_infinity(left, right, ws);
     }
@@ -64,11 +137,16 @@ pub(in crate::math) fn compare(
 
 /// Nodes that decide which rungs there are.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are found by one walk and independent"
+)]
 struct Traits {
     /// Numbers, variables, sums, products and powers alone.
     is_rational: bool,
     is_infinite: bool,
     is_undefined: bool,
+    has_bounds: bool,
 }
 
 impl Traits {
@@ -77,6 +155,7 @@ impl Traits {
             is_rational: true,
             is_infinite: false,
             is_undefined: false,
+            has_bounds: false,
         };
         let mut open = vec![expr];
         let mut seen = 0u64;
@@ -96,6 +175,7 @@ impl Traits {
                 | Node::Apply(..) => traits.is_rational = false,
                 // Bounds may be infinite without harm.
                 Node::Bound(_) => {
+                    traits.has_bounds = true;
                     traits.is_rational = false;
                     continue;
                 }
@@ -110,6 +190,7 @@ impl Traits {
             is_rational: self.is_rational && other.is_rational,
             is_infinite: self.is_infinite || other.is_infinite,
             is_undefined: self.is_undefined || other.is_undefined,
+            has_bounds: self.has_bounds || other.has_bounds,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::ring::{Kind, PI, Ring, TURN};
 use super::stop::Stop;
 
 /// Levels that the rules of functions may call each other.
-const MAX_RULE_DEPTH: u16 = 24;
+const MAX_RULE_DEPTH: u16 = 48;
 
 impl Ring<'_, '_> {
     /// `e^poly`.
@@ -29,12 +29,18 @@ impl Ring<'_, '_> {
 
     fn exponential_of(&mut self, term: &Term) -> Result<Poly, Stop> {
         self.spend(1)?;
-        let times = Exponent::from_rational(&term.coefficient)?;
         let one = Exponent::ONE;
+        if let [(TURN, half), (PI, power)] = term.monomial.0.as_slice()
+            && *half == Exponent::HALF
+            && *power == one
+        {
+            let two = RBig::from(2u8);
+            let whole = RBig::from((&term.coefficient / &two).floor());
+            let angle = &term.coefficient - whole * two;
+            return self.turn(Exponent::from_rational(&angle)?);
+        }
+        let times = Exponent::from_rational(&term.coefficient)?;
         match term.monomial.0.as_slice() {
-            [(TURN, half), (PI, power)] if *half == Exponent::HALF && *power == one => {
-                return self.turn(times);
-            }
             [(kernel, power)] if *power == one => {
                 if let Kind::Call(Function::Ln, arguments) = self.kind(*kernel) {
                     let base = arguments[0].clone();
@@ -118,7 +124,28 @@ impl Ring<'_, '_> {
         Ok(total)
     }
 
+    /// A term that is one over sums, over the common denominator of nothing else: the logarithm of
+    /// the sums with the other sign, where either is a real number.
+    fn logarithm_of_inverse(&mut self, term: &Term) -> Result<Option<Poly>, Stop> {
+        let mut groups = term.monomial.0.iter().filter(|(kernel, _)| {
+            matches!(self.kind(*kernel), Kind::Group(_)) && !self.is_positive(*kernel)
+        });
+        let are_below = groups
+            .clone()
+            .all(|(_, own)| own.is_integer() && own.is_negative());
+        if groups.next().is_none() || !are_below {
+            return Ok(None);
+        }
+        let inverse = self.inverse(&Poly(vec![term.clone()]))?;
+        let cleared = self.cleared(&inverse)?;
+        let logarithm = self.logarithm(&cleared)?;
+        Ok(Some(logarithm.negated()))
+    }
+
     fn logarithm_of_term(&mut self, term: &Term) -> Result<Poly, Stop> {
+        if let Some(logarithm) = self.logarithm_of_inverse(term)? {
+            return Ok(logarithm);
+        }
         let is_negative = term.coefficient.is_negative();
         let magnitude = if is_negative {
             -term.coefficient.clone()
@@ -193,7 +220,9 @@ impl Ring<'_, '_> {
             let logarithm = self.matched(Function::Ln, magnitude)?;
             return self.scale(&logarithm, &exponent.to_rational());
         }
-        let is_short = !exponent.is_negative() && exponent <= Exponent::ONE;
+        // Odd powers have the sign of the kernel: where one side is a real number, both are.
+        let is_odd = exponent.is_integer() && exponent.above() % 2 != 0;
+        let is_short = !exponent.is_negative() && exponent <= Exponent::ONE || is_odd;
         let own = if is_short { Exponent::ONE } else { exponent };
         let inner = match self.kind(kernel) {
             Kind::Group(inner) if own == Exponent::ONE => inner.clone(),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use dashu::base::Signed;
 use dashu::rational::RBig;
 
-use super::super::expr::Function;
+use super::super::expr::{Function, Name};
 use super::exact::small;
 use super::exponent::Exponent;
 use super::poly::{Monomial, Poly, Term};
@@ -82,7 +82,17 @@ impl Ring<'_, '_> {
                 let product = self.times(whole, modulus.clone())?;
                 self.subtract(value, &product)
             }
-            (F::Max | F::Min, _) => self.extremum(function, arguments),
+            (F::Max | F::Min, [_] | [_, _]) => self.extremum(function, arguments),
+            (F::Min, _) => {
+                let negated = arguments.into_iter().map(Poly::negated).collect();
+                Ok(self.dispatch(F::Max, negated)?.negated())
+            }
+            (F::Max | F::Gcd | F::Lcm, _) => {
+                let mut arguments = arguments;
+                arguments.sort_by(Poly::order);
+                arguments.dedup();
+                self.matched_call(function, arguments)
+            }
             (F::Factorial, [argument]) => self.factorial(argument),
             (F::Binomial, [upper, lower]) => self.binomial(upper, lower),
             (F::Permutations, [upper, lower]) => self.falling(upper, lower),
@@ -99,20 +109,42 @@ impl Ring<'_, '_> {
     }
 
     fn matched_call(&mut self, function: Function, arguments: Vec<Poly>) -> Result<Poly, Stop> {
-        let known: Vec<Box<[Poly]>> = self
-            .kinds()
-            .filter_map(|(_, kind)| match kind {
-                Kind::Call(other, values) if *other == function => Some(values.clone()),
-                _ => None,
-            })
-            .collect();
+        let known = self.kinds().filter_map(|(_, kind)| match kind {
+            Kind::Call(other, values) if *other == function => Some(values.clone()),
+            _ => None,
+        });
+        let known = known.collect();
+        let arguments = self.matched_arguments(known, arguments)?;
+        self.element(Kind::Call(function, arguments))
+    }
+
+    /// A kernel for an unknown function; the one of equal arguments where there is one.
+    pub(super) fn unknown(&mut self, name: Name, arguments: Vec<Poly>) -> Result<Poly, Stop> {
+        let known = self.kinds().filter_map(|(_, kind)| match kind {
+            Kind::Apply(other, values) if *other == name => Some(values.clone()),
+            _ => None,
+        });
+        let known = known.collect();
+        let arguments = self.matched_arguments(known, arguments)?;
+        self.element(Kind::Apply(name, arguments))
+    }
+
+    /// The first of `known` that is proven equal to `arguments`, else those.
+    fn matched_arguments(
+        &mut self,
+        known: Vec<Box<[Poly]>>,
+        arguments: Vec<Poly>,
+    ) -> Result<Box<[Poly]>, Stop> {
         for values in known {
             self.spend(1)?;
-            if *values != *arguments && self.are_equal(&values, &arguments)? {
-                return self.element(Kind::Call(function, values));
+            if *values == *arguments {
+                break;
+            }
+            if self.are_equal(&values, &arguments)? {
+                return Ok(values);
             }
         }
-        self.element(Kind::Call(function, arguments.into()))
+        Ok(arguments.into())
     }
 
     /// Whether arguments that look different are proven equal. Only sums with groups or roots of

@@ -16,6 +16,7 @@ mod compare;
 mod elementary;
 mod exact;
 mod exponent;
+mod forms;
 mod functions;
 mod inverse;
 mod modular;

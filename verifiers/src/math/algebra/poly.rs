@@ -217,6 +217,17 @@ impl Poly {
         kernels
     }
 
+    /// Some order of sums, for functions whose arguments have none.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let key = |term: &Term, other: &Term| {
+            let by_monomial = term.monomial.cmp(&other.monomial);
+            by_monomial.then_with(|| term.coefficient.cmp(&other.coefficient))
+        };
+        let pairs = self.0.iter().zip(&other.0).map(|(a, b)| key(a, b));
+        let first = pairs.into_iter().find(|order| *order != Ordering::Equal);
+        first.unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
+    }
+
     /// Whether `kernel` occurs in a term.
     pub(super) fn has(&self, kernel: Kernel) -> bool {
         self.0

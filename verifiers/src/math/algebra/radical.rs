@@ -53,6 +53,13 @@ impl Ring<'_, '_> {
                 Ok(Poly::default())
             };
         }
+        // Of a function of real variables, a root with an odd index is the real one.
+        let is_odd = exponent.below() % 2 != 0;
+        let branch = if is_odd && !self.is_constant(base) && self.is_real(base)? {
+            Branch::Real
+        } else {
+            branch
+        };
         match base.single() {
             Some(term) => self.term_root(&term.clone(), exponent, branch),
             None => self.sum_root(base, exponent, branch),

@@ -57,6 +57,8 @@ pub(super) struct Ring<'r, 'f> {
     pub(super) share: Share,
     /// Levels of functions and roots that are being worked on, against loops between their rules.
     pub(super) depth: u16,
+    /// Sums, products, integrals and limits that the expression at hand stands in.
+    pub(super) scope: u16,
 }
 
 impl<'r, 'f> Ring<'r, 'f> {
@@ -70,6 +72,7 @@ impl<'r, 'f> Ring<'r, 'f> {
             assumptions,
             share,
             depth: 0,
+            scope: 0,
         }
     }
 
@@ -162,7 +165,7 @@ impl<'r, 'f> Ring<'r, 'f> {
             return self.scale(left, &factor);
         }
         let pairs = left.len().saturating_mul(right.len());
-        let weight = 2 + width(left) + width(right) + big(left.bits() + right.bits());
+        let weight = 4 + width(left) + width(right) + big(left.bits() + right.bits());
         self.spend(pairs.saturating_mul(weight))?;
         let mut terms = Vec::with_capacity(left.0.len() * right.0.len());
         for a in &left.0 {

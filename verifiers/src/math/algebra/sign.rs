@@ -143,8 +143,16 @@ impl Ring<'_, '_> {
 
     fn is_real_monomial(&self, monomial: &Monomial) -> bool {
         monomial.0.iter().all(|(kernel, exponent)| {
-            self.is_positive(*kernel) || exponent.is_integer() && self.is_plainly_real(*kernel)
+            let is_real = self.is_plainly_real(*kernel) || self.is_real_logarithm(*kernel);
+            self.is_positive(*kernel) || exponent.is_integer() && is_real
         })
+    }
+
+    fn is_real_logarithm(&self, kernel: Kernel) -> bool {
+        match self.kind(kernel) {
+            Kind::Call(Function::Ln, arguments) => self.is_positive_sum(&arguments[0]),
+            _ => false,
+        }
     }
 
     /// Whether all of its terms are positive.

@@ -1,7 +1,6 @@
 //! Why an attempt ended early, and the share of fuel that an attempt may use.
 
 use crate::fuel::{Exhausted, Fuel};
-use crate::number;
 
 /// Why an attempt ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +52,12 @@ impl Share {
     }
 }
 
-/// Units for arithmetic whose operands or results have `bits` bits; nothing for machine words.
+/// Units for arithmetic on fractions whose parts have `bits` bits together, mostly for the greatest
+/// common divisor; nothing for machine words.
 pub(super) fn big(bits: u64) -> u64 {
     if bits <= 128 {
         return 0;
     }
-    // A decimal digit has more than 3.3 bits.
-    number::cost(usize::try_from(bits / 3).unwrap_or(usize::MAX)) / 4
+    let words = bits / 64;
+    words.saturating_mul(words) / 32 + words / 4
 }

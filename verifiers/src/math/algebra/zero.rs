@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use dashu::base::BitTest;
 
+use super::super::expr::Function;
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, Ring, TURN};
+use super::ring::{Kind, PI, Ring, TURN};
 use super::stop::Stop;
 
 /// Bits above which a factor of a radicand may be composite.
@@ -27,11 +28,40 @@ impl Ring<'_, '_> {
         if poly.is_empty() {
             return Ok(Truth::Zero);
         }
-        if poly.single().is_some() {
-            return Ok(self.lone_term(poly));
+        if let Some(term) = poly.single() {
+            return self.term_vanishes(&term.clone());
         }
         let cleared = self.cleared(poly)?;
-        let parts = self.parts(&cleared)?;
+        match self.vanishes_by_parts(&cleared)? {
+            Truth::Unknown if self.has_forms(&cleared) && self.linear_forms_vanish(&cleared)? => {
+                Ok(Truth::Zero)
+            }
+            truth => Ok(truth),
+        }
+    }
+
+    /// A product of kernels is zero only where one of them is.
+    fn term_vanishes(&mut self, term: &Term) -> Result<Truth, Stop> {
+        for (kernel, _) in &term.monomial.0 {
+            if let Kind::Group(inner) = self.kind(*kernel) {
+                let inner = inner.clone();
+                let truth = self.deeper(|ring| ring.vanishes(&inner))?;
+                if truth != Truth::NonZero {
+                    return Ok(truth);
+                }
+            }
+        }
+        let is_certain = self.are_independent(&Poly(vec![term.clone()]));
+        Ok(if is_certain {
+            Truth::NonZero
+        } else {
+            Truth::Unknown
+        })
+    }
+
+    /// The zero test of a sum whose groups are multiplied out: all coefficients must vanish.
+    pub(super) fn vanishes_by_parts(&mut self, cleared: &Poly) -> Result<Truth, Stop> {
+        let parts = self.parts(cleared)?;
         let mut truth = Truth::Zero;
         for (_, part) in &parts {
             match self.number_vanishes(part)? {
@@ -40,17 +70,19 @@ impl Ring<'_, '_> {
                 Truth::NonZero | Truth::Unknown => truth = Truth::Unknown,
             }
         }
-        let is_certain = truth != Truth::NonZero || self.are_independent(&cleared);
+        let is_certain = truth != Truth::NonZero || self.are_independent(cleared);
         Ok(if is_certain { truth } else { Truth::Unknown })
     }
 
-    /// A product of kernels is zero only where one of them is.
-    fn lone_term(&self, poly: &Poly) -> Truth {
-        if self.are_independent(poly) {
-            Truth::NonZero
-        } else {
-            Truth::Unknown
-        }
+    /// Whether logarithms or angles of numbers occur, between which there may be relations.
+    fn has_forms(&self, poly: &Poly) -> bool {
+        let mut factors = poly.0.iter().flat_map(|term| &term.monomial.0);
+        factors.any(|(kernel, _)| {
+            matches!(
+                self.kind(*kernel),
+                Kind::Call(Function::Ln | Function::Atan | Function::Asin, _)
+            )
+        })
     }
 
     /// `poly` times powers of its groups, such that all groups with integer exponents are
@@ -430,6 +462,8 @@ impl Ring<'_, '_> {
                         || exponent.is_integer()
                             && matches!(self.kind(*kernel), Kind::Symbol(_) | Kind::Pi)
                 });
+                // Where the variable is an integer, `(-1)^n` has relations of its own.
+                let is_turning = !inner.exponent(TURN).is_zero() && !inner.exponent(PI).is_zero();
                 let has_variable = inner
                     .0
                     .iter()
@@ -437,7 +471,7 @@ impl Ring<'_, '_> {
                 if !has_variable {
                     constants += 1;
                 }
-                is_plain && (has_variable || inner.is_one())
+                is_plain && !is_turning && (has_variable || inner.is_one())
             }
             Kind::Group(inner) => {
                 let is_integral = poly
