@@ -81,6 +81,10 @@ pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<Candidate
             continue;
         }
         let span = value(text, line.start + label_length, part.end);
+        if span.is_empty() && label_length == line.len() && !text[line].contains([':', '：']) {
+            // A heading over nothing.
+            continue;
+        }
         out.push(Candidate::new(span, Note::None));
     }
 }
@@ -102,8 +106,19 @@ fn line_label(line: &str) -> Option<usize> {
     let after = rest
         .strip_prefix("A:")
         .or_else(english)
+        .or_else(|| heading(line, rest))
         .or_else(|| phrases::label(rest))?;
     Some(line.len() - after.len())
+}
+
+/// The empty rest of a line that is nothing but a bold or Markdown heading "Final answer", which is
+/// a label of what follows.
+fn heading<'a>(line: &'a str, rest: &'a str) -> Option<&'a str> {
+    let is_marked = line.trim_start().starts_with(['*', '#', '_']);
+    let rest = without_prefix(rest, "the ").unwrap_or(rest);
+    let after = without_prefix(rest, "final answer")?;
+    let after = after.trim_start_matches(['*', '_', '#', ' ', '\t', '\r']);
+    (is_marked && after.is_empty()).then_some(after)
 }
 
 /// `text` without `prefix` in any case.

@@ -73,10 +73,19 @@ pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>
     if line.len() > MAX_WHOLE || line.contains('\n') || !holds_mathematics(line) {
         return None;
     }
-    if line.ends_with(['?', ':', '：']) || line.contains(". ") || line.starts_with("- ") {
+    if line.ends_with(['?', ':', '：']) || line.contains(". ") || has_label(line) {
         return None;
     }
     is_answer(line).then(|| trim::clean(text, span))
+}
+
+/// Whether a bullet or the letter of an option opens the line: `- 5 apples`, `(A) 5`, `B) 6`.
+fn has_label(line: &str) -> bool {
+    let is_option = |rest: &str| {
+        let rest = rest.strip_prefix(|c: char| c.is_ascii_uppercase());
+        rest.is_some_and(|rest| rest.starts_with(") ") || rest.starts_with(". "))
+    };
+    line.starts_with("- ") || is_option(line.strip_prefix('(').unwrap_or(line))
 }
 
 /// A digit, a command or a sign of mathematics.

@@ -1,6 +1,6 @@
 mod laws;
 
-use super::{AnswerPolicy, Extracted, answer, whole};
+use super::{AnswerPolicy, Extracted, answer, only_number, whole};
 
 fn found(response: &str) -> Option<Extracted<'_>> {
     answer(response, &AnswerPolicy::default())
@@ -407,6 +407,8 @@ fn sentences_are_no_short_texts() {
     check("Is it 5?", "5?");
     check("x = 5\ny = 6", "6");
     check("5 red marbles in a small bag", "5");
+    check("(A) 5", "5");
+    check("B) 6", "6");
 }
 
 #[test]
@@ -444,6 +446,37 @@ fn languages() {
     line("答え：42", "42");
     line("الإجابة: 42", "42");
     line("Answer：42", "42");
+}
+
+#[test]
+fn headings_of_final_answers() {
+    let line = |response, text| check(response, text, "answer_line", &[]);
+    line("So.\n\n**Final Answer**\n\n42", "42");
+    line("So.\n\n## Final answer\n$42$\n", "42");
+    line("**Final Answer**\n\nThe number of apples is **42**.", "42");
+    check(
+        "Hence 5.\n**Final Answer**\n",
+        "5",
+        "last_number",
+        &["fallback"],
+    );
+    check("My final answer\n5", "5", "last_number", &["fallback"]);
+}
+
+#[test]
+fn only_numbers_of_sentences() {
+    let check = |sentence: &str, expected: Option<&str>| {
+        let found = only_number(sentence, &(0..sentence.len()));
+        assert_eq!(found.map(|span| &sentence[span]), expected, "{sentence:?}");
+    };
+    check("Jane started growing it 3 hours ago", Some("3"));
+    check("The store sold exactly $34 worth", Some("$34"));
+    check("The answer must have been $x = 5$ then", Some("x = 5"));
+    check("Janeth will still owe $220 in 12 months", None);
+    check("3 hours", None);
+    check("there were none at all", None);
+    check("2/3 of what there was", None);
+    check("It will take 3 hours plus 20", None);
 }
 
 fn check_members(response: &str, expected: &[&str]) {

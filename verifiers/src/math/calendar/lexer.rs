@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 64;
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
-    if text.is_empty() || text.len() > MAX_BYTES {
+    if text.len() > MAX_BYTES || !text.contains(|c: char| c.is_ascii_alphanumeric()) {
         return None;
     }
     let mut tokens = Vec::with_capacity(12);

@@ -398,7 +398,7 @@ fn two_words<'t, 'a>(
         ("nautical", "mile") => "nmi",
         ("us" | "american", "dollar") => "USD",
         ("electron", "volt") => "eV",
-        ("pound", "sterling") | ("pounds", "sterling") => "GBP",
+        ("pound" | "pounds", "sterling") => "GBP",
         _ => return None,
     };
     Some((name, rest))

@@ -96,7 +96,9 @@ impl Tree {
                 .map(Self::value)
                 .fold(RBig::ONE, |a, b| a * b),
             Self::Quotient(above, below) => above.value() / RBig::from(*below),
-            Self::Power(base, exponent) => base.value().pow((*exponent).try_into().expect("exponents are small")),
+            Self::Power(base, exponent) => base
+                .value()
+                .pow((*exponent).try_into().expect("exponents are small")),
         }
     }
 
