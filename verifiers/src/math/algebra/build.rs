@@ -86,21 +86,21 @@ impl Ring<'_, '_> {
         let mut product = Poly::one();
         for factor in factors {
             let factor = self.build(*factor)?;
-            product = self.times(product, factor)?;
+            product = self.times(&product, &factor)?;
         }
         Ok(product)
     }
 
     /// The product, multiplied out only where that is short.
-    pub(super) fn times(&mut self, left: Poly, right: Poly) -> Result<Poly, Stop> {
+    pub(super) fn times(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
         if left.len().saturating_mul(right.len()) <= MAX_PAIRS
             || left.single().is_some()
             || right.single().is_some()
         {
-            return self.multiply(&left, &right);
+            return self.multiply(left, right);
         }
-        let left = self.grouped_power(&left, 1)?;
-        let right = self.grouped_power(&right, 1)?;
+        let left = self.grouped_power(left, 1)?;
+        let right = self.grouped_power(right, 1)?;
         self.multiply(&left, &right)
     }
 
@@ -124,7 +124,7 @@ impl Ring<'_, '_> {
             for factor in &factors {
                 let factor = self.build(*factor)?;
                 let power = self.raised(&factor, &exponent)?;
-                product = self.times(product, power)?;
+                product = self.times(&product, &power)?;
             }
             return Ok(product);
         }
@@ -145,7 +145,7 @@ impl Ring<'_, '_> {
     }
 
     fn rational_power(&mut self, base: &RBig, exponent: &RBig) -> Result<Poly, Stop> {
-        if let Some(value) = self.exact().power(base.clone(), exponent)? {
+        if let Some(value) = self.exact().power(base, exponent)? {
             return Ok(Poly::constant(value));
         }
         let exponent = Exponent::from_rational(exponent)?;

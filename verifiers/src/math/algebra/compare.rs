@@ -121,11 +121,10 @@ fn by_ladder(
     let mut doubt = Doubt::NoRule;
     match by_normal_form(left, right, assumptions, ws) {
         Ok(Some(finding)) => return Ok(finding),
-        Ok(None) => {}
+        Ok(None) | Err(Stop::NoRule) => {}
         Err(Stop::Exhausted) => return Err(Exhausted),
         Err(Stop::Costly) => doubt = Doubt::Costly,
         Err(Stop::Undefined) => doubt = Doubt::NoValue,
-        Err(Stop::NoRule) => {}
     }
     Ok(match enclosure::separate(left, right, assumptions, ws)? {
         Separation::Apart(witness) => Finding::Different(Rule::Enclosure, Some(witness)),
@@ -161,15 +160,18 @@ impl Traits {
         let mut seen = 0u64;
         while let Some(expr) = open.pop() {
             seen += 1;
-            if seen % 16 == 0 {
+            if u64::is_multiple_of(seen, 16) {
                 ws.fuel.spend(1)?;
             }
             let node = ws.node(expr);
             match node {
-                Node::Number(_) | Node::Symbol(_) => {}
+                Node::Number(_)
+                | Node::Symbol(_)
+                | Node::Sum(_)
+                | Node::Product(_)
+                | Node::Power(..) => {}
                 Node::Constant(Constant::Infinity) => traits.is_infinite = true,
                 Node::Constant(Constant::Undefined) => traits.is_undefined = true,
-                Node::Sum(_) | Node::Product(_) | Node::Power(..) => {}
                 Node::Constant(Constant::Pi | Constant::E | Constant::I)
                 | Node::Call(..)
                 | Node::Apply(..) => traits.is_rational = false,

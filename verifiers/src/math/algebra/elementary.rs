@@ -22,7 +22,7 @@ impl Ring<'_, '_> {
         let mut product = Poly::one();
         for term in &poly.0 {
             let factor = self.exponential_of(term)?;
-            product = self.times(product, factor)?;
+            product = self.times(&product, &factor)?;
         }
         Ok(product)
     }
@@ -65,24 +65,22 @@ impl Ring<'_, '_> {
         let Kind::Call(function, arguments) = self.kind(kernel) else {
             return Ok(None);
         };
+        if !matches!(function, Function::Atan | Function::Asin) {
+            return Ok(None);
+        }
         let (function, argument) = (*function, arguments[0].clone());
-        let square = self.times(argument.clone(), argument.clone())?;
+        let square = self.times(&argument, &argument)?;
         let unit = self.imaginary();
         let sideways = self.multiply(&unit, &argument)?;
-        match function {
-            Function::Atan => {
-                let above = self.add(&Poly::one(), &sideways)?;
-                let length = self.add(&Poly::one(), &square)?;
-                let below = self.raised(&length, &RBig::from_parts((-1).into(), 2u8.into()))?;
-                self.multiply(&above, &below).map(Some)
-            }
-            Function::Asin => {
-                let rest = self.subtract(&Poly::one(), &square)?;
-                let cosine = self.raised(&rest, &RBig::from_parts(1.into(), 2u8.into()))?;
-                self.add(&cosine, &sideways).map(Some)
-            }
-            _ => Ok(None),
+        if function == Function::Atan {
+            let above = self.add(&Poly::one(), &sideways)?;
+            let length = self.add(&Poly::one(), &square)?;
+            let below = self.raised(&length, &RBig::from_parts((-1).into(), 2u8.into()))?;
+            return self.multiply(&above, &below).map(Some);
         }
+        let rest = self.subtract(&Poly::one(), &square)?;
+        let cosine = self.raised(&rest, &RBig::from_parts(1.into(), 2u8.into()))?;
+        self.add(&cosine, &sideways).map(Some)
     }
 
     /// The natural logarithm, principal branch.
@@ -163,7 +161,7 @@ impl Ring<'_, '_> {
             }
         }
         let rest = match inside.as_slice() {
-            [] if is_negative => self.half_turns(Exponent::ONE)?,
+            [] if is_negative => half_turns(Exponent::ONE),
             [] => return Ok(total),
             [(TURN, angle)] => {
                 let angle = if is_negative {
@@ -171,7 +169,7 @@ impl Ring<'_, '_> {
                 } else {
                     *angle
                 };
-                self.half_turns(angle)?
+                half_turns(angle)
             }
             [(kernel, exponent)] if !is_negative => self.logarithm_of_power(*kernel, *exponent)?,
             _ => {
@@ -180,12 +178,6 @@ impl Ring<'_, '_> {
             }
         };
         self.add(&total, &rest)
-    }
-
-    /// `i pi times`.
-    fn half_turns(&mut self, times: Exponent) -> Result<Poly, Stop> {
-        let monomial = Monomial(vec![(TURN, Exponent::HALF), (PI, Exponent::ONE)]);
-        Ok(Poly::term(times.to_rational(), monomial))
     }
 
     fn logarithm_of_positive(&mut self, kernel: Kernel, exponent: Exponent) -> Result<Poly, Stop> {
@@ -224,9 +216,9 @@ impl Ring<'_, '_> {
         let is_odd = exponent.is_integer() && exponent.above() % 2 != 0;
         let is_short = !exponent.is_negative() && exponent <= Exponent::ONE || is_odd;
         let own = if is_short { Exponent::ONE } else { exponent };
-        let inner = match self.kind(kernel) {
-            Kind::Group(inner) if own == Exponent::ONE => inner.clone(),
-            _ => Poly::term(RBig::ONE, Monomial::of(kernel, own)),
+        let inner = match self.kind(kernel).group() {
+            Some(inner) if own == Exponent::ONE => inner.clone(),
+            Some(_) | None => Poly::term(RBig::ONE, Monomial::of(kernel, own)),
         };
         let logarithm = self.matched(Function::Ln, inner)?;
         let times = if is_short {
@@ -247,7 +239,7 @@ impl Ring<'_, '_> {
                 std::cmp::Ordering::Greater => self.matched_logarithm(poly.clone()),
                 std::cmp::Ordering::Less => {
                     let inside = self.matched_logarithm(poly.clone().negated())?;
-                    let turn = self.half_turns(Exponent::ONE)?;
+                    let turn = half_turns(Exponent::ONE);
                     self.add(&inside, &turn)
                 }
             };
@@ -260,9 +252,9 @@ impl Ring<'_, '_> {
     fn matched_logarithm(&mut self, poly: Poly) -> Result<Poly, Stop> {
         let known: Vec<(Kernel, Poly)> = self
             .kinds()
-            .filter_map(|(kernel, kind)| match kind {
-                Kind::Call(Function::Ln, arguments) if arguments[0].len() > 1 => {
-                    Some((kernel, arguments[0].clone()))
+            .filter_map(|(kernel, kind)| match kind.call()? {
+                (Function::Ln, [argument]) if argument.len() > 1 => {
+                    Some((kernel, argument.clone()))
                 }
                 _ => None,
             })
@@ -311,20 +303,25 @@ impl Ring<'_, '_> {
         if !is_hyperbolic {
             odd = self.multiply(&odd, &unit)?.negated();
         }
-        match function {
-            F::Sin | F::Sinh => Ok(odd),
-            F::Cos | F::Cosh => Ok(even),
-            F::Tan | F::Tanh => self.divide(&odd, &even),
-            F::Cot | F::Coth => self.divide(&even, &odd),
-            F::Sec | F::Sech => self.inverse(&even),
-            _ => self.inverse(&odd),
+        if matches!(function, F::Sin | F::Sinh) {
+            Ok(odd)
+        } else if matches!(function, F::Cos | F::Cosh) {
+            Ok(even)
+        } else if matches!(function, F::Tan | F::Tanh) {
+            self.divide(&odd, &even)
+        } else if matches!(function, F::Cot | F::Coth) {
+            self.divide(&even, &odd)
+        } else if matches!(function, F::Sec | F::Sech) {
+            self.inverse(&even)
+        } else {
+            self.inverse(&odd)
         }
     }
 
     /// `left / right`.
     pub(super) fn divide(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
         let inverse = self.inverse(right)?;
-        self.times(left.clone(), inverse)
+        self.times(left, &inverse)
     }
 
     /// One level deeper into the rules of functions.
@@ -386,4 +383,10 @@ impl Ring<'_, '_> {
         }
         Ok(Poly::collect(settled))
     }
+}
+
+/// `i pi times`.
+fn half_turns(times: Exponent) -> Poly {
+    let monomial = Monomial(vec![(TURN, Exponent::HALF), (PI, Exponent::ONE)]);
+    Poly::term(times.to_rational(), monomial)
 }

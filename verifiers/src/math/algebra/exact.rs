@@ -97,11 +97,11 @@ impl Evaluator<'_, '_> {
         let Some(exponent) = self.value(exponent)? else {
             return Ok(None);
         };
-        self.power(base, &exponent)
+        self.power(&base, &exponent)
     }
 
     /// `base^exponent` where that is rational; the principal value.
-    pub(super) fn power(&mut self, base: RBig, exponent: &RBig) -> Result<Option<RBig>, Stop> {
+    pub(super) fn power(&mut self, base: &RBig, exponent: &RBig) -> Result<Option<RBig>, Stop> {
         if exponent.is_zero() || base.is_one() {
             return Ok(Some(RBig::ONE));
         }
@@ -112,7 +112,7 @@ impl Evaluator<'_, '_> {
             };
         }
         if exponent.is_int() {
-            return self.integer_power(&base, exponent.numerator()).map(Some);
+            return self.integer_power(base, exponent.numerator()).map(Some);
         }
         let index = usize::try_from(exponent.denominator()).ok();
         let Some(index) = index.filter(|index| *index <= MAX_INDEX) else {
@@ -121,7 +121,7 @@ impl Evaluator<'_, '_> {
         if base.is_negative() {
             return Ok(None);
         }
-        match self.root(&base, index)? {
+        match self.root(base, index)? {
             Some(root) => self.integer_power(&root, exponent.numerator()).map(Some),
             None => Ok(None),
         }

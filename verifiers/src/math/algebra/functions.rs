@@ -8,7 +8,7 @@ use dashu::rational::RBig;
 use super::super::expr::{Function, Name};
 use super::exact::small;
 use super::exponent::Exponent;
-use super::poly::{Monomial, Poly, Term};
+use super::poly::{Kernel, Monomial, Poly, Term};
 use super::ring::{Kind, PI, Ring};
 use super::stop::Stop;
 use super::zero::Truth;
@@ -63,14 +63,12 @@ impl Ring<'_, '_> {
                 Some(index) if index > 0 => self.indexed_root(radicand, index),
                 Some(_) | None => {
                     let exponent = self.inverse(index)?;
-                    match exponent.rational() {
-                        Some(exponent) => self.raised(radicand, &exponent),
-                        None => {
-                            let logarithm = self.logarithm(radicand)?;
-                            let product = self.multiply(&exponent, &logarithm)?;
-                            self.exponential(&product)
-                        }
+                    if let Some(exponent) = exponent.rational() {
+                        return self.raised(radicand, &exponent);
                     }
+                    let logarithm = self.logarithm(radicand)?;
+                    let product = self.multiply(&exponent, &logarithm)?;
+                    self.exponential(&product)
                 }
             },
             (F::Abs, [argument]) => self.absolute(argument),
@@ -79,7 +77,7 @@ impl Ring<'_, '_> {
             (F::Mod, [value, modulus]) => {
                 let quotient = self.divide(value, modulus)?;
                 let whole = self.rounded(F::Floor, &quotient)?;
-                let product = self.times(whole, modulus.clone())?;
+                let product = self.times(&whole, modulus)?;
                 self.subtract(value, &product)
             }
             (F::Max | F::Min, [_] | [_, _]) => self.extremum(function, arguments),
@@ -109,9 +107,9 @@ impl Ring<'_, '_> {
     }
 
     fn matched_call(&mut self, function: Function, arguments: Vec<Poly>) -> Result<Poly, Stop> {
-        let known = self.kinds().filter_map(|(_, kind)| match kind {
-            Kind::Call(other, values) if *other == function => Some(values.clone()),
-            _ => None,
+        let known = self.kinds().filter_map(|(_, kind)| {
+            let (other, values) = kind.call()?;
+            (other == function).then(|| values.into())
         });
         let known = known.collect();
         let arguments = self.matched_arguments(known, arguments)?;
@@ -120,9 +118,11 @@ impl Ring<'_, '_> {
 
     /// A kernel for an unknown function; the one of equal arguments where there is one.
     pub(super) fn unknown(&mut self, name: Name, arguments: Vec<Poly>) -> Result<Poly, Stop> {
-        let known = self.kinds().filter_map(|(_, kind)| match kind {
-            Kind::Apply(other, values) if *other == name => Some(values.clone()),
-            _ => None,
+        let known = self.kinds().filter_map(|(_, kind)| {
+            let Kind::Apply(other, values) = kind else {
+                return None;
+            };
+            (*other == name).then(|| values.clone())
         });
         let known = known.collect();
         let arguments = self.matched_arguments(known, arguments)?;
@@ -212,17 +212,7 @@ impl Ring<'_, '_> {
             if matches!(self.kind(*kernel), Kind::Turn) {
                 continue;
             }
-            let part = match self.absolute_kernel(*kernel)? {
-                Some(part) => part,
-                None => {
-                    let inner = Poly::term(RBig::ONE, Monomial::of(*kernel, Exponent::ONE));
-                    let unit = self.unit_length(&inner)?;
-                    match unit {
-                        Some(unit) => unit,
-                        None => self.matched(Function::Abs, inner)?,
-                    }
-                }
-            };
+            let part = self.length(*kernel)?;
             let part = part
                 .single()
                 .expect("absolute values of kernels are one term");
@@ -231,6 +221,18 @@ impl Ring<'_, '_> {
             product = self.multiply(&product, &factor)?;
         }
         Ok(product)
+    }
+
+    /// `|kernel|`.
+    fn length(&mut self, kernel: Kernel) -> Result<Poly, Stop> {
+        if let Some(length) = self.absolute_kernel(kernel)? {
+            return Ok(length);
+        }
+        let inner = Poly::term(RBig::ONE, Monomial::of(kernel, Exponent::ONE));
+        if let Some(unit) = self.unit_length(&inner)? {
+            return Ok(unit);
+        }
+        self.matched(Function::Abs, inner)
     }
 
     /// The length of a kernel whose product with its conjugate is 1.
@@ -326,10 +328,10 @@ impl Ring<'_, '_> {
         let mut product = Poly::one();
         for step in first..=last {
             let factor = self.add(&base, &Poly::constant(RBig::from(step)))?;
-            product = self.times(product, factor)?;
+            product = self.times(&product, &factor)?;
         }
         if count >= 0 {
-            self.times(kernel, product)
+            self.times(&kernel, &product)
         } else {
             self.divide(&kernel, &product)
         }
@@ -350,7 +352,7 @@ impl Ring<'_, '_> {
             let mut product = Poly::one();
             for step in 0..count {
                 let factor = self.subtract(upper, &Poly::constant(RBig::from(step)))?;
-                product = self.times(product, factor)?;
+                product = self.times(&product, &factor)?;
             }
             return Ok(product);
         }
@@ -364,20 +366,20 @@ impl Ring<'_, '_> {
             return self.matched(function, poly.clone());
         };
         let half = RBig::from_parts(1.into(), 2u8.into());
-        match function {
-            Function::Conjugate => Ok(conjugate),
-            Function::Re => {
-                let sum = self.add(poly, &conjugate)?;
-                self.scale(&sum, &half)
-            }
-            Function::Im => {
-                let difference = self.subtract(poly, &conjugate)?;
-                let scaled = self.scale(&difference, &half)?;
-                let unit = self.imaginary();
-                Ok(self.multiply(&scaled, &unit)?.negated())
-            }
-            _ => self.argument(poly, &conjugate),
+        if function == Function::Conjugate {
+            return Ok(conjugate);
         }
+        if function == Function::Arg {
+            return self.argument(poly, &conjugate);
+        }
+        if function == Function::Re {
+            let sum = self.add(poly, &conjugate)?;
+            return self.scale(&sum, &half);
+        }
+        let difference = self.subtract(poly, &conjugate)?;
+        let scaled = self.scale(&difference, &half)?;
+        let unit = self.imaginary();
+        Ok(self.multiply(&scaled, &unit)?.negated())
     }
 
     /// The angle of a complex constant.

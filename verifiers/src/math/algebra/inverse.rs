@@ -36,42 +36,39 @@ impl Ring<'_, '_> {
         argument: &Poly,
     ) -> Result<Poly, Stop> {
         use Function as F;
-        match function {
-            F::Acos => {
-                let asin = self.inverse_circular(F::Asin, argument)?;
-                self.from_right_angle(&asin)
-            }
-            F::Acot => {
-                let atan = self.inverse_circular(F::Atan, argument)?;
-                self.from_right_angle(&atan)
-            }
-            F::Asec | F::Acsc => {
-                let inner = self.inverse(argument)?;
-                let inverse = if function == F::Asec {
-                    F::Acos
-                } else {
-                    F::Asin
-                };
-                self.inverse_circular(inverse, &inner)
-            }
-            _ => {
-                let Some(first) = argument.0.first() else {
-                    return Ok(Poly::default());
-                };
-                if first.coefficient.is_negative() {
-                    let angle = self.inverse_circular(function, &argument.clone().negated())?;
-                    return Ok(angle.negated());
-                }
-                match self.known_angle(function, argument)? {
-                    Some(angle) => Ok(angle),
-                    None => self.matched(function, argument.clone()),
-                }
-            }
+        if matches!(function, F::Acos | F::Acot) {
+            let inverse = if function == F::Acos {
+                F::Asin
+            } else {
+                F::Atan
+            };
+            let angle = self.inverse_circular(inverse, argument)?;
+            return self.complement(&angle);
+        }
+        if matches!(function, F::Asec | F::Acsc) {
+            let inner = self.inverse(argument)?;
+            let inverse = if function == F::Asec {
+                F::Acos
+            } else {
+                F::Asin
+            };
+            return self.inverse_circular(inverse, &inner);
+        }
+        let Some(first) = argument.0.first() else {
+            return Ok(Poly::default());
+        };
+        if first.coefficient.is_negative() {
+            let angle = self.inverse_circular(function, &argument.clone().negated())?;
+            return Ok(angle.negated());
+        }
+        match self.known_angle(function, argument)? {
+            Some(angle) => Ok(angle),
+            None => self.matched(function, argument.clone()),
         }
     }
 
     /// `pi/2 - angle`.
-    fn from_right_angle(&mut self, angle: &Poly) -> Result<Poly, Stop> {
+    fn complement(&mut self, angle: &Poly) -> Result<Poly, Stop> {
         let right = Poly::term(
             RBig::from_parts(1.into(), 2u8.into()),
             Monomial::of(PI, Exponent::ONE),
@@ -140,7 +137,7 @@ impl Ring<'_, '_> {
             let difference = self.subtract(&above, &below)?;
             return self.scale(&difference, &half);
         }
-        let square = self.times(argument.clone(), argument.clone())?;
+        let square = self.times(argument, argument)?;
         let radicand = if function == Function::Asinh {
             self.add(&square, &one)?
         } else {

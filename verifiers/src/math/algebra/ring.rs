@@ -40,6 +40,26 @@ pub(super) enum Kind {
     Opaque(Expr),
 }
 
+impl Kind {
+    /// The sum of a group.
+    pub(super) fn group(&self) -> Option<&Poly> {
+        if let Self::Group(inner) = self {
+            Some(inner)
+        } else {
+            None
+        }
+    }
+
+    /// A function and its arguments.
+    pub(super) fn call(&self) -> Option<(Function, &[Poly])> {
+        if let Self::Call(function, arguments) = self {
+            Some((*function, arguments))
+        } else {
+            None
+        }
+    }
+}
+
 /// `e^{i pi}`.
 pub(super) const TURN: Kernel = 0;
 /// The ratio of a circle's circumference to its diameter.
@@ -123,6 +143,10 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 
     /// The imaginary unit.
+    #[expect(
+        clippy::unused_self,
+        reason = "reads as an element of the ring beside its kin"
+    )]
     pub(super) fn imaginary(&self) -> Poly {
         Poly::term(RBig::ONE, Monomial::of(TURN, Exponent::HALF))
     }
@@ -305,7 +329,7 @@ impl<'r, 'f> Ring<'r, 'f> {
             .times(&Monomial::of(kernel, times))?;
         let power = self
             .exact()
-            .power(common.coefficient, &times.to_rational())?;
+            .power(&common.coefficient, &times.to_rational())?;
         let power = power.expect("an integer power of a fraction is a fraction");
         let term = self.settled(power, monomial)?;
         Ok(Poly(vec![term]))
@@ -348,7 +372,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         let exponent = Exponent::integer(times);
         let power = self
             .exact()
-            .power(term.coefficient.clone(), &exponent.to_rational())?;
+            .power(&term.coefficient, &exponent.to_rational())?;
         let power = power.expect("an integer power of a fraction is a fraction");
         let monomial = term.monomial.power(exponent)?;
         Ok(Poly(vec![self.settled(power, monomial)?]))
@@ -521,7 +545,7 @@ fn split_word(
             break;
         }
         let mut power = 0;
-        while word % divisor == 0 {
+        while word.is_multiple_of(divisor) {
             word /= divisor;
             power += 1;
         }

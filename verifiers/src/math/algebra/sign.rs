@@ -103,27 +103,33 @@ impl Ring<'_, '_> {
     }
 
     fn is_real_call(&mut self, function: Function, arguments: &[Poly]) -> Result<bool, Stop> {
-        match function {
-            Function::Ln => Ok(self.is_positive_sum(&arguments[0])),
-            Function::Re | Function::Im | Function::Arg => Ok(true),
-            Function::Atan
-            | Function::Floor
-            | Function::Ceiling
-            | Function::Sign
-            | Function::Factorial
-            | Function::Max
-            | Function::Min
-            | Function::Gcd
-            | Function::Lcm => {
-                for argument in arguments {
-                    if !self.is_real(argument)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            _ => Ok(false),
+        if function == Function::Ln {
+            return Ok(self.is_positive_sum(&arguments[0]));
         }
+        if matches!(function, Function::Re | Function::Im | Function::Arg) {
+            return Ok(true);
+        }
+        let keeps_real = matches!(
+            function,
+            Function::Atan
+                | Function::Floor
+                | Function::Ceiling
+                | Function::Sign
+                | Function::Factorial
+                | Function::Max
+                | Function::Min
+                | Function::Gcd
+                | Function::Lcm
+        );
+        if !keeps_real {
+            return Ok(false);
+        }
+        for argument in arguments {
+            if !self.is_real(argument)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether a kernel has only positive values, as far as the rules know, or zero at single
@@ -149,9 +155,9 @@ impl Ring<'_, '_> {
     }
 
     fn is_real_logarithm(&self, kernel: Kernel) -> bool {
-        match self.kind(kernel) {
-            Kind::Call(Function::Ln, arguments) => self.is_positive_sum(&arguments[0]),
-            _ => false,
+        match self.kind(kernel).call() {
+            Some((Function::Ln, [argument])) => self.is_positive_sum(argument),
+            Some(_) | None => false,
         }
     }
 

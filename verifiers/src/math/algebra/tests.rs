@@ -312,6 +312,14 @@ fn elementary_functions() {
             ("gcd(a, b)", "gcd(b, a)"),
             ("Sum(k^2, (k, 1, n))", "Sum(j*j, (j, 1, n))"),
             ("1/2*ln(2)+pi/4", "(pi+ln(4))/4"),
+            ("conjugate(2-3I)", "2+3I"),
+            ("ln(I)", "I*pi/2"),
+            ("I^I", "exp(-pi/2)"),
+            ("n!/(n-2)!", "n*(n-1)"),
+            ("Mod(x+3, 3)", "Mod(x, 3)"),
+            ("cos(2*atan(x))", "(1-x^2)/(1+x^2)"),
+            ("sin(pi/5)", "sqrt(10-2*sqrt(5))/4"),
+            ("tan(pi/5)", "sqrt(5-2*sqrt(5))"),
         ],
     );
     check_all(

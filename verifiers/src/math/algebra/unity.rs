@@ -73,9 +73,9 @@ impl Ring<'_, '_> {
             };
             let prime = usize::try_from(prime).unwrap_or(usize::MAX);
             let is_inside = if prime == 2 {
-                order % 8 == 0
+                order.is_multiple_of(8)
             } else {
-                order % prime == 0
+                order.is_multiple_of(prime)
             };
             if !is_inside || exponent < Exponent::HALF {
                 outside.push((kernel, exponent));
@@ -99,11 +99,11 @@ impl Ring<'_, '_> {
         let mut rest = order;
         let mut prime = 2;
         while rest > 1 {
-            if rest % prime != 0 {
+            if !rest.is_multiple_of(prime) {
                 prime += 1;
                 continue;
             }
-            while rest % prime == 0 {
+            while rest.is_multiple_of(prime) {
                 rest /= prime;
             }
             self.spend(u64::try_from(order).unwrap_or(u64::MAX))?;
