@@ -51,6 +51,10 @@ enum Last {
     Thing,
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is set and cleared by marks of its own"
+)]
 struct Reader {
     is_marked: bool,
     scale: RBig,

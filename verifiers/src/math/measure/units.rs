@@ -176,7 +176,7 @@ fn metric(word: &str) -> Option<Unit> {
         "mol" | "mole" => si("mol", 0, AMOUNT),
         "cd" | "candela" => si("cd", 0, LUMINOSITY),
         "L" | "l" | "ℓ" | "liter" | "litre" | "升" => si("L", -3, VOLUME),
-        "cc" => plain("cm^3", 1, -6, VOLUME),
+        "cc" | "立方厘米" => plain("cm^3", 1, -6, VOLUME),
         "ha" | "hectare" | "公顷" => plain("ha", 1, 4, AREA),
         "t" | "tonne" | "吨" => with_prefixes("t", 3, MASS, Prefixes::Large),
         "micron" => plain("µm", 1, -6, LENGTH),
@@ -190,7 +190,6 @@ fn metric(word: &str) -> Option<Unit> {
         "平方米" => plain("m^2", 1, 0, AREA),
         "平方厘米" => plain("cm^2", 1, -4, AREA),
         "立方米" => plain("m^3", 1, 0, VOLUME),
-        "立方厘米" => plain("cm^3", 1, -6, VOLUME),
         _ => return None,
     })
 }
@@ -346,8 +345,7 @@ fn currency(word: &str) -> Option<Unit> {
 
 fn other(word: &str) -> Option<Unit> {
     Some(match word {
-        "°" | "deg" | "degree" => plain("°", 1, 0, DEGREES),
-        "度" => plain("°", 1, 0, DEGREES),
+        "°" | "deg" | "degree" | "度" => plain("°", 1, 0, DEGREES),
         "arcmin" | "arcminute" => Unit {
             factor: (1, 60, 0),
             ..plain("arcmin", 1, 0, DEGREES)

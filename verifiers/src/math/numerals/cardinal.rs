@@ -108,10 +108,9 @@ pub(super) fn cardinal(words: &[Word<'_>]) -> Option<u64> {
 
 /// `rest` behind an "and", which must not end it.
 fn without_and<'w, 'a>(rest: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
-    match rest {
-        [Word { letters: "and", .. }] => None,
-        [Word { letters: "and", .. }, rest @ ..] => Some(rest),
-        rest => Some(rest),
+    match rest.split_first() {
+        Some((Word { letters: "and", .. }, behind)) => (!behind.is_empty()).then_some(behind),
+        Some(_) | None => Some(rest),
     }
 }
 
