@@ -23,6 +23,7 @@ mod numerals;
 mod read;
 mod reader;
 mod report;
+mod steps;
 mod symbols;
 mod tolerance;
 mod unit;
