@@ -104,12 +104,12 @@ pub(super) fn links(
         sides.push(side(&formula[range.clone()], ws)?);
     }
     let mut checks = Vec::with_capacity(sides.len());
-    let mut has_identity = setting.is_rewriting;
+    let mut setting = setting;
     for (place, pair) in sides.windows(2).enumerate() {
         let is_first = place == 0;
-        let check = link(&pair[0], &pair[1], is_first, has_identity, setting, ws)?;
+        let check = link(&pair[0], &pair[1], is_first, setting, ws)?;
         // A chain that has rewritten something goes on rewriting it.
-        has_identity |= check == Check::Right && !pair[0].variables.is_empty();
+        setting.is_rewriting |= check == Check::Right && !pair[0].variables.is_empty();
         checks.push((ranges[place].start..ranges[place + 1].end, check));
     }
     Ok(checks)
@@ -119,7 +119,6 @@ fn link(
     left: &Side<'_>,
     right: &Side<'_>,
     is_first: bool,
-    is_rewriting: bool,
     setting: Setting,
     ws: &mut Workspace<'_>,
 ) -> Result<Check, Exhausted> {
@@ -138,7 +137,7 @@ fn link(
         Finding::Different(_, witness) => {
             let is_closed = left.variables.is_empty() && right.variables.is_empty();
             let is_same_kind = !left.variables.is_empty() && left.variables == right.variables;
-            if !is_closed && !(is_rewriting && is_same_kind) {
+            if !(is_closed || setting.is_rewriting && is_same_kind) {
                 return Ok(Check::Unchecked(Why::Equation));
             }
             if setting.is_false_on_purpose {
@@ -262,12 +261,13 @@ fn shown(
         None => format!("{} is not {}", left.text, right.text),
     };
     for (place, (symbol, value)) in at.iter().enumerate() {
-        let name = match ws.node(*symbol) {
-            Node::Symbol(name) => ws.spelling(*name),
-            _ => continue,
-        };
-        let joint = if place == 0 { " at" } else { "," };
-        text.push_str(&format!("{joint} {name} = {value}"));
+        if let Node::Symbol(name) = ws.node(*symbol) {
+            let joint = if place == 0 { " at " } else { ", " };
+            text.push_str(joint);
+            text.push_str(ws.spelling(*name));
+            text.push_str(" = ");
+            text.push_str(&value.to_string());
+        }
     }
     text
 }
