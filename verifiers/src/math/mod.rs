@@ -22,6 +22,7 @@ mod policy;
 mod read;
 mod report;
 mod shown;
+mod steps;
 mod texts;
 mod tolerance;
 

@@ -137,18 +137,9 @@ fn of_function(
             let sine = call(Function::Sin, u, ws)?;
             neg(sine, ws)?
         }
-        Function::Tan | Function::Tanh => {
+        Function::Tan | Function::Cot | Function::Tanh => {
             let square = small_power(whole, 2, ws)?;
-            if function == Function::Tan {
-                add(one, square, ws)?
-            } else {
-                sub(one, square, ws)?
-            }
-        }
-        Function::Cot => {
-            let square = small_power(whole, 2, ws)?;
-            let sum = add(one, square, ws)?;
-            neg(sum, ws)?
+            return of_tangent(function, square, ws).map(Some);
         }
         Function::Sec => {
             let tangent = call(Function::Tan, u, ws)?;
@@ -213,6 +204,20 @@ fn of_function(
         | Function::Arg => return Ok(None),
     };
     Ok(Some(slope))
+}
+
+/// The derivative of a tangent, cotangent or hyperbolic tangent with the given square.
+fn of_tangent(function: Function, square: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+    let one = ws.integer(1)?;
+    if function == Function::Tanh {
+        return sub(one, square, ws);
+    }
+    let slope = add(one, square, ws)?;
+    if function == Function::Tan {
+        Ok(slope)
+    } else {
+        neg(slope, ws)
+    }
 }
 
 /// `under^(-1/2)`.

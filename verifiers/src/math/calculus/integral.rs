@@ -26,12 +26,11 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
     };
     let mut sum = ws.integer(0)?;
     for term in &terms {
-        let part = match ends {
-            Some((from, to)) => definite(term, from, to, ws)?,
-            None => {
-                let x = ws.intern(Node::Symbol(bound.variable))?;
-                antiderivative(term, x, true, ws)?
-            }
+        let part = if let Some((from, to)) = ends {
+            definite(term, from, to, ws)?
+        } else {
+            let x = ws.intern(Node::Symbol(bound.variable))?;
+            antiderivative(term, x, true, ws)?
         };
         let Some(part) = part else { return Ok(None) };
         sum = add(sum, part, ws)?;
@@ -205,9 +204,9 @@ fn antiderivative(
     let one = ws.integer(1)?;
     let zero = ws.integer(0)?;
     let value = match &term.shape {
-        Shape::One => power_rule(one, zero, x, &term.degree, is_indefinite, ws)?,
+        Shape::One => power_rule((one, zero), x, &term.degree, is_indefinite, ws)?,
         Shape::Linear { a, b, exponent } if term.degree.is_zero() => {
-            power_rule(*a, *b, x, exponent, is_indefinite, ws)?
+            power_rule((*a, *b), x, exponent, is_indefinite, ws)?
         }
         Shape::Bell { a, c } if term.degree.is_zero() => {
             let factor = bell_factor(a, c, ws)?;
@@ -236,8 +235,7 @@ fn antiderivative(
 
 /// Of `(a x + b)^degree`.
 fn power_rule(
-    a: Expr,
-    b: Expr,
+    (a, b): (Expr, Expr),
     x: Expr,
     degree: &RBig,
     is_indefinite: bool,

@@ -14,7 +14,7 @@ mod series;
 mod sum;
 mod terms;
 
-use super::expr::{Binder, Bound, Expr, Workspace};
+use super::expr::{Binder, Bound, Expr, Node, Workspace};
 use crate::fuel::Exhausted;
 
 pub(super) use self::derivative::derivative;
@@ -31,6 +31,28 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
         Binder::Integral => integral::closed(bound, ws),
         Binder::Limit(direction) => limit::closed(bound, direction, ws),
     }
+}
+
+/// `expr` with every sum, product, limit and integral in it replaced by its closed form, where it
+/// has one.
+///
+/// # Errors
+/// [`Exhausted`] when the fuel is gone.
+pub(super) fn resolved(expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+    if !ws.any(expr, &mut |node| matches!(node, Node::Bound(_)))? {
+        return Ok(expr);
+    }
+    ws.replaced(expr, &mut |ws, node| match node {
+        Node::Bound(bound) => closed(bound, ws),
+        Node::Number(_)
+        | Node::Symbol(_)
+        | Node::Constant(_)
+        | Node::Sum(_)
+        | Node::Product(_)
+        | Node::Power(..)
+        | Node::Call(..)
+        | Node::Apply(..) => Ok(None),
+    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use dashu::rational::RBig;
 
 use super::build::{add, call, depends, div, is_zero, mul, neg, number, power, small_power};
 use crate::fuel::Exhausted;
-use crate::math::enclosure;
 use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
+use crate::math::finding::{Assumptions, Finding};
+use crate::math::{algebra, enclosure};
 
 /// Coefficients that a series keeps.
 const TERMS: usize = 8;
@@ -32,13 +33,12 @@ fn vanishes(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<bool>, Exhauste
     if let Some(value) = number(expr, ws) {
         return Ok(Some(value.is_zero()));
     }
-    if ws.is_closed(expr)? {
-        let sign = enclosure::sign(expr, ws)?;
-        if let Some(sign) = sign {
-            return Ok(Some(sign == Ordering::Equal));
-        }
+    let zero = ws.integer(0)?;
+    match algebra::compare(expr, zero, Assumptions::default(), ws)? {
+        Finding::Equal(_) => Ok(Some(true)),
+        Finding::Different(..) => Ok(Some(false)),
+        Finding::Undecided(_) => Ok(None),
     }
-    Ok(None)
 }
 
 impl Series {

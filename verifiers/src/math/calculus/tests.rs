@@ -128,6 +128,16 @@ fn limits_have_values_where_a_series_gives_one() {
     check("(* (+ (sin x) (* -1 x)) (^ x -3))", "0", "-1/6");
     check("(sin x)", "oo", "-");
     check("(^ x 3)", "(* -1 oo)", "(* -1 oo)");
+    check(
+        "(* (+ (^ (+ y x) 2) (* -1 (^ y 2))) (^ x -1))",
+        "0",
+        "(* 2 y)",
+    );
+    check(
+        "(* (+ (sin (+ y x)) (* -1 (sin y))) (^ x -1))",
+        "0",
+        "(cos y)",
+    );
 }
 
 #[test]

@@ -112,8 +112,7 @@ fn placed(figures: &str, exponent: i64, is_integer: bool) -> String {
                 format!("{whole}.{fraction}")
             };
         }
-        Ok(_) => {}
-        Err(_) => {}
+        Ok(_) | Err(_) => {}
     }
     if (-5..=0).contains(&exponent) {
         let zeros = "0".repeat(usize::try_from(-exponent).unwrap_or(0));

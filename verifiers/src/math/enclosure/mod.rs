@@ -22,6 +22,7 @@ use self::eval::{Evaluator, Field, Point};
 use self::float::OutOfRange;
 use self::kernel::Kernel;
 use self::value::Value;
+use super::calculus;
 use super::expr::{Expr, Workspace};
 use super::finding::{Assumptions, Witness};
 use crate::fuel::Exhausted;
@@ -105,6 +106,8 @@ pub(super) fn separate(
     assumptions: Assumptions,
     ws: &mut Workspace<'_>,
 ) -> Result<Separation, Exhausted> {
+    let left = calculus::resolved(left, ws)?;
+    let right = calculus::resolved(right, ws)?;
     sample::separate(left, right, assumptions, ws)
 }
 

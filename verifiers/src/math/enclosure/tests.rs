@@ -2,6 +2,7 @@ use std::cmp::Ordering;
 
 use dashu::integer::IBig;
 use dashu::rational::RBig;
+use proptest::prelude::*;
 
 use super::{Separation, approximate, interval, separate, sign};
 use crate::fuel::Fuel;
@@ -224,4 +225,49 @@ fn intervals_contain_their_constants_and_are_narrow() {
     check("(^ 2 1/2)", "14142135623730950488016887242096980785696", 40);
     check("(^ e 1/3)", "13956124250860895286281253196025868375979", 40);
     check("(asin 1/3)", "339836909454121937096392513391", 30);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Enclosures of one number at two precisions overlap, and the finer one is narrow.
+    #[test]
+    fn precisions_agree(
+        function in prop::sample::select(vec![
+            "sin", "cos", "tan", "atan", "sinh", "tanh", "asinh", "ln", "asin", "acos", "atanh",
+        ]),
+        numerator in 1i64..1_000_000,
+        shift in 0usize..60,
+        negative: bool,
+    ) {
+        let is_small = matches!(function, "asin" | "acos" | "atanh");
+        let power = if is_small { 20 + shift } else { shift };
+        let sign = if negative && function != "ln" { "-" } else { "" };
+        let text = format!("({function} {sign}{numerator}/{})", 1u128 << power);
+        with_workspace(|ws| {
+            let expr = read(&text, ws);
+            let coarse = interval(expr, 64, ws).expect("there is fuel");
+            let fine = interval(expr, 512, ws).expect("there is fuel");
+            // The hyperbolic sine of a million is out of bounds.
+            if let (Some(coarse), Some(fine)) = (coarse, fine) {
+                assert!(!coarse.is_disjoint(&fine), "{text}");
+                assert!(fine.agreement() > 380, "{text} {}", fine.agreement());
+            }
+        });
+    }
+
+    /// The exponential undoes the logarithm, and squares of sine and cosine add up to 1.
+    #[test]
+    fn identities_hold(numerator in 1i64..1_000_000_000, denominator in 1i64..1_000_000) {
+        with_workspace(|ws| {
+            let text = format!("(^ e (ln {numerator}/{denominator}))");
+            let (expr, value) = (read(&text, ws), read(&format!("{numerator}/{denominator}"), ws));
+            let found = separate(expr, value, Assumptions::default(), ws);
+            assert!(matches!(found, Ok(Separation::Together { .. })), "{text}");
+            let text = format!("(+ (^ (sin {numerator}) 2) (^ (cos {numerator}) 2))");
+            let (expr, value) = (read(&text, ws), read("1", ws));
+            let found = separate(expr, value, Assumptions::default(), ws);
+            assert!(matches!(found, Ok(Separation::Together { .. })), "{text}");
+        });
+    }
 }

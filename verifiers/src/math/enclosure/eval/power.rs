@@ -98,13 +98,12 @@ impl Evaluator<'_, '_, '_> {
                     return Err(Stop::NoValue);
                 }
                 Ordering::Less if self.field == Field::Real => return Err(Stop::NoValue),
-                Ordering::Less => {}
                 Ordering::Greater if index <= MAX_INDEX => {
                     self.spend_root(index)?;
                     let root = self.real_root(base, index)?;
                     return self.integer_power(&root, exponent.numerator());
                 }
-                Ordering::Greater => {}
+                Ordering::Less | Ordering::Greater => {}
             }
         }
         if index == 2 {

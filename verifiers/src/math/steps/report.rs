@@ -1,0 +1,129 @@
+//! What a check of the formulas of a solution tells.
+
+use std::ops::Range;
+
+use crate::arithmetic::Label;
+
+/// A solution, step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StepReport {
+    /// The steps in the order of the text.
+    pub(crate) steps: Vec<Step>,
+    /// Position in `steps` of the first step with a wrong claim.
+    pub(crate) first_wrong: Option<usize>,
+    /// The fuel ran out before the whole text was read. What was not read is unchecked.
+    pub(crate) exhausted: bool,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Position, from 0.
+    pub(crate) index: usize,
+    /// Half-open byte range.
+    pub(crate) span: Range<usize>,
+    /// The claims of the step, in the order of the text.
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// A claim: an equality, or that one equation follows from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// Half-open byte range of the formula, or of both formulas.
+    pub(crate) span: Range<usize>,
+    /// The claim as it was written, without delimiters.
+    pub(crate) formula: String,
+    pub(crate) check: Check,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Proven.
+    Right,
+    /// A decimal that is the other side rounded to the places written.
+    Rounded,
+    /// Roots were lost: what is claimed follows only under conditions that are not checked.
+    Partial {
+        /// A root that was lost, for people.
+        lost: String,
+    },
+    /// Disproven, with what shows it, for people.
+    Wrong { witness: String },
+    /// Neither.
+    Unchecked(Why),
+}
+
+/// Why a claim was not checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Why {
+    /// A side could not be read.
+    Unread,
+    /// It may be a definition or an assignment: `f(x) = x^2`, `x = 3`.
+    Definition,
+    /// It may be an equation to be solved rather than an identity.
+    Equation,
+    /// A decimal is near and may be rounded.
+    Approximate,
+    /// Angles may be in degrees.
+    Degrees,
+    /// The step speaks of a contradiction.
+    Contradiction,
+    /// No rule decides it.
+    Undecided,
+    /// The check would cost too much.
+    TooCostly,
+}
+
+impl Why {
+    /// The name on the wire.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Unread => "unread",
+            Self::Definition => "definition",
+            Self::Equation => "equation",
+            Self::Approximate => "approximate",
+            Self::Degrees => "degrees",
+            Self::Contradiction => "contradiction",
+            Self::Undecided => "undecided",
+            Self::TooCostly => "too_costly",
+        }
+    }
+}
+
+impl Check {
+    /// The class. Lost roots make nothing wrong.
+    pub(crate) fn label(&self) -> Label {
+        match self {
+            Self::Right | Self::Rounded => Label::Right,
+            Self::Wrong { .. } => Label::Wrong,
+            Self::Partial { .. } | Self::Unchecked(_) => Label::Unchecked,
+        }
+    }
+
+    /// What was found, for people.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::Right => "holds".to_owned(),
+            Self::Rounded => "holds, written rounded".to_owned(),
+            Self::Partial { lost } => format!("partial: {lost} was lost"),
+            Self::Wrong { witness } => witness.clone(),
+            Self::Unchecked(why) => why.as_str().to_owned(),
+        }
+    }
+}
+
+impl Step {
+    /// The class of the step. Claims that were not checked have no say in it.
+    pub(crate) fn label(&self) -> Label {
+        let mut label = Label::Unchecked;
+        for claim in &self.claims {
+            match claim.check.label() {
+                Label::Wrong => return Label::Wrong,
+                Label::Right => label = Label::Right,
+                Label::Unchecked => {}
+            }
+        }
+        label
+    }
+}
