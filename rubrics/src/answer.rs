@@ -116,7 +116,6 @@ fn as_it_is(response: &str) -> Extracted<'_> {
         source: "response",
         members: Vec::new(),
         flags: Vec::new(),
-        members: Vec::new(),
     }
 }
 
