@@ -1,8 +1,8 @@
 //! Scorers that extract an answer and verify it.
 
 use serde::Serialize;
-use verifiers::extract::{self, AnswerPolicy, Extracted};
-use verifiers::{Candidate, Claim, Fuel, Gold, Verifier};
+use verifiers::extract::{self, AnswerPolicy, Extracted, MANY_CANDIDATES};
+use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 
 use crate::outcome::{CodePoints, Evidence, Failure, Found, Outcome, Reward};
 use crate::{Input, Reference};
@@ -50,6 +50,10 @@ impl AnswerScorer {
             explain,
         };
         let verdict = self.verifier.verify(&claim, &mut Fuel::new(self.fuel));
+        let verdict = verdict.map(|verdict| match &extracted {
+            Some(found) if self.is_hedge(found) => hedged(explain),
+            Some(_) | None => verdict,
+        });
         let evidence = Evidence {
             candidate: self.report(response, extracted),
             ..Evidence::default()
@@ -57,6 +61,16 @@ impl AnswerScorer {
         match verdict {
             Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
             Err(error) => Err(Failure::from_error(error, evidence)),
+        }
+    }
+
+    /// Whether the response tried more answers than the policy lets pass.
+    fn is_hedge(&self, found: &Extracted<'_>) -> bool {
+        match &self.extract {
+            Extract::Answer(policy) | Extract::AnswerOrWhole(policy) => {
+                policy.refuse_many && found.flags.contains(&MANY_CANDIDATES)
+            }
+            Extract::Visible | Extract::Whole => false,
         }
     }
 
@@ -85,6 +99,13 @@ impl AnswerScorer {
             Extract::Visible | Extract::Whole => None,
         }
     }
+}
+
+/// A 0 for a response that gives one answer after the other.
+fn hedged(explain: bool) -> Verdict {
+    let detail = || "the response marks too many different answers".to_owned();
+    let reason = Reason::explained(MANY_CANDIDATES, explain, detail);
+    Verdict::proven(false, "hedged", reason)
 }
 
 /// What the verifier judges; `members` are the texts of an answer that several marks hold.

@@ -15,7 +15,6 @@ const CONFIG: &str = r#"
 name = "marked"
 kind = "math"
 phrases = false
-formulas = false
 last_number = false
 
 [[scorer]]

@@ -86,7 +86,11 @@ fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
         tolerance: tolerance(section),
         policy: math_policy(section),
     };
-    let extract = extract(section, Extract::Answer(AnswerPolicy::default()));
+    let policy = AnswerPolicy {
+        refuse_many: true,
+        ..AnswerPolicy::default()
+    };
+    let extract = extract(section, Extract::Answer(policy));
     let description = "compares the final answer with the reference symbolically";
     let verifier = Math::new(config.clone());
     spec(description, extract, verifier, &config)
@@ -304,18 +308,18 @@ fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Scorer {
 
 /// What of the response is judged, with `default` where the configuration is silent.
 fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
-    let policy = AnswerPolicy::default();
+    let policy = match &default {
+        Extract::Answer(own) | Extract::AnswerOrWhole(own) => own.clone(),
+        Extract::Visible | Extract::Whole => AnswerPolicy::default(),
+    };
     let policy = AnswerPolicy {
         phrases: section.boolean("phrases").unwrap_or(policy.phrases),
-        last_number: section.boolean("last_number").unwrap_or(match &default {
-            Extract::AnswerOrWhole(own) => own.last_number,
-            Extract::Answer(_) | Extract::Visible | Extract::Whole => policy.last_number,
-        }),
+        last_number: section.boolean("last_number").unwrap_or(policy.last_number),
+        refuse_many: section.boolean("refuse_many").unwrap_or(policy.refuse_many),
         max_candidates: section
             .integer("max_candidates", 1..1 << 32)
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(policy.max_candidates),
-        ..policy
     };
     let words = [
         ("answer", 0),

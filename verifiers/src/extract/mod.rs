@@ -57,6 +57,9 @@ pub struct Extracted<'a> {
     pub members: Vec<Range<usize>>,
 }
 
+/// The flag of a response with more different candidates than [`AnswerPolicy::max_candidates`].
+pub const MANY_CANDIDATES: &str = "many_candidates";
+
 /// What counts as an answer beyond the marked ones, and when to warn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AnswerPolicy {
@@ -69,7 +72,8 @@ pub struct AnswerPolicy {
     /// `many_candidates`: the last one still answers, but rewards should know that others were
     /// tried. 3 by default.
     pub max_candidates: usize,
-    /// Whether such a response has no answer at all. Off by default.
+    /// Whether who scores should give such a response a 0: it hedges. Off by default; extraction
+    /// itself only flags it.
     pub refuse_many: bool,
 }
 
@@ -222,10 +226,7 @@ fn choose<'a>(
         });
     }
     if has_more_than(policy.max_candidates, response, candidates) {
-        if policy.refuse_many {
-            return None;
-        }
-        flags.push("many_candidates");
+        flags.push(MANY_CANDIDATES);
     }
     let span = if source == "boxed" {
         chosen.span.clone()
@@ -252,12 +253,14 @@ fn members(candidates: &[Candidate]) -> Vec<Range<usize>> {
     candidates[from..].iter().map(|c| c.span.clone()).collect()
 }
 
-/// Whether more than `limit` different texts are among the candidates.
+/// Whether more than `limit` different texts are among the candidates; a list in one sentence is
+/// one of them.
 fn has_more_than(limit: usize, response: &str, candidates: &[Candidate]) -> bool {
     if candidates.len() <= limit {
         return false;
     }
-    let texts = candidates.iter().map(|c| &response[c.span.clone()]);
+    let firsts = candidates.iter().filter(|c| !c.continues);
+    let texts = firsts.map(|c| &response[c.span.clone()]);
     texts.collect::<HashSet<_>>().len() > limit
 }
 

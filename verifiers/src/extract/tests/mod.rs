@@ -535,15 +535,20 @@ fn policies_switch_sources_off() {
     assert_eq!(source("The answer is 4.", &policy), None);
     assert_eq!(source("#### 4", &policy), Some("hash_marks"));
     assert_eq!(source("$4$", &policy), None);
-    let policy = AnswerPolicy {
-        refuse_many: true,
-        ..policy
+}
+
+#[test]
+fn many_different_candidates_are_flagged() {
+    let is_flagged = |response| {
+        let found = answer(response, &AnswerPolicy::default()).expect("an answer is marked");
+        found.flags.contains(&MANY_CANDIDATES)
     };
-    assert_eq!(
-        source("#### 4\n#### 5\n#### 6", &policy),
-        Some("hash_marks")
-    );
-    assert_eq!(source("#### 4\n#### 5\n#### 6\n#### 7", &policy), None);
+    assert!(!is_flagged("#### 4\n#### 5\n#### 6"));
+    assert!(is_flagged("#### 4\n#### 5\n#### 6\n#### 7"));
+    assert!(!is_flagged("#### 4\n#### 5\n#### 6\n#### 4"));
+    // One list in one sentence is one answer.
+    let list = "It is \\boxed{1}, \\boxed{2}, \\boxed{3}, \\boxed{4} and \\boxed{5}.";
+    assert!(!is_flagged(list));
 }
 
 #[test]
