@@ -89,8 +89,8 @@ impl Writer<'_, '_> {
         match self.ws.node(expr) {
             Node::Number(value) => match value {
                 value if value.sign() == Sign::Negative => Rank::Sum,
-                value if value.is_int() || self.is_latex => Rank::Atom,
-                _ => Rank::Sum,
+                value if value.is_int() => Rank::Atom,
+                _ => Rank::Product,
             },
             Node::Sum(_) => Rank::Sum,
             // A quotient and a sign are products, too.
@@ -299,7 +299,7 @@ impl Writer<'_, '_> {
     fn linear(&mut self, number: Option<&RBig>, factors: &[Expr]) {
         let mut is_first = true;
         if let Some(number) = number {
-            let is_fraction = !number.is_int() && !self.is_latex;
+            let is_fraction = !number.is_int() && !factors.is_empty();
             if is_fraction {
                 self.open();
             }

@@ -40,6 +40,7 @@ pub(super) fn items<'a>(
         dialect,
         options,
         open: Vec::new(),
+        brackets: 0,
         upright: 0,
         dollars,
         has_formulas: dollars > 1 || text.contains("\\(") || text.contains("\\["),
@@ -72,6 +73,8 @@ struct Lexer<'a> {
     options: ReadOptions,
     /// What is open, innermost last.
     open: Vec<Opened>,
+    /// How many of them are brackets that are seen.
+    brackets: usize,
     /// How many open fonts are upright.
     upright: usize,
     /// Bare dollar signs in the text: one is a currency sign, pairs enclose formulas.
@@ -165,9 +168,7 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) -> Option<()> {
         let follows_comma = self.gap == Gap::None && self.previous() == Some(Token::Comma);
-        let is_inside = self.open.iter().any(
-            |opened| matches!(opened, Opened::Token { bracket, .. } if *bracket != Bracket::Group),
-        );
+        let is_inside = self.brackets > 0;
         let rules = Rules {
             comma_groups: !is_inside && !follows_comma,
             decimal_comma: self.options.decimal_comma && !is_inside,
@@ -214,6 +215,7 @@ impl<'a> Lexer<'a> {
 
     fn open(&mut self, bracket: Bracket) {
         let at = self.lexed.items.len();
+        self.brackets += usize::from(bracket != Bracket::Group);
         self.open.push(Opened::Token { bracket, at });
         self.push(Token::Open(bracket));
     }
@@ -235,12 +237,23 @@ impl<'a> Lexer<'a> {
                 Some(())
             }
             // One brace too many at the end.
-            None if self.options.repair && self.is_last() && !self.lexed.items.is_empty() => {
+            None if self.may_drop() => {
                 self.lexed.notes.push(Note::StrayDelimiter);
                 Some(())
             }
             Some(Opened::Token { .. }) | None => self.close(Bracket::Group),
         }
+    }
+
+    /// Whether a stray delimiter was left out already: one is a slip, two are another text. Looked
+    /// at before [`Self::is_last`], so that a text of delimiters costs linear time.
+    fn has_stray(&self) -> bool {
+        self.lexed.notes.contains(&Note::StrayDelimiter)
+    }
+
+    fn may_drop(&self) -> bool {
+        let may = self.options.repair && !self.has_stray() && !self.lexed.items.is_empty();
+        may && self.is_last()
     }
 
     fn is_last(&self) -> bool {
@@ -254,6 +267,7 @@ impl<'a> Lexer<'a> {
         let Some(Opened::Token { bracket: open, at }) = self.open.pop() else {
             return None;
         };
+        self.brackets -= usize::from(open != Bracket::Group);
         let is_interval = |b| matches!(b, Bracket::Round | Bracket::Square | Bracket::Reversed);
         if open != bracket && !(is_interval(open) && is_interval(bracket)) {
             return None;
@@ -267,12 +281,14 @@ impl<'a> Lexer<'a> {
 
     fn dollar(&mut self) -> Option<()> {
         self.at += 1;
-        if self.dollars == 1 {
+        let is_money = matches!(self.previous(), None | Some(Token::Number(_)));
+        let may_be_stray = self.dialect == Dialect::Latex && !is_money;
+        if self.dollars == 1 && !(may_be_stray && self.is_last()) {
             self.push(Token::Currency("dollar"));
             return Some(());
         }
-        let is_end = self.lexed.items.is_empty() || self.is_last();
-        if self.dollars % 2 == 1 && is_end {
+        let is_odd = self.dollars % 2 == 1 && !self.has_stray();
+        if is_odd && (self.lexed.items.is_empty() || self.is_last()) {
             self.dollars -= 1;
             self.lexed.notes.push(Note::StrayDelimiter);
             return self.options.repair.then_some(());

@@ -202,31 +202,3 @@ fn check(rows: &[(&str, &str)]) {
 mod forms;
 mod hostile;
 mod values;
-
-/// The data of the experiments: what does not read is printed.
-#[test]
-#[ignore = "an experiment"]
-fn experiment() {
-    for file in ["latex_parse", "math_verify", "lighteval"] {
-        let path = std::env::args()
-            .next()
-            .map(|_| format!("/work/shared/data/math/{file}.jsonl"));
-        let text = std::fs::read_to_string(path.unwrap()).unwrap();
-        for line in text.lines() {
-            let row: serde_json::Value = serde_json::from_str(line).unwrap();
-            for side in ["gold", "pred"] {
-                let text = row[side].as_str().unwrap();
-                if file != "latex_parse" && side == "pred" && text.len() > 80 {
-                    continue;
-                }
-                let mut fuel = Fuel::default();
-                let mut ws = Workspace::new(&mut fuel);
-                let read = answer(text, &ReadOptions::default(), &mut ws);
-                println!(
-                    "@@{}\t{side}\t{text:?}\t{read:?}",
-                    row["kind"].as_str().unwrap()
-                );
-            }
-        }
-    }
-}

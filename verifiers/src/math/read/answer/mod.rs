@@ -21,6 +21,7 @@ use std::ops::Range;
 use crate::math::expr::{Expr, Workspace};
 use crate::math::form::{Answer, Form, Note, Unread, Value};
 
+use super::Dialect;
 use super::explode::exploded;
 use super::parse::{self, Read, Setting};
 use super::token::{Bracket, Item, Token};
@@ -95,6 +96,10 @@ impl<'t> Reader<'t, '_, '_> {
 
     /// `span` without braces around all of it, which are not seen.
     fn peeled(&self, mut span: Span) -> Span {
+        // In plain text braces are those of a set.
+        if self.setting.dialect == Dialect::Plain {
+            return span;
+        }
         while self.is_enclosed(&span, Bracket::Group)
             && !self.has_top(&(span.start + 1..span.end - 1), is_separator)
         {

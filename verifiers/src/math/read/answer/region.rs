@@ -69,7 +69,7 @@ impl Reader<'_, '_, '_> {
         }
         let form = match self.enclosure(&span) {
             Some(Bracket::Group) if !self.has_top(&inside(&span), is_separator) => {
-                let inner = self.peeled(span.clone());
+                let inner = inside(&span);
                 // `\setminus {2}`: braces around one member are those of a set here.
                 if self.has_top(&inner, super::is_set_operator) || self.is_named_set(&inner) {
                     return self.region(inner);
