@@ -272,26 +272,22 @@ impl Writer<'_, '_> {
 
     /// Factors in order, those that are inverses below a line.
     fn chain(&mut self, number: Option<&RBig>, factors: &[Expr]) {
-        let below: Vec<Expr> = factors.iter().filter_map(|f| self.inverse(*f)).collect();
-        if !self.is_latex || below.is_empty() {
+        let is_inverse = |factor: &&Expr| self.inverse(**factor).is_some();
+        let has_fraction = number.is_some_and(|number| !number.is_int());
+        if !self.is_latex || !(has_fraction || factors.iter().any(|f| is_inverse(&f))) {
             self.linear(number, factors);
             return;
         }
-        let above: Vec<Expr> = factors
-            .iter()
-            .copied()
-            .filter(|f| self.inverse(*f).is_none())
-            .collect();
-        let one = RBig::ONE;
-        let number = if above.is_empty() {
-            Some(number.unwrap_or(&one))
-        } else {
-            number
-        };
+        let above: Vec<Expr> = factors.iter().filter(|f| !is_inverse(f)).copied().collect();
+        let below: Vec<Expr> = factors.iter().filter_map(|f| self.inverse(*f)).collect();
+        let number = number.cloned().unwrap_or(RBig::ONE);
+        let numerator = RBig::from(number.numerator().clone());
+        let denominator = RBig::from(number.denominator().clone());
+        let is_seen = |value: &RBig, rest: &[Expr]| *value != RBig::ONE || rest.is_empty();
         self.out.push_str("\\frac{");
-        self.linear(number, &above);
+        self.linear(Some(&numerator).filter(|v| is_seen(v, &above)), &above);
         self.out.push_str("}{");
-        self.linear(None, &below);
+        self.linear(Some(&denominator).filter(|v| is_seen(v, &below)), &below);
         self.out.push('}');
     }
 
@@ -299,14 +295,7 @@ impl Writer<'_, '_> {
     fn linear(&mut self, number: Option<&RBig>, factors: &[Expr]) {
         let mut is_first = true;
         if let Some(number) = number {
-            let is_fraction = !number.is_int() && !factors.is_empty();
-            if is_fraction {
-                self.open();
-            }
             self.number(number);
-            if is_fraction {
-                self.close();
-            }
             is_first = false;
         }
         let is_alone = number.is_none() && factors.len() == 1;

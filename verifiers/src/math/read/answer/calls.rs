@@ -1,4 +1,4 @@
-//! Answers that SymPy writes as calls: `Eq(a, b)`, `Interval.open(0, 1)`, `Matrix([[1, 2]])`.
+//! Answers that `SymPy` writes as calls: `Eq(a, b)`, `Interval.open(0, 1)`, `Matrix([[1, 2]])`.
 
 use crate::math::form::{Chain, Form, Region, Relation, Unread};
 use crate::math::read::names;
