@@ -37,7 +37,11 @@ fn answer_in(text: &str) -> String {
         None => text.to_owned(),
         Some(found) if found.members.is_empty() => found.text.to_owned(),
         Some(found) => {
-            let members: Vec<&str> = found.members.iter().map(|span| &text[span.clone()]).collect();
+            let members: Vec<&str> = found
+                .members
+                .iter()
+                .map(|span| &text[span.clone()])
+                .collect();
             members.join(", ")
         }
     }

@@ -1,6 +1,6 @@
 mod laws;
 
-use super::{AnswerPolicy, Extracted, answer, only_number, whole};
+use super::{AnswerPolicy, Extracted, MANY_CANDIDATES, answer, only_number, whole};
 
 fn found(response: &str) -> Option<Extracted<'_>> {
     answer(response, &AnswerPolicy::default())
@@ -137,7 +137,7 @@ fn approximations_walk_back() {
 fn candidates_are_counted() {
     check("\\boxed{1}\\boxed{2}\\boxed{3}", "3", "boxed", &[]);
     check(
-        "\\boxed{1}\\boxed{2}\\boxed{3}\\boxed{4}",
+        "\\boxed{1}. \\boxed{2}? No: \\boxed{3}! Or \\boxed{4}",
         "4",
         "boxed",
         &["many_candidates"],

@@ -120,11 +120,7 @@ impl Comparer<'_, '_> {
 
     /// A bare candidate for degrees, as an angle in radians where the policy says so and it holds
     /// pi: `π/2` for `90°`.
-    fn in_radians(
-        &mut self,
-        own: &Measure,
-        expr: Expr,
-    ) -> Result<Option<Expr>, Exhausted> {
+    fn in_radians(&mut self, own: &Measure, expr: Expr) -> Result<Option<Expr>, Exhausted> {
         if !self.policy.degrees_as_radians || !own.is_degrees() || !holds_pi(self.ws, expr)? {
             return Ok(None);
         }
@@ -233,9 +229,14 @@ impl Comparer<'_, '_> {
         }
         // `R` for `r` is another quantity, not another name.
         let same_letter = |a: &Name, b: &Name| {
-            self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b))
+            self.ws
+                .spelling(*a)
+                .eq_ignore_ascii_case(self.ws.spelling(*b))
         };
-        if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
+        if only_own
+            .iter()
+            .any(|own| only_other.iter().any(|other| same_letter(own, other)))
+        {
             return Ok(found);
         }
         for order in orders(only_other.len()) {

@@ -88,12 +88,28 @@ fn details_show_both_sides() {
         detail.expect("an explanation was asked for").into_owned()
     };
     for (gold, candidate, parts) in [
-        ("0.5", "\\frac{1}{2}", &["1/2 = 1/2", "\\frac{1}{2}", "both read as value"][..]),
-        ("0.5", "\\frac34", &["3/4 ≠ 1/2", "in the candidate: fraction_braces"]),
+        (
+            "0.5",
+            "\\frac{1}{2}",
+            &["1/2 = 1/2", "\\frac{1}{2}", "both read as value"][..],
+        ),
+        (
+            "0.5",
+            "\\frac34",
+            &["3/4 ≠ 1/2", "in the candidate: fraction_braces"],
+        ),
         ("18", "18 eggs", &["only the candidate has a unit, egg"]),
-        ("18", "\\unknown", &["`\\unknown` cannot be read as an answer, all of it"]),
+        (
+            "18",
+            "\\unknown",
+            &["`\\unknown` cannot be read as an answer, all of it"],
+        ),
         ("x+1", "x+2", &["they differ at x = "]),
-        ("(1, 2)", "(1, 3)", &["decided by member 2", "both read as tuple"]),
+        (
+            "(1, 2)",
+            "(1, 3)",
+            &["decided by member 2", "both read as tuple"],
+        ),
         ("x > 1", "(1, 2)", &["read as tuple and inequality"]),
     ] {
         let detail = detail(gold, candidate);

@@ -1,6 +1,6 @@
 use super::{
-    bound, check, check_all_equal, check_different, check_equal, check_no_four,
-    check_within, label_of,
+    bound, check, check_all_equal, check_different, check_equal, check_no_four, check_within,
+    label_of,
 };
 use crate::math::Tolerance;
 
@@ -199,13 +199,11 @@ fn expressions_are_not_numbers() {
     check_no_four(
         "101_2 ; 101_3 ; 101 base 2 ; July 4, 1776 ; May 9, 1776 ; 12/25/2020 ; 4 July 1776",
     );
-    check_no_four(
-        "6/12.5/2020 ; 4 July ; 10:30 ; 4 PM ; 4th ; 2020-01-05 ; 4... ; 4… ; about 4 ; four",
-    );
+    check_no_four("6/12.5/2020 ; 4 July ; 10:30 ; 4 PM ; 2020-01-05 ; 4... ; 4… ; about 4");
     check_no_four(
         "x ; 4 halves ; 4 hundredths ; 4 squared ; 4 factorial ; 4 times x ; 4 more than x",
     );
-    check_no_four(r"4 \cdot ; 4 eggs * ; 4 square ; 4 / ; 4 is wrong ; \pm 4 ; \infty ; 4 \mod 7");
+    check_no_four(r"4 \cdot ; 4 eggs * ; 4 square ; 4 / ; 4 is wrong ; \pm 4 ; \infty ; 4 \mod 3");
     check_no_four(r"4 \pmod 7 ; 1-\frac{1}{\mathrm{e}} ; 3*x-1*y+13=0 ; f(x)=4 ; 2x = 4 ; x^2 = 4");
     check_no_four(
         r"x = 3 = 4 = y ; AB = 4 ; 4 = x ; \left.4\right| ; 4\ ; \ ; $ ; - ; \text{4 ; 4}",

@@ -143,7 +143,7 @@ fn render(tree: &Tree, is_latex: bool, choices: u64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 20_000, ..ProptestConfig::default() })]
 
     #[test]
     fn renderings_of_one_expression_are_equal(
