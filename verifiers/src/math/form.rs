@@ -164,6 +164,8 @@ pub(super) enum Note {
     RootBraces,
     /// A brace or delimiter that opens or shuts nothing was left out.
     StrayDelimiter,
+    /// Every backslash was written twice.
+    DoubleBackslash,
     /// A comma was read as a decimal point, as the configuration asks.
     DecimalComma,
     /// An approximation after the exact value was left out.
@@ -183,6 +185,7 @@ impl Note {
             Self::FractionBraces => "fraction_braces",
             Self::RootBraces => "root_braces",
             Self::StrayDelimiter => "stray_delimiter",
+            Self::DoubleBackslash => "double_backslash",
             Self::DecimalComma => "decimal_comma",
             Self::ApproximationDropped => "approximation_dropped",
             Self::ChainShortened => "chain_shortened",
@@ -194,7 +197,10 @@ impl Note {
     /// Whether malformed text was repaired, which the configuration can forbid.
     pub(super) fn is_repair(self) -> bool {
         match self {
-            Self::FractionBraces | Self::RootBraces | Self::StrayDelimiter => true,
+            Self::FractionBraces
+            | Self::RootBraces
+            | Self::StrayDelimiter
+            | Self::DoubleBackslash => true,
             Self::DecimalComma
             | Self::ApproximationDropped
             | Self::ChainShortened

@@ -18,12 +18,15 @@ mod parse;
 mod token;
 mod unicode;
 
+use std::borrow::Cow;
+
 use super::calendar;
 use super::expr::{Expr, Workspace};
 use super::form::{Answer, Form, MAX_BYTES, Note, Unread, Value};
 use crate::extract::unwrapped;
 
 use self::parse::Setting;
+use self::token::{Gap, Item, Token};
 use crate::number::Literal;
 
 /// Literals up to this many bytes fit machine words and cost next to nothing.
@@ -93,6 +96,7 @@ pub(super) fn answer(
         return Ok(of_form(form));
     }
     let normal = unicode::normalised(text).ok_or(Unread::NotMaths)?;
+    let (normal, is_doubled) = single_backslashes(normal);
     let lexed = match lex::items(&normal, dialect, *options) {
         Ok(lexed) => lexed,
         Err(error) => {
@@ -106,13 +110,47 @@ pub(super) fn answer(
         repair: options.repair,
         plus_minus: None,
     };
+    let mut lexed = lexed;
+    crosses(&mut lexed.items);
     let mut answer = answer::answer(&lexed.items, setting, ws)?;
     answer.notes.splice(0..0, lexed.notes);
+    if is_doubled {
+        answer.notes.insert(0, Note::DoubleBackslash);
+    }
     let is_forbidden = |note: &Note| note.is_repair() && !options.repair;
     if answer.notes.iter().any(is_forbidden) {
         return Err(Unread::NotMaths);
     }
     Ok(answer)
+}
+
+/// `text` with one backslash where each command has two, as in data that was escaped twice. Where
+/// lines end in two backslashes, they stay.
+fn single_backslashes(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
+    let is_doubled = |at: usize| {
+        let bytes = text.as_bytes();
+        bytes.get(at + 1) == Some(&b'\\') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic)
+    };
+    let mut places = memchr::memchr_iter(b'\\', text.as_bytes());
+    if text.contains("\\begin") || !places.any(is_doubled) {
+        return (text, false);
+    }
+    (Cow::Owned(text.replace("\\\\", "\\")), true)
+}
+
+/// `1.5 x 10^3`: an x between a number and a power of ten, with space on both sides, is a cross.
+fn crosses(items: &mut [Item<'_>]) {
+    for at in 1..items.len().saturating_sub(2) {
+        let is_ten =
+            matches!(items[at + 1].token, Token::Number(n) if n.whole == "10" && n.is_digits());
+        let is_cross = items[at].token.word() == Some("x")
+            && matches!(items[at - 1].token, Token::Number(_))
+            && is_ten
+            && items[at + 2].token == Token::Caret;
+        if is_cross && items[at].gap >= Gap::Thin && items[at + 1].gap >= Gap::Thin {
+            items[at].token = Token::Times;
+        }
+    }
 }
 
 fn length(text: &str) -> u64 {
@@ -148,12 +186,18 @@ fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Un
     }))))
 }
 
+/// The longest text of a date or a time with its typesetting, in bytes.
+const MAX_TIME: usize = 80;
+
 /// A date or a time of day. `7:30` and `1:2:3` without more are ratios.
 fn timed(text: &str) -> Option<Form> {
-    if !answer::is_date_like(text) {
+    if text.len() > MAX_TIME {
         return None;
     }
     let bare = answer::bare(text)?;
+    if !answer::is_date_like(bare.trim()) {
+        return None;
+    }
     if let Some(date) = calendar::date(&bare) {
         return Some(Form::Date(date));
     }

@@ -88,10 +88,12 @@ impl Reader<'_, '_, '_> {
     }
 
     fn equation_form(&mut self, left: &Span, right: &Span) -> Read<Form> {
-        Ok(Form::Equation(
-            self.expression(left)?,
-            self.expression(right)?,
-        ))
+        if let Some(value) = self.try_expression(right)? {
+            return Ok(Form::Equation(self.expression(left)?, value));
+        }
+        // `Eq(k, {1, 2})` says what k is.
+        self.expression(left)?;
+        self.value(right.clone())
     }
 
     fn regions(&mut self, parts: &[Span]) -> Read<Vec<Region>> {

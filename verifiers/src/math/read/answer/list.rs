@@ -1,6 +1,6 @@
 //! Lists without brackets: commas, semicolons, "and", "or", wide spaces.
 
-use crate::math::form::{Answer, Form, Unread};
+use crate::math::form::{Answer, Brackets, Form, Unread};
 use crate::math::read::parse::Read;
 use crate::math::read::token::{Gap, Style, Token};
 
@@ -34,7 +34,14 @@ impl Reader<'_, '_, '_> {
         }
         let mut members = Vec::with_capacity(parts.len());
         for part in parts {
-            members.push(self.list(&part)?);
+            let group = self.list(&part)?;
+            // Within a group of `1, 2; 3, 4` the order says which is which.
+            members.push(match group.form {
+                Form::List(inner) if group.subjects.is_empty() => {
+                    answer_of(Form::Tuple(Brackets::Round, inner))
+                }
+                _ => group,
+            });
         }
         Ok(Some(answer_of(Form::List(members))))
     }

@@ -102,6 +102,7 @@ impl<'t> Reader<'t, '_, '_> {
         }
         while self.is_enclosed(&span, Bracket::Group)
             && !self.has_top(&(span.start + 1..span.end - 1), is_separator)
+            && !self.has_top(&(span.start + 1..span.end - 1), |t| t == Token::Choose)
         {
             span = span.start + 1..span.end - 1;
         }

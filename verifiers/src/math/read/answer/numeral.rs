@@ -95,7 +95,10 @@ fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
             _ => return None,
         }
     }
-    let is_marked = digits.len() > 1 || digits.bytes().all(|b| b.is_ascii_digit());
+    // `lambda_{23}` is a variable, and so is `A_{12}`.
+    let has_digit = digits.bytes().any(|b| b.is_ascii_digit());
+    let is_upper = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_uppercase());
+    let is_marked = has_digit || is_upper;
     let is_digit = |c: char| c.to_digit(u32::from(base)).is_some();
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.chars().all(is_digit) {
         return None;

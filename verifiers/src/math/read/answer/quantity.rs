@@ -131,7 +131,8 @@ impl Reader<'_, '_, '_> {
                 let is_apart = item.gap >= Gap::Thin;
                 let is_long = text.len() > 1 || style == Style::Plain;
                 let rest = at..span.end;
-                let has_letters = text.len() > 3 || self.measure(&rest, None).is_some();
+                let has_letters =
+                    text.len() > 3 || text == "pct" || self.measure(&rest, None).is_some();
                 is_apart && is_long && !is_symbolic && has_letters
             }
         }

@@ -2,7 +2,7 @@
 
 use dashu::base::Sign;
 
-use crate::math::expr::{Constant, Expr, Node, Workspace};
+use crate::math::expr::{Constant, Expr, Function, Node, Workspace};
 use crate::math::form::{Subject, Unread};
 use crate::math::read::names;
 use crate::math::read::parse::Read;
@@ -49,6 +49,8 @@ impl Reader<'_, '_, '_> {
         let is_subject = match self.ws.node(expr) {
             Node::Symbol(_) | Node::Apply(..) => true,
             Node::Product(_) => is_figure(expr, self.ws),
+            // The length of a segment or of a vector.
+            Node::Call(Function::Abs, arguments) => is_figure(arguments[0], self.ws),
             _ => false,
         };
         Ok(is_subject.then_some(Subject::Expr(expr)))

@@ -85,13 +85,13 @@ fn sets_tuples_and_lists() {
         ("k = 1,2,3", "k := list 1; 2; 3"),
         (
             r"p = 5, q = 2 \quad \text{and} \quad p = 7, q = 2",
-            "list list p := 5; q := 2; list p := 7; q := 2",
+            "list (p := 5; q := 2); (p := 7; q := 2)",
         ),
         (
             "p=5,q=2;p=7,q=2",
-            "list list p := 5; q := 2; list p := 7; q := 2",
+            "list (p := 5; q := 2); (p := 7; q := 2)",
         ),
-        ("1,2;3,4;5,6", "list list 1; 2; list 3; 4; list 5; 6"),
+        ("1,2;3,4;5,6", "list (1; 2); (3; 4); (5; 6)"),
         ("(1,2),(3,4)", "list (1; 2); (3; 4)"),
         (r"1 \pm \sqrt{19}", "list 1 + sqrt(19); 1 - sqrt(19)"),
         (r"x = \pm 3", "x := list 3; -3"),
