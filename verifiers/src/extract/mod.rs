@@ -185,24 +185,6 @@ pub fn whole(response: &str) -> Option<Extracted<'_>> {
     })
 }
 
-/// The number that an answer in words holds, where it is the only one: 3 of "Jane started 3 hours
-/// ago". For verifiers that read numbers only; `span` is that of the answer.
-pub fn only_number(response: &str, span: &Range<usize>) -> Option<Range<usize>> {
-    let words = prose::words(&response[span.clone()]).filter(|word| prose::is_prose(word));
-    if words.take(MIN_WORDS).count() < MIN_WORDS {
-        return None;
-    }
-    let number = tail::last_number(response, span)?;
-    let before = span.start..number.start;
-    let after = number.end..span.end;
-    let is_only = tail::last_number(response, &before).is_none() && number.start > span.start;
-    let is_last = !response[after].contains(|c: char| c.is_numeric());
-    (is_only && is_last).then_some(number)
-}
-
-/// Words that make an answer a sentence.
-const MIN_WORDS: usize = 3;
-
 /// The last candidate that is not a mere approximation of the one before it.
 fn choose<'a>(
     response: &'a str,

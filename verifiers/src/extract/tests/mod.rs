@@ -1,6 +1,6 @@
 mod laws;
 
-use super::{AnswerPolicy, Extracted, MANY_CANDIDATES, answer, only_number, whole};
+use super::{AnswerPolicy, Extracted, MANY_CANDIDATES, answer, whole};
 
 fn found(response: &str) -> Option<Extracted<'_>> {
     answer(response, &AnswerPolicy::default())
@@ -461,22 +461,6 @@ fn headings_of_final_answers() {
         &["fallback"],
     );
     check("My final answer\n5", "5", "last_number", &["fallback"]);
-}
-
-#[test]
-fn only_numbers_of_sentences() {
-    let check = |sentence: &str, expected: Option<&str>| {
-        let found = only_number(sentence, &(0..sentence.len()));
-        assert_eq!(found.map(|span| &sentence[span]), expected, "{sentence:?}");
-    };
-    check("Jane started growing it 3 hours ago", Some("3"));
-    check("The store sold exactly $34 worth", Some("$34"));
-    check("The answer must have been $x = 5$ then", Some("x = 5"));
-    check("Janeth will still owe $220 in 12 months", None);
-    check("3 hours", None);
-    check("there were none at all", None);
-    check("2/3 of what there was", None);
-    check("It will take 3 hours plus 20", None);
 }
 
 fn check_members(response: &str, expected: &[&str]) {

@@ -5,6 +5,7 @@
 //! is *unlike*: no rule tells, which is neither a proof nor a score of its own.
 
 mod congruence;
+mod extremum;
 mod inequality;
 mod members;
 mod piecewise;
@@ -413,6 +414,8 @@ impl Comparer<'_, '_> {
     /// What algebra finds, under the policy on logarithms.
     fn compared(&mut self, gold: Expr, candidate: Expr) -> Result<Finding, Exhausted> {
         let assumptions = self.assumptions();
+        let gold = extremum::settled(self.ws, gold)?;
+        let candidate = extremum::settled(self.ws, candidate)?;
         value::with_logs(
             self.ws,
             self.policy.log,

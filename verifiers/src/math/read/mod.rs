@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use super::calendar;
 use super::expr::{Expr, Workspace};
 use super::form::{Answer, Form, MAX_BYTES, Note, Unread, Value};
+use super::measure;
 use crate::extract::unwrapped;
 
 use self::parse::Setting;
@@ -94,6 +95,9 @@ pub(super) fn answer(
     let text = unwrapped(text);
     if let Some(form) = timed(text) {
         return Ok(of_form(form));
+    }
+    if let Some(answer) = with_chinese_unit(text, ws)? {
+        return Ok(answer);
     }
     let normal = unicode::normalised(text).ok_or(Unread::NotMaths)?;
     let (normal, is_doubled) = single_backslashes(normal);
@@ -188,6 +192,24 @@ fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Un
 
 /// The longest text of a date or a time with its typesetting, in bytes.
 const MAX_TIME: usize = 80;
+
+/// A number and its unit in Chinese, `300分钟`.
+fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
+    let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c);
+    let Some(at) = text.find(is_chinese) else {
+        return Ok(None);
+    };
+    let Some(unit) = measure::chinese::unit(text[at..].trim()) else {
+        return Ok(None);
+    };
+    let Some(mut answer) = plain_number(text[..at].trim(), ws)? else {
+        return Ok(None);
+    };
+    if let Form::Value(value) = &mut answer.form {
+        value.unit = measure::read_marked(unit);
+    }
+    Ok(Some(answer))
+}
 
 /// A date or a time of day. `7:30` and `1:2:3` without more are ratios.
 fn timed(text: &str) -> Option<Form> {
