@@ -256,7 +256,7 @@ impl Writer<'_, '_> {
                 self.out.push('-');
                 self.factors(&value.clone().abs(), &factors[1..]);
             }
-            Node::Number(value) => self.factors(&value.clone(), &factors[1..]),
+            Node::Number(value) => self.chain(Some(value), &factors[1..]),
             _ => self.chain(None, factors),
         }
     }
@@ -298,7 +298,8 @@ impl Writer<'_, '_> {
             self.number(number);
             is_first = false;
         }
-        let is_alone = number.is_none() && factors.len() == 1;
+        // Alone above or below a line.
+        let is_alone = number.is_none() && factors.len() == 1 && self.out.ends_with('{');
         for factor in factors {
             if self.is_latex {
                 if !is_first {

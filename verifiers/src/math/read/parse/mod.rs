@@ -181,18 +181,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
 
     /// Factors, with a sign before them.
     fn product(&mut self) -> Read<Expr> {
-        let is_negative = self.sign()?;
+        let mut is_negative = self.sign()?;
         let mut factors = vec![self.power()?];
-        if is_negative {
-            let is_atom = !matches!(self.ws.node(factors[0]), Node::Product(_));
-            factors[0] = self.negated(factors[0])?;
-            // `-xy` has the factors -1, x and y.
-            if let Node::Product(signed) = self.ws.node(factors[0])
-                && is_atom
-            {
-                factors = signed.to_vec();
-            }
-        }
         loop {
             match self.peek() {
                 Some(Token::Times) => {
@@ -208,7 +198,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
                 }
                 Some(Token::Mod) => {
                     self.at += 1;
-                    let left = self.ws.product(factors)?;
+                    // The sign binds tighter than `mod`: `-1 mod 2` is 1.
+                    let left = self.signed(factors, std::mem::take(&mut is_negative))?;
                     let right = self.run()?;
                     factors = vec![self.ws.call(Function::Mod, vec![left, right])?];
                 }
@@ -218,6 +209,22 @@ impl<'a> Parser<'_, 'a, '_, '_> {
                 }
                 Some(_) | None => break,
             }
+        }
+        self.signed(factors, is_negative)
+    }
+
+    /// The product of `factors`, with a sign in its leading factor.
+    fn signed(&mut self, mut factors: Vec<Expr>, is_negative: bool) -> Read<Expr> {
+        if !is_negative {
+            return Ok(self.ws.product(factors)?);
+        }
+        if let [only] = factors[..] {
+            return self.negated(only);
+        }
+        if let Node::Number(_) = self.ws.node(factors[0]) {
+            factors[0] = self.ws.negated(factors[0])?;
+        } else {
+            factors.insert(0, self.ws.integer(-1)?);
         }
         Ok(self.ws.product(factors)?)
     }

@@ -60,7 +60,9 @@ impl<'a> Parser<'_, 'a, '_, '_> {
 
     /// `x^2_1`: the subscript belongs to the name although it stands after the exponent.
     fn late_subscript(&mut self, mut spelling: String) -> Read<Expr> {
-        if self.peek() == Some(Token::Caret) {
+        // In plain text the subscript of `x^y_1` is one of the exponent.
+        let is_name = matches!(self.peek_at(1), Some(Token::Name(_)));
+        if self.peek() == Some(Token::Caret) && (self.is_latex() || !is_name) {
             let before = self.at;
             let is_marked = self.after_exponent() == Some(Token::Underscore);
             if is_marked {

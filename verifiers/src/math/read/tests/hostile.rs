@@ -104,7 +104,7 @@ fn formulas() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
     fn what_is_written_reads_as_what_was_read(text in formulas()) {
