@@ -12,7 +12,7 @@ use crate::answer::{AnswerScorer, Extract};
 use crate::outcome::{Evidence, Failure, Member, Outcome, Reward};
 use crate::pipeline::Pipeline;
 use crate::score::Ask;
-use crate::steps::{self, Aggregate};
+use crate::steps::{self, Checks};
 use crate::{Input, Passage, Responses};
 
 /// A named, configured judge of any kind. Immutable once built.
@@ -29,7 +29,7 @@ enum Method {
     /// Extract an answer and verify it.
     Answer(AnswerScorer),
     /// Check the arithmetic of each step.
-    Arithmetic(Box<Arithmetic>, Aggregate, u64),
+    Arithmetic(Box<Arithmetic>, Checks, u64),
     /// Ask other scorers.
     Pipeline(Pipeline, Vec<Arc<Scorer>>),
 }
@@ -77,10 +77,10 @@ impl Scorer {
     pub(crate) fn arithmetic(
         name: String,
         config: verifiers::arithmetic::ArithmeticConfig,
-        aggregate: Aggregate,
+        checks: Checks,
         fuel: u64,
     ) -> Self {
-        let digested = (config.clone(), aggregate, fuel);
+        let digested = (config.clone(), checks, fuel);
         let arithmetic = Arithmetic::new(config);
         let id = arithmetic.id();
         Self {
@@ -88,7 +88,7 @@ impl Scorer {
             kind: id.name,
             description: "checks every equality that a solution's steps state",
             digest: digest(id.name, id.revision, &digested),
-            method: Method::Arithmetic(Box::new(arithmetic), aggregate, fuel),
+            method: Method::Arithmetic(Box::new(arithmetic), checks, fuel),
         }
     }
 
@@ -195,8 +195,8 @@ impl Scorer {
     fn judge_text(&self, input: &Input, response: &str, ask: &Ask) -> Outcome {
         match &self.method {
             Method::Answer(scorer) => scorer.judge(input, response, ask.explain),
-            Method::Arithmetic(arithmetic, aggregate, fuel) => {
-                steps::judge(arithmetic, *aggregate, *fuel, input, response)
+            Method::Arithmetic(arithmetic, checks, fuel) => {
+                steps::judge(arithmetic, *checks, *fuel, input, response)
             }
             Method::Pipeline(pipeline, scorers) => {
                 let mut outcomes = vec![None; scorers.len()];

@@ -1,7 +1,10 @@
 //! The arithmetic step scorer: a report of checked equalities as a process reward.
 
+use std::ops::Range;
+
 use serde::Serialize;
-use verifiers::arithmetic::{self, Arithmetic, Equality, Step, StepReport};
+use verifiers::arithmetic::{self, Arithmetic, Equality, Label, Step, StepReport};
+use verifiers::math::steps as symbolic;
 use verifiers::{Fuel, Reason, UnitScore, Verdict, VerifyError};
 
 use crate::Input;
@@ -18,10 +21,18 @@ pub(crate) enum Aggregate {
     Mean,
 }
 
+/// What is checked, and how it makes one number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Checks {
+    /// Whether equalities and rewrites with variables are checked too.
+    pub(crate) symbolic: bool,
+    pub(crate) aggregate: Aggregate,
+}
+
 /// Judges the arithmetic of `response`, split by the client's steps where it gave them.
 pub(crate) fn judge(
     arithmetic: &Arithmetic,
-    aggregate: Aggregate,
+    checks: Checks,
     fuel: u64,
     input: &Input,
     response: &str,
@@ -30,32 +41,42 @@ pub(crate) fn judge(
         None => None,
         Some(steps) => Some(arithmetic::locate(response, steps).ok_or_else(not_in_response)?),
     };
-    let report = arithmetic.check(response, given.as_deref(), &mut Fuel::new(fuel));
-    let rewards = rewards(&report, response);
-    let scores: Vec<f64> = rewards.iter().filter_map(|step| step.score).collect();
+    let mut fuel = Fuel::new(fuel);
+    let report = arithmetic.check(response, given.as_deref(), &mut fuel);
+    let mut rewards = rewards(&report, response);
+    let mut exhausted = report.exhausted;
+    if checks.symbolic {
+        let spans: Vec<Range<usize>> = report.steps.iter().map(|step| step.span.clone()).collect();
+        let symbolic = symbolic::check(response, &spans, &mut fuel);
+        exhausted |= symbolic.exhausted;
+        add(&symbolic, &report, response, &mut rewards);
+    }
+    let verdict = conclude(&rewards, exhausted, checks.aggregate);
     let evidence = Evidence {
         steps: Some(rewards),
         ..Evidence::default()
     };
-    match conclude(&report, &scores, aggregate) {
+    match verdict {
         Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
         Err(error) => Err(Failure::from_error(error, evidence)),
     }
 }
 
 fn conclude(
-    report: &StepReport,
-    scores: &[f64],
+    rewards: &[StepReward],
+    exhausted: bool,
     aggregate: Aggregate,
 ) -> Result<Verdict, VerifyError> {
-    if let Some(index) = report.first_wrong {
+    let scores: Vec<f64> = rewards.iter().filter_map(|step| step.score).collect();
+    let is_wrong = |step: &StepReward| step.label == Label::Wrong.as_str();
+    if let Some(index) = rewards.iter().position(is_wrong) {
         let reason = Reason::with(
             "step_wrong",
             format!("the first wrong step is steps[{index}]"),
         );
-        return Ok(Verdict::proven(aggregate.of(scores), "wrong", reason));
+        return Ok(Verdict::proven(aggregate.of(&scores), "wrong", reason));
     }
-    if report.exhausted {
+    if exhausted {
         // Else a text that is too costly to read would be a way around the check.
         let reason = Reason::with(
             "fuel_spent",
@@ -71,7 +92,51 @@ fn conclude(
         )));
     }
     let reason = Reason::code("checked_steps_right");
-    Ok(Verdict::proven(aggregate.of(scores), "right", reason))
+    Ok(Verdict::proven(aggregate.of(&scores), "right", reason))
+}
+
+/// Adds the claims of a symbolic check to the steps, but for those that arithmetic has judged.
+fn add(
+    symbolic: &symbolic::StepReport,
+    report: &StepReport,
+    response: &str,
+    rewards: &mut [StepReward],
+) {
+    let mut points = CodePoints::new(response);
+    for ((step, counted), reward) in symbolic.steps.iter().zip(&report.steps).zip(rewards) {
+        let is_judged = |claim: &symbolic::Claim| {
+            counted.equalities.iter().any(|equality| {
+                let overlaps =
+                    equality.span.start < claim.span.end && claim.span.start < equality.span.end;
+                overlaps && equality.check.label() != Label::Unchecked
+            })
+        };
+        let mut label = counted.label();
+        for claim in step.claims.iter().filter(|claim| !is_judged(claim)) {
+            label = combined(label, claim.check.label());
+            reward.equalities.push(EqualityReport {
+                span: points.range(&claim.span),
+                text: claim.formula.clone(),
+                label: claim.check.label().as_str(),
+                detail: claim.check.detail(),
+            });
+        }
+        reward.label = label.as_str();
+        reward.score = match label {
+            Label::Right => Some(1.0),
+            Label::Wrong => Some(0.0),
+            Label::Unchecked => None,
+        };
+    }
+}
+
+/// One wrong claim makes a step wrong; one right claim, and none that is wrong, makes it right.
+fn combined(own: Label, other: Label) -> Label {
+    match (own, other) {
+        (Label::Wrong, _) | (_, Label::Wrong) => Label::Wrong,
+        (Label::Right, _) | (_, Label::Right) => Label::Right,
+        (Label::Unchecked, Label::Unchecked) => Label::Unchecked,
+    }
 }
 
 fn not_in_response() -> Failure {
@@ -121,3 +186,6 @@ fn report(equality: &Equality, response: &str, points: &mut CodePoints<'_>) -> E
         detail: equality.check.detail(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,10 @@ use verifiers::extract::AnswerPolicy;
 use verifiers::format::{Follow, FormatConfig, FormatVerifier};
 use verifiers::json::{JsonConfig, JsonVerifier};
 use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
-use verifiers::math::{Bound, LogBase, Math, MathConfig, Policy, Tolerance, Undecided};
+use verifiers::math::{
+    Bound, LogBase, Math, MathConfig, PhysicalConstant, Policy, Tolerance, Undecided,
+    UnknownConstant,
+};
 use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
 use verifiers::text::{TextConfig, TextVerifier};
 use verifiers::{Fuel, Verifier};
@@ -25,7 +28,7 @@ use crate::Scorer;
 use crate::answer::Extract;
 use crate::config::{Section, nearest};
 use crate::scorer::AnswerSpec;
-use crate::steps::Aggregate;
+use crate::steps::{Aggregate, Checks};
 
 /// A kind that extracts an answer and verifies it.
 type Answering = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
@@ -85,6 +88,7 @@ fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = MathConfig {
         tolerance: tolerance(section),
         policy: math_policy(section),
+        constants: constants(section),
     };
     let policy = AnswerPolicy {
         refuse_many: true,
@@ -124,6 +128,20 @@ fn math_policy(section: &Section<'_, '_>) -> Policy {
             .word("undecided", &undecided)
             .unwrap_or(default.undecided),
     }
+}
+
+/// The constants of physics that symbols stand for.
+fn constants(section: &Section<'_, '_>) -> Vec<PhysicalConstant> {
+    let symbols = section.texts("constants").unwrap_or_default();
+    let known = |symbol: String| match symbol.parse() {
+        Ok(constant) => Some(constant),
+        Err(error) => {
+            let error: UnknownConstant = error;
+            section.problem("constants", format!("'{symbol}': {error}"));
+            None
+        }
+    };
+    symbols.into_iter().filter_map(known).collect()
 }
 
 /// One of `tolerance`, `absolute` and `relative`.
@@ -302,8 +320,11 @@ fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Scorer {
             .unwrap_or(default.whole_numbers),
         run_on: section.word("run_on", &run_ons).unwrap_or(default.run_on),
     };
-    let aggregate = section.word("aggregate", &aggregates).unwrap_or_default();
-    Scorer::arithmetic(name, config, aggregate, fuel)
+    let checks = Checks {
+        symbolic: section.boolean("symbolic").unwrap_or(false),
+        aggregate: section.word("aggregate", &aggregates).unwrap_or_default(),
+    };
+    Scorer::arithmetic(name, config, checks, fuel)
 }
 
 /// What of the response is judged, with `default` where the configuration is silent.

@@ -22,21 +22,23 @@ mod policy;
 mod read;
 mod report;
 mod shown;
-mod steps;
+pub mod steps;
 mod texts;
 mod tolerance;
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use self::compare::{Comparer, Outcome, Texts};
-use self::expr::Workspace;
+use self::compare::{Comparer, Texts};
+use self::expr::{Expr, Node, Workspace};
 use self::form::{Answer, Brackets, Form, Unread};
 use self::read::ReadOptions;
 use self::report::Sides;
 use crate::{
-    Candidate, Claim, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier, VerifierId,
-    VerifyError,
+    Candidate, Claim, Exhausted, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier,
+    VerifierId, VerifyError,
 };
 
 pub use self::policy::{LogBase, Policy, Undecided};
@@ -50,6 +52,32 @@ pub struct MathConfig {
     /// What counts as equal where practice is divided.
     #[serde(flatten)]
     pub policy: Policy,
+    /// Symbols that stand for constants of physics, in SI units, on both sides: `c`, `h`, `k_B`.
+    /// None by default, so that a letter is a letter.
+    pub constants: Vec<PhysicalConstant>,
+}
+
+/// The symbol of a constant of physics that the tables know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct PhysicalConstant(String);
+
+/// The tables know no such constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no constant of physics is known by this symbol; `c`, `h`, `hbar`, `k_B`, `N_A`, `G`, `R` are"
+)]
+pub struct UnknownConstant;
+
+impl std::str::FromStr for PhysicalConstant {
+    type Err = UnknownConstant;
+
+    fn from_str(symbol: &str) -> Result<Self, UnknownConstant> {
+        let known = measure::constants::named(symbol);
+        known
+            .map(|_| Self(symbol.to_owned()))
+            .ok_or(UnknownConstant)
+    }
 }
 
 /// Compares answers symbolically.
@@ -174,12 +202,16 @@ impl Math {
         explain: bool,
         ws: &mut Workspace<'_>,
     ) -> Result<Verdict, VerifyError> {
+        let (own, other) = match self.with_constants(&gold.answer, candidate, ws) {
+            Ok(sides) => sides,
+            Err(_) => return Ok(report::too_costly(explain)),
+        };
         let outcome = Comparer {
             ws,
             policy: self.config.policy,
             tolerance: &self.config.tolerance,
         }
-        .answers(&gold.answer, candidate, Some(texts));
+        .answers(&own, &other, Some(texts));
         let Ok(outcome) = outcome else {
             return Ok(report::too_costly(explain));
         };
@@ -189,6 +221,45 @@ impl Math {
             candidate,
         };
         report::verdict(outcome, self.config.policy.undecided, explain, &sides)
+    }
+
+    /// Both sides with the configured constants of physics in place of their symbols.
+    fn with_constants<'a>(
+        &self,
+        gold: &'a Answer,
+        candidate: &'a Answer,
+        ws: &mut Workspace<'_>,
+    ) -> Result<(Cow<'a, Answer>, Cow<'a, Answer>), Exhausted> {
+        if self.config.constants.is_empty() {
+            return Ok((Cow::Borrowed(gold), Cow::Borrowed(candidate)));
+        }
+        let mut replaced = |answer: &Answer| {
+            let mut answer = answer.clone();
+            if let Form::Value(value) = &mut answer.form {
+                value.expr = self.evaluated(value.expr, ws)?;
+            }
+            Ok(Cow::Owned(answer))
+        };
+        Ok((replaced(gold)?, replaced(candidate)?))
+    }
+
+    /// `expr` with the configured constants of physics in place of their symbols.
+    fn evaluated(&self, expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+        ws.replaced(expr, &mut |ws, node| {
+            let Node::Symbol(name) = node else {
+                return Ok(None);
+            };
+            let spelling = ws.spelling(*name);
+            let is_configured = self
+                .config
+                .constants
+                .iter()
+                .any(|known| known.0 == spelling);
+            let known = is_configured
+                .then(|| measure::constants::named(spelling))
+                .flatten();
+            known.map(|known| ws.number(known.value)).transpose()
+        })
     }
 
     /// Judges against a list of accepted answers.

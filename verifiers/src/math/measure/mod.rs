@@ -5,7 +5,6 @@
 //! number of degrees, and amounts of two currencies have no fixed rate: each of these is a base
 //! quantity of its own.
 
-pub(super) mod chinese;
 pub(super) mod constants;
 mod lexer;
 mod reader;

@@ -199,14 +199,14 @@ fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer
     let Some(at) = text.find(is_chinese) else {
         return Ok(None);
     };
-    let Some(unit) = measure::chinese::unit(text[at..].trim()) else {
+    let Some(unit) = measure::read_marked(text[at..].trim()) else {
         return Ok(None);
     };
     let Some(mut answer) = plain_number(text[..at].trim(), ws)? else {
         return Ok(None);
     };
     if let Form::Value(value) = &mut answer.form {
-        value.unit = measure::read_marked(unit);
+        value.unit = Some(unit);
     }
     Ok(Some(answer))
 }

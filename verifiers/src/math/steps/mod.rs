@@ -21,7 +21,7 @@ mod report;
 
 use std::ops::Range;
 
-pub(crate) use self::report::{Check, Claim, Step, StepReport, Why};
+pub use self::report::{Check, Claim, Step, StepReport, Why};
 
 use self::judge::Setting;
 use super::expr::Workspace;
@@ -46,7 +46,7 @@ const CONCLUSIONS: [&str; 10] = [
 ///
 /// A range that does not lie in `solution`, or splits a character, gives a step without claims. What
 /// is left when the fuel runs out is unchecked.
-pub(crate) fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepReport {
+pub fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepReport {
     let mut exhausted = false;
     let mut steps = Vec::with_capacity(spans.len());
     for (index, span) in spans.iter().enumerate() {

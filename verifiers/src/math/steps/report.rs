@@ -6,39 +6,40 @@ use crate::arithmetic::Label;
 
 /// A solution, step by step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StepReport {
+pub struct StepReport {
     /// The steps in the order of the text.
-    pub(crate) steps: Vec<Step>,
+    pub steps: Vec<Step>,
     /// Position in `steps` of the first step with a wrong claim.
-    pub(crate) first_wrong: Option<usize>,
+    pub first_wrong: Option<usize>,
     /// The fuel ran out before the whole text was read. What was not read is unchecked.
-    pub(crate) exhausted: bool,
+    pub exhausted: bool,
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub struct Step {
     /// Position, from 0.
-    pub(crate) index: usize,
+    pub index: usize,
     /// Half-open byte range.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
     /// The claims of the step, in the order of the text.
-    pub(crate) claims: Vec<Claim>,
+    pub claims: Vec<Claim>,
 }
 
 /// A claim: an equality, or that one equation follows from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub struct Claim {
     /// Half-open byte range of the formula, or of both formulas.
-    pub(crate) span: Range<usize>,
+    pub span: Range<usize>,
     /// The claim as it was written, without delimiters.
-    pub(crate) formula: String,
-    pub(crate) check: Check,
+    pub formula: String,
+    /// What became of it.
+    pub check: Check,
 }
 
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Check {
+pub enum Check {
     /// Proven.
     Right,
     /// A decimal that is the other side rounded to the places written.
@@ -49,14 +50,17 @@ pub(crate) enum Check {
         lost: String,
     },
     /// Disproven, with what shows it, for people.
-    Wrong { witness: String },
+    Wrong {
+        /// What shows it.
+        witness: String,
+    },
     /// Neither.
     Unchecked(Why),
 }
 
 /// Why a claim was not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Why {
+pub enum Why {
     /// A side could not be read.
     Unread,
     /// It may be a definition or an assignment: `f(x) = x^2`, `x = 3`.
@@ -77,7 +81,7 @@ pub(crate) enum Why {
 
 impl Why {
     /// The name on the wire.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Unread => "unread",
             Self::Definition => "definition",
@@ -93,7 +97,7 @@ impl Why {
 
 impl Check {
     /// The class. Lost roots make nothing wrong.
-    pub(crate) fn label(&self) -> Label {
+    pub fn label(&self) -> Label {
         match self {
             Self::Right | Self::Rounded => Label::Right,
             Self::Wrong { .. } => Label::Wrong,
@@ -102,7 +106,7 @@ impl Check {
     }
 
     /// What was found, for people.
-    pub(crate) fn detail(&self) -> String {
+    pub fn detail(&self) -> String {
         match self {
             Self::Right => "holds".to_owned(),
             Self::Rounded => "holds, written rounded".to_owned(),
@@ -115,7 +119,7 @@ impl Check {
 
 impl Step {
     /// The class of the step. Claims that were not checked have no say in it.
-    pub(crate) fn label(&self) -> Label {
+    pub fn label(&self) -> Label {
         let mut label = Label::Unchecked;
         for claim in &self.claims {
             match claim.check.label() {

@@ -191,3 +191,26 @@ fn responses_end_to_end() {
     check_response("It is $4\\sqrt{2}$", "4", "different");
     check_response("\\boxed{1331 and 1728}", "1728", "different");
 }
+
+#[test]
+fn constants_of_physics_are_numbers_only_where_they_are_configured() {
+    let judged = |constants: &[&str], gold, candidate| {
+        let parse = |symbol: &&str| symbol.parse().expect("the test names known constants");
+        let math = Math::new(MathConfig {
+            constants: constants.iter().map(parse).collect(),
+            ..MathConfig::default()
+        });
+        let claim = Claim {
+            gold: Gold::Text(gold),
+            candidate: Candidate::Text(candidate),
+            explain: false,
+        };
+        let verdict = math.verify(&claim, &mut Fuel::default());
+        verdict.expect("the gold answer is fine").label
+    };
+    assert_eq!(judged(&[], "c/2", "149896229"), "different");
+    assert_eq!(judged(&["c"], "c/2", "149896229"), "equal");
+    assert_eq!(judged(&["c"], "149896229", "\\frac{c}{2}"), "equal");
+    assert_eq!(judged(&["h"], "c/2", "149896229"), "different");
+    assert!("gamma".parse::<crate::math::PhysicalConstant>().is_err());
+}

@@ -5,13 +5,15 @@ mod laws;
 mod pairs;
 mod rerender;
 
-use super::{Bound, Math, MathConfig, Policy, Tolerance};
+use super::{Bound, Math, MathConfig, Tolerance};
 use crate::{Candidate, Claim, Gold, Verdict, Verifier, VerifyError};
 
 /// The verdict with its detail, from a full tank.
 fn judge(tolerance: Tolerance, gold: Gold<'_>, candidate: &str) -> Result<Verdict, VerifyError> {
-    let policy = Policy::default();
-    let math = Math::new(MathConfig { tolerance, policy });
+    let math = Math::new(MathConfig {
+        tolerance,
+        ..MathConfig::default()
+    });
     let claim = Claim {
         gold,
         candidate: Candidate::Text(candidate),
