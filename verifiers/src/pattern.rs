@@ -12,9 +12,7 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
 use crate::accepted::{Accepted, charge_gold, quoted, too_costly};
-use crate::{
-    Candidate, Claim, ConfigError, Fuel, Reason, Verdict, Verifier, VerifierId, VerifyError,
-};
+use crate::{Claim, ConfigError, Fuel, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use cost::{NEST_LIMIT, PatternCost, SIZE_LIMIT};
 
 /// What of the candidate must match.

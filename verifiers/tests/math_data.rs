@@ -156,11 +156,13 @@ fn check(set: &str, judge: fn(&Value) -> Result<Verdict, VerifyError>) {
         tally.false_accepts += usize::from(found && !expected);
         tally.false_rejects += usize::from(!found && expected);
     }
+    let per_mille = 1000 * tally.agreed / tally.rows.max(1);
     println!(
-        "{set}: {} of {} rows agree ({:.1} %), {} false accepts, {} false rejects by label; {} of the disagreements are argued",
+        "{set}: {} of {} rows agree ({}.{} %), {} false accepts, {} false rejects by label; {} of the disagreements are argued",
         tally.agreed,
         tally.rows,
-        100.0 * tally.agreed as f64 / tally.rows as f64,
+        per_mille / 10,
+        per_mille % 10,
         tally.false_accepts,
         tally.false_rejects,
         tally.argued,

@@ -1,12 +1,17 @@
 //! How findings become verdicts, errors and sentences.
 
+use std::fmt::Write as _;
+
 use super::compare::{Ground, Outcome};
 use super::expr::Workspace;
 use super::finding::Doubt;
-use super::form::{Answer, MAX_BYTES, Note, Unread};
+use super::form::{Answer, Form, MAX_BYTES, Note, Unread};
 use super::policy::Undecided;
 use super::shown::{Shown, Style, shortened};
 use crate::{Reason, Verdict, VerifyError};
+
+/// Why writing into a [`String`] may be taken for granted.
+const WRITES: &str = "writing to a string cannot fail";
 
 /// The verdict on a candidate that was not read.
 pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
@@ -110,47 +115,48 @@ impl Sides<'_, '_> {
             [self.candidate, self.gold].map(|answer| show(Style::Latex, answer));
         let mut out = format!("{plain_candidate} {sign} {plain_gold}");
         if (&latex_candidate, &latex_gold) != (&plain_candidate, &plain_gold) {
-            out += &format!("; in LaTeX: {latex_candidate} and {latex_gold}");
+            write!(out, "; in LaTeX: {latex_candidate} and {latex_gold}").expect(WRITES);
         }
         let types = [self.candidate, self.gold].map(|answer| answer.form.type_name());
-        out += &if types[0] == types[1] {
-            format!("; both read as {}", types[0])
+        if types[0] == types[1] {
+            write!(out, "; both read as {}", types[0]).expect(WRITES);
         } else {
-            format!("; read as {} and {}", types[0], types[1])
-        };
+            write!(out, "; read as {} and {}", types[0], types[1]).expect(WRITES);
+        }
         if let Some(ground) = ground {
-            out += &self.evidence(ground);
+            self.evidence(ground, &mut out);
         }
         for (side, answer) in [("candidate", self.candidate), ("gold answer", self.gold)] {
             let notes: Vec<&str> = answer.notes.iter().map(|note| Note::code(*note)).collect();
             if !notes.is_empty() {
-                out += &format!("; in the {side}: {}", notes.join(", "));
+                write!(out, "; in the {side}: {}", notes.join(", ")).expect(WRITES);
             }
         }
         out
     }
 
-    /// What shows a difference: a member, a point.
-    fn evidence(&self, ground: &Ground) -> String {
-        let mut out = String::new();
+    /// Writes what shows a difference: a member, a point.
+    fn evidence(&self, ground: &Ground, out: &mut String) {
         if let Some(member) = ground.member {
-            out += &format!("; decided by member {member}");
+            write!(out, "; decided by member {member}").expect(WRITES);
         }
-        let unit = |answer: &Answer| match &answer.form {
-            super::form::Form::Value(value) => value.unit.as_ref().map(|unit| unit.name.clone()),
-            _ => None,
+        let unit = |answer: &Answer| {
+            let Form::Value(value) = &answer.form else {
+                return None;
+            };
+            value.unit.as_ref().map(|unit| unit.name.clone())
         };
         match (ground.code, unit(self.gold), unit(self.candidate)) {
             ("unit_dropped", Some(unit), _) => {
-                out += &format!("; only the gold answer has a unit, {unit}");
+                write!(out, "; only the gold answer has a unit, {unit}").expect(WRITES);
             }
             ("unit_added", _, Some(unit)) => {
-                out += &format!("; only the candidate has a unit, {unit}");
+                write!(out, "; only the candidate has a unit, {unit}").expect(WRITES);
             }
             _ => {}
         }
         let Some(witness) = &ground.witness else {
-            return out;
+            return;
         };
         let shown = Shown {
             ws: self.ws,
@@ -162,12 +168,11 @@ impl Sides<'_, '_> {
             .map(|(variable, value)| format!("{} = {value}", shown.expr(*variable)))
             .collect();
         if !at.is_empty() {
-            out += &format!("; they differ at {}", at.join(", "));
+            write!(out, "; they differ at {}", at.join(", ")).expect(WRITES);
         }
         if let Some((gold, candidate)) = &witness.values {
-            out += &format!("; candidate {candidate}, gold answer {gold}");
+            write!(out, "; candidate {candidate}, gold answer {gold}").expect(WRITES);
         }
-        out
     }
 }
 

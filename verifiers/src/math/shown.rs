@@ -111,7 +111,7 @@ impl Shown<'_, '_> {
             Form::Numeral(numeral) => numeral_text(numeral),
             Form::Ratio(terms) => self.exprs(terms, ":"),
             Form::Date(date) => date_text(date),
-            Form::Clock(clock) => clock_text(clock),
+            Form::Clock(clock) => clock_text(*clock),
             Form::Truth(truth) => truth.to_string(),
             Form::Sequence(text) | Form::Text(text) => text.clone(),
         }
@@ -188,7 +188,9 @@ impl Shown<'_, '_> {
                 Style::Plain => relation.to_string(),
                 Style::Latex => latex_sign(*relation).to_owned(),
             };
-            out += &format!(" {sign} {}", self.expr(*side));
+            for part in [" ", &sign, " ", &self.expr(*side)] {
+                out.push_str(part);
+            }
         }
         out
     }
@@ -245,7 +247,7 @@ fn date_text(date: &Date) -> String {
     format!("{year}-{:02}-{day}", date.month)
 }
 
-fn clock_text(clock: &Clock) -> String {
+fn clock_text(clock: Clock) -> String {
     let second = clock
         .second
         .map_or_else(String::new, |second| format!(":{second:02}"));

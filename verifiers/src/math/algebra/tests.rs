@@ -230,7 +230,7 @@ fn algebraic_numbers() {
 }
 
 #[test]
-fn elementary_functions() {
+fn trigonometry() {
     check_all(
         Proof::Equal,
         false,
@@ -260,6 +260,16 @@ fn elementary_functions() {
             ("acos(x)", "pi/2-asin(x)"),
             ("sin(asin(x))", "x"),
             ("cos(atan(x))", "1/sqrt(1+x^2)"),
+        ],
+    );
+}
+
+#[test]
+fn elementary_functions() {
+    check_all(
+        Proof::Equal,
+        false,
+        &[
             ("exp(a)*exp(b)", "exp(a+b)"),
             ("exp(2*ln(3))", "9"),
             ("ln(8)", "3*ln(2)"),
@@ -322,6 +332,10 @@ fn elementary_functions() {
             ("tan(pi/5)", "sqrt(5-2*sqrt(5))"),
         ],
     );
+}
+
+#[test]
+fn elementary_functions_that_differ() {
     check_all(
         Proof::Different,
         false,

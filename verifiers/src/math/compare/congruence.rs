@@ -22,16 +22,19 @@ impl Comparer<'_, '_> {
         modulus: Expr,
         candidate: &Answer,
     ) -> Result<Outcome, Exhausted> {
-        match &candidate.form {
-            Form::Congruence {
-                residues: others,
-                modulus: other,
-            } => self.congruences((residues, modulus), (others, *other)),
-            Form::Value(value) => match self.family_residue(value.expr)? {
-                Some((residue, step)) => self.congruences((residues, modulus), (&[residue], step)),
-                None => Ok(mismatch()),
-            },
-            _ => Ok(mismatch()),
+        if let Form::Congruence {
+            residues: others,
+            modulus: other,
+        } = &candidate.form
+        {
+            return self.congruences((residues, modulus), (others, *other));
+        }
+        let Form::Value(value) = &candidate.form else {
+            return Ok(mismatch());
+        };
+        match self.family_residue(value.expr)? {
+            Some((residue, step)) => self.congruences((residues, modulus), (&[residue], step)),
+            None => Ok(mismatch()),
         }
     }
 

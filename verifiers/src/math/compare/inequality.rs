@@ -27,27 +27,13 @@ impl Comparer<'_, '_> {
         gold: (Expr, Expr),
         candidate: &Answer,
     ) -> Result<Outcome, Exhausted> {
-        match &candidate.form {
-            Form::Equation(left, right) => self.equations(gold, (*left, *right)),
-            Form::Value(_) => match self.as_equation(candidate)? {
-                Some(other) => self.equations(gold, other),
-                None => Ok(mismatch()),
-            },
-            _ => Ok(mismatch()),
+        if let Form::Equation(left, right) = candidate.form {
+            return self.equations(gold, (left, right));
         }
-    }
-
-    /// `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's value.
-    pub(super) fn as_equation(
-        &mut self,
-        answer: &Answer,
-    ) -> Result<Option<(Expr, Expr)>, Exhausted> {
-        Ok(match (answer.subjects.as_slice(), &answer.form) {
-            ([Subject::Expr(subject)], Form::Value(value)) if value.unit.is_none() => {
-                Some((*subject, value.expr))
-            }
-            _ => None,
-        })
+        match as_equation(candidate) {
+            Some(other) => self.equations(gold, other),
+            None => Ok(mismatch()),
+        }
     }
 
     /// Two equations say the same where their differences are the same up to a constant factor.
@@ -463,6 +449,15 @@ impl Comparer<'_, '_> {
             None => Ok(expr),
         }
     }
+}
+
+/// `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's value.
+pub(super) fn as_equation(answer: &Answer) -> Option<(Expr, Expr)> {
+    let ([Subject::Expr(subject)], Form::Value(value)) = (answer.subjects.as_slice(), &answer.form)
+    else {
+        return None;
+    };
+    value.unit.is_none().then_some((*subject, value.expr))
 }
 
 /// The relation read from right to left.

@@ -165,9 +165,10 @@ impl Comparer<'_, '_> {
         members: &[Answer],
         candidate: &Answer,
     ) -> Result<Option<Outcome>, Exhausted> {
-        let others = match &candidate.form {
-            Form::List(others) => others.as_slice(),
-            _ => std::slice::from_ref(candidate),
+        let others = if let Form::List(others) = &candidate.form {
+            others.as_slice()
+        } else {
+            std::slice::from_ref(candidate)
         };
         let (own, other) = (self.family(members), self.family(others));
         let (Some(own), other) = (own, other) else {

@@ -154,32 +154,21 @@ impl Comparer<'_, '_> {
             Form::Set(members) | Form::List(members) => self.for_members(gold, members, candidate),
             Form::Tuple(brackets, members) => self.for_tuple(*brackets, members, candidate),
             Form::Matrix(rows) => self.for_matrix(rows, candidate),
-            Form::Piecewise(pieces) => match &candidate.form {
-                Form::Piecewise(others) => self.piecewise(pieces, others),
-                _ => Ok(mismatch()),
-            },
+            Form::Piecewise(pieces) => {
+                let Form::Piecewise(others) = &candidate.form else {
+                    return Ok(mismatch());
+                };
+                self.piecewise(pieces, others)
+            }
             Form::Congruence { residues, modulus } => {
                 self.for_congruence(residues, *modulus, candidate)
             }
             Form::Numeral(numeral) => Ok(value::numeral(numeral, &candidate.form)),
             Form::Ratio(terms) => self.for_ratio(terms, candidate),
-            Form::Date(date) => Ok(match &candidate.form {
-                Form::Date(other) => agreement(date.agrees(other), "date"),
-                _ => mismatch(),
-            }),
             Form::Clock(clock) => self.for_clock(*clock, candidate),
-            Form::Truth(truth) => Ok(match &candidate.form {
-                Form::Truth(other) => {
-                    Outcome::proven(truth == other, "truth_equal", "truth_different")
-                }
-                _ => mismatch(),
-            }),
-            Form::Sequence(text) => Ok(match &candidate.form {
-                Form::Sequence(other) if text == other => Outcome::equal("sequence_equal"),
-                Form::Sequence(_) => Outcome::unlike("sequence_as_written"),
-                _ => mismatch(),
-            }),
-            Form::Text(_) => Ok(mismatch()),
+            Form::Date(_) | Form::Truth(_) | Form::Sequence(_) | Form::Text(_) => {
+                Ok(as_written(&gold.form, &candidate.form))
+            }
         }
     }
 
@@ -194,7 +183,7 @@ impl Comparer<'_, '_> {
                 let outcome = self.values(value, other)?;
                 self.renamed_or(outcome, value.expr, other.expr)
             }
-            Form::Equation(left, right) => match self.as_equation(gold)? {
+            Form::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, (*left, *right)),
                 None => Ok(mismatch()),
             },
@@ -273,16 +262,10 @@ impl Comparer<'_, '_> {
                 }
                 self.in_order(members, others)
             }
-            Form::Matrix(rows) if self.policy.column_as_tuple => {
-                let entries: Option<Vec<Expr>> = rows.iter().map(|row| single(row)).collect();
-                let entries = entries.or_else(|| (rows.len() == 1).then(|| rows[0].clone()));
-                match entries {
-                    Some(entries) => {
-                        self.in_order(members, &entries.into_iter().map(bare).collect::<Vec<_>>())
-                    }
-                    None => Ok(mismatch()),
-                }
-            }
+            Form::Matrix(rows) if self.policy.column_as_tuple => match entries(rows) {
+                Some(entries) => self.in_order(members, &entries),
+                None => Ok(mismatch()),
+            },
             Form::Region(region) => match region::of_pair(brackets, members) {
                 Some(interval) => self.regions(&interval, region),
                 None => Ok(mismatch()),
@@ -313,51 +296,50 @@ impl Comparer<'_, '_> {
     }
 
     fn for_matrix(&mut self, rows: &[Vec<Expr>], candidate: &Answer) -> Result<Outcome, Exhausted> {
-        match &candidate.form {
-            Form::Matrix(others) => {
-                if rows.len() != others.len() || rows[0].len() != others[0].len() {
-                    return Ok(Outcome::different("shape_different"));
-                }
-                let flat = |rows: &[Vec<Expr>]| -> Vec<Answer> {
-                    rows.iter().flatten().map(|entry| bare(*entry)).collect()
-                };
-                self.in_order(&flat(rows), &flat(others))
+        if let Form::Matrix(others) = &candidate.form {
+            if rows.len() != others.len() || rows[0].len() != others[0].len() {
+                return Ok(Outcome::different("shape_different"));
             }
-            Form::Tuple(_, members) if self.policy.column_as_tuple => {
-                let entries: Option<Vec<Expr>> = rows.iter().map(|row| single(row)).collect();
-                let entries = entries.or_else(|| (rows.len() == 1).then(|| rows[0].clone()));
-                match entries {
-                    Some(entries) => {
-                        let entries: Vec<Answer> = entries.into_iter().map(bare).collect();
-                        self.in_order(&entries, members)
-                    }
-                    None => Ok(mismatch()),
-                }
-            }
-            _ => Ok(mismatch()),
+            let flat = |rows: &[Vec<Expr>]| -> Vec<Answer> {
+                rows.iter().flatten().map(|entry| bare(*entry)).collect()
+            };
+            return self.in_order(&flat(rows), &flat(others));
+        }
+        let Form::Tuple(_, members) = &candidate.form else {
+            return Ok(mismatch());
+        };
+        match entries(rows) {
+            Some(entries) if self.policy.column_as_tuple => self.in_order(&entries, members),
+            Some(_) | None => Ok(mismatch()),
         }
     }
 
     fn for_ratio(&mut self, terms: &[Expr], candidate: &Answer) -> Result<Outcome, Exhausted> {
-        match (&candidate.form, terms) {
-            (Form::Ratio(others), _) => self.ratios(terms, others),
-            (Form::Value(value), [a, b]) if self.policy.ratio_as_fraction => {
-                let quotient = self.ws.quotient(*a, *b)?;
-                self.exprs(quotient, value.expr)
-            }
-            (Form::Clock(clock), _) => match self.clock_of(terms)? {
-                Some(own) => Ok(agreement(Some(own.agrees(clock)), "time")),
-                None => Ok(mismatch()),
-            },
-            _ => Ok(mismatch()),
+        if let Form::Ratio(others) = &candidate.form {
+            return self.ratios(terms, others);
+        }
+        if let (Form::Value(value), [a, b]) = (&candidate.form, terms)
+            && self.policy.ratio_as_fraction
+        {
+            let quotient = self.ws.quotient(*a, *b)?;
+            return self.exprs(quotient, value.expr);
+        }
+        let Form::Clock(clock) = &candidate.form else {
+            return Ok(mismatch());
+        };
+        match self.clock_of(terms)? {
+            Some(own) => Ok(agreement(Some(own.agrees(clock)), "time")),
+            None => Ok(mismatch()),
         }
     }
 
     fn for_clock(&mut self, clock: Clock, candidate: &Answer) -> Result<Outcome, Exhausted> {
-        let other = match &candidate.form {
-            Form::Clock(other) => Some(*other),
-            Form::Ratio(terms) => self.clock_of(terms)?,
-            _ => None,
+        let other = if let Form::Ratio(terms) = &candidate.form {
+            self.clock_of(terms)?
+        } else if let Form::Clock(other) = candidate.form {
+            Some(other)
+        } else {
+            None
         };
         Ok(other.map_or_else(mismatch, |other| {
             agreement(Some(clock.agrees(&other)), "time")
@@ -465,12 +447,10 @@ impl Comparer<'_, '_> {
     }
 }
 
-/// The only entry of a row of one.
-fn single(row: &Vec<Expr>) -> Option<Expr> {
-    match row.as_slice() {
-        [only] => Some(*only),
-        _ => None,
-    }
+/// The entries of a matrix of one column or one row.
+fn entries(rows: &[Vec<Expr>]) -> Option<Vec<Answer>> {
+    let is_line = rows.len() == 1 || rows.iter().all(|row| row.len() == 1);
+    is_line.then(|| rows.iter().flatten().map(|entry| bare(*entry)).collect())
 }
 
 /// An expression as an answer of its own.
@@ -479,6 +459,24 @@ pub(super) fn bare(expr: Expr) -> Answer {
         subjects: Vec::new(),
         form: Form::Value(Value::bare(expr)),
         notes: Vec::new(),
+    }
+}
+
+/// Compares the types that are equal to none but their own: dates, truth values, sequences.
+fn as_written(gold: &Form, candidate: &Form) -> Outcome {
+    if let (Form::Date(own), Form::Date(other)) = (gold, candidate) {
+        return agreement(own.agrees(other), "date");
+    }
+    if let (Form::Truth(own), Form::Truth(other)) = (gold, candidate) {
+        return Outcome::proven(own == other, "truth_equal", "truth_different");
+    }
+    let (Form::Sequence(own), Form::Sequence(other)) = (gold, candidate) else {
+        return mismatch();
+    };
+    if own == other {
+        Outcome::equal("sequence_equal")
+    } else {
+        Outcome::unlike("sequence_as_written")
     }
 }
 
@@ -549,16 +547,24 @@ fn different_code(rule: Rule) -> &'static str {
 
 /// Names the regions that a candidate's form may be.
 pub(super) fn region_of(form: &Form) -> Option<Region> {
-    match form {
-        Form::Region(region) => Some(region.clone()),
-        Form::Tuple(brackets, members) => region::of_pair(*brackets, members),
-        Form::Set(members) => {
-            let points = members.iter().map(|member| match &member.form {
-                Form::Value(value) if value.unit.is_none() => Some(value.expr),
-                _ => None,
-            });
-            points.collect::<Option<Vec<Expr>>>().map(Region::Points)
-        }
-        _ => None,
+    if let Form::Region(region) = form {
+        return Some(region.clone());
     }
+    if let Form::Tuple(brackets, members) = form {
+        return region::of_pair(*brackets, members);
+    }
+    let Form::Set(members) = form else {
+        return None;
+    };
+    let point = |member: &Answer| {
+        let Form::Value(value) = &member.form else {
+            return None;
+        };
+        value.unit.is_none().then_some(value.expr)
+    };
+    members
+        .iter()
+        .map(point)
+        .collect::<Option<_>>()
+        .map(Region::Points)
 }

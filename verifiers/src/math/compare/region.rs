@@ -37,11 +37,11 @@ pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> 
     let [from, to] = members else {
         return None;
     };
-    let end = |answer: &Answer| match &answer.form {
-        Form::Value(value) if value.unit.is_none() && answer.subjects.is_empty() => {
-            Some(value.expr)
-        }
-        _ => None,
+    let end = |answer: &Answer| {
+        let Form::Value(value) = &answer.form else {
+            return None;
+        };
+        (value.unit.is_none() && answer.subjects.is_empty()).then_some(value.expr)
     };
     let is_in = match brackets {
         Brackets::Round => false,

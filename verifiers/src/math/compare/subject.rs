@@ -35,9 +35,12 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
     if are_functions(&own) != are_functions(&other) {
         return Relation::Same;
     }
-    let key = |(expr, is_function): &(Expr, bool)| match ws.node(*expr) {
-        Node::Apply(name, _) if *is_function => (Some(*name), None),
-        _ => (None, Some(*expr)),
+    let key = |(expr, _): &(Expr, bool)| {
+        if let Node::Apply(name, _) = ws.node(*expr) {
+            (Some(*name), None)
+        } else {
+            (None, Some(*expr))
+        }
     };
     let is_shared = own.iter().any(|n| other.iter().any(|m| key(n) == key(m)));
     if is_shared {
@@ -53,7 +56,13 @@ fn names(ws: &Workspace<'_>, subjects: &[Subject]) -> Option<Vec<(Expr, bool)>> 
         Subject::Expr(expr) => match ws.node(*expr) {
             Node::Symbol(_) => Some((*expr, false)),
             Node::Apply(..) => Some((*expr, true)),
-            _ => None,
+            Node::Number(_)
+            | Node::Constant(_)
+            | Node::Sum(_)
+            | Node::Product(_)
+            | Node::Power(..)
+            | Node::Call(..)
+            | Node::Bound(_) => None,
         },
         Subject::Several(_) | Subject::Text(_) => None,
     };
@@ -80,12 +89,12 @@ pub(super) fn reordered(answer: &Answer, places: &[usize]) -> Answer {
         let pick = |place: &usize| members.get(*place).cloned();
         (members.len() == places.len()).then(|| places.iter().map(pick).collect())?
     };
-    let form = match &answer.form {
-        Form::Tuple(brackets, members) => {
-            in_order(members).map(|members| Form::Tuple(*brackets, members))
-        }
-        Form::List(members) => in_order(members).map(Form::List),
-        _ => None,
+    let form = if let Form::Tuple(brackets, members) = &answer.form {
+        in_order(members).map(|members| Form::Tuple(*brackets, members))
+    } else if let Form::List(members) = &answer.form {
+        in_order(members).map(Form::List)
+    } else {
+        None
     };
     Answer {
         subjects: answer.subjects.clone(),

@@ -86,15 +86,6 @@ impl Float {
         }
     }
 
-    /// `2^exponent`, for an exponent within bounds.
-    pub(super) fn power_of_two(exponent: i64) -> Result<Self, OutOfRange> {
-        Self {
-            mantissa: IBig::ONE,
-            exponent,
-        }
-        .checked()
-    }
-
     /// `t` of `2^(t-1) <= |self| < 2^t`; `None` of zero.
     pub(super) fn top(&self) -> Option<i64> {
         let is_zero = self.mantissa.is_zero();

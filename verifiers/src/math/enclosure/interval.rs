@@ -27,11 +27,6 @@ impl Interval {
         self.upper.to_rational()
     }
 
-    /// The upper end less the lower one, exactly.
-    pub(in crate::math) fn width(&self) -> RBig {
-        self.upper() - self.lower()
-    }
-
     /// The sign of every number in it, where they have the same one.
     pub(in crate::math) fn sign(&self) -> Option<Ordering> {
         match (self.lower.sign(), self.upper.sign()) {

@@ -111,13 +111,6 @@ pub(super) fn separate(
     sample::separate(left, right, assumptions, ws)
 }
 
-/// The value of a constant in decimal, with `digits` significant digits, for people.
-pub(super) fn approximate(expr: Expr, digits: u32, ws: &mut Workspace<'_>) -> Option<String> {
-    let bits = (digits * 4 + 64).min(kernel::MAX_BITS);
-    let value = constant(expr, bits, ws).ok()?;
-    Some(decimal::of_value(&value.ok()?, digits))
-}
-
 /// The value of a constant with ends of `bits` bits.
 fn constant(
     expr: Expr,

@@ -94,10 +94,14 @@ impl Writer<'_, '_> {
             },
             Node::Sum(_) => Rank::Sum,
             // A quotient and a sign are products, too.
-            Node::Product(factors) => match self.ws.node(factors[0]) {
-                Node::Number(value) if value.sign() == Sign::Negative => Rank::Sum,
-                _ => Rank::Product,
-            },
+            Node::Product(factors) => {
+                let is_negative = self.negative(factors[0]).is_some();
+                if is_negative {
+                    Rank::Sum
+                } else {
+                    Rank::Product
+                }
+            }
             Node::Power(base, exponent) => {
                 let is_called =
                     is_half(self.ws.node(*exponent)) || (!self.is_latex && self.is_e(*base));
@@ -110,6 +114,14 @@ impl Writer<'_, '_> {
             | Node::Apply(..)
             | Node::Bound(_) => Rank::Atom,
         }
+    }
+
+    /// The value of `expr`, where it is a number below 0.
+    fn negative(&self, expr: Expr) -> Option<&RBig> {
+        let Node::Number(value) = self.ws.node(expr) else {
+            return None;
+        };
+        (value.sign() == Sign::Negative).then_some(value)
     }
 
     fn is_e(&self, expr: Expr) -> bool {
@@ -223,41 +235,39 @@ impl Writer<'_, '_> {
     /// A term after others, with its sign.
     fn term(&mut self, term: Expr) {
         let ws = self.ws;
-        match ws.node(term) {
-            Node::Number(value) if value.sign() == Sign::Negative => {
-                self.out.push_str(" - ");
-                self.number(&value.clone().abs());
-            }
-            Node::Product(factors) => match ws.node(factors[0]) {
-                Node::Number(value) if value.sign() == Sign::Negative => {
-                    self.out.push_str(" - ");
-                    self.factors(&value.clone().abs(), &factors[1..]);
-                }
-                _ => {
-                    self.out.push_str(" + ");
-                    self.write(term, Rank::Product);
-                }
-            },
-            Node::Number(_) => {
-                self.out.push_str(" + ");
-                self.node(term);
-            }
-            _ => {
-                self.out.push_str(" + ");
-                self.write(term, Rank::Product);
-            }
+        if let Some(value) = self.negative(term) {
+            let size = value.clone().abs();
+            self.out.push_str(" - ");
+            self.number(&size);
+            return;
+        }
+        if let Node::Product(factors) = ws.node(term)
+            && let Some(value) = self.negative(factors[0])
+        {
+            let size = value.clone().abs();
+            self.out.push_str(" - ");
+            self.factors(&size, &factors[1..]);
+            return;
+        }
+        self.out.push_str(" + ");
+        if matches!(ws.node(term), Node::Number(_)) {
+            self.node(term);
+        } else {
+            self.write(term, Rank::Product);
         }
     }
 
     fn product(&mut self, factors: &[Expr]) {
         let ws = self.ws;
-        match ws.node(factors[0]) {
-            Node::Number(value) if value.sign() == Sign::Negative => {
-                self.out.push('-');
-                self.factors(&value.clone().abs(), &factors[1..]);
-            }
-            Node::Number(value) => self.chain(Some(value), &factors[1..]),
-            _ => self.chain(None, factors),
+        let Node::Number(value) = ws.node(factors[0]) else {
+            self.chain(None, factors);
+            return;
+        };
+        if value.sign() == Sign::Negative {
+            self.out.push('-');
+            self.factors(&value.clone().abs(), &factors[1..]);
+        } else {
+            self.chain(Some(value), &factors[1..]);
         }
     }
 
@@ -307,18 +317,11 @@ impl Writer<'_, '_> {
                 }
                 self.write(*factor, if is_alone { Rank::Sum } else { Rank::Power });
             } else {
-                match self.inverse(*factor).filter(|_| !is_first) {
-                    Some(below) => {
-                        self.out.push('/');
-                        self.write(below, Rank::Power);
-                    }
-                    None => {
-                        if !is_first {
-                            self.out.push('*');
-                        }
-                        self.write(*factor, Rank::Power);
-                    }
+                let below = self.inverse(*factor).filter(|_| !is_first);
+                if !is_first {
+                    self.out.push(if below.is_some() { '/' } else { '*' });
                 }
+                self.write(below.unwrap_or(*factor), Rank::Power);
             }
             is_first = false;
         }
@@ -389,9 +392,10 @@ impl Writer<'_, '_> {
             }
             _ => {
                 self.out.push_str("\\operatorname{");
-                self.out.push_str(match function {
-                    Function::DoubleFactorial => "doublefactorial",
-                    function => function.plain(),
+                self.out.push_str(if function == Function::DoubleFactorial {
+                    "doublefactorial"
+                } else {
+                    function.plain()
                 });
                 self.out.push('}');
                 self.arguments(arguments);

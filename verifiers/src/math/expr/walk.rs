@@ -82,7 +82,7 @@ impl<'f> Workspace<'f> {
         match &mut node {
             Node::Number(_) | Node::Symbol(_) | Node::Constant(_) => {}
             Node::Sum(list) | Node::Product(list) | Node::Call(_, list) | Node::Apply(_, list) => {
-                all(self, list)?
+                all(self, list)?;
             }
             Node::Power(base, exponent) => {
                 let mut both = [*base, *exponent];

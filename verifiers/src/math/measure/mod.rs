@@ -134,24 +134,9 @@ impl Measure {
         }
     }
 
-    /// Whether it is a currency alone, `$` or `cents`.
-    pub(super) fn is_money(&self) -> bool {
-        let without = Dimension {
-            currency: None,
-            ..self.dimension
-        };
-        let is_currency = matches!(self.dimension.currency, Some((_, 1)));
-        is_currency && without == Dimension::default() && self.things.is_empty()
-    }
-
     /// Whether it is an angle alone, in degrees or parts of them.
     pub(super) fn is_degrees(&self) -> bool {
         self.dimension == units::DEGREES && self.things.is_empty()
-    }
-
-    /// Whether it is radians alone.
-    pub(super) fn is_radians(&self) -> bool {
-        self.dimension == units::RADIANS && self.things.is_empty()
     }
 }
 

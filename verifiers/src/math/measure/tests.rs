@@ -191,10 +191,7 @@ fn marks_make_words_of_letters() {
 
 #[test]
 fn questions_about_kinds() {
-    assert!(measure("$").is_money() && measure("cents").is_money());
-    assert!(!measure("$/h").is_money() && !measure("eggs").is_money());
     assert!(measure("arcmin").is_degrees() && !measure("rad").is_degrees());
-    assert!(measure("rad").is_radians());
 }
 
 #[test]

@@ -80,10 +80,9 @@ fn word<'a>(
     }
     let is_capitals = text.bytes().all(|b| b.is_ascii_uppercase());
     let limit = match style {
-        Style::Plain if is_capitals => 4,
+        Style::Plain | Style::Upright if is_capitals => 4,
         Style::Plain => MAX_PLAIN,
         Style::Formula => MAX_FORMULA,
-        Style::Upright if is_capitals => 4,
         Style::Upright => 1,
     };
     if !text.is_ascii() || text.len() > limit {

@@ -1,9 +1,13 @@
 //! What is read, and what is not.
 
+use std::fmt::Write as _;
+
 use super::{Dialect, ReadOptions, answer, dialect, expression};
 use crate::Fuel;
 use crate::math::expr::{Expr, Workspace};
 use crate::math::form::{Answer, Brackets, Chain, Form, Note, Region, Subject, Unread};
+
+const WRITES: &str = "writing to a string cannot fail";
 
 #[test]
 fn both_dialects() {
@@ -83,7 +87,7 @@ fn members(answers: &[Answer], ws: &Workspace<'_>) -> String {
 fn told_chain(chain: &Chain, ws: &Workspace<'_>) -> String {
     let mut out = ws.plain(chain.first);
     for (relation, expr) in &chain.rest {
-        out += &format!(" {relation} {}", ws.plain(*expr));
+        write!(out, " {relation} {}", ws.plain(*expr)).expect(WRITES);
     }
     out
 }
@@ -130,13 +134,13 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
         Form::Value(value) => {
             let mut out = ws.plain(value.expr);
             if let Some(unit) = &value.unit {
-                out += &format!(" <{}>", unit.name);
+                write!(out, " <{}>", unit.name).expect(WRITES);
             }
             if value.is_percent {
                 out.push('%');
             }
             if let Some(last) = value.last_digit {
-                out += &format!(" @{last}");
+                write!(out, " @{last}").expect(WRITES);
             }
             out
         }
@@ -157,7 +161,8 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
             for (value, condition) in pieces {
                 let chains = condition.iter().flat_map(|condition| &condition.0);
                 let chains: Vec<String> = chains.map(|chain| told_chain(chain, ws)).collect();
-                out += &format!(" {} if {},", ws.plain(*value), chains.join(" & "));
+                let value = ws.plain(*value);
+                write!(out, " {value} if {},", chains.join(" & ")).expect(WRITES);
             }
             out
         }
@@ -193,7 +198,7 @@ fn check(rows: &[(&str, &str)]) {
             Err(unread) => format!("{unread:?}"),
         };
         if found != *expected {
-            wrong += &format!("{text:?}: {found:?}, not {expected:?}\n");
+            writeln!(wrong, "{text:?}: {found:?}, not {expected:?}").expect(WRITES);
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

@@ -86,14 +86,6 @@ fn check_no_four(table: &str) {
     }
 }
 
-/// None of the texts, which ` ; ` separates, is read on either side.
-fn check_unread(table: &str) {
-    for text in table.split(" ; ") {
-        check("4", text, "unread", "candidate_unread");
-        check_bad_gold(text);
-    }
-}
-
 fn check_bad_gold(text: &str) {
     let gold = judge(Tolerance::Exact, Gold::Text(text), "4");
     let Err(VerifyError::BadReference(reason)) = gold else {

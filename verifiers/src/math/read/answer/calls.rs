@@ -6,7 +6,7 @@ use crate::math::read::parse::Read;
 use crate::math::read::token::{Bracket, Style, Token};
 
 use super::environment::rectangular;
-use super::region::{inside, points};
+use super::region::{as_region, inside, points};
 use super::{Reader, Span};
 
 impl Reader<'_, '_, '_> {
@@ -36,7 +36,7 @@ impl Reader<'_, '_, '_> {
         let form = match name {
             "Eq" | "Ne" | "Lt" | "Le" | "Gt" | "Ge" => self.related(name, parts)?,
             "Interval" | "Interval.open" | "Interval.Lopen" | "Interval.Ropen" => {
-                let (from, to) = self.two(parts)?;
+                let (from, to) = two(parts)?;
                 Form::Region(Region::Interval {
                     from: self.expression(&from)?,
                     to: self.expression(&to)?,
@@ -52,7 +52,7 @@ impl Reader<'_, '_, '_> {
             "Union" => Form::Region(Region::Union(self.regions(parts)?)),
             "Intersection" => Form::Region(Region::Intersection(self.regions(parts)?)),
             "Complement" => {
-                let (from, without) = self.two(parts)?;
+                let (from, without) = two(parts)?;
                 let from = self.sympy_region(from)?;
                 let without = self.sympy_region(without)?;
                 Form::Region(Region::Difference(Box::new(from), Box::new(without)))
@@ -64,15 +64,8 @@ impl Reader<'_, '_, '_> {
         Ok(Some(form))
     }
 
-    fn two(&self, parts: &[Span]) -> Read<(Span, Span)> {
-        match parts {
-            [left, right] => Ok((left.clone(), right.clone())),
-            _ => Err(Unread::NotMaths),
-        }
-    }
-
     fn related(&mut self, name: &str, parts: &[Span]) -> Read<Form> {
-        let (left, right) = self.two(parts)?;
+        let (left, right) = two(parts)?;
         let relation = match name {
             "Ne" => Relation::NotEqual,
             "Lt" => Relation::Less,
@@ -105,7 +98,7 @@ impl Reader<'_, '_, '_> {
 
     fn sympy_region(&mut self, span: Span) -> Read<Region> {
         let form = self.value(span)?;
-        match self.as_region(form)? {
+        match as_region(form)? {
             Form::Region(region) => Ok(region),
             Form::Set(members) => points(members).map(Region::Points),
             _ => Err(Unread::NotMaths),
@@ -139,7 +132,7 @@ impl Reader<'_, '_, '_> {
             }
             let inner = inside(part);
             let cells = self.split(&inner, |token| token == Token::Comma);
-            let (value, condition) = self.two(&cells)?;
+            let (value, condition) = two(&cells)?;
             let value = self.expression(&value)?;
             let is_rest =
                 condition.len() == 1 && self.token(condition.start).word() == Some("True");
@@ -151,5 +144,13 @@ impl Reader<'_, '_, '_> {
             }
         }
         Ok(Form::Piecewise(pieces))
+    }
+}
+
+/// The only two of `parts`.
+fn two(parts: &[Span]) -> Read<(Span, Span)> {
+    match parts {
+        [left, right] => Ok((left.clone(), right.clone())),
+        _ => Err(Unread::NotMaths),
     }
 }

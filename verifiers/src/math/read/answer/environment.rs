@@ -11,7 +11,7 @@ impl Reader<'_, '_, '_> {
     /// The rows of `inner`, without an empty one at the end.
     fn rows(&self, inner: &Span) -> Vec<Span> {
         let mut rows = self.split(inner, |token| token == Token::NewRow);
-        if rows.len() > 1 && rows.last().is_some_and(|row| row.is_empty()) {
+        if rows.len() > 1 && rows.last().is_some_and(Span::is_empty) {
             rows.pop();
         }
         rows

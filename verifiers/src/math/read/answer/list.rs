@@ -14,7 +14,7 @@ impl Reader<'_, '_, '_> {
         for part in strong {
             parts.push(self.split(&part, |token| token == Token::Comma));
         }
-        if parts.iter().flatten().any(|part| part.is_empty()) {
+        if parts.iter().flatten().any(Span::is_empty) {
             return Err(Unread::NotMaths);
         }
         if parts.len() == 1 && parts[0].len() == 1 {

@@ -44,11 +44,7 @@ pub(super) struct Reader<'t, 'w, 'f> {
 }
 
 /// The answer that all of `items` state.
-pub(super) fn answer<'f>(
-    items: &[Item<'_>],
-    setting: Setting,
-    ws: &mut Workspace<'f>,
-) -> Read<Answer> {
+pub(super) fn answer(items: &[Item<'_>], setting: Setting, ws: &mut Workspace<'_>) -> Read<Answer> {
     let mut reader = Reader {
         items,
         ws,

@@ -99,7 +99,7 @@ fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
     let has_digit = digits.bytes().any(|b| b.is_ascii_digit());
     let is_upper = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_uppercase());
     let is_marked = has_digit || is_upper;
-    let is_digit = |c: char| c.to_digit(u32::from(base)).is_some();
+    let is_digit = |c: char| c.is_digit(u32::from(base));
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.chars().all(is_digit) {
         return None;
     }

@@ -41,7 +41,7 @@ impl Reader<'_, '_, '_> {
         let mut rest = end..body.end;
         self.scale(&mut rest, &mut value)?;
         self.percent(&mut rest, &number, &mut value)?;
-        value.unit = self.unit(&rest, currency)?;
+        value.unit = self.unit(&rest, currency.as_deref())?;
         Ok(value)
     }
 
@@ -170,8 +170,7 @@ impl Reader<'_, '_, '_> {
             self.slice(rest).first().map(|item| item.token),
             words.as_slice(),
         ) {
-            (Some(Token::Percent), _) => 1,
-            (_, [Some("percent" | "pct" | "percentage"), ..]) => 1,
+            (Some(Token::Percent), _) | (_, [Some("percent" | "pct" | "percentage"), ..]) => 1,
             (_, [Some("per"), Some("cent")]) => 2,
             _ => return Ok(()),
         };
@@ -204,11 +203,11 @@ impl Reader<'_, '_, '_> {
     }
 
     /// The unit that all of `rest` and a currency before the number say.
-    fn unit(&self, rest: &Span, currency: Option<String>) -> Read<Option<Measure>> {
+    fn unit(&self, rest: &Span, currency: Option<&str>) -> Read<Option<Measure>> {
         if rest.is_empty() && currency.is_none() {
             return Ok(None);
         }
-        let unit = self.measure(rest, currency.as_deref());
+        let unit = self.measure(rest, currency);
         unit.map(Some).ok_or(Unread::NotMaths)
     }
 
@@ -268,10 +267,10 @@ impl Reader<'_, '_, '_> {
             .take(9)
             .map(|item| item.token)
             .collect();
-        let unsigned = match tokens.as_slice() {
-            [Token::Minus | Token::Plus, rest @ ..] => rest,
-            rest => rest,
-        };
+        let mut unsigned = tokens.as_slice();
+        if let [Token::Minus | Token::Plus, rest @ ..] = unsigned {
+            unsigned = rest;
+        }
         let (literal, exponent) = match unsigned {
             [Token::Number(literal)] => (literal, 0),
             [
@@ -322,12 +321,11 @@ impl Reader<'_, '_, '_> {
 }
 
 /// The exponent of a power of ten: `3`, `{-20}`, `(3)`.
-fn small_exponent(tokens: &[Token<'_>]) -> Option<i32> {
-    let inner = match tokens {
-        [Token::Open(_), inner @ .., Token::Close(_)] => inner,
-        inner => inner,
-    };
-    let (is_negative, inner) = match inner {
+fn small_exponent(mut tokens: &[Token<'_>]) -> Option<i32> {
+    if let [Token::Open(_), inner @ .., Token::Close(_)] = tokens {
+        tokens = inner;
+    }
+    let (is_negative, inner) = match tokens {
         [Token::Minus, rest @ ..] => (true, rest),
         rest => (false, rest),
     };

@@ -85,32 +85,11 @@ impl Reader<'_, '_, '_> {
             Some(bracket) => self.enclosed(&span, bracket)?,
             None => self.plain_call(&span)?,
         };
-        match self.as_region(form.ok_or(Unread::NotMaths)?)? {
+        match as_region(form.ok_or(Unread::NotMaths)?)? {
             Form::Region(region) => Ok(region),
             Form::Set(members) => points(members).map(Region::Points),
             _ => Err(Unread::NotMaths),
         }
-    }
-
-    /// What `form` says as a set: pairs in brackets are intervals.
-    pub(super) fn as_region(&mut self, form: Form) -> Read<Form> {
-        let (brackets, members) = match form {
-            Form::Region(_) | Form::Set(_) => return Ok(form),
-            Form::Tuple(brackets, members) if members.len() == 2 => (brackets, members),
-            _ => return Err(Unread::NotMaths),
-        };
-        let is_closed = match brackets {
-            Brackets::Round => false,
-            Brackets::Square => true,
-            Brackets::Angle => return Err(Unread::NotMaths),
-        };
-        let ends = points(members)?;
-        Ok(Form::Region(Region::Interval {
-            from: ends[0],
-            to: ends[1],
-            has_from: is_closed,
-            has_to: is_closed,
-        }))
     }
 
     /// `{x | x > 3}` and `{x \in R : x > 3}`, from what the braces hold.
@@ -172,6 +151,27 @@ pub(super) fn named(numbers: Numbers) -> Region {
         Numbers::Reals => Region::Reals,
         Numbers::Complexes => Region::Complexes,
     }
+}
+
+/// What `form` says as a set: pairs in brackets are intervals.
+pub(super) fn as_region(form: Form) -> Read<Form> {
+    let (brackets, members) = match form {
+        Form::Region(_) | Form::Set(_) => return Ok(form),
+        Form::Tuple(brackets, members) if members.len() == 2 => (brackets, members),
+        _ => return Err(Unread::NotMaths),
+    };
+    let is_closed = match brackets {
+        Brackets::Round => false,
+        Brackets::Square => true,
+        Brackets::Angle => return Err(Unread::NotMaths),
+    };
+    let ends = points(members)?;
+    Ok(Form::Region(Region::Interval {
+        from: ends[0],
+        to: ends[1],
+        has_from: is_closed,
+        has_to: is_closed,
+    }))
 }
 
 /// The values of `members`, where all are values without units.

@@ -5,6 +5,7 @@ use crate::math::form::{Answer, Chain, Form, Note, Relation, Subject, Unread};
 use crate::math::read::parse::Read;
 use crate::math::read::token::Token;
 
+use super::region::as_region;
 use super::{Reader, Span, answer_of};
 
 /// A token between two sides.
@@ -61,7 +62,7 @@ impl Reader<'_, '_, '_> {
     fn membership(&mut self, left: Span, right: Span) -> Read<Answer> {
         let subject = self.subject(&left)?.ok_or(Unread::NotMaths)?;
         let form = self.value(right)?;
-        let form = self.as_region(form)?;
+        let form = as_region(form)?;
         Ok(Answer {
             subjects: vec![subject],
             ..answer_of(form)

@@ -85,7 +85,7 @@ impl Reader<'_, '_, '_> {
                 item.token,
                 Token::Number(_) | Token::Word { .. } | Token::Name(_)
             );
-            self.written(item.token, &mut text)?;
+            written(item.token, &mut text)?;
         }
         // `0.333...` is a number that nobody finished.
         let is_unfinished = !self.has(&span, |token| {
@@ -104,59 +104,59 @@ impl Reader<'_, '_, '_> {
         }
         Ok(Form::Sequence(text))
     }
+}
 
-    /// Writes `token` in one spelling for all that mean the same.
-    fn written(&self, token: Token<'_>, out: &mut String) -> Read<()> {
-        let text = match token {
-            Token::Number(literal) => {
-                write_literal(&literal, out);
-                return Ok(());
+/// Writes `token` in one spelling for all that mean the same.
+fn written(token: Token<'_>, out: &mut String) -> Read<()> {
+    let text = match token {
+        Token::Number(literal) => {
+            write_literal(&literal, out);
+            return Ok(());
+        }
+        Token::Word { text, .. } | Token::Name(text) => {
+            if out.ends_with(char::is_alphabetic) {
+                out.push(' ');
             }
-            Token::Word { text, .. } | Token::Name(text) => {
-                if out.ends_with(char::is_alphabetic) {
-                    out.push(' ');
-                }
-                text
-            }
-            Token::Function(function) => function.plain(),
-            Token::Constant(constant) => match constant {
-                crate::math::expr::Constant::Pi => "pi",
-                crate::math::expr::Constant::E => "e",
-                crate::math::expr::Constant::I => "i",
-                crate::math::expr::Constant::Infinity => "oo",
-                crate::math::expr::Constant::Undefined => return Err(Unread::NotMaths),
-            },
-            Token::Fraction => "frac",
-            Token::SquareRoot | Token::RootSign(2) => "sqrt",
-            Token::Plus => "+",
-            Token::Minus => "-",
-            Token::Times => "*",
-            Token::Slash => "/",
-            Token::Caret => "^",
-            Token::Underscore => "_",
-            Token::Bang => "!",
-            Token::Prime => "'",
-            Token::Comma => ",",
-            Token::Semicolon => ";",
-            Token::Colon => ":",
-            Token::Ellipsis => "...",
-            Token::Relation(relation) => {
-                out.push_str(&relation.to_string());
-                return Ok(());
-            }
-            Token::Open(Bracket::Round) => "(",
-            Token::Open(Bracket::Square) => "[",
-            Token::Open(Bracket::Group) => "{",
-            Token::Open(Bracket::Brace) => "\\{",
-            Token::Close(Bracket::Round) => ")",
-            Token::Close(Bracket::Square) => "]",
-            Token::Close(Bracket::Group) => "}",
-            Token::Close(Bracket::Brace) => "\\}",
-            _ => return Err(Unread::NotMaths),
-        };
-        out.push_str(text);
-        Ok(())
-    }
+            text
+        }
+        Token::Function(function) => function.plain(),
+        Token::Constant(constant) => match constant {
+            crate::math::expr::Constant::Pi => "pi",
+            crate::math::expr::Constant::E => "e",
+            crate::math::expr::Constant::I => "i",
+            crate::math::expr::Constant::Infinity => "oo",
+            crate::math::expr::Constant::Undefined => return Err(Unread::NotMaths),
+        },
+        Token::Fraction => "frac",
+        Token::SquareRoot | Token::RootSign(2) => "sqrt",
+        Token::Plus => "+",
+        Token::Minus => "-",
+        Token::Times => "*",
+        Token::Slash => "/",
+        Token::Caret => "^",
+        Token::Underscore => "_",
+        Token::Bang => "!",
+        Token::Prime => "'",
+        Token::Comma => ",",
+        Token::Semicolon => ";",
+        Token::Colon => ":",
+        Token::Ellipsis => "...",
+        Token::Relation(relation) => {
+            out.push_str(&relation.to_string());
+            return Ok(());
+        }
+        Token::Open(Bracket::Round) => "(",
+        Token::Open(Bracket::Square) => "[",
+        Token::Open(Bracket::Group) => "{",
+        Token::Open(Bracket::Brace) => "\\{",
+        Token::Close(Bracket::Round) => ")",
+        Token::Close(Bracket::Square) => "]",
+        Token::Close(Bracket::Group) => "}",
+        Token::Close(Bracket::Brace) => "\\}",
+        _ => return Err(Unread::NotMaths),
+    };
+    out.push_str(text);
+    Ok(())
 }
 
 fn write_literal(literal: &Literal<'_>, out: &mut String) {

@@ -27,9 +27,9 @@ impl<'a> Lexer<'a> {
             "quad" | "qquad" => self.space(Gap::Wide),
             "thinspace" | "enspace" | "space" | "hfill" => self.space(Gap::Blank),
             "text" | "textrm" | "textbf" | "textit" | "textnormal" | "mathrm" | "mbox" | "hbox"
-            | "textup" | "textsf" => return self.font(true),
+            | "textup" | "textsf" => self.font(true),
             "mathbf" | "mathit" | "mathsf" | "boldsymbol" | "bm" | "mathcal" | "mathscr"
-            | "mathfrak" | "pmb" => return self.font(false),
+            | "mathfrak" | "pmb" => self.font(false),
             "boxed" | "fbox" => return self.boxed(),
             "mathbb" => return self.blackboard(),
             "operatorname" => return self.operator(),
@@ -120,11 +120,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// A font: its braces are left out where it holds nothing but words, and group elsewhere.
-    fn font(&mut self, upright: bool) -> Option<()> {
+    fn font(&mut self, upright: bool) {
         self.skip_blanks();
         if !self.eat("{") {
             // `\mathbf x`: a font of one letter.
-            return Some(());
+            return;
         }
         let rest = self.rest();
         let words = rest.find(|c: char| !(c.is_alphabetic() || " .,'-/:;".contains(c)));
@@ -138,7 +138,6 @@ impl<'a> Lexer<'a> {
         } else {
             self.open(Bracket::Group);
         }
-        Some(())
     }
 
     /// A box around an answer, or around one of several: its braces mean nothing.
@@ -218,7 +217,6 @@ impl<'a> Lexer<'a> {
             '$' => self.push(Token::Currency("dollar")),
             '{' => self.open(Bracket::Brace),
             '}' => return self.close(Bracket::Brace),
-            '|' => return None,
             '(' | '[' => {
                 self.in_formula = true;
                 self.space(Gap::Blank);

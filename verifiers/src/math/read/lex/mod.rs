@@ -24,11 +24,11 @@ pub(super) struct Lexed<'a> {
 }
 
 /// The tokens of `text`, which is normalised.
-pub(super) fn items<'a>(
-    text: &'a str,
+pub(super) fn items(
+    text: &str,
     dialect: Dialect,
     options: ReadOptions,
-) -> Result<Lexed<'a>, Unread> {
+) -> Result<Lexed<'_>, Unread> {
     let dollars = count_dollars(text);
     let mut lexer = Lexer {
         text,
@@ -151,7 +151,8 @@ impl<'a> Lexer<'a> {
                 .into_iter()
                 .find(|part| &rest[..len] == "Interval" && rest[len..].starts_with(part));
             let len = len + part.map_or(0, str::len);
-            return self.word(&rest[..len]);
+            self.word(&rest[..len]);
+            return Some(());
         }
         if first.is_whitespace() {
             self.at += first.len_utf8();
@@ -160,7 +161,10 @@ impl<'a> Lexer<'a> {
         }
         match first {
             '\\' => self.command(),
-            '{' => self.open_brace(),
+            '{' => {
+                self.open_brace();
+                Some(())
+            }
             '}' => self.close_brace(),
             '$' => self.dollar(),
             _ => self.sign(first),
@@ -187,7 +191,7 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
-    fn word(&mut self, text: &'a str) -> Option<()> {
+    fn word(&mut self, text: &'a str) {
         self.at += text.len();
         let is_prose = self.has_formulas && !self.in_formula;
         let style = if self.upright > 0 || is_prose {
@@ -198,20 +202,18 @@ impl<'a> Lexer<'a> {
             Style::Plain
         };
         self.push(Token::Word { text, style });
-        Some(())
     }
 
-    fn open_brace(&mut self) -> Option<()> {
+    fn open_brace(&mut self) {
         // `{,}` and `{.}` keep TeX from putting a space there.
         for (written, token) in [("{,}", Token::Comma), ("{:}", Token::Colon)] {
             if self.eat(written) {
                 self.push(token);
-                return Some(());
+                return;
             }
         }
         self.at += 1;
         self.open(Bracket::Group);
-        Some(())
     }
 
     fn open(&mut self, bracket: Bracket) {

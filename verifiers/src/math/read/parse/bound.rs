@@ -13,7 +13,7 @@ struct Limits {
     above: Option<(usize, usize)>,
 }
 
-impl<'a> Parser<'_, 'a, '_, '_> {
+impl Parser<'_, '_, '_, '_> {
     /// `\sum` and its kin, from after the command on.
     pub(super) fn big(&mut self, big: Big) -> Read<Expr> {
         let limits = self.limits()?;

@@ -14,7 +14,7 @@ struct Arguments {
     are_bracketed: bool,
 }
 
-impl<'a> Parser<'_, 'a, '_, '_> {
+impl Parser<'_, '_, '_, '_> {
     /// A function of ours, from after its name on.
     pub(super) fn function(&mut self, function: Function) -> Read<Expr> {
         let mut base = None;

@@ -55,10 +55,10 @@ pub(super) struct Parser<'r, 'a, 'w, 'f> {
 }
 
 /// The expression that all of `items`, exploded ones, state.
-pub(super) fn expression<'f>(
+pub(super) fn expression(
     items: &[Item<'_>],
     setting: Setting,
-    ws: &mut Workspace<'f>,
+    ws: &mut Workspace<'_>,
     notes: &mut Vec<Note>,
 ) -> Read<Expr> {
     let mut parser = Parser {
