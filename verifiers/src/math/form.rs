@@ -219,8 +219,6 @@ pub(super) enum Unread {
     TooCostly,
     /// It has more than [`MAX_BYTES`].
     TooLong,
-    /// It says that there is no value: a zero denominator, `0/0`, NaN.
-    Undefined,
 }
 
 /// The longest text that is read, in bytes.

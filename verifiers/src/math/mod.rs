@@ -101,6 +101,14 @@ struct ReadGold<'a> {
     answer: Answer,
 }
 
+/// Both sides, and what they were read from.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    gold: &'a Answer,
+    candidate: &'a Answer,
+    texts: Texts<'a>,
+}
+
 impl Math {
     /// A verifier for `config`.
     pub fn new(config: MathConfig) -> Self {
@@ -126,7 +134,7 @@ impl Math {
         if text.trim().is_empty() {
             return Err(report::bad_reference(Unread::NotMaths, text, entry));
         }
-        let answer = read::answer(text, &self.read_options(), ws).and_then(|answer| {
+        let answer = read::answer(text, self.read_options(), ws).and_then(|answer| {
             // As much again must be left for the candidate.
             ws.fuel.clone().spend(ws.fuel.used() - spent)?;
             Ok(answer)
@@ -151,7 +159,7 @@ impl Math {
         else {
             return Ok(Verdict::no_answer());
         };
-        let candidate = match read::answer(text, &self.read_options(), ws) {
+        let candidate = match read::answer(text, self.read_options(), ws) {
             Ok(candidate) => candidate,
             Err(unread) => return Ok(report::unread(unread, text, claim.explain)),
         };
@@ -167,7 +175,12 @@ impl Math {
                 (Form::List(_), Some(several)) => several,
                 _ => &candidate,
             };
-            let judged = self.compare(gold, candidate, texts, claim.explain, ws);
+            let pair = Pair {
+                gold: &gold.answer,
+                candidate,
+                texts,
+            };
+            let judged = self.compare(pair, claim.explain, ws);
             if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
                 return judged;
             }
@@ -185,7 +198,7 @@ impl Math {
         let Candidate::Several { all, .. } = candidate else {
             return None;
         };
-        let read = |text: &&str| read::answer(text, &self.read_options(), ws).ok();
+        let read = |text: &&str| read::answer(text, self.read_options(), ws).ok();
         let members: Option<Vec<Answer>> = all.iter().map(read).collect();
         Some(Answer {
             subjects: Vec::new(),
@@ -196,29 +209,26 @@ impl Math {
 
     fn compare(
         &self,
-        gold: &ReadGold<'_>,
-        candidate: &Answer,
-        texts: Texts<'_>,
+        pair: Pair<'_>,
         explain: bool,
         ws: &mut Workspace<'_>,
     ) -> Result<Verdict, VerifyError> {
-        let (own, other) = match self.with_constants(&gold.answer, candidate, ws) {
-            Ok(sides) => sides,
-            Err(_) => return Ok(report::too_costly(explain)),
+        let Ok((own, other)) = self.with_constants(pair.gold, pair.candidate, ws) else {
+            return Ok(report::too_costly(explain));
         };
         let outcome = Comparer {
             ws,
             policy: self.config.policy,
             tolerance: &self.config.tolerance,
         }
-        .answers(&own, &other, Some(texts));
+        .answers(&own, &other, Some(pair.texts));
         let Ok(outcome) = outcome else {
             return Ok(report::too_costly(explain));
         };
         let sides = Sides {
             ws,
-            gold: &gold.answer,
-            candidate,
+            gold: pair.gold,
+            candidate: pair.candidate,
         };
         report::verdict(outcome, self.config.policy.undecided, explain, &sides)
     }
@@ -305,11 +315,14 @@ fn weaker(
     first: Result<Verdict, VerifyError>,
     second: Result<Verdict, VerifyError>,
 ) -> Result<Verdict, VerifyError> {
-    match (&first, &second) {
-        (Err(_), _) => first,
-        (_, Err(_)) => second,
-        (Ok(own), Ok(_)) if own.standing == Standing::Presumed => first,
-        (Ok(_), Ok(_)) => second,
+    let doubt = |judged: &Result<Verdict, VerifyError>| match judged {
+        Err(_) => 2,
+        Ok(verdict) => u8::from(verdict.standing == Standing::Presumed),
+    };
+    if doubt(&first) > doubt(&second) {
+        first
+    } else {
+        second
     }
 }
 
@@ -340,10 +353,10 @@ fn typed(mut gold: ReadGold<'_>, hint: Option<Hint>) -> Result<ReadGold<'_>, Ver
     };
     let form = match (hint, gold.answer.form) {
         (Hint::Text, _) => Some(Form::Text(gold.text.trim().to_owned())),
-        (Hint::Number, form @ Form::Value(_)) => Some(form),
-        (Hint::Interval, form @ (Form::Region(_) | Form::Inequality(_))) => Some(form),
+        (Hint::Number, form @ Form::Value(_))
+        | (Hint::Interval, form @ (Form::Region(_) | Form::Inequality(_)))
+        | (Hint::Tuple, form @ Form::Tuple(..)) => Some(form),
         (Hint::Interval, form @ Form::Tuple(..)) => compare::region_of(&form).map(Form::Region),
-        (Hint::Tuple, form @ Form::Tuple(..)) => Some(form),
         (Hint::Tuple, Form::List(members)) => Some(Form::Tuple(Brackets::Round, members)),
         (Hint::Set, Form::Set(members) | Form::List(members) | Form::Tuple(_, members)) => {
             Some(Form::Set(members))

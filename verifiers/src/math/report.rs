@@ -17,7 +17,6 @@ const WRITES: &str = "writing to a string cannot fail";
 pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
     let (label, code) = match unread {
         Unread::NotMaths => ("unread", "candidate_unread"),
-        Unread::Undefined => ("unread", "candidate_undefined"),
         Unread::TooCostly => ("too_costly", "fuel_spent"),
         Unread::TooLong => ("too_costly", "candidate_too_long"),
     };
@@ -38,17 +37,12 @@ pub(super) fn too_costly(explain: bool) -> Verdict {
 pub(super) fn bad_reference(unread: Unread, text: &str, entry: Option<usize>) -> VerifyError {
     let entry = entry.map_or_else(String::new, |entry| format!("entry {entry}: "));
     let detail = format!("{entry}`{}` {}", quoted(text), because(unread));
-    let code = match unread {
-        Unread::NotMaths | Unread::TooCostly | Unread::TooLong => "reference_unread",
-        Unread::Undefined => "reference_undefined",
-    };
-    VerifyError::BadReference(Reason::with(code, detail))
+    VerifyError::BadReference(Reason::with("reference_unread", detail))
 }
 
 fn because(unread: Unread) -> String {
     match unread {
         Unread::NotMaths => "cannot be read as an answer, all of it".to_owned(),
-        Unread::Undefined => "has no value".to_owned(),
         Unread::TooCostly => "costs more fuel than it may".to_owned(),
         Unread::TooLong => format!("has more than {MAX_BYTES} bytes"),
     }

@@ -48,7 +48,7 @@ impl std::str::FromStr for Bound {
     fn from_str(text: &str) -> Result<Self, BadBound> {
         let mut fuel = Fuel::default();
         let mut ws = Workspace::new(&mut fuel);
-        let answer = read::answer(text, &ReadOptions::default(), &mut ws).map_err(|_| BadBound)?;
+        let answer = read::answer(text, ReadOptions::default(), &mut ws).map_err(|_| BadBound)?;
         let Form::Value(value) = answer.form else {
             return Err(BadBound);
         };

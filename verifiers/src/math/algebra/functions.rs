@@ -188,7 +188,8 @@ impl Ring<'_, '_> {
                     Ordering::Less => poly.clone().negated(),
                 });
             }
-            if let Some(conjugate) = self.conjugate(poly)? {
+            // Of a real number the root of its square is its absolute value again, without end.
+            if let Some(conjugate) = self.conjugate(poly)?.filter(|other| other != poly) {
                 let square = self.multiply(poly, &conjugate)?;
                 return self.raised(&square, &RBig::from_parts(1.into(), 2u8.into()));
             }

@@ -3,6 +3,7 @@
 use dashu::rational::RBig;
 
 use super::super::enclosure;
+use super::super::expr::Function;
 use super::exponent::Exponent;
 use super::poly::{Monomial, Poly, Term};
 use super::ring::{Kind, Ring, TURN};
@@ -172,7 +173,11 @@ impl Ring<'_, '_> {
         &mut self,
         poly: &Poly,
     ) -> Result<Option<std::cmp::Ordering>, Stop> {
-        let expr = self.render(poly)?;
+        let mut expr = self.render(poly)?;
+        // Real sums of exponentials have an imaginary part that enclosures cannot tell from 0.
+        if self.is_real(poly)? {
+            expr = self.ws.call(Function::Re, vec![expr])?;
+        }
         Ok(enclosure::sign(expr, self.ws)?)
     }
 

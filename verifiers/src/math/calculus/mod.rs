@@ -7,6 +7,7 @@
 //! An indefinite integral gives one antiderivative: the constant is left out.
 
 mod build;
+#[cfg(test)]
 mod derivative;
 mod integral;
 mod limit;
@@ -17,6 +18,7 @@ mod terms;
 use super::expr::{Binder, Bound, Expr, Node, Workspace};
 use crate::fuel::Exhausted;
 
+#[cfg(test)]
 pub(super) use self::derivative::derivative;
 
 /// The closed form of `bound`, where a rule gives one. It is free of the bound variable, but for an

@@ -403,25 +403,28 @@ fn based(ws: &mut Workspace<'_>, expr: Expr, base: LogBase) -> Result<Expr, Exha
 
 /// Which infinity `expr` is, if it is one: `Greater` for the positive.
 pub(super) fn infinity(ws: &Workspace<'_>, expr: Expr) -> Option<Ordering> {
-    match ws.node(expr) {
-        Node::Constant(Constant::Infinity) => Some(Ordering::Greater),
-        Node::Product(factors) => {
-            let [factor, infinite] = factors.as_ref() else {
-                return None;
-            };
-            let Node::Number(value) = ws.node(*factor) else {
-                return None;
-            };
-            let is_infinite = *ws.node(*infinite) == Node::Constant(Constant::Infinity);
-            let sign = if value.is_negative() {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            };
-            (is_infinite && !value.is_zero()).then_some(sign)
-        }
-        _ => None,
+    if is_infinity(ws, expr) {
+        return Some(Ordering::Greater);
     }
+    let Node::Product(factors) = ws.node(expr) else {
+        return None;
+    };
+    let [factor, infinite] = factors.as_ref() else {
+        return None;
+    };
+    let Node::Number(value) = ws.node(*factor) else {
+        return None;
+    };
+    let sign = if value.is_negative() {
+        Ordering::Less
+    } else {
+        Ordering::Greater
+    };
+    (is_infinity(ws, *infinite) && !value.is_zero()).then_some(sign)
+}
+
+fn is_infinity(ws: &Workspace<'_>, expr: Expr) -> bool {
+    *ws.node(expr) == Node::Constant(Constant::Infinity)
 }
 
 /// The decimal digits of both parts of `value`, at most.

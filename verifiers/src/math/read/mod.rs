@@ -81,7 +81,7 @@ pub(super) fn dialect(text: &str) -> Dialect {
 /// [`Unread`] says why there is none.
 pub(super) fn answer(
     text: &str,
-    options: &ReadOptions,
+    options: ReadOptions,
     ws: &mut Workspace<'_>,
 ) -> Result<Answer, Unread> {
     if text.len() > MAX_BYTES {
@@ -101,7 +101,7 @@ pub(super) fn answer(
     }
     let normal = unicode::normalised(text).ok_or(Unread::NotMaths)?;
     let (normal, is_doubled) = single_backslashes(normal);
-    let lexed = match lex::items(&normal, dialect, *options) {
+    let lexed = match lex::items(&normal, dialect, options) {
         Ok(lexed) => lexed,
         Err(error) => {
             let bare = answer::bare(&normal);

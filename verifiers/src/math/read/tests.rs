@@ -53,7 +53,7 @@ fn values() {
     let mut ws = Workspace::new(&mut fuel);
     for text in ["18", "x+1", r"\frac{a}{b}", "7*sin(pi*x/5)+1", "2**100"] {
         assert!(
-            answer(text, &ReadOptions::default(), &mut ws).is_ok(),
+            answer(text, ReadOptions::default(), &mut ws).is_ok(),
             "{text}"
         );
     }
@@ -186,7 +186,7 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
 fn read(text: &str, options: ReadOptions) -> Result<(String, Vec<Note>), Unread> {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
-    let answer = answer(text, &options, &mut ws)?;
+    let answer = answer(text, options, &mut ws)?;
     Ok((told(&answer, &ws), answer.notes))
 }
 

@@ -67,7 +67,7 @@ fn side<'t>(text: &'t str, ws: &mut Workspace<'_>) -> Result<Side<'t>, Exhausted
     let expr = match expression(text, ws) {
         Ok(expr) => Some(expr),
         Err(Unread::TooCostly) if ws.fuel.left() == 0 => return Err(Exhausted),
-        Err(Unread::TooCostly | Unread::NotMaths | Unread::TooLong | Unread::Undefined) => None,
+        Err(Unread::TooCostly | Unread::NotMaths | Unread::TooLong) => None,
     };
     let variables = expr.map_or_else(Vec::new, |expr| algebra::variables(expr, ws));
     Ok(Side {

@@ -5,7 +5,8 @@ use crate::fuel::Fuel;
 /// The checks of the claims of one step, in letters: right, rounded `~`, partial, wrong, unchecked.
 fn letters(text: &str) -> String {
     let mut fuel = Fuel::new(5_000_000);
-    let report = check(text, &[0..text.len()], &mut fuel);
+    let whole = 0..text.len();
+    let report = check(text, std::slice::from_ref(&whole), &mut fuel);
     let claims = report.steps[0].claims.iter();
     claims
         .map(|claim| match claim.check {
@@ -68,7 +69,8 @@ fn hostile_texts_end_unchecked() {
     ];
     for text in texts {
         let mut fuel = Fuel::default();
-        let report = check(&text, &[0..text.len()], &mut fuel);
+        let whole = 0..text.len();
+        let report = check(&text, std::slice::from_ref(&whole), &mut fuel);
         assert_ne!(report.steps[0].label(), Label::Wrong, "{text}");
     }
 }

@@ -186,7 +186,7 @@ impl<'t> Reader<'t, '_, '_> {
         let notes = self.notes.len();
         match self.expression(span) {
             Ok(expr) => Ok(Some(expr)),
-            Err(Unread::NotMaths | Unread::Undefined) => {
+            Err(Unread::NotMaths) => {
                 self.notes.truncate(notes);
                 Ok(None)
             }

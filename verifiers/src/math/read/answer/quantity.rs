@@ -116,15 +116,15 @@ impl Reader<'_, '_, '_> {
         let Token::Word { text, style } = item.token else {
             return false;
         };
-        // `120 min` are minutes.
-        let is_minutes = text == "min" && at + 1 == span.end;
+        // `120 min` are minutes, and no minimum of nothing.
+        let is_time = matches!(text, "min" | "sec") && at + 1 == span.end;
         let is_function = names::function(text).is_some_and(|_| text.len() > 2)
             || text == "ln"
             || text == "mod"
             || text == "pi"
             || text == "oo"
             || (names::greek(text).is_some() && text != "mu");
-        let is_mathematical = is_function && !is_minutes;
+        let is_mathematical = is_function && !is_time;
         if is_mathematical || matches!(self.token(at - 1), Token::Underscore | Token::Caret) {
             return false;
         }

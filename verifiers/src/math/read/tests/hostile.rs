@@ -145,8 +145,8 @@ proptest! {
         ] {
             let mut fuel = Fuel::new(20_000);
             let mut ws = Workspace::new(&mut fuel);
-            let first = answer(&text, &options, &mut ws);
-            prop_assert_eq!(first, answer(&text, &options, &mut ws));
+            let first = answer(&text, options, &mut ws);
+            prop_assert_eq!(first, answer(&text, options, &mut ws));
         }
     }
 }
