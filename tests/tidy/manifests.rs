@@ -14,6 +14,8 @@ pub(crate) fn inherits(path: &str, text: &str) -> Vec<Violation> {
         return Vec::new();
     }
     match text.parse::<Table>() {
+        // A workspace of its own, such as that of the fuzz targets, has nothing to take from ours.
+        Ok(manifest) if manifest.contains_key("workspace") => Vec::new(),
         Ok(manifest) => faults(&manifest)
             .into_iter()
             .map(|(key, message)| Violation {
@@ -124,6 +126,7 @@ fn own_words_in_a_manifest_are_caught() {
     );
     check("[package", &[(1, "not TOML")]);
     assert_eq!(inherits("Cargo.toml", "[workspace]"), []);
+    check("[package]\nversion = \"0.0.0\"\n[workspace]", &[]);
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn expressions_are_not_numbers() {
     check_no_four(r"4 \cdot ; 4 eggs * ; 4 square ; 4 / ; 4 is wrong ; \pm 4 ; \infty ; 4 \mod 3");
     check_no_four(r"4 \pmod 7 ; 1-\frac{1}{\mathrm{e}} ; 3*x-1*y+13=0 ; 2x = 4 ; x^2 = 4");
     check_no_four(r"x = 3 = 4 = y ; \left.4\right| ; 4\ ; \ ; $ ; -");
-    check_no_four(r"((4)) ; 0x4 ; 4 😀 ; 4\sin ; 4 \text{sin} ; 4 infinity ; $4$ and $5$ ; 4 no");
+    check_no_four(r"0x4 ; 4 😀 ; 4\sin ; 4 \text{sin} ; 4 infinity ; $4$ and $5$ ; 4 no");
     check_no_four(
         r"4 \operatorname{sin} ; x≡4 (mod 7) ; n=4k ; 4\text{e}3 ; 4\frac ; = = 4 ; 4 = 4 ; 4 m/",
     );
