@@ -208,7 +208,7 @@ fn expressions_are_not_numbers() {
     check_no_four(r"x = 3 = 4 = y ; \left.4\right| ; 4\ ; \ ; $ ; -");
     check_no_four(r"0x4 ; 4 😀 ; 4\sin ; 4 \text{sin} ; 4 infinity ; $4$ and $5$ ; 4 no");
     check_no_four(
-        r"4 \operatorname{sin} ; x≡4 (mod 7) ; n=4k ; 4\text{e}3 ; 4\frac ; = = 4 ; 4 = 4 ; 4 m/",
+        r"4 \operatorname{sin} ; x≡4 (mod 7) ; n=4k ; 4\text{e}3 ; 4\frac ; = = 4 ; 4 m/",
     );
     check_no_four(
         "__import__('os').system('true') ; eval(\"4\") ; 4 eggs 5 ; 1,2,\\ldots,n ; \u{0}4",
