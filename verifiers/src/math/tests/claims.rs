@@ -214,3 +214,13 @@ fn constants_of_physics_are_numbers_only_where_they_are_configured() {
     assert_eq!(judged(&["h"], "c/2", "149896229"), "different");
     assert!("gamma".parse::<crate::math::PhysicalConstant>().is_err());
 }
+
+#[test]
+fn long_lists_equal_themselves() {
+    let numbers: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
+    let list = numbers.join(", ");
+    check(&list, &list, "equal", "members_equal");
+    check(&format!("\\{{{list}\\}}"), &list, "equal", "members_equal");
+    let longer = format!("{list}, 2000");
+    check(&list, &longer, "different", "too_many_members");
+}
