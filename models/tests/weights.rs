@@ -10,7 +10,7 @@ use models::config::{HeadConfig, ModelConfig};
 use models::decoder::Rows;
 use models::model::assemble;
 use models::random::RandomWeights;
-use models::weights::{Names, Storage, TrainableWeights};
+use models::weights::{Checkpoint, Names, Positioned, Storage, TrainableWeights};
 use models::{Decoder, LoadOptions, Model, PackItem, Read, pack};
 use serde_json::{Value, json};
 
@@ -322,4 +322,28 @@ fn variables() {
             assert_eq!(variable.as_tensor().dtype(), DType::F32, "{name}");
         }
     }
+}
+
+#[test]
+fn a_folder_that_changes_while_it_loads_gives_what_was_opened_or_an_error() {
+    let json = config("llama");
+    let (tensors, ..) = model(&parse(&json), "F32");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    write(dir.path(), &json, &tensors);
+    let path = dir.path().join("model.safetensors");
+    let before = std::fs::read(&path).expect("it was written");
+    let opened = Checkpoint::open(dir.path()).expect("the folder is good");
+    let file = &opened.files()[0];
+    // Another file takes the name: what is open is still read.
+    let other = dir.path().join("other.safetensors");
+    std::fs::write(&other, vec![0; before.len()]).expect("the folder is ours");
+    std::fs::rename(&other, &path).expect("the folder is ours");
+    let read = |file: &Positioned| file.read_all(u64::MAX);
+    assert_eq!(read(file).expect("it is open"), before);
+    // The open file itself is cut: an error that names it, and no zeros.
+    std::fs::write(&path, &before).expect("the folder is ours");
+    let opened = Checkpoint::open(dir.path()).expect("the folder is good");
+    std::fs::write(&path, &before[..before.len() / 2]).expect("the folder is ours");
+    let error = read(&opened.files()[0]).expect_err("half of it is gone");
+    assert!(error.to_string().contains("model.safetensors"), "{error}");
 }
