@@ -27,7 +27,7 @@ fn mixed_inputs() -> Vec<(Value, &'static str)> {
         (json!({"response": "4"}), "bad_reference"),
         (json!({"response": "4", "reference": ""}), "bad_reference"),
         (
-            json!({"response": "4", "reference": "no number at all"}),
+            json!({"response": "4", "reference": "\\unknown{2}"}),
             "bad_reference",
         ),
         (
