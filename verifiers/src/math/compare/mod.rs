@@ -470,6 +470,12 @@ fn as_written(gold: &Form, candidate: &Form) -> Outcome {
     if let (Form::Truth(own), Form::Truth(other)) = (gold, candidate) {
         return Outcome::proven(own == other, "truth_equal", "truth_different");
     }
+    // Texts of whole answers are compared with their typesetting; these are members of an answer.
+    if let (Form::Text(own), Form::Text(other)) = (gold, candidate)
+        && texts::words(own) == texts::words(other)
+    {
+        return Outcome::equal("text_equal");
+    }
     let (Form::Sequence(own), Form::Sequence(other)) = (gold, candidate) else {
         return mismatch();
     };

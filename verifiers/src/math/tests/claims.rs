@@ -216,11 +216,18 @@ fn constants_of_physics_are_numbers_only_where_they_are_configured() {
 }
 
 #[test]
-fn long_lists_equal_themselves() {
+fn long_lists_and_lists_of_words_equal_themselves() {
+    assert_label("(red, blue, 3)", "(Red, blue, 3)", "equal");
+    assert_label("(red, blue, 3)", "(blue, red, 3)", "different");
     let numbers: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
     let list = numbers.join(", ");
     check(&list, &list, "equal", "members_equal");
     check(&format!("\\{{{list}\\}}"), &list, "equal", "members_equal");
     let longer = format!("{list}, 2000");
     check(&list, &longer, "different", "too_many_members");
+}
+
+fn assert_label(gold: &str, candidate: &str, label: &str) {
+    let verdict = judge(Tolerance::Exact, Gold::Text(gold), candidate);
+    assert_eq!(verdict.expect("the gold answer is fine").label, label);
 }
