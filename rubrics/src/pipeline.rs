@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use verifiers::{Reason, Standing};
 
+use crate::group;
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward};
 
 /// Parts and the way they make one number.
@@ -91,6 +92,7 @@ impl Pipeline {
             (_, Combine::WeightedSum | Combine::Gate) => self.weighted(&outcomes),
         };
         let evidence = Evidence {
+            trace: group::trace(outcomes.iter().flatten()),
             parts: Some(self.report(outcomes)),
             ..Evidence::default()
         };

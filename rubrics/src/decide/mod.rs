@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 pub use answer::{DecisionAnswer, DecisionVerdict, Method};
+pub(crate) use calibration::sigmoid;
 pub use calibration::{Calibration, CalibrationError, Calibrations, Temperature};
 pub use error::{DecideError, Place};
 pub use prompt::PROMPT_FORMAT;

@@ -6,7 +6,7 @@ fn read(text: &str) -> (Vec<String>, Vec<String>) {
     let registry = {
         let table = document.parse();
         let root = document.root(&table);
-        let registry = Registry::read(&root);
+        let registry = Registry::read(&root, &[]);
         root.finish();
         registry
     };
@@ -170,7 +170,7 @@ fn digests_follow_every_option_and_not_the_name() {
     let digest = |text: &str, name: &str| {
         let document = Document::new("t.toml", text);
         let table = document.parse();
-        let registry = Registry::read(&document.root(&table));
+        let registry = Registry::read(&document.root(&table), &[]);
         *registry.get(name).expect("configured").digest()
     };
     let scorer = |name: &str, rest: &str| format!("[[scorer]]\nname = \"{name}\"\n{rest}");
