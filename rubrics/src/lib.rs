@@ -22,7 +22,7 @@ pub use outcome::{
     EqualityReport, Evidence, Failure, FailureKind, Found, Member, Outcome, PartReport, Reward,
     StepReward,
 };
-pub use pipeline::{Combine, OnError, PartSpec, Pipeline};
+pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
 pub use pool::{Pool, Priority};
 pub use registry::Registry;
 pub use score::{Ask, Scored, Tools, score};

@@ -135,6 +135,8 @@ pub struct Member {
     pub outcome: Outcome,
     /// 1 for the best; equal scores share a rank; `None` without a score.
     pub rank: Option<usize>,
+    /// The score relative to the group, where the scorer was told to give one.
+    pub normalised: Option<f64>,
 }
 
 impl Reward {

@@ -217,7 +217,10 @@ impl Scorer {
         let judged = passages
             .iter()
             .map(|passage| self.judge_passage(input, passage, ask));
-        let members = ranked(judged.collect());
+        let mut members = ranked(judged.collect());
+        if let Method::Pipeline(pipeline, _) = &self.method {
+            pipeline.normalise(&mut members)?;
+        }
         let scores: Result<Vec<f64>, &Failure> = members
             .iter()
             .map(|member| member.outcome.as_ref().map(|reward| reward.score))
@@ -271,7 +274,11 @@ fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
     let ranks: Vec<Option<usize>> = scores.iter().map(|own| own.map(rank)).collect();
     let members = outcomes.into_iter().zip(ranks);
     members
-        .map(|(outcome, rank)| Member { outcome, rank })
+        .map(|(outcome, rank)| Member {
+            outcome,
+            rank,
+            normalised: None,
+        })
         .collect()
 }
 

@@ -236,6 +236,7 @@ fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
         status: summary.status,
         score: summary.score,
         rank: member.rank,
+        normalised: member.normalised,
         label: summary.label,
         reason: summary.reason,
         candidate: evidence.candidate.as_ref().map(candidate),
