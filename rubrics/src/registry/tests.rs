@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Ask, Input, Passage, Responses};
 
 /// The names that a configuration adds, and its problems.
 fn read(text: &str) -> (Vec<String>, Vec<String>) {
@@ -171,6 +172,38 @@ fn every_way_to_combine_can_be_written() {
     ] {
         valid(&format!("combine = \"mean\"\n{normalise}"), "", "");
     }
+}
+
+#[test]
+fn a_group_is_normalised_and_keeps_its_mean() {
+    let text = two_parts("combine = \"mean\"\nnormalise = \"mean\"", "", "");
+    let document = Document::new("t.toml", &text);
+    let table = document.parse();
+    let registry = Registry::read(&document.root(&table));
+    let scorer = registry.get("p").expect("configured");
+    let check = |responses: &[&str], score: f64, normalised: &[f64]| {
+        let passage = |text: &&str| Passage::Text((*text).to_owned());
+        let mut input = Input::of("").against("2");
+        input.responses = Responses::Group(responses.iter().map(passage).collect());
+        let group = scorer
+            .judge(&input, &Ask::default())
+            .expect("all are measured");
+        assert!((group.score - score).abs() < 1e-12, "{}", group.score);
+        let members = group.evidence.members.expect("it is a group");
+        let got: Vec<f64> = members
+            .iter()
+            .filter_map(|member| member.normalised)
+            .collect();
+        assert_eq!(got.len(), normalised.len());
+        let same = got
+            .iter()
+            .zip(normalised)
+            .all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(same, "{got:?} is not {normalised:?}");
+    };
+    check(&["2", "3"], 0.5, &[0.5, -0.5]);
+    check(&["2", "2"], 1.0, &[0.0, 0.0]);
+    check(&["3"], 0.0, &[0.0]);
 }
 
 #[track_caller]
