@@ -88,8 +88,8 @@ pub fn fit(samples: &[Sample], method: Method) -> Result<Calibration, FitError> 
 }
 
 /// For every sample the probability by a map that was fitted without its fold, in the order of the
-/// samples. Folds are dealt out in order, each class by itself, so that every fold has both
-/// classes in about the same shares and the same file gives the same figures.
+/// samples. The same samples give the same folds; every fold has both classes in about the same
+/// shares.
 ///
 /// # Errors
 /// [`FitError`], also where a fold alone cannot be left out.
@@ -103,15 +103,7 @@ pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec
             given: smaller,
         });
     }
-    let mut dealt = [0_usize; 2];
-    let fold_of: Vec<usize> = samples
-        .iter()
-        .map(|sample| {
-            let next = &mut dealt[usize::from(sample.right)];
-            *next += 1;
-            (*next - 1) % folds
-        })
-        .collect();
+    let fold_of = deal(samples, folds);
     let mut probabilities = vec![0.0; samples.len()];
     for fold in 0..folds {
         let others = samples.iter().zip(&fold_of);
@@ -127,6 +119,30 @@ pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec
         }
     }
     Ok(probabilities)
+}
+
+/// The fold of each sample. Each class is shuffled and dealt out by itself: files have their rows
+/// in groups, of five responses to a prompt perhaps, and dealing in their order would give the
+/// same places of every group to the same fold.
+pub(super) fn deal(samples: &[Sample], folds: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..samples.len()).collect();
+    order.sort_by_key(|index| scattered(*index as u64));
+    let mut dealt = [0_usize; 2];
+    let mut fold_of = vec![0; samples.len()];
+    for index in order {
+        let next = &mut dealt[usize::from(samples[index].right)];
+        fold_of[index] = *next % folds;
+        *next += 1;
+    }
+    fold_of
+}
+
+/// A number without a pattern for each number (the finaliser of `SplitMix64`).
+fn scattered(index: u64) -> u64 {
+    let mut mixed = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 fn check(samples: &[Sample]) -> Result<(), FitError> {

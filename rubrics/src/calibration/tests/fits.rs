@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::calibration::fit::deal;
 use crate::calibration::{FitError, Method, Prediction, cross_fit, figures, fit};
 
 const METHODS: [Method; 3] = [Method::Temperature, Method::Platt, Method::Isotonic];
@@ -156,6 +157,37 @@ fn folds_leave_out_what_they_judge() {
     assert_eq!(cross_fit(&few, Method::Platt, 2), Err(error));
     let error = FitError::TooFewForFolds { folds: 1, given: 1 };
     assert_eq!(cross_fit(&few, Method::Platt, 1), Err(error));
+}
+
+#[test]
+fn folds_are_even_and_do_not_follow_the_order_of_rows() {
+    // Five responses to each prompt, of which the same two are right.
+    let grouped: Vec<Sample> = (0..1000)
+        .map(|row| Sample {
+            raw: f64::from(row % 5),
+            right: row % 5 > 2,
+        })
+        .collect();
+    let fold_of = deal(&grouped, 5);
+    for right in [false, true] {
+        for fold in 0..5 {
+            let inside = |place: usize| {
+                let rows = (place..1000).step_by(5);
+                rows.filter(|row| fold_of[*row] == fold).count()
+            };
+            let places = if right { 3..5 } else { 0..3 };
+            let counts: Vec<usize> = places.map(inside).collect();
+            assert_eq!(
+                counts.iter().sum::<usize>(),
+                40 * counts.len(),
+                "{counts:?}"
+            );
+            assert!(
+                counts.iter().all(|count| (20..=60).contains(count)),
+                "{counts:?}"
+            );
+        }
+    }
 }
 
 /// Samples on a coarse grid, so that ties and violations happen.
