@@ -42,36 +42,49 @@ pub(super) struct Curve {
 impl Report<'_> {
     /// For people.
     pub(super) fn table(&self, calibration: &ScorerCalibration, output: &Path) -> String {
-        let mut text = format!("{:16}", "");
+        let mut text = String::new();
+        self.write_table(&mut text, calibration, output)
+            .expect("writing to a string cannot fail");
+        text
+    }
+
+    fn write_table(
+        &self,
+        text: &mut String,
+        calibration: &ScorerCalibration,
+        output: &Path,
+    ) -> std::fmt::Result {
+        write!(text, "{:16}", "")?;
         for head in ["ECE", "ECE (mass)", "Brier", "NLL", "AUROC"] {
-            write!(text, " {head:>11}").expect("writing to a string cannot fail");
+            write!(text, " {head:>11}")?;
         }
-        text.push('\n');
+        writeln!(text)?;
         for (name, figures) in [
             ("uncalibrated", &self.uncalibrated),
             ("in sample", &self.in_sample),
             ("cross-validated", &self.cross_validated),
         ] {
             let Some(it) = figures else { continue };
-            write!(text, "{name:16}").expect("writing to a string cannot fail");
+            write!(text, "{name:16}")?;
             for value in [it.ece, it.ece_mass, it.brier, it.nll, it.auroc] {
-                write!(text, " {value:>11.4}").expect("writing to a string cannot fail");
+                write!(text, " {value:>11.4}")?;
             }
-            text.push('\n');
+            writeln!(text)?;
         }
         if let Some(problem) = &self.cross_problem {
-            text += &format!("no cross-validated figures: {problem}\n");
+            writeln!(text, "no cross-validated figures: {problem}")?;
         }
+        let (rows, right) = (self.rows, self.right);
         let left_out: u64 = self.left_out.values().sum();
-        text += &format!(
-            "{} rows, {} of them right, {left_out} left out\n",
-            self.rows, self.right
-        );
+        writeln!(
+            text,
+            "{rows} rows, {right} of them right, {left_out} left out"
+        )?;
         for (status, count) in self.left_out {
-            text += &format!("  {status}: {count}\n");
+            writeln!(text, "  {status}: {count}")?;
         }
-        text += &format!("{}\n", described(&calibration.map));
-        text + &format!("wrote {}\n", output.display())
+        writeln!(text, "{}", described(&calibration.map))?;
+        writeln!(text, "wrote {}", output.display())
     }
 
     /// One line for programs: the report and the calibration.
