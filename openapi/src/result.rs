@@ -201,6 +201,9 @@ pub struct CandidateScore {
     pub rank: Option<usize>,
     /// The unbounded logit or logit difference, where there is one.
     pub raw: Option<f64>,
+    /// Its score relative to the group; only where the scorer was told to give it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<f64>,
     /// The class that was chosen.
     pub label: Option<String>,
     /// Why.

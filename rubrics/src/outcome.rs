@@ -231,6 +231,8 @@ pub struct Member {
     /// Against each response of the group, where pairs were judged: the probability that this one
     /// is the better; `None` against itself and where a pair has no verdict.
     pub against: Option<Vec<Option<f64>>>,
+    /// The score relative to the group, where the scorer was told to give one.
+    pub normalised: Option<f64>,
 }
 
 impl Reward {

@@ -237,7 +237,12 @@ impl Scorer {
                 let judged = passages
                     .iter()
                     .map(|passage| self.judge_passage(input, passage, ask));
-                group::mean(judged.collect())
+                match &self.method {
+                    Method::Pipeline(pipeline, _) => group::of_pipeline(pipeline, judged.collect()),
+                    Method::Answer(_) | Method::Arithmetic(..) | Method::Model(_) => {
+                        group::mean(judged.collect())
+                    }
+                }
             }
         }
     }

@@ -61,7 +61,11 @@ async fn judge_group<'a>(
             Err(failure) => Err(failure),
         }
     });
-    group::mean(join_all(judged).await)
+    let outcomes = join_all(judged).await;
+    match scorer.method() {
+        Method::Pipeline(pipeline, _) => group::of_pipeline(pipeline, outcomes),
+        Method::Answer(_) | Method::Arithmetic(..) | Method::Model(_) => group::mean(outcomes),
+    }
 }
 
 /// Judges one response.
@@ -92,6 +96,13 @@ async fn judge_pipeline<'a>(
     case: Case<'a>,
     session: &'a Session<'a>,
 ) -> Outcome {
+    if !pipeline.asks_in_turn() {
+        let judged = scorers
+            .iter()
+            .map(|scorer| judge_case(scorer, case, session));
+        let outcomes = join_all(judged).await;
+        return pipeline.combine(outcomes.into_iter().map(Some).collect());
+    }
     let mut outcomes = vec![None; scorers.len()];
     while let Some(next) = pipeline.next(&outcomes) {
         outcomes[next] = Some(judge_case(&scorers[next], case, session).await);

@@ -282,6 +282,7 @@ fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
         score: summary.score,
         rank: member.rank,
         raw: summary.raw,
+        normalised: member.normalised,
         label: summary.label,
         reason: summary.reason,
         candidate: evidence.candidate.as_ref().map(candidate),
