@@ -269,3 +269,36 @@ fn tolerances() {
     check_within(&digits, "1/3", "0.333", different);
     check_within(&digits, "2.5 m", "2.51", within);
 }
+
+#[test]
+fn derivatives_are_taken() {
+    check_all_equal(
+        r"2x ; \frac{d}{dx}(x^2) ; \frac{d}{dx} x^2 ; \frac{d(x^2)}{dx} ; diff(x^2, x)",
+    );
+    check_equal("6x", r"\frac{d^2}{dx^2} \left( x^3 \right)");
+    check_equal("6x", r"\frac{d^{2}(x^3)}{dx^{2}}");
+    check_equal("6*x", "Derivative(x**3, (x, 2))");
+    check_equal(r"\sec^2 x", r"\frac{d}{dx} [ \tan x ]");
+    check_equal(r"2x+3", r"\frac{d}{dx} x^2 + 3");
+    check_equal(r"x^x(\ln x + 1)", r"\frac{d}{dx} x^x");
+    check_equal(r"\frac{dy}{dx} = 2x", r"\frac{dy}{dx} = 2x");
+    check_equal("2x", r"\frac{dy}{dx} = 2x");
+    check_equal(r"\frac{d}{dt} x", "Derivative(x, t)");
+    check_different("2x", r"\frac{d}{dx} x^3");
+    check_different("x", r"\frac{d(x^2)}{dx}");
+    // Whether y depends on x nobody says; what an operator before brackets reaches is disputed.
+    assert_eq!(label_of("0", r"\frac{dy}{dx}"), "different");
+    check_no_four(
+        r"\frac{d}{dx} ; \frac{d}{dx}(4x) \cdot 1 ; \frac{d^2(4x)}{dx} ; \frac{d}{d 2} 4",
+    );
+}
+
+#[test]
+fn geometric_series_end() {
+    check_all_equal(r"1 ; \sum_{n=1}^\infty \frac{1}{2^n} ; \sum_{n=1}^{\infty} 1/2^n");
+    check_equal(r"\frac{1}{3}", r"\sum_{n=1}^\infty \frac{3}{10^n}");
+    check_equal("6", r"\sum_{n=1}^\infty \frac{2^{n+1}}{3^n} + 2");
+    check_equal("2", r"\sum_{n=1}^\infty \frac{n}{2^n}");
+    check_different("2", r"\sum_{n=1}^\infty \frac{1}{2^n}");
+    check_no_four(r"\sum_{n=1}^\infty 2^n ; \sum_{n=0}^\infty 1^n");
+}

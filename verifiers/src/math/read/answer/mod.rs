@@ -9,6 +9,7 @@ mod calls;
 mod congruence;
 mod environment;
 mod list;
+mod matrix;
 mod numeral;
 mod quantity;
 mod region;
@@ -226,6 +227,9 @@ impl<'t> Reader<'t, '_, '_> {
         }
         if self.setting.plus_minus.is_none() && self.has(&span, is_plus_minus) {
             return self.both_signs(span);
+        }
+        if self.has_matrix(&span) {
+            return self.matrix_value(&span);
         }
         if self.has_top(&span, |token| token == Token::Colon) {
             return self.ratio(&span);
