@@ -253,8 +253,8 @@ fn verb(after: &str, adjectives: &[&str], verbs: &[&str]) -> Option<usize> {
     Some(after.len() - rest.len())
 }
 
-/// How far from the word the verb at the end of its sentence may be, in bytes.
-const MAX_LAST_VERB: usize = 400;
+/// How far from the word the verb at the end of its sentence may be, in characters.
+const MAX_LAST_VERB: usize = 200;
 
 /// Verbs that end a sentence, of languages that put them last.
 const LAST_VERBS: [&str; 5] = ["です", "である", "になります", "है", "हैं"];
@@ -271,8 +271,8 @@ pub(super) fn without_last_verb(sentence: &str) -> &str {
 fn verb_at_end(after: &str) -> Option<usize> {
     let value = after.strip_prefix(' ')?;
     // Bounded, so that many of them cost linear time.
-    let near = &value[..value.floor_char_boundary(MAX_LAST_VERB)];
-    let sentence = near.split(['।', '\n']).next()?;
+    let near = value.chars().take(MAX_LAST_VERB).map(char::len_utf8).sum();
+    let sentence = value[..near].split(['।', '\n']).next()?;
     let is_value = value.starts_with(|c: char| !c.is_alphabetic());
     (is_value && without_last_verb(sentence).len() < sentence.len()).then_some(0)
 }

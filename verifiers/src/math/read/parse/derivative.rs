@@ -24,10 +24,10 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             return Ok(None);
         };
         let Some((variable, order)) = self.differential_below(below) else {
-            return self.refused(above, below);
+            return refused(above, below);
         };
         let Some((function, same)) = self.above(above) else {
-            return self.refused(above, below);
+            return refused(above, below);
         };
         if same != order {
             return Err(Unread::NotMaths);
@@ -52,16 +52,6 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         };
         let above = inner(self.at)?;
         Some((above, inner(above.1 + 1)?))
-    }
-
-    /// `\frac{d}{d…}` and `\frac{dy}{d…}` are no quotients.
-    fn refused(&self, above: (usize, usize), below: (usize, usize)) -> Read<Option<Expr>> {
-        let length = |place: (usize, usize)| place.1 - place.0;
-        if length(above) <= 2 && length(below) >= 2 {
-            Err(Unread::NotMaths)
-        } else {
-            Ok(None)
-        }
     }
 
     /// The variable and the order of `dx` or `dx^2`.
@@ -176,4 +166,14 @@ fn order<'i, 'a>(items: &'i [Item<'a>]) -> Option<(u8, &'i [Item<'a>])> {
     let order: u8 = literal.whole.parse().ok().filter(|_| literal.is_digits())?;
     let is_order = caret.token == Token::Caret && (1..=MAX_ORDER).contains(&order);
     is_order.then_some((order, rest))
+}
+
+/// `\frac{d}{d…}` and `\frac{dy}{d…}` are no quotients.
+fn refused(above: (usize, usize), below: (usize, usize)) -> Read<Option<Expr>> {
+    let length = |place: (usize, usize)| place.1 - place.0;
+    if length(above) <= 2 && length(below) >= 2 {
+        Err(Unread::NotMaths)
+    } else {
+        Ok(None)
+    }
 }
