@@ -1,8 +1,9 @@
 //! Scorers by the names that the command line gives.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use rubrics::Registry;
+use rubrics::{Models, NoModels, Registry, Scorer};
 
 use crate::error::CliError;
 
@@ -23,6 +24,31 @@ pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
     }
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     Err(CliError::Usage(lines.join("\n")))
+}
+
+/// Loads what these scorers ask, from the configuration that names it, and checks that it can do
+/// what is asked. Nothing is loaded where no model is asked.
+///
+/// # Errors
+/// Every problem of the file, a model that cannot be loaded, or what it lacks.
+pub(crate) fn models(
+    config: Option<&Path>,
+    scorers: &[Arc<Scorer>],
+) -> Result<Arc<dyn Models>, CliError> {
+    if !scorers.iter().any(|scorer| scorer.asks_models()) {
+        return Ok(Arc::new(NoModels));
+    }
+    let loaded = serve::config::load(config, &serve::config::Given::default());
+    let loaded = loaded.map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        CliError::Usage(lines.join("\n"))
+    })?;
+    let hosts = serve::load_models(&loaded.config, &loaded.catalogue)
+        .map_err(|error| CliError::Failed(error.to_string()))?;
+    for scorer in scorers {
+        scorer.check(&hosts).map_err(CliError::Failed)?;
+    }
+    Ok(Arc::new(hosts))
 }
 
 /// There is no scorer of this name, but these.

@@ -88,6 +88,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
         .map_err(|error| cannot_listen(config.bind, &error))?;
     let hosts = serve::load_models(&config, &catalogue)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
+    registry.check(&hosts).map_err(cannot_work)?;
     let state = State::new(config, registry, keys)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?
         .with_hosts(hosts);
@@ -100,6 +101,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
     serve::run_until_signal(listener, state, ready)
         .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     Ok(Outcome::Done)
+}
+
+/// Scorers that ask models for what they cannot give.
+fn cannot_work(problems: Vec<String>) -> CliError {
+    CliError::Failed(format!("cannot start: {}", problems.join("\n")))
 }
 
 /// The flags as settings; `--bind` is no other thing than `--set server.bind`.

@@ -108,6 +108,8 @@ pub struct Engine {
     /// A permit for each token in hand travels with the work, so that the bound holds without a
     /// counter that somebody must remember to lower.
     tokens: Arc<Semaphore>,
+    /// Half of them: what jobs that nobody waits for may hold together, see [`Engine::patient`].
+    patient: Arc<Semaphore>,
     limits: Arc<Limits>,
 }
 
@@ -171,11 +173,13 @@ impl Engine {
         });
         let (events, inbox) = mpsc::channel(EVENTS);
         let tokens = Arc::new(Semaphore::new(config.queue_tokens));
+        let patient = Arc::new(Semaphore::new(config.queue_tokens / 2));
         let status = thread::start(forward, &config, inbox).map_err(LoadError::Thread)?;
         Ok(Engine {
             events,
             status,
             tokens,
+            patient,
             limits,
         })
     }
@@ -206,6 +210,16 @@ impl Engine {
             Err(mpsc::error::TrySendError::Full(_)) => Err(self.overloaded()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(SubmitError::ShuttingDown),
         }
+    }
+
+    /// Waits for room for a submission of so many tokens, among all who wait here; to be held until
+    /// it is answered. They are given half of the queue between them, in the order in which they
+    /// came, so that jobs of any size neither are refused nor leave no room for who will not wait.
+    pub async fn patient(&self, tokens: usize) -> OwnedSemaphorePermit {
+        let most = (self.limits.queue_tokens / 2).min(tokens);
+        let count = u32::try_from(most).unwrap_or(u32::MAX);
+        let permit = self.patient.clone().acquire_many_owned(count).await;
+        permit.expect("the semaphore is never closed")
     }
 
     /// Works with their permits, everything that can be refused refused.

@@ -1,7 +1,7 @@
 //! A model that is being served: its engine, its tokenizer, and what identifies it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use models::adapter::{Adapter, Base};
 use models::kv::{BLOCK, KvCache};
@@ -10,6 +10,7 @@ use models::{LoadOptions, Model, ModelConfig, Runner, Tokenizer};
 
 use crate::error::LoadError;
 use crate::handle::{Engine, EngineConfig};
+use crate::sampling::{ConstraintError, Vocabulary};
 
 /// What to load and how much it may take.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct Host {
     pub weight_bytes: u64,
     /// Numbers in its weight files.
     pub parameters: u64,
+    /// Made when the first constraint comes: it takes a while, and many models never see one.
+    vocabulary: OnceLock<Result<Vocabulary, ConstraintError>>,
 }
 
 /// KV blocks beyond which nothing is gained: a million tokens.
@@ -90,7 +93,20 @@ impl Host {
             digest: model.digest.into(),
             weight_bytes,
             parameters: model.parameters,
+            vocabulary: OnceLock::new(),
         })
+    }
+
+    /// What constraints on its text are compiled against. The first call takes a second or so for
+    /// a large vocabulary.
+    ///
+    /// # Errors
+    /// [`ConstraintError::Grammar`] where the vocabulary cannot be used.
+    pub fn vocabulary(&self) -> Result<&Vocabulary, &ConstraintError> {
+        let made = self
+            .vocabulary
+            .get_or_init(|| Vocabulary::new(&self.tokenizer, self.engine.limits().vocab_size));
+        made.as_ref()
     }
 
     /// Loads a PEFT folder and serves it under a name, in the place of any that had it before.

@@ -15,6 +15,7 @@ pub mod handle;
 pub mod host;
 pub mod sampling;
 pub mod scheduler;
+pub mod scripted;
 mod thread;
 pub mod work;
 

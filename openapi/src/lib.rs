@@ -59,6 +59,6 @@ pub use generation::{
 pub use meta::{Health, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
 pub use request::{CacheMode, MAX_INPUTS, Options, Priority, ScoreInput, ScoreRequest};
 pub use result::{
-    Candidate, CandidateScore, CheckedEquality, Digests, Part, Reason, ScoreResponse, ScoreResult,
-    Status, StepScore, Timing, Usage,
+    Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,
+    ScoreResult, SpanNote, Status, StepScore, Timing, Usage,
 };

@@ -43,7 +43,14 @@ pub struct ScoreResult {
     pub parts: Option<Vec<Part>>,
     /// One entry for each response of a group.
     pub candidates: Option<Vec<CandidateScore>>,
-    /// Probability that all labels hold together, for model scorers.
+    /// Values and remarks about stretches of the response: token rewards, quoted evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Vec<SpanNote>>,
+    /// What models wrote on the way to the verdict, where `options.explain` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Vec<ModelText>>,
+    /// Probability that all labels hold together, for model scorers; of several verdicts that one
+    /// result is made of, the smallest.
     pub label_mass: Option<f64>,
     /// What produced the verdict.
     pub digests: Digests,
@@ -142,6 +149,28 @@ pub struct CheckedEquality {
     pub detail: String,
 }
 
+/// A value or a remark about a stretch of the response.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SpanNote {
+    /// Half-open range in the response, in Unicode code points.
+    pub span: [usize; 2],
+    /// What it is, such as `token_reward`, or the principle that it is evidence for.
+    pub label: String,
+    /// Its value, where it has one.
+    pub value: Option<f64>,
+}
+
+/// A text that a model or a tool wrote on the way to a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ModelText {
+    /// What it was written as, such as `judgement` or `tool_result`.
+    pub role: String,
+    /// The text.
+    pub text: String,
+    /// Why it ended: `stop`, `length`, or `tool` for what a tool said.
+    pub finish: String,
+}
+
 /// One piece of a rubric or pipeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Part {
@@ -173,12 +202,30 @@ pub struct CandidateScore {
     /// Its score relative to the group; only where the scorer was told to give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalised: Option<f64>,
+    /// The unbounded logit or logit difference, where there is one.
+    pub raw: Option<f64>,
     /// The class that was chosen.
     pub label: Option<String>,
     /// Why.
     pub reason: Option<Reason>,
     /// What was extracted from this response.
     pub candidate: Option<Candidate>,
+    /// Against each response of the group, where pairs were judged: the probability that this one
+    /// is the better; null against itself and where a pair has no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Vec<Option<f64>>>,
+    /// Scores of its steps, for process scorers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<StepScore>>,
+    /// The pieces that its score is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<Part>>,
+    /// Values and remarks about stretches of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<Vec<SpanNote>>,
+    /// What models wrote on the way, where `options.explain` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Vec<ModelText>>,
 }
 
 /// SHA-256 digests, `sha256:` and 64 hexadecimal digits.
@@ -190,7 +237,7 @@ pub struct Digests {
     pub model: Option<String>,
     /// Of the adapter.
     pub adapter: Option<String>,
-    /// Of the rendered prompt.
+    /// Of the wording that a model was asked in: the prompt file and the chat template.
     pub prompt: Option<String>,
 }
 

@@ -9,19 +9,32 @@ pub mod calibration;
 pub mod combine;
 pub mod config;
 pub mod decide;
+mod group;
+mod hex;
 mod input;
+mod kinds;
+mod labels;
+mod method;
+pub mod models;
 mod outcome;
 mod pipeline;
 mod pool;
+mod prompt;
 mod registry;
 mod score;
 mod scorer;
+mod session;
 mod steps;
+#[cfg(test)]
+mod testing;
+mod walk;
 
+pub use hex::sha256_text;
 pub use input::{Input, Passage, Reference, Responses, Turn};
+pub use models::{Models, NoModels, Served, ServedAdapter};
 pub use outcome::{
-    EqualityReport, Evidence, Failure, FailureKind, Found, Member, Outcome, PartReport, Reward,
-    StepReward,
+    EqualityReport, Evidence, Failure, FailureKind, Found, Member, ModelText, Outcome, PartReport,
+    Reward, SpanNote, StepReward, Trace,
 };
 pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
 pub use pool::{Pool, Priority};

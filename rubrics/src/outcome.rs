@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use verifiers::{Reason, Standing, Verdict, VerifyError};
 
@@ -45,6 +46,12 @@ pub enum FailureKind {
     Refused,
     /// The reference is missing or unusable.
     BadReference,
+    /// A model's text was cut at its limit, so that there is no whole to read.
+    Truncated,
+    /// What a model wrote cannot be read as a judgement.
+    ParseError,
+    /// A tool failed.
+    ToolError,
     /// The deadline passed first.
     Timeout,
     /// No room in the queue.
@@ -57,8 +64,12 @@ impl FailureKind {
     /// Whether the same input gives the same failure every time, so that it may be stored.
     pub fn is_lasting(self) -> bool {
         match self {
-            Self::Abstain | Self::Refused | Self::BadReference => true,
-            Self::Timeout | Self::Overloaded | Self::Internal => false,
+            Self::Abstain
+            | Self::Refused
+            | Self::BadReference
+            | Self::Truncated
+            | Self::ParseError => true,
+            Self::ToolError | Self::Timeout | Self::Overloaded | Self::Internal => false,
         }
     }
 }
@@ -74,6 +85,84 @@ pub struct Evidence {
     pub parts: Option<Vec<PartReport>>,
     /// The responses of a group.
     pub members: Option<Vec<Member>>,
+    /// What is said of stretches of the response beside its steps.
+    pub spans: Option<Vec<SpanNote>>,
+    /// What models wrote on the way, in order; kept where an explanation is asked for.
+    pub outputs: Option<Vec<ModelText>>,
+    /// Which models were asked, and what it took.
+    pub trace: Option<Trace>,
+}
+
+/// A value or a remark about a stretch of the response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpanNote {
+    /// Where.
+    pub span: Range<usize>,
+    /// What it is: `token_reward`, or the principle that it is evidence for.
+    pub label: Cow<'static, str>,
+    /// Its value, where it has one.
+    pub value: Option<f64>,
+}
+
+/// A text that a model or a tool wrote on the way to a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelText {
+    /// What it was written as, such as `judgement` or `tool_result`.
+    pub role: Cow<'static, str>,
+    /// The text.
+    pub text: String,
+    /// Why it ended: `stop`, `length`, or `tool` for what a tool said.
+    pub finish: &'static str,
+}
+
+/// Which models were asked, and what it took.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trace {
+    /// Digest of the model's weights and configuration.
+    pub model: Option<Arc<str>>,
+    /// Digest of the adapter.
+    pub adapter: Option<Arc<str>>,
+    /// Digest of the wording: the prompt files and the chat template.
+    pub prompt: Option<Arc<str>>,
+    /// Of the verdicts that were read from labels, the smallest probability that all labels of one
+    /// hold together.
+    pub label_mass: Option<f64>,
+    /// Tokens, over all that was asked.
+    pub usage: engine::Usage,
+}
+
+impl Trace {
+    /// Takes in what another part of the same verdict took. Where both name a model, adapter or
+    /// wording, the first stays.
+    pub(crate) fn add(&mut self, other: &Trace) {
+        let keep = |own: &mut Option<Arc<str>>, other: &Option<Arc<str>>| {
+            if own.is_none() {
+                own.clone_from(other);
+            }
+        };
+        keep(&mut self.model, &other.model);
+        keep(&mut self.adapter, &other.adapter);
+        keep(&mut self.prompt, &other.prompt);
+        self.saw_mass(other.label_mass);
+        self.used(&other.usage);
+    }
+
+    /// Keeps the smallest label mass.
+    pub(crate) fn saw_mass(&mut self, mass: Option<f64>) {
+        self.label_mass = match (self.label_mass, mass) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        };
+    }
+
+    /// Adds tokens.
+    pub(crate) fn used(&mut self, usage: &engine::Usage) {
+        let sum = &mut self.usage;
+        sum.input_tokens += usage.input_tokens;
+        sum.cached_tokens += usage.cached_tokens;
+        sum.computed_tokens += usage.computed_tokens;
+        sum.output_tokens += usage.output_tokens;
+    }
 }
 
 /// The extracted answer.
@@ -98,10 +187,14 @@ pub struct StepReward {
     pub span: Range<usize>,
     /// In [0, 1]; `None` where nothing could be checked.
     pub score: Option<f64>,
-    /// `right`, `wrong` or `unchecked`.
-    pub label: &'static str,
-    /// The equalities found in it.
-    pub equalities: Vec<EqualityReport>,
+    /// The unbounded value behind it, where there is one.
+    pub raw: Option<f64>,
+    /// `right`, `wrong`, `unchecked`, or a model's label.
+    pub label: Cow<'static, str>,
+    /// What a critic said of it.
+    pub critique: Option<String>,
+    /// The equalities found in it, by a scorer that looks for them.
+    pub equalities: Option<Vec<EqualityReport>>,
 }
 
 /// One equality that a step states.
@@ -137,6 +230,9 @@ pub struct Member {
     pub rank: Option<usize>,
     /// The score relative to the group, where the scorer was told to give one.
     pub normalised: Option<f64>,
+    /// Against each response of the group, where pairs were judged: the probability that this one
+    /// is the better; `None` against itself and where a pair has no verdict.
+    pub against: Option<Vec<Option<f64>>>,
 }
 
 impl Reward {
@@ -163,6 +259,29 @@ impl Failure {
         }
     }
 
+    /// There is nothing to judge.
+    pub(crate) fn response_missing() -> Self {
+        let detail = "give 'response', or 'responses' for a group";
+        Self::refused("response_missing", detail)
+    }
+
+    /// There is too much to judge.
+    pub(crate) fn response_conflict() -> Self {
+        let detail = "give either 'response' or 'responses', not both";
+        Self::refused("response_conflict", detail)
+    }
+
+    /// There is a group with nobody in it.
+    pub(crate) fn responses_empty() -> Self {
+        Self::refused("responses_empty", "'responses' is empty")
+    }
+
+    /// Somebody else has the last word.
+    pub(crate) fn response_not_assistant() -> Self {
+        let detail = "the last message of a response must have the role 'assistant'";
+        Self::refused("response_not_assistant", detail)
+    }
+
     /// A verifier's error as a failure.
     pub fn from_error(error: VerifyError, evidence: Evidence) -> Self {
         let (kind, reason) = match error {
@@ -174,6 +293,13 @@ impl Failure {
             reason,
             evidence,
         }
+    }
+
+    /// The same with what was looked at.
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence = evidence;
+        self
     }
 
     /// The input cannot be judged by this scorer.

@@ -7,8 +7,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use verifiers::Reason;
 
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+
+use crate::models::Models;
 use crate::outcome::{Failure, FailureKind, Outcome};
-use crate::{Input, Pool, Priority, Scorer};
+use crate::session::Session;
+use crate::{Input, Pool, Priority, Scorer, walk};
 
 /// How to score.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,8 +31,10 @@ pub struct Ask {
 /// What scoring needs from outside.
 #[derive(Debug)]
 pub struct Tools {
-    /// Threads for verifiers.
+    /// Threads for verifiers, and for making prompts.
     pub pool: Pool,
+    /// The models that are being served.
+    pub models: Arc<dyn Models>,
 }
 
 /// An outcome and where its time went.
@@ -55,6 +62,9 @@ pub async fn score(
     ask: Ask,
     tools: &Tools,
 ) -> Vec<Scored> {
+    if scorer.asks_models() {
+        return score_with_models(scorer, inputs, ask, tools).await;
+    }
     let share = inputs.len().div_ceil(tools.pool.threads().max(1));
     let jobs: Vec<_> = inputs
         .chunks(share.clamp(1, JOB_INPUTS))
@@ -72,6 +82,40 @@ pub async fn score(
         }
     }
     answers
+}
+
+/// All inputs at once: the engines put them into an order, and compute what they share once.
+async fn score_with_models(
+    scorer: &Arc<Scorer>,
+    inputs: &[Arc<Input>],
+    ask: Ask,
+    tools: &Tools,
+) -> Vec<Scored> {
+    let served = scorer
+        .models()
+        .iter()
+        .filter_map(|name| tools.models.find(name));
+    let queue_tokens = served.map(|served| served.host.engine.limits().queue_tokens);
+    let session = Session::new(tools, ask, queue_tokens.min().unwrap_or(usize::MAX));
+    let judge = |input| {
+        let session = &session;
+        async move {
+            let start = Instant::now();
+            let outcome = match on_time(ask.deadline) {
+                Ok(()) => AssertUnwindSafe(walk::judge(scorer, input, session))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|panic| Err(panicked(&*panic))),
+                Err(failure) => Err(failure),
+            };
+            Scored {
+                outcome,
+                queue: Duration::ZERO,
+                exec: start.elapsed(),
+            }
+        }
+    };
+    join_all(inputs.iter().map(judge)).await
 }
 
 fn submit(
@@ -101,29 +145,35 @@ fn submit(
 
 fn judge_timed(scorer: &Scorer, input: &Input, ask: &Ask, submitted: Instant) -> Scored {
     let start = Instant::now();
-    let outcome = if ask.deadline.is_some_and(|deadline| deadline <= start) {
-        Err(too_late())
-    } else {
-        judge_caught(scorer, input, ask)
-    };
+    let judged = on_time(ask.deadline).and_then(|()| caught(|| scorer.judge(input, ask)));
     Scored {
-        outcome,
+        outcome: judged.and_then(|outcome| outcome),
         queue: start - submitted,
         exec: start.elapsed(),
     }
 }
 
-/// A panic in a verifier is our fault and one input's misfortune; the worker goes on.
-fn judge_caught(scorer: &Scorer, input: &Input, ask: &Ask) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| scorer.judge(input, ask))).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
-        tracing::error!(scorer = scorer.name(), panic = text, "a scorer panicked");
-        Err(internal())
-    })
+/// Refuses work that nobody has a use for any more.
+pub(crate) fn on_time(deadline: Option<Instant>) -> Result<(), Failure> {
+    match deadline {
+        Some(deadline) if deadline <= Instant::now() => Err(too_late()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A panic in a scorer is our fault and one input's misfortune; the worker goes on.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(panic = text, "a scorer panicked");
+    internal()
 }
 
 fn unscored(failure: Failure) -> Scored {
@@ -142,12 +192,12 @@ fn too_late() -> Failure {
     )
 }
 
-fn queue_full() -> Failure {
+pub(crate) fn queue_full() -> Failure {
     let detail = "the work queue is full; try again later";
     Failure::new(FailureKind::Overloaded, Reason::with("queue_full", detail))
 }
 
-fn internal() -> Failure {
+pub(crate) fn internal() -> Failure {
     let detail = "the scorer failed; the log has the cause";
     Failure::new(
         FailureKind::Internal,

@@ -1,19 +1,22 @@
 //! A named, configured judge.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use verifiers::Verifier;
 use verifiers::arithmetic::Arithmetic;
-use verifiers::{Reason, Standing, Verifier};
 
 use crate::answer::{AnswerScorer, Extract};
-use crate::outcome::{Evidence, Failure, Member, Outcome, Reward};
+use crate::hex::sha256_text;
+use crate::kinds::{Kind, Reads};
+use crate::method::{Common, ModelMethod};
+use crate::models::Models;
+use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::score::Ask;
 use crate::steps::{self, Checks};
-use crate::{Input, Passage, Responses};
+use crate::{Input, Passage, Responses, group};
 
 /// A named, configured judge of any kind. Immutable once built.
 pub struct Scorer {
@@ -21,17 +24,21 @@ pub struct Scorer {
     kind: &'static str,
     description: &'static str,
     digest: [u8; 32],
+    /// Every model and adapter that it or one of its parts asks, by name, each once.
+    models: Vec<String>,
     method: Method,
 }
 
-/// How a scorer judges. A closed set: server and trainer must know them all.
-enum Method {
+/// How a scorer judges.
+pub(crate) enum Method {
     /// Extract an answer and verify it.
     Answer(AnswerScorer),
     /// Check the arithmetic of each step.
     Arithmetic(Box<Arithmetic>, Checks, u64),
     /// Ask other scorers.
     Pipeline(Pipeline, Vec<Arc<Scorer>>),
+    /// Ask models.
+    Model(ModelMethod),
 }
 
 impl std::fmt::Debug for Scorer {
@@ -69,6 +76,7 @@ impl Scorer {
             kind: id.name,
             description: spec.description,
             digest: digest(id.name, id.revision, &(&spec.extract, spec.options, fuel)),
+            models: Vec::new(),
             method: Method::Answer(AnswerScorer::new(spec.extract, spec.verifier, fuel)),
         }
     }
@@ -88,6 +96,7 @@ impl Scorer {
             kind: id.name,
             description: "checks every equality that a solution's steps state",
             digest: digest(id.name, id.revision, &digested),
+            models: Vec::new(),
             method: Method::Arithmetic(Box::new(arithmetic), checks, fuel),
         }
     }
@@ -100,7 +109,22 @@ impl Scorer {
             kind: "pipeline",
             description: "makes one number from the scores of other scorers",
             digest: digest("pipeline", 1, &(&pipeline, parts)),
+            models: models_of(&scorers.iter().collect::<Vec<_>>(), &[]),
             method: Method::Pipeline(pipeline, scorers),
+        }
+    }
+
+    /// A scorer that asks models.
+    pub(crate) fn model(name: String, kind: Box<dyn Kind>, common: Common) -> Self {
+        let method = ModelMethod::new(kind, common);
+        let kind = method.kind();
+        Self {
+            name,
+            kind: kind.word(),
+            description: kind.description(),
+            digest: digest(kind.word(), kind.revision(), &method.options()),
+            models: models_of(&kind.scorers(), &kind.models()),
+            method: Method::Model(method),
         }
     }
 
@@ -132,39 +156,113 @@ impl Scorer {
 
     /// The digest as `sha256:` and hexadecimal digits.
     pub fn digest_text(&self) -> String {
-        use std::fmt::Write as _;
-        let mut text = String::from("sha256:");
-        for byte in self.digest {
-            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        }
-        text
+        sha256_text(&self.digest)
     }
 
-    /// Judges one input on this thread.
+    /// SHA-256 over the scorer's digest and those of the models and adapters that it asks, as they
+    /// are being served: what may change a verdict beside the input and how it is asked.
+    pub fn digest_with(&self, models: &dyn Models) -> [u8; 32] {
+        if self.models.is_empty() {
+            return self.digest;
+        }
+        let mut hash = Sha256::new_with_prefix(self.digest);
+        for name in &self.models {
+            let served = models.find(name);
+            let model = served.as_ref().map_or("", |served| &*served.host.digest);
+            let adapter = served.as_ref().and_then(|served| served.adapter.as_ref());
+            let adapter = adapter.map_or("", |adapter| &*adapter.digest);
+            for part in [model, adapter] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+        hash.finalize().into()
+    }
+
+    /// Whether it or one of its parts asks a model.
+    pub fn asks_models(&self) -> bool {
+        !self.models.is_empty()
+    }
+
+    /// The models and adapters that it and its parts ask, by name, each once.
+    pub fn models(&self) -> &[String] {
+        &self.models
+    }
+
+    /// Whether it compares the responses of a group, and has nothing to say of one alone.
+    pub fn compares(&self) -> bool {
+        match &self.method {
+            Method::Model(method) => method.kind().compares(),
+            Method::Answer(_) | Method::Arithmetic(..) | Method::Pipeline(..) => false,
+        }
+    }
+
+    /// Checks it and its parts against the models that are being served.
+    ///
+    /// # Errors
+    /// What is missing, for the person who starts the server.
+    pub fn check(&self, models: &dyn Models) -> Result<(), String> {
+        match &self.method {
+            Method::Answer(_) | Method::Arithmetic(..) => Ok(()),
+            Method::Pipeline(_, scorers) => {
+                scorers.iter().try_for_each(|scorer| scorer.check(models))
+            }
+            Method::Model(method) => {
+                let mut scorers = method.scorers().into_iter();
+                scorers.try_for_each(|scorer| scorer.check(models))?;
+                let named = |what| format!("scorer '{}' ({}): {what}", self.name, self.kind);
+                method.check(models).map_err(named)
+            }
+        }
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// One outcome for responses that were judged one by one.
+    pub(crate) fn grouped(&self, outcomes: Vec<Outcome>) -> Outcome {
+        let group = group::mean(outcomes);
+        match &self.method {
+            Method::Pipeline(pipeline, _) => pipeline.normalise(group),
+            Method::Answer(_) | Method::Arithmetic(..) | Method::Model(_) => group,
+        }
+    }
+
+    /// Judges one input on this thread; one that asks models refuses, and [`crate::score`] is the
+    /// way.
     pub fn judge(&self, input: &Input, ask: &Ask) -> Outcome {
+        if self.asks_models() {
+            let detail = "this scorer asks models, which takes an engine";
+            return Err(Failure::refused("models_needed", detail));
+        }
         self.refuse_unread_fields(input)?;
         match &input.responses {
-            Responses::Missing => Err(Failure::refused(
-                "response_missing",
-                "give 'response', or 'responses' for a group",
-            )),
-            Responses::Conflicting => Err(Failure::refused(
-                "response_conflict",
-                "give either 'response' or 'responses', not both",
-            )),
+            Responses::Missing => Err(Failure::response_missing()),
+            Responses::Conflicting => Err(Failure::response_conflict()),
             Responses::One(passage) => self.judge_passage(input, passage, ask),
-            Responses::Group(passages) => self.judge_group(input, passages, ask),
+            Responses::Group(passages) if passages.is_empty() => Err(Failure::responses_empty()),
+            Responses::Group(passages) => {
+                let judged = passages
+                    .iter()
+                    .map(|passage| self.judge_passage(input, passage, ask));
+                self.grouped(judged.collect())
+            }
         }
     }
 
     /// A field that asks a question which this scorer would not answer is refused and not
     /// dropped. The prompt, the context of a dataset row, is always welcome.
-    fn refuse_unread_fields(&self, input: &Input) -> Result<(), Failure> {
+    pub(crate) fn refuse_unread_fields(&self, input: &Input) -> Result<(), Failure> {
+        let reads = self.reads();
         let given = [
-            ("steps", input.steps.is_some() && !self.reads_steps()),
-            ("principles", input.principles.is_some()),
-            ("rubric", input.rubric.is_some()),
-            ("context", input.context.is_some()),
+            ("steps", input.steps.is_some() && !reads.steps),
+            (
+                "principles",
+                input.principles.is_some() && !reads.principles,
+            ),
+            ("rubric", input.rubric.is_some() && !reads.rubric),
+            ("context", input.context.is_some() && !reads.context),
         ];
         let Some((field, _)) = given.iter().find(|(_, unread)| *unread) else {
             return Ok(());
@@ -176,23 +274,32 @@ impl Scorer {
         Err(Failure::refused("field_not_read", detail))
     }
 
-    fn reads_steps(&self) -> bool {
+    fn reads(&self) -> Reads {
         match &self.method {
-            Method::Answer(_) => false,
-            Method::Arithmetic(..) => true,
-            Method::Pipeline(_, scorers) => scorers.iter().any(|scorer| scorer.reads_steps()),
+            Method::Answer(_) => Reads::default(),
+            Method::Arithmetic(..) => Reads {
+                steps: true,
+                ..Reads::default()
+            },
+            Method::Pipeline(_, scorers) => scorers
+                .iter()
+                .fold(Reads::default(), |reads, scorer| reads.or(scorer.reads())),
+            Method::Model(method) => method.reads(),
         }
     }
 
     fn judge_passage(&self, input: &Input, passage: &Passage, ask: &Ask) -> Outcome {
         let Some(response) = passage.answer_text() else {
-            let detail = "the last message of a response must have the role 'assistant'";
-            return Err(Failure::refused("response_not_assistant", detail));
+            return Err(Failure::response_not_assistant());
         };
         self.judge_text(input, response, ask)
     }
 
-    fn judge_text(&self, input: &Input, response: &str, ask: &Ask) -> Outcome {
+    /// Judges the text of a response on this thread.
+    ///
+    /// # Panics
+    /// Where a model would have to be asked: [`crate::walk`] does that.
+    pub(crate) fn judge_text(&self, input: &Input, response: &str, ask: &Ask) -> Outcome {
         match &self.method {
             Method::Answer(scorer) => scorer.judge(input, response, ask.explain),
             Method::Arithmetic(arithmetic, checks, fuel) => {
@@ -205,81 +312,22 @@ impl Scorer {
                 }
                 pipeline.combine(outcomes)
             }
+            Method::Model(_) => unreachable!("scorers that ask models are walked"),
         }
-    }
-
-    /// Every response by itself. The group's score is the mean, which for right and wrong answers
-    /// is the pass rate; it exists only where every response has a score.
-    fn judge_group(&self, input: &Input, passages: &[Passage], ask: &Ask) -> Outcome {
-        if passages.is_empty() {
-            return Err(Failure::refused("responses_empty", "'responses' is empty"));
-        }
-        let judged = passages
-            .iter()
-            .map(|passage| self.judge_passage(input, passage, ask));
-        let mut members = ranked(judged.collect());
-        if let Method::Pipeline(pipeline, _) = &self.method {
-            pipeline.normalise(&mut members)?;
-        }
-        let scores: Result<Vec<f64>, &Failure> = members
-            .iter()
-            .map(|member| member.outcome.as_ref().map(|reward| reward.score))
-            .collect();
-        let whole = scores.map(|scores| {
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "a group has far fewer than 2^53 members"
-            )]
-            let count = scores.len() as f64;
-            scores.iter().sum::<f64>() / count
-        });
-        let (kind, reason) = match whole {
-            Ok(score) => {
-                return Ok(Reward {
-                    score,
-                    raw: None,
-                    label: Some(Cow::Borrowed("group")),
-                    reason: Reason::code("group_mean"),
-                    standing: Standing::Proven,
-                    evidence: Evidence {
-                        members: Some(members),
-                        ..Evidence::default()
-                    },
-                });
-            }
-            Err(failure) => (failure.kind, failure.reason.clone()),
-        };
-        Err(Failure {
-            kind,
-            reason,
-            evidence: Evidence {
-                members: Some(members),
-                ..Evidence::default()
-            },
-        })
     }
 }
 
-/// Members with competition ranks: equal scores share the rank of the first of them.
-fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
-    let score = |outcome: &Outcome| outcome.as_ref().ok().map(|reward| reward.score);
-    let scores: Vec<Option<f64>> = outcomes.iter().map(score).collect();
-    let rank = |own: f64| {
-        1 + scores
-            .iter()
-            .flatten()
-            .filter(|other| **other > own)
-            .count()
-    };
-    let ranks: Vec<Option<usize>> = scores.iter().map(|own| own.map(rank)).collect();
-    let members = outcomes.into_iter().zip(ranks);
-    members
-        .map(|(outcome, rank)| Member {
-            outcome,
-            rank,
-            normalised: None,
-        })
-        .collect()
+/// All names that `scorers` ask, and `own`, each once.
+fn models_of(scorers: &[&Arc<Scorer>], own: &[&str]) -> Vec<String> {
+    let parts = scorers.iter().flat_map(|scorer| scorer.models());
+    let all = own.iter().copied().chain(parts.map(String::as_str));
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 fn digest(kind: &str, revision: u32, options: &impl Serialize) -> [u8; 32] {

@@ -114,14 +114,17 @@ fn add(
         let mut label = counted.label();
         for claim in step.claims.iter().filter(|claim| !is_judged(claim)) {
             label = combined(label, claim.check.label());
-            reward.equalities.push(EqualityReport {
-                span: points.range(&claim.span),
-                text: claim.formula.clone(),
-                label: claim.check.label().as_str(),
-                detail: claim.check.detail(),
-            });
+            reward
+                .equalities
+                .get_or_insert_default()
+                .push(EqualityReport {
+                    span: points.range(&claim.span),
+                    text: claim.formula.clone(),
+                    label: claim.check.label().as_str(),
+                    detail: claim.check.detail(),
+                });
         }
-        reward.label = label.as_str();
+        reward.label = label.as_str().into();
         reward.score = match label {
             Label::Right => Some(1.0),
             Label::Wrong => Some(0.0),
@@ -173,8 +176,10 @@ fn reward(step: &Step, response: &str, points: &mut CodePoints<'_>) -> StepRewar
     StepReward {
         span,
         score: step.score(),
-        label: step.label().as_str(),
-        equalities,
+        raw: None,
+        label: step.label().as_str().into(),
+        critique: None,
+        equalities: Some(equalities),
     }
 }
 

@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem::size_of;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rubrics::{EqualityReport, Evidence, Input, Outcome, Scorer, StepReward};
+use rubrics::{EqualityReport, Evidence, Input, ModelText, Outcome, SpanNote, StepReward};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 
@@ -53,10 +53,11 @@ impl Hasher for DigestHasher {
 type ByDigest = BuildHasherDefault<DigestHasher>;
 
 impl Key {
-    /// The key of `input` under `scorer`.
-    pub fn new(scorer: &Scorer, input: &Input, explain: bool, seed: u64) -> Self {
+    /// The key of `input` under a scorer, which [`rubrics::Scorer::digest_with`] identifies
+    /// together with the models that it asks.
+    pub fn new(scorer: &[u8; 32], input: &Input, explain: bool, seed: u64) -> Self {
         let mut hash = Sha256::new();
-        hash.update(scorer.digest());
+        hash.update(scorer);
         hash.update([u8::from(explain)]);
         hash.update(seed.to_le_bytes());
         input.hash_into(&mut hash);
@@ -198,13 +199,23 @@ fn evidence_bytes(evidence: &Evidence) -> usize {
     let parts = parts.map(|part| 64 + part.outcome.as_ref().map_or(0, |o| weigh(o) as usize));
     let members = evidence.members.iter().flatten();
     let members = members.map(|member| weigh(&member.outcome) as usize);
-    candidate + steps.sum::<usize>() + parts.sum::<usize>() + members.sum::<usize>()
+    let spans = evidence.spans.iter().flatten();
+    let spans = spans.map(|note| size_of::<SpanNote>() + note.label.len());
+    let texts = evidence.outputs.iter().flatten();
+    let texts = texts.map(|text| size_of::<ModelText>() + text.text.len());
+    candidate
+        + steps.sum::<usize>()
+        + parts.sum::<usize>()
+        + members.sum::<usize>()
+        + spans.sum::<usize>()
+        + texts.sum::<usize>()
 }
 
 fn step_bytes(step: &StepReward) -> usize {
-    let equalities = step.equalities.iter();
+    let equalities = step.equalities.iter().flatten();
     let texts = equalities.map(|e| size_of::<EqualityReport>() + e.text.len() + e.detail.len());
-    size_of::<StepReward>() + texts.sum::<usize>()
+    let critique = step.critique.as_ref().map_or(0, String::len);
+    size_of::<StepReward>() + critique + texts.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -282,7 +293,8 @@ mod tests {
     #[test]
     fn the_key_holds_all_that_may_change_a_verdict() {
         let registry = rubrics::Registry::built_in();
-        let [math, text] = ["math", "text"].map(|name| registry.get(name).expect("built in"));
+        let [math, text] =
+            ["math", "text"].map(|name| registry.get(name).expect("built in").digest());
         let input = Input::of("4").against("4");
         let base = Key::new(math, &input, false, 0);
         assert_eq!(base, Key::new(math, &input.clone(), false, 0));

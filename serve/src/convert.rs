@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openapi as wire;
-use rubrics::{FailureKind, Input, Outcome, Passage, Reference, Responses, Turn};
+use rubrics::{Evidence, FailureKind, Input, Outcome, Passage, Reference, Responses, Turn};
 
 /// A wire input as a core input, with what is only echoed split off.
 pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
@@ -82,6 +82,7 @@ pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> 
         Err(failure) => &failure.evidence,
     };
     let summary = Summary::of(outcome);
+    let trace = evidence.trace.as_ref();
     wire::ScoreResult {
         id: echo.id.unwrap_or_else(|| index.to_string()),
         status: summary.status,
@@ -90,24 +91,17 @@ pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> 
         label: summary.label,
         reason: summary.reason,
         candidate: evidence.candidate.as_ref().map(candidate),
-        steps: evidence
-            .steps
-            .as_ref()
-            .map(|steps| steps.iter().enumerate().map(step).collect()),
-        parts: evidence
-            .parts
-            .as_ref()
-            .map(|parts| parts.iter().map(part).collect()),
+        steps: steps(evidence),
+        parts: parts(evidence),
         candidates: evidence
             .members
             .as_ref()
             .map(|members| members.iter().enumerate().map(member).collect()),
-        label_mass: None,
-        digests: wire::Digests {
-            scorer: frame.scorer_digest.to_owned(),
-            ..wire::Digests::default()
-        },
-        usage: wire::Usage::default(),
+        spans: spans(evidence),
+        outputs: outputs(evidence),
+        label_mass: trace.and_then(|trace| trace.label_mass),
+        digests: digests(frame.scorer_digest, trace),
+        usage: trace.map(usage).unwrap_or_default(),
         timing: wire::Timing {
             queue_ms: frame.queue.as_secs_f64() * 1e3,
             exec_ms: frame.exec.as_secs_f64() * 1e3,
@@ -115,6 +109,56 @@ pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> 
         cached: frame.cached,
         metadata: echo.metadata,
     }
+}
+
+fn digests(scorer: &str, trace: Option<&rubrics::Trace>) -> wire::Digests {
+    let text = |digest: &Option<std::sync::Arc<str>>| digest.as_deref().map(str::to_owned);
+    wire::Digests {
+        scorer: scorer.to_owned(),
+        model: trace.and_then(|trace| text(&trace.model)),
+        adapter: trace.and_then(|trace| text(&trace.adapter)),
+        prompt: trace.and_then(|trace| text(&trace.prompt)),
+    }
+}
+
+fn usage(trace: &rubrics::Trace) -> wire::Usage {
+    let usage = &trace.usage;
+    wire::Usage {
+        input_tokens: usage.input_tokens as u64,
+        cached_tokens: usage.cached_tokens as u64,
+        output_tokens: usage.output_tokens as u64,
+        total_tokens: (usage.input_tokens + usage.output_tokens) as u64,
+    }
+}
+
+fn steps(evidence: &Evidence) -> Option<Vec<wire::StepScore>> {
+    let steps = evidence.steps.as_ref()?;
+    Some(steps.iter().enumerate().map(step).collect())
+}
+
+fn parts(evidence: &Evidence) -> Option<Vec<wire::Part>> {
+    let parts = evidence.parts.as_ref()?;
+    Some(parts.iter().map(part).collect())
+}
+
+fn spans(evidence: &Evidence) -> Option<Vec<wire::SpanNote>> {
+    let notes = evidence.spans.as_ref()?.iter();
+    let notes = notes.map(|note| wire::SpanNote {
+        span: [note.span.start, note.span.end],
+        label: note.label.to_string(),
+        value: note.value,
+    });
+    Some(notes.collect())
+}
+
+fn outputs(evidence: &Evidence) -> Option<Vec<wire::ModelText>> {
+    let texts = evidence.outputs.as_ref()?.iter();
+    let texts = texts.map(|text| wire::ModelText {
+        role: text.role.to_string(),
+        text: text.text.clone(),
+        finish: text.finish.to_owned(),
+    });
+    Some(texts.collect())
 }
 
 /// The fields that a result, a part and a group's response share.
@@ -153,6 +197,9 @@ pub fn status(kind: FailureKind) -> wire::Status {
         FailureKind::Abstain => wire::Status::Abstain,
         FailureKind::Refused => wire::Status::Refused,
         FailureKind::BadReference => wire::Status::BadReference,
+        FailureKind::Truncated => wire::Status::Truncated,
+        FailureKind::ParseError => wire::Status::ParseError,
+        FailureKind::ToolError => wire::Status::ToolError,
         FailureKind::Timeout => wire::Status::Timeout,
         FailureKind::Overloaded => wire::Status::Overloaded,
         FailureKind::Internal => wire::Status::InternalError,
@@ -193,23 +240,21 @@ fn candidate(found: &rubrics::Found) -> wire::Candidate {
 }
 
 fn step((index, step): (usize, &rubrics::StepReward)) -> wire::StepScore {
-    let equalities = step
-        .equalities
-        .iter()
-        .map(|equality| wire::CheckedEquality {
-            span: [equality.span.start, equality.span.end],
-            text: equality.text.clone(),
-            label: equality.label.to_owned(),
-            detail: equality.detail.clone(),
-        });
+    let equality = |equality: &rubrics::EqualityReport| wire::CheckedEquality {
+        span: [equality.span.start, equality.span.end],
+        text: equality.text.clone(),
+        label: equality.label.to_owned(),
+        detail: equality.detail.clone(),
+    };
+    let equalities = step.equalities.as_ref();
     wire::StepScore {
         index,
         span: [step.span.start, step.span.end],
         score: step.score,
-        raw: None,
-        label: step.label.to_owned(),
-        critique: None,
-        equalities: Some(equalities.collect()),
+        raw: step.raw,
+        label: step.label.to_string(),
+        critique: step.critique.clone(),
+        equalities: equalities.map(|all| all.iter().map(equality).collect()),
     }
 }
 
@@ -237,8 +282,14 @@ fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
         score: summary.score,
         rank: member.rank,
         normalised: member.normalised,
+        raw: summary.raw,
         label: summary.label,
         reason: summary.reason,
         candidate: evidence.candidate.as_ref().map(candidate),
+        against: member.against.clone(),
+        steps: steps(evidence),
+        parts: parts(evidence),
+        spans: spans(evidence),
+        outputs: outputs(evidence),
     }
 }

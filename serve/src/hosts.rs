@@ -61,6 +61,18 @@ impl Hosts {
         })
     }
 
+    /// What a name stands for, as scorers see it.
+    fn served(&self, name: &str) -> Option<rubrics::Served> {
+        self.entries
+            .iter()
+            .find(|entry| &*entry.host.name == name)
+            .and_then(|entry| rubrics::Served::of(&entry.host, name))
+            .or_else(|| {
+                let mut hosts = self.iter();
+                hosts.find_map(|host| rubrics::Served::of(host, name))
+            })
+    }
+
     /// Up to three names that somebody who wrote `given` may have meant, nearest first.
     pub fn near(&self, given: &str) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
@@ -92,5 +104,15 @@ impl Hosts {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+}
+
+impl rubrics::Models for Hosts {
+    fn find(&self, name: &str) -> Option<rubrics::Served> {
+        self.served(name)
+    }
+
+    fn near(&self, given: &str) -> Vec<Arc<str>> {
+        Hosts::near(self, given)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rubrics::decide::Calibrations;
-use rubrics::{Pool, Registry, Tools};
+use rubrics::{NoModels, Pool, Registry, Tools};
 
 use crate::Config;
 use crate::admit::Admission;
@@ -23,7 +23,7 @@ pub struct State {
     /// Scorers by name.
     pub registry: Registry,
     /// Models by name.
-    pub hosts: Hosts,
+    pub hosts: Arc<Hosts>,
     /// Calibrations by the name of their model.
     pub calibrations: HashMap<Arc<str>, Arc<Calibrations>>,
     /// The verifier threads.
@@ -51,6 +51,7 @@ impl State {
         Ok(Self {
             tools: Tools {
                 pool: Pool::new(config.threads, POOL_JOBS)?,
+                models: Arc::new(NoModels),
             },
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),
@@ -60,7 +61,7 @@ impl State {
             config,
             registry,
             keys,
-            hosts: Hosts::default(),
+            hosts: Arc::default(),
             calibrations: HashMap::new(),
         })
     }
@@ -68,7 +69,8 @@ impl State {
     /// The same, serving these models too.
     #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
-        self.hosts = hosts;
+        self.hosts = Arc::new(hosts);
+        self.tools.models = self.hosts.clone();
         self
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Answering<'a> {
     pub state: &'a State,
     /// Who judges.
     pub scorer: &'a Arc<Scorer>,
+    /// Who judges, with which models: [`Scorer::digest_with`].
+    pub identity: [u8; 32],
     /// What is judged.
     pub inputs: &'a [Arc<Input>],
     /// How.
@@ -80,7 +82,7 @@ impl Answering<'_> {
             CacheMode::Refresh => true,
             CacheMode::Use => false,
         };
-        let key = Key::new(self.scorer, input, self.ask.explain, self.ask.seed);
+        let key = Key::new(&self.identity, input, self.ask.explain, self.ask.seed);
         match self.state.cache.look_up(key, fresh) {
             Lookup::Known(outcome) => Plan::Known(outcome),
             Lookup::OnItsWay(receiver) => Plan::Join(receiver),

@@ -21,6 +21,8 @@ const POOL_JOBS: usize = 1 << 20;
 pub(crate) struct Local {
     scorers: Vec<Arc<Scorer>>,
     digests: Vec<String>,
+    /// The scorers' digests with those of the models that they ask.
+    identities: Vec<String>,
     tools: Tools,
     explain: bool,
 }
@@ -42,25 +44,34 @@ impl Local {
                 .ok_or_else(|| scorers::unknown(name, known))
         };
         let found = names.iter().map(find).collect::<Result<_, _>>()?;
-        Self::of(found, threads, explain)
+        Self::of(found, config, threads, explain)
     }
 
-    /// Takes every scorer of a registry.
-    pub(crate) fn with_all(
+    /// Takes every scorer of a registry that asks no model.
+    pub(crate) fn with_rules(
         registry: &Registry,
         threads: usize,
         explain: bool,
     ) -> Result<Self, CliError> {
-        Self::of(registry.iter().cloned().collect(), threads, explain)
+        let rules = registry.iter().filter(|scorer| !scorer.asks_models());
+        Self::of(rules.cloned().collect(), None, threads, explain)
     }
 
-    fn of(scorers: Vec<Arc<Scorer>>, threads: usize, explain: bool) -> Result<Self, CliError> {
+    fn of(
+        scorers: Vec<Arc<Scorer>>,
+        config: Option<&Path>,
+        threads: usize,
+        explain: bool,
+    ) -> Result<Self, CliError> {
+        let models = scorers::models(config, &scorers)?;
         let pool = Pool::new(threads, POOL_JOBS)
             .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
+        let identity = |scorer: &Arc<Scorer>| rubrics::sha256_text(&scorer.digest_with(&*models));
         Ok(Self {
             digests: scorers.iter().map(|scorer| scorer.digest_text()).collect(),
+            identities: scorers.iter().map(identity).collect(),
             scorers,
-            tools: Tools { pool },
+            tools: Tools { pool, models },
             explain,
         })
     }
@@ -110,7 +121,7 @@ impl Local {
 
 impl Judging for Local {
     fn judges(&self) -> Vec<Judge> {
-        let named = self.scorers.iter().zip(&self.digests);
+        let named = self.scorers.iter().zip(&self.identities);
         named
             .map(|(scorer, digest)| Judge {
                 name: scorer.name().to_owned(),

@@ -93,7 +93,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let registry = scorers::registry(args.config.as_deref())?;
     // A pair alone is for a person, who wants to know why.
     let explain = args.rest.explain || args.input.is_none();
-    let local = Local::with_all(&registry, threads, explain)?;
+    let local = Local::with_rules(&registry, threads, explain)?;
     let scorer = local.find(&args.scorer)?;
     if let Some(input) = args.input {
         let run = pairs::Run {

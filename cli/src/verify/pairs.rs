@@ -226,6 +226,8 @@ fn refused(code: &str, detail: String) -> ScoreResult {
         steps: None,
         parts: None,
         candidates: None,
+        spans: None,
+        outputs: None,
         label_mass: None,
         digests: Digests::default(),
         usage: Usage::default(),

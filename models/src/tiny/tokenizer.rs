@@ -70,6 +70,15 @@ const MERGES: [(&str, &str); 44] = [
     ("l", "y"),
 ];
 
+/// Merges of verdict words, so that a made model has verdicts of one token, with and without a space
+/// before them. They stand behind the special tokens, whose ids are in many a configuration.
+const VERDICTS: [(u32, &str, &str); 4] = [
+    (304, "Y", "es"),
+    (305, "N", "o"),
+    (306, "Ġ", "Yes"),
+    (307, "Ġ", "No"),
+];
+
 /// Qwen2's split into words: contractions, letters, single digits, punctuation, space.
 const SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
@@ -115,7 +124,7 @@ pub(super) fn tokenizer_json() -> Value {
             "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": "",
             "end_of_word_suffix": "", "fuse_unk": false, "byte_fallback": false,
             "vocab": vocabulary(),
-            "merges": MERGES.iter().map(|(a, b)| json!([a, b])).collect::<Vec<_>>(),
+            "merges": merges(),
         },
     })
 }
@@ -150,7 +159,15 @@ fn vocabulary() -> Map<String, Value> {
     let bytes = alphabet().into_iter().map(String::from);
     let merged = MERGES.iter().map(|(a, b)| format!("{a}{b}"));
     let tokens = bytes.chain(merged).zip(0_u32..);
+    let verdicts = VERDICTS.iter().map(|(id, a, b)| (format!("{a}{b}"), *id));
+    let tokens = tokens.chain(verdicts);
     tokens.map(|(token, id)| (token, id.into())).collect()
+}
+
+fn merges() -> Vec<Value> {
+    let verdicts = VERDICTS.iter().map(|(_, a, b)| (*a, *b));
+    let all = MERGES.into_iter().chain(verdicts);
+    all.map(|(a, b)| json!([a, b])).collect()
 }
 
 /// The character that stands for each byte in byte-level BPE (GPT-2, Radford et al., 2019):
@@ -187,6 +204,8 @@ mod tests {
         check("the", 2);
         check("of the", 3);
         check("assistant", 1);
+        check("Yes No", 2);
+        check(" Yes", 1);
         check("1 + 12 = 13\n", 10);
         check("λ→🦀\0\u{7f}", 11);
     }

@@ -23,7 +23,7 @@ use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
 use verifiers::text::{TextConfig, TextVerifier};
 use verifiers::{Fuel, Verifier};
 
-use super::pipelines;
+use super::{models, pipelines};
 use crate::Scorer;
 use crate::answer::Extract;
 use crate::config::{Section, nearest};
@@ -59,6 +59,7 @@ pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Opti
     }
     let kinds = ANSWERING.iter().map(|(known, _)| *known);
     let kinds = kinds.chain([ARITHMETIC, pipelines::KIND]);
+    let kinds = kinds.chain(models::words());
     let hint = nearest(kind, kinds).map(|near| format!("; did you mean '{near}'?"));
     section.problem(
         "kind",

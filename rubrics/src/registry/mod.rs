@@ -2,6 +2,7 @@
 
 mod built_in;
 mod kinds;
+mod models;
 mod pipelines;
 #[cfg(test)]
 mod tests;
@@ -9,8 +10,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::Scorer;
+pub(crate) use models::Scope;
+
 use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
+use crate::{Models, Scorer};
 
 /// Scorers by name, in the order of their names.
 #[derive(Debug, Default)]
@@ -26,7 +29,7 @@ impl Registry {
             let table = document.parse();
             let root = document.root(&table);
             let mut registry = Self::default();
-            registry.add(&root);
+            registry.add(&root, &[]);
             root.finish();
             registry
         };
@@ -39,11 +42,34 @@ impl Registry {
     }
 
     /// The built-in scorers and the `[[scorer]]` tables of `root`, which may redefine them. What
-    /// is wrong becomes problems of the document.
-    pub fn read(root: &Section<'_, '_>) -> Self {
+    /// is wrong becomes problems of the document. `models` are the models and adapters that are
+    /// configured elsewhere; those of the file's own tables are known too.
+    pub fn read(root: &Section<'_, '_>, models: &[&str]) -> Self {
         let mut registry = Self::built_in();
-        registry.add(root);
+        let tables = ["model", "adapter"].into_iter();
+        let own = tables.flat_map(|key| root.sections(key));
+        let own = own.filter_map(|section| section.text("name"));
+        let mut names: Vec<String> = models.iter().map(ToString::to_string).collect();
+        for name in own {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        registry.add(root, &names);
         registry
+    }
+
+    /// Checks every scorer against the models that are being served.
+    ///
+    /// # Errors
+    /// For each scorer that cannot work, what is missing.
+    pub fn check(&self, models: &dyn Models) -> Result<(), Vec<String>> {
+        let problems = self.iter().filter_map(|scorer| scorer.check(models).err());
+        let problems: Vec<String> = problems.collect();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(problems)
     }
 
     /// The scorer called `name`.
@@ -79,7 +105,7 @@ impl Registry {
         near
     }
 
-    fn add(&mut self, root: &Section<'_, '_>) {
+    fn add(&mut self, root: &Section<'_, '_>, model_names: &[String]) {
         let mut defined: Vec<String> = Vec::new();
         let mut pipelines = Vec::new();
         for section in root.sections("scorer") {
@@ -92,7 +118,13 @@ impl Registry {
             if kind == pipelines::KIND {
                 pipelines.push(pipelines::Draft::read(name, section));
             } else {
-                if let Some(scorer) = kinds::build(&section, name, &kind) {
+                let scope = Scope {
+                    registry: self,
+                    models: model_names,
+                };
+                let asking = models::build(&section, name.clone(), &kind, &scope);
+                let built = asking.unwrap_or_else(|| kinds::build(&section, name, &kind));
+                if let Some(scorer) = built {
                     self.insert(scorer);
                 }
                 section.finish();

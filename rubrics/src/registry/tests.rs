@@ -7,7 +7,7 @@ fn read(text: &str) -> (Vec<String>, Vec<String>) {
     let registry = {
         let table = document.parse();
         let root = document.root(&table);
-        let registry = Registry::read(&root);
+        let registry = Registry::read(&root, &[]);
         root.finish();
         registry
     };
@@ -179,7 +179,7 @@ fn a_group_is_normalised_and_keeps_its_mean() {
     let text = two_parts("combine = \"mean\"\nnormalise = \"mean\"", "", "");
     let document = Document::new("t.toml", &text);
     let table = document.parse();
-    let registry = Registry::read(&document.root(&table));
+    let registry = Registry::read(&document.root(&table), &[]);
     let scorer = registry.get("p").expect("configured");
     let check = |responses: &[&str], score: f64, normalised: &[f64]| {
         let passage = |text: &&str| Passage::Text((*text).to_owned());
@@ -364,7 +364,7 @@ fn digests_follow_every_option_and_not_the_name() {
     let digest = |text: &str, name: &str| {
         let document = Document::new("t.toml", text);
         let table = document.parse();
-        let registry = Registry::read(&document.root(&table));
+        let registry = Registry::read(&document.root(&table), &[]);
         *registry.get(name).expect("configured").digest()
     };
     let scorer = |name: &str, rest: &str| format!("[[scorer]]\nname = \"{name}\"\n{rest}");

@@ -3,11 +3,11 @@ use crate::registry::Registry;
 use crate::{Ask, Input};
 
 /// The label of each step under `options`, and the score; both `None` where there is none.
-fn judged(options: &str, response: &str) -> (Vec<&'static str>, Option<f64>) {
+fn judged(options: &str, response: &str) -> (Vec<String>, Option<f64>) {
     let config = format!("[[scorer]]\nname = \"steps\"\nkind = \"arithmetic\"\n{options}\n");
     let document = Document::new("t.toml", &config);
     let table = document.parse();
-    let registry = Registry::read(&document.root(&table));
+    let registry = Registry::read(&document.root(&table), &[]);
     assert!(document.into_problems().is_empty(), "{config}");
     let scorer = registry.get("steps").expect("it is configured");
     let outcome = scorer.judge(&Input::of(response.to_owned()), &Ask::default());
@@ -16,15 +16,13 @@ fn judged(options: &str, response: &str) -> (Vec<&'static str>, Option<f64>) {
         Err(failure) => (failure.evidence, None),
     };
     let steps = evidence.steps.unwrap_or_default();
-    (steps.iter().map(|step| step.label).collect(), score)
+    let labels = steps.iter().map(|step| step.label.to_string());
+    (labels.collect(), score)
 }
 
 fn check(options: &str, response: &str, labels: &[&str], score: Option<f64>) {
-    assert_eq!(
-        judged(options, response),
-        (labels.to_vec(), score),
-        "{response}"
-    );
+    let labels = labels.iter().map(ToString::to_string).collect();
+    assert_eq!(judged(options, response), (labels, score), "{response}");
 }
 
 #[test]

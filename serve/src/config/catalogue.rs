@@ -102,6 +102,15 @@ impl Flags {
     }
 }
 
+impl Flags {
+    /// The names of all models and adapters here.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let models = self.models.iter().map(|model| model.name.as_str());
+        let adapters = self.adapters.iter().map(|adapter| adapter.name.as_str());
+        models.chain(adapters).collect()
+    }
+}
+
 fn pair(text: &str, at: char) -> Option<(&str, &str)> {
     let (before, after) = text.split_once(at)?;
     (!before.is_empty() && !after.is_empty()).then_some((before, after))

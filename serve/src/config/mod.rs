@@ -237,7 +237,7 @@ fn read_document(
         if let (Some(base), Some(keys)) = (place.base, &mut config.api_keys_file) {
             *keys = base.join(&*keys);
         }
-        let registry = Registry::read(&root);
+        let registry = Registry::read(&root, &place.flags.names());
         let catalogue = Catalogue::read(&root, &registry, place);
         root.finish();
         (registry, catalogue)

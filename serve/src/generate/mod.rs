@@ -22,9 +22,6 @@ mod run;
 mod settings;
 mod stream;
 
-use std::sync::OnceLock;
-
-use engine::sampling::Vocabulary;
 use engine::{Host, Tokenizer};
 use models::template::Part;
 
@@ -46,9 +43,6 @@ use crate::error::{ApiError, Code};
 pub struct Generating {
     /// How fast its tokens go.
     pub(crate) pace: Pace,
-    /// What constraints are compiled against; made when the first one comes, for it takes a while
-    /// and many models never see one.
-    vocabulary: OnceLock<Result<Vocabulary, String>>,
     /// Whether the chat template writes the tools into the prompt.
     shows_tools: bool,
 }
@@ -58,18 +52,8 @@ impl Generating {
     pub(crate) fn new(host: &Host) -> Generating {
         Generating {
             pace: Pace::default(),
-            vocabulary: OnceLock::new(),
             shows_tools: shows_tools(&host.tokenizer),
         }
-    }
-
-    /// The vocabulary for constraints.
-    fn vocabulary(&self, host: &Host) -> Result<&Vocabulary, ApiError> {
-        let made = self.vocabulary.get_or_init(|| {
-            let vocab_size = host.engine.limits().vocab_size;
-            Vocabulary::new(&host.tokenizer, vocab_size).map_err(|error| error.to_string())
-        });
-        made.as_ref().map_err(ApiError::internal)
     }
 }
 

@@ -120,7 +120,7 @@ impl Settings {
         let Some(grammar) = &self.grammar else {
             return Ok(None);
         };
-        let vocabulary = served.generating.vocabulary(&served.host)?;
+        let vocabulary = served.host.vocabulary().map_err(ApiError::internal)?;
         let compiled = vocabulary.compile(grammar);
         compiled
             .map(Some)

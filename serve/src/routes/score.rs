@@ -85,6 +85,7 @@ pub(crate) async fn score(
     let answering = Answering {
         state: &state,
         scorer,
+        identity: scorer.digest_with(&*state.tools.models),
         inputs: &inputs,
         ask,
         mode,

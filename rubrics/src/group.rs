@@ -1,0 +1,81 @@
+//! One outcome for the responses of a group.
+
+use std::borrow::Cow;
+
+use verifiers::{Reason, Standing};
+
+use crate::outcome::{Evidence, Failure, Member, Outcome, Reward, Trace};
+
+/// The mean of the responses' own scores, which for right and wrong answers is the pass rate. It
+/// exists only where every response has a score.
+pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
+    let trace = trace(&outcomes);
+    let members = ranked(outcomes);
+    let scores: Result<Vec<f64>, &Failure> = members
+        .iter()
+        .map(|member| member.outcome.as_ref().map(|reward| reward.score))
+        .collect();
+    let whole = scores.map(|scores| {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a group has far fewer than 2^53 members"
+        )]
+        let count = scores.len() as f64;
+        scores.iter().sum::<f64>() / count
+    });
+    let failed = whole.map_err(|failure| (failure.kind, failure.reason.clone()));
+    let evidence = Evidence {
+        members: Some(members),
+        trace,
+        ..Evidence::default()
+    };
+    match failed {
+        Ok(score) => Ok(Reward {
+            score,
+            raw: None,
+            label: Some(Cow::Borrowed("group")),
+            reason: Reason::code("group_mean"),
+            standing: Standing::Proven,
+            evidence,
+        }),
+        Err((kind, reason)) => Err(Failure::new(kind, reason).with_evidence(evidence)),
+    }
+}
+
+/// Members with competition ranks: equal scores share the rank of the first of them.
+pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
+    let score = |outcome: &Outcome| outcome.as_ref().ok().map(|reward| reward.score);
+    let scores: Vec<Option<f64>> = outcomes.iter().map(score).collect();
+    let rank = |own: f64| {
+        1 + scores
+            .iter()
+            .flatten()
+            .filter(|other| **other > own)
+            .count()
+    };
+    let ranks: Vec<Option<usize>> = scores.iter().map(|own| own.map(rank)).collect();
+    let members = outcomes.into_iter().zip(ranks);
+    members
+        .map(|(outcome, rank)| Member {
+            outcome,
+            rank,
+            normalised: None,
+            against: None,
+        })
+        .collect()
+}
+
+/// What all the outcomes took together; nothing where no model was asked.
+pub(crate) fn trace<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Option<Trace> {
+    let mut whole: Option<Trace> = None;
+    for outcome in outcomes {
+        let evidence = match outcome {
+            Ok(reward) => &reward.evidence,
+            Err(failure) => &failure.evidence,
+        };
+        if let Some(trace) = &evidence.trace {
+            whole.get_or_insert_default().add(trace);
+        }
+    }
+    whole
+}

@@ -1,0 +1,206 @@
+//! Verdict tokens: the answers that a judge is read for, at one position and without generating.
+//!
+//! Each label must be one token of its own after the very prompt that is asked, in the spellings
+//! that the configuration counts. A tokenizer that cannot do that is refused when the model is
+//! loaded, because a difference between the first pieces of two words says nothing about the words.
+
+use std::sync::Arc;
+
+use engine::{Origin, Output, Text, Want};
+use serde::Serialize;
+
+use crate::models::{Prompted, Served};
+use crate::outcome::{Failure, FailureKind};
+
+/// Which spellings of a label count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Spelling {
+    /// The word by itself and the word after a space, their probabilities together.
+    #[default]
+    Both,
+    /// The word by itself.
+    Bare,
+    /// The word after a space.
+    Spaced,
+}
+
+/// What the configuration calls the spellings.
+pub(crate) const SPELLINGS: &[(&str, Spelling)] = &[
+    ("both", Spelling::Both),
+    ("bare", Spelling::Bare),
+    ("spaced", Spelling::Spaced),
+];
+
+/// Labels as tokens after one prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Labels {
+    /// The tokens of all labels, those of a label side by side.
+    columns: Arc<[u32]>,
+    /// Tokens of each label.
+    spellings: usize,
+}
+
+/// What was read for labels; finite.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LabelRead {
+    /// Of each label, in order: the log of its probability, over its spellings, in nats.
+    pub(crate) log_probs: Vec<f64>,
+    /// The probability that the labels hold together.
+    pub(crate) mass: f64,
+}
+
+impl Labels {
+    /// The labels as they would follow `prompt`.
+    ///
+    /// # Errors
+    /// The label and the spelling that is no token of its own.
+    pub(crate) fn after(
+        served: &Served,
+        prompt: &Prompted,
+        labels: &[&str],
+        spelling: Spelling,
+    ) -> Result<Self, String> {
+        let variants: &[&str] = match spelling {
+            Spelling::Both => &["", " "],
+            Spelling::Bare => &[""],
+            Spelling::Spaced => &[" "],
+        };
+        let mut columns = Vec::with_capacity(labels.len() * variants.len());
+        for label in labels {
+            for variant in variants {
+                let id = token_after(served, prompt, &format!("{variant}{label}"))?;
+                if columns.contains(&id) {
+                    return Err(format!(
+                        "the labels {labels:?} are not all different tokens"
+                    ));
+                }
+                columns.push(id);
+            }
+        }
+        Ok(Self {
+            columns: columns.into(),
+            spellings: variants.len(),
+        })
+    }
+
+    /// What to ask for at the end of a prompt.
+    pub(crate) fn want(&self, prompt: &Prompted) -> Want {
+        Want::labels(prompt.token_ids.len() - 1, self.columns.clone(), true)
+    }
+
+    /// The tokens of each label, in order.
+    pub(crate) fn token_ids(&self) -> impl Iterator<Item = &[u32]> {
+        self.columns.chunks(self.spellings)
+    }
+
+    /// What an output says of the labels.
+    ///
+    /// # Errors
+    /// [`FailureKind::Internal`] for numbers that are not finite, or another output.
+    pub(crate) fn read(&self, output: &Output) -> Result<LabelRead, Failure> {
+        let Output::Labels {
+            logits,
+            log_normalizer: Some(normalizer),
+        } = output
+        else {
+            return Err(not_read("another output than was asked for"));
+        };
+        if logits.len() != self.columns.len() {
+            return Err(not_read("another number of labels than was asked for"));
+        }
+        let spelled = logits.chunks(self.spellings);
+        let log_probs: Vec<f64> = spelled
+            .map(|logits| log_sum_exp(logits) - f64::from(*normalizer))
+            .collect();
+        if log_probs.iter().any(|value| !value.is_finite()) {
+            return Err(not_read("a number for a label that is not finite"));
+        }
+        // Rounding may push a certainty past 1.
+        let mass = log_probs.iter().map(|value| value.exp()).sum::<f64>();
+        Ok(LabelRead {
+            log_probs,
+            mass: mass.min(1.0),
+        })
+    }
+}
+
+impl LabelRead {
+    /// Of each label, its share among the labels; they sum to 1.
+    pub(crate) fn shares(&self) -> Vec<f64> {
+        let most = self
+            .log_probs
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = self.log_probs.iter().map(|x| (x - most).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / sum).collect()
+    }
+
+    /// The log-probability of the first label less that of the second.
+    pub(crate) fn margin(&self) -> f64 {
+        self.log_probs[0] - self.log_probs[1]
+    }
+
+    /// Refuses to make a verdict of what the model hardly wants to say.
+    ///
+    /// # Errors
+    /// [`FailureKind::Abstain`] where the labels hold less than `least` together.
+    pub(crate) fn enough_mass(&self, least: f64) -> Result<(), Failure> {
+        if self.mass >= least {
+            return Ok(());
+        }
+        let detail = format!(
+            "the labels hold a probability of {:.3} together, below min_label_mass = {least}",
+            self.mass
+        );
+        let reason = verifiers::Reason::with("low_label_mass", detail);
+        Err(Failure::new(FailureKind::Abstain, reason))
+    }
+}
+
+/// The token that a text is after a prompt.
+fn token_after(served: &Served, prompt: &Prompted, label: &str) -> Result<u32, String> {
+    // What follows a special token is read by itself; only the end of the prompt matters then.
+    let before = tail(prompt);
+    let mut text = before.clone();
+    text.push_str(label, Origin::Request);
+    let alone = served.encode(&before)?;
+    let with = served.encode(&text)?;
+    match with.strip_prefix(alone.as_slice()) {
+        Some([id]) => Ok(*id),
+        Some(ids) => Err(format!(
+            "the label {label:?} is {} tokens of this model; a verdict must be one",
+            ids.len()
+        )),
+        None => Err(format!(
+            "the label {label:?} changes how the end of the prompt is read"
+        )),
+    }
+}
+
+/// The end of a prompt that decides how what follows is read: from its last message on.
+fn tail(prompt: &Prompted) -> Text {
+    const TAIL_BYTES: usize = 64;
+    let text = prompt.text.as_str();
+    let mut from = text.len().saturating_sub(TAIL_BYTES);
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    prompt.text.part(from..text.len())
+}
+
+fn log_sum_exp(logits: &[f32]) -> f64 {
+    let logits = logits.iter().copied().map(f64::from);
+    let most = logits.clone().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return most;
+    }
+    most + logits.map(|x| (x - most).exp()).sum::<f64>().ln()
+}
+
+fn not_read(what: &'static str) -> Failure {
+    let reason = verifiers::Reason::with("not_finite", format!("the model gave {what}"));
+    Failure::new(FailureKind::Internal, reason)
+}

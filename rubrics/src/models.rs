@@ -1,0 +1,201 @@
+//! The seam to the models that are being served: who goes by a name, and how to render and encode
+//! for it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use engine::{Conversation, Host, LocalTime, Text};
+use serde_json::{Map, Value, json};
+
+use crate::Turn;
+use crate::outcome::Failure;
+
+/// The day that every prompt is asked on: a verdict must not change with the calendar.
+const TODAY: LocalTime = LocalTime {
+    year: 2026,
+    month: 1,
+    day: 1,
+    hour: 0,
+    minute: 0,
+    second: 0,
+};
+
+/// The models of a server, a command or a trainer, by the names that configurations use.
+pub trait Models: Debug + Send + Sync {
+    /// A model, or an adapter of one.
+    fn find(&self, name: &str) -> Option<Served>;
+
+    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    fn near(&self, given: &str) -> Vec<Arc<str>>;
+}
+
+/// Nobody: for scorers that ask no model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoModels;
+
+impl Models for NoModels {
+    fn find(&self, _: &str) -> Option<Served> {
+        None
+    }
+
+    fn near(&self, _: &str) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+}
+
+/// A model as it goes by one name.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The model.
+    pub host: Arc<Host>,
+    /// The adapter that the name stands for, where it is one's.
+    pub adapter: Option<ServedAdapter>,
+}
+
+/// An adapter in service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServedAdapter {
+    /// The name that work uses.
+    pub name: Arc<str>,
+    /// Digest of its content.
+    pub digest: Arc<str>,
+    /// Outputs of its own score head, where it has one.
+    pub head_labels: Option<usize>,
+}
+
+impl Served {
+    /// The model by its own name, or an adapter of it by its.
+    pub fn of(host: &Arc<Host>, name: &str) -> Option<Self> {
+        if &*host.name == name {
+            return Some(Self {
+                host: host.clone(),
+                adapter: None,
+            });
+        }
+        let adapters = host.engine.status().adapters.into_iter();
+        let adapter = adapters.into_iter().find(|known| &*known.name == name)?;
+        Some(Self {
+            host: host.clone(),
+            adapter: Some(ServedAdapter {
+                name: adapter.name,
+                digest: adapter.digest,
+                head_labels: adapter.head_labels,
+            }),
+        })
+    }
+
+    /// The name that it goes by.
+    pub fn name(&self) -> &Arc<str> {
+        self.adapter
+            .as_ref()
+            .map_or(&self.host.name, |adapter| &adapter.name)
+    }
+
+    /// Outputs of the score head that reads for this name: the adapter's own, else the model's.
+    pub fn head_labels(&self) -> Option<usize> {
+        let own = self.adapter.as_ref().and_then(|a| a.head_labels);
+        own.or(self.host.engine.limits().head_labels)
+    }
+
+    /// Whether labels and texts can be asked of it.
+    pub fn has_vocabulary(&self) -> bool {
+        self.host.engine.limits().has_vocabulary
+    }
+
+    /// Renders a conversation with the model's chat template.
+    ///
+    /// # Errors
+    /// What the template lacks or refuses, in its own words.
+    pub fn render(&self, chat: &Chat<'_>) -> Result<Text, String> {
+        let messages = chat.turns.iter();
+        let mut kwargs = chat.switches.clone();
+        for switch in crate::decide::REASONING_SWITCHES {
+            kwargs.entry(switch).or_insert(Value::Bool(chat.reasoning));
+        }
+        let conversation = Conversation {
+            messages: messages
+                .map(|turn| json!({ "role": turn.role, "content": turn.content }))
+                .collect(),
+            add_generation_prompt: chat.open,
+            kwargs,
+            now: Some(TODAY),
+            ..Conversation::default()
+        };
+        let rendered = self.host.tokenizer.template().render(&conversation);
+        rendered
+            .map(|rendered| rendered.text)
+            .map_err(|error| error.to_string())
+    }
+
+    /// The tokens of a rendered text. Only what the template wrote gives special tokens.
+    ///
+    /// # Errors
+    /// A text that is too long, or the tokenizer's own failure.
+    pub fn encode(&self, text: &Text) -> Result<Vec<u32>, String> {
+        let encoded = self.host.tokenizer.encode_text(text);
+        encoded.map_err(|error| error.to_string())
+    }
+
+    /// Renders and encodes.
+    ///
+    /// # Errors
+    /// A refusal: this conversation cannot be put to this model.
+    pub(crate) fn prompt(&self, chat: &Chat<'_>) -> Result<Prompted, Failure> {
+        let refused = |what: String| Failure::refused("prompt_not_rendered", what);
+        let text = self.render(chat).map_err(refused)?;
+        let token_ids = self.encode(&text).map_err(refused)?;
+        Ok(Prompted {
+            token_ids: token_ids.into(),
+            text,
+        })
+    }
+}
+
+/// A conversation to render.
+#[derive(Debug, Clone)]
+pub struct Chat<'a> {
+    /// The messages.
+    pub turns: &'a [Turn],
+    /// Whether the model's next turn is begun.
+    pub open: bool,
+    /// Whether the template's reasoning switches are on.
+    pub reasoning: bool,
+    /// Other switches of the template.
+    pub switches: Map<String, Value>,
+}
+
+impl<'a> Chat<'a> {
+    /// A conversation that the model is to answer at once, without reasoning.
+    pub fn asking(turns: &'a [Turn]) -> Self {
+        Self {
+            turns,
+            open: true,
+            reasoning: false,
+            switches: Map::new(),
+        }
+    }
+
+    /// A conversation as it is, for heads that read it.
+    pub fn whole(turns: &'a [Turn]) -> Self {
+        Self {
+            open: false,
+            ..Self::asking(turns)
+        }
+    }
+
+    /// The same with the template's reasoning switches on or off.
+    #[must_use]
+    pub fn reasoning(mut self, on: bool) -> Self {
+        self.reasoning = on;
+        self
+    }
+}
+
+/// A rendered conversation and its tokens.
+#[derive(Debug, Clone)]
+pub(crate) struct Prompted {
+    /// The tokens.
+    pub(crate) token_ids: Arc<[u32]>,
+    /// The text, each byte with its origin.
+    pub(crate) text: Text,
+}

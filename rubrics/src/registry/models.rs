@@ -1,0 +1,73 @@
+//! Kinds that ask models, by the words that configurations use.
+
+use crate::Scorer;
+use crate::config::{Section, nearest};
+use crate::kinds::{Kind, reward};
+use crate::method::Common;
+use crate::registry::Registry;
+
+/// Reads the options of a kind; what is wrong with them becomes problems.
+type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
+
+const KINDS: &[(&str, Reader)] = &[(reward::WORD, reward::read)];
+
+/// What a scorer's options may refer to.
+pub(crate) struct Scope<'r> {
+    /// The scorers that come before it in the file, and the built-in ones.
+    pub(crate) registry: &'r Registry,
+    /// The names of the configured models and adapters.
+    pub(crate) models: &'r [String],
+}
+
+impl Scope<'_> {
+    /// The model or adapter that `key` names. It may be left out where there is only one.
+    pub(crate) fn model(&self, section: &Section<'_, '_>, key: &'static str) -> Option<String> {
+        let Some(name) = section.text(key) else {
+            if section.has(key) {
+                return None;
+            }
+            if let [only] = self.models {
+                return Some(only.clone());
+            }
+            let message = match self.models {
+                [] => "missing: this kind asks a model, and the file has no [[model]]".to_owned(),
+                models => format!("missing; the models are {}", models.join(", ")),
+            };
+            section.problem(key, message);
+            return None;
+        };
+        if self.models.contains(&name) {
+            return Some(name);
+        }
+        let hint = nearest(&name, self.models.iter().map(String::as_str))
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
+        let message = format!("no model or adapter is called '{name}'{hint}");
+        section.problem(key, message);
+        None
+    }
+}
+
+/// The words of all kinds here.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(word, _)| *word)
+}
+
+/// The scorer that `section` describes, where `kind` is one of these kinds.
+pub(super) fn build(
+    section: &Section<'_, '_>,
+    name: String,
+    kind: &str,
+    scope: &Scope<'_>,
+) -> Option<Option<Scorer>> {
+    let (_, read) = KINDS.iter().find(|(word, _)| *word == kind)?;
+    let default = Common::default();
+    let common = Common {
+        min_content: section
+            .integer("min_content", 0..1 << 20)
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(default.min_content),
+    };
+    let kind = read(section, scope);
+    Some(kind.map(|kind| Scorer::model(name, kind, common)))
+}

@@ -1,0 +1,326 @@
+//! What a judgement may ask of models and threads, and on which terms.
+//!
+//! One [`Session`] stands for one call of [`crate::score`]: its works wait for each other rather
+//! than crowd the engine's queue, end with its deadline, and are counted into the [`Trace`] of the
+//! verdict that they are for.
+
+use std::sync::Arc;
+
+use engine::{
+    Answer, Engine, Finish, Grammar, Output, Produced, Sampled, Sampling, SubmitError, Terms,
+    TextStream, Want, Work,
+};
+use tokio::sync::{Semaphore, oneshot};
+use verifiers::Reason;
+
+use crate::models::{Prompted, Served};
+use crate::outcome::{Failure, FailureKind, Trace};
+use crate::score::{Ask, Tools};
+
+/// Of the tokens that an engine's queue holds, a call takes at most one in this many at a time, so
+/// that a call of ten thousand inputs leaves room for others and is not refused for its own size.
+const QUEUE_SHARE: usize = 4;
+
+/// One call's access to models and threads.
+pub(crate) struct Session<'a> {
+    tools: &'a Tools,
+    ask: Ask,
+    /// Tokens that the call may have in engines' queues.
+    flow: Semaphore,
+    flow_tokens: u32,
+}
+
+/// How a text is to be written.
+#[derive(Debug, Clone)]
+pub(crate) struct Writing {
+    /// At most so many tokens.
+    pub(crate) max_tokens: usize,
+    /// 0 for the likeliest token each time.
+    pub(crate) temperature: f32,
+    /// Of the likeliest tokens those that make up this probability.
+    pub(crate) top_p: f32,
+    /// Of the likeliest tokens so many.
+    pub(crate) top_k: Option<usize>,
+    /// With [`Ask::seed`], all that chance depends on.
+    pub(crate) stream: u64,
+    /// How many likely tokens are listed with each token.
+    pub(crate) logprobs: Option<usize>,
+    /// What the text must be.
+    pub(crate) grammar: Option<Grammar>,
+}
+
+/// A text that a model wrote.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    /// The text, without special tokens.
+    pub(crate) text: String,
+    /// Its tokens, with the one that ended it.
+    pub(crate) tokens: Vec<Sampled>,
+    /// Whether it ended by itself, and not at its limit.
+    pub(crate) is_whole: bool,
+}
+
+impl<'a> Session<'a> {
+    /// For one call; `queue_tokens` is the smallest queue of the engines that may be asked.
+    pub(crate) fn new(tools: &'a Tools, ask: Ask, queue_tokens: usize) -> Self {
+        let share = u32::try_from(queue_tokens / QUEUE_SHARE).unwrap_or(u32::MAX >> 4);
+        let flow_tokens = share.clamp(1, u32::MAX >> 4);
+        Self {
+            tools,
+            ask,
+            flow: Semaphore::new(flow_tokens as usize),
+            flow_tokens,
+        }
+    }
+
+    /// How the call is to be treated.
+    pub(crate) fn ask(&self) -> &Ask {
+        &self.ask
+    }
+
+    /// Who goes by a name.
+    ///
+    /// # Errors
+    /// A refusal: an adapter may have been taken out of service.
+    pub(crate) fn served(&self, name: &str) -> Result<Served, Failure> {
+        self.tools.models.find(name).ok_or_else(|| {
+            let detail = format!("no model or adapter '{name}' is being served");
+            Failure::refused("model_not_served", detail)
+        })
+    }
+
+    /// Runs work of the processor on the verifier threads.
+    ///
+    /// # Errors
+    /// A full queue, a deadline that passed before the work began, and a panic of the work.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (reply, answer) = oneshot::channel();
+        let deadline = self.ask.deadline;
+        let job = move || {
+            if reply.is_closed() {
+                return;
+            }
+            let outcome = crate::score::on_time(deadline).and_then(|()| crate::score::caught(work));
+            // Nobody listening any more is what cancellation looks like from here.
+            let _ = reply.send(outcome);
+        };
+        let submitted = self.tools.pool.submit(self.ask.priority, Box::new(job));
+        submitted.map_err(|_| crate::score::queue_full())?;
+        answer
+            .await
+            .unwrap_or_else(|_| Err(crate::score::internal()))
+    }
+
+    /// Reads rows of sequences. One list of outputs for each sequence, in order.
+    ///
+    /// # Errors
+    /// The first failure of any: what belongs together is read together or not at all.
+    pub(crate) async fn read(
+        &self,
+        served: &Served,
+        sequences: Vec<(Arc<[u32]>, Want)>,
+        trace: &mut Trace,
+    ) -> Result<Vec<Vec<Output>>, Failure> {
+        let answers = self.submit(served, sequences, trace).await?;
+        let rows = answers.into_iter().map(|answer| match answer.produced {
+            Produced::Rows(outputs) => Ok(outputs),
+            Produced::Tokens { .. } => Err(other_than_asked()),
+        });
+        rows.collect()
+    }
+
+    /// Lets the model continue each prompt, in the manner that goes with it.
+    ///
+    /// # Errors
+    /// The first failure of any, among them a constraint that cannot be compiled. A text that was
+    /// cut at its limit is no failure here: [`Written::is_whole`] says so.
+    pub(crate) async fn write(
+        &self,
+        served: &Served,
+        prompts: &[(&Prompted, Writing)],
+        trace: &mut Trace,
+    ) -> Result<Vec<Written>, Failure> {
+        let mut sequences = Vec::with_capacity(prompts.len());
+        for (prompt, writing) in prompts {
+            let sampling = self.sampling(served, writing).await?;
+            let want = Want::Tokens(Box::new(sampling));
+            sequences.push((prompt.token_ids.clone(), want));
+        }
+        let answers = self.submit(served, sequences, trace).await?;
+        let texts = answers.into_iter().map(|answer| written(served, answer));
+        texts.collect()
+    }
+
+    async fn sampling(&self, served: &Served, writing: &Writing) -> Result<Sampling, Failure> {
+        let constraint = match &writing.grammar {
+            None => None,
+            Some(grammar) => {
+                let (host, grammar) = (served.host.clone(), grammar.clone());
+                let compile = move || match host.vocabulary() {
+                    Ok(vocabulary) => vocabulary.compile(&grammar).map_err(|e| e.to_string()),
+                    Err(error) => Err(error.to_string()),
+                };
+                let compiled = self.run(compile).await?;
+                Some(compiled.map_err(|what| Failure::refused("constraint_unusable", what))?)
+            }
+        };
+        Ok(Sampling {
+            max_tokens: writing.max_tokens,
+            temperature: writing.temperature,
+            top_p: writing.top_p,
+            top_k: writing.top_k,
+            seed: self.ask.seed,
+            stream: writing.stream,
+            logprobs: writing.logprobs,
+            stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
+            constraint,
+            ..Sampling::default()
+        })
+    }
+
+    async fn submit(
+        &self,
+        served: &Served,
+        sequences: Vec<(Arc<[u32]>, Want)>,
+        trace: &mut Trace,
+    ) -> Result<Vec<Answer>, Failure> {
+        trace.model = Some(served.host.digest.clone());
+        if let Some(adapter) = &served.adapter {
+            trace.adapter = Some(adapter.digest.clone());
+        }
+        let work = |(token_ids, want)| Work {
+            token_ids,
+            adapter: served.adapter.as_ref().map(|adapter| adapter.name.clone()),
+            want,
+        };
+        let mut rest = sequences.into_iter().map(work).peekable();
+        let mut answers = Vec::with_capacity(rest.len());
+        while let Some(first) = rest.next() {
+            let most = self.flow_tokens as usize;
+            let mut tokens = first.token_ids.len();
+            let mut wave = vec![first];
+            while let Some(next) = rest.next_if(|work| tokens + work.token_ids.len() <= most) {
+                tokens += next.token_ids.len();
+                wave.push(next);
+            }
+            for answer in self.wave(&served.host.engine, wave, tokens).await? {
+                trace.used(&answer.usage);
+                answers.push(answer);
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn wave(
+        &self,
+        engine: &Engine,
+        works: Vec<Work>,
+        tokens: usize,
+    ) -> Result<Vec<Answer>, Failure> {
+        let share = u32::try_from(tokens).unwrap_or(u32::MAX);
+        let permits = self.flow.acquire_many(share.min(self.flow_tokens)).await;
+        let _held = permits.expect("the semaphore is never closed");
+        let _room = match self.ask.priority {
+            crate::Priority::Interactive => None,
+            // A job that nobody waits for waits for room; a request is told that there is none.
+            crate::Priority::Batch => Some(engine.patient(tokens).await),
+        };
+        let terms = Terms {
+            priority: match self.ask.priority {
+                crate::Priority::Interactive => engine::Priority::Interactive,
+                crate::Priority::Batch => engine::Priority::Batch,
+            },
+            deadline: self.ask.deadline,
+            ..Terms::default()
+        };
+        let ticket = engine.submit(works, terms).map_err(not_taken)?;
+        let answers = ticket.all().await.into_iter();
+        answers.map(|answer| answer.map_err(failed)).collect()
+    }
+}
+
+/// The text of an answer.
+fn written(served: &Served, answer: Answer) -> Result<Written, Failure> {
+    let Produced::Tokens { tokens, finish } = answer.produced else {
+        return Err(other_than_asked());
+    };
+    let stream = TextStream::new(
+        served.host.tokenizer.clone(),
+        &Sampling {
+            stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
+            ..Sampling::default()
+        },
+    );
+    let text = stream.whole(&tokens, &finish).map_err(|error| {
+        let reason = Reason::with("text_not_decoded", error.to_string());
+        Failure::new(FailureKind::Internal, reason)
+    })?;
+    Ok(Written {
+        text,
+        tokens,
+        is_whole: match finish {
+            Finish::StopToken(_) | Finish::StopText(_) | Finish::Complete => true,
+            Finish::Length => false,
+        },
+    })
+}
+
+impl Written {
+    /// Refuses a text that was cut at its limit: what it would have come to is unknown.
+    ///
+    /// # Errors
+    /// [`FailureKind::Truncated`].
+    pub(crate) fn whole(&self) -> Result<&str, Failure> {
+        if self.is_whole {
+            return Ok(&self.text);
+        }
+        let detail = format!(
+            "the model's text was cut after {} tokens; raise max_tokens",
+            self.tokens.len()
+        );
+        let reason = Reason::with("generation_cut", detail);
+        Err(Failure::new(FailureKind::Truncated, reason))
+    }
+}
+
+fn not_taken(error: SubmitError) -> Failure {
+    let detail = error.to_string();
+    match error {
+        SubmitError::Overloaded { .. } => {
+            let reason = Reason::with("engine_queue_full", detail);
+            Failure::new(FailureKind::Overloaded, reason)
+        }
+        SubmitError::ShuttingDown => {
+            Failure::new(FailureKind::Overloaded, Reason::with("draining", detail))
+        }
+        SubmitError::TooLong { .. } => Failure::refused("too_long", detail),
+        SubmitError::UnknownAdapter { .. } => Failure::refused("model_not_served", detail),
+        SubmitError::Invalid { .. } => {
+            Failure::new(FailureKind::Internal, Reason::with("work_invalid", detail))
+        }
+    }
+}
+
+fn failed(failure: engine::Failure) -> Failure {
+    let detail = failure.to_string();
+    let (kind, code) = match failure {
+        engine::Failure::Deadline => (FailureKind::Timeout, "deadline_passed"),
+        engine::Failure::Model(_) => (FailureKind::Internal, "model_failed"),
+        engine::Failure::NotFinite { .. } => (FailureKind::Internal, "not_finite"),
+        engine::Failure::Constraint(_) => (FailureKind::ParseError, "constraint_unsatisfied"),
+        engine::Failure::AdapterGone(_) => (FailureKind::Refused, "model_not_served"),
+        engine::Failure::ShuttingDown => (FailureKind::Overloaded, "draining"),
+    };
+    Failure::new(kind, Reason::with(code, detail))
+}
+
+fn other_than_asked() -> Failure {
+    let detail = "the engine gave something other than was asked for";
+    Failure::new(
+        FailureKind::Internal,
+        Reason::with("internal_error", detail),
+    )
+}

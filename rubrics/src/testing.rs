@@ -1,0 +1,158 @@
+//! What tests of model scorers stand on: made models, scripted ones, and a registry beside them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec, WeightStorage};
+use engine::{Host, HostSpec};
+
+use crate::config::Document;
+use crate::models::{Models, Served};
+use crate::outcome::{Evidence, Outcome};
+use crate::{Ask, Input, Pool, Registry, Tools, score};
+
+/// Scorers, and the one model `m` that they may ask.
+pub(crate) struct Bench {
+    pub(crate) registry: Registry,
+    pub(crate) tools: Tools,
+    pub(crate) host: Arc<Host>,
+}
+
+#[derive(Debug)]
+struct Only(Arc<Host>);
+
+impl Models for Only {
+    fn find(&self, name: &str) -> Option<Served> {
+        Served::of(&self.0, name)
+    }
+
+    fn near(&self, _: &str) -> Vec<Arc<str>> {
+        vec![self.0.name.clone()]
+    }
+}
+
+impl Bench {
+    /// Over a made model with this head; its weights follow from `seed`.
+    pub(crate) fn real(toml: &str, preset: Preset, head: TinyHead, seed: u64) -> Self {
+        let host = Host::load(&HostSpec {
+            name: "m".to_owned(),
+            path: folder(preset, head, seed),
+            storage: WeightStorage::default(),
+            kv_memory: 64 << 20,
+            batch_tokens: 1024,
+            max_sequences: 64,
+            queue_tokens: 1 << 18,
+        });
+        Self::over(toml, host.expect("a made model loads"))
+    }
+
+    /// Over a script in the place of weights.
+    pub(crate) fn scripted<S: Script + 'static>(
+        toml: &str,
+        head: TinyHead,
+        script: impl FnOnce(&Host) -> S,
+    ) -> Self {
+        let dir = folder(Preset::Qwen2, head, 0);
+        let host = scripted::host("m", &dir, script);
+        Self::over(toml, host.expect("a made model loads"))
+    }
+
+    /// Over a model that replies to each prompt with the text that `reply` gives.
+    pub(crate) fn replying(
+        toml: &str,
+        reply: impl Fn(&str) -> String + Send + Clone + 'static,
+    ) -> Self {
+        Self::scripted(toml, TinyHead::Vocab, |host| Replies::new(host, reply))
+    }
+
+    fn over(toml: &str, host: Host) -> Self {
+        let (registry, problems) = read(toml);
+        assert_eq!(problems, Vec::<String>::new());
+        let host = Arc::new(host);
+        Self {
+            registry,
+            tools: Tools {
+                pool: Pool::new(2, 1 << 16).expect("threads start"),
+                models: Arc::new(Only(host.clone())),
+            },
+            host,
+        }
+    }
+
+    /// What is missing for the scorers to work.
+    pub(crate) fn check(&self) -> Result<(), Vec<String>> {
+        self.registry.check(&*self.tools.models)
+    }
+
+    /// Judges inputs together.
+    pub(crate) fn all(&self, scorer: &str, inputs: &[Input], ask: Ask) -> Vec<Outcome> {
+        let scorer = self.registry.get(scorer).expect("it is configured");
+        let inputs: Vec<Arc<Input>> = inputs.iter().cloned().map(Arc::new).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let scoring = score(scorer, &inputs, ask, &self.tools);
+        let scored = runtime.expect("a runtime").block_on(scoring);
+        scored.into_iter().map(|scored| scored.outcome).collect()
+    }
+
+    /// Judges one input, with explanations.
+    pub(crate) fn one(&self, scorer: &str, input: Input) -> Outcome {
+        let ask = Ask {
+            explain: true,
+            ..Ask::default()
+        };
+        self.all(scorer, &[input], ask).remove(0)
+    }
+}
+
+/// The scorers of a configuration in which the model `m` is known, and what is wrong with it.
+pub(crate) fn read(toml: &str) -> (Registry, Vec<String>) {
+    let document = Document::new("test", toml);
+    let registry = {
+        let table = document.parse();
+        let root = document.root(&table);
+        let registry = Registry::read(&root, &["m"]);
+        root.finish();
+        registry
+    };
+    let problems = document.into_problems();
+    (registry, problems.iter().map(ToString::to_string).collect())
+}
+
+/// The outcomes without what they took: tokens depend on what is cached, verdicts must not.
+pub(crate) fn verdicts(outcomes: Vec<Outcome>) -> Vec<Outcome> {
+    let bare = |evidence: &mut Evidence| {
+        if let Some(trace) = &mut evidence.trace {
+            trace.usage = engine::Usage::default();
+        }
+    };
+    let each = outcomes.into_iter().map(|mut outcome| {
+        match &mut outcome {
+            Ok(reward) => bare(&mut reward.evidence),
+            Err(failure) => bare(&mut failure.evidence),
+        }
+        outcome
+    });
+    each.collect()
+}
+
+/// A made model's folder; each is made once and stays until the tests end.
+fn folder(preset: Preset, head: TinyHead, seed: u64) -> PathBuf {
+    type Known = HashMap<(&'static str, &'static str, u64), PathBuf>;
+    static ROOT: LazyLock<tempfile::TempDir> =
+        LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
+    static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (preset.name(), head.name(), seed);
+    let made = known.entry(key).or_insert_with(|| {
+        let dir = ROOT.path().join(format!("{}-{}-{}", key.0, key.1, key.2));
+        let spec = TinySpec {
+            head,
+            seed,
+            ..TinySpec::from(preset)
+        };
+        scripted::make(Path::new(&dir), &spec).expect("a folder is made");
+        dir
+    });
+    made.clone()
+}
