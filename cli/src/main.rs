@@ -18,6 +18,7 @@ mod scorers;
 mod serve;
 mod stream;
 mod tally;
+mod temporary;
 mod verdict;
 mod verify;
 

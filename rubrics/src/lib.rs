@@ -25,6 +25,7 @@ mod score;
 mod scorer;
 mod session;
 mod steps;
+mod tape;
 #[cfg(test)]
 mod testing;
 mod walk;
@@ -41,3 +42,4 @@ pub use pool::{Pool, Priority};
 pub use registry::Registry;
 pub use score::{Ask, Scored, Tools, score};
 pub use scorer::Scorer;
+pub use tape::{Tape, Taped};
