@@ -5,24 +5,12 @@ use std::borrow::Cow;
 use verifiers::{Reason, Standing};
 
 use crate::outcome::{Evidence, Failure, Member, Outcome, Reward, Trace};
-use crate::pipeline::Pipeline;
 
 /// The mean of the responses' own scores, which for right and wrong answers is the pass rate. It
 /// exists only where every response has a score.
 pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
     let trace = trace(&outcomes);
-    of(ranked(outcomes), trace)
-}
-
-/// The same for a pipeline, which may give its members' scores relative to the group too.
-pub(crate) fn of_pipeline(pipeline: &Pipeline, outcomes: Vec<Outcome>) -> Outcome {
-    let trace = trace(&outcomes);
-    let mut members = ranked(outcomes);
-    pipeline.normalise(&mut members)?;
-    of(members, trace)
-}
-
-fn of(members: Vec<Member>, trace: Option<Trace>) -> Outcome {
+    let members = ranked(outcomes);
     let scores: Result<Vec<f64>, &Failure> = members
         .iter()
         .map(|member| member.outcome.as_ref().map(|reward| reward.score))

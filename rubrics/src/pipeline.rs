@@ -14,7 +14,7 @@ use verifiers::{Reason, Standing};
 use crate::combine::Variance;
 use crate::combine::group::{Normalisation, advantages};
 use crate::group;
-use crate::outcome::{Evidence, Failure, FailureKind, Member, Outcome, PartReport, Reward};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward};
 
 pub use value::{Adjust, Measured};
 
@@ -162,24 +162,23 @@ impl Pipeline {
         }
     }
 
-    /// Gives the responses of a group their scores relative to each other, if that was asked for
-    /// and every response has a score: relative to a part of the group would be another number.
-    ///
-    /// # Errors
-    /// Scores so large that their spread is not finite.
-    pub fn normalise(&self, members: &mut [Member]) -> Result<(), Failure> {
-        let Some(how) = self.normalise else {
-            return Ok(());
-        };
-        let score = |member: &Member| member.outcome.as_ref().ok().map(|reward| reward.score);
-        let Some(scores) = members.iter().map(score).collect::<Option<Vec<f64>>>() else {
-            return Ok(());
-        };
-        let normalised = advantages(&scores, how).map_err(whole::no_combination)?;
-        for (member, value) in members.iter_mut().zip(normalised) {
-            member.normalised = Some(value);
+    /// Gives the responses of a group their scores relative to each other, if that was asked for.
+    /// A group in which a response has no score is a failure already: relative to a part of the
+    /// group would be another number.
+    pub(crate) fn normalise(&self, group: Outcome) -> Outcome {
+        let mut reward = group?;
+        if let (Some(how), Some(members)) = (self.normalise, &mut reward.evidence.members) {
+            let scores: Vec<f64> = members
+                .iter()
+                .flat_map(|member| &member.outcome)
+                .map(|reward| reward.score)
+                .collect();
+            let normalised = advantages(&scores, how).map_err(whole::no_combination)?;
+            for (member, value) in members.iter_mut().zip(normalised) {
+                member.normalised = Some(value);
+            }
         }
-        Ok(())
+        Ok(reward)
     }
 
     /// Whether a part can still change the whole: the consistency of a wrong answer earns nothing,

@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::scorer::Method;
 use crate::session::Session;
-use crate::{Input, Responses, Scorer, group};
+use crate::{Input, Responses, Scorer};
 
 /// Judges one input.
 pub(crate) fn judge<'a>(
@@ -61,11 +61,7 @@ async fn judge_group<'a>(
             Err(failure) => Err(failure),
         }
     });
-    let outcomes = join_all(judged).await;
-    match scorer.method() {
-        Method::Pipeline(pipeline, _) => group::of_pipeline(pipeline, outcomes),
-        Method::Answer(_) | Method::Arithmetic(..) | Method::Model(_) => group::mean(outcomes),
-    }
+    scorer.grouped(join_all(judged).await)
 }
 
 /// Judges one response.

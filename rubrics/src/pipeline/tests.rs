@@ -314,13 +314,10 @@ fn a_group_is_normalised_only_as_a_whole() {
     let check = |words: &[&str], how, expected: Option<&[f64]>| {
         let (mut pipeline, _) = pipeline(Combine::Mean, &[]);
         pipeline.normalise = how;
-        let member = |word: &&str| Member {
-            outcome: outcome(word),
-            rank: None,
-            normalised: None,
-        };
-        let mut members: Vec<Member> = words.iter().map(member).collect();
-        pipeline.normalise(&mut members).expect("small numbers");
+        let outcomes = words.iter().map(|word| outcome(word)).collect();
+        let group = pipeline.normalise(group::mean(outcomes));
+        let evidence = group.map_or_else(|failure| failure.evidence, |reward| reward.evidence);
+        let members = evidence.members.expect("it is a group");
         let got: Option<Vec<f64>> = members.iter().map(|member| member.normalised).collect();
         assert_eq!(got.as_deref(), expected, "{words:?}");
     };
@@ -330,6 +327,7 @@ fn a_group_is_normalised_only_as_a_whole() {
     check(&["0.7"], mean, Some(&[0.0]));
     check(&["0.1", "0.1", "0.1"], mean, Some(&[0.0, 0.0, 0.0]));
     check(&["1", "timeout", "0"], mean, None);
+    check(&["1e300", "-1e300"], mean, Some(&[1e300, -1e300]));
     check(
         &["1", "0", "0"],
         Some(Normalisation::LeaveOneOut),

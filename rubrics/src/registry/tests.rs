@@ -179,7 +179,7 @@ fn a_group_is_normalised_and_keeps_its_mean() {
     let text = two_parts("combine = \"mean\"\nnormalise = \"mean\"", "", "");
     let document = Document::new("t.toml", &text);
     let table = document.parse();
-    let registry = Registry::read(&document.root(&table));
+    let registry = Registry::read(&document.root(&table), &[]);
     let scorer = registry.get("p").expect("configured");
     let check = |responses: &[&str], score: f64, normalised: &[f64]| {
         let passage = |text: &&str| Passage::Text((*text).to_owned());
