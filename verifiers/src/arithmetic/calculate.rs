@@ -92,8 +92,23 @@ mod tests {
     #[test]
     fn what_is_not_one_expression_has_no_value() {
         for text in [
-            "", "   ", "abc", "2 +", "2 3", "x + 1", "2 = 2", "1; 2", "import os", "$5", "2e-5",
-            "5 apples", "1\n\n2", "(1", "1)", "2 + 3 and 4", "<<1+1=2>>",
+            "",
+            "   ",
+            "abc",
+            "2 +",
+            "2 3",
+            "x + 1",
+            "2 = 2",
+            "1; 2",
+            "import os",
+            "$5",
+            "2e-5",
+            "5 apples",
+            "1\n\n2",
+            "(1",
+            "1)",
+            "2 + 3 and 4",
+            "<<1+1=2>>",
         ] {
             check(text, Err(NotComputed::NotArithmetic));
         }

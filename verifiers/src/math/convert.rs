@@ -34,12 +34,7 @@ pub enum NotConverted {
 ///
 /// # Errors
 /// [`NotConverted`].
-pub fn convert(
-    value: &str,
-    from: &str,
-    to: &str,
-    fuel: &mut Fuel,
-) -> Result<Exact, NotConverted> {
+pub fn convert(value: &str, from: &str, to: &str, fuel: &mut Fuel) -> Result<Exact, NotConverted> {
     let value = arithmetic::evaluate(value, fuel).map_err(NotConverted::Value)?;
     let from = unit(from).ok_or(NotConverted::UnknownSource)?;
     let to = unit(to).ok_or(NotConverted::UnknownTarget)?;
@@ -101,7 +96,12 @@ mod tests {
         check("1", "florps", "m", Err(NotConverted::UnknownSource));
         check("1", "m", "eggs", Err(NotConverted::UnknownTarget));
         check("1", "", "m", Err(NotConverted::UnknownSource));
-        check("1", "m", &"m".repeat(1 << 20), Err(NotConverted::UnknownTarget));
+        check(
+            "1",
+            "m",
+            &"m".repeat(1 << 20),
+            Err(NotConverted::UnknownTarget),
+        );
         check(
             "one",
             "m",
