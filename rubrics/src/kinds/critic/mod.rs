@@ -278,10 +278,10 @@ impl Kind for Critic {
             }
             Mode::Thoughts(thoughts) => {
                 let reasoning = thoughts.critique.writing.reasoning;
-                let wordings = [&thoughts.right, &thoughts.wrong].into_iter();
-                wordings
-                    .map(|wording| asked::try_wording(&served, wording, reasoning).map(drop))
-                    .collect()
+                let mut wordings = [&thoughts.right, &thoughts.wrong].into_iter();
+                wordings.try_for_each(|wording| {
+                    asked::try_wording(&served, wording, reasoning).map(drop)
+                })
             }
             Mode::Retrospective(retrospective) => {
                 let reasoning = retrospective.critique.writing.reasoning;

@@ -108,7 +108,7 @@ impl Thoughts {
                 outcome,
                 capability: scale.capability,
             };
-            self.conclude(member, &place)
+            self.conclude(&member, &place)
         });
         judged.collect()
     }
@@ -189,7 +189,7 @@ impl Thoughts {
         })
     }
 
-    fn conclude(&self, member: Member<'_>, place: &Place) -> Outcome {
+    fn conclude(&self, member: &Member<'_>, place: &Place) -> Outcome {
         let labelled = match &member.labelled {
             Ok(labelled) => labelled,
             Err(failure) => return member.failed(failure.clone(), self),

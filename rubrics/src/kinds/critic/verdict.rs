@@ -36,9 +36,7 @@ pub(super) struct Judged {
 /// Any text whose last line lists numbers after `marker`.
 pub(super) fn list_grammar(marker: &str) -> Grammar {
     let number = "[1-9][0-9]{0,4}";
-    Grammar::Regex(format!(
-        r"{LINES}{marker}\[({number}(, {number}){{0,999}})?\]"
-    ))
+    Grammar::Regex(format!(r"{LINES}{marker}\[({number}(, {number})*)?\]"))
 }
 
 /// Any text whose last line has a word for each of `n_steps` steps.
@@ -102,8 +100,8 @@ pub(super) fn judged(text: &str, n_steps: usize) -> Result<Judged, Failure> {
 /// What the critique says of a step on a line `Step k: …`, the last one where there are several.
 pub(super) fn said_of(text: &str, step: usize) -> Option<String> {
     let start = format!("Step {step}:");
-    let said = text.lines().filter_map(|line| line.strip_prefix(&start));
-    let said = said.last().map(str::trim)?;
+    let mut said = text.lines().filter_map(|line| line.strip_prefix(&start));
+    let said = said.next_back().map(str::trim)?;
     (!said.is_empty()).then(|| said.to_owned())
 }
 

@@ -1,5 +1,5 @@
 //! `kind = "tool"`: a model decides whether an answer agrees with the reference, and may compute on
-//! the way (CoSineVerifier, tool-augmented answer verification, 2512.01224).
+//! the way (`CoSineVerifier`, tool-augmented answer verification, 2512.01224).
 //!
 //! The conversation is bounded: each turn the model writes; the calls in what it wrote are run and
 //! answered; a turn without calls is the last one and holds the verdict, of which the last
