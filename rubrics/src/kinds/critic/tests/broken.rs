@@ -112,8 +112,9 @@ max_tokens = 48
 
 #[test]
 fn broken_critiques_are_a_status_and_never_a_score() {
-    let check = |scorer: &str, reply: &'static str, kind: FailureKind, code: &str| {
-        let bench = Bench::replying(CONFIG, move |_: &str| reply.to_owned());
+    let check = |scorer: &str, reply: &str, kind: FailureKind, code: &str| {
+        let said = reply.to_owned();
+        let bench = Bench::replying(CONFIG, move |_: &str| said.clone());
         let failure = bench.one(scorer, asked("2 + 2 = 4")).expect_err(reply);
         assert_eq!((failure.kind, failure.reason.code), (kind, code), "{reply}");
         assert!(failure.evidence.trace.is_some());
@@ -128,8 +129,8 @@ fn broken_critiques_are_a_status_and_never_a_score() {
         parse,
         "verdict_malformed",
     );
-    let loops = "on and on and on and on and on and on and on and on and on and on and on and on";
-    check("free", loops, FailureKind::Truncated, "generation_cut");
+    let loops = "on and ".repeat(100);
+    check("free", &loops, FailureKind::Truncated, "generation_cut");
     // Forced to go on until there is a verdict, a model that has none reaches its limit.
     check(
         "forced",

@@ -208,10 +208,4 @@ select = 'vote'
     };
     check("best");
     check("vote");
-    let unmarked = group(&[
-        "not sure of anything at all, and quite a long way from it",
-        "no",
-    ]);
-    let outcome = bench.one("vote", unmarked);
-    assert!(outcome.is_ok() || outcome.is_err_and(|failure| failure.reason.code == "no_answers"));
 }

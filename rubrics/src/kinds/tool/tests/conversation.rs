@@ -21,6 +21,15 @@ max_turns = 2
 at_turn_limit = 'incorrect'
 
 [[scorer]]
+name = 'short'
+kind = 'tool'
+max_tokens = 160
+
+[[scorer.message]]
+role = 'user'
+content = '{{question}} {{candidate}} {{reference}}'
+
+[[scorer]]
 name = 'verified'
 kind = 'pipeline'
 combine = 'cascade'
@@ -136,10 +145,8 @@ fn a_model_that_goes_on_calling_reaches_the_turn_limit() {
 
 #[test]
 fn a_model_that_writes_without_end_is_cut() {
-    const ENDLESS: &str = "[Correct] and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on";
-    let failure = bench(|_| ENDLESS)
-        .one("tool", asked("It is 4."))
-        .expect_err("cut");
+    let bench = Bench::replying(CONFIG, |_: &str| "[Correct] and so on ".repeat(40));
+    let failure = bench.one("tool", asked("It is 4.")).expect_err("cut");
     let found = (failure.kind, failure.reason.code);
     assert_eq!(found, (FailureKind::Truncated, "generation_cut"));
 }
