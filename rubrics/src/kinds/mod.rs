@@ -1,7 +1,12 @@
 //! The kinds of scorers that ask models: one file or folder each, with its options, its check
 //! against the loaded model and its judgement.
 
+mod asked;
+pub(crate) mod critic;
+pub(crate) mod grounded;
+pub(crate) mod options;
 pub(crate) mod reward;
+pub(crate) mod tool;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -83,7 +83,18 @@ pub(crate) struct Message {
 }
 
 /// Every prompt that comes with the crate. A new file gets a line here and one in `versions.tsv`.
-const FILES: &[&str] = &[];
+const FILES: &[&str] = &[
+    include_str!("../../prompts/critic-retrospective.toml"),
+    include_str!("../../prompts/critic-self-check.toml"),
+    include_str!("../../prompts/critic-thoughts-right.toml"),
+    include_str!("../../prompts/critic-thoughts-wrong.toml"),
+    include_str!("../../prompts/critic-wrong-steps.toml"),
+    include_str!("../../prompts/grounded-correct.toml"),
+    include_str!("../../prompts/grounded-faithful.toml"),
+    include_str!("../../prompts/grounded-sentence.toml"),
+    include_str!("../../prompts/tool-verifier.toml"),
+    include_str!("../../prompts/tool-verifier-label.toml"),
+];
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {
     let read = |text: &&str| {

@@ -2,14 +2,19 @@
 
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, reward};
+use crate::kinds::{Kind, critic, grounded, reward, tool};
 use crate::method::Common;
 use crate::registry::Registry;
 
 /// Reads the options of a kind; what is wrong with them becomes problems.
 type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 
-const KINDS: &[(&str, Reader)] = &[(reward::WORD, reward::read)];
+const KINDS: &[(&str, Reader)] = &[
+    (critic::WORD, critic::read),
+    (grounded::WORD, grounded::read),
+    (reward::WORD, reward::read),
+    (tool::WORD, tool::read),
+];
 
 /// What a scorer's options may refer to.
 pub(crate) struct Scope<'r> {
