@@ -3,6 +3,7 @@
 
 pub(crate) mod options;
 pub(crate) mod reward;
+pub(crate) mod rubric;
 
 use std::future::Future;
 use std::pin::Pin;

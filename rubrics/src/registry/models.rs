@@ -1,15 +1,17 @@
 //! Kinds that ask models, by the words that configurations use.
 
+use std::path::Path;
+
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, reward};
+use crate::kinds::{Kind, reward, rubric};
 use crate::method::Common;
 use crate::registry::Registry;
 
 /// Reads the options of a kind; what is wrong with them becomes problems.
 type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 
-const KINDS: &[(&str, Reader)] = &[(reward::WORD, reward::read)];
+const KINDS: &[(&str, Reader)] = &[(reward::WORD, reward::read), (rubric::WORD, rubric::read)];
 
 /// What a scorer's options may refer to.
 pub(crate) struct Scope<'r> {
@@ -17,6 +19,8 @@ pub(crate) struct Scope<'r> {
     pub(crate) registry: &'r Registry,
     /// The names of the configured models and adapters.
     pub(crate) models: &'r [String],
+    /// The folder that files are relative to; without it none is read.
+    pub(crate) base: Option<&'r Path>,
 }
 
 impl Scope<'_> {
