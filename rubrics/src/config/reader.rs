@@ -247,7 +247,9 @@ impl<'d, 't> Section<'d, 't> {
     /// there is nothing at that place.
     pub fn problem_at(&self, place: &[Step], message: impl Into<String>) {
         let mut path = self.path.clone();
-        place.iter().for_each(|step| step.write_to(&mut path));
+        for step in place {
+            step.write_to(&mut path);
+        }
         let offset = offset_of(self.table, place).unwrap_or(self.span.start);
         self.document.problem(offset, &path, message);
     }

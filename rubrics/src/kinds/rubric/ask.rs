@@ -23,6 +23,13 @@ pub(super) struct Shown {
     response: String,
 }
 
+/// One conversation before one model.
+pub(super) struct Desk<'s> {
+    pub(super) session: &'s Session<'s>,
+    pub(super) served: Served,
+    pub(super) shown: Arc<Shown>,
+}
+
 /// An item as tokens, with what is to be read at its end.
 struct Question {
     prompt: Prompted,
@@ -78,41 +85,36 @@ impl Asking {
     /// What the engine could not do, for all items.
     pub(super) async fn read(
         &self,
-        session: &Session<'_>,
-        served: &Served,
-        shown: &Arc<Shown>,
+        desk: &Desk<'_>,
         items: &[&Item],
-        (counting, trace): (Counting, &mut Trace),
+        counting: Counting,
+        trace: &mut Trace,
     ) -> Result<Vec<Outcome>, Failure> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
-        let (asking, host, shown) = (self.clone(), served.clone(), shown.clone());
-        let own: Vec<Item> = items.iter().map(|item| Item::clone(item)).collect();
+        let (asking, host, shown) = (self.clone(), desk.served.clone(), desk.shown.clone());
+        let own: Vec<Item> = items.iter().copied().cloned().collect();
         let encode = move || -> Result<Vec<Question>, Failure> {
             let questions = own.iter().map(|item| asking.question(&host, &shown, item));
             questions.collect()
         };
-        let questions = session.run(encode).await??;
-        let wants: Vec<(Arc<[u32]>, Want)> = questions
-            .iter()
-            .map(|asked| {
-                (
-                    asked.prompt.token_ids.clone(),
-                    asked.labels.want(&asked.prompt),
-                )
-            })
-            .collect();
-        let outputs = session.read(served, wants, trace).await?;
-        let explain = session.ask().explain;
+        let questions = desk.session.run(encode).await??;
+        let wants = questions.iter().map(|asked| {
+            let want = asked.labels.want(&asked.prompt);
+            (asked.prompt.token_ids.clone(), want)
+        });
+        let outputs = desk
+            .session
+            .read(&desk.served, wants.collect(), trace)
+            .await?;
+        let explain = desk.session.ask().explain;
         let answered = items.iter().zip(&questions).zip(&outputs);
         let outcomes = answered.map(|((item, question), outputs)| {
             let read = read_one(&question.labels, outputs)?;
             trace.saw_mass(Some(read.mass));
-            if let Err(failure) = read.enough_mass(self.labels.min_label_mass) {
-                return Ok(Err(failure));
-            }
-            Ok(Ok(answer(item, &read, counting, explain)))
+            let enough = read.enough_mass(self.labels.min_label_mass);
+            Ok(enough.map(|()| answer(item, &read, counting, explain)))
         });
         outcomes.collect()
     }

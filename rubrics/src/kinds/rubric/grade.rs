@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde_json::json;
 use verifiers::Reason;
 
-use super::ask::{Shown, code, verdict};
+use super::ask::{Desk, code, verdict};
 use super::{Ask, Asking};
 use crate::kinds::options::WritingOptions;
 use crate::models::Served;
 use crate::outcome::{Failure, FailureKind, ModelText, Outcome, Trace};
 use crate::rubric::Item;
-use crate::session::{Session, Written, stream_of};
+use crate::session::{Written, stream_of};
 
 /// What the model writes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -55,13 +55,7 @@ pub(super) fn check(served: &Served) -> Result<(), String> {
 impl Asking {
     /// Asks one item, again with another stream of chance while its text is cut and tries are left.
     /// Without chance a second try would be the first one again, and none is made.
-    pub(super) async fn grade(
-        &self,
-        session: &Session<'_>,
-        served: &Served,
-        shown: &std::sync::Arc<Shown>,
-        item: &Item,
-    ) -> Graded {
+    pub(super) async fn grade(&self, desk: &Desk<'_>, item: &Item) -> Graded {
         let mut graded = Graded {
             outcome: Err(crate::score::internal()),
             texts: Vec::new(),
@@ -70,54 +64,49 @@ impl Asking {
         let Ask::Json(writing, retries) = self.ask else {
             return graded;
         };
+        let retries = if writing.temperature > 0.0 {
+            retries
+        } else {
+            0
+        };
         graded.outcome = self
-            .tries(
-                session,
-                served,
-                (shown, item),
-                (writing, retries),
-                &mut graded,
-            )
+            .tries(desk, item, (writing, retries), &mut graded)
             .await;
         graded
     }
 
     async fn tries(
         &self,
-        session: &Session<'_>,
-        served: &Served,
-        (shown, item): (&std::sync::Arc<Shown>, &Item),
+        desk: &Desk<'_>,
+        item: &Item,
         (writing, retries): (WritingOptions, u64),
         graded: &mut Graded,
     ) -> Outcome {
-        let (asking, host, shown, own) =
-            (self.clone(), served.clone(), shown.clone(), item.clone());
-        let prompt = session
-            .run(move || asking.prompt(&host, &shown, &own))
-            .await??;
-        let retries = if writing.temperature > 0.0 {
-            retries
-        } else {
-            0
-        };
+        let (asking, host) = (self.clone(), desk.served.clone());
+        let (shown, own) = (desk.shown.clone(), item.clone());
+        let render = move || asking.prompt(&host, &shown, &own);
+        let prompt = desk.session.run(render).await??;
+        let explain = desk.session.ask().explain;
         let mut sample = 0;
         loop {
             let mut way = writing.writing(stream_of(&prompt, sample));
             // Reasoning comes first and is free: only what follows it is held to a form, by the
             // reader below.
             way.grammar = (!writing.reasoning).then(grammar);
-            let written = session
-                .write(served, &[(&prompt, way)], &mut graded.trace)
+            let asked = [(&prompt, way)];
+            let written = desk
+                .session
+                .write(&desk.served, &asked, &mut graded.trace)
                 .await?;
             let written = written
                 .into_iter()
                 .next()
                 .ok_or_else(crate::score::internal)?;
-            if session.ask().explain {
+            if explain {
                 graded.texts.push(text_of(item, &written));
             }
             if written.is_whole || sample == retries {
-                return outcome(&written, writing.reasoning, session.ask().explain);
+                return outcome(&written, writing.reasoning, explain);
             }
             sample += 1;
         }

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use verifiers::{Reason, Standing};
 
-use super::ask::{Shown, code, verdict};
+use super::ask::{Desk, Shown, code, verdict};
 use super::{Ask, OnItemError, RubricKind};
 use crate::kinds::Case;
 use crate::models::wording_digest;
@@ -103,21 +103,23 @@ impl RubricKind {
         };
         let served = session.served(name)?;
         let (turns, response) = (case.conversation(), case.response.to_owned());
-        let shown = session
-            .run(move || Arc::new(Shown::of(&turns, &response)))
-            .await?;
-        let is_graded = |item: &&Item| {
-            matches!(self.asking.ask, Ask::Json(..)) && matches!(item.answer, Answer::YesNo)
+        let render = move || Arc::new(Shown::of(&turns, &response));
+        let shown = session.run(render).await?;
+        let desk = Desk {
+            session,
+            served,
+            shown,
         };
+        let is_json = matches!(self.asking.ask, Ask::Json(..));
+        let is_graded = |item: &&Item| is_json && matches!(item.answer, Answer::YesNo);
         let items = || rubric.items.iter().filter(|item| item.asks_model());
         let labelled: Vec<&Item> = items().filter(|item| !is_graded(item)).collect();
-        let with = (self.counting, &mut *trace);
         let read = self
             .asking
-            .read(session, &served, &shown, &labelled, with)
+            .read(&desk, &labelled, self.counting, trace)
             .await?;
         let graded = items().filter(is_graded);
-        let graded = graded.map(|item| self.asking.grade(session, &served, &shown, item));
+        let graded = graded.map(|item| self.asking.grade(&desk, item));
         let mut read = read.into_iter();
         let mut graded = join_all(graded).await.into_iter();
         let answers = items().map(|item| {
@@ -133,7 +135,7 @@ impl RubricKind {
         });
         let answers: Vec<Outcome> = answers.collect();
         trace.prompt = Some(wording_digest(
-            &served,
+            &desk.served,
             &[&self.asking.item, &self.asking.tiers],
         ));
         Ok(answers)
