@@ -5,6 +5,8 @@
 //! and no files but a model's calibration and the rubrics that a configuration names.
 
 mod answer;
+pub mod calibration;
+pub mod combine;
 pub mod config;
 pub mod decide;
 mod group;
@@ -24,6 +26,7 @@ mod score;
 mod scorer;
 mod session;
 mod steps;
+mod tape;
 #[cfg(test)]
 mod testing;
 mod walk;
@@ -35,8 +38,9 @@ pub use outcome::{
     EqualityReport, Evidence, Failure, FailureKind, Found, Member, ModelText, Outcome, PartReport,
     Reward, SpanNote, StepReward, Trace,
 };
-pub use pipeline::{Combine, OnError, PartSpec, Pipeline};
+pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
 pub use pool::{Pool, Priority};
 pub use registry::Registry;
 pub use score::{Ask, Scored, Tools, score};
 pub use scorer::Scorer;
+pub use tape::{Tape, Taped};

@@ -8,7 +8,6 @@ mod bits;
 mod holds;
 mod patient;
 mod report;
-mod temporary;
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +20,8 @@ use models::{ModelConfig, Tokenizer};
 use crate::error::{CliError, Outcome};
 use crate::loaded::Loaded;
 use crate::memory;
+use crate::temporary::TemporaryFolder;
 use report::{Check, Machine, ModelReport, Report};
-use temporary::TemporaryFolder;
 
 const EXAMPLES: &str = "\
 Examples:
