@@ -335,6 +335,24 @@ fn rubrics_that_come_with_us() {
     assert!(built_in("none").is_none());
 }
 
+#[test]
+fn documented_rubrics_are_valid() {
+    let text = include_str!("../../../../docs/rubrics.md");
+    let mut count = 0;
+    for (language, file) in [("toml", "r.toml"), ("json", "r.json")] {
+        for part in text.split(&format!("```{language}\n")).skip(1) {
+            let block = part.split("```").next().unwrap_or_default();
+            assert!(
+                read(file, block).is_ok(),
+                "{block}: {:?}",
+                read(file, block)
+            );
+            count += 1;
+        }
+    }
+    assert_eq!(count, 3);
+}
+
 fn junk() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!(null),
