@@ -169,6 +169,17 @@ impl Item {
     pub fn unmet(&self) -> f64 {
         self.range().0
     }
+
+    /// The value that counts least.
+    fn worst(&self) -> f64 {
+        let (least, most) = self.range();
+        let is_fault = match self.veto {
+            Some(Veto::Above(_)) => true,
+            Some(Veto::Below(_)) => false,
+            None => self.points < 0.0,
+        };
+        if is_fault { most } else { least }
+    }
 }
 
 impl Veto {
@@ -210,9 +221,16 @@ impl Rubric {
         tiers.max().unwrap_or(0)
     }
 
-    /// What a response comes to that has nothing of any item.
-    pub fn of_nothing(&self) -> Option<f64> {
-        let values: Vec<Option<f64>> = self.items.iter().map(|item| Some(item.unmet())).collect();
-        self.aggregate(&values).ok().map(|whole| whole.score)
+    /// The least that a response can come to, as far as each item goes by itself: every merit
+    /// missing and every fault there. Silence must not earn more than an attempt.
+    pub fn least(&self) -> Option<f64> {
+        let values: Vec<Option<f64>> = self.items.iter().map(|item| Some(item.worst())).collect();
+        let whole = self.aggregate(&values).ok()?;
+        let unvetoed = if self.clip {
+            whole.clipped
+        } else {
+            whole.unclipped
+        };
+        Some(whole.score.min(unvetoed))
     }
 }

@@ -11,9 +11,12 @@ use crate::decide::sigmoid;
 use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served};
 use crate::outcome::{Evidence, Failure, Outcome, Reward, Trace};
-use crate::prompt::{lines, quoted, transcript};
+use crate::prompt::{lines, transcript};
 use crate::rubric::{Answer, Item, Tier};
 use crate::session::Session;
+
+/// Questions that are written down at once: each holds the whole conversation as tokens.
+pub(super) const AT_ONCE: usize = 128;
 
 /// What all items of a case are shown, rendered once.
 #[derive(Debug, Clone)]
@@ -45,14 +48,14 @@ impl Shown {
         Self {
             conversation: transcript(conversation),
             prompt: transcript(prompt),
-            response: quoted(response),
+            response: response.to_owned(),
         }
     }
 }
 
 impl Asking {
-    /// The prompt of an item. Our own texts are raw, and nothing else is: the conversation is
-    /// quoted already, and tiers are one line each.
+    /// The prompt of an item. What may stand in it as it is: the conversation, which is quoted
+    /// already, and tiers, which are one line each.
     pub(super) fn prompt(
         &self,
         served: &Served,
@@ -90,9 +93,20 @@ impl Asking {
         counting: Counting,
         trace: &mut Trace,
     ) -> Result<Vec<Outcome>, Failure> {
-        if items.is_empty() {
-            return Ok(Vec::new());
+        let mut outcomes = Vec::with_capacity(items.len());
+        for some in items.chunks(AT_ONCE) {
+            outcomes.extend(self.read_some(desk, some, counting, trace).await?);
         }
+        Ok(outcomes)
+    }
+
+    async fn read_some(
+        &self,
+        desk: &Desk<'_>,
+        items: &[&Item],
+        counting: Counting,
+        trace: &mut Trace,
+    ) -> Result<Vec<Outcome>, Failure> {
         let (asking, host, shown) = (self.clone(), desk.served.clone(), desk.shown.clone());
         let own: Vec<Item> = items.iter().copied().cloned().collect();
         let encode = move || -> Result<Vec<Question>, Failure> {
@@ -104,10 +118,8 @@ impl Asking {
             let want = asked.labels.want(&asked.prompt);
             (asked.prompt.token_ids.clone(), want)
         });
-        let outputs = desk
-            .session
-            .read(&desk.served, wants.collect(), trace)
-            .await?;
+        let wants = wants.collect();
+        let outputs = desk.session.read(&desk.served, wants, trace).await?;
         let explain = desk.session.ask().explain;
         let answered = items.iter().zip(&questions).zip(&outputs);
         let outcomes = answered.map(|((item, question), outputs)| {
@@ -121,6 +133,15 @@ impl Asking {
 
     fn question(&self, served: &Served, shown: &Shown, item: &Item) -> Result<Question, Failure> {
         let prompt = self.prompt(served, shown, item)?;
+        // The first question that does not fit ends the others before they are written down.
+        let (given, most) = (
+            prompt.token_ids.len(),
+            served.host.engine.limits().max_positions,
+        );
+        if given > most {
+            let detail = format!("the question is {given} tokens long; the model reads {most}");
+            return Err(Failure::refused("too_long", detail));
+        }
         let labels = labels_of(&item.answer);
         let labels = Labels::after(served, &prompt, labels, self.labels.spellings)
             .map_err(|what| Failure::refused("labels_unusable", what))?;

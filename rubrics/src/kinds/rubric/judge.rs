@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use verifiers::{Reason, Standing};
 
-use super::ask::{Desk, Shown, code, verdict};
+use super::ask::{self, Desk, Shown, code, verdict};
 use super::{Ask, OnItemError, RubricKind};
 use crate::kinds::Case;
 use crate::models::wording_digest;
@@ -118,10 +118,14 @@ impl RubricKind {
             .asking
             .read(&desk, &labelled, self.counting, trace)
             .await?;
-        let graded = items().filter(is_graded);
-        let graded = graded.map(|item| self.asking.grade(&desk, item));
+        let to_grade: Vec<&Item> = items().filter(is_graded).collect();
+        let mut graded = Vec::with_capacity(to_grade.len());
+        for some in to_grade.chunks(ask::AT_ONCE) {
+            let some = some.iter().map(|item| self.asking.grade(&desk, item));
+            graded.extend(join_all(some).await);
+        }
         let mut read = read.into_iter();
-        let mut graded = join_all(graded).await.into_iter();
+        let mut graded = graded.into_iter();
         let answers = items().map(|item| {
             if !is_graded(&item) {
                 return read.next().unwrap_or_else(|| Err(crate::score::internal()));

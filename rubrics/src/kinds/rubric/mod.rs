@@ -135,9 +135,9 @@ impl Kind for RubricKind {
         }
     }
 
-    /// What a response gets that has nothing of any item; with the rubrics of inputs, 0.
+    /// The least of the configured rubric; where inputs bring theirs, 0.
     fn floor(&self) -> Option<f64> {
-        let configured = self.rubric.as_ref().and_then(Rubric::of_nothing);
+        let configured = self.rubric.as_ref().and_then(Rubric::least);
         Some(configured.unwrap_or(0.0))
     }
 

@@ -135,7 +135,7 @@ fn b7_the_veto_comes_last() {
     check([0.1, 1.0, 0.5], 0.8, None);
     check([1.0, 0.4, 0.0], -1.0, Some(1));
     check([1.0, 1.0, 0.6], -1.0, Some(2));
-    close(rubric.of_nothing().expect("finite"), -1.0);
+    close(rubric.least().expect("finite"), -1.0);
 }
 
 #[test]
