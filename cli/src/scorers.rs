@@ -15,10 +15,8 @@ pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
     let Some(path) = config else {
         return Ok(Registry::built_in());
     };
-    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
-    let mut server = serve::Config::default();
-    let name = path.display().to_string();
-    let (registry, problems) = serve::config::read_text(&name, &text, &mut server);
+    let read = serve::config::read_scorers(path);
+    let (registry, problems) = read.map_err(CliError::named(path))?;
     if problems.is_empty() {
         return Ok(registry);
     }

@@ -184,6 +184,16 @@ impl Scorer {
         !self.models.is_empty()
     }
 
+    /// Whether it is judged by the walk, which may wait for models and for other scorers, and not
+    /// on one thread from beginning to end.
+    pub(crate) fn walks(&self) -> bool {
+        match &self.method {
+            Method::Answer(_) | Method::Arithmetic(..) => false,
+            Method::Pipeline(_, scorers) => scorers.iter().any(|scorer| scorer.walks()),
+            Method::Model(_) => true,
+        }
+    }
+
     /// The models and adapters that it and its parts ask, by name, each once.
     pub fn models(&self) -> &[String] {
         &self.models
@@ -232,8 +242,8 @@ impl Scorer {
     /// Judges one input on this thread; one that asks models refuses, and [`crate::score`] is the
     /// way.
     pub fn judge(&self, input: &Input, ask: &Ask) -> Outcome {
-        if self.asks_models() {
-            let detail = "this scorer asks models, which takes an engine";
+        if self.walks() {
+            let detail = "this scorer asks models or other scorers, which one thread cannot do";
             return Err(Failure::refused("models_needed", detail));
         }
         self.refuse_unread_fields(input)?;

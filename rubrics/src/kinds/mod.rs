@@ -6,6 +6,7 @@ pub(crate) mod critic;
 pub(crate) mod grounded;
 pub(crate) mod options;
 pub(crate) mod reward;
+pub(crate) mod rubric;
 pub(crate) mod tool;
 
 use std::future::Future;

@@ -94,6 +94,10 @@ const FILES: &[&str] = &[
     include_str!("../../prompts/grounded-sentence.toml"),
     include_str!("../../prompts/tool-verifier.toml"),
     include_str!("../../prompts/tool-verifier-label.toml"),
+    include_str!("../../prompts/rubric-grade.toml"),
+    include_str!("../../prompts/rubric-item.toml"),
+    include_str!("../../prompts/rubric-scaffold.toml"),
+    include_str!("../../prompts/rubric-tiers.toml"),
 ];
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {

@@ -1,8 +1,10 @@
 //! Kinds that ask models, by the words that configurations use.
 
+use std::path::Path;
+
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, critic, grounded, reward, tool};
+use crate::kinds::{Kind, critic, grounded, reward, rubric, tool};
 use crate::method::Common;
 use crate::registry::Registry;
 
@@ -13,6 +15,7 @@ const KINDS: &[(&str, Reader)] = &[
     (critic::WORD, critic::read),
     (grounded::WORD, grounded::read),
     (reward::WORD, reward::read),
+    (rubric::WORD, rubric::read),
     (tool::WORD, tool::read),
 ];
 
@@ -22,6 +25,8 @@ pub(crate) struct Scope<'r> {
     pub(crate) registry: &'r Registry,
     /// The names of the configured models and adapters.
     pub(crate) models: &'r [String],
+    /// The folder that files are relative to; without it none is read.
+    pub(crate) base: Option<&'r Path>,
 }
 
 impl Scope<'_> {
