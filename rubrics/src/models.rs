@@ -7,8 +7,12 @@ use std::sync::Arc;
 use engine::{Conversation, Host, LocalTime, Text};
 use serde_json::{Map, Value, json};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::Turn;
+use crate::hex::sha256_text;
 use crate::outcome::Failure;
+use crate::prompt::Prompt;
 
 /// The day that every prompt is asked on: a verdict must not change with the calendar.
 const TODAY: LocalTime = LocalTime {
@@ -149,6 +153,19 @@ impl Served {
             text,
         })
     }
+}
+
+/// Digest of what stands around a request's own texts: the wordings, and the template that puts
+/// them into the form of this model. For [`crate::Trace::prompt`].
+pub(crate) fn wording_digest(served: &Served, prompts: &[&Prompt]) -> Arc<str> {
+    let template = served.host.tokenizer.template().digest();
+    let digests = prompts.iter().map(|prompt| &*prompt.digest);
+    let mut hash = Sha256::new();
+    for digest in digests.chain([template.as_str()]) {
+        hash.update((digest.len() as u64).to_le_bytes());
+        hash.update(digest);
+    }
+    sha256_text(&hash.finalize()).into()
 }
 
 /// A conversation to render.

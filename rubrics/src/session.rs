@@ -10,6 +10,7 @@ use engine::{
     Answer, Engine, Finish, Grammar, Output, Produced, Sampled, Sampling, SubmitError, Terms,
     TextStream, Want, Work,
 };
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, oneshot};
 use verifiers::Reason;
 
@@ -58,6 +59,18 @@ pub(crate) struct Written {
     pub(crate) tokens: Vec<Sampled>,
     /// Whether it ended by itself, and not at its limit.
     pub(crate) is_whole: bool,
+}
+
+/// The stream of chance for the `sample`th text that continues a prompt: it follows from what is
+/// asked and from nothing that happens to stand beside it.
+pub(crate) fn stream_of(prompt: &Prompted, sample: u64) -> u64 {
+    let mut hash = Sha256::new_with_prefix(sample.to_le_bytes());
+    for id in prompt.token_ids.iter() {
+        hash.update(id.to_le_bytes());
+    }
+    let digest = hash.finalize();
+    let first = digest.first_chunk().expect("a digest has 32 bytes");
+    u64::from_le_bytes(*first)
 }
 
 impl<'a> Session<'a> {

@@ -1,6 +1,7 @@
 //! The kinds of scorers that ask models: one file or folder each, with its options, its check
 //! against the loaded model and its judgement.
 
+pub(crate) mod options;
 pub(crate) mod reward;
 
 use std::future::Future;
