@@ -23,6 +23,7 @@ mod registry;
 mod score;
 mod scorer;
 mod session;
+mod split;
 mod steps;
 mod tape;
 #[cfg(test)]

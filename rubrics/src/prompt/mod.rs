@@ -83,7 +83,7 @@ pub(crate) struct Message {
 }
 
 /// Every prompt that comes with the crate. A new file gets a line here and one in `versions.tsv`.
-const FILES: &[&str] = &[];
+const FILES: &[&str] = &[include_str!("../../prompts/validate.toml")];
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {
     let read = |text: &&str| {

@@ -49,6 +49,7 @@ use std::ops::Range;
 pub use config::{ArithmeticConfig, Rounding, RunOn, Splitter};
 pub use exact::Exact;
 pub use report::{Check, Equality, Label, Rule, Source, Step, StepReport, Why};
+pub use split::split;
 
 use crate::{Fuel, VerifierId};
 use read::Reader;
