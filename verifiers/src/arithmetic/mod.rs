@@ -112,7 +112,7 @@ impl Arithmetic {
     fn split(&self, solution: &str, fuel: &mut Fuel) -> Vec<Range<usize>> {
         let cost = 1 + solution.len() as u64 / 32;
         let _emptied = fuel.spend(cost);
-        split::split(solution, self.config.splitter)
+        split(solution, self.config.splitter)
     }
 }
 

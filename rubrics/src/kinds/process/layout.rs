@@ -110,7 +110,8 @@ fn separator_ids(options: &Options, served: &Served) -> Result<Vec<u32>, Failure
 /// A character of the private use areas that stands nowhere in the conversation.
 fn unused_character(turns: &[Turn]) -> Result<char, Failure> {
     let private = |c: &char| matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}');
-    let used = turns.iter().flat_map(|turn| turn.content.chars());
+    let used = turns.iter();
+    let used = used.flat_map(|turn| turn.role.chars().chain(turn.content.chars()));
     let used: BTreeSet<char> = used.filter(private).collect();
     let mut all = ('\u{e000}'..='\u{f8ff}').chain('\u{f0000}'..='\u{ffffd}');
     all.find(|c| !used.contains(c)).ok_or_else(|| {
