@@ -7,6 +7,9 @@ use rubrics::{Models, NoModels, Registry, Scorer};
 
 use crate::error::CliError;
 
+/// Scorers, and what they ask.
+pub(crate) type Asked = (Vec<Arc<Scorer>>, Arc<dyn Models>);
+
 /// The built-in scorers and those of a configuration file.
 ///
 /// # Errors
@@ -51,7 +54,7 @@ pub(crate) fn named(
     registry: &Registry,
     config: Option<&Path>,
     names: &[String],
-) -> Result<(Vec<Arc<Scorer>>, Arc<dyn Models>), CliError> {
+) -> Result<Asked, CliError> {
     let configured = || names.iter().filter_map(|name| registry.get(name).cloned());
     let scorers: Vec<Arc<Scorer>> = configured().collect();
     if scorers.len() == names.len() {
@@ -60,20 +63,19 @@ pub(crate) fn named(
     }
     let loaded = loaded(config)?;
     let served = served(&loaded.catalogue);
-    let unknown_name = |name: &&String| {
-        registry.get(name).is_none() && !served.iter().any(|known| *known == name.as_str())
-    };
+    let unknown_name =
+        |name: &&String| registry.get(name).is_none() && !served.contains(&name.as_str());
     if let Some(name) = names.iter().find(unknown_name) {
         let known = registry.iter().map(|scorer| scorer.name());
         return Err(unknown(name, known.chain(served)));
     }
     let hosts = hosts(&loaded)?;
-    let find = |name: &String| match registry.get(name) {
-        Some(scorer) => scorer.check(&hosts).map(|()| scorer.clone()),
-        None => {
+    let find = |name: &String| {
+        let Some(scorer) = registry.get(name) else {
             let served = hosts.find(name).expect("it was just loaded");
-            Scorer::native(&served).map(Arc::new)
-        }
+            return Scorer::native(&served).map(Arc::new);
+        };
+        scorer.check(&hosts).map(|()| scorer.clone())
     };
     let scorers = names.iter().map(find).collect::<Result<_, _>>();
     Ok((scorers.map_err(CliError::Failed)?, Arc::new(hosts)))

@@ -89,9 +89,7 @@ fn asked(response: &str) -> Value {
 }
 
 fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().expect("a number")
 }
 
 /// The `raw` of each result, asked anew.

@@ -171,7 +171,11 @@ impl<'d, 't> Section<'d, 't> {
             return Some(*value);
         }
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        self.problem(key, format!("'{given}' is not one of {}", names.join(", ")));
+        let hint = nearest(&given, names.iter().copied())
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
+        let all = names.join(", ");
+        self.problem(key, format!("'{given}' is not one of {all}{hint}"));
         None
     }
 

@@ -64,5 +64,5 @@ fn turns(paragraph: &str) -> bool {
         found.is_some_and(|found| found.eq_ignore_ascii_case(words))
             && !paragraph[words.len()..].starts_with(char::is_alphanumeric)
     };
-    TURNS.iter().any(|words| begins(&words))
+    TURNS.iter().any(begins)
 }

@@ -9,6 +9,7 @@ fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, V
     let place = Place {
         base: Some(Path::new(env!("CARGO_MANIFEST_DIR"))),
         flags: &flags,
+        models: &[],
     };
     let (registry, mut catalogue, found) = read_document("t.toml", text, place, &mut config);
     problems.extend(found);

@@ -5,9 +5,9 @@ use std::ops::Range;
 use verifiers::{Reason, Standing};
 
 use super::options::{Aggregate, Options};
+use crate::calibration::sigmoid;
 use crate::combine::steps::{Aggregation, aggregate, first_error, sum_of_logits};
 use crate::combine::{CombineError, shaping};
-use crate::decide::sigmoid;
 use crate::outcome::{
     Evidence, Failure, FailureKind, Outcome, Reward, SpanNote, StepReward, Trace,
 };
