@@ -25,6 +25,7 @@ pub mod rubric;
 mod score;
 mod scorer;
 mod session;
+mod split;
 mod steps;
 mod tape;
 #[cfg(test)]

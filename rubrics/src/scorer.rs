@@ -9,9 +9,9 @@ use verifiers::arithmetic::Arithmetic;
 
 use crate::answer::{AnswerScorer, Extract};
 use crate::hex::sha256_text;
-use crate::kinds::{Kind, Reads};
+use crate::kinds::{Kind, Reads, native};
 use crate::method::{Common, ModelMethod};
-use crate::models::Models;
+use crate::models::{Models, Served};
 use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::score::Ask;
@@ -126,6 +126,15 @@ impl Scorer {
             models: models_of(&kind.scorers(), &kind.models()),
             method: Method::Model(method),
         }
+    }
+
+    /// The scorer that a model or an adapter is by itself, under its own name: a score head is a
+    /// `reward` scorer, a head that reads steps a `process` scorer, with the defaults of the kind.
+    ///
+    /// # Errors
+    /// What the model lacks, as a sentence without its full stop.
+    pub fn native(served: &Served) -> Result<Self, String> {
+        native::native(served)
     }
 
     /// The name that requests use.

@@ -98,6 +98,7 @@ const FILES: &[&str] = &[
     include_str!("../../prompts/rubric-item.toml"),
     include_str!("../../prompts/rubric-scaffold.toml"),
     include_str!("../../prompts/rubric-tiers.toml"),
+    include_str!("../../prompts/validate.toml"),
 ];
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {

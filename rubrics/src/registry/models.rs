@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, critic, grounded, reward, rubric, tool};
+use crate::kinds::{Kind, critic, grounded, process, reward, rubric, tool, validate};
 use crate::method::Common;
 use crate::registry::Registry;
 
@@ -14,9 +14,11 @@ type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 const KINDS: &[(&str, Reader)] = &[
     (critic::WORD, critic::read),
     (grounded::WORD, grounded::read),
+    (process::WORD, process::read),
     (reward::WORD, reward::read),
     (rubric::WORD, rubric::read),
     (tool::WORD, tool::read),
+    (validate::WORD, validate::read),
 ];
 
 /// What a scorer's options may refer to.
