@@ -53,16 +53,7 @@ impl Bench {
         head: TinyHead,
         script: impl FnOnce(&Host) -> S,
     ) -> Self {
-        // What writes gets room for the prompts that come with us.
-        let preset = match head {
-            TinyHead::Vocab => Preset::Phi3Long,
-            TinyHead::Sequence
-            | TinyHead::Token
-            | TinyHead::Reward
-            | TinyHead::Process
-            | TinyHead::Value => Preset::Qwen2,
-        };
-        let dir = folder(preset, head, 0);
+        let dir = folder(Preset::Qwen2, head, 0);
         let host = scripted::host("m", &dir, script);
         Self::over(toml, host.expect("a made model loads"))
     }

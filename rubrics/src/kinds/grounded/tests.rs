@@ -170,8 +170,16 @@ name = 'read'
 kind = 'grounded'
 mode = 'labels'
 min_label_mass = 0
+
+[[scorer.message]]
+role = 'user'
+content = '{{documents}} say {{sentence}}?'
+
+[[scorer.message_correct]]
+role = 'user'
+content = '{{documents}} so {{sentence}}?'
 ";
-    let bench = Bench::real(config, Preset::Phi3Long, TinyHead::Vocab, 5);
+    let bench = Bench::real(config, Preset::Qwen2, TinyHead::Vocab, 5);
     assert_eq!(bench.check(), Ok(()));
     let inputs: Vec<Input> = (0..4)
         .map(|n| input(&format!("It is {n}. It is.")))

@@ -1,7 +1,7 @@
 //! `unit_conversion(value, source_unit, target_unit)`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use verifiers::{Fuel, math};
 
 /// The arguments.
@@ -19,7 +19,7 @@ pub(super) struct Arguments {
 /// A value that is no number, or units that do not convert.
 pub(super) fn run(arguments: &Arguments) -> Result<String, String> {
     let value = match &arguments.value {
-        Value::Number(number) => plain(&number.to_string()),
+        Value::Number(number) => plain(number),
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
             return Err("wrong arguments: the value is no number".to_owned());
@@ -32,12 +32,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, String> {
 }
 
 /// A number of JSON without an exponent, which arithmetic in words of people does not have.
-fn plain(number: &str) -> String {
-    match number.split_once(['e', 'E']) {
-        Some((digits, exponent)) => {
-            let exponent = exponent.trim_start_matches('+');
-            format!("({digits}) * 10^({exponent})")
-        }
-        None => number.to_owned(),
+fn plain(number: &Number) -> String {
+    let text = number.to_string();
+    match number.as_f64() {
+        // Of all digits none is lost: this is the shortest text that reads as the same number.
+        Some(value) if text.contains(['e', 'E']) => format!("{value}"),
+        Some(_) | None => text,
     }
 }

@@ -38,7 +38,7 @@ const ASK: Ask = Ask {
 
 #[test]
 fn critiques_do_not_depend_on_company() {
-    let bench = Bench::real(CONFIG, Preset::Phi3Long, TinyHead::Vocab, 7);
+    let bench = Bench::real(CONFIG, Preset::Qwen2, TinyHead::Vocab, 7);
     assert_eq!(bench.check(), Ok(()));
     let check = |scorer: &str, inputs: &[Input]| {
         let together = verdicts(bench.all(scorer, inputs, ASK));

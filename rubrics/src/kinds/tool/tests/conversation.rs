@@ -235,7 +235,14 @@ fn a11_the_label_variant_reads_one_token() {
 
 #[test]
 fn scores_do_not_depend_on_company() {
-    let bench = Bench::real(LABEL, Preset::Phi3Long, TinyHead::Vocab, 9);
+    // The context of a made model is short.
+    let wording = "[[scorer.message]]\nrole = 'user'\ncontent = '{{candidate}} = {{reference}}?'\n";
+    let bench = Bench::real(
+        &format!("{LABEL}{wording}"),
+        Preset::Qwen2,
+        TinyHead::Vocab,
+        9,
+    );
     assert_eq!(bench.check(), Ok(()));
     let inputs: Vec<Input> = (0..6).map(|n| asked(&format!("It is {n}."))).collect();
     let together = verdicts(bench.all("label", &inputs, Ask::default()));
