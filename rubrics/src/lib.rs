@@ -5,6 +5,7 @@
 //! and no file but a model's calibration.
 
 mod answer;
+pub mod combine;
 pub mod config;
 pub mod decide;
 mod group;

@@ -1,0 +1,63 @@
+//! One response out of many.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::spread::mean;
+use super::{CombineError, equally_many, not_negative, result, shares, some_finite};
+
+/// The score of a trajectory: the mean of P(Yes) over the samples of a judge, as in MARS-SQL
+/// (2511.01008).
+///
+/// # Errors
+/// No sample, or a probability outside [0, 1].
+pub fn mean_yes(probabilities: &[f64]) -> Result<f64, CombineError> {
+    some_finite("probability", probabilities)?;
+    shares("probability", probabilities)?;
+    mean(probabilities)
+}
+
+/// The index of the largest score; of equal ones the earliest.
+///
+/// # Errors
+/// No score, or one that is not finite.
+pub fn best(scores: &[f64]) -> Result<usize, CombineError> {
+    some_finite("score", scores)?;
+    let mut best = 0;
+    for (index, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = index;
+        }
+    }
+    Ok(best)
+}
+
+/// The index of the earliest response with the winning answer: the one whose responses' weights
+/// have the largest sum (Is PRM Necessary?, 2505.11227, with a model's scores of its own samples).
+/// A response without an answer has no vote; of answers with equal sums the one that came first
+/// wins. `None` where no response has an answer.
+///
+/// # Errors
+/// Lists of different lengths, a weight that is negative or not finite, or a sum that is not.
+pub fn weighted_vote<A: Eq + Hash>(
+    answers: &[Option<A>],
+    weights: &[f64],
+) -> Result<Option<usize>, CombineError> {
+    equally_many("weights", weights.len(), answers.len())?;
+    not_negative("weight", weights)?;
+    let mut seats: HashMap<&A, usize> = HashMap::new();
+    let mut sums: Vec<(usize, f64)> = Vec::new();
+    for (index, (answer, weight)) in answers.iter().zip(weights).enumerate() {
+        let Some(answer) = answer else { continue };
+        let seat = *seats.entry(answer).or_insert(sums.len());
+        match sums.get_mut(seat) {
+            Some((_, sum)) => *sum = result(*sum + weight)?,
+            None => sums.push((index, *weight)),
+        }
+    }
+    if sums.is_empty() {
+        return Ok(None);
+    }
+    let totals: Vec<f64> = sums.iter().map(|(_, sum)| *sum).collect();
+    Ok(Some(sums[best(&totals)?].0))
+}

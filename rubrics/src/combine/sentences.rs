@@ -1,0 +1,56 @@
+//! The reward of a judge that reads sentence by sentence: TRM (2509.25409).
+
+use serde::Serialize;
+
+use super::{CombineError, finite, result, shares};
+
+/// What a judgement of a sentence earns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SentenceWeights {
+    /// Share of the faithfulness; the correctness has the rest.
+    pub alpha: f64,
+    /// What finding an incorrect sentence earns on top. That there is such a bonus is reported of
+    /// the paper, its value is not: the default is 0, and it is ours.
+    pub detection_bonus: f64,
+}
+
+impl Default for SentenceWeights {
+    /// The paper's alpha of 0.5, and no bonus.
+    fn default() -> Self {
+        Self {
+            alpha: 0.5,
+            detection_bonus: 0.0,
+        }
+    }
+}
+
+/// What is known of a sentence and of its judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SentenceVerdict {
+    /// Whether the judge was right about its faithfulness to the documents.
+    pub faithfulness_right: bool,
+    /// Whether the judge was right about its correctness.
+    pub correctness_right: bool,
+    /// Whether the sentence is in truth incorrect.
+    pub is_incorrect: bool,
+}
+
+/// `alpha 1[faithfulness right] + (1 - alpha) 1[correctness right]`, and the bonus where an
+/// incorrect sentence was found to be so.
+///
+/// # Errors
+/// An alpha outside [0, 1], or a bonus that is not finite.
+pub fn sentence_reward(
+    verdict: SentenceVerdict,
+    weights: SentenceWeights,
+) -> Result<f64, CombineError> {
+    shares("alpha", &[weights.alpha])?;
+    finite("bonus", &[weights.detection_bonus])?;
+    let one = |holds: bool| f64::from(u8::from(holds));
+    let detected = verdict.is_incorrect && verdict.correctness_right;
+    result(
+        weights.alpha * one(verdict.faithfulness_right)
+            + (1.0 - weights.alpha) * one(verdict.correctness_right)
+            + weights.detection_bonus * one(detected),
+    )
+}

@@ -1,0 +1,102 @@
+//! Process rewards that cannot be farmed: Clip and Delta (On Designing Effective RL Reward at
+//! Training Time for LLM Reasoning, 2410.15115).
+//!
+//! A policy that is paid the score of every step learns to write many steps. Clip makes every
+//! reward 0 or negative, so that more steps never earn more. Delta pays differences, so that the
+//! rewards from a step on add up to that step's own score, however many steps follow.
+
+use serde::Serialize;
+
+use super::{CombineError, finite, result, results};
+
+/// What the last two steps get under Delta. The sheet that we work from recalls these two indices
+/// and does not have them from the paper, so they are an option, and neither way is called the
+/// paper's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The last step gets 0, because it carries the reward of success, and the one before keeps
+    /// its score. A solution of one step gets 0 in all, one of two steps the score of its first:
+    /// from there on more steps change nothing.
+    #[default]
+    SuccessOnly,
+    /// The last step keeps its score; the sum is the first score for every number of steps.
+    OwnScore,
+}
+
+/// How step scores become step rewards.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shaping {
+    /// `min(q_k - eta, 0)`.
+    Clip {
+        /// The score from which on a step gets 0; chosen so that most steps do.
+        eta: f64,
+    },
+    /// `q_k - q_(k+1)`.
+    Delta {
+        /// What the last two steps get.
+        ending: Ending,
+    },
+    /// Delta of the clipped scores, the best of the three in the paper.
+    ClipThenDelta {
+        /// As for Clip.
+        eta: f64,
+        /// As for Delta.
+        ending: Ending,
+    },
+}
+
+/// The rewards of the steps with the given scores; none for no step.
+///
+/// # Errors
+/// A number that is not finite, or differences that are not.
+pub fn shape(scores: &[f64], how: Shaping) -> Result<Vec<f64>, CombineError> {
+    finite("step score", scores)?;
+    match how {
+        Shaping::Clip { eta } => clip(scores, eta),
+        Shaping::Delta { ending } => delta(scores, ending),
+        Shaping::ClipThenDelta { eta, ending } => delta(&clip(scores, eta)?, ending),
+    }
+}
+
+/// `success + alpha * sum of step rewards`. The value of alpha is not known from the paper.
+///
+/// # Errors
+/// A number that is not finite, or a sum that is not.
+pub fn total(success: f64, alpha: f64, rewards: &[f64]) -> Result<f64, CombineError> {
+    finite("success", &[success])?;
+    finite("alpha", &[alpha])?;
+    finite("step reward", rewards)?;
+    result(success + alpha * rewards.iter().sum::<f64>())
+}
+
+/// The return from each step on: the sum of its reward and all later ones.
+///
+/// # Errors
+/// A reward that is not finite, or a sum that is not.
+pub fn returns(rewards: &[f64]) -> Result<Vec<f64>, CombineError> {
+    finite("step reward", rewards)?;
+    let mut sums = rewards.to_vec();
+    for index in (1..sums.len()).rev() {
+        sums[index - 1] += sums[index];
+    }
+    results(sums)
+}
+
+fn clip(scores: &[f64], eta: f64) -> Result<Vec<f64>, CombineError> {
+    finite("eta", &[eta])?;
+    results(scores.iter().map(|score| (score - eta).min(0.0)).collect())
+}
+
+fn delta(scores: &[f64], ending: Ending) -> Result<Vec<f64>, CombineError> {
+    let counted = match ending {
+        Ending::SuccessOnly => scores.len().saturating_sub(1),
+        Ending::OwnScore => scores.len(),
+    };
+    let (paid, unpaid) = scores.split_at(counted);
+    let mut rewards: Vec<f64> = paid.windows(2).map(|pair| pair[0] - pair[1]).collect();
+    rewards.extend(paid.last());
+    rewards.extend(unpaid.iter().map(|_| 0.0));
+    results(rewards)
+}
