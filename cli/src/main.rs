@@ -17,6 +17,7 @@ mod scorers;
 mod serve;
 mod stream;
 mod tally;
+mod temporary;
 mod verdict;
 mod verify;
 

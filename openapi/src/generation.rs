@@ -112,6 +112,7 @@ macro_rules! generation_fields {
             guided_regex: Option<String>,
             /// The text must be one of these.
             #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(min_items = 1)]
             guided_choice: Option<Vec<String>>,
             /// The text must follow this grammar, in the dialect of Lark that llguidance reads.
             #[serde(skip_serializing_if = "Option::is_none")]

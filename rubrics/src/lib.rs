@@ -24,6 +24,7 @@ mod score;
 mod scorer;
 mod session;
 mod steps;
+mod tape;
 #[cfg(test)]
 mod testing;
 mod walk;
@@ -40,3 +41,4 @@ pub use pool::{Pool, Priority};
 pub use registry::Registry;
 pub use score::{Ask, Scored, Tools, score};
 pub use scorer::Scorer;
+pub use tape::{Tape, Taped};

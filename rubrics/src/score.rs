@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use crate::models::Models;
 use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::session::Session;
-use crate::{Input, Pool, Priority, Scorer, walk};
+use crate::{Input, Pool, Priority, Scorer, Tape, walk};
 
 /// How to score.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,6 +35,8 @@ pub struct Tools {
     pub pool: Pool,
     /// The models that are being served.
     pub models: Arc<dyn Models>,
+    /// Where to keep what engines are asked for, in a measurement.
+    pub tape: Option<Arc<Tape>>,
 }
 
 /// An outcome and where its time went.

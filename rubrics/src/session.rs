@@ -17,6 +17,7 @@ use verifiers::Reason;
 use crate::models::{Prompted, Served};
 use crate::outcome::{Failure, FailureKind, Trace};
 use crate::score::{Ask, Tools};
+use crate::tape::Taped;
 
 /// Of the tokens that an engine's queue holds, a call takes at most one in this many at a time, so
 /// that a call of ten thousand inputs leaves room for others and is not refused for its own size.
@@ -249,9 +250,24 @@ impl<'a> Session<'a> {
             deadline: self.ask.deadline,
             ..Terms::default()
         };
+        let tape = self.tools.tape.as_ref();
+        let mut taped: Vec<Taped> = match tape {
+            None => Vec::new(),
+            Some(_) => works.iter().map(Taped::of).collect(),
+        };
         let ticket = engine.submit(works, terms).map_err(not_taken)?;
         let answers = ticket.all().await.into_iter();
-        answers.map(|answer| answer.map_err(failed)).collect()
+        let answers: Vec<Answer> = answers
+            .map(|answer| answer.map_err(failed))
+            .collect::<Result<_, Failure>>()?;
+        if let Some(tape) = tape {
+            for (taped, answer) in taped.iter_mut().zip(&answers) {
+                taped.output_tokens = answer.usage.output_tokens;
+                taped.computed_tokens = answer.usage.computed_tokens;
+            }
+            tape.add(taped);
+        }
+        Ok(answers)
     }
 }
 

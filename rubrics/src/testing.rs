@@ -75,6 +75,7 @@ impl Bench {
             tools: Tools {
                 pool: Pool::new(2, 1 << 16).expect("threads start"),
                 models: Arc::new(Only(host.clone())),
+                tape: None,
             },
             host,
         }

@@ -3,6 +3,7 @@
 mod engine;
 mod generated;
 mod kernels;
+mod scorers;
 mod verify;
 
 use std::path::Path;
@@ -18,6 +19,8 @@ pub(crate) enum BenchCommand {
     Engine(engine::BenchEngineArgs),
     /// Products with weights, against the machine's arithmetic and memory
     Kernels(kernels::BenchKernelsArgs),
+    /// Scorers that ask models, over HTTP, against the engine alone
+    Scorers(scorers::BenchScorersArgs),
     /// Throughput and latency of a running server
     Serve(Box<loadtest::BenchServe>),
 }
@@ -28,6 +31,7 @@ pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
         BenchCommand::Verify(args) => verify::run(&args),
         BenchCommand::Engine(args) => engine::run(&args),
         BenchCommand::Kernels(args) => kernels::run(&args),
+        BenchCommand::Scorers(args) => scorers::run(&args),
         BenchCommand::Serve(args) => serve(&args),
     }
 }

@@ -8,7 +8,6 @@ mod bits;
 mod holds;
 mod patient;
 mod report;
-mod temporary;
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,7 @@ use crate::error::{CliError, Outcome};
 use crate::loaded::Loaded;
 use crate::memory;
 use report::{Check, Machine, ModelReport, Report};
-use temporary::TemporaryFolder;
+use crate::temporary::TemporaryFolder;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -71,7 +71,11 @@ impl Local {
             digests: scorers.iter().map(|scorer| scorer.digest_text()).collect(),
             identities: scorers.iter().map(identity).collect(),
             scorers,
-            tools: Tools { pool, models },
+            tools: Tools {
+                pool,
+                models,
+                tape: None,
+            },
             explain,
         })
     }

@@ -184,6 +184,7 @@ fn read_file(
     let place = Place {
         base: path.parent(),
         flags,
+        models: &[],
     };
     let (registry, catalogue, found) = read_document(&name, &text, place, config);
     problems.extend(found);
@@ -193,9 +194,20 @@ fn read_file(
 /// Reads the text of a configuration file into `config`. What it says of models and adapters is
 /// checked as far as that can be done without looking at their folders.
 pub fn read_text(name: &str, text: &str, config: &mut Config) -> (Registry, Vec<Problem>) {
+    read_text_with(name, text, config, &[])
+}
+
+/// The same where models and adapters of these names are served, whatever the text says of them.
+pub fn read_text_with(
+    name: &str,
+    text: &str,
+    config: &mut Config,
+    models: &[&str],
+) -> (Registry, Vec<Problem>) {
     let place = Place {
         base: None,
         flags: &Flags::default(),
+        models,
     };
     let (registry, _, problems) = read_document(name, text, place, config);
     (registry, problems)
@@ -209,6 +221,8 @@ struct Place<'p> {
     base: Option<&'p Path>,
     /// Models that adapters of the file may name too.
     flags: &'p Flags,
+    /// Names of models that come from elsewhere.
+    models: &'p [&'p str],
 }
 
 fn read_document(
@@ -237,7 +251,8 @@ fn read_document(
         if let (Some(base), Some(keys)) = (place.base, &mut config.api_keys_file) {
             *keys = base.join(&*keys);
         }
-        let registry = Registry::read(&root, &place.flags.names());
+        let known = [place.flags.names(), place.models.to_vec()].concat();
+        let registry = Registry::read(&root, &known);
         let catalogue = Catalogue::read(&root, &registry, place);
         root.finish();
         (registry, catalogue)

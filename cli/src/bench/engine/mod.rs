@@ -23,6 +23,7 @@ use crate::loaded::StorageArg;
 use raw::RawArgs;
 use subject::Subject;
 use summary::Summary;
+pub(super) use summary::unique_tokens as distinct_tokens;
 
 const EXAMPLES: &str = "\
 Examples:

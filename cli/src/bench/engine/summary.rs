@@ -187,7 +187,7 @@ pub(super) fn median(numbers: &[f64]) -> f64 {
 
 /// How many tokens of the sequences differ from those of all others, by what stands before them:
 /// what must be computed once.
-pub(super) fn unique_tokens<'a>(sequences: impl IntoIterator<Item = &'a [u32]>) -> usize {
+pub(in crate::bench) fn unique_tokens<'a>(sequences: impl IntoIterator<Item = &'a [u32]>) -> usize {
     let mut sorted: Vec<&[u32]> = sequences.into_iter().collect();
     sorted.sort_unstable();
     let in_common = |pair: &[&[u32]]| {

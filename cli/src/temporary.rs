@@ -7,21 +7,21 @@ use crate::error::CliError;
 
 /// A new folder among the system's temporary files.
 #[derive(Debug)]
-pub(super) struct TemporaryFolder(PathBuf);
+pub(crate) struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
     /// Makes it; one that exists already, whoever made it, is not taken.
-    pub(super) fn new() -> Result<TemporaryFolder, CliError> {
+    pub(crate) fn new() -> Result<TemporaryFolder, CliError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanos = since.map_or(0, |since| since.as_nanos());
-        let name = format!("tribunal-doctor-{}-{nanos}", std::process::id());
+        let name = format!("tribunal-{}-{nanos}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).map_err(CliError::file("make", &path))?;
         Ok(TemporaryFolder(path))
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }

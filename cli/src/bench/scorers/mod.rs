@@ -1,0 +1,163 @@
+//! `tribunal bench scorers`: scorers that ask models, over HTTP, against the engine alone on the
+//! very sequences that they asked for.
+//!
+//! Each round sends inputs that nobody has seen before to a server in this process and keeps, on a
+//! [`Tape`], what the scorers asked the engine for. Then the same engine is given the same works at
+//! once, under another salt so that nothing is in its cache. What lies between the two is the price
+//! of everything that is not the model: HTTP, prompts, tokenizing, waiting between the turns of a
+//! dialogue, arithmetic.
+
+mod replay;
+mod served;
+mod workloads;
+
+use std::fmt::Write as _;
+
+use ::models::tiny::{Preset, Storage};
+use serde::Serialize;
+
+use crate::error::{CliError, Outcome};
+use served::Served;
+use workloads::{WORKLOADS, Workload};
+
+const EXAMPLES: &str = "\
+Examples:
+  tribunal bench scorers
+  tribunal bench scorers --workload principles --like qwen2.5-0.5b --dtype f16 --json
+
+The models are made on the spot and their weights are random: what they say means nothing, what it
+costs is what it costs. Exit code: 0 done; 1 an input had no verdict; 2 wrong use.";
+
+/// Measures scorers that ask models, beside the engine alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchScorersArgs {
+    /// What to run; all of them if not given
+    #[arg(long, value_name = "NAME", value_parser = names())]
+    workload: Vec<String>,
+    /// Shape of the models
+    #[arg(long, value_name = "PRESET", default_value = "qwen2", value_parser = presets())]
+    like: Preset,
+    /// Type of the weights: f32, f16 or bf16
+    #[arg(long, value_name = "TYPE", default_value_t)]
+    dtype: Storage,
+    /// Inputs of a round
+    #[arg(long, value_name = "N", default_value_t = 64,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    inputs: u32,
+    /// Inputs of a request
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    batch: u32,
+    /// Rounds, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 3,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Print the figures as one line of JSON after the table
+    #[arg(long)]
+    json: bool,
+}
+
+fn names() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(WORKLOADS.iter().map(|workload| workload.name))
+}
+
+fn presets() -> impl clap::builder::TypedValueParser<Value = Preset> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+    PossibleValuesParser::new(Preset::ALL.into_iter().map(Preset::name))
+        .try_map(|name| name.parse::<Preset>())
+}
+
+/// What a workload came to.
+#[derive(Debug, Clone, Serialize)]
+struct Figures {
+    workload: &'static str,
+    inputs: usize,
+    /// Inputs without a verdict, by their statuses.
+    failed: std::collections::BTreeMap<String, usize>,
+    /// In the median round.
+    seconds: f64,
+    inputs_per_s: f64,
+    /// The same works, given to the engine at once.
+    engine_seconds: f64,
+    /// Of the engine's rate alone.
+    percent_of_engine: f64,
+    /// Run through the model in a round.
+    computed_tokens: usize,
+    /// Distinct tokens that were read, and those generated: what must be run through the model.
+    unique_tokens: usize,
+    computed_per_unique: f64,
+}
+
+/// Runs the measurement.
+pub(crate) fn run(args: &BenchScorersArgs) -> Result<Outcome, CliError> {
+    let chosen = WORKLOADS
+        .iter()
+        .filter(|w| args.workload.is_empty() || args.workload.iter().any(|name| name == w.name));
+    let mut figures = Vec::new();
+    for workload in chosen {
+        let found = measure(args, workload)?;
+        crate::print(&line(&found))?;
+        figures.push(found);
+    }
+    let failed = figures.iter().any(|found| !found.failed.is_empty());
+    if args.json {
+        let text = serde_json::to_string(&figures).expect("figures serialise");
+        crate::print(&format!("{text}\n"))?;
+    }
+    Ok(Outcome::failed_if(failed))
+}
+
+fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figures, CliError> {
+    let served = Served::start(args, workload)?;
+    let mut rounds = Vec::new();
+    // The first round warms up and is not counted.
+    for round in 0..=args.rounds {
+        let inputs = (workload.inputs)(args.inputs as usize, u64::from(round));
+        let sent = served.send(&inputs, args.batch as usize)?;
+        let tape = served.take_tape();
+        let engine_seconds = replay::seconds(&served.host, &tape, u64::from(round) + 1)?;
+        if round > 0 {
+            rounds.push((sent, tape, engine_seconds));
+        }
+    }
+    served.stop()?;
+    rounds.sort_by(|a, b| (a.0.seconds / a.2).total_cmp(&(b.0.seconds / b.2)));
+    let (sent, tape, engine_seconds) = rounds.swap_remove(rounds.len() / 2);
+    let computed_tokens = tape.iter().map(|work| work.computed_tokens).sum();
+    let unique_tokens = replay::unique_tokens(&tape);
+    Ok(Figures {
+        workload: workload.name,
+        inputs: args.inputs as usize,
+        failed: sent.failed,
+        seconds: sent.seconds,
+        inputs_per_s: f64::from(args.inputs) / sent.seconds,
+        engine_seconds,
+        percent_of_engine: 100.0 * engine_seconds / sent.seconds,
+        computed_tokens,
+        unique_tokens,
+        computed_per_unique: ratio(computed_tokens, unique_tokens),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are below 2^53")]
+fn ratio(a: usize, b: usize) -> f64 {
+    a as f64 / b as f64
+}
+
+fn line(found: &Figures) -> String {
+    let mut text = format!(
+        "{:11} {:>9.2} inputs/s {:>7.1} % of the engine alone {:>9} tokens computed, {:.3} of the \
+         distinct ones",
+        found.workload,
+        found.inputs_per_s,
+        found.percent_of_engine,
+        found.computed_tokens,
+        found.computed_per_unique,
+    );
+    for (status, count) in &found.failed {
+        write!(text, ", {count} {status}").expect("writing to memory does not fail");
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,51 @@
+//! What scorers asked for, asked of the engine alone.
+
+use std::time::Instant;
+
+use engine::{Host, Sampling, Terms, Want, Work};
+use rubrics::Taped;
+
+use crate::bench::engine::distinct_tokens;
+use crate::error::CliError;
+
+/// Seconds from submission to the last answer. What was generated is generated again, as many
+/// tokens and without constraints; `salt` keeps earlier runs out of the cache.
+pub(super) fn seconds(host: &Host, tape: &[Taped], salt: u64) -> Result<f64, CliError> {
+    let works = tape.iter().map(work).collect();
+    let terms = Terms {
+        salt,
+        ..Terms::default()
+    };
+    let begin = Instant::now();
+    let ticket = host.engine.submit(works, terms);
+    let ticket = ticket.map_err(|error| CliError::Failed(error.to_string()))?;
+    for answer in ticket.wait() {
+        answer.map_err(|error| CliError::Failed(error.to_string()))?;
+    }
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+fn work(taped: &Taped) -> Work {
+    let want = if taped.output_tokens == 0 {
+        Want::Rows(taped.rows.clone())
+    } else {
+        Want::Tokens(Box::new(Sampling {
+            max_tokens: taped.output_tokens,
+            min_tokens: taped.output_tokens,
+            ..Sampling::default()
+        }))
+    };
+    Work {
+        token_ids: taped.token_ids.clone(),
+        adapter: taped.adapter.clone(),
+        want,
+    }
+}
+
+/// Tokens that must be run through the model: the distinct ones of what was read, and of what was
+/// generated all but the last, which nothing follows.
+pub(super) fn unique_tokens(tape: &[Taped]) -> usize {
+    let read = distinct_tokens(tape.iter().map(|work| &*work.token_ids));
+    let generated = tape.iter().map(|work| work.output_tokens.saturating_sub(1));
+    read + generated.sum::<usize>()
+}
