@@ -5,6 +5,7 @@
 //! and no file but a model's calibration.
 
 mod answer;
+pub mod canary;
 pub mod combine;
 pub mod config;
 pub mod decide;
@@ -19,6 +20,7 @@ mod outcome;
 mod pipeline;
 mod pool;
 mod prompt;
+mod quote;
 mod registry;
 mod score;
 mod scorer;

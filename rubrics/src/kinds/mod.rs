@@ -1,7 +1,9 @@
 //! The kinds of scorers that ask models: one file or folder each, with its options, its check
 //! against the loaded model and its judgement.
 
+pub(crate) mod judge;
 pub(crate) mod options;
+pub(crate) mod principles;
 pub(crate) mod reward;
 
 use std::future::Future;
@@ -147,6 +149,15 @@ impl<'a> Case<'a> {
         }
         turns
     }
+}
+
+/// What a failure says, for the person who starts a server.
+pub(crate) fn told(failure: Failure) -> String {
+    let code = failure.reason.code;
+    failure
+        .reason
+        .detail
+        .map_or_else(|| code.to_owned(), String::from)
 }
 
 /// A message.

@@ -83,7 +83,14 @@ pub(crate) struct Message {
 }
 
 /// Every prompt that comes with the crate. A new file gets a line here and one in `versions.tsv`.
-const FILES: &[&str] = &[];
+const FILES: &[&str] = &[
+    include_str!("../../prompts/judge-grade.toml"),
+    include_str!("../../prompts/judge-list.toml"),
+    include_str!("../../prompts/judge-pair.toml"),
+    include_str!("../../prompts/principle.toml"),
+    include_str!("../../prompts/principle-evidence.toml"),
+    include_str!("../../prompts/principle-reasoning.toml"),
+];
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {
     let read = |text: &&str| {

@@ -6,7 +6,7 @@ const VERSIONS: &str = include_str!("../../prompts/versions.tsv");
 
 #[test]
 fn a_wording_changes_with_its_version() {
-    let mut known = std::collections::BTreeMap::new();
+    let mut known = BTreeMap::new();
     for line in VERSIONS.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [name, version, digest] = fields[..] else {

@@ -2,14 +2,18 @@
 
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, reward};
+use crate::kinds::{Kind, judge, principles, reward};
 use crate::method::Common;
 use crate::registry::Registry;
 
 /// Reads the options of a kind; what is wrong with them becomes problems.
 type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 
-const KINDS: &[(&str, Reader)] = &[(reward::WORD, reward::read)];
+const KINDS: &[(&str, Reader)] = &[
+    (judge::WORD, judge::read),
+    (principles::WORD, principles::read),
+    (reward::WORD, reward::read),
+];
 
 /// What a scorer's options may refer to.
 pub(crate) struct Scope<'r> {
