@@ -146,6 +146,8 @@ fn run_table(text: &str, url: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let row = r#"{"response": "A: 18", "reference": "18"}"#;
     std::fs::write(folder.path().join("answers.jsonl"), row).expect("the folder is writable");
+    let labelled = "{\"raw\": 1.5, \"label\": 1}\n{\"raw\": -0.5, \"label\": 0}\n".repeat(20);
+    std::fs::write(folder.path().join("labelled.jsonl"), labelled).expect("the folder is writable");
     let scorers = "[[scorer]]\nname = \"m\"\nkind = \"math\"\n";
     std::fs::write(folder.path().join("tribunal.toml"), scorers).expect("the folder is writable");
     let commands: Vec<&str> = text

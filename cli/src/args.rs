@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchCommand;
+use crate::calibrate::CalibrateArgs;
 use crate::doctor::DoctorArgs;
 use crate::models::ModelsCommand;
 use crate::score::ScoreArgs;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Score(Box<ScoreArgs>),
     /// Compare answers with gold answers
     Verify(VerifyArgs),
+    /// Fit a map from raw values to probabilities on labelled rows
+    Calibrate(CalibrateArgs),
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),

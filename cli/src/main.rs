@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod calibrate;
 mod doctor;
 mod error;
 mod loaded;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Score(args) => score::run(*args),
         Command::Verify(args) => verify::run(args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Bench(command) => bench::run(command),
         Command::Models(command) => models::run(command),
         Command::Doctor(args) => doctor::run(&args),

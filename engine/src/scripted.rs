@@ -78,8 +78,11 @@ impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
     }
 }
 
+/// Positions of a scripted model, whatever its folder says: a script has no embedding to run out of.
+const POSITIONS: usize = 1 << 15;
+
 /// Starts a model folder's engine with a script in the place of its weights. Names, tokenizer and
-/// limits are the folder's.
+/// memory are the folder's.
 ///
 /// # Errors
 /// [`LoadError`].
@@ -109,7 +112,7 @@ pub fn host<S: Script + 'static>(
         batch_tokens: 4096,
         max_sequences: 64,
         queue_tokens: limits.queue_tokens,
-        max_positions: limits.max_positions,
+        max_positions: POSITIONS,
         vocab_size: limits.vocab_size,
         has_vocabulary: limits.has_vocabulary,
         head_labels: limits.head_labels,

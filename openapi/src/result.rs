@@ -199,6 +199,9 @@ pub struct CandidateScore {
     pub score: Option<f64>,
     /// 1 for the best; equal scores share a rank; null without a score.
     pub rank: Option<usize>,
+    /// Its score relative to the group; only where the scorer was told to give it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<f64>,
     /// The unbounded logit or logit difference, where there is one.
     pub raw: Option<f64>,
     /// The class that was chosen.

@@ -59,6 +59,7 @@ pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
         .map(|(outcome, rank)| Member {
             outcome,
             rank,
+            normalised: None,
             against: None,
         })
         .collect()

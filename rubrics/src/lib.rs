@@ -5,6 +5,7 @@
 //! and no file but a model's calibration.
 
 mod answer;
+pub mod calibration;
 pub mod canary;
 pub mod combine;
 pub mod config;
@@ -38,7 +39,7 @@ pub use outcome::{
     EqualityReport, Evidence, Failure, FailureKind, Found, Member, ModelText, Outcome, PartReport,
     Reward, SpanNote, StepReward, Trace,
 };
-pub use pipeline::{Combine, OnError, PartSpec, Pipeline};
+pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
 pub use pool::{Pool, Priority};
 pub use registry::Registry;
 pub use score::{Ask, Scored, Tools, score};

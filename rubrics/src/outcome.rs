@@ -228,6 +228,8 @@ pub struct Member {
     pub outcome: Outcome,
     /// 1 for the best; equal scores share a rank; `None` without a score.
     pub rank: Option<usize>,
+    /// The score relative to the group, where the scorer was told to give one.
+    pub normalised: Option<f64>,
     /// Against each response of the group, where pairs were judged: the probability that this one
     /// is the better; `None` against itself and where a pair has no verdict.
     pub against: Option<Vec<Option<f64>>>,

@@ -220,6 +220,15 @@ impl Scorer {
         &self.method
     }
 
+    /// One outcome for responses that were judged one by one.
+    pub(crate) fn grouped(&self, outcomes: Vec<Outcome>) -> Outcome {
+        let group = group::mean(outcomes);
+        match &self.method {
+            Method::Pipeline(pipeline, _) => pipeline.normalise(group),
+            Method::Answer(_) | Method::Arithmetic(..) | Method::Model(_) => group,
+        }
+    }
+
     /// Judges one input on this thread; one that asks models refuses, and [`crate::score`] is the
     /// way.
     pub fn judge(&self, input: &Input, ask: &Ask) -> Outcome {
@@ -237,7 +246,7 @@ impl Scorer {
                 let judged = passages
                     .iter()
                     .map(|passage| self.judge_passage(input, passage, ask));
-                group::mean(judged.collect())
+                self.grouped(judged.collect())
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::scorer::Method;
 use crate::session::Session;
-use crate::{Input, Responses, Scorer, group};
+use crate::{Input, Responses, Scorer};
 
 /// Judges one input.
 pub(crate) fn judge<'a>(
@@ -61,7 +61,7 @@ async fn judge_group<'a>(
             Err(failure) => Err(failure),
         }
     });
-    group::mean(join_all(judged).await)
+    scorer.grouped(join_all(judged).await)
 }
 
 /// Judges one response.
@@ -92,6 +92,13 @@ async fn judge_pipeline<'a>(
     case: Case<'a>,
     session: &'a Session<'a>,
 ) -> Outcome {
+    if !pipeline.asks_in_turn() {
+        let judged = scorers
+            .iter()
+            .map(|scorer| judge_case(scorer, case, session));
+        let outcomes = join_all(judged).await;
+        return pipeline.combine(outcomes.into_iter().map(Some).collect());
+    }
     let mut outcomes = vec![None; scorers.len()];
     while let Some(next) = pipeline.next(&outcomes) {
         outcomes[next] = Some(judge_case(&scorers[next], case, session).await);

@@ -281,6 +281,7 @@ fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
         status: summary.status,
         score: summary.score,
         rank: member.rank,
+        normalised: member.normalised,
         raw: summary.raw,
         label: summary.label,
         reason: summary.reason,

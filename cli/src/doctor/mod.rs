@@ -20,8 +20,8 @@ use models::{ModelConfig, Tokenizer};
 use crate::error::{CliError, Outcome};
 use crate::loaded::Loaded;
 use crate::memory;
-use report::{Check, Machine, ModelReport, Report};
 use crate::temporary::TemporaryFolder;
+use report::{Check, Machine, ModelReport, Report};
 
 const EXAMPLES: &str = "\
 Examples:

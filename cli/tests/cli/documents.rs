@@ -64,3 +64,30 @@ fn the_commands_of_the_page_work() {
             .all(|row| row["scores"].as_object().is_some_and(|s| s.len() == 2))
     );
 }
+
+#[test]
+fn the_page_of_calibration_works() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/calibration.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let file = blocks(&page, "json")[0];
+    rubrics::calibration::ScorerCalibration::from_json(file).expect("the page's file is one");
+    let folder = Folder::new();
+    let labelled = blocks(&page, "jsonl")[0];
+    folder.write("labelled.jsonl", labelled.repeat(20));
+    let scored = |row: &str| {
+        let raw = row.replace(
+            "\"raw\": ",
+            "\"scores\": {\"helpful\": {\"status\": \"ok\", \"raw\": ",
+        );
+        raw.replace(", \"label\"", "}}, \"label\"") + "\n"
+    };
+    let rows: String = labelled.lines().map(scored).collect();
+    folder.write("scored.jsonl", rows.repeat(20));
+    for line in blocks(&page, "sh")[0].lines() {
+        let args = line.strip_prefix("tribunal ").expect("our program");
+        let mut run = command(args.split(' '));
+        let run = run.current_dir(folder.path("")).output();
+        Ran::from(run.expect("it starts")).ends(0);
+    }
+    assert!(folder.names().contains(&"reliability.svg".to_owned()));
+}

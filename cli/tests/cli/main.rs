@@ -1,6 +1,7 @@
 //! The real binary, from outside.
 
 mod bench;
+mod calibrate;
 mod doctor;
 mod documents;
 mod math_table;

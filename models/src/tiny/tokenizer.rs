@@ -161,7 +161,9 @@ fn vocabulary() -> Map<String, Value> {
     let tokens = bytes.chain(merged).zip(0_u32..);
     let verdicts = VERDICTS.iter().map(|(id, a, b)| (format!("{a}{b}"), *id));
     // The library numbers added tokens after the vocabulary unless that has them already.
-    let special = SPECIAL.iter().map(|(id, content)| ((*content).to_owned(), *id));
+    let special = SPECIAL
+        .iter()
+        .map(|(id, content)| ((*content).to_owned(), *id));
     let tokens = tokens.chain(special).chain(verdicts);
     tokens.map(|(token, id)| (token, id.into())).collect()
 }

@@ -137,19 +137,21 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A finite number; whole numbers count.
     pub fn number(&self, key: &'static str) -> Option<f64> {
-        self.read(key, "a finite number", |value| {
-            let text = value
-                .as_float()
-                .map(toml::de::DeFloat::as_str)
-                .or_else(|| value.as_integer().map(toml::de::DeInteger::as_str))?;
-            text.parse::<f64>().ok().filter(|number| number.is_finite())
-        })
+        self.read(key, "a finite number", finite_number)
     }
 
     /// A finite number that must be there.
     pub fn required_number(&self, key: &'static str) -> Option<f64> {
         self.require(key);
         self.number(key)
+    }
+
+    /// A list of finite numbers.
+    pub fn numbers(&self, key: &'static str) -> Option<Vec<f64>> {
+        self.read(key, "a list of finite numbers", |value| {
+            let items = value.as_array()?.iter();
+            items.map(|item| finite_number(item.get_ref())).collect()
+        })
     }
 
     /// A list of texts.
@@ -169,7 +171,11 @@ impl<'d, 't> Section<'d, 't> {
             return Some(*value);
         }
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        self.problem(key, format!("'{given}' is not one of {}", names.join(", ")));
+        let hint = nearest(&given, names.iter().copied())
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
+        let all = names.join(", ");
+        self.problem(key, format!("'{given}' is not one of {all}{hint}"));
         None
     }
 
@@ -290,6 +296,14 @@ impl<'d, 't> Section<'d, 't> {
             format!("{}.{key}", self.path)
         }
     }
+}
+
+fn finite_number(value: &DeValue<'_>) -> Option<f64> {
+    let text = value
+        .as_float()
+        .map(toml::de::DeFloat::as_str)
+        .or_else(|| value.as_integer().map(toml::de::DeInteger::as_str))?;
+    text.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
 fn table_to_json(table: &DeTable<'_>) -> Option<serde_json::Value> {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::calibration::{Calibrations, sigmoid};
+use super::calibration::Calibrations;
 use super::question::{Kind, Question};
+use crate::calibration::sigmoid;
 
 /// The answer to one question.
 #[derive(Debug, Clone, PartialEq)]

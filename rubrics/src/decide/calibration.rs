@@ -1,20 +1,13 @@
-//! From what a model says to how often it is right.
+//! Calibrations of a model's decisions: a file with a map for each kind of question.
 //!
-//! A calibration is fitted elsewhere, on answers that are known, and only applied here. Every one
-//! of them is monotone: it never changes which of two answers is the likelier.
-//!
-//! - Temperature: `softmax(z / T)` (Guo et al., On Calibration of Modern Neural Networks, 2017).
-//! - Platt: `1 / (1 + exp(-(a m + b)))` of the margin `m` (Platt, Probabilistic Outputs for Support
-//!   Vector Machines, 1999). Platt writes `1 / (1 + exp(A f + B))`; here `a = -A` and `b = -B`, so
-//!   that `a = 1`, `b = 0` changes nothing.
-//! - Isotonic: a rising line through points (Zadrozny and Elkan, Transforming Classifier Scores
-//!   into Accurate Multiclass Probability Estimates, 2002). Theirs is a step function; between two
-//!   points we go straight, and beyond the first and the last the value stays.
+//! The maps are [`crate::calibration`]'s. None of them changes which of two answers is the likelier.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
+
+use crate::calibration::{Calibration, Temperature, WrittenMap, temperature_fault};
 
 /// What is done to the answers of a model, by kind of question.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,79 +20,6 @@ pub struct Calibrations {
     pub choice: Option<Temperature>,
     /// For scores.
     pub score: Option<Temperature>,
-}
-
-/// A map from the margin `m = log p(Yes) - log p(No)` to a probability of Yes.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Calibration {
-    /// `m / T`.
-    Temperature(Temperature),
-    /// `a m + b`.
-    Platt {
-        /// Above 0.
-        a: f64,
-        /// Any finite number.
-        b: f64,
-    },
-    /// A rising line through points (probability said, probability meant).
-    Isotonic {
-        /// First numbers rise, second numbers do not fall, all in [0, 1].
-        points: Vec<[f64; 2]>,
-    },
-}
-
-/// A finite number above 0 that log-probabilities are divided by.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Temperature(f64);
-
-impl Temperature {
-    /// A temperature, if it is finite and above 0.
-    pub fn new(value: f64) -> Option<Self> {
-        (value.is_finite() && value > 0.0).then_some(Self(value))
-    }
-
-    /// The number.
-    pub fn value(self) -> f64 {
-        self.0
-    }
-}
-
-impl Calibration {
-    /// The probability of Yes for a margin.
-    pub fn apply(&self, margin: f64) -> f64 {
-        match self {
-            Self::Temperature(t) => sigmoid(margin / t.0),
-            Self::Platt { a, b } => sigmoid(a * margin + b),
-            Self::Isotonic { points } => interpolate(points, sigmoid(margin)),
-        }
-    }
-}
-
-/// `1 / (1 + exp(-x))`, without overflow.
-pub(crate) fn sigmoid(x: f64) -> f64 {
-    if x >= 0.0 {
-        1.0 / (1.0 + (-x).exp())
-    } else {
-        let e = x.exp();
-        e / (1.0 + e)
-    }
-}
-
-fn interpolate(points: &[[f64; 2]], x: f64) -> f64 {
-    let after = points.partition_point(|point| point[0] <= x);
-    match (
-        after.checked_sub(1).map(|before| points[before]),
-        points.get(after),
-    ) {
-        (None, Some(first)) => first[1],
-        (Some(last), None) => last[1],
-        (Some([x0, y0]), Some([x1, y1])) => {
-            let share = (x - x0) / (x1 - x0);
-            // A weighted mean of neighbours stays between them, and with them between 0 and 1.
-            (y0 * (1.0 - share) + y1 * share).clamp(y0, *y1)
-        }
-        (None, None) => x,
-    }
 }
 
 /// A calibration file that cannot be used.
@@ -142,24 +62,9 @@ pub enum CalibrationError {
 #[serde(deny_unknown_fields)]
 struct File {
     name: Option<String>,
-    predicate: Option<Map>,
+    predicate: Option<WrittenMap>,
     choice: Option<Scale>,
     score: Option<Scale>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Map {
-    Temperature(f64),
-    Platt(Line),
-    Isotonic(Vec<[f64; 2]>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    a: f64,
-    b: f64,
 }
 
 #[derive(Deserialize)]
@@ -218,19 +123,12 @@ impl Calibrations {
             value(field, temperature_fault(temperature))?;
             Ok(Temperature::new(temperature))
         };
-        let predicate = match file.predicate {
+        let predicate = match file.predicate.map(WrittenMap::read) {
             None => None,
-            Some(Map::Temperature(t)) => {
-                value("predicate.temperature", temperature_fault(t))?;
-                Temperature::new(t).map(Calibration::Temperature)
-            }
-            Some(Map::Platt(Line { a, b })) => {
-                value("predicate.platt.a", slope_fault(a))?;
-                Some(Calibration::Platt { a, b })
-            }
-            Some(Map::Isotonic(points)) => {
-                value("predicate.isotonic", points_fault(&points))?;
-                Some(Calibration::Isotonic { points })
+            Some(Ok(map)) => Some(map),
+            Some(Err(fault)) => {
+                value(&format!("predicate.{}", fault.field), Some(fault.what))?;
+                None
             }
         };
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy();
@@ -243,36 +141,8 @@ impl Calibrations {
     }
 }
 
-/// JSON has no infinities, so a number that was read is finite.
-fn temperature_fault(t: f64) -> Option<String> {
-    (t <= 0.0).then(|| format!("{t} is not above 0"))
-}
-
-fn slope_fault(a: f64) -> Option<String> {
-    (a <= 0.0)
-        .then(|| format!("{a} is not above 0: the likelier answer would become the less likely"))
-}
-
-fn points_fault(points: &[[f64; 2]]) -> Option<String> {
-    if points.len() < 2 {
-        return Some(format!("{} points; at least 2 are needed", points.len()));
-    }
-    let outside = |point: &[f64; 2]| point.iter().any(|x| !(0.0..=1.0).contains(x));
-    if let Some(at) = points.iter().position(outside) {
-        return Some(format!("point {at} is not within 0 and 1"));
-    }
-    let falls = |pair: &[[f64; 2]]| pair[1][0] <= pair[0][0] || pair[1][1] < pair[0][1];
-    let at = points.windows(2).position(falls)?;
-    Some(format!(
-        "point {} does not rise from the one before",
-        at + 1
-    ))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn parse(text: &str) -> Result<Calibrations, String> {
@@ -332,58 +202,5 @@ mod tests {
         let missing = Calibrations::from_file(Path::new("no/such/file.json"));
         let missing = missing.expect_err("it is not there").to_string();
         assert!(missing.starts_with("no/such/file.json: "), "{missing}");
-    }
-
-    fn any() -> impl Strategy<Value = Calibration> {
-        let number = || -3_i32..=3;
-        let grid = || proptest::collection::btree_map(0_u32..=8, 0_u32..=8, 2..6);
-        let isotonic = |cells: std::collections::BTreeMap<u32, u32>| {
-            let mut seconds: Vec<u32> = cells.values().copied().collect();
-            seconds.sort_unstable();
-            let point = |(x, y): (&u32, u32)| [f64::from(*x) / 8.0, f64::from(y) / 8.0];
-            Calibration::Isotonic {
-                points: cells.keys().zip(seconds).map(point).collect(),
-            }
-        };
-        prop_oneof![
-            (1_u32..=5).prop_map(|t| {
-                let t = Temperature::new(f64::from(t) / 2.0).expect("above 0");
-                Calibration::Temperature(t)
-            }),
-            (1_u32..=4, number()).prop_map(|(a, b)| Calibration::Platt {
-                a: f64::from(a),
-                b: f64::from(b)
-            }),
-            grid().prop_map(isotonic),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn every_calibration_is_monotone_and_a_probability(
-            calibration in any(), low in -40_i32..=40, step in 0_i32..=20,
-        ) {
-            let low = f64::from(low) / 4.0;
-            let (p, q) = (calibration.apply(low), calibration.apply(low + f64::from(step) / 4.0));
-            prop_assert!((0.0..=1.0).contains(&p) && (0.0..=1.0).contains(&q));
-            prop_assert!(p <= q + 1e-15, "{p} > {q}");
-        }
-    }
-
-    #[test]
-    fn the_neutral_ones_change_nothing() {
-        let neutral = [
-            Calibration::Platt { a: 1.0, b: 0.0 },
-            Calibration::Temperature(Temperature(1.0)),
-            Calibration::Isotonic {
-                points: vec![[0.0, 0.0], [1.0, 1.0]],
-            },
-        ];
-        for calibration in neutral {
-            for margin in [-800.0, -3.0, 0.0, 0.25, 9.0, 800.0] {
-                let change = calibration.apply(margin) - sigmoid(margin);
-                assert!(change.abs() < 1e-15, "{calibration:?} at {margin}");
-            }
-        }
     }
 }

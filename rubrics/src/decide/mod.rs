@@ -19,9 +19,10 @@ use engine::{Engine, Host, Terms};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use crate::calibration::sigmoid;
+pub use crate::calibration::{Calibration, Temperature};
 pub use answer::{DecisionAnswer, DecisionVerdict, Method};
-pub(crate) use calibration::sigmoid;
-pub use calibration::{Calibration, CalibrationError, Calibrations, Temperature};
+pub use calibration::{CalibrationError, Calibrations};
 pub use error::{DecideError, Place};
 pub use prompt::PROMPT_FORMAT;
 pub use question::{Alternative, DecisionInput, InputPart, Kind, Question, Source};

@@ -7,8 +7,8 @@ use verifiers::{Reason, Standing};
 use engine::{Output, Want};
 
 use super::{Case, Judging, Kind};
+use crate::calibration::sigmoid;
 use crate::config::Section;
-use crate::decide::sigmoid;
 use crate::models::{Chat, Models};
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Reward, Trace};
 use crate::registry::Scope;

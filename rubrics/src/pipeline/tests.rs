@@ -1,9 +1,12 @@
+use super::whole::number;
 use super::*;
+use crate::combine::Variance::{Population, Unbiased};
+use crate::combine::ensemble::Standard;
 use proptest::prelude::*;
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands beside failures")]
 fn reward(score: f64, standing: Standing) -> Outcome {
-    let reward = finite(score, "test").expect("test scores are finite");
+    let reward = number(score, "test").expect("test scores are finite");
     Ok(Reward { standing, ..reward })
 }
 
@@ -11,18 +14,24 @@ fn failure(kind: FailureKind) -> Outcome {
     Err(Failure::new(kind, Reason::code("test_failure")))
 }
 
-/// `0.5` a proven score, `0?` a presumed 0, `abstain`, `timeout`, `bad`.
+/// `0.5` a proven score, `0.5/-2` one with a raw value, `0?` a presumed 0, `abstain`, `timeout`, `bad`.
 fn outcome(word: &str) -> Outcome {
     match word {
         "0?" => reward(0.0, Standing::Presumed),
         "abstain" => failure(FailureKind::Abstain),
         "timeout" => failure(FailureKind::Timeout),
         "bad" => failure(FailureKind::BadReference),
-        number => reward(number.parse().expect("a number"), Standing::Proven),
+        number => {
+            let (score, raw) = number.split_once('/').unwrap_or((number, ""));
+            let reward = reward(score.parse().expect("a number"), Standing::Proven)?;
+            let raw = raw.parse().ok();
+            Ok(Reward { raw, ..reward })
+        }
     }
 }
 
-/// Part lines: `weight threshold|- fail|skip|floor outcome`.
+/// Part lines: `weight threshold|- fail|skip|floor outcome`, and then words that adjust it:
+/// `raw`, `clip`, `pass`, `scaled` (by mean 1 and deviation 2), or a role.
 fn pipeline(combine: Combine, lines: &[&str]) -> (Pipeline, Vec<Outcome>) {
     let mut parts = Vec::new();
     let mut outcomes = Vec::new();
@@ -38,10 +47,32 @@ fn pipeline(combine: Combine, lines: &[&str]) -> (Pipeline, Vec<Outcome>) {
                 "skip" => OnError::Skip,
                 _ => OnError::Floor,
             },
+            role: None,
+            adjust: Adjust::default(),
         });
+        let part = parts.last_mut().expect("it was just added");
+        fields[4..].iter().for_each(|word| adjust(part, word));
         outcomes.push(outcome(fields[3]));
     }
-    (Pipeline { combine, parts }, outcomes)
+    let pipeline = Pipeline {
+        combine,
+        parts,
+        normalise: None,
+    };
+    (pipeline, outcomes)
+}
+
+fn adjust(part: &mut PartSpec, word: &str) {
+    match word {
+        "raw" => part.adjust.measured = Measured::Raw,
+        "clip" => part.adjust.clip = Some([-0.5, 0.5]),
+        "pass" => part.adjust.pass = Some(0.5),
+        "scaled" => part.adjust.standardise = Standard::new(1.0, 2.0).ok(),
+        "format" => part.role = Some(Role::Format),
+        "accuracy" => part.role = Some(Role::Accuracy),
+        "consistency" => part.role = Some(Role::Consistency),
+        other => panic!("{other}?"),
+    }
 }
 
 fn run(combine: Combine, lines: &[&str]) -> (usize, Outcome) {
@@ -139,6 +170,169 @@ fn cascades_stop_at_the_first_decision() {
         Err(FailureKind::Timeout),
     );
     cascade(&["1 - skip timeout", "1 - fail 1"], 2, Ok(1.0));
+}
+
+#[test]
+fn means_and_products() {
+    let mean = |lines: &[&str], asked, expected| check(Combine::Mean, lines, asked, expected);
+    mean(&["1 - fail 1", "1 - fail 0.25"], 2, Ok(0.625));
+    mean(&["1 - fail 1", "1 - skip bad", "1 - fail 0.5"], 3, Ok(0.75));
+    mean(&["1 - fail 1", "1 - floor bad"], 2, Ok(0.5));
+    mean(
+        &["1 - fail timeout", "1 - fail 1"],
+        1,
+        Err(FailureKind::Timeout),
+    );
+    mean(&["1 - skip bad"], 1, Err(FailureKind::Abstain));
+    let product = |lines: &[&str], asked, expected| check(Combine::Product, lines, asked, expected);
+    product(&["1 - fail 0.5", "1 - fail 0.25"], 2, Ok(0.125));
+    product(&["1 - fail 0.5", "1 - skip bad"], 2, Ok(0.5));
+    product(&["1 - fail 0.5", "1 - floor bad"], 2, Ok(0.0));
+    product(
+        &["1 - skip bad", "1 - skip bad"],
+        2,
+        Err(FailureKind::Abstain),
+    );
+    product(
+        &["1 - fail 1e200", "1 - fail 1e200"],
+        2,
+        Err(FailureKind::Abstain),
+    );
+}
+
+#[test]
+fn b2_uncertainty_weighted_parts() {
+    let check_uwo = |variance, lines: &[&str], expected| {
+        let uwo = Combine::Uwo {
+            lambda: 0.5,
+            variance,
+        };
+        check(uwo, lines, lines.len(), expected);
+    };
+    let members = ["1 - fail 1", "1 - fail 2", "1 - fail 3", "1 - fail 6"];
+    check_uwo(Population, &members, Ok(1.25));
+    check_uwo(Unbiased, &members, Ok(3.0 - 7.0 / 3.0));
+    check_uwo(Population, &["1 - skip bad", "1 - fail 2"], Ok(2.0));
+    // The variance of the one that is left does not exist.
+    check_uwo(
+        Unbiased,
+        &["1 - skip bad", "1 - fail 2"],
+        Err(FailureKind::Abstain),
+    );
+    check_uwo(Population, &["1 - skip bad"], Err(FailureKind::Abstain));
+    check_uwo(
+        Population,
+        &["1 - fail 5/9 raw scaled", "1 - fail 5/9 scaled"],
+        Ok(3.0 - 0.5),
+    );
+}
+
+#[test]
+fn b5_r1_parts() {
+    let r1 = |lines: &[&str], asked, expected| check(Combine::R1, lines, asked, expected);
+    let lines = |format, accuracy, consistency| {
+        [
+            format!("1 - fail {format} format"),
+            format!("1 - fail {accuracy} accuracy"),
+            format!("1 - floor {consistency} consistency"),
+        ]
+    };
+    let check_all = |all: [String; 3], asked, expected| {
+        let lines: Vec<&str> = all.iter().map(String::as_str).collect();
+        r1(&lines, asked, expected);
+    };
+    check_all(lines("1", "1", "1"), 3, Ok(2.0));
+    check_all(lines("1", "1", "-1"), 3, Ok(1.0));
+    check_all(lines("1", "1", "bad"), 3, Ok(1.5));
+    // Consistency alone earns nothing, and nobody is asked for it.
+    check_all(lines("1", "0", "1"), 2, Ok(0.5));
+    check_all(lines("0", "0", "1"), 2, Ok(0.0));
+    check_all(lines("1", "bad", "1"), 2, Err(FailureKind::BadReference));
+    check_all(lines("1", "7", "1"), 3, Err(FailureKind::Abstain));
+    r1(
+        &[
+            "1 - fail 1 consistency",
+            "1 - fail 0 accuracy",
+            "1 - fail 1 format",
+        ],
+        3,
+        Ok(0.5),
+    );
+}
+
+#[test]
+fn b3_gated_accumulation_of_parts() {
+    let g_ra = |lines: &[&str], asked, expected| check(Combine::GRa, lines, asked, expected);
+    g_ra(
+        &["1 0 fail 1", "1 0 fail 0.5", "1 - fail 0.25"],
+        3,
+        Ok(1.75),
+    );
+    // Strictly above: an outcome of 0 does not pass a threshold of 0.
+    g_ra(&["1 0 fail 0", "1 0 fail 0.5", "1 - fail 0.25"], 1, Ok(0.0));
+    g_ra(
+        &["1 0 fail 1", "1 0.5 fail 0.5", "1 - fail 0.25"],
+        2,
+        Ok(1.5),
+    );
+    g_ra(&["1 0 floor bad", "1 - fail 1"], 1, Ok(0.0));
+    g_ra(
+        &["1 0 fail abstain", "1 - fail 1"],
+        1,
+        Err(FailureKind::Abstain),
+    );
+}
+
+#[test]
+fn parts_are_adjusted_before_they_count() {
+    let sum = |lines: &[&str], expected| check(Combine::WeightedSum, lines, lines.len(), expected);
+    sum(&["1 - fail 3 scaled"], Ok(1.0));
+    sum(&["1 - fail 3 scaled clip"], Ok(0.5));
+    sum(&["1 - fail -3 clip"], Ok(-0.5));
+    sum(&["1 - fail 0.4 pass", "1 - fail 0.5 pass"], Ok(1.0));
+    // A raw value that does not exist is a part without a score.
+    sum(&["1 - fail 0.5/-2 raw"], Ok(-2.0));
+    sum(&["1 - fail 0.5 raw"], Err(FailureKind::Abstain));
+    sum(&["1 - floor 0.5 raw", "1 - fail 1"], Ok(1.0));
+    sum(&["1 - skip 0.5 raw", "1 - fail 1"], Ok(2.0));
+    check(
+        Combine::Gate,
+        &["0 0.5 fail 0.6 scaled", "1 - fail 1"],
+        1,
+        Ok(0.0),
+    );
+    check(
+        Combine::Min,
+        &["1 - fail 9 scaled clip", "1 - fail 1"],
+        2,
+        Ok(0.5),
+    );
+}
+
+#[test]
+fn a_group_is_normalised_only_as_a_whole() {
+    let check = |words: &[&str], how, expected: Option<&[f64]>| {
+        let (mut pipeline, _) = pipeline(Combine::Mean, &[]);
+        pipeline.normalise = how;
+        let outcomes = words.iter().map(|word| outcome(word)).collect();
+        let group = pipeline.normalise(group::mean(outcomes));
+        let evidence = group.map_or_else(|failure| failure.evidence, |reward| reward.evidence);
+        let members = evidence.members.expect("it is a group");
+        let got: Option<Vec<f64>> = members.iter().map(|member| member.normalised).collect();
+        assert_eq!(got.as_deref(), expected, "{words:?}");
+    };
+    let mean = Some(Normalisation::Mean);
+    check(&["1", "0"], None, None);
+    check(&["1", "0"], mean, Some(&[0.5, -0.5]));
+    check(&["0.7"], mean, Some(&[0.0]));
+    check(&["0.1", "0.1", "0.1"], mean, Some(&[0.0, 0.0, 0.0]));
+    check(&["1", "timeout", "0"], mean, None);
+    check(&["1e300", "-1e300"], mean, Some(&[1e300, -1e300]));
+    check(
+        &["1", "0", "0"],
+        Some(Normalisation::LeaveOneOut),
+        Some(&[1.0, -0.5, -0.5]),
+    );
 }
 
 proptest! {

@@ -1,17 +1,17 @@
 //! `kind = "pipeline"`: scorers made of scorers.
 
+mod part;
+mod read;
+
 use std::sync::Arc;
 
 use super::Registry;
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::pipeline::{Combine, OnError, PartSpec, Pipeline};
+use crate::pipeline::Pipeline;
 
 /// The kind that configurations name.
 pub(super) const KIND: &str = "pipeline";
-
-/// Most parts of a pipeline.
-const MAX_PARTS: usize = 64;
 
 /// A pipeline whose parts are not looked up yet.
 pub(super) struct Draft<'d, 't> {
@@ -23,81 +23,13 @@ pub(super) struct Draft<'d, 't> {
 impl<'d, 't> Draft<'d, 't> {
     /// Reads the pipeline's own table; every part states what its failure means.
     pub(super) fn read(name: String, section: Section<'d, 't>) -> Self {
-        let pipeline = read_pipeline(&section);
+        let pipeline = read::pipeline(&section);
         Self {
             name,
             section,
             pipeline,
         }
     }
-}
-
-fn read_pipeline(section: &Section<'_, '_>) -> Option<Pipeline> {
-    let words = [
-        ("weighted_sum", Combine::WeightedSum),
-        ("min", Combine::Min),
-        ("gate", Combine::Gate),
-        ("cascade", Combine::Cascade),
-    ];
-    section.require("combine");
-    let combine = section.word("combine", &words);
-    let tables = section.sections("part");
-    if tables.is_empty() || tables.len() > MAX_PARTS {
-        section.problem("part", format!("a pipeline has 1 to {MAX_PARTS} parts"));
-        return None;
-    }
-    let last = tables.len() - 1;
-    let read = |(index, table): (usize, Section<'_, '_>)| {
-        let part = read_part(&table, combine?, index == last);
-        table.finish();
-        part
-    };
-    let read: Vec<Option<PartSpec>> = tables.into_iter().enumerate().map(read).collect();
-    let parts: Vec<PartSpec> = read.into_iter().collect::<Option<_>>()?;
-    let pipeline = Pipeline {
-        combine: combine?,
-        parts,
-    };
-    let skips = pipeline
-        .parts
-        .iter()
-        .any(|part| part.on_error == OnError::Skip);
-    let negative = pipeline.parts.iter().any(|part| part.weight < 0.0);
-    if skips && negative {
-        let rule = "on_error = \"skip\" scales the other weights up, so none may be negative";
-        section.problem("part", rule);
-    }
-    Some(pipeline)
-}
-
-fn read_part(table: &Section<'_, '_>, combine: Combine, last: bool) -> Option<PartSpec> {
-    let words = [
-        ("fail", OnError::Fail),
-        ("skip", OnError::Skip),
-        ("floor", OnError::Floor),
-    ];
-    let scorer = table.required_text("scorer");
-    let name = table.text("name").or_else(|| scorer.clone());
-    table.require("on_error");
-    let on_error = table.word("on_error", &words);
-    let threshold = match (combine, last) {
-        (Combine::Gate, false) => Some(table.required_number("threshold")?),
-        (Combine::Gate | Combine::WeightedSum | Combine::Min | Combine::Cascade, _) => None,
-    };
-    let weight = match combine {
-        Combine::WeightedSum => table.required_number("weight")?,
-        // A part that only opens the gate counts for nothing unless it is given a weight.
-        Combine::Gate if threshold.is_some() => table.number("weight").unwrap_or(0.0),
-        Combine::Gate => table.number("weight").unwrap_or(1.0),
-        Combine::Min | Combine::Cascade => 1.0,
-    };
-    Some(PartSpec {
-        name: name?,
-        scorer: scorer?,
-        weight,
-        threshold,
-        on_error: on_error?,
-    })
 }
 
 /// Looks up the parts and adds the pipelines to `registry`, the ones that others need first.
@@ -148,6 +80,18 @@ fn parts(registry: &Registry, pipeline: &Pipeline) -> Option<Vec<Arc<Scorer>>> {
 fn is_known(registry: &Registry, draft: &Draft<'_, '_>, pipelines: &[String]) -> bool {
     let mut known = true;
     for part in draft.pipeline.iter().flat_map(|pipeline| &pipeline.parts) {
+        if registry
+            .get(&part.scorer)
+            .is_some_and(|scorer| scorer.compares())
+        {
+            known = false;
+            let message = format!(
+                "the scorer '{}' compares the responses of a group; a part judges one response",
+                part.scorer
+            );
+            draft.section.problem("part", message);
+            continue;
+        }
         if registry.get(&part.scorer).is_some() || pipelines.contains(&part.scorer) {
             continue;
         }

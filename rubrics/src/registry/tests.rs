@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Ask, Input, Passage, Responses};
 
 /// The names that a configuration adds, and its problems.
 fn read(text: &str) -> (Vec<String>, Vec<String>) {
@@ -92,7 +93,8 @@ fn what_a_pipeline_must_say() {
         part = [{ scorer = "math", on_error = "fail" }, { scorer = "text", on_error = "fail" }]
         "#,
         &[
-            "'sum' is not one of weighted_sum, min, gate, cascade",
+            "'sum' is not one of weighted_sum, mean, min, wco, uwo, product, r1, gate, g_ra, cascade",
+            "scorer[0].part[0].on_error: missing",
             "scorer[1].part[1].weight: missing",
             "scorer[2].part[0].threshold: missing",
         ],
@@ -123,6 +125,198 @@ fn what_a_pipeline_must_say() {
             "unknown key; did you mean 'weight'?",
         ],
     );
+}
+
+/// A pipeline of two parts: the rest of its table, and of the first and the second part.
+fn two_parts(head: &str, first: &str, second: &str) -> String {
+    let part = |name: &str, rest: &str| {
+        format!("[[scorer.part]]\nscorer = \"{name}\"\non_error = \"fail\"\n{rest}\n")
+    };
+    let head = format!("[[scorer]]\nname = \"p\"\nkind = \"pipeline\"\n{head}\n");
+    head + &part("math", first) + &part("text", second)
+}
+
+#[test]
+fn every_way_to_combine_can_be_written() {
+    let valid = |head: &str, first: &str, second: &str| {
+        check_valid(&two_parts(head, first, second), &["p"]);
+    };
+    for word in ["mean", "min", "wco", "uwo", "product", "cascade"] {
+        valid(&format!("combine = \"{word}\""), "", "");
+    }
+    valid("combine = \"weighted_sum\"", "weight = 1", "weight = -0.5");
+    for word in ["gate", "g_ra"] {
+        let head = format!("combine = \"{word}\"");
+        valid(&head, "threshold = 0.5", "");
+        valid(&head, "threshold = 0.5\nweight = 2", "weight = 3");
+    }
+    valid(
+        "combine = \"uwo\"\nlambda = 0.1\nvariance = \"unbiased\"",
+        "value = \"raw\"\nstandardise = { mean = -1.5, std = 2 }",
+        "value = \"raw\"\nstandardise = { reference = [1, 2.5], variance = \"unbiased\" }",
+    );
+    valid("combine = \"mean\"", "clip = [-1, 1]", "pass = 0.5");
+    let r1 = two_parts(
+        "combine = \"r1\"",
+        "role = \"accuracy\"",
+        "role = \"format\"",
+    );
+    let third = "[[scorer.part]]\nscorer = \"exact\"\nrole = \"consistency\"\n\
+                 on_error = \"floor\"\nstandardise = { mean = 0.5, std = 0.5 }\n";
+    check_valid(&(r1 + third), &["p"]);
+    for normalise in [
+        "normalise = \"grpo\"",
+        "normalise = \"grpo\"\nnormalise_variance = \"population\"\nnormalise_epsilon = 0",
+        "normalise = \"mean\"",
+        "normalise = \"leave_one_out\"",
+    ] {
+        valid(&format!("combine = \"mean\"\n{normalise}"), "", "");
+    }
+}
+
+#[test]
+fn a_group_is_normalised_and_keeps_its_mean() {
+    let text = two_parts("combine = \"mean\"\nnormalise = \"mean\"", "", "");
+    let document = Document::new("t.toml", &text);
+    let table = document.parse();
+    let registry = Registry::read(&document.root(&table), &[]);
+    let scorer = registry.get("p").expect("configured");
+    let check = |responses: &[&str], score: f64, normalised: &[f64]| {
+        let passage = |text: &&str| Passage::Text((*text).to_owned());
+        let mut input = Input::of("").against("2");
+        input.responses = Responses::Group(responses.iter().map(passage).collect());
+        let group = scorer
+            .judge(&input, &Ask::default())
+            .expect("all are measured");
+        assert!((group.score - score).abs() < 1e-12, "{}", group.score);
+        let members = group.evidence.members.expect("it is a group");
+        let got: Vec<f64> = members
+            .iter()
+            .filter_map(|member| member.normalised)
+            .collect();
+        assert_eq!(got.len(), normalised.len());
+        let same = got
+            .iter()
+            .zip(normalised)
+            .all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(same, "{got:?} is not {normalised:?}");
+    };
+    check(&["2", "3"], 0.5, &[0.5, -0.5]);
+    check(&["2", "2"], 1.0, &[0.0, 0.0]);
+    check(&["3"], 0.0, &[0.0]);
+}
+
+#[track_caller]
+fn check_two(head: &str, first: &str, second: &str, expected: &[&str]) {
+    check_problems(&two_parts(head, first, second), expected);
+}
+
+#[test]
+fn what_the_ways_to_combine_refuse() {
+    check_two("combine = \"meen\"", "", "", &["did you mean 'mean'?"]);
+    check_two(
+        "combine = \"uwo\"\nlambda = -1\nvariance = \"biased\"",
+        "weight = 1",
+        "value = \"logit\"",
+        &[
+            "below 0 it would reward disagreement",
+            "'biased' is not one of population, unbiased",
+            "scorer[0].part[0].weight: unknown key",
+            "'logit' is not one of score, raw",
+        ],
+    );
+    check_two(
+        "combine = \"mean\"\nlambda = 1",
+        "",
+        "",
+        &["scorer[0].lambda: unknown key"],
+    );
+    check_two(
+        "combine = \"g_ra\"",
+        "",
+        "",
+        &["part[0].threshold: missing"],
+    );
+}
+
+#[test]
+fn what_the_adjustments_of_a_part_refuse() {
+    check_two(
+        "combine = \"mean\"",
+        "standardise = { mean = 0, std = 0 }",
+        "standardise = { mean = 0, stdd = 1 }",
+        &[
+            "standard deviation 0 is not above 0",
+            "standardise.std: missing",
+            "unknown key; did you mean 'std'?",
+        ],
+    );
+    check_two(
+        "combine = \"mean\"",
+        "standardise = { reference = [1] }",
+        "standardise = { reference = [0.1, 0.1, 0.1] }",
+        &["at least 2 are needed", "is not above 0"],
+    );
+    check_two(
+        "combine = \"mean\"",
+        "clip = [1, 0]",
+        "clip = [0, nan]",
+        &["the first below the second", "a list of finite numbers"],
+    );
+    check_two(
+        "combine = \"mean\"",
+        "standardise = 3",
+        "",
+        &["expected a table"],
+    );
+    check_two(
+        "combine = \"cascade\"",
+        "clip = [0, 1]",
+        "",
+        &["clip: unknown key"],
+    );
+}
+
+#[test]
+fn what_parts_must_be_together() {
+    check_two(
+        "combine = \"r1\"",
+        "role = \"accuracy\"",
+        "role = \"accuracy\"",
+        &[
+            "0 parts have the role 'format'",
+            "2 parts have the role 'accuracy'",
+            "0 parts have the role 'consistency'",
+        ],
+    );
+    check_two(
+        "combine = \"r1\"",
+        "role = \"form\"",
+        "",
+        &["'form' is not one of", "role: missing"],
+    );
+    check_two(
+        "combine = \"mean\"\nnormalise = \"grop\"",
+        "",
+        "",
+        &["did you mean 'grpo'?"],
+    );
+    check_two(
+        "combine = \"mean\"\nnormalise = \"grpo\"\nnormalise_epsilon = -1",
+        "",
+        "",
+        &["it is 0 or more"],
+    );
+    let floor = two_parts(
+        "combine = \"mean\"",
+        "standardise = { mean = 0, std = 1 }",
+        "",
+    )
+    .replacen("\"fail\"", "\"floor\"", 1);
+    check_problems(&floor, &["the average of the reference set"]);
+    let one = "[[scorer]]\nname = \"p\"\nkind = \"pipeline\"\ncombine = \"uwo\"\n\
+               variance = \"unbiased\"\npart = [{ scorer = \"math\", on_error = \"fail\" }]\n";
+    check_problems(one, &["an unbiased variance needs 2 parts"]);
 }
 
 #[test]

@@ -135,7 +135,9 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candida
     while let Some((_, from)) = phrases.next() {
         let limit = phrases.peek().map_or(part.end, |next| next.0);
         let line = value(text, from, limit);
-        let span = line.start..sentence_end(text, line);
+        let sentence = line.start..sentence_end(text, line);
+        let value = phrases::without_last_verb(&text[sentence.clone()]);
+        let span = sentence.start..sentence.start + value.len();
         out.push(Candidate::new(span, Note::None));
     }
 }

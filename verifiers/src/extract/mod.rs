@@ -15,6 +15,9 @@
 //! | `last_formula` | the last formula, where no number follows it, flagged `fallback` | the last |
 //! | `last_number` | the last number of the text, flagged `fallback` | the last |
 //!
+//! A formula between `$` or `\(` ends on its line. One that a line break cuts is no answer, and
+//! neither is a number in it: then there is none.
+//!
 //! Lines and phrases are known in English, French, German, Spanish, Portuguese, Russian, Chinese,
 //! Japanese, Arabic and Hindi.
 //!
@@ -23,6 +26,7 @@
 //! distance of an answer from the end: a cap on the size of an answer is the verifier's affair.
 
 mod boxed;
+mod broken;
 mod labelled;
 mod phrases;
 mod prose;
@@ -158,16 +162,37 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
     if let Some(span) = whole.and_then(|part| unmarked::whole_text(response, part)) {
         return Some(found(span, "whole_text", Vec::new()));
     }
-    visible.ranges().iter().rev().find_map(|part| {
-        let number = tail::last_number(response, part);
-        let formula = unmarked::last_formula(response, part);
-        let formula = formula.filter(|f| number.as_ref().is_none_or(|n| n.start < f.end));
-        let (span, source) = match formula {
-            Some(formula) => (tail::completed(response, part, formula), "last_formula"),
-            None => (number?, "last_number"),
-        };
-        Some(found(span, source, vec!["fallback"]))
-    })
+    let mut parts = visible.ranges().iter().rev();
+    let (span, source) = parts.find_map(|part| match last_in(response, part) {
+        Guess::Found(span, source) => Some(Some((span, source))),
+        Guess::Broken => Some(None),
+        Guess::Nothing => None,
+    })??;
+    Some(found(span, source, vec!["fallback"]))
+}
+
+/// What the end of a text suggests.
+enum Guess {
+    Found(Range<usize>, &'static str),
+    /// The last number stands in a formula that a line break cuts. It is no answer by itself, and
+    /// what stands before it is not the last word.
+    Broken,
+    Nothing,
+}
+
+/// The last formula of `part`, or its last number where that follows.
+fn last_in(response: &str, part: &Range<usize>) -> Guess {
+    let number = tail::last_number(response, part);
+    let formula = unmarked::last_formula(response, part);
+    let formula = formula.filter(|f| number.as_ref().is_none_or(|n| n.start < f.end));
+    match (formula, number) {
+        (Some(formula), _) => {
+            Guess::Found(tail::completed(response, part, formula), "last_formula")
+        }
+        (None, Some(number)) if broken::holds(response, part, &number) => Guess::Broken,
+        (None, Some(number)) => Guess::Found(number, "last_number"),
+        (None, None) => Guess::Nothing,
+    }
 }
 
 /// Everything after the thinking, for callers that judge a response as a whole; `None` where no

@@ -169,8 +169,9 @@ impl Language {
             let tail = part.start + at;
             let start = self.word_start(&text[part.start..tail])? + part.start;
             let end = tail + self.tail.len();
-            let length = verb(&text[end..part.end], self.adjectives, self.verbs)?;
-            Some((start, end + length))
+            let after = &text[end..part.end];
+            let length = verb(after, self.adjectives, self.verbs).or_else(|| verb_at_end(after));
+            Some((start, end + length?))
         })
     }
 
@@ -250,6 +251,30 @@ fn verb(after: &str, adjectives: &[&str], verbs: &[&str]) -> Option<usize> {
     let colon = rest.trim_start_matches(is_mark);
     let rest = colon.strip_prefix([':', '：']).unwrap_or(rest);
     Some(after.len() - rest.len())
+}
+
+/// How far from the word the verb at the end of its sentence may be, in characters.
+const MAX_LAST_VERB: usize = 200;
+
+/// Verbs that end a sentence, of languages that put them last.
+const LAST_VERBS: [&str; 5] = ["です", "である", "になります", "है", "हैं"];
+
+/// `sentence` without the verb at its end.
+pub(super) fn without_last_verb(sentence: &str) -> &str {
+    let rest = LAST_VERBS
+        .iter()
+        .find_map(|verb| sentence.strip_suffix(verb));
+    rest.map_or(sentence, str::trim_end)
+}
+
+/// No bytes, where a value and the verb of its sentence follow the word "answer": `उत्तर 42 है।`.
+fn verb_at_end(after: &str) -> Option<usize> {
+    let value = after.strip_prefix(' ')?;
+    // Bounded, so that many of them cost linear time.
+    let near = value.chars().take(MAX_LAST_VERB).map(char::len_utf8).sum();
+    let sentence = value[..near].split(['।', '\n']).next()?;
+    let is_value = value.starts_with(|c: char| !c.is_alphabetic());
+    (is_value && without_last_verb(sentence).len() < sentence.len()).then_some(0)
 }
 
 /// Whether `c` is a letter of a script that puts spaces between words.

@@ -10,7 +10,7 @@ use super::{prose, trim};
 const MAX_WHOLE: usize = 200;
 /// The longest formula that is taken as an answer, in bytes. A bound, so that many unfinished ones
 /// cost linear time.
-const MAX_FORMULA: usize = 4096;
+pub(super) const MAX_FORMULA: usize = 4096;
 /// Words that may follow a number in a text that is one answer: its unit.
 const MAX_UNIT_WORDS: usize = 3;
 
@@ -117,16 +117,21 @@ fn is_answer(line: &str) -> bool {
 pub(super) fn last_formula(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let inner = &text[part.clone()];
     let found = [
-        last_between(inner, "\\(", "\\)"),
-        last_between(inner, "\\[", "\\]"),
+        last_between(inner, "\\(", "\\)", |formula| !formula.contains('\n')),
+        last_between(inner, "\\[", "\\]", |_| true),
         last_dollars(inner),
     ];
     let last = found.into_iter().flatten().max_by_key(|span| span.end)?;
     Some(part.start + last.start..part.start + last.end)
 }
 
-/// The last formula that `open` and `shut` enclose.
-fn last_between(text: &str, open: &str, shut: &str) -> Option<Range<usize>> {
+/// The last formula that `open` and `shut` enclose, of those that `is_allowed`.
+fn last_between(
+    text: &str,
+    open: &str,
+    shut: &str,
+    is_allowed: fn(&str) -> bool,
+) -> Option<Range<usize>> {
     let mut limit = text.len();
     // What is left of the last opening mark that was tried: no stretch is searched twice.
     let mut right = text.len();
@@ -141,6 +146,7 @@ fn last_between(text: &str, open: &str, shut: &str) -> Option<Range<usize>> {
         let length = memmem::find(&text.as_bytes()[inner..window], shut.as_bytes());
         if let Some(length) = length
             && is_formula(&text[inner..inner + length])
+            && is_allowed(&text[inner..inner + length])
         {
             return Some(start..inner + length + shut.len());
         }

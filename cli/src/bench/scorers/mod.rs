@@ -140,7 +140,10 @@ fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figur
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of tokens are below 2^53")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of tokens are below 2^53"
+)]
 fn ratio(a: usize, b: usize) -> f64 {
     a as f64 / b as f64
 }

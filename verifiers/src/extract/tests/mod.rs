@@ -366,6 +366,26 @@ fn last_formulas() {
 }
 
 #[test]
+fn formulas_that_line_breaks_cut_are_no_answers() {
+    check_none("Result $ \n 9 \n $");
+    check_none("Result \\( \n 9 \n \\)");
+    check_none("We know $y = 1$ and $x = 3 +\n 4$ too");
+    check_none("so $x +\n 9 + y\n= z$.");
+    check_none("so it is \\(x =\n 9\\).");
+    let last = |response, text| check(response, text, "last_number", &["fallback"]);
+    last("so $x +\n 9\n= z$, hence\n 8 of them", "8");
+    last("It costs $5.\nThat is 9\nand it is in $ of old", "9");
+    last("so $x\n\n and 9 eggs\n\n left of y$", "9");
+    last("so $x$ is\n9\nand $ is a sign", "9");
+    check(
+        "so $x\n=9$ and $y = 8$",
+        "y = 8",
+        "last_formula",
+        &["fallback"],
+    );
+}
+
+#[test]
 fn money_is_no_formula() {
     let check = |response, text| check(response, text, "last_number", &["fallback"]);
     check("She earns $5 and spends $3 on it", "$3");
@@ -446,6 +466,24 @@ fn languages() {
     line("答え：42", "42");
     line("الإجابة: 42", "42");
     line("Answer：42", "42");
+    phrase("अतः उत्तर है 42।", "42");
+    phrase("इसलिए अंतिम उत्तर है: $\\frac{1}{2}$। धन्यवाद", "\\frac{1}{2}");
+    line("हल।\nउत्तर: 42", "42");
+    line("**अंतिम उत्तर:** 42", "42");
+}
+
+#[test]
+fn verbs_at_the_end() {
+    let phrase = |response, text| check(response, text, "answer_phrase", &[]);
+    phrase("इसलिए अंतिम उत्तर 42 है।", "42");
+    phrase("したがって、答えは42です。", "42");
+    phrase("よって答えは $x=5$ である。", "x=5");
+    check(
+        "गाँव उत्तर दिशा में 42 किमी दूर है।",
+        "42",
+        "last_number",
+        &["fallback"],
+    );
 }
 
 #[test]

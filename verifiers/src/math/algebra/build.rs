@@ -79,7 +79,7 @@ impl Ring<'_, '_> {
             all.append(&mut self.build(*term)?.0);
         }
         self.spend(u64::try_from(all.len() / 2).unwrap_or(u64::MAX))?;
-        Ok(Poly::collect(all))
+        self.collected(all)
     }
 
     fn product(&mut self, factors: &[Expr]) -> Result<Poly, Stop> {

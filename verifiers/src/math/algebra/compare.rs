@@ -28,45 +28,43 @@ pub(in crate::math) fn compare(
     assumptions: Assumptions,
     ws: &mut Workspace<'_>,
 ) -> Result<Finding, Exhausted> {
-    if let Some(finding) = by_rationals(left, right, ws)? {
-        return Ok(finding);
+    let traits = match at_once(left, right, ws)? {
+        Early::Found(finding) => return Ok(finding),
+        Early::Open(traits) => traits,
+    };
+    if !traits.has_bounds {
+        return by_ladder(left, right, traits, assumptions, ws);
     }
-    let traits = Traits::of(left, ws)?.and(Traits::of(right, ws)?);
-    if traits.is_undefined {
-        return Ok(Finding::Undecided(Doubt::NoValue));
+    let closed = (with_closed_forms(left, ws)?, with_closed_forms(right, ws)?);
+    if closed == (left, right) {
+        return by_ladder(left, right, traits, assumptions, ws);
     }
-    if left == right {
-        return Ok(Finding::Equal(Rule::Identical));
-    }
-    if traits.has_bounds {
-        let closed = (with_closed_forms(left, ws)?, with_closed_forms(right, ws)?);
-        if closed != (left, right) {
-            let finding = of_closed_forms(closed.0, closed.1, assumptions, ws)?;
-            return Ok(under_calculus(finding));
-        }
-    }
-    by_ladder(left, right, traits, assumptions, ws)
+    let finding = match at_once(closed.0, closed.1, ws)? {
+        Early::Found(finding) => finding,
+        Early::Open(traits) => by_ladder(closed.0, closed.1, traits, assumptions, ws)?,
+    };
+    Ok(under_calculus(finding))
 }
 
-/// As [`compare`], of expressions whose sums, products, integrals and limits are replaced as far as
-/// they can be.
-fn of_closed_forms(
-    left: Expr,
-    right: Expr,
-    assumptions: Assumptions,
-    ws: &mut Workspace<'_>,
-) -> Result<Finding, Exhausted> {
+/// What a first look at two expressions gives.
+enum Early {
+    Found(Finding),
+    Open(Traits),
+}
+
+/// Decides what takes no rung: rational numbers, expressions that are one, and no value at all.
+fn at_once(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Early, Exhausted> {
     if let Some(finding) = by_rationals(left, right, ws)? {
-        return Ok(finding);
+        return Ok(Early::Found(finding));
     }
     let traits = Traits::of(left, ws)?.and(Traits::of(right, ws)?);
-    if traits.is_undefined {
-        return Ok(Finding::Undecided(Doubt::NoValue));
-    }
-    if left == right {
-        return Ok(Finding::Equal(Rule::Identical));
-    }
-    by_ladder(left, right, traits, assumptions, ws)
+    Ok(if traits.is_undefined {
+        Early::Found(Finding::Undecided(Doubt::NoValue))
+    } else if left == right {
+        Early::Found(Finding::Equal(Rule::Identical))
+    } else {
+        Early::Open(traits)
+    })
 }
 
 /// `expr` with closed forms where there are some.

@@ -381,7 +381,7 @@ impl Ring<'_, '_> {
             );
             open.append(&mut self.multiply(&quotient, &replacement)?.0);
         }
-        Ok(Poly::collect(settled))
+        self.collected(settled)
     }
 }
 

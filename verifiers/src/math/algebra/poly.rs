@@ -1,6 +1,7 @@
 //! Sparse sums of terms: a rational coefficient times powers of kernels.
 
 use std::cmp::Ordering;
+use std::convert::Infallible;
 
 use dashu::rational::RBig;
 
@@ -166,7 +167,19 @@ impl Poly {
     }
 
     /// Sorts, adds up and drops zeros.
-    pub(super) fn collect(mut terms: Vec<Term>) -> Self {
+    pub(super) fn collect(terms: Vec<Term>) -> Self {
+        let free: Result<Self, Infallible> = Self::collect_paid(terms, |_, _| Ok(()));
+        match free {
+            Ok(poly) => poly,
+        }
+    }
+
+    /// [`Self::collect`], where `pay` is asked before every sum of two coefficients: those of many
+    /// denominators grow with each.
+    pub(super) fn collect_paid<E>(
+        mut terms: Vec<Term>,
+        mut pay: impl FnMut(&RBig, &RBig) -> Result<(), E>,
+    ) -> Result<Self, E> {
         if terms.len() > 1 {
             terms.sort_by(|a, b| b.monomial.cmp(&a.monomial));
         }
@@ -174,6 +187,7 @@ impl Poly {
         for term in terms {
             match sum.last_mut() {
                 Some(last) if last.monomial == term.monomial => {
+                    pay(&last.coefficient, &term.coefficient)?;
                     last.coefficient += term.coefficient;
                 }
                 Some(_) | None => {
@@ -187,7 +201,7 @@ impl Poly {
         if sum.last().is_some_and(|last| last.coefficient.is_zero()) {
             sum.pop();
         }
-        Self(sum)
+        Ok(Self(sum))
     }
 
     pub(super) fn negated(mut self) -> Self {

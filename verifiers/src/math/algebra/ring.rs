@@ -154,7 +154,14 @@ impl<'r, 'f> Ring<'r, 'f> {
     pub(super) fn add(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
         self.spend((left.len() + right.len()) / 4 + big(left.bits() + right.bits()))?;
         let terms = left.0.iter().chain(&right.0).cloned().collect();
-        Ok(Poly::collect(terms))
+        self.collected(terms)
+    }
+
+    /// The sum of `terms`, paid for by what the coefficients grow to.
+    pub(super) fn collected(&mut self, terms: Vec<Term>) -> Result<Poly, Stop> {
+        Poly::collect_paid(terms, |left, right| {
+            self.spend(big(bits(left) + bits(right)))
+        })
     }
 
     pub(super) fn subtract(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
@@ -199,7 +206,7 @@ impl<'r, 'f> Ring<'r, 'f> {
                 terms.push(self.settled(coefficient, monomial)?);
             }
         }
-        Ok(Poly::collect(terms))
+        self.collected(terms)
     }
 
     /// `poly^times`, multiplied out.

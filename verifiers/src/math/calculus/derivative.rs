@@ -1,14 +1,46 @@
 //! Derivatives.
 
-use super::build::{add, call, depends, div, mul, neg, power, small_power, sub};
+use super::build::{
+    add, call, depends, div, is_zero, mul, neg, power, small_power, sub, substitute,
+};
 use crate::fuel::Exhausted;
-use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
+use crate::math::expr::{Bound, Constant, Expr, Function, Name, Node, Workspace};
+
+/// Most factors with the variable in one product: the rule has as many terms, of as many factors.
+const MAX_FACTORS: usize = 64;
+
+/// The value of a derivative of the given order at the point that `bound` says.
+///
+/// A body without the variable but with others has none: nobody says whether these depend on it.
+pub(super) fn closed(
+    bound: &Bound,
+    order: u8,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let Some(at) = bound.from else {
+        return Ok(None);
+    };
+    if !depends(bound.body, bound.variable, ws)? && !ws.is_closed(bound.body)? {
+        return Ok(None);
+    }
+    let mut slope = bound.body;
+    for _ in 0..order {
+        match derivative(slope, bound.variable, ws)? {
+            Some(next) => slope = next,
+            None => return Ok(None),
+        }
+    }
+    if *ws.node(at) == Node::Symbol(bound.variable) {
+        return Ok(Some(slope));
+    }
+    substitute(slope, bound.variable, at, ws)
+}
 
 /// The derivative of `expr` by `x`; `None` where something in it has no rule.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
-pub(in crate::math) fn derivative(
+pub(super) fn derivative(
     expr: Expr,
     x: Name,
     ws: &mut Workspace<'_>,
@@ -19,14 +51,15 @@ pub(in crate::math) fn derivative(
     match ws.node(expr).clone() {
         Node::Symbol(_) => ws.integer(1).map(Some),
         Node::Sum(terms) => {
-            let mut sum = ws.integer(0)?;
+            let mut slopes = Vec::with_capacity(terms.len());
             for term in terms {
-                let Some(slope) = derivative(term, x, ws)? else {
-                    return Ok(None);
-                };
-                sum = add(sum, slope, ws)?;
+                match derivative(term, x, ws)? {
+                    Some(slope) if is_zero(slope, ws) => {}
+                    Some(slope) => slopes.push(slope),
+                    None => return Ok(None),
+                }
             }
-            Ok(Some(sum))
+            ws.sum(slopes).map(Some)
         }
         Node::Product(factors) => of_product(&factors, x, ws),
         Node::Power(base, exponent) => of_power(expr, base, exponent, x, ws),
@@ -55,24 +88,28 @@ pub(in crate::math) fn derivative(
     }
 }
 
+/// Flat sums and products nest no deeper than what they are made of.
 fn of_product(
     factors: &[Expr],
     x: Name,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Expr>, Exhausted> {
-    let mut sum = ws.integer(0)?;
+    let mut terms = Vec::new();
     for (place, factor) in factors.iter().enumerate() {
-        let Some(mut term) = derivative(*factor, x, ws)? else {
+        if !depends(*factor, x, ws)? {
+            continue;
+        }
+        if terms.len() == MAX_FACTORS {
+            return Ok(None);
+        }
+        let Some(slope) = derivative(*factor, x, ws)? else {
             return Ok(None);
         };
-        for (other_place, other) in factors.iter().enumerate() {
-            if other_place != place {
-                term = mul(term, *other, ws)?;
-            }
-        }
-        sum = add(sum, term, ws)?;
+        let mut term = factors.to_vec();
+        term[place] = slope;
+        terms.push(ws.product(term)?);
     }
-    Ok(Some(sum))
+    ws.sum(terms).map(Some)
 }
 
 fn of_power(
@@ -174,9 +211,10 @@ fn of_function(
             div(one, below, ws)?
         }
         Function::Ln => div(one, u, ws)?,
-        // Of |u| where u is not 0.
-        Function::Abs => call(Function::Sign, u, ws)?,
-        Function::Acot
+        // Of a real u, where it is not 0.
+        Function::Abs if is_real(u, ws)? => call(Function::Sign, u, ws)?,
+        Function::Abs
+        | Function::Acot
         | Function::Asec
         | Function::Acsc
         | Function::Coth
@@ -204,6 +242,17 @@ fn of_function(
         | Function::Arg => return Ok(None),
     };
     Ok(Some(slope))
+}
+
+/// Whether `u` is made of integers and variables by addition, multiplication and integer powers:
+/// these are real.
+fn is_real(u: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+    let has_other = ws.any(u, &mut |node| match node {
+        Node::Number(value) => !value.is_int(),
+        Node::Symbol(_) | Node::Sum(_) | Node::Product(_) | Node::Power(..) => false,
+        Node::Constant(_) | Node::Call(..) | Node::Apply(..) | Node::Bound(_) => true,
+    })?;
+    Ok(!has_other)
 }
 
 /// The derivative of a tangent, cotangent or hyperbolic tangent with the given square.

@@ -6,6 +6,7 @@ use dashu::base::Signed;
 use dashu::rational::RBig;
 
 use super::build::{add, call, div, is_zero, mul, number, power, small_power, sub};
+use super::end::End;
 use super::terms::{Shape, Term, expand, is_positive};
 use crate::fuel::Exhausted;
 use crate::math::enclosure;
@@ -38,46 +39,13 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
     Ok(Some(sum))
 }
 
-/// An end of a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    At(Expr),
-    PlusInfinity,
-    MinusInfinity,
-}
-
-fn end(expr: Expr, ws: &Workspace<'_>) -> Option<End> {
-    match ws.node(expr) {
-        Node::Constant(Constant::Infinity) => Some(End::PlusInfinity),
-        Node::Constant(Constant::Undefined) => None,
-        Node::Product(factors) => {
-            let is_infinite = |expr: &Expr| *ws.node(*expr) == Node::Constant(Constant::Infinity);
-            match factors.as_ref() {
-                [factor, infinite] if is_infinite(infinite) => {
-                    let is_negated = number(*factor, ws) == Some(&RBig::NEG_ONE);
-                    is_negated.then_some(End::MinusInfinity)
-                }
-                _ => Some(End::At(expr)),
-            }
-        }
-        Node::Number(_)
-        | Node::Symbol(_)
-        | Node::Constant(_)
-        | Node::Sum(_)
-        | Node::Power(..)
-        | Node::Call(..)
-        | Node::Apply(..)
-        | Node::Bound(_) => Some(End::At(expr)),
-    }
-}
-
 fn definite(
     term: &Term,
     from: Expr,
     to: Expr,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Expr>, Exhausted> {
-    let (Some(from), Some(to)) = (end(from, ws), end(to, ws)) else {
+    let (Some(from), Some(to)) = (End::of(from, ws), End::of(to, ws)) else {
         return Ok(None);
     };
     if !is_regular(term, from, to, ws)? {

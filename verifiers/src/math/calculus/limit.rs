@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::build::{neg, number, substitute};
-use super::series::{Target, expand};
+use super::build::{neg, substitute};
+use super::end::End;
+use super::series::expand;
 use crate::fuel::Exhausted;
 use crate::math::enclosure;
 use crate::math::expr::{Bound, Constant, Direction, Expr, Function, Node, Workspace};
@@ -17,10 +18,10 @@ pub(super) fn closed(
     let Some(at) = bound.from else {
         return Ok(None);
     };
-    let Some(target) = target(at, ws) else {
+    let Some(target) = End::of(at, ws) else {
         return Ok(None);
     };
-    if let Target::At(at) = target
+    if let End::At(at) = target
         && let Some(value) = by_continuity(bound, at, ws)?
     {
         return Ok(Some(value));
@@ -43,11 +44,11 @@ pub(super) fn closed(
         Ordering::Equal => Ok(series.coefficients.first().copied()),
         Ordering::Less => {
             let is_odd = series.start % 2 != 0;
-            let is_two_sided = matches!(target, Target::At(_)) && direction == Direction::Both;
+            let is_two_sided = matches!(target, End::At(_)) && direction == Direction::Both;
             if is_odd && is_two_sided {
                 return Ok(None);
             }
-            let from_below = matches!(target, Target::At(_)) && direction == Direction::Below;
+            let from_below = matches!(target, End::At(_)) && direction == Direction::Below;
             infinite(series.coefficients[0], is_odd && from_below, ws)
         }
     }
@@ -63,33 +64,6 @@ fn infinite(leading: Expr, flips: bool, ws: &mut Workspace<'_>) -> Result<Option
             neg(infinity, ws).map(Some)
         }
         (Some(Ordering::Equal) | None, _) => Ok(None),
-    }
-}
-
-fn target(at: Expr, ws: &Workspace<'_>) -> Option<Target> {
-    match ws.node(at) {
-        Node::Constant(Constant::Infinity) => Some(Target::PlusInfinity),
-        Node::Constant(Constant::Undefined) => None,
-        Node::Product(factors) => {
-            let infinite = factors
-                .iter()
-                .any(|factor| *ws.node(*factor) == Node::Constant(Constant::Infinity));
-            let is_negated = factors.len() == 2
-                && number(factors[0], ws).is_some_and(|value| *value < dashu::rational::RBig::ZERO);
-            match (infinite, is_negated) {
-                (false, _) => Some(Target::At(at)),
-                (true, true) => Some(Target::MinusInfinity),
-                (true, false) => None,
-            }
-        }
-        Node::Number(_)
-        | Node::Symbol(_)
-        | Node::Constant(_)
-        | Node::Sum(_)
-        | Node::Power(..)
-        | Node::Call(..)
-        | Node::Apply(..)
-        | Node::Bound(_) => Some(Target::At(at)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Calculus: closed forms of sums, products, integrals and limits, and derivatives.
+//! Calculus: closed forms of sums, products, integrals, limits and derivatives.
 //!
 //! A closed form is returned only where a rule gives it: finite ranges are written out, polynomials
 //! and geometric terms are summed by formula, integrals go by antiderivatives of terms whose range
@@ -7,8 +7,8 @@
 //! An indefinite integral gives one antiderivative: the constant is left out.
 
 mod build;
-#[cfg(test)]
 mod derivative;
+mod end;
 mod integral;
 mod limit;
 mod series;
@@ -17,9 +17,6 @@ mod terms;
 
 use super::expr::{Binder, Bound, Expr, Node, Workspace};
 use crate::fuel::Exhausted;
-
-#[cfg(test)]
-pub(super) use self::derivative::derivative;
 
 /// The closed form of `bound`, where a rule gives one. It is free of the bound variable, but for an
 /// indefinite integral; it may be infinite, where a limit is.
@@ -32,10 +29,11 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
         Binder::Sum | Binder::Product => sum::closed(bound, ws),
         Binder::Integral => integral::closed(bound, ws),
         Binder::Limit(direction) => limit::closed(bound, direction, ws),
+        Binder::Derivative(order) => derivative::closed(bound, order, ws),
     }
 }
 
-/// `expr` with every sum, product, limit and integral in it replaced by its closed form, where it
+/// `expr` with every sum, product, limit, integral and derivative in it replaced by its closed form, where it
 /// has one.
 ///
 /// # Errors

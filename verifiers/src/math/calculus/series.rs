@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use dashu::rational::RBig;
 
 use super::build::{add, call, depends, div, is_zero, mul, neg, number, power, small_power};
+use super::end::End;
 use crate::fuel::Exhausted;
 use crate::math::expr::{Constant, Expr, Function, Name, Node, Workspace};
 use crate::math::finding::{Assumptions, Finding};
@@ -18,14 +19,6 @@ const TERMS: usize = 8;
 pub(super) struct Series {
     pub(super) start: i64,
     pub(super) coefficients: Vec<Expr>,
-}
-
-/// What a variable goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
-    At(Expr),
-    PlusInfinity,
-    MinusInfinity,
 }
 
 /// Whether `expr` is 0, where that is proven either way.
@@ -52,16 +45,16 @@ impl Series {
     }
 
     /// `x` near its target: `a + t`, or plus or minus `1/t`.
-    fn variable(target: Target, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
+    fn variable(target: End, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
         let one = ws.integer(1)?;
         let mut series = Self::constant(one, ws)?;
         match target {
-            Target::At(at) => {
+            End::At(at) => {
                 series.coefficients[0] = at;
                 series.coefficients[1] = one;
             }
-            Target::PlusInfinity => series.start = -1,
-            Target::MinusInfinity => {
+            End::PlusInfinity => series.start = -1,
+            End::MinusInfinity => {
                 series.start = -1;
                 series.coefficients[0] = ws.integer(-1)?;
             }
@@ -183,7 +176,7 @@ impl Series {
 pub(super) fn expand(
     expr: Expr,
     x: Name,
-    target: Target,
+    target: End,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Series>, Exhausted> {
     if !depends(expr, x, ws)? {
@@ -246,7 +239,7 @@ fn expand_power(
     base: Expr,
     exponent: Expr,
     x: Name,
-    target: Target,
+    target: End,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Series>, Exhausted> {
     if let Some(exponent) = number(exponent, ws).cloned() {

@@ -267,21 +267,36 @@ fn expand_power(
     Ok(Some(expanded))
 }
 
-/// An integer power of a single power of the variable.
+/// An integer power of a single power of the variable, or of an exponential function of it.
 fn single_power(
     terms: &[Term],
     exponent: &RBig,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Vec<Term>>, Exhausted> {
     let [term] = terms else { return Ok(None) };
-    let is_plain = matches!(term.shape, Shape::One);
-    if !is_plain || !exponent.denominator().is_one() || !term.degree.denominator().is_one() {
+    if !exponent.denominator().is_one() || !term.degree.denominator().is_one() {
         return Ok(None);
     }
     let degree = &term.degree * exponent;
     let exponent = ws.number(exponent.clone())?;
+    let shape = match &term.shape {
+        Shape::One => Shape::One,
+        Shape::Exponential { base, a } => Shape::Exponential {
+            base: *base,
+            a: mul(*a, exponent, ws)?,
+        },
+        Shape::Sine { .. }
+        | Shape::Cosine { .. }
+        | Shape::Linear { .. }
+        | Shape::Bell { .. }
+        | Shape::Logarithm => return Ok(None),
+    };
     let coefficient = power(term.coefficient, exponent, ws)?;
-    Ok(Some(vec![plain(coefficient, degree)]))
+    Ok(Some(vec![Term {
+        coefficient,
+        degree,
+        shape,
+    }]))
 }
 
 /// `1 / (a x^2 + c)` for positive numbers.

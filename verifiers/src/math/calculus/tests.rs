@@ -1,4 +1,5 @@
-use super::{closed, derivative};
+use super::closed;
+use super::derivative::derivative;
 use crate::fuel::Fuel;
 use crate::math::enclosure::{Separation, separate};
 use crate::math::expr::{Binder, Bound, Direction, Expr, Workspace};

@@ -74,6 +74,9 @@ impl Comparer<'_, '_> {
     ) -> Result<Result<Units, Outcome>, Exhausted> {
         let (own, other) = match (&gold.unit, &candidate.unit) {
             (None, None) => return Ok(Ok(Units::Same)),
+            (Some(mixed), None) | (None, Some(mixed)) if mixed.is_mixed => {
+                return Ok(Err(Outcome::unlike("unit_missing")));
+            }
             (Some(own), None) if self.is_symbolic(candidate.expr)? => {
                 return Ok(Ok(Units::Symbol {
                     gold: self.with_symbol(gold.expr, own)?,

@@ -178,6 +178,8 @@ pub(in crate::math) enum Binder {
     Integral,
     /// A limit at `from`.
     Limit(Direction),
+    /// The derivative of this order, at `from`.
+    Derivative(u8),
 }
 
 /// From where a limit is approached.

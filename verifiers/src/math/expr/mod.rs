@@ -46,19 +46,20 @@ pub(super) enum Node {
     Call(Function, Box<[Expr]>),
     /// A function that the text names and nobody defines, such as `f(x)`.
     Apply(Name, Box<[Expr]>),
-    /// A sum, product, integral or limit over a bound variable.
+    /// A sum, product, integral, limit or derivative over a bound variable.
     Bound(Box<Bound>),
 }
 
-/// A sum, product, integral or limit.
+/// A sum, product, integral, limit or derivative.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Bound {
     pub(super) binder: Binder,
     /// The bound variable. It may also occur free outside.
     pub(super) variable: Name,
-    /// Where it starts, or what it goes to in a limit; `None` in an indefinite integral.
+    /// Where it starts, what it goes to in a limit, or where a derivative is taken; `None` in an
+    /// indefinite integral.
     pub(super) from: Option<Expr>,
-    /// Where it ends; `None` in limits and indefinite integrals.
+    /// Where it ends; `None` in limits, derivatives and indefinite integrals.
     pub(super) to: Option<Expr>,
     pub(super) body: Expr,
 }

@@ -3,6 +3,8 @@
 //! Differences are written as differences and quotients as quotients. Reading the text again gives
 //! an expression of the same value, unless the text was cut.
 
+use std::fmt::Write as _;
+
 use dashu::base::{Abs, Sign};
 use dashu::integer::IBig;
 use dashu::rational::RBig;
@@ -431,6 +433,7 @@ impl Writer<'_, '_> {
             Binder::Product => "Product(",
             Binder::Integral => "Integral(",
             Binder::Limit(_) => "Limit(",
+            Binder::Derivative(order) => return self.plain_derivative(bound, order),
         });
         self.write(bound.body, Rank::Sum);
         self.out.push_str(", ");
@@ -446,7 +449,11 @@ impl Writer<'_, '_> {
         self.out.push_str(match bound.binder {
             Binder::Limit(Direction::Above) => ", dir='+'",
             Binder::Limit(Direction::Below) => ", dir='-'",
-            Binder::Limit(Direction::Both) | Binder::Sum | Binder::Product | Binder::Integral => "",
+            Binder::Limit(Direction::Both)
+            | Binder::Sum
+            | Binder::Product
+            | Binder::Integral
+            | Binder::Derivative(_) => "",
         });
         self.out.push_str(if is_tuple { "))" } else { ")" });
     }
@@ -458,6 +465,7 @@ impl Writer<'_, '_> {
             Binder::Product => ("\\prod_{", "="),
             Binder::Limit(_) => ("\\lim_{", " \\to "),
             Binder::Integral => ("\\int", ""),
+            Binder::Derivative(order) => return self.latex_derivative(bound, order),
         };
         self.out.push_str(command);
         let is_integral = bound.binder == Binder::Integral;
@@ -475,7 +483,8 @@ impl Writer<'_, '_> {
                 Binder::Limit(Direction::Both)
                 | Binder::Sum
                 | Binder::Product
-                | Binder::Integral => "",
+                | Binder::Integral
+                | Binder::Derivative(_) => "",
             });
             self.out.push('}');
         }
@@ -488,6 +497,57 @@ impl Writer<'_, '_> {
             self.out.push_str(" \\, d");
             self.name(variable);
         }
+    }
+
+    /// `Derivative(f, x)`, `Derivative(f, (x, 2))`, at another point than `x` in `Subs(…, x, a)`.
+    fn plain_derivative(&mut self, bound: &Bound, order: u8) {
+        let elsewhere = self.elsewhere(bound);
+        let variable = self.ws.spelling(bound.variable);
+        if elsewhere.is_some() {
+            self.out.push_str("Subs(");
+        }
+        self.out.push_str("Derivative(");
+        self.write(bound.body, Rank::Sum);
+        if order == 1 {
+            let _ = write!(self.out, ", {variable})");
+        } else {
+            let _ = write!(self.out, ", ({variable}, {order}))");
+        }
+        if let Some(at) = elsewhere {
+            let _ = write!(self.out, ", {variable}, ");
+            self.write(at, Rank::Sum);
+            self.out.push(')');
+        }
+    }
+
+    fn latex_derivative(&mut self, bound: &Bound, order: u8) {
+        let elsewhere = self.elsewhere(bound);
+        let variable = self.ws.spelling(bound.variable);
+        if elsewhere.is_some() {
+            self.out.push_str("\\left. ");
+        }
+        let raised = match order {
+            1 => String::new(),
+            order => format!("^{{{order}}}"),
+        };
+        let _ = write!(self.out, "\\frac{{d{raised}}}{{d ");
+        self.name(variable);
+        let _ = write!(self.out, "{raised}}} (");
+        self.write(bound.body, Rank::Sum);
+        self.out.push(')');
+        if let Some(at) = elsewhere {
+            self.out.push_str(" \\right|_{");
+            self.name(variable);
+            self.out.push_str(" = ");
+            self.write(at, Rank::Sum);
+            self.out.push('}');
+        }
+    }
+
+    /// Where a derivative is taken, unless at its variable.
+    fn elsewhere(&self, bound: &Bound) -> Option<Expr> {
+        let is_variable = |at: &Expr| *self.ws.node(*at) == Node::Symbol(bound.variable);
+        bound.from.filter(|at| !is_variable(at))
     }
 }
 

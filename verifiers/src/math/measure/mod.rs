@@ -33,6 +33,9 @@ pub(super) struct Measure {
     pub(super) of: Option<String>,
     /// Its name, for people and for comparing spellings.
     pub(super) name: String,
+    /// Whether the amount was written in larger units too, so that the bare number is not it:
+    /// `1 h 30 min`.
+    pub(super) is_mixed: bool,
 }
 
 /// Exponents of the base quantities.
@@ -131,7 +134,22 @@ impl Measure {
             things: Vec::new(),
             of: None,
             name: unit.name.to_owned(),
+            is_mixed: false,
         }
+    }
+
+    /// Whether it is a unit of one kind of quantity, its scale starts at 0 and it is no money:
+    /// amounts of several such units add up.
+    pub(super) fn is_linear(&self) -> bool {
+        let one = |dimension: Dimension| self.dimension == dimension;
+        let kinds = [
+            units::LENGTH,
+            units::MASS,
+            units::TIME,
+            units::DEGREES,
+            units::MONTHS,
+        ];
+        self.offset.is_zero() && kinds.into_iter().any(one)
     }
 
     /// Whether it is an angle alone, in degrees or parts of them.

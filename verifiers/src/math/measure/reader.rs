@@ -365,6 +365,7 @@ impl Reader {
             things: gathered(self.things)?,
             of: self.of,
             name: self.name,
+            is_mixed: false,
         })
     }
 }

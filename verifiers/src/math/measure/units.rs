@@ -78,16 +78,16 @@ const fn mksa(length: i8, mass: i8, time: i8, current: i8) -> Dimension {
     }
 }
 
-const LENGTH: Dimension = mksa(1, 0, 0, 0);
+pub(super) const LENGTH: Dimension = mksa(1, 0, 0, 0);
 const AREA: Dimension = mksa(2, 0, 0, 0);
 const VOLUME: Dimension = mksa(3, 0, 0, 0);
-const MASS: Dimension = mksa(0, 1, 0, 0);
-const TIME: Dimension = mksa(0, 0, 1, 0);
+pub(super) const MASS: Dimension = mksa(0, 1, 0, 0);
+pub(super) const TIME: Dimension = mksa(0, 0, 1, 0);
 const SPEED: Dimension = mksa(1, 0, -1, 0);
 const FREQUENCY: Dimension = mksa(0, 0, -1, 0);
 const PRESSURE: Dimension = mksa(-1, 1, -2, 0);
 const ENERGY: Dimension = mksa(2, 1, -2, 0);
-const MONTHS: Dimension = Dimension {
+pub(super) const MONTHS: Dimension = Dimension {
     months: 1,
     ..NOTHING
 };

@@ -96,6 +96,9 @@ pub(super) fn answer(
     if let Some(form) = timed(text) {
         return Ok(of_form(form));
     }
+    if let Some(numeral) = answer::prefixed(text) {
+        return Ok(of_form(Form::Numeral(numeral)));
+    }
     if let Some(answer) = with_chinese_unit(text, ws)? {
         return Ok(answer);
     }

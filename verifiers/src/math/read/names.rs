@@ -112,6 +112,7 @@ pub(super) fn big(word: &str) -> Option<Big> {
         "Product" => Big::Product,
         "Integral" => Big::Integral,
         "Limit" => Big::Limit,
+        "Derivative" | "diff" => Big::Derivative,
         _ => return None,
     })
 }
@@ -181,6 +182,8 @@ fn operator(name: &str) -> Option<Token<'static>> {
         "prod" => Token::Big(Big::Product),
         "int" => Token::Big(Big::Integral),
         "lim" => Token::Big(Big::Limit),
+        "det" => Token::Determinant,
+        "top" | "intercal" => Token::Transposed,
         "bar" | "overline" => Token::Accent("bar"),
         "vec" | "overrightarrow" => Token::Accent("vec"),
         "hat" | "widehat" => Token::Accent("hat"),

@@ -64,6 +64,10 @@ pub(super) enum Token<'a> {
     Choose,
     /// `\bar`, `\vec` and their kin, which make a name of a name.
     Accent(&'static str),
+    /// `\det`.
+    Determinant,
+    /// `\top`, as an exponent of a matrix.
+    Transposed,
     Big(Big),
     /// `Sum(…)` and its kin of the plain grammar.
     BigCall(Big),
@@ -115,6 +119,7 @@ pub(super) enum Big {
     Product,
     Integral,
     Limit,
+    Derivative,
 }
 
 /// Kinds of brackets.
@@ -141,6 +146,8 @@ pub(super) enum Bracket {
 pub(super) enum Environment {
     /// A matrix of whatever brackets, or an array.
     Matrix,
+    /// A matrix between bars.
+    Determinant,
     Cases,
 }
 

@@ -1,6 +1,7 @@
 //! What the verifier promises: tables of pairs, claims that are out of order, laws.
 
 mod claims;
+mod hostile;
 mod laws;
 mod pairs;
 mod rerender;

@@ -269,3 +269,114 @@ fn tolerances() {
     check_within(&digits, "1/3", "0.333", different);
     check_within(&digits, "2.5 m", "2.51", within);
 }
+
+#[test]
+fn derivatives_are_taken() {
+    check_all_equal(
+        r"2x ; \frac{d}{dx}(x^2) ; \frac{d}{dx} x^2 ; \frac{d(x^2)}{dx} ; diff(x^2, x)",
+    );
+    check_equal("6x", r"\frac{d^2}{dx^2} \left( x^3 \right)");
+    check_equal("6x", r"\frac{d^{2}(x^3)}{dx^{2}}");
+    check_equal("6*x", "Derivative(x**3, (x, 2))");
+    check_equal(r"\sec^2 x", r"\frac{d}{dx} [ \tan x ]");
+    check_equal(r"2x+3", r"\frac{d}{dx} x^2 + 3");
+    check_equal(r"x^x(\ln x + 1)", r"\frac{d}{dx} x^x");
+    check_equal(r"\frac{dy}{dx} = 2x", r"\frac{dy}{dx} = 2x");
+    check_equal("2x", r"\frac{dy}{dx} = 2x");
+    check_equal(r"\frac{d}{dt} x", "Derivative(x, t)");
+    check_different("2x", r"\frac{d}{dx} x^3");
+    check_different("x", r"\frac{d(x^2)}{dx}");
+    // Whether y depends on x nobody says; what an operator before brackets reaches is disputed.
+    assert_eq!(label_of("0", r"\frac{dy}{dx}"), "different");
+    check_no_four(
+        r"\frac{d}{dx} ; \frac{d}{dx}(4x) \cdot 1 ; \frac{d^2(4x)}{dx} ; \frac{d}{d 2} 4",
+    );
+}
+
+#[test]
+fn geometric_series_end() {
+    check_all_equal(r"1 ; \sum_{n=1}^\infty \frac{1}{2^n} ; \sum_{n=1}^{\infty} 1/2^n");
+    check_equal(r"\frac{1}{3}", r"\sum_{n=1}^\infty \frac{3}{10^n}");
+    check_equal("6", r"\sum_{n=1}^\infty \frac{2^{n+1}}{3^n} + 2");
+    check_equal("2", r"\sum_{n=1}^\infty \frac{n}{2^n}");
+    check_different("2", r"\sum_{n=1}^\infty \frac{1}{2^n}");
+    check_no_four(r"\sum_{n=1}^\infty 2^n ; \sum_{n=0}^\infty 1^n");
+}
+
+#[test]
+fn matrices_are_computed_with() {
+    let sum = r"\begin{pmatrix}1&2\\3&4\end{pmatrix} + \begin{pmatrix}5&6\\7&8\end{pmatrix}";
+    check_equal(r"\begin{pmatrix}6&8\\10&12\end{pmatrix}", sum);
+    let product = r"\begin{pmatrix}1&2\\3&4\end{pmatrix} \begin{pmatrix}5\\6\end{pmatrix}";
+    check_equal(r"\begin{pmatrix}17\\39\end{pmatrix}", product);
+    let multiple = r"\frac{1}{2} \begin{bmatrix}x&2\\3&4\end{bmatrix} - 2 \cdot \begin{bmatrix}1&1\\1&1\end{bmatrix}";
+    check_equal(
+        r"\begin{pmatrix}\frac{x}{2}-2&-1\\-1/2&0\end{pmatrix}",
+        multiple,
+    );
+    check_equal(
+        r"\begin{pmatrix}1&3\\2&4\end{pmatrix}",
+        r"\begin{pmatrix}1&2\\3&4\end{pmatrix}^T",
+    );
+    check_equal(
+        r"\begin{pmatrix}-2&1\\3/2&-1/2\end{pmatrix}",
+        r"\begin{pmatrix}1&2\\3&4\end{pmatrix}^{-1}",
+    );
+    check_equal(
+        r"\begin{pmatrix}1&3\\0&1\end{pmatrix}",
+        r"\left(\begin{pmatrix}1&1\\0&1\end{pmatrix}\right)^{3}",
+    );
+    check_equal(
+        r"\theta\begin{matrix}1&2\end{matrix}",
+        "theta*Matrix([[1, 2]])",
+    );
+    check_all_equal(
+        r"-2 ; \begin{vmatrix}1&2\\3&4\end{vmatrix} ; \det\begin{pmatrix}1&2\\3&4\end{pmatrix} ; 2\begin{vmatrix}1&2\\3&4\end{vmatrix} + 2 ; \det\left(\begin{pmatrix}1&2\\3&4\end{pmatrix}\right)",
+    );
+    check_equal("ad-bc", r"\begin{vmatrix}a&b\\c&d\end{vmatrix}");
+    check_different(r"\begin{pmatrix}6&8\\10&13\end{pmatrix}", sum);
+    check_different("2", r"\begin{vmatrix}1&2\\3&4\end{vmatrix}");
+    check_no_four(
+        r"\begin{pmatrix}4\end{pmatrix} + 0 ; \begin{pmatrix}4&4\end{pmatrix} + \begin{pmatrix}4\end{pmatrix} ; \det\begin{pmatrix}4&4\end{pmatrix} ; \begin{pmatrix}1&1\\1&1\end{pmatrix}^{-1} ; \begin{pmatrix}4&4\end{pmatrix}^2",
+    );
+}
+
+#[test]
+fn amounts_in_several_units_are_one() {
+    check_all_equal(
+        r"90 min ; 1 hour 30 minutes ; 1 hour and 30 minutes ; 1.5 hours ; 1\text{ hour }30\text{ minutes} ; 1 h 30 min",
+    );
+    check_equal("5 ft 3 in", "63 inches");
+    check_equal("2 m 50 cm", "2.5 m");
+    check_equal("5 feet and 3 inches", "5 ft 3 in");
+    check_equal(r"30^\circ 15'", r"30.25^\circ");
+    check_different("1 hour 30 minutes", "1.3 hours");
+    check_different("5 ft 3 in", "5 ft 4 in");
+    // Of which unit the number would be nobody says.
+    assert_eq!(label_of("1 hour 30 minutes", "90"), "different");
+    assert_eq!(label_of("90", "1 hour 30 minutes"), "different");
+    // Two lengths, two times.
+    check_equal("2 m and 50 cm", "50 cm and 2 m");
+    check_equal("3 h, 20 min", "20 min, 3 h");
+    check_no_four("4 h 4 min ; 3 min 60 s ; 4 km 0 h ; 2 min 2 h");
+}
+
+#[test]
+fn numerals_of_letters() {
+    check_all_equal("FF_{16} ; ff_{16} ; 0xff ; 0x00FF");
+    check_equal("101_2", "0b101");
+    check_different("0", "0xff");
+    check_different("ff_{16}", "fe_{16}");
+    check_no_four("0x4g ; 0b4 ; f_{16}");
+}
+
+#[test]
+fn sets_of_numbers_are_computed_with() {
+    check_all_equal(
+        r"\{1,2,3\} ; \{1,2\}\cup\{3\} ; \{1,2\}\cup\{2,3\} ; \{1,2,3,4\}\setminus\{4\}",
+    );
+    check_equal(r"\{2\}", r"\{1,2\}\cap\{2,3\}");
+    check_equal("[1,2]", r"[0,2]\cap[1,3]");
+    check_equal(r"[0,1)\cup(1,2]", r"[0,2]\setminus\{1\}");
+    check_different(r"\{1,2,3\}", r"\{1,2\}\cup\{4\}");
+}

@@ -260,7 +260,9 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         let is_sum = match bound.binder {
             Binder::Sum => true,
             Binder::Product => false,
-            Binder::Integral | Binder::Limit(_) => return Err(Stop::NoRule),
+            Binder::Integral | Binder::Limit(_) | Binder::Derivative(_) => {
+                return Err(Stop::NoRule);
+            }
         };
         let (Some(from), Some(to)) = (bound.from, bound.to) else {
             return Err(Stop::NoRule);

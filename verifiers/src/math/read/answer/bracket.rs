@@ -6,7 +6,7 @@ use crate::math::read::parse::Read;
 use crate::math::read::token::{Bracket, Environment, Token};
 
 use super::region::inside;
-use super::{Reader, Span, answer_of, is_plus_minus, is_separator};
+use super::{Reader, Span, answer_of, bare_value, is_plus_minus, is_separator};
 
 impl Reader<'_, '_, '_> {
     /// The form of `span`, which `bracket` and its partner enclose; `None` where it is an
@@ -19,6 +19,10 @@ impl Reader<'_, '_, '_> {
         let has_several = self.has_top(&inner, is_separator);
         match bracket {
             Bracket::Environment(Environment::Matrix) => self.matrix(&inner).map(Some),
+            Bracket::Environment(Environment::Determinant) => {
+                let value = bare_value(self.determinant_of(&inner)?);
+                Ok(Some(Form::Value(value)))
+            }
             Bracket::Environment(Environment::Cases) => self.cases(&inner).map(Some),
             Bracket::Brace => self.set(&inner).map(Some),
             Bracket::Group if has_several || self.setting.dialect == Dialect::Plain => {

@@ -106,7 +106,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// `[[1, 2], [3, 4]]`.
-    fn plain_matrix(&mut self, inner: &Span) -> Read<Form> {
+    pub(super) fn plain_matrix(&mut self, inner: &Span) -> Read<Form> {
         if !self.is_enclosed(inner, Bracket::Square) {
             return Err(Unread::NotMaths);
         }

@@ -9,6 +9,8 @@ mod calls;
 mod congruence;
 mod environment;
 mod list;
+mod matrix;
+mod mixed;
 mod numeral;
 mod quantity;
 mod region;
@@ -26,10 +28,14 @@ use super::explode::exploded;
 use super::parse::{self, Read, Setting};
 use super::token::{Bracket, Item, Token};
 
+pub(super) use self::numeral::prefixed;
 pub(super) use self::text::{bare, is_date_like, prose};
 
 /// A span of tokens.
 type Span = Range<usize>;
+
+/// Fuel for what every expression costs, beside that of its text.
+const EXPRESSION: u64 = 3;
 
 /// Answers may nest so deep: sets of tuples of values.
 const MAX_NESTING: u16 = 12;
@@ -83,6 +89,9 @@ impl<'t> Reader<'t, '_, '_> {
         }
         if let Some(answer) = self.congruence(span.clone())? {
             return Ok(answer);
+        }
+        if let Some(value) = self.mixed(&span)? {
+            return Ok(answer_of(Form::Value(value)));
         }
         match self.members(span.clone())? {
             Some(answer) => Ok(answer),
@@ -177,6 +186,7 @@ impl<'t> Reader<'t, '_, '_> {
         if span.is_empty() {
             return Err(Unread::NotMaths);
         }
+        self.ws.fuel.spend(EXPRESSION)?;
         let items = exploded(self.slice(span))?;
         parse::expression(&items, self.setting, self.ws, &mut self.notes)
     }
@@ -227,8 +237,14 @@ impl<'t> Reader<'t, '_, '_> {
         if self.setting.plus_minus.is_none() && self.has(&span, is_plus_minus) {
             return self.both_signs(span);
         }
+        if self.has_matrix(&span) {
+            return self.matrix_value(&span);
+        }
         if self.has_top(&span, |token| token == Token::Colon) {
             return self.ratio(&span);
+        }
+        if let Some(value) = self.mixed(&span)? {
+            return Ok(Form::Value(value));
         }
         if let Some(numeral) = self.numeral(&span) {
             return Ok(Form::Numeral(numeral));

@@ -1,4 +1,4 @@
-//! Numerals with their base: `101_2`, `1A3_{16}`, `101 base 2`.
+//! Numerals with their base: `101_2`, `1A3_{16}`, `101 base 2`, `0xff`.
 
 use crate::math::form::Numeral;
 use crate::math::read::token::{Bracket, Item, Token};
@@ -95,20 +95,47 @@ fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
             _ => return None,
         }
     }
-    // `lambda_{23}` is a variable, and so is `A_{12}`.
+    // `lambda_{23}` is a variable, and so is `A_{12}`; `ff_{16}` is none.
     let has_digit = digits.bytes().any(|b| b.is_ascii_digit());
     let is_upper = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_uppercase());
-    let is_marked = has_digit || is_upper;
+    let is_hexadecimal = digits.len() > 1 && base == 16;
+    let is_marked = has_digit || is_upper || is_hexadecimal;
     let is_digit = |c: char| c.is_digit(u32::from(base));
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.chars().all(is_digit) {
         return None;
     }
+    Some((significant(&digits), is_marked))
+}
+
+/// `digits` as numerals keep them.
+fn significant(digits: &str) -> String {
     let digits = digits.to_ascii_uppercase();
     let significant = digits.trim_start_matches('0');
-    let significant = if significant.is_empty() {
-        "0"
+    if significant.is_empty() {
+        "0".to_owned()
     } else {
-        significant
+        significant.to_owned()
+    }
+}
+
+/// The numeral that all of `text` states with a prefix of programmers: `0xff`, `0b101`. Without a
+/// letter among its digits `0x4` may be a product.
+pub(in crate::math::read) fn prefixed(text: &str) -> Option<Numeral> {
+    let (is_negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
     };
-    Some((significant.to_owned(), is_marked))
+    let rest = text.strip_prefix('0')?;
+    let (base, digits) = match rest.split_at_checked(1)? {
+        ("x" | "X", digits) if digits.contains(char::is_alphabetic) => (16, digits),
+        ("b" | "B", digits) => (2, digits),
+        _ => return None,
+    };
+    let is_short = (2..=MAX_DIGITS).contains(&digits.len());
+    let is_numeral = is_short && digits.chars().all(|c| c.is_digit(u32::from(base)));
+    is_numeral.then(|| Numeral {
+        is_negative,
+        digits: significant(digits),
+        base,
+    })
 }

@@ -211,7 +211,7 @@ impl Reader<'_, '_, '_> {
         unit.map(Some).ok_or(Unread::NotMaths)
     }
 
-    fn measure(&self, rest: &Span, currency: Option<&str>) -> Option<Measure> {
+    pub(super) fn measure(&self, rest: &Span, currency: Option<&str>) -> Option<Measure> {
         let mut text = String::new();
         let mut is_marked = currency.is_some();
         let mut last_word = "";

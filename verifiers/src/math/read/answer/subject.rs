@@ -2,7 +2,7 @@
 
 use dashu::base::Sign;
 
-use crate::math::expr::{Constant, Expr, Function, Node, Workspace};
+use crate::math::expr::{Binder, Constant, Expr, Function, Node, Workspace};
 use crate::math::form::{Subject, Unread};
 use crate::math::read::names;
 use crate::math::read::parse::Read;
@@ -48,6 +48,11 @@ impl Reader<'_, '_, '_> {
         };
         let is_subject = match self.ws.node(expr) {
             Node::Symbol(_) | Node::Apply(..) => true,
+            // `dy/dx` of an unknown function.
+            Node::Bound(bound) => {
+                let is_unknown = matches!(self.ws.node(bound.body), Node::Symbol(_));
+                matches!(bound.binder, Binder::Derivative(_)) && is_unknown
+            }
             Node::Product(_) => is_figure(expr, self.ws),
             // The length of a segment or of a vector.
             Node::Call(Function::Abs, arguments) => is_figure(arguments[0], self.ws),

@@ -254,6 +254,7 @@ impl<'a> Lexer<'a> {
 fn environment(name: &str) -> Option<Environment> {
     Some(match name.strip_suffix('*').unwrap_or(name) {
         "pmatrix" | "bmatrix" | "matrix" | "smallmatrix" | "array" => Environment::Matrix,
+        "vmatrix" => Environment::Determinant,
         "cases" | "dcases" => Environment::Cases,
         _ => return None,
     })

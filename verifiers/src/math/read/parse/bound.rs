@@ -1,4 +1,4 @@
-//! Sums, products, integrals and limits.
+//! Sums, products, integrals and limits, and the calls of the plain grammar.
 
 use crate::math::expr::{Binder, Bound, Constant, Direction, Expr, Node};
 use crate::math::form::{Relation, Unread};
@@ -22,6 +22,7 @@ impl Parser<'_, '_, '_, '_> {
             Big::Product => self.series(Binder::Product, &limits),
             Big::Limit => self.limit(&limits),
             Big::Integral => self.integral(&limits),
+            Big::Derivative => Err(Unread::NotMaths),
         }
     }
 
@@ -78,12 +79,12 @@ impl Parser<'_, '_, '_, '_> {
         Ok(self.ws.spelling(*name).to_owned())
     }
 
-    fn bind(&mut self, bound: Bound) -> Read<Expr> {
+    pub(super) fn bind(&mut self, bound: Bound) -> Read<Expr> {
         Ok(self.ws.intern(Node::Bound(Box::new(bound)))?)
     }
 
     /// What `read` reads while `variable` is bound.
-    fn binding(
+    pub(super) fn binding(
         &mut self,
         variable: &str,
         read: impl FnOnce(&mut Self) -> Read<Expr>,
@@ -262,6 +263,10 @@ impl Parser<'_, '_, '_, '_> {
         }
         let body = self.binding(&variable, |parser| parser.between((open + 1, comma)))?;
         self.at = close + 1;
+        if big == Big::Derivative {
+            let order = self.called_order(&ends)?;
+            return self.derivative_of(body, &variable, order);
+        }
         let variable = self.ws.name(&variable);
         let (binder, from, to) = match (big, ends.as_slice()) {
             (Big::Sum, [from, to]) => (Binder::Sum, Some(*from), Some(*to)),

@@ -10,7 +10,9 @@ use super::{Parser, Read};
 impl<'a> Parser<'_, 'a, '_, '_> {
     /// `\frac`, from after the command on.
     pub(super) fn fraction(&mut self) -> Read<Expr> {
-        self.refuse_derivative()?;
+        if let Some(derivative) = self.derivative()? {
+            return Ok(derivative);
+        }
         if let Some((above, below, after)) = self.numeric_fraction_after(self.at)? {
             let above = self.literal(&above)?;
             let below = self.literal(&below)?;
@@ -20,30 +22,6 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         let above = self.operand()?;
         let below = self.operand()?;
         Ok(self.ws.quotient(above, below)?)
-    }
-
-    /// `\frac{d}{dx}` and `\frac{dy}{dx}` are no quotients.
-    fn refuse_derivative(&self) -> Read<()> {
-        let starts_with_d = |at: usize| {
-            self.items
-                .get(at)
-                .is_some_and(|item| item.token == Token::Open(Bracket::Group))
-                && self
-                    .items
-                    .get(at + 1)
-                    .is_some_and(|item| item.token == Token::Name("d"))
-        };
-        let length = |at: usize| self.items[at].mate - at - 1;
-        if !starts_with_d(self.at) {
-            return Ok(());
-        }
-        let below = self.items[self.at].mate + 1;
-        let is_derivative = starts_with_d(below) && length(self.at) <= 2 && length(below) >= 2;
-        if is_derivative {
-            Err(Unread::NotMaths)
-        } else {
-            Ok(())
-        }
     }
 
     /// The fraction of two literals that follows, with the place after it.

@@ -9,6 +9,7 @@
 mod bound;
 mod call;
 mod command;
+mod derivative;
 mod name;
 mod primary;
 

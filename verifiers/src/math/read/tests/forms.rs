@@ -110,7 +110,7 @@ fn matrices_and_cases() {
         ),
         (r"\begin{bmatrix}1\\2\\\end{bmatrix}", "matrix 1 / 2"),
         ("Matrix([[1,2],[3,4]])", "matrix 1; 2 / 3; 4"),
-        (r"\begin{vmatrix}1 & 2 \\ 3 & 4\end{vmatrix}", "NotMaths"),
+        (r"\begin{vmatrix}1 & 2 \\ 3 & 4\end{vmatrix}", "-2"),
         (r"\begin{pmatrix}1 & 2 \\ 3\end{pmatrix}", "NotMaths"),
         (
             r"f(x) = \begin{cases} x & \text{if } x > 0 \\ -x & \text{otherwise} \end{cases}",

@@ -123,7 +123,7 @@ fn expressions() {
         (r"\lfloor x\rfloor", "floor(x)"),
         (r"||x||", "Abs(Abs(x))"),
         (r"10^{(5^{5^{5}})}", "10^(5^(5^5))"),
-        (r"\frac{d}{dx} x", "NotMaths"),
+        (r"\frac{d}{dx} x", "Derivative(x, x)"),
         (r"\sqrt12", "NotMaths"),
     ]);
 }

@@ -1,0 +1,161 @@
+//! The values of the parts as one.
+
+use std::borrow::Cow;
+
+use verifiers::{Reason, Standing};
+
+use super::{Combine, PartSpec, Pipeline, Role, decides};
+use crate::combine::product::r1_reward;
+use crate::combine::{CombineError, ensemble};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Reward};
+
+impl Pipeline {
+    /// The whole, once no part that failed ends it.
+    pub(super) fn whole(&self, outcomes: &[Option<Outcome>]) -> Outcome {
+        match self.combine {
+            Combine::Cascade => cascade(outcomes),
+            Combine::Min => self.smallest(outcomes),
+            Combine::WeightedSum => self.weighted(outcomes, "weighted_sum"),
+            Combine::Gate | Combine::GRa => {
+                let is_closed = outcomes.iter().any(Option::is_none);
+                let code = if is_closed {
+                    "gate_closed"
+                } else {
+                    "gate_open"
+                };
+                self.weighted(outcomes, code)
+            }
+            Combine::Mean => self.together(outcomes, "mean", ensemble::mean),
+            Combine::Product => {
+                self.together(outcomes, "product", |values| Ok(values.iter().product()))
+            }
+            Combine::Uwo { lambda, variance } => {
+                let uwo = |values: &[f64]| ensemble::uncertainty_weighted(values, lambda, variance);
+                self.together(outcomes, "uncertainty_weighted", uwo)
+            }
+            Combine::R1 => self.r1(outcomes),
+        }
+    }
+
+    /// Parts and values of those that count.
+    fn counted<'p>(
+        &'p self,
+        outcomes: &'p [Option<Outcome>],
+    ) -> impl Iterator<Item = (&'p PartSpec, f64)> {
+        let counted = |(part, outcome): (&'p PartSpec, &'p Option<Outcome>)| {
+            Some((part, part.counted(outcome.as_ref()?)?))
+        };
+        self.parts.iter().zip(outcomes).filter_map(counted)
+    }
+
+    fn together(
+        &self,
+        outcomes: &[Option<Outcome>],
+        code: &'static str,
+        combine: impl Fn(&[f64]) -> Result<f64, CombineError>,
+    ) -> Outcome {
+        let values: Vec<f64> = self.counted(outcomes).map(|(_, value)| value).collect();
+        if values.is_empty() {
+            return Err(nothing_counted());
+        }
+        number(combine(&values).map_err(no_combination)?, code)
+    }
+
+    fn weighted(&self, outcomes: &[Option<Outcome>], code: &'static str) -> Outcome {
+        let asked = self.parts.iter().zip(outcomes);
+        let asked: Vec<f64> = asked
+            .filter_map(|(part, outcome)| outcome.as_ref().map(|_| part.weight))
+            .collect();
+        let (mut total, mut weight, mut n_counted) = (0.0, 0.0, 0);
+        for (part, value) in self.counted(outcomes) {
+            total += part.weight * value;
+            weight += part.weight;
+            n_counted += 1;
+        }
+        if n_counted < asked.len() {
+            if weight == 0.0 {
+                return Err(nothing_counted());
+            }
+            total *= asked.iter().sum::<f64>() / weight;
+        }
+        number(total, code)
+    }
+
+    fn smallest(&self, outcomes: &[Option<Outcome>]) -> Outcome {
+        let smallest = self
+            .counted(outcomes)
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .ok_or_else(nothing_counted)?;
+        let reward = number(smallest.1, "minimum")?;
+        let label = Some(Cow::Owned(smallest.0.name.clone()));
+        Ok(Reward { label, ..reward })
+    }
+
+    fn r1(&self, outcomes: &[Option<Outcome>]) -> Outcome {
+        let value = |role: Role| {
+            let held = self.parts.iter().position(|part| part.role == Some(role));
+            let index = held.ok_or_else(nothing_counted)?;
+            match &outcomes[index] {
+                Some(outcome) => self.parts[index].counted(outcome),
+                // Nobody was asked, because nothing depends on it.
+                None if role == Role::Consistency => Some(0.0),
+                None => None,
+            }
+            .ok_or_else(nothing_counted)
+        };
+        let reward = r1_reward(
+            value(Role::Format)?,
+            value(Role::Accuracy)?,
+            value(Role::Consistency)?,
+        );
+        number(reward.map_err(no_combination)?, "r1_reward")
+    }
+}
+
+/// The first decision; where there is none, the last 0 that was given by rule.
+fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
+    let answered = outcomes
+        .iter()
+        .flatten()
+        .rev()
+        .find(|outcome| outcome.is_ok());
+    let decided = outcomes
+        .iter()
+        .flatten()
+        .find(|outcome| decides(Some(outcome)));
+    match decided.or(answered) {
+        Some(Ok(reward)) => Ok(reward.clone()),
+        _ => Err(Failure::new(
+            FailureKind::Abstain,
+            Reason::with("no_part_decided", "every part of the cascade abstained"),
+        )),
+    }
+}
+
+/// A whole that is a number.
+pub(super) fn number(score: f64, code: &'static str) -> Outcome {
+    if !score.is_finite() {
+        return Err(no_combination(CombineError::Overflow));
+    }
+    Ok(Reward {
+        score,
+        raw: None,
+        label: None,
+        reason: Reason::code(code),
+        standing: Standing::Proven,
+        evidence: Evidence::default(),
+    })
+}
+
+fn nothing_counted() -> Failure {
+    Failure::new(
+        FailureKind::Abstain,
+        Reason::with("no_part_counted", "no part with a weight has a score"),
+    )
+}
+
+/// Numbers that the method has no answer to.
+pub(super) fn no_combination(error: CombineError) -> Failure {
+    let reason = Reason::with("no_combination", error.to_string());
+    Failure::new(FailureKind::Abstain, reason)
+}

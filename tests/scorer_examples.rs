@@ -1,0 +1,206 @@
+//! The examples of docs/scorers.md do what they say, on made models.
+//!
+//! In the section of a kind that asks models, the first ```toml block configures the scorer, the
+//! first ```json block with `inputs` is a request, a ```text block is what the model says (`Yes` if
+//! there is none), and the ```json block with `status` is what comes back: every field that it
+//! shows must be so, numbers to within 0.0005. Kinds that read a head run on random weights; of
+//! their numbers only the presence is compared.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::scripted::{self, Preset, Replies, TinyHead, TinySpec};
+use engine::{Host, HostSpec};
+use openapi::ScoreRequest;
+use rubrics::{Ask, Models, Pool, Registry, Tools};
+use serde_json::Value;
+use serve::Config;
+use serve::convert::{self, Frame};
+use serve::hosts::Hosts;
+
+const HEADS: [TinyHead; 5] = [
+    TinyHead::Sequence,
+    TinyHead::Process,
+    TinyHead::Token,
+    TinyHead::Reward,
+    TinyHead::Value,
+];
+
+struct Example {
+    kind: String,
+    config: String,
+    request: Value,
+    says: String,
+    result: Value,
+}
+
+fn document() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let path = root.expect("the workspace root").join("docs/scorers.md");
+    std::fs::read_to_string(path).expect("the document exists")
+}
+
+/// The fenced blocks of a text, each with its language.
+fn blocks(text: &str) -> Vec<(&str, &str)> {
+    let mut blocks = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find("```") {
+        let (language, body) = rest[open + 3..].split_once('\n').expect("a line follows");
+        let end = body.find("```").expect("every block is closed");
+        blocks.push((language.trim(), &body[..end]));
+        rest = &body[end + 3..];
+    }
+    blocks
+}
+
+fn examples() -> Vec<Example> {
+    let text = document();
+    let mut examples = Vec::new();
+    for section in text.split("\n### ").skip(1) {
+        let kind = section.lines().next().expect("a heading").trim_matches('`');
+        let blocks = blocks(section);
+        let of = |language| blocks.iter().filter(move |(l, _)| *l == language);
+        let json: Vec<Value> = of("json")
+            .map(|(_, body)| serde_json::from_str(body).unwrap_or_else(|e| panic!("{kind}: {e}")))
+            .collect();
+        let find = |key: &str| json.iter().find(|value| value.get(key).is_some()).cloned();
+        let (Some((_, config)), Some(request)) = (of("toml").next(), find("inputs")) else {
+            continue;
+        };
+        examples.push(Example {
+            kind: kind.to_owned(),
+            config: (*config).to_owned(),
+            request,
+            says: of("text").next().map_or("Yes", |(_, body)| body.trim()).to_owned(),
+            result: find("status").unwrap_or_else(|| panic!("{kind}: no result is shown")),
+        });
+    }
+    examples
+}
+
+fn make(dir: &Path, head: TinyHead) {
+    let spec = TinySpec {
+        head,
+        ..TinySpec::from(Preset::Qwen2)
+    };
+    scripted::make(dir, &spec).expect("a folder is made");
+}
+
+/// The models that the example's scorers can work with, and whether its numbers mean something.
+fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models>, bool) {
+    let says = example.says.clone();
+    let vocabulary = dir.join("vocab");
+    make(&vocabulary, TinyHead::Vocab);
+    let replying = scripted::host("m", &vocabulary, |host| {
+        Replies::new(host, move |_: &str| says.clone())
+    });
+    let served = Hosts::new(vec![Arc::new(replying.expect("it loads"))]);
+    let mut problems = match registry.check(&served) {
+        Ok(()) => return (Arc::new(served), true),
+        Err(problems) => problems,
+    };
+    for head in HEADS {
+        let folder = dir.join(head.name());
+        make(&folder, head);
+        let host = Host::load(&HostSpec {
+            name: "m".to_owned(),
+            path: folder,
+            storage: scripted::WeightStorage::default(),
+            kv_memory: 64 << 20,
+            batch_tokens: 1024,
+            max_sequences: 16,
+            queue_tokens: 1 << 18,
+        });
+        let served = Hosts::new(vec![Arc::new(host.expect("it loads"))]);
+        match registry.check(&served) {
+            Ok(()) => return (Arc::new(served), false),
+            Err(more) => problems.extend(more),
+        }
+    }
+    panic!("{}: {}", example.kind, problems.join("\n"));
+}
+
+/// What comes back for the first input.
+fn run(example: &Example) -> (Value, bool) {
+    let mut config = Config::default();
+    let (registry, problems) =
+        serve::config::read_text_with("scorers.md", &example.config, &mut config, &["m"]);
+    assert!(problems.is_empty(), "{}: {problems:?}", example.kind);
+    let dir = tempfile::tempdir().expect("a folder");
+    let (models, exact) = models(example, &registry, dir.path());
+    let request: ScoreRequest =
+        serde_json::from_value(example.request.clone()).expect("a request of /v1/score");
+    let scorer = registry.get(&request.model).expect("it is configured");
+    let (input, echo) = convert::input(request.inputs[0].clone());
+    let tools = Tools {
+        pool: Pool::new(2, 1024).expect("threads start"),
+        models,
+        tape: None,
+    };
+    let ask = Ask {
+        explain: request.options.explain,
+        seed: request.options.seed,
+        ..Ask::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let inputs = [Arc::new(input)];
+    let scoring = rubrics::score(scorer, &inputs, ask, &tools);
+    let scored = runtime.expect("a runtime").block_on(scoring).remove(0);
+    let frame = Frame {
+        scorer_digest: &scorer.digest_text(),
+        queue: scored.queue,
+        exec: scored.exec,
+        cached: false,
+    };
+    let result = convert::result(0, echo, &scored.outcome, frame);
+    (serde_json::to_value(result).expect("a result serialises"), exact)
+}
+
+/// Every field that is shown is so.
+fn compare(path: &str, shown: &Value, found: &Value, exact: bool) {
+    match (shown, found) {
+        (Value::Object(shown), Value::Object(found)) => {
+            for (key, value) in shown {
+                let other = found.get(key).unwrap_or(&Value::Null);
+                compare(&format!("{path}.{key}"), value, other, exact);
+            }
+        }
+        (Value::Array(shown), Value::Array(found)) => {
+            assert_eq!(shown.len(), found.len(), "{path}: {found:?}");
+            for (at, (value, other)) in shown.iter().zip(found).enumerate() {
+                compare(&format!("{path}[{at}]"), value, other, exact);
+            }
+        }
+        (Value::Number(shown), Value::Number(found)) => {
+            let (a, b) = (shown.as_f64(), found.as_f64());
+            let near = a.zip(b).is_some_and(|(a, b)| (a - b).abs() < 5e-4);
+            assert!(near || !exact, "{path}: {shown} is shown, {found} comes back");
+        }
+        (Value::String(shown), _) if shown.ends_with('…') => {
+            let begin = shown.trim_end_matches('…');
+            let found = found.as_str().unwrap_or_default();
+            assert!(found.starts_with(begin), "{path}: {found}");
+        }
+        (Value::String(_), Value::String(_)) if !exact && path.ends_with(".label") => {}
+        _ => assert_eq!(shown, found, "{path}"),
+    }
+}
+
+#[test]
+fn every_example_does_what_it_says() {
+    let examples = examples();
+    let mut kinds: Vec<&str> = examples.iter().map(|e| e.kind.as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(
+        kinds,
+        [
+            "critic", "grounded", "judge", "principles", "process", "reward", "rubric", "tool",
+            "validate"
+        ]
+    );
+    for example in &examples {
+        let (found, exact) = run(example);
+        println!("{}: {found}", example.kind);
+        compare(&example.kind, &example.result, &found, exact);
+    }
+}
