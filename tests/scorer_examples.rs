@@ -71,7 +71,10 @@ fn examples() -> Vec<Example> {
             kind: kind.to_owned(),
             config: (*config).to_owned(),
             request,
-            says: of("text").next().map_or("Yes", |(_, body)| body.trim()).to_owned(),
+            says: of("text")
+                .next()
+                .map_or("Yes", |(_, body)| body.trim())
+                .to_owned(),
             result: find("status").unwrap_or_else(|| panic!("{kind}: no result is shown")),
         });
     }
@@ -153,7 +156,10 @@ fn run(example: &Example) -> (Value, bool) {
         cached: false,
     };
     let result = convert::result(0, echo, &scored.outcome, frame);
-    (serde_json::to_value(result).expect("a result serialises"), exact)
+    (
+        serde_json::to_value(result).expect("a result serialises"),
+        exact,
+    )
 }
 
 /// Every field that is shown is so.
@@ -174,7 +180,10 @@ fn compare(path: &str, shown: &Value, found: &Value, exact: bool) {
         (Value::Number(shown), Value::Number(found)) => {
             let (a, b) = (shown.as_f64(), found.as_f64());
             let near = a.zip(b).is_some_and(|(a, b)| (a - b).abs() < 5e-4);
-            assert!(near || !exact, "{path}: {shown} is shown, {found} comes back");
+            assert!(
+                near || !exact,
+                "{path}: {shown} is shown, {found} comes back"
+            );
         }
         (Value::String(shown), _) if shown.ends_with('…') => {
             let begin = shown.trim_end_matches('…');
@@ -194,7 +203,14 @@ fn every_example_does_what_it_says() {
     assert_eq!(
         kinds,
         [
-            "critic", "grounded", "judge", "principles", "process", "reward", "rubric", "tool",
+            "critic",
+            "grounded",
+            "judge",
+            "principles",
+            "process",
+            "reward",
+            "rubric",
+            "tool",
             "validate"
         ]
     );

@@ -15,19 +15,20 @@ mod rubric;
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::options::{Slots as SlotNames, Wording, WritingOptions, share};
+use super::options::{Slots as SlotNames, Thinking, Wording, WritingOptions, share};
 use super::{Case, Judging, Kind, told, turn};
-use crate::Turn;
 use crate::config::Section;
 use crate::models::Models;
-use crate::outcome::Outcome;
+use crate::outcome::{Failure, Outcome};
 use crate::prompt::transcript;
 use crate::registry::Scope;
 use crate::session::Session;
-use ask::{Asking, Slots};
+use crate::{Turn, group};
+use ask::{Asker, Asking, Slots};
 use pair::{Average, Inconsistent};
 use rubric::{Mode, Rationale, Rubric};
 
@@ -91,6 +92,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     let writing = WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS));
     let mut asking = Asking {
         demonstrations: Vec::new(),
+        thinking: Thinking::read(section),
         rubric,
         wording: wording?,
         min_label_mass,
@@ -272,17 +274,17 @@ impl JudgeKind {
                 cases.len(),
                 self.rules.max_group
             );
-            return Err(crate::Failure::refused("group_too_large", detail));
+            return Err(Failure::refused("group_too_large", detail));
         }
         let served = session.served(&self.model)?;
-        let asker = ask::Asker::new(&self.asking, served, session);
+        let asker = || Asker::new(&self.asking, served, session);
         match mode {
             Mode::Grade => {
                 let judged = cases.into_iter().map(|case| self.judge(case, session));
-                crate::group::mean(futures_util::future::join_all(judged).await)
+                group::mean(join_all(judged).await)
             }
-            Mode::Pair => pair::judge(asker, self.rules, &cases).await,
-            Mode::List => list::judge(asker, self.rules.orders, &cases).await,
+            Mode::Pair => pair::judge(asker(), self.rules, &cases).await,
+            Mode::List => list::judge(asker(), self.rules.orders, &cases).await,
         }
     }
 }
@@ -292,6 +294,16 @@ fn asked(case: &Case<'_>) -> Vec<Turn> {
     let mut turns = case.conversation();
     turns.pop();
     turns
+}
+
+/// What all responses of a group answer.
+fn asked_alike(cases: &[Case<'_>]) -> Result<Vec<Turn>, Failure> {
+    let first = asked(&cases[0]);
+    if cases[1..].iter().any(|case| asked(case) != first) {
+        let detail = "the responses have different messages before their last one";
+        return Err(Failure::refused("conversations_differ", detail));
+    }
+    Ok(first)
 }
 
 /// The slots that all modes have.

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::{Reason, Standing};
 
-use super::options::{LabelOptions, Slots, Wording};
+use super::options::{LabelOptions, Slots, Thinking, Wording, nothing_shown};
 use super::{Case, Judging, Kind, Reads, told, turn};
 use crate::config::Section;
 use crate::decide::sigmoid;
@@ -57,6 +57,7 @@ struct PrinciplesKind {
 #[derive(Debug, Serialize)]
 struct Asking {
     role: RoleChoice,
+    thinking: Thinking,
     wording: Wording,
     labels: LabelOptions,
     generative: Option<Generative>,
@@ -112,6 +113,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     let model = scope.model(section, "model");
     let asking = Asking {
         role,
+        thinking: Thinking::read(section),
         wording: wording?,
         labels,
         generative,
@@ -195,8 +197,16 @@ impl Kind for PrinciplesKind {
 impl PrinciplesKind {
     async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
         let principles = self.principles_of(case.input)?;
+        let response = self.asking.thinking.shown(case.response);
+        if response.trim().is_empty() {
+            return Ok(nothing_shown());
+        }
+        let mut turns = case.conversation();
+        if let Some(last) = turns.last_mut() {
+            last.content = response.into_owned();
+        }
         let served = session.served(&self.model)?;
-        let (turns, host) = (case.conversation(), served.clone());
+        let host = served.clone();
         let (asking, asked) = (self.asking.clone(), principles.clone());
         let questions = session
             .run(move || asking.questions(&host, &turns, &asked))

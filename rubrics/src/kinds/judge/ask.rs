@@ -13,7 +13,7 @@ use verifiers::Reason;
 
 use super::rubric::{Judgement, Rubric};
 use crate::Turn;
-use crate::kinds::options::{Wording, WritingOptions};
+use crate::kinds::options::{Thinking, Wording, WritingOptions};
 use crate::kinds::turn;
 use crate::labels::{LabelRead, Labels, Spelling};
 use crate::models::{Chat, Prompted, Served, wording_digest};
@@ -25,6 +25,7 @@ use crate::session::{Session, Written, stream_of};
 pub(super) struct Asking {
     pub(super) rubric: Rubric,
     pub(super) wording: Wording,
+    pub(super) thinking: Thinking,
     pub(super) demonstrations: Vec<Demonstration>,
     pub(super) min_label_mass: f64,
     pub(super) writing: WritingOptions,

@@ -11,6 +11,7 @@ use super::{Scored, asked, common_slots};
 use crate::Turn;
 use crate::combine::grade::expected;
 use crate::kinds::Case;
+use crate::kinds::options::nothing_shown;
 use crate::models::Served;
 use crate::outcome::{Evidence, Outcome, PartReport, Reward};
 use crate::session::Session;
@@ -32,7 +33,11 @@ pub(super) async fn judge(
     session: &Session<'_>,
 ) -> Outcome {
     let rubric = &asking.rubric;
-    let slots = slots(rubric, &asked(&case), case.response);
+    let response = asking.thinking.shown(case.response);
+    if response.trim().is_empty() {
+        return Ok(nothing_shown());
+    }
+    let slots = slots(rubric, &asked(&case), &response);
     let mut asker = Asker::new(asking, served, session);
     let answered = asker.ask(vec![(slots, 1)], true).await?.remove(0);
     let mut evidence = asker.evidence;

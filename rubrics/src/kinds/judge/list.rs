@@ -4,12 +4,14 @@
 //! (arXiv 2507.17515), whose referee is not public: two orders or more keep the judge's fondness for
 //! a place from deciding.
 
+use std::borrow::Cow;
+
 use sha2::{Digest as _, Sha256};
 use verifiers::{Reason, Standing};
 
 use super::ask::{Answered, Asker, Slots};
 use super::rubric::{Rubric, Said};
-use super::{asked, common_slots};
+use super::{asked_alike, common_slots};
 use crate::Turn;
 use crate::group;
 use crate::kinds::Case;
@@ -31,8 +33,11 @@ pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: &[&str]) -> Slot
 
 pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, cases: &[Case<'_>]) -> Outcome {
     let rubric = asker.asking.rubric.clone();
-    let responses: Vec<&str> = cases.iter().map(|case| case.response).collect();
-    let asked = asked(&cases[0]);
+    let thinking = asker.asking.thinking;
+    let shown = cases.iter().map(|case| thinking.shown(case.response));
+    let shown: Vec<Cow<'_, str>> = shown.collect();
+    let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
+    let asked = asked_alike(cases)?;
     let seed = asker.session.ask().seed;
     let orders: Vec<Vec<usize>> = (0..orders)
         .map(|n| order(seed, n, &asked, &responses))

@@ -5,12 +5,14 @@
 //! and not about the texts. A pair whose orders disagree has no verdict unless the configuration
 //! says that it is to be averaged all the same.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use verifiers::{Reason, Standing};
 
 use super::ask::{Answered, Asker, Slots};
 use super::rubric::Rubric;
-use super::{Rules, asked, common_slots};
+use super::{Rules, asked_alike, common_slots};
 use crate::Turn;
 use crate::combine::preference::preference;
 use crate::combine::tournament::mean_wins;
@@ -73,14 +75,17 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]
     let rubric = &asker.asking.rubric;
     let mut questions = Vec::new();
     let mut pairs = Vec::new();
-    for (second, b) in cases.iter().enumerate() {
-        for (first, a) in cases[..second].iter().enumerate() {
-            let is_tie = a.response == b.response;
+    let thinking = asker.asking.thinking;
+    let shown = cases.iter().map(|case| thinking.shown(case.response));
+    let shown: Vec<Cow<'_, str>> = shown.collect();
+    let asked = asked_alike(cases)?;
+    for (second, b) in shown.iter().enumerate() {
+        for (first, a) in shown[..second].iter().enumerate() {
+            let is_tie = a == b;
             pairs.push((first, second, is_tie));
             if !is_tie {
-                let asked = asked(a);
-                questions.push((slots(rubric, &asked, [a.response, b.response]), 2));
-                questions.push((slots(rubric, &asked, [b.response, a.response]), 2));
+                questions.push((slots(rubric, &asked, [a, b]), 2));
+                questions.push((slots(rubric, &asked, [b, a]), 2));
             }
         }
     }
