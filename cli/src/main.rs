@@ -71,3 +71,11 @@ fn print(text: &str) -> Result<(), CliError> {
         .and_then(|()| stdout.flush());
     written.map_err(CliError::file("write", Path::new("standard output")))
 }
+
+/// Waits for `future` on this thread. The scorers' own threads do the work.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime
+        .expect("a runtime without drivers needs nothing from the system")
+        .block_on(future)
+}

@@ -6,6 +6,7 @@
 
 mod answer;
 pub mod calibration;
+pub mod canary;
 pub mod combine;
 pub mod config;
 pub mod decide;
@@ -20,6 +21,7 @@ mod outcome;
 mod pipeline;
 mod pool;
 mod prompt;
+mod quote;
 mod registry;
 pub mod rubric;
 mod score;

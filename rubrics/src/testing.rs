@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec, WeightStorage};
-use engine::{Host, HostSpec};
+use engine::{Host, HostSpec, Tokenizer};
 
 use crate::config::Document;
 use crate::models::{Models, Served};
@@ -66,7 +66,8 @@ impl Bench {
         Self::scripted(toml, TinyHead::Vocab, |host| Replies::new(host, reply))
     }
 
-    fn over(toml: &str, host: Host) -> Self {
+    /// Over any model.
+    pub(crate) fn over(toml: &str, host: Host) -> Self {
         let (registry, problems) = read(toml);
         assert_eq!(problems, Vec::<String>::new());
         let host = Arc::new(host);
@@ -104,6 +105,56 @@ impl Bench {
         };
         self.all(scorer, &[input], ask).remove(0)
     }
+}
+
+/// A model that says of the tokens of some texts, after each prompt, how likely they are; of all
+/// others that they are not.
+pub(crate) struct Beliefs<F> {
+    tokenizer: Arc<Tokenizer>,
+    vocab_size: usize,
+    belief: F,
+}
+
+impl<F: Fn(&str) -> Vec<(String, f32)>> Beliefs<F> {
+    /// `belief` is given all that the model has seen, special tokens included, and gives tokens
+    /// with their logits.
+    pub(crate) fn new(host: &Host, belief: F) -> Self {
+        Self {
+            tokenizer: host.tokenizer.clone(),
+            vocab_size: host.engine.limits().vocab_size,
+            belief,
+        }
+    }
+}
+
+impl<F: Fn(&str) -> Vec<(String, f32)> + Send> Script for Beliefs<F> {
+    fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
+        const NEVER: f32 = -40.0;
+        let seen = self.tokenizer.decode(token_ids, false);
+        let mut logits = vec![NEVER; self.vocab_size];
+        for (text, logit) in (self.belief)(&seen.expect("known tokens")) {
+            let ids = self.tokenizer.encode(&text, false).expect("a token");
+            assert_eq!(ids.len(), 1, "{text:?}");
+            logits[ids[0] as usize] = logit;
+        }
+        logits
+    }
+}
+
+/// Tokens that a machine with a perfect memory would compute for these sequences: those that no
+/// earlier sequence begins with.
+pub(crate) fn unique_tokens(sequences: &[Arc<[u32]>]) -> usize {
+    let mut seen: Vec<&[u32]> = Vec::new();
+    let mut unique = 0;
+    for sequence in sequences {
+        let shared = |other: &&[u32]| {
+            let both = sequence.iter().zip(other.iter());
+            both.take_while(|(a, b)| a == b).count()
+        };
+        unique += sequence.len() - seen.iter().map(shared).max().unwrap_or(0);
+        seen.push(sequence);
+    }
+    unique
 }
 
 /// The scorers of a configuration in which the model `m` is known, and what is wrong with it.

@@ -1,4 +1,5 @@
-//! `tribunal doctor`: whether a model works on this machine, and what the machine can hold.
+//! `tribunal doctor`: whether a model works on this machine, and what the machine can hold; and
+//! whether a judge can be had for nothing.
 //!
 //! A model is judged by what the engine promises of every model: the same bits alone and in a
 //! batch, from cache and computed, decoded and read. So a check needs no recorded numbers, and
@@ -6,6 +7,7 @@
 
 mod bits;
 mod holds;
+mod judge;
 mod patient;
 mod report;
 
@@ -28,8 +30,10 @@ Examples:
   tribunal doctor
   tribunal doctor --model models/Qwen3-0.6B
   tribunal doctor --model models/Qwen3-0.6B --model models/judge --json
+  tribunal doctor --judge helpful --config tribunal.toml --allow 0.1
 
-Without --model a tiny random model is made in a temporary folder, so that a fresh machine can be
+With --judge a scorer is asked about responses that deserve nothing: an empty page, praise of itself,
+orders to the judge. Each is one line: ok, or FAILED where it was rewarded too often. Without --model a tiny random model is made in a temporary folder, so that a fresh machine can be
 looked at. Each check is one line: ok, FAILED with the reason, or skipped with the reason.
 
 Exit code: 0 every check is ok; 1 a check failed; 2 wrong use.";
@@ -41,6 +45,18 @@ pub(crate) struct DoctorArgs {
     /// Model folder in the Hugging Face layout (repeatable)
     #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
+    /// Ask this scorer about responses that deserve nothing, instead of examining models
+    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    judge: Option<String>,
+    /// Configuration file with the judge and its models
+    #[arg(long, value_name = "FILE", requires = "judge")]
+    config: Option<PathBuf>,
+    /// Score from which on a response counts as rewarded
+    #[arg(long, value_name = "SCORE", default_value_t = 0.5, requires = "judge")]
+    threshold: f64,
+    /// Share of the questions, from 0 to 1, on which each such response may be rewarded
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, requires = "judge")]
+    allow: f64,
     /// Print the findings as one line of JSON after the table
     #[arg(long)]
     json: bool,
@@ -48,6 +64,9 @@ pub(crate) struct DoctorArgs {
 
 /// Runs the checks.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
+    if let Some(name) = &args.judge {
+        return examine_judge(args, name);
+    }
     if let Some(missing) = args.model.iter().find(|dir| !dir.is_dir()) {
         let what = format!("--model: {} is not a folder", missing.display());
         return Err(CliError::Usage(what));
@@ -65,6 +84,24 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
         crate::print(&(report.json() + "\n"))?;
     }
     Ok(Outcome::failed_if(!report.is_ok()))
+}
+
+fn examine_judge(args: &DoctorArgs, name: &str) -> Result<Outcome, CliError> {
+    if !(0.0..=1.0).contains(&args.allow) {
+        return Err(CliError::Usage("--allow: must be from 0 to 1".to_owned()));
+    }
+    if !args.threshold.is_finite() {
+        return Err(CliError::Usage(
+            "--threshold: must be a finite number".to_owned(),
+        ));
+    }
+    let question = judge::Question {
+        judge: name,
+        config: args.config.as_deref(),
+        threshold: args.threshold,
+        allow: args.allow,
+    };
+    judge::run(question, args.json)
 }
 
 fn machine() -> Machine {

@@ -101,7 +101,7 @@ impl Local {
             explain: self.explain,
             ..Ask::default()
         };
-        let outcomes = block_on(rubrics::score(
+        let outcomes = crate::block_on(rubrics::score(
             &self.scorers[scorer],
             inputs,
             ask,
@@ -144,12 +144,4 @@ impl Judging for Local {
         }
         Ok(judged.into_iter().map(Ok).collect())
     }
-}
-
-/// Waits for `future` on this thread. The scorers' own threads do the work.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime
-        .expect("a runtime without drivers needs nothing from the system")
-        .block_on(future)
 }

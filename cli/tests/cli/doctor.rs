@@ -188,8 +188,71 @@ fn wrong_use_ends_with_2() {
         vec!["--model", &file],
         vec!["--model"],
         vec!["tiny"],
+        vec!["--allow", "0.5"],
+        vec!["--judge", "math", "--allow", "2"],
+        vec!["--judge", "math", "--threshold", "nan"],
+        vec!["--judge", "nobody"],
+        vec!["--judge", "math", "--model", &file],
     ] {
         tribunal(["doctor"].iter().chain(&args)).ends(2);
     }
     tribunal(["doctor", "--model", &missing]).says(&["--model", "is not a folder"]);
+}
+
+#[test]
+fn a_verifier_rewards_no_canary() {
+    let ran = tribunal(["doctor", "--judge", "text", "--json"]).ends(0);
+    let found = findings(&ran);
+    assert_eq!(found["ok"], true, "{found:#}");
+    let canaries = found["canaries"].as_array().expect("a list");
+    assert!(canaries.len() > 15);
+    assert!(canaries.iter().all(|canary| canary["rewarded"] == 0));
+    assert!(ran.stdout.contains("self_praise"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_judge_that_rewards_anything_is_found_out() {
+    let folder = Folder::new();
+    let config = "[[scorer]]\nname = 'any'\nkind = 'length'\nmax = 100000\n";
+    let config = folder.write("tribunal.toml", config);
+    let args = ["doctor", "--judge", "any", "--config", &config, "--json"];
+    let ran = tribunal(args).ends(1);
+    let found = findings(&ran);
+    assert_eq!(found["ok"], false);
+    let rewarded = |canary: &Value| canary["rewarded"].as_u64();
+    let canaries = found["canaries"].as_array().expect("a list");
+    assert!(
+        canaries
+            .iter()
+            .any(|c| rewarded(c) == found["questions"].as_u64()),
+        "{found:#}"
+    );
+    tribunal(args.iter().chain(&["--allow", "1"])).ends(0);
+}
+
+#[test]
+fn judges_with_models_are_asked() {
+    let folder = Folder::new();
+    let spec = TinySpec::from(Preset::Qwen2);
+    made(&folder, "tiny", &spec);
+    let config = "[engine]\nkv_memory = \"8MiB\"\n[[model]]\nname = \"m\"\npath = \"tiny\"\n\
+                  [[scorer]]\nname = \"good\"\nkind = \"principles\"\nprinciples = [\"accurate\"]\n\
+                  min_label_mass = 0.0\n[[scorer]]\nname = \"pair\"\nkind = \"judge\"\nmode = \"pair\"\n\
+                  rationale = \"none\"\nmin_label_mass = 0.0\ninconsistent = \"average\"\n";
+    let config = folder.write("tribunal.toml", config);
+    for judge in ["good", "pair"] {
+        let ran = tribunal([
+            "doctor", "--judge", judge, "--config", &config, "--allow", "1", "--json",
+        ]);
+        let found = findings(&ran.ends(0));
+        assert_eq!(found["right"]["scored"], found["questions"], "{found:#}");
+        let empty = &found["canaries"][0];
+        assert_eq!(empty["name"], "empty");
+        if judge == "good" {
+            assert_eq!(
+                (&empty["rewarded"], &empty["highest"]),
+                (&0.into(), &0.0.into())
+            );
+        }
+    }
 }

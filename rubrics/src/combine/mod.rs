@@ -18,12 +18,15 @@
 //! | [`critique`] | votes over critiques, token rewards | CAPO (2508.02298) |
 //! | [`thoughts`] | thought rewards | TP-GRPO (2507.23317) |
 //! | [`preference`] | both orders of a pair | Pairwise-RL (2504.04950) |
+//! | [`grade`] | expected grade | plug-and-play judge (2506.05748) |
+//! | [`tournament`] | mean probability of winning a pair | ours |
 //! | [`sentences`] | sentence rewards | TRM (2509.25409) |
 //! | [`selection`] | best of many, weighted votes | MARS-SQL (2511.01008); Is PRM Necessary? (2505.11227) |
 
 pub mod critique;
 pub mod ensemble;
 pub mod gate;
+pub mod grade;
 pub mod group;
 pub mod preference;
 pub mod product;
@@ -33,6 +36,7 @@ pub mod sentences;
 pub mod shaping;
 pub mod steps;
 pub mod thoughts;
+pub mod tournament;
 
 mod spread;
 #[cfg(test)]

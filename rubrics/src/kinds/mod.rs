@@ -4,8 +4,10 @@
 mod asked;
 pub(crate) mod critic;
 pub(crate) mod grounded;
+pub(crate) mod judge;
 pub(crate) mod native;
 pub(crate) mod options;
+pub(crate) mod principles;
 pub(crate) mod process;
 pub(crate) mod reward;
 pub(crate) mod rubric;
@@ -161,6 +163,15 @@ impl<'a> Case<'a> {
         }
         turns
     }
+}
+
+/// What a failure says, for the person who starts a server.
+pub(crate) fn told(failure: Failure) -> String {
+    let code = failure.reason.code;
+    failure
+        .reason
+        .detail
+        .map_or_else(|| code.to_owned(), String::from)
 }
 
 /// A message.

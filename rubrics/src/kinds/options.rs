@@ -1,12 +1,16 @@
 //! Options that several kinds read, under the same keys and with the same meaning.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+use verifiers::extract::visible;
+use verifiers::{Reason, Standing};
 
 use crate::config::Section;
 use crate::labels::{SPELLINGS, Spelling};
+use crate::outcome::{Evidence, Reward};
 use crate::prompt::{Message, Prompt};
 use crate::session::Writing;
 
@@ -92,6 +96,52 @@ impl WritingOptions {
             logprobs: None,
             grammar: None,
         }
+    }
+}
+
+/// Whether a judge sees what the policy thought.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Thinking {
+    /// Only what a user would see.
+    #[default]
+    Drop,
+    /// The response as it is.
+    Keep,
+}
+
+impl Thinking {
+    /// `thinking` (`drop`).
+    pub(crate) fn read(section: &Section<'_, '_>) -> Self {
+        let words = [("drop", Self::Drop), ("keep", Self::Keep)];
+        section.word("thinking", &words).unwrap_or_default()
+    }
+
+    /// The text of a response that is judged.
+    pub(crate) fn shown(self, response: &str) -> Cow<'_, str> {
+        match self {
+            Self::Keep => Cow::Borrowed(response),
+            Self::Drop => match visible(response).ranges() {
+                [all] if *all == (0..response.len()) => Cow::Borrowed(response),
+                ranges => {
+                    let text: String = ranges.iter().map(|part| &response[part.clone()]).collect();
+                    Cow::Owned(text.trim().to_owned())
+                }
+            },
+        }
+    }
+}
+
+/// The least score of a kind whose scores begin at 0, for a response that is nothing but thoughts.
+pub(crate) fn nothing_shown() -> Reward {
+    let detail = "nothing is left of the response without its thinking";
+    Reward {
+        score: 0.0,
+        raw: None,
+        label: Some("too_little_content".into()),
+        reason: Reason::with("too_little_content", detail),
+        standing: Standing::Proven,
+        evidence: Evidence::default(),
     }
 }
 

@@ -99,6 +99,12 @@ const FILES: &[&str] = &[
     include_str!("../../prompts/rubric-scaffold.toml"),
     include_str!("../../prompts/rubric-tiers.toml"),
     include_str!("../../prompts/validate.toml"),
+    include_str!("../../prompts/judge-grade.toml"),
+    include_str!("../../prompts/judge-list.toml"),
+    include_str!("../../prompts/judge-pair.toml"),
+    include_str!("../../prompts/principle.toml"),
+    include_str!("../../prompts/principle-evidence.toml"),
+    include_str!("../../prompts/principle-reasoning.toml"),
 ];
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {

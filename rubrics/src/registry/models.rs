@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, critic, grounded, process, reward, rubric, tool, validate};
+use crate::kinds::{
+    Kind, critic, grounded, judge, principles, process, reward, rubric, tool, validate,
+};
 use crate::method::Common;
 use crate::registry::Registry;
 
@@ -14,6 +16,8 @@ type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 const KINDS: &[(&str, Reader)] = &[
     (critic::WORD, critic::read),
     (grounded::WORD, grounded::read),
+    (judge::WORD, judge::read),
+    (principles::WORD, principles::read),
     (process::WORD, process::read),
     (reward::WORD, reward::read),
     (rubric::WORD, rubric::read),

@@ -97,3 +97,16 @@ fn a_wording_has_the_slots_of_its_kind() {
         Some("message[0].content: missing"),
     );
 }
+
+#[test]
+fn a_judge_sees_what_a_user_would_see() {
+    let check = |response: &str, expected: &str| {
+        assert_eq!(Thinking::Drop.shown(response), expected);
+        assert_eq!(Thinking::Keep.shown(response), response);
+    };
+    check(" as it is\n", " as it is\n");
+    check("<think>a</think>\nb", "b");
+    check("a</think> b", "b");
+    check("<think>a", "");
+    check("", "");
+}

@@ -1,0 +1,318 @@
+//! `kind = "judge"`: a model that judges by a rubric of one line of JSON, after up to six
+//! demonstrations; a base model, or a LoRA adapter that was trained for it.
+//!
+//! The setting is that of the plug-and-play judge (arXiv 2506.05748): its rubric's text, its output
+//! schema and its scoring formula are not public, and those here are ours. Pairs are judged in both
+//! orders, our reading of Pairwise-RL (arXiv 2504.04950). Three modes: a grade for one response,
+//! the better of two, and grades for a list in several random orders.
+
+mod ask;
+mod demonstrations;
+mod grade;
+mod list;
+mod pair;
+mod rubric;
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::options::{Slots as SlotNames, Thinking, Wording, WritingOptions, share};
+use super::{Case, Judging, Kind, told, turn};
+use crate::config::Section;
+use crate::models::Models;
+use crate::outcome::{Failure, Outcome};
+use crate::prompt::transcript;
+use crate::registry::Scope;
+use crate::session::Session;
+use crate::{Turn, group};
+use ask::{Asker, Asking, Slots};
+use pair::{Average, Inconsistent};
+use rubric::{Mode, Rationale, Rubric};
+
+/// What configurations call it.
+pub(crate) const WORD: &str = "judge";
+
+/// What is judged by where the configuration does not say.
+const CRITERIA: [&str; 4] = ["correct", "complete", "relevant", "clear"];
+/// The best grade of a single response: with 0 as the least, every grade is one digit, which is one
+/// token in most vocabularies.
+const BEST_GRADE: u32 = 9;
+/// The best grade of a list, whose grades are written and not read from one token.
+const BEST_LISTED: u32 = 10;
+const MOST_GRADES: u64 = 1000;
+const MAX_TOKENS: usize = 512;
+/// 56 questions, or 4 lists of 16 responses.
+const MOST_PAIRED: u64 = 8;
+const MOST_LISTED: u64 = 16;
+const ORDERS: u64 = 2;
+
+/// The options.
+#[derive(Debug)]
+struct JudgeKind {
+    model: String,
+    asking: Arc<Asking>,
+    rules: Rules,
+}
+
+/// How a verdict is made of judgements.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Rules {
+    score: Scored,
+    inconsistent: Inconsistent,
+    average: Average,
+    orders: u64,
+    max_group: usize,
+}
+
+/// Which grade the score is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Scored {
+    /// The expected one.
+    #[default]
+    Expected,
+    /// The one that was written.
+    Sampled,
+}
+
+pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+    let model = scope.model(section, "model");
+    let rubric = read_rubric(section);
+    let rules = read_rules(section, &rubric);
+    let (name, slots) = match rubric.mode {
+        Mode::Grade => ("judge-grade", grade::SLOTS),
+        Mode::Pair => ("judge-pair", pair::SLOTS),
+        Mode::List => ("judge-list", list::SLOTS),
+    };
+    let wording = read_wording(section, name, slots);
+    let min_label_mass = share(section, "min_label_mass").unwrap_or(0.5);
+    let writing = WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS));
+    let mut asking = Asking {
+        demonstrations: Vec::new(),
+        thinking: Thinking::read(section),
+        rubric,
+        wording: wording?,
+        min_label_mass,
+        writing,
+    };
+    asking.demonstrations = demonstrations::read(section, &asking);
+    Some(Box::new(JudgeKind {
+        model: model?,
+        asking: Arc::new(asking),
+        rules,
+    }))
+}
+
+fn read_wording(
+    section: &Section<'_, '_>,
+    name: &str,
+    needed: &'static [&'static str],
+) -> Option<Wording> {
+    let slots = SlotNames {
+        needed,
+        optional: &["rubric", "conversation"],
+    };
+    Wording::read(section, name, slots)
+}
+
+fn read_rubric(section: &Section<'_, '_>) -> Rubric {
+    let modes = [
+        ("grade", Mode::Grade),
+        ("pair", Mode::Pair),
+        ("list", Mode::List),
+    ];
+    let rationales = [
+        ("after", Rationale::After),
+        ("before", Rationale::Before),
+        ("none", Rationale::None),
+    ];
+    let mode = section.word("mode", &modes).unwrap_or_default();
+    let criteria = section.texts("criteria");
+    let criteria = criteria.unwrap_or_else(|| CRITERIA.map(str::to_owned).to_vec());
+    if criteria.is_empty() || criteria.iter().any(|text| text.trim().is_empty()) {
+        section.problem("criteria", "must have a text, and no empty one");
+    }
+    let grade = |key, default: u32| {
+        let grade = section.integer(key, 0..MOST_GRADES + 1);
+        let grade = grade.and_then(|grade| u32::try_from(grade).ok());
+        grade.unwrap_or(default)
+    };
+    let best = match mode {
+        Mode::Grade | Mode::Pair => BEST_GRADE,
+        Mode::List => BEST_LISTED,
+    };
+    let scale = (grade("scale_min", 0), grade("scale_max", best));
+    if scale.0 >= scale.1 {
+        section.problem("scale_max", "must be more than scale_min");
+    }
+    Rubric {
+        mode,
+        rationale: section.word("rationale", &rationales).unwrap_or_default(),
+        criteria,
+        scale,
+    }
+}
+
+fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
+    let scores = [("expected", Scored::Expected), ("sampled", Scored::Sampled)];
+    let inconsistents = [
+        ("abstain", Inconsistent::Abstain),
+        ("average", Inconsistent::Average),
+    ];
+    let averages = [
+        ("log_odds", Average::LogOdds),
+        ("probability", Average::Probability),
+    ];
+    let meant = [
+        ("score", Mode::Grade),
+        ("inconsistent", Mode::Pair),
+        ("average", Mode::Pair),
+        ("orders", Mode::List),
+    ];
+    for (key, mode) in meant {
+        if mode != rubric.mode && section.has(key) {
+            section.problem(key, "has no meaning in this mode");
+        }
+    }
+    let score = section.word("score", &scores).unwrap_or_default();
+    if score == Scored::Sampled && !rubric.gives_reasons() {
+        let what = "rationale = \"none\" reads the grade without writing one";
+        section.problem("score", what);
+    }
+    let (most, limit) = match rubric.mode {
+        Mode::Grade | Mode::Pair => (MOST_PAIRED, 65),
+        Mode::List => (MOST_LISTED, 257),
+    };
+    let most = section.integer("max_group", 2..limit).unwrap_or(most);
+    Rules {
+        score,
+        inconsistent: section
+            .word("inconsistent", &inconsistents)
+            .unwrap_or_default(),
+        average: section.word("average", &averages).unwrap_or_default(),
+        orders: section.integer("orders", 1..65).unwrap_or(ORDERS),
+        max_group: usize::try_from(most).expect("it is at most 256"),
+    }
+}
+
+impl Kind for JudgeKind {
+    fn word(&self) -> &'static str {
+        WORD
+    }
+
+    fn description(&self) -> &'static str {
+        match self.asking.rubric.mode {
+            Mode::Grade => "grades a response by a rubric",
+            Mode::Pair => "says which response is better, in both orders",
+            Mode::List => "grades the responses of a group side by side",
+        }
+    }
+
+    fn options(&self) -> Value {
+        json!([self.model, *self.asking, self.rules])
+    }
+
+    fn models(&self) -> Vec<&str> {
+        vec![&self.model]
+    }
+
+    fn compares(&self) -> bool {
+        match self.asking.rubric.mode {
+            Mode::Grade => false,
+            Mode::Pair | Mode::List => true,
+        }
+    }
+
+    fn floor(&self) -> Option<f64> {
+        (!self.compares()).then_some(0.0)
+    }
+
+    fn check(&self, models: &dyn Models) -> Result<(), String> {
+        let served = models.find(&self.model).expect("its name was checked");
+        if !served.has_vocabulary() {
+            return Err(format!("'{}' has no vocabulary to judge in", self.model));
+        }
+        let asked = [turn("user", "What is 2 + 2?")];
+        let (slots, count, reads) = match self.asking.rubric.mode {
+            Mode::Grade => (grade::slots(&self.asking.rubric, &asked, "4"), 1, true),
+            Mode::Pair => (
+                pair::slots(&self.asking.rubric, &asked, ["4", "5"]),
+                2,
+                true,
+            ),
+            Mode::List => (
+                list::slots(&self.asking.rubric, &asked, &["4", "5"]),
+                2,
+                false,
+            ),
+        };
+        let tried = self.asking.try_on(&served, &slots, count, reads);
+        tried.map_err(told)
+    }
+
+    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+        Box::pin(async move {
+            let served = session.served(&self.model)?;
+            grade::judge(&self.asking, self.rules.score, served, case, session).await
+        })
+    }
+
+    fn judge_group<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Judging<'a> {
+        Box::pin(self.judge_cases(cases, session))
+    }
+}
+
+impl JudgeKind {
+    async fn judge_cases<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Outcome {
+        let mode = self.asking.rubric.mode;
+        if mode != Mode::Grade && cases.len() > self.rules.max_group {
+            let detail = format!(
+                "{} responses; at most {} are compared (max_group)",
+                cases.len(),
+                self.rules.max_group
+            );
+            return Err(Failure::refused("group_too_large", detail));
+        }
+        let served = session.served(&self.model)?;
+        let asker = || Asker::new(&self.asking, served, session);
+        match mode {
+            Mode::Grade => {
+                let judged = cases.into_iter().map(|case| self.judge(case, session));
+                group::mean(join_all(judged).await)
+            }
+            Mode::Pair => pair::judge(asker(), self.rules, &cases).await,
+            Mode::List => list::judge(asker(), self.rules.orders, &cases).await,
+        }
+    }
+}
+
+/// What the responses answer: everything before the last message.
+fn asked(case: &Case<'_>) -> Vec<Turn> {
+    let mut turns = case.conversation();
+    turns.pop();
+    turns
+}
+
+/// What all responses of a group answer.
+fn asked_alike(cases: &[Case<'_>]) -> Result<Vec<Turn>, Failure> {
+    let first = asked(&cases[0]);
+    if cases[1..].iter().any(|case| asked(case) != first) {
+        let detail = "the responses have different messages before their last one";
+        return Err(Failure::refused("conversations_differ", detail));
+    }
+    Ok(first)
+}
+
+/// The slots that all modes have.
+fn common_slots(rubric: &Rubric, asked: &[Turn]) -> Slots {
+    vec![
+        ("rubric", rubric.line()),
+        ("conversation", transcript(asked)),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

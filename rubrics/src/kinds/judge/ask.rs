@@ -1,0 +1,303 @@
+//! Putting one question to the judge: its prompt, what it writes, and its verdict's token.
+//!
+//! The verdict is read from log-probabilities at the place where it stands, before sampling and
+//! before any constraint: right at the beginning where reasons follow, and after the model's own
+//! reasons where they come first. What the model wrote is put there in compact form, so that the
+//! verdict stands after the same characters every time.
+
+use std::sync::Arc;
+
+use engine::{Grammar, Origin};
+use serde::Serialize;
+use verifiers::Reason;
+
+use super::rubric::{Judgement, Rubric};
+use crate::Turn;
+use crate::kinds::options::{Thinking, Wording, WritingOptions};
+use crate::kinds::turn;
+use crate::labels::{LabelRead, Labels, Spelling};
+use crate::models::{Chat, Prompted, Served, wording_digest};
+use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
+use crate::session::{Session, Written, stream_of};
+
+/// How a judge is asked.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Asking {
+    pub(super) rubric: Rubric,
+    pub(super) wording: Wording,
+    pub(super) thinking: Thinking,
+    pub(super) demonstrations: Vec<Demonstration>,
+    pub(super) min_label_mass: f64,
+    pub(super) writing: WritingOptions,
+}
+
+/// An example of a judgement: the messages that ask for it, and the judgement.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Demonstration {
+    pub(super) question: Vec<(String, String)>,
+    pub(super) judgement: String,
+}
+
+/// A text for each slot of the wording.
+pub(super) type Slots = Vec<(&'static str, String)>;
+
+/// A question that is ready for the engine.
+pub(super) struct Question {
+    prompted: Prompted,
+    /// Responses that it is about.
+    count: usize,
+}
+
+/// What became of a question.
+#[derive(Debug)]
+pub(super) struct Answered {
+    /// What it wrote, where it was asked to write.
+    pub(super) judgement: Option<Judgement>,
+    /// The verdict's labels, where they are read.
+    pub(super) read: Option<LabelRead>,
+}
+
+/// The verdict's place after a prompt, and the labels that may stand there.
+struct Verdict {
+    prompted: Prompted,
+    labels: Labels,
+}
+
+impl Asking {
+    /// The messages of a question.
+    pub(super) fn turns(&self, slots: &Slots) -> Vec<Turn> {
+        let slots: Vec<(&str, &str)> = slots.iter().map(|(name, text)| (*name, &**text)).collect();
+        let (mut turns, rest): (Vec<Turn>, Vec<Turn>) = self
+            .wording
+            .fill(&slots)
+            .into_iter()
+            .partition(|turn| turn.role == "system");
+        for demonstration in &self.demonstrations {
+            let question = demonstration.question.iter();
+            turns.extend(question.map(|(role, content)| turn(role, content)));
+            turns.push(turn("assistant", &demonstration.judgement));
+        }
+        turns.extend(rest);
+        turns
+    }
+
+    /// Renders and encodes a question about `count` responses.
+    ///
+    /// # Errors
+    /// A refusal: it cannot be put to this model.
+    pub(super) fn question(
+        &self,
+        served: &Served,
+        slots: &Slots,
+        count: usize,
+    ) -> Result<Question, Failure> {
+        let turns = self.turns(slots);
+        let chat = Chat::asking(&turns).reasoning(self.writing.reasoning);
+        Ok(Question {
+            prompted: served.prompt(&chat)?,
+            count,
+        })
+    }
+
+    /// Whether the model can be asked and its verdict be read.
+    ///
+    /// # Errors
+    /// A refusal that says what is missing.
+    pub(super) fn try_on(
+        &self,
+        served: &Served,
+        slots: &Slots,
+        count: usize,
+        reads: bool,
+    ) -> Result<(), Failure> {
+        let question = self.question(served, slots, count)?;
+        if reads {
+            self.verdict(served, &question.prompted, Some("because"))?;
+        }
+        if self.writes(reads) {
+            let unusable = |what: String| Failure::refused("constraint_unusable", what);
+            let vocabulary = served.host.vocabulary();
+            let vocabulary = vocabulary.map_err(|error| unusable(error.to_string()))?;
+            let compiled = vocabulary.compile(&self.grammar(count));
+            compiled.map_err(|error| unusable(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a text is asked for; `reads` says whether the verdict is read from its token.
+    fn writes(&self, reads: bool) -> bool {
+        self.rubric.gives_reasons() || !reads
+    }
+
+    fn grammar(&self, count: usize) -> Grammar {
+        Grammar::JsonSchema(self.rubric.schema(count))
+    }
+
+    /// The place of the verdict's token after a prompt.
+    fn verdict(
+        &self,
+        served: &Served,
+        prompted: &Prompted,
+        reason: Option<&str>,
+    ) -> Result<Verdict, Failure> {
+        let refused = |what: String| Failure::refused("labels_unusable", what);
+        let mut text = prompted.text.clone();
+        text.push_str(&self.rubric.before_verdict(reason), Origin::Request);
+        let token_ids = served.encode(&text).map_err(refused)?.into();
+        let prompted = Prompted { token_ids, text };
+        let labels = self.rubric.labels();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let labels = Labels::after(served, &prompted, &labels, Spelling::Bare).map_err(refused)?;
+        Ok(Verdict { prompted, labels })
+    }
+}
+
+/// One scorer's questions about one input.
+pub(super) struct Asker<'a> {
+    pub(super) asking: &'a Arc<Asking>,
+    pub(super) served: Served,
+    pub(super) session: &'a Session<'a>,
+    /// What all questions took and said.
+    pub(super) evidence: Evidence,
+}
+
+impl<'a> Asker<'a> {
+    pub(super) fn new(asking: &'a Arc<Asking>, served: Served, session: &'a Session<'a>) -> Self {
+        let trace = Trace {
+            prompt: Some(wording_digest(&served, &[&asking.wording])),
+            ..Trace::default()
+        };
+        Self {
+            asking,
+            served,
+            session,
+            evidence: Evidence {
+                trace: Some(trace),
+                ..Evidence::default()
+            },
+        }
+    }
+
+    /// Asks all questions at once. With `reads` the verdicts are read from their tokens.
+    ///
+    /// # Errors
+    /// What fails for all of them: a prompt that cannot be made, an engine that cannot answer. What
+    /// is wrong with one judgement is that judgement's failure.
+    pub(super) async fn ask(
+        &mut self,
+        questions: Vec<(Slots, usize)>,
+        reads: bool,
+    ) -> Result<Vec<Result<Answered, Failure>>, Failure> {
+        let (asking, served) = (self.asking.clone(), self.served.clone());
+        let ready = move || {
+            let questions = questions.iter();
+            let ready = questions.map(|(slots, count)| asking.question(&served, slots, *count));
+            ready.collect::<Result<Vec<Question>, Failure>>()
+        };
+        let questions = self.session.run(ready).await??;
+        let judgements = self.write(&questions, reads).await?;
+        if reads {
+            return self.read(&questions, judgements).await;
+        }
+        let answered = judgements.into_iter().map(|judgement| {
+            let judgement = judgement?;
+            Ok(Answered {
+                judgement,
+                read: None,
+            })
+        });
+        Ok(answered.collect())
+    }
+
+    /// What the model writes for each question; nothing where it is not asked to.
+    async fn write(
+        &mut self,
+        questions: &[Question],
+        reads: bool,
+    ) -> Result<Vec<Result<Option<Judgement>, Failure>>, Failure> {
+        if !self.asking.writes(reads) {
+            return Ok(questions.iter().map(|_| Ok(None)).collect());
+        }
+        let prompts: Vec<_> = questions
+            .iter()
+            .map(|question| {
+                let stream = stream_of(&question.prompted, 0);
+                let mut writing = self.asking.writing.writing(stream);
+                writing.grammar = Some(self.asking.grammar(question.count));
+                (&question.prompted, writing)
+            })
+            .collect();
+        let trace = self.evidence.trace.get_or_insert_default();
+        let written = self.session.write(&self.served, &prompts, trace).await?;
+        if self.session.ask().explain {
+            let outputs = self.evidence.outputs.get_or_insert_default();
+            outputs.extend(written.iter().map(kept));
+        }
+        let judgements = written.iter().zip(questions).map(|(written, question)| {
+            let text = written.whole()?;
+            let read = self.asking.rubric.read(text, question.count);
+            read.map(Some).map_err(unread)
+        });
+        Ok(judgements.collect())
+    }
+
+    /// The verdicts of the questions whose judgements could be read.
+    async fn read(
+        &mut self,
+        questions: &[Question],
+        judgements: Vec<Result<Option<Judgement>, Failure>>,
+    ) -> Result<Vec<Result<Answered, Failure>>, Failure> {
+        let (asking, served) = (self.asking.clone(), self.served.clone());
+        let readable = questions.iter().zip(&judgements);
+        let readable: Vec<(Prompted, Option<String>)> = readable
+            .filter_map(|(question, judgement)| {
+                let judgement = judgement.as_ref().ok()?.as_ref();
+                let reason = judgement.and_then(|judgement| judgement.reason.clone());
+                Some((question.prompted.clone(), reason))
+            })
+            .collect();
+        let place = move || {
+            let readable = readable.iter();
+            let places = readable.map(|(prompted, reason)| {
+                let reason = reason.as_deref();
+                asking.verdict(&served, prompted, reason)
+            });
+            places.collect::<Result<Vec<Verdict>, Failure>>()
+        };
+        let verdicts = self.session.run(place).await??;
+        let wants = verdicts.iter().map(|verdict| {
+            let prompted = &verdict.prompted;
+            (prompted.token_ids.clone(), verdict.labels.want(prompted))
+        });
+        let trace = self.evidence.trace.get_or_insert_default();
+        let wants: Vec<_> = wants.collect();
+        let outputs = self.session.read(&self.served, wants, trace).await?;
+        let mut verdicts = verdicts.iter().zip(&outputs);
+        let least = self.asking.min_label_mass;
+        let answered = judgements.into_iter().map(|judgement| {
+            let judgement = judgement?;
+            let (verdict, outputs) = verdicts.next().expect("each readable judgement was read");
+            let read = verdict.labels.read(&outputs[0])?;
+            trace.saw_mass(Some(read.mass));
+            read.enough_mass(least)?;
+            Ok(Answered {
+                judgement,
+                read: Some(read),
+            })
+        });
+        Ok(answered.collect())
+    }
+}
+
+fn kept(written: &Written) -> ModelText {
+    ModelText {
+        role: "judgement".into(),
+        text: written.text.clone(),
+        finish: if written.is_whole { "stop" } else { "length" },
+    }
+}
+
+fn unread(what: String) -> Failure {
+    let reason = Reason::with("judgement_unreadable", what);
+    Failure::new(FailureKind::ParseError, reason)
+}

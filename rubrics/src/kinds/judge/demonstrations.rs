@@ -1,0 +1,73 @@
+//! Judgements that a judge is shown before it judges: `[[scorer.demonstration]]` tables.
+
+use super::ask::{Asking, Demonstration};
+use super::rubric::Mode;
+use super::{grade, list, pair};
+use crate::config::Section;
+use crate::kinds::turn;
+
+/// As many as the paper shows.
+const MOST: usize = 6;
+
+/// The demonstrations of a scorer: each as the messages that would ask for it and the judgement in
+/// the very form that the model is to write. What is wrong with one becomes a problem.
+pub(super) fn read(section: &Section<'_, '_>, asking: &Asking) -> Vec<Demonstration> {
+    let tables = section.sections("demonstration");
+    if tables.len() > MOST {
+        let what = format!("{} demonstrations; at most {MOST} are shown", tables.len());
+        section.problem("demonstration", what);
+    }
+    let read = tables.into_iter().filter_map(|table| {
+        let shown = demonstration(&table, asking);
+        table.finish();
+        shown
+    });
+    read.collect()
+}
+
+fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstration> {
+    let rubric = &asking.rubric;
+    let asked: Vec<_> = table
+        .text("prompt")
+        .map(|text| turn("user", &text))
+        .into_iter()
+        .collect();
+    let responses = match rubric.mode {
+        Mode::Grade => vec![table.required_text("response")?],
+        Mode::Pair | Mode::List => {
+            table.require("responses");
+            table.texts("responses")?
+        }
+    };
+    let responses: Vec<&str> = responses.iter().map(String::as_str).collect();
+    let slots = match (rubric.mode, &responses[..]) {
+        (Mode::Grade, [response]) => grade::slots(rubric, &asked, response),
+        (Mode::Pair, [first, second]) => pair::slots(rubric, &asked, [first, second]),
+        (Mode::List, [_, _, ..]) => list::slots(rubric, &asked, &responses),
+        (Mode::Grade | Mode::Pair, _) => {
+            table.problem("responses", "a pair has two responses");
+            return None;
+        }
+        (Mode::List, _) => {
+            table.problem("responses", "a list has two responses or more");
+            return None;
+        }
+    };
+    let judgement = table.required_text("judgement")?;
+    match rubric.read(&judgement, responses.len()) {
+        Ok(judgement) => {
+            // No demonstrations are there yet, so these are the messages of the question alone; the
+            // system message is every question's own.
+            let turns = asking.turns(&slots).into_iter();
+            let question = turns.filter(|turn| turn.role != "system");
+            Some(Demonstration {
+                question: question.map(|turn| (turn.role, turn.content)).collect(),
+                judgement: rubric.write(&judgement),
+            })
+        }
+        Err(what) => {
+            table.problem("judgement", format!("is not what the judge writes: {what}"));
+            None
+        }
+    }
+}

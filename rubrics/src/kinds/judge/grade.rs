@@ -1,0 +1,88 @@
+//! A grade for one response: the expected value over the grade tokens, and the one that was
+//! written.
+
+use std::sync::Arc;
+
+use verifiers::{Reason, Standing};
+
+use super::ask::{Asker, Asking, Slots};
+use super::rubric::{Rubric, Said};
+use super::{Scored, asked, common_slots};
+use crate::Turn;
+use crate::combine::grade::expected;
+use crate::kinds::Case;
+use crate::kinds::options::nothing_shown;
+use crate::models::Served;
+use crate::outcome::{Evidence, Outcome, PartReport, Reward};
+use crate::session::Session;
+
+/// The slots that a wording must have.
+pub(super) const SLOTS: &[&str] = &["response"];
+
+pub(super) fn slots(rubric: &Rubric, asked: &[Turn], response: &str) -> Slots {
+    let mut slots = common_slots(rubric, asked);
+    slots.push(("response", response.to_owned()));
+    slots
+}
+
+pub(super) async fn judge(
+    asking: &Arc<Asking>,
+    scored: Scored,
+    served: Served,
+    case: Case<'_>,
+    session: &Session<'_>,
+) -> Outcome {
+    let rubric = &asking.rubric;
+    let response = asking.thinking.shown(case.response);
+    if response.trim().is_empty() {
+        return Ok(nothing_shown());
+    }
+    let slots = slots(rubric, &asked(&case), &response);
+    let mut asker = Asker::new(asking, served, session);
+    let answered = asker.ask(vec![(slots, 1)], true).await?.remove(0);
+    let mut evidence = asker.evidence;
+    let answered = match answered {
+        Ok(answered) => answered,
+        Err(failure) => return Err(failure.with_evidence(evidence)),
+    };
+    let read = answered.read.expect("grades are read");
+    let grades: Vec<f64> = (rubric.scale.0..=rubric.scale.1).map(f64::from).collect();
+    let mean = expected(&grades, &read.shares()).expect("shares are a distribution");
+    let written = answered.judgement.map(|judgement| match judgement.said {
+        Said::Grade(grade) => grade,
+        Said::Winner(_) | Said::Grades(_) => unreachable!("a grade was asked for"),
+    });
+    let (grade, code) = match (scored, written) {
+        (Scored::Sampled, Some(grade)) => (f64::from(grade), "sampled_grade"),
+        (Scored::Sampled | Scored::Expected, _) => (mean, "expected_grade"),
+    };
+    let mut parts = vec![part("expected", scored == Scored::Expected, mean, rubric)];
+    if let Some(grade) = written {
+        let counts = scored == Scored::Sampled;
+        parts.push(part("sampled", counts, f64::from(grade), rubric));
+    }
+    evidence.parts = Some(parts);
+    Ok(Reward {
+        score: rubric.share(grade),
+        raw: Some(grade),
+        label: written.map(|grade| grade.to_string().into()),
+        reason: Reason::code(code),
+        standing: Standing::Proven,
+        evidence,
+    })
+}
+
+fn part(name: &'static str, counts: bool, grade: f64, rubric: &Rubric) -> PartReport {
+    PartReport {
+        name: name.to_owned(),
+        weight: if counts { 1.0 } else { 0.0 },
+        outcome: Some(Ok(Reward {
+            score: rubric.share(grade),
+            raw: Some(grade),
+            label: None,
+            reason: Reason::code("grade"),
+            standing: Standing::Proven,
+            evidence: Evidence::default(),
+        })),
+    }
+}

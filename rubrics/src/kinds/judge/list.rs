@@ -1,0 +1,148 @@
+//! Grades for the responses of a group side by side, over several random orders.
+//!
+//! Listwise judging with orders averaged is our construction on the lines of URPO
+//! (arXiv 2507.17515), whose referee is not public: two orders or more keep the judge's fondness for
+//! a place from deciding.
+
+use std::borrow::Cow;
+
+use sha2::{Digest as _, Sha256};
+use verifiers::{Reason, Standing};
+
+use super::ask::{Answered, Asker, Slots};
+use super::rubric::{Rubric, Said};
+use super::{asked_alike, common_slots};
+use crate::Turn;
+use crate::group;
+use crate::kinds::Case;
+use crate::outcome::{Evidence, Failure, Outcome, Reward};
+use crate::prompt::quoted;
+
+/// The slots that a wording must have.
+pub(super) const SLOTS: &[&str] = &["responses"];
+
+pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: &[&str]) -> Slots {
+    let mut listed = String::new();
+    for (number, response) in (1..).zip(responses) {
+        listed.push_str(&format!("Response {number}:\n{}", quoted(response)));
+    }
+    let mut slots = common_slots(rubric, asked);
+    slots.push(("responses", listed.trim_end_matches('\n').to_owned()));
+    slots
+}
+
+pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, cases: &[Case<'_>]) -> Outcome {
+    let rubric = asker.asking.rubric.clone();
+    let thinking = asker.asking.thinking;
+    let shown = cases.iter().map(|case| thinking.shown(case.response));
+    let shown: Vec<Cow<'_, str>> = shown.collect();
+    let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
+    let asked = asked_alike(cases)?;
+    let seed = asker.session.ask().seed;
+    let orders: Vec<Vec<usize>> = (0..orders)
+        .map(|n| order(seed, n, &asked, &responses))
+        .collect();
+    let questions = orders.iter().map(|order| {
+        let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
+        (slots(&rubric, &asked, &shown), shown.len())
+    });
+    let answers = asker.ask(questions.collect(), false).await?;
+    let evidence = asker.evidence;
+    match means(&orders, answers, responses.len()) {
+        Ok(grades) => {
+            let members = grades.into_iter().map(|grade| Ok(reward(grade, &rubric)));
+            let mut whole = group::mean(members.collect())?;
+            let members = whole.evidence.members.take();
+            whole.evidence = Evidence {
+                members,
+                ..evidence
+            };
+            Ok(whole)
+        }
+        Err(failure) => Err(failure.with_evidence(evidence)),
+    }
+}
+
+/// The mean grade of each response over the orders. An order that cannot be read leaves the others
+/// unbalanced, so it fails them all.
+fn means(
+    orders: &[Vec<usize>],
+    answers: Vec<Result<Answered, Failure>>,
+    count: usize,
+) -> Result<Vec<f64>, Failure> {
+    #[expect(clippy::cast_precision_loss, reason = "there are few orders")]
+    let n_orders = orders.len() as f64;
+    let mut means = vec![0.0; count];
+    for (order, answered) in orders.iter().zip(answers) {
+        let judgement = answered?.judgement.expect("lists are written");
+        let grades = match judgement.said {
+            Said::Grades(grades) => grades,
+            Said::Grade(_) | Said::Winner(_) => unreachable!("a list was asked for"),
+        };
+        for (at, grade) in order.iter().zip(grades) {
+            means[*at] += f64::from(grade) / n_orders;
+        }
+    }
+    Ok(means)
+}
+
+/// A random order that follows from the seed and from what is judged: Fisher and Yates with the
+/// numbers of a hash.
+fn order(seed: u64, n: u64, asked: &[Turn], responses: &[&str]) -> Vec<usize> {
+    let mut hash = Sha256::new_with_prefix(seed.to_le_bytes());
+    hash.update(n.to_le_bytes());
+    let turns = asked.iter().flat_map(|turn| [&*turn.role, &*turn.content]);
+    for text in turns.chain(responses.iter().copied()) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    let key = hash.finalize();
+    let mut order: Vec<usize> = (0..responses.len()).collect();
+    for last in (1..order.len()).rev() {
+        let draw = Sha256::new_with_prefix(key).chain_update((last as u64).to_le_bytes());
+        let draw = draw.finalize();
+        let draw = u64::from_le_bytes(*draw.first_chunk().expect("a digest has 32 bytes"));
+        let at = usize::try_from(draw % (last as u64 + 1)).expect("it is at most an index");
+        order.swap(last, at);
+    }
+    order
+}
+
+fn reward(grade: f64, rubric: &Rubric) -> Reward {
+    Reward {
+        score: rubric.share(grade),
+        raw: Some(grade),
+        label: None,
+        reason: Reason::code("listed_grade"),
+        standing: Standing::Proven,
+        evidence: Evidence::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e3_orders_are_random_and_follow_from_what_is_judged() {
+        let responses = ["a", "b", "c", "d"];
+        let own = |seed, n| order(seed, n, &[], &responses);
+        assert_eq!(own(1, 0), own(1, 0));
+        let mut counts = [[0; 4]; 4];
+        for seed in 0..2000 {
+            let order = own(seed, 0);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3]);
+            for (place, at) in order.iter().enumerate() {
+                counts[place][*at] += 1;
+            }
+        }
+        assert!(
+            counts.iter().flatten().all(|n| (400..600).contains(n)),
+            "{counts:?}"
+        );
+        assert!((0..50).any(|n| own(1, n) != own(1, 0)));
+        assert!((0..50).any(|n| order(n, 0, &[], &["a", "x"]) != order(n, 0, &[], &["x", "a"])));
+    }
+}

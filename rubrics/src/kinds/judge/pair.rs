@@ -1,0 +1,252 @@
+//! Which response is better: every pair in both orders, by the difference of the log-probabilities
+//! of the two verdicts.
+//!
+//! A pair of equal texts is a tie without asking: whatever a judge says of it is about the places
+//! and not about the texts. A pair whose orders disagree has no verdict unless the configuration
+//! says that it is to be averaged all the same.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use verifiers::{Reason, Standing};
+
+use super::ask::{Answered, Asker, Slots};
+use super::rubric::Rubric;
+use super::{Rules, asked_alike, common_slots};
+use crate::Turn;
+use crate::combine::preference::preference;
+use crate::combine::tournament::mean_wins;
+use crate::decide::sigmoid;
+use crate::group;
+use crate::kinds::Case;
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward};
+
+/// The slots that a wording must have.
+pub(super) const SLOTS: &[&str] = &["response_a", "response_b"];
+
+/// What becomes of a pair whose orders disagree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Inconsistent {
+    /// It has no verdict.
+    #[default]
+    Abstain,
+    /// Both orders count as they are.
+    Average,
+}
+
+/// What is averaged over the orders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Average {
+    /// The differences of log-probabilities.
+    #[default]
+    LogOdds,
+    /// The probabilities.
+    Probability,
+}
+
+/// What was found for a pair.
+#[derive(Debug, Clone, Copy)]
+struct Decided {
+    /// How surely the first response is the better one.
+    probability: f64,
+    /// Its log-odds.
+    log_odds: f64,
+    /// How much the judge prefers what stands first, from -1 to 1; none where it was not asked.
+    position_bias: Option<f64>,
+}
+
+/// Two responses of a group and what was found; `first < second`.
+struct Pair {
+    first: usize,
+    second: usize,
+    found: Result<Decided, Failure>,
+}
+
+pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: [&str; 2]) -> Slots {
+    let mut slots = common_slots(rubric, asked);
+    slots.push(("response_a", responses[0].to_owned()));
+    slots.push(("response_b", responses[1].to_owned()));
+    slots
+}
+
+pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]) -> Outcome {
+    let rubric = &asker.asking.rubric;
+    let mut questions = Vec::new();
+    let mut pairs = Vec::new();
+    let thinking = asker.asking.thinking;
+    let shown = cases.iter().map(|case| thinking.shown(case.response));
+    let shown: Vec<Cow<'_, str>> = shown.collect();
+    let asked = asked_alike(cases)?;
+    for (second, b) in shown.iter().enumerate() {
+        for (first, a) in shown[..second].iter().enumerate() {
+            let is_tie = a == b;
+            pairs.push((first, second, is_tie));
+            if !is_tie {
+                questions.push((slots(rubric, &asked, [a, b]), 2));
+                questions.push((slots(rubric, &asked, [b, a]), 2));
+            }
+        }
+    }
+    let mut answers = match questions.is_empty() {
+        true => Vec::new(),
+        false => asker.ask(questions, true).await?,
+    }
+    .into_iter();
+    let mut answer = || answers.next().expect("every question has an answer");
+    let found = |(first, second, is_tie)| {
+        let found = if is_tie {
+            Ok(TIE)
+        } else {
+            let (in_order, swapped) = (answer(), answer());
+            both(in_order, swapped).and_then(|orders| decide(orders, rules))
+        };
+        Pair {
+            first,
+            second,
+            found,
+        }
+    };
+    let pairs: Vec<Pair> = pairs.into_iter().map(found).collect();
+    whole(&pairs, cases.len(), asker.evidence)
+}
+
+/// Equal texts are equally good.
+const TIE: Decided = Decided {
+    probability: 0.5,
+    log_odds: 0.0,
+    position_bias: None,
+};
+
+/// The margins of what stands first, in both orders.
+fn both(
+    in_order: Result<Answered, Failure>,
+    swapped: Result<Answered, Failure>,
+) -> Result<[f64; 2], Failure> {
+    let margin = |answered: Answered| answered.read.expect("winners are read").margin();
+    Ok([margin(in_order?), margin(swapped?)])
+}
+
+/// The verdict on a pair, of the margins of what stands first.
+fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<Decided, Failure> {
+    let found = preference(sigmoid(in_order), sigmoid(swapped));
+    let found = found.expect("a logistic function is from 0 to 1");
+    if !found.is_consistent && rules.inconsistent == Inconsistent::Abstain {
+        let detail = format!(
+            "the judge prefers the response in the same place in both orders, with log-odds of \
+             {in_order:.3} and {swapped:.3}"
+        );
+        let reason = Reason::with("order_inconsistent", detail);
+        return Err(Failure::new(FailureKind::Abstain, reason));
+    }
+    let (probability, log_odds) = match rules.average {
+        Average::LogOdds => {
+            let mean = f64::midpoint(in_order, -swapped);
+            (sigmoid(mean), mean)
+        }
+        Average::Probability => (found.probability, log_odds(found.probability)),
+    };
+    Ok(Decided {
+        probability,
+        log_odds,
+        position_bias: Some(found.position_bias),
+    })
+}
+
+/// Of a probability; certainties stay finite.
+fn log_odds(probability: f64) -> f64 {
+    let p = probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON);
+    (p / (1.0 - p)).ln()
+}
+
+/// The outcome for the group: the first response's, with all responses beside it.
+fn whole(pairs: &[Pair], count: usize, mut evidence: Evidence) -> Outcome {
+    let mut against = vec![vec![None; count]; count];
+    for pair in pairs {
+        if let Ok(decided) = &pair.found {
+            against[pair.first][pair.second] = Some(decided.probability);
+            against[pair.second][pair.first] = Some(1.0 - decided.probability);
+        }
+    }
+    let wins = mean_wins(&against).into_iter().enumerate();
+    let outcomes = wins.map(|(at, wins)| member(pairs, at, wins));
+    let mut members = group::ranked(outcomes.collect());
+    for (member, against) in members.iter_mut().zip(against) {
+        member.against = Some(against);
+    }
+    let first = members[0].outcome.clone();
+    evidence.members = Some(members);
+    evidence.parts = position_bias(pairs).map(|bias| vec![bias]);
+    match first {
+        Ok(mut reward) => {
+            if let [pair] = pairs {
+                let decided = pair.found.as_ref().expect("the first response has a score");
+                reward.raw = Some(decided.log_odds);
+                reward.label = Some(winner(decided.probability).into());
+            }
+            Ok(Reward { evidence, ..reward })
+        }
+        Err(failure) => Err(failure.with_evidence(evidence)),
+    }
+}
+
+/// The outcome of one response. A pair without a verdict does not count where others decide; a pair
+/// that could not be judged fails both of its responses.
+fn member(pairs: &[Pair], at: usize, wins: Option<f64>) -> Outcome {
+    let own = pairs
+        .iter()
+        .filter(|pair| pair.first == at || pair.second == at);
+    let failures = own.filter_map(|pair| pair.found.as_ref().err());
+    let mut failures: Vec<&Failure> = failures.collect();
+    failures.sort_by_key(|failure| failure.kind == FailureKind::Abstain);
+    let broken = failures
+        .first()
+        .filter(|first| first.kind != FailureKind::Abstain);
+    match (broken, wins) {
+        (None, Some(score)) => Ok(reward(score, "win_rate")),
+        (Some(failure), _) => Err((*failure).clone()),
+        (None, None) => {
+            let first = failures
+                .first()
+                .expect("a pair without a verdict has a failure");
+            Err((*first).clone())
+        }
+    }
+}
+
+/// How much the judge prefers what stands first, over all pairs that it was asked about: from -1 to
+/// 1, with 0 for a judge that does not care.
+fn position_bias(pairs: &[Pair]) -> Option<PartReport> {
+    let found = pairs.iter().filter_map(|pair| pair.found.as_ref().ok());
+    let biases: Vec<f64> = found.filter_map(|decided| decided.position_bias).collect();
+    #[expect(clippy::cast_precision_loss, reason = "a group has few pairs")]
+    let count = biases.len() as f64;
+    (!biases.is_empty()).then(|| PartReport {
+        name: "position_bias".to_owned(),
+        weight: 0.0,
+        outcome: Some(Ok(reward(
+            biases.iter().sum::<f64>() / count,
+            "position_bias",
+        ))),
+    })
+}
+
+fn winner(probability: f64) -> &'static str {
+    match probability.total_cmp(&0.5) {
+        std::cmp::Ordering::Less => "second",
+        std::cmp::Ordering::Equal => "tie",
+        std::cmp::Ordering::Greater => "first",
+    }
+}
+
+fn reward(score: f64, code: &'static str) -> Reward {
+    Reward {
+        score,
+        raw: None,
+        label: None,
+        reason: Reason::code(code),
+        standing: Standing::Proven,
+        evidence: Evidence::default(),
+    }
+}

@@ -1,0 +1,361 @@
+//! `kind = "principles"`: whether a response satisfies principles that are chosen when it is judged
+//! (RLBFF: Binary Flexible Feedback, arXiv 2509.21319).
+//!
+//! One response at a time and one principle a question, so there is no order to be biased by. The
+//! conversation comes first and the principle last: an engine computes the conversation once, and k
+//! principles cost one prefill and k short endings.
+//!
+//! The scalar form reads log p(Yes) − log p(No) at one token without generating. The generative
+//! form lets the model reason and takes the same difference at the verdict that it writes last.
+
+mod generation;
+mod judgement;
+mod list;
+mod whole;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use verifiers::{Reason, Standing};
+
+use super::options::{LabelOptions, Slots, Thinking, Wording, nothing_shown};
+use super::{Case, Judging, Kind, Reads, told, turn};
+use crate::config::Section;
+use crate::decide::sigmoid;
+use crate::labels::Labels;
+use crate::models::{Chat, Models, Prompted, Served, wording_digest};
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward, Trace};
+use crate::prompt::transcript;
+use crate::registry::Scope;
+use crate::session::Session;
+use crate::{Input, Turn};
+use generation::{Generation, Generative};
+use list::Principle;
+use whole::Combine;
+
+/// What configurations call it.
+pub(crate) const WORD: &str = "principles";
+
+/// The role that models which were trained for principles read them in.
+const ROLE: &str = "principle";
+const SLOTS: Slots<'static> = Slots {
+    needed: &["conversation", "principle"],
+    optional: &[],
+};
+
+/// The options.
+#[derive(Debug)]
+struct PrinciplesKind {
+    model: String,
+    principles: Vec<Principle>,
+    combine: Combine,
+    asking: Arc<Asking>,
+}
+
+/// How a principle is put to the model, and what is read of it.
+#[derive(Debug, Serialize)]
+struct Asking {
+    role: RoleChoice,
+    thinking: Thinking,
+    wording: Wording,
+    labels: LabelOptions,
+    generative: Option<Generative>,
+}
+
+/// Where a principle stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RoleChoice {
+    /// In a message of its own role where the chat template knows that role, else in a prompt.
+    #[default]
+    Auto,
+    /// In a message of its own role.
+    Principle,
+    /// In a prompt.
+    Prompt,
+}
+
+/// One principle as it is put to the model.
+struct Question {
+    prompted: Prompted,
+    labels: Labels,
+}
+
+pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+    let combines = [
+        ("mean", Combine::Mean),
+        ("min", Combine::Min),
+        ("product", Combine::Product),
+    ];
+    let roles = [
+        ("auto", RoleChoice::Auto),
+        ("principle", RoleChoice::Principle),
+        ("prompt", RoleChoice::Prompt),
+    ];
+    let combine = section.word("combine", &combines).unwrap_or_default();
+    let role = section.word("template_role", &roles).unwrap_or_default();
+    let labels = LabelOptions::read(section);
+    let generative = Generative::read(section);
+    let evidence = generative.is_some_and(|generative| generative.evidence);
+    let wording = match generative {
+        None => "principle",
+        Some(_) if evidence => "principle-evidence",
+        Some(_) => "principle-reasoning",
+    };
+    if role == RoleChoice::Principle && (evidence || section.has("message")) {
+        let what = "a message of the role 'principle' holds the bare principle: there is no place \
+                    for a wording, nor for asking for evidence";
+        section.problem("template_role", what);
+    }
+    let wording = Wording::read(section, wording, SLOTS);
+    let principles = read_principles(section);
+    let model = scope.model(section, "model");
+    let asking = Asking {
+        role,
+        thinking: Thinking::read(section),
+        wording: wording?,
+        labels,
+        generative,
+    };
+    Some(Box::new(PrinciplesKind {
+        model: model?,
+        principles,
+        combine,
+        asking: Arc::new(asking),
+    }))
+}
+
+/// `principles`, and `[[scorer.principle]]` for those with a weight or a name of their own.
+fn read_principles(section: &Section<'_, '_>) -> Vec<Principle> {
+    let given = section.texts("principles").unwrap_or_default();
+    let mut principles: Vec<Principle> =
+        given.iter().map(|text| Principle::of(text, 1.0)).collect();
+    for table in section.sections("principle") {
+        let text = table.required_text("text").unwrap_or_default();
+        let weight = table.number("weight").unwrap_or(1.0);
+        if weight <= 0.0 {
+            table.problem("weight", "must be more than 0");
+        }
+        let mut principle = Principle::of(&text, weight);
+        if let Some(name) = table.text("name") {
+            principle.name = name;
+        }
+        principles.push(principle);
+        table.finish();
+    }
+    if let Err(flaw) = list::check(&principles) {
+        section.problem("principles", flaw.to_string());
+    }
+    principles
+}
+
+impl Kind for PrinciplesKind {
+    fn word(&self) -> &'static str {
+        WORD
+    }
+
+    fn description(&self) -> &'static str {
+        "asks a model whether a response satisfies principles"
+    }
+
+    fn options(&self) -> Value {
+        json!([self.model, self.principles, self.combine, *self.asking])
+    }
+
+    fn models(&self) -> Vec<&str> {
+        vec![&self.model]
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            principles: true,
+            ..Reads::default()
+        }
+    }
+
+    fn floor(&self) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn check(&self, models: &dyn Models) -> Result<(), String> {
+        let served = models.find(&self.model).expect("its name was checked");
+        if !served.has_vocabulary() {
+            return Err(format!("'{}' has no vocabulary to answer in", self.model));
+        }
+        let turns = [turn("user", "What is 2 + 2?"), turn("assistant", "4")];
+        let principles = [Principle::of("correct", 1.0)];
+        let asked = self.asking.questions(&served, &turns, &principles);
+        asked.map(drop).map_err(told)
+    }
+
+    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+        Box::pin(self.judge_one(case, session))
+    }
+}
+
+impl PrinciplesKind {
+    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
+        let principles = self.principles_of(case.input)?;
+        let response = self.asking.thinking.shown(case.response);
+        if response.trim().is_empty() {
+            return Ok(nothing_shown());
+        }
+        let mut turns = case.conversation();
+        if let Some(last) = turns.last_mut() {
+            last.content = response.into_owned();
+        }
+        let served = session.served(&self.model)?;
+        let host = served.clone();
+        let (asking, asked) = (self.asking.clone(), principles.clone());
+        let questions = session
+            .run(move || asking.questions(&host, &turns, &asked))
+            .await??;
+        let mut evidence = Evidence {
+            trace: Some(Trace {
+                prompt: Some(wording_digest(&served, &[&self.asking.wording])),
+                ..Trace::default()
+            }),
+            ..Evidence::default()
+        };
+        let read = match self.asking.generative {
+            None => self.read(&served, &questions, session, &mut evidence).await,
+            Some(how) => {
+                let (asked, response) = (&principles, case.response);
+                let writing = Generation {
+                    how,
+                    asked,
+                    response,
+                };
+                let (served, evidence) = (&served, &mut evidence);
+                writing.judge(served, &questions, session, evidence).await
+            }
+        };
+        let outcomes = read?;
+        let parts = principles.into_iter().zip(outcomes);
+        let parts = parts.map(|(principle, outcome)| PartReport {
+            name: principle.name,
+            weight: principle.weight,
+            outcome: Some(outcome),
+        });
+        self.combine.whole(parts.collect(), evidence)
+    }
+
+    /// The configured principles, then those of the input.
+    fn principles_of(&self, input: &Input) -> Result<Vec<Principle>, Failure> {
+        let mut principles = self.principles.clone();
+        let own = input.principles.iter().flatten();
+        principles.extend(own.map(|given| Principle::of(given, 1.0)));
+        if principles.is_empty() {
+            let detail = "no principles are configured: give 'principles'";
+            return Err(Failure::refused("principles_missing", detail));
+        }
+        list::check(&principles).map_err(|flaw| Failure::refused(flaw.code(), flaw.to_string()))?;
+        Ok(principles)
+    }
+
+    /// The verdicts of the scalar form, one for each question.
+    async fn read(
+        &self,
+        served: &Served,
+        questions: &[Question],
+        session: &Session<'_>,
+        evidence: &mut Evidence,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let want = |question: &Question| {
+            let prompted = &question.prompted;
+            (prompted.token_ids.clone(), question.labels.want(prompted))
+        };
+        let wants = questions.iter().map(want).collect();
+        let trace = evidence.trace.get_or_insert_default();
+        let outputs = session.read(served, wants, trace).await?;
+        let mut outcomes = Vec::with_capacity(questions.len());
+        for (question, outputs) in questions.iter().zip(&outputs) {
+            let read = question.labels.read(&outputs[0])?;
+            trace.saw_mass(Some(read.mass));
+            let enough = read.enough_mass(self.asking.labels.min_label_mass);
+            outcomes.push(enough.map(|()| reward(read.margin(), "principle_log_odds")));
+        }
+        Ok(outcomes)
+    }
+}
+
+impl Asking {
+    /// A question for each principle about one conversation.
+    fn questions(
+        &self,
+        served: &Served,
+        turns: &[Turn],
+        principles: &[Principle],
+    ) -> Result<Vec<Question>, Failure> {
+        let refused = |what: String| Failure::refused("labels_unusable", what);
+        let has_role = self.has_role(served)?;
+        let shown = transcript(turns);
+        let question = |principle: &Principle| {
+            let own = if has_role {
+                let mut turns = turns.to_vec();
+                turns.push(turn(ROLE, &principle.text));
+                turns
+            } else {
+                let slots = [("conversation", &*shown), ("principle", &*principle.text)];
+                self.wording.fill(&slots)
+            };
+            let reasoning = self.generative.is_some_and(|how| how.writing.reasoning);
+            let prompted = served.prompt(&Chat::asking(&own).reasoning(reasoning))?;
+            let labels = match self.generative {
+                Some(_) => judgement::labels(served),
+                None => {
+                    let spellings = self.labels.spellings;
+                    Labels::after(served, &prompted, &judgement::VERDICTS, spellings)
+                }
+            };
+            Ok(Question {
+                labels: labels.map_err(refused)?,
+                prompted,
+            })
+        };
+        principles.iter().map(question).collect()
+    }
+
+    /// Whether principles go in messages of their own role.
+    fn has_role(&self, served: &Served) -> Result<bool, Failure> {
+        let evidence = self.generative.is_some_and(|how| how.evidence);
+        match self.role {
+            RoleChoice::Prompt => Ok(false),
+            RoleChoice::Auto => Ok(!evidence && knows_role(served)),
+            RoleChoice::Principle if knows_role(served) => Ok(true),
+            RoleChoice::Principle => {
+                let detail = "the chat template does not know the role 'principle'";
+                Err(Failure::refused("prompt_not_rendered", detail))
+            }
+        }
+    }
+}
+
+/// Whether the chat template renders the role: with its content, and not as it renders a user's.
+fn knows_role(served: &Served) -> bool {
+    const PROBE: &str = "is brief";
+    let render = |role| {
+        let turns = [turn("user", "a"), turn("assistant", "b"), turn(role, PROBE)];
+        served.render(&Chat::asking(&turns)).ok()
+    };
+    render(ROLE).is_some_and(|own| {
+        own.as_str().contains(PROBE)
+            && render("user").is_none_or(|other| other.as_str() != own.as_str())
+    })
+}
+
+/// A verdict of log-odds.
+fn reward(raw: f64, code: &'static str) -> Reward {
+    Reward {
+        score: sigmoid(raw),
+        raw: Some(raw),
+        label: Some(if raw > 0.0 { "yes" } else { "no" }.into()),
+        reason: Reason::code(code),
+        standing: Standing::Proven,
+        evidence: Evidence::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
