@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Want};
+use engine::Output;
 use verifiers::{Reason, Standing};
 
 use super::{Asking, Counting, LETTERS, TierValue, labels_of};
