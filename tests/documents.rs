@@ -26,8 +26,8 @@ fn documented_configurations_are_valid() {
     let mut count = 0;
     for name in ["configuration.md", "scorers.md"] {
         for block in blocks(&document(name), "toml") {
-            let (_, problems) =
-                serve::config::read_text_with(name, &block, &mut Config::default(), &["m"]);
+            let config = &mut Config::default();
+            let (_, problems) = serve::config::read_text_with(name, &block, config, &["m"]);
             assert_eq!(problems, Vec::<Problem>::new(), "{block}");
             count += 1;
         }

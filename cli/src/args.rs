@@ -6,6 +6,7 @@ use crate::bench::BenchCommand;
 use crate::calibrate::CalibrateArgs;
 use crate::doctor::DoctorArgs;
 use crate::models::ModelsCommand;
+use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
 use crate::verify::VerifyArgs;
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Check rubric files, and show what a policy is shown of them
+    #[command(subcommand)]
+    Rubric(RubricCommand),
     /// Look into model and adapter folders
     #[command(subcommand)]
     Models(ModelsCommand),

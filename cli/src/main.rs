@@ -13,6 +13,7 @@ mod loaded;
 mod memory;
 mod models;
 mod openapi;
+mod rubric;
 mod score;
 mod scorers;
 mod serve;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Bench(command) => bench::run(command),
+        Command::Rubric(command) => rubric::run(command),
         Command::Models(command) => models::run(command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Openapi => openapi::run(),

@@ -7,6 +7,9 @@ use rubrics::{Models, NoModels, Registry, Scorer};
 
 use crate::error::CliError;
 
+/// Scorers, and what they ask.
+pub(crate) type Asked = (Vec<Arc<Scorer>>, Arc<dyn Models>);
+
 /// The built-in scorers and those of a configuration file.
 ///
 /// # Errors
@@ -15,10 +18,8 @@ pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
     let Some(path) = config else {
         return Ok(Registry::built_in());
     };
-    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
-    let mut server = serve::Config::default();
-    let name = path.display().to_string();
-    let (registry, problems) = serve::config::read_text(&name, &text, &mut server);
+    let read = serve::config::read_scorers(path);
+    let (registry, problems) = read.map_err(CliError::named(path))?;
     if problems.is_empty() {
         return Ok(registry);
     }
@@ -31,24 +32,72 @@ pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
 ///
 /// # Errors
 /// Every problem of the file, a model that cannot be loaded, or what it lacks.
-pub(crate) fn models(
-    config: Option<&Path>,
-    scorers: &[Arc<Scorer>],
-) -> Result<Arc<dyn Models>, CliError> {
+fn models(config: Option<&Path>, scorers: &[Arc<Scorer>]) -> Result<Arc<dyn Models>, CliError> {
     if !scorers.iter().any(|scorer| scorer.asks_models()) {
         return Ok(Arc::new(NoModels));
     }
-    let loaded = serve::config::load(config, &serve::config::Given::default());
-    let loaded = loaded.map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        CliError::Usage(lines.join("\n"))
-    })?;
-    let hosts = serve::load_models(&loaded.config, &loaded.catalogue)
-        .map_err(|error| CliError::Failed(error.to_string()))?;
+    let hosts = hosts(&loaded(config)?)?;
     for scorer in scorers {
         scorer.check(&hosts).map_err(CliError::Failed)?;
     }
     Ok(Arc::new(hosts))
+}
+
+/// The scorers of these names, and what they ask as [`models`] gives it. A name that no scorer has
+/// may be that of a model or an adapter of the configuration, whose head is the scorer then.
+///
+/// # Errors
+/// A name that nobody has, and those of [`models`].
+pub(crate) fn named(
+    registry: &Registry,
+    config: Option<&Path>,
+    names: &[String],
+) -> Result<Asked, CliError> {
+    let configured = || names.iter().filter_map(|name| registry.get(name).cloned());
+    let scorers: Vec<Arc<Scorer>> = configured().collect();
+    if scorers.len() == names.len() {
+        let models = models(config, &scorers)?;
+        return Ok((scorers, models));
+    }
+    let loaded = loaded(config)?;
+    let served = served(&loaded.catalogue);
+    let unknown_name =
+        |name: &&String| registry.get(name).is_none() && !served.contains(&name.as_str());
+    if let Some(name) = names.iter().find(unknown_name) {
+        let known = registry.iter().map(|scorer| scorer.name());
+        return Err(unknown(name, known.chain(served)));
+    }
+    let hosts = hosts(&loaded)?;
+    let find = |name: &String| {
+        let Some(scorer) = registry.get(name) else {
+            let served = hosts.find(name).expect("it was just loaded");
+            return Scorer::native(&served).map(Arc::new);
+        };
+        scorer.check(&hosts).map(|()| scorer.clone())
+    };
+    let scorers = names.iter().map(find).collect::<Result<_, _>>();
+    Ok((scorers.map_err(CliError::Failed)?, Arc::new(hosts)))
+}
+
+fn loaded(config: Option<&Path>) -> Result<serve::config::Loaded, CliError> {
+    let loaded = serve::config::load(config, &serve::config::Given::default());
+    loaded.map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        CliError::Usage(lines.join("\n"))
+    })
+}
+
+fn hosts(loaded: &serve::config::Loaded) -> Result<serve::hosts::Hosts, CliError> {
+    let hosts = serve::load_models(&loaded.config, &loaded.catalogue);
+    hosts.map_err(|error| CliError::Failed(error.to_string()))
+}
+
+/// The names of models and adapters.
+fn served(catalogue: &serve::config::Catalogue) -> Vec<&str> {
+    let models = catalogue.models.iter().map(|model| model.name.as_str());
+    let adapters = catalogue.adapters.iter();
+    let adapters = adapters.map(|adapter| adapter.name.as_str());
+    models.chain(adapters).collect()
 }
 
 /// There is no scorer of this name, but these.

@@ -23,6 +23,7 @@ pub use error::{Failure, LoadError, SubmitError};
 pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Host, HostSpec};
 pub use models::batch::{Output, Read};
+pub use models::config::HeadConfig;
 pub use models::template::Conversation;
 pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};

@@ -1,5 +1,6 @@
 //! What is to be judged.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -42,7 +43,8 @@ impl Passage {
 }
 
 /// The gold answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Reference {
     /// One accepted answer.
     Text(String),

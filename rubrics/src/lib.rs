@@ -2,7 +2,7 @@
 //! call.
 //!
 //! This crate knows what a verdict is and how one is reached; it does not know HTTP or wire formats,
-//! and no file but a model's calibration.
+//! and no files but a model's calibration and the rubrics that a configuration names.
 
 mod answer;
 pub mod calibration;
@@ -23,9 +23,11 @@ mod pool;
 mod prompt;
 mod quote;
 mod registry;
+pub mod rubric;
 mod score;
 mod scorer;
 mod session;
+mod split;
 mod steps;
 mod tape;
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use verifiers::{Reason, Standing};
 
+use crate::Scorer;
 use crate::kinds::{Case, Kind, Reads};
 use crate::models::Models;
 use crate::outcome::{Evidence, Failure, Outcome, Reward};
 use crate::session::Session;
-use crate::{Scorer, group};
 
 /// A kind with the options that every kind takes.
 pub(crate) struct ModelMethod {
@@ -100,7 +100,8 @@ impl ModelMethod {
                     None => self.kind.judge(case, session).await,
                 }
             });
-        group::mean(futures_util::future::join_all(judged).await)
+        self.kind
+            .gather(futures_util::future::join_all(judged).await)
     }
 
     /// A response with next to nothing in it gets the least score unasked: models have been found

@@ -64,7 +64,7 @@ pub async fn score(
     ask: Ask,
     tools: &Tools,
 ) -> Vec<Scored> {
-    if scorer.asks_models() {
+    if scorer.walks() {
         return score_with_models(scorer, inputs, ask, tools).await;
     }
     let share = inputs.len().div_ceil(tools.pool.threads().max(1));

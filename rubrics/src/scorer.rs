@@ -9,9 +9,9 @@ use verifiers::arithmetic::Arithmetic;
 
 use crate::answer::{AnswerScorer, Extract};
 use crate::hex::sha256_text;
-use crate::kinds::{Kind, Reads};
+use crate::kinds::{Kind, Reads, native};
 use crate::method::{Common, ModelMethod};
-use crate::models::Models;
+use crate::models::{Models, Served};
 use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::score::Ask;
@@ -128,6 +128,15 @@ impl Scorer {
         }
     }
 
+    /// The scorer that a model or an adapter is by itself, under its own name: a score head is a
+    /// `reward` scorer, a head that reads steps a `process` scorer, with the defaults of the kind.
+    ///
+    /// # Errors
+    /// What the model lacks, as a sentence without its full stop.
+    pub fn native(served: &Served) -> Result<Self, String> {
+        native::native(served)
+    }
+
     /// The name that requests use.
     pub fn name(&self) -> &str {
         &self.name
@@ -184,6 +193,16 @@ impl Scorer {
         !self.models.is_empty()
     }
 
+    /// Whether it is judged by the walk, which may wait for models and for other scorers, and not
+    /// on one thread from beginning to end.
+    pub(crate) fn walks(&self) -> bool {
+        match &self.method {
+            Method::Answer(_) | Method::Arithmetic(..) => false,
+            Method::Pipeline(_, scorers) => scorers.iter().any(|scorer| scorer.walks()),
+            Method::Model(_) => true,
+        }
+    }
+
     /// The models and adapters that it and its parts ask, by name, each once.
     pub fn models(&self) -> &[String] {
         &self.models
@@ -232,8 +251,8 @@ impl Scorer {
     /// Judges one input on this thread; one that asks models refuses, and [`crate::score`] is the
     /// way.
     pub fn judge(&self, input: &Input, ask: &Ask) -> Outcome {
-        if self.asks_models() {
-            let detail = "this scorer asks models, which takes an engine";
+        if self.walks() {
+            let detail = "this scorer asks models or other scorers, which one thread cannot do";
             return Err(Failure::refused("models_needed", detail));
         }
         self.refuse_unread_fields(input)?;

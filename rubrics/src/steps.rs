@@ -142,7 +142,8 @@ fn combined(own: Label, other: Label) -> Label {
     }
 }
 
-fn not_in_response() -> Failure {
+/// The steps have no places.
+pub(crate) fn not_in_response() -> Failure {
     let detail = "the steps do not stand in the response in their order, so they have no places";
     Failure::refused("steps_not_in_response", detail)
 }

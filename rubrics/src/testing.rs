@@ -9,7 +9,7 @@ use engine::{Host, HostSpec, Tokenizer};
 
 use crate::config::Document;
 use crate::models::{Models, Served};
-use crate::outcome::{Evidence, Outcome};
+use crate::outcome::Outcome;
 use crate::{Ask, Input, Pool, Registry, Tools, score};
 
 /// Scorers, and the one model `m` that they may ask.
@@ -173,19 +173,21 @@ pub(crate) fn read(toml: &str) -> (Registry, Vec<String>) {
 
 /// The outcomes without what they took: tokens depend on what is cached, verdicts must not.
 pub(crate) fn verdicts(outcomes: Vec<Outcome>) -> Vec<Outcome> {
-    let bare = |evidence: &mut Evidence| {
-        if let Some(trace) = &mut evidence.trace {
-            trace.usage = engine::Usage::default();
-        }
+    outcomes.into_iter().map(bare).collect()
+}
+
+fn bare(mut outcome: Outcome) -> Outcome {
+    let evidence = match &mut outcome {
+        Ok(reward) => &mut reward.evidence,
+        Err(failure) => &mut failure.evidence,
     };
-    let each = outcomes.into_iter().map(|mut outcome| {
-        match &mut outcome {
-            Ok(reward) => bare(&mut reward.evidence),
-            Err(failure) => bare(&mut failure.evidence),
-        }
-        outcome
-    });
-    each.collect()
+    if let Some(trace) = &mut evidence.trace {
+        trace.usage = engine::Usage::default();
+    }
+    for member in evidence.members.iter_mut().flatten() {
+        member.outcome = bare(member.outcome.clone());
+    }
+    outcome
 }
 
 /// A made model's folder; each is made once and stays until the tests end.

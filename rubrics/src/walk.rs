@@ -73,7 +73,7 @@ pub(crate) fn judge_case<'a>(
     Box::pin(async move {
         match scorer.method() {
             Method::Model(method) => method.judge(case, session).await,
-            Method::Pipeline(pipeline, scorers) if scorer.asks_models() => {
+            Method::Pipeline(pipeline, scorers) if scorer.walks() => {
                 judge_pipeline(pipeline, scorers, case, session).await
             }
             Method::Answer(_) | Method::Arithmetic(..) | Method::Pipeline(..) => {

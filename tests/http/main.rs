@@ -12,4 +12,5 @@ mod lifecycle;
 mod limits;
 mod models;
 mod models_route;
+mod scorers;
 mod serving;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openapi::{ScoreInput, ScoreResult};
-use rubrics::{Ask, Input, Pool, Priority, Registry, Scored, Scorer, Tools};
+use rubrics::{Ask, Input, Models, NoModels, Pool, Priority, Registry, Scored, Scorer, Tools};
 use serve::convert::{self, Echo, Frame};
 
 use super::journal::Judge;
@@ -36,15 +36,8 @@ impl Local {
         explain: bool,
     ) -> Result<Self, CliError> {
         let registry = scorers::registry(config)?;
-        let find = |name: &String| {
-            let known = registry.iter().map(|scorer| scorer.name());
-            registry
-                .get(name)
-                .cloned()
-                .ok_or_else(|| scorers::unknown(name, known))
-        };
-        let found = names.iter().map(find).collect::<Result<_, _>>()?;
-        Self::of(found, config, threads, explain)
+        let (scorers, models) = scorers::named(&registry, config, names)?;
+        Self::of(scorers, models, threads, explain)
     }
 
     /// Takes every scorer of a registry that asks no model.
@@ -54,16 +47,20 @@ impl Local {
         explain: bool,
     ) -> Result<Self, CliError> {
         let rules = registry.iter().filter(|scorer| !scorer.asks_models());
-        Self::of(rules.cloned().collect(), None, threads, explain)
+        Self::of(
+            rules.cloned().collect(),
+            Arc::new(NoModels),
+            threads,
+            explain,
+        )
     }
 
     fn of(
         scorers: Vec<Arc<Scorer>>,
-        config: Option<&Path>,
+        models: Arc<dyn Models>,
         threads: usize,
         explain: bool,
     ) -> Result<Self, CliError> {
-        let models = scorers::models(config, &scorers)?;
         let pool = Pool::new(threads, POOL_JOBS)
             .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
         let identity = |scorer: &Arc<Scorer>| rubrics::sha256_text(&scorer.digest_with(&*models));

@@ -9,6 +9,7 @@ mod program;
 mod real_data;
 mod remote;
 mod resume;
+mod rubric;
 mod score;
 mod serve;
 mod verify;

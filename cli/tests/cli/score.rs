@@ -425,3 +425,39 @@ fn threads_and_explanations_change_what_they_should() {
             .all(|row| row["scores"]["math"]["reason"]["detail"].is_string())
     );
 }
+
+#[test]
+fn a_model_by_its_own_name_is_a_scorer() {
+    let folder = Folder::new();
+    for (head, name) in [("sequence", "rm"), ("vocab", "chat")] {
+        let path = folder.name(name);
+        tribunal([
+            "models",
+            "make-tiny",
+            "--family",
+            "qwen2",
+            "--head",
+            head,
+            &path,
+        ])
+        .ends(0);
+    }
+    let config = "[engine]\nkv_memory = \"8MiB\"\n[[model]]\nname = \"rm\"\npath = \"rm\"\n\
+                  [[model]]\nname = \"chat\"\npath = \"chat\"\n";
+    let config = folder.write("tribunal.toml", config);
+    let input = folder.write("in.jsonl", r#"{"prompt": "Why?", "response": "So."}"#);
+    let output = folder.name("out.jsonl");
+    let score = |name: &str| {
+        let named = ["--scorer", name, "--config", &config];
+        tribunal(["score", &input, "-o", &output].iter().chain(&named))
+    };
+    score("rm").ends(0);
+    let rows = folder.rows("out.jsonl");
+    let verdict = &rows[0]["scores"]["rm"];
+    assert_eq!(verdict["status"], "ok", "{verdict}");
+    assert!(verdict["raw"].is_number(), "{verdict}");
+    score("chat").ends(1).says(&["'chat' has no score head"]);
+    score("chatt")
+        .ends(2)
+        .says(&["no scorer 'chatt'", "did you mean 'chat'"]);
+}

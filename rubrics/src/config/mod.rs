@@ -4,6 +4,8 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Write as _;
+
 pub use reader::{Document, Section, parse_bytes, parse_duration};
 
 /// One thing that is wrong with a configuration.
@@ -29,6 +31,32 @@ impl std::fmt::Display for Problem {
             write!(f, ": {}", self.key)?;
         }
         write!(f, ": {}", self.message)
+    }
+}
+
+/// A step from a table or a list to what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// To the value of a key.
+    Key(String),
+    /// To an entry, from 0.
+    Index(usize),
+}
+
+impl Step {
+    /// Adds the step to a dotted key.
+    pub fn write_to(&self, path: &mut String) {
+        match self {
+            Self::Key(key) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(key);
+            }
+            Self::Index(index) => {
+                write!(path, "[{index}]").expect("writing to a string cannot fail");
+            }
+        }
     }
 }
 

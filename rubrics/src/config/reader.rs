@@ -12,7 +12,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Problem, nearest};
+use super::{Problem, Step, nearest};
 
 /// A configuration file under validation.
 pub struct Document<'t> {
@@ -94,6 +94,12 @@ impl<'d, 't> Section<'d, 't> {
     /// Whether `key` is present.
     pub fn has(&self, key: &'static str) -> bool {
         self.find(key).is_some()
+    }
+
+    /// Whether `key` is present and a text.
+    pub fn holds_text(&self, key: &'static str) -> bool {
+        let found = self.find(key);
+        found.is_some_and(|(_, value)| value.get_ref().as_str().is_some())
     }
 
     /// A text.
@@ -237,6 +243,23 @@ impl<'d, 't> Section<'d, 't> {
         })
     }
 
+    /// The whole table as JSON, for what is read by a reader of its own; every key counts as asked
+    /// for. What JSON cannot hold, a date or a number that is not finite, becomes null.
+    pub fn to_json(&self) -> serde_json::Value {
+        table_to_lenient_json(self.table)
+    }
+
+    /// Reports a problem at a place inside of this table, or at the nearest table around it where
+    /// there is nothing at that place.
+    pub fn problem_at(&self, place: &[Step], message: impl Into<String>) {
+        let mut path = self.path.clone();
+        for step in place {
+            step.write_to(&mut path);
+        }
+        let offset = offset_of(self.table, place).unwrap_or(self.span.start);
+        self.document.problem(offset, &path, message);
+    }
+
     /// Reports a problem at `key`, or at the table when the key is absent.
     pub fn problem(&self, key: &'static str, message: impl Into<String>) {
         let offset = self
@@ -295,6 +318,57 @@ impl<'d, 't> Section<'d, 't> {
         } else {
             format!("{}.{key}", self.path)
         }
+    }
+}
+
+/// Where the last step of a place that exists begins.
+fn offset_of(table: &DeTable<'_>, place: &[Step]) -> Option<usize> {
+    let mut steps = place.iter();
+    let Some(Step::Key(first)) = steps.next() else {
+        return None;
+    };
+    let (key, mut value) = table.iter().find(|(key, _)| *key.get_ref() == *first)?;
+    let mut offset = key.span().start;
+    for step in steps {
+        let next = match step {
+            Step::Key(name) => {
+                let mut entries = value.get_ref().as_table().into_iter().flatten();
+                let entry = entries.find(|(key, _)| *key.get_ref() == **name);
+                entry.map(|(key, value)| (key.span().start, value))
+            }
+            Step::Index(index) => {
+                let entry = value.get_ref().as_array().and_then(|list| list.get(*index));
+                entry.map(|value| (value.span().start, value))
+            }
+        };
+        let Some(next) = next else {
+            return Some(offset);
+        };
+        (offset, value) = next;
+    }
+    Some(offset)
+}
+
+fn table_to_lenient_json(table: &DeTable<'_>) -> serde_json::Value {
+    let entries = table.iter().map(|(key, value)| {
+        let value = lenient_json(value.get_ref());
+        (key.get_ref().to_string(), value)
+    });
+    serde_json::Value::Object(entries.collect())
+}
+
+fn lenient_json(value: &DeValue<'_>) -> serde_json::Value {
+    match value {
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| lenient_json(item.get_ref()))
+            .collect(),
+        DeValue::Table(table) => table_to_lenient_json(table),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => value_to_json(value).unwrap_or(serde_json::Value::Null),
     }
 }
 

@@ -19,7 +19,6 @@ use engine::{Engine, Host, Terms};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use crate::calibration::sigmoid;
 pub use crate::calibration::{Calibration, Temperature};
 pub use answer::{DecisionAnswer, DecisionVerdict, Method};
 pub use calibration::{CalibrationError, Calibrations};

@@ -1,10 +1,18 @@
 //! The kinds of scorers that ask models: one file or folder each, with its options, its check
 //! against the loaded model and its judgement.
 
+mod asked;
+pub(crate) mod critic;
+pub(crate) mod grounded;
 pub(crate) mod judge;
+pub(crate) mod native;
 pub(crate) mod options;
 pub(crate) mod principles;
+pub(crate) mod process;
 pub(crate) mod reward;
+pub(crate) mod rubric;
+pub(crate) mod tool;
+pub(crate) mod validate;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -74,8 +82,14 @@ pub(crate) trait Kind: Send + Sync {
     fn judge_group<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Judging<'a> {
         Box::pin(async move {
             let judged = cases.into_iter().map(|case| self.judge(case, session));
-            group::mean(join_all(judged).await)
+            self.gather(join_all(judged).await)
         })
+    }
+
+    /// One outcome for the responses of a group that were judged each by itself: their mean, unless
+    /// the kind has more to say of them.
+    fn gather(&self, outcomes: Vec<Outcome>) -> Outcome {
+        group::mean(outcomes)
     }
 }
 

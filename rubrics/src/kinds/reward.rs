@@ -1,6 +1,15 @@
 //! `kind = "reward"`: how good a response is, by a model's score head at its last token.
+//!
+//! A head of one output is the scalar reward model of preference training (Training a Helpful and
+//! Harmless Assistant with Reinforcement Learning from Human Feedback, 2204.05862), and a value
+//! head is read in the same way. Of a head with several outputs one is chosen, or they are combined
+//! with weights: qualities such as those of `HelpSteer2` (2406.08673), or classes of which a
+//! softmax tells how likely each is.
 
-use serde::Serialize;
+mod options;
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 use verifiers::{Reason, Standing};
 
@@ -9,37 +18,33 @@ use engine::{Output, Want};
 use super::{Case, Judging, Kind};
 use crate::calibration::sigmoid;
 use crate::config::Section;
-use crate::models::{Chat, Models};
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Reward, Trace};
+use crate::models::{Chat, Models, Served, wording_digest};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward, Trace};
 use crate::registry::Scope;
 use crate::session::Session;
+
+use options::{Counted, Options, Score};
 
 /// What configurations call it.
 pub(crate) const WORD: &str = "reward";
 
-/// The options.
-#[derive(Debug, Clone, Serialize)]
 struct RewardKind {
-    model: String,
-    score: Score,
-}
-
-/// What the score is of the logit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Score {
-    /// Its logistic function, in [0, 1].
-    #[default]
-    Sigmoid,
-    /// The logit itself.
-    Raw,
+    options: Options,
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let words = [("sigmoid", Score::Sigmoid), ("raw", Score::Raw)];
-    let score = section.word("score", &words).unwrap_or_default();
-    let model = scope.model(section, "model")?;
-    Some(Box::new(RewardKind { model, score }))
+    let options = Options::read(section, scope)?;
+    Some(Box::new(RewardKind { options }))
+}
+
+/// The kind as a model that is named by itself is asked, if its head has one output.
+///
+/// # Errors
+/// What the model lacks.
+pub(crate) fn native(served: &Served) -> Result<Box<dyn Kind>, String> {
+    let options = Options::native(served.name());
+    options.fit(served)?;
+    Ok(Box::new(RewardKind { options }))
 }
 
 impl Kind for RewardKind {
@@ -51,21 +56,21 @@ impl Kind for RewardKind {
         "scores a response with a model's reward head"
     }
 
+    fn revision(&self) -> u32 {
+        2
+    }
+
     fn options(&self) -> Value {
-        json!(self)
+        json!(self.options)
     }
 
     fn models(&self) -> Vec<&str> {
-        vec![&self.model]
+        vec![&self.options.model]
     }
 
     fn check(&self, models: &dyn Models) -> Result<(), String> {
-        let served = models.find(&self.model).expect("its name was checked");
-        match served.head_labels() {
-            Some(1) => Ok(()),
-            Some(n) => Err(format!("'{}' has a head of {n} outputs, not 1", self.model)),
-            None => Err(format!("'{}' has no score head", self.model)),
-        }
+        let served = models.find(&self.options.model);
+        self.options.fit(&served.expect("its name was checked"))
     }
 
     fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
@@ -75,47 +80,139 @@ impl Kind for RewardKind {
 
 impl RewardKind {
     async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let served = session.served(&self.model)?;
+        let served = session.served(&self.options.model)?;
         let turns = case.conversation();
         let rendering = served.clone();
         let prompt = session
             .run(move || rendering.prompt(&Chat::whole(&turns)))
             .await??;
-        let last = prompt.token_ids.len() - 1;
-        let mut trace = Trace::default();
+        let last = prompt.token_ids.len().checked_sub(1).ok_or_else(|| {
+            let detail = "the chat template makes nothing of this conversation";
+            Failure::refused("prompt_not_rendered", detail)
+        })?;
+        let mut trace = Trace {
+            prompt: Some(wording_digest(&served, &[])),
+            ..Trace::default()
+        };
         let want = vec![(prompt.token_ids.clone(), Want::scores([last]))];
         let outputs = session.read(&served, want, &mut trace).await?;
         let [Output::Head(logits)] = &outputs[0][..] else {
-            return Err(not_a_scalar());
+            return Err(unusable("the model gave another output than its head's"));
         };
-        let [logit] = logits[..] else {
-            return Err(not_a_scalar());
+        let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
+        self.options.reward(&logits, trace)
+    }
+}
+
+impl Options {
+    /// The reward of a head's outputs.
+    fn reward(&self, logits: &[f64], trace: Trace) -> Outcome {
+        let scores = match self.score {
+            Score::Raw => logits.to_vec(),
+            Score::Sigmoid => logits.iter().copied().map(sigmoid).collect(),
+            Score::Softmax => softmax(logits),
         };
-        let raw = f64::from(logit);
+        let (score, raw) = self.whole(logits, &scores)?;
+        if !score.is_finite() || raw.is_some_and(|raw| !raw.is_finite()) {
+            return Err(unusable("the head gave numbers too large to combine"));
+        }
+        let label = match self.score {
+            Score::Softmax => Some(self.name(likeliest(&scores)).into()),
+            Score::Raw | Score::Sigmoid => None,
+        };
+        let parts = (logits.len() > 1).then(|| self.parts(logits, &scores));
         Ok(Reward {
-            score: match self.score {
-                Score::Sigmoid => sigmoid(raw),
-                Score::Raw => raw,
-            },
-            raw: Some(raw),
-            label: None,
+            score,
+            raw,
+            label,
             reason: Reason::code("reward_head"),
             standing: Standing::Proven,
             evidence: Evidence {
+                parts,
                 trace: Some(trace),
                 ..Evidence::default()
             },
         })
     }
+
+    /// The score and the unbounded value behind it.
+    fn whole(&self, logits: &[f64], scores: &[f64]) -> Result<(f64, Option<f64>), Failure> {
+        match &self.counted {
+            Counted::One(index) => {
+                let (Some(logit), Some(score)) = (logits.get(*index), scores.get(*index)) else {
+                    return Err(unusable("the head has fewer outputs than it had"));
+                };
+                let raw = match self.score {
+                    Score::Raw | Score::Sigmoid => *logit,
+                    Score::Softmax => margin(logits, *index),
+                };
+                Ok((*score, Some(raw)))
+            }
+            Counted::Weighted(weights) => {
+                if weights.len() != logits.len() {
+                    return Err(unusable("the head has not as many outputs as it had"));
+                }
+                let sum = |values: &[f64]| weights.iter().zip(values).map(|(w, x)| w * x).sum();
+                let raw: f64 = sum(logits);
+                Ok(match self.score {
+                    Score::Raw => (raw, Some(raw)),
+                    Score::Sigmoid => (sigmoid(raw), Some(raw)),
+                    // A mean of the weights by probability has no logit.
+                    Score::Softmax => (sum(scores), None),
+                })
+            }
+        }
+    }
+
+    /// Each output by itself.
+    fn parts(&self, logits: &[f64], scores: &[f64]) -> Vec<PartReport> {
+        let outputs = logits.iter().zip(scores).enumerate();
+        let part = |(index, (raw, score)): (usize, (&f64, &f64))| PartReport {
+            name: self.name(index),
+            weight: match &self.counted {
+                Counted::One(counted) => f64::from(u8::from(*counted == index)),
+                Counted::Weighted(weights) => weights[index],
+            },
+            outcome: Some(Ok(Reward {
+                score: *score,
+                raw: Some(*raw),
+                label: None,
+                reason: Reason::code("reward_head"),
+                standing: Standing::Proven,
+                evidence: Evidence::default(),
+            })),
+        };
+        outputs.map(part).collect()
+    }
 }
 
-fn not_a_scalar() -> Failure {
-    let reason = Reason::with(
-        "head_unusable",
-        "the head gave something other than one number",
-    );
-    Failure::new(FailureKind::Internal, reason)
+/// The probabilities of classes.
+fn softmax(logits: &[f64]) -> Vec<f64> {
+    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logits.iter().map(|x| (x - most).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-#[cfg(test)]
-mod tests;
+/// Log-odds of one class against all others.
+fn margin(logits: &[f64], index: usize) -> f64 {
+    let others = logits.iter().enumerate().filter(|(at, _)| *at != index);
+    let others = others.map(|(_, logit)| *logit);
+    let most = others.clone().fold(f64::NEG_INFINITY, f64::max);
+    logits[index] - most - others.map(|x| (x - most).exp()).sum::<f64>().ln()
+}
+
+/// The first of the greatest.
+fn likeliest(scores: &[f64]) -> usize {
+    let mut best = 0;
+    for (index, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+fn unusable(what: &'static str) -> Failure {
+    Failure::new(FailureKind::Internal, Reason::with("head_unusable", what))
+}

@@ -84,6 +84,21 @@ pub(crate) struct Message {
 
 /// Every prompt that comes with the crate. A new file gets a line here and one in `versions.tsv`.
 const FILES: &[&str] = &[
+    include_str!("../../prompts/critic-retrospective.toml"),
+    include_str!("../../prompts/critic-self-check.toml"),
+    include_str!("../../prompts/critic-thoughts-right.toml"),
+    include_str!("../../prompts/critic-thoughts-wrong.toml"),
+    include_str!("../../prompts/critic-wrong-steps.toml"),
+    include_str!("../../prompts/grounded-correct.toml"),
+    include_str!("../../prompts/grounded-faithful.toml"),
+    include_str!("../../prompts/grounded-sentence.toml"),
+    include_str!("../../prompts/tool-verifier.toml"),
+    include_str!("../../prompts/tool-verifier-label.toml"),
+    include_str!("../../prompts/rubric-grade.toml"),
+    include_str!("../../prompts/rubric-item.toml"),
+    include_str!("../../prompts/rubric-scaffold.toml"),
+    include_str!("../../prompts/rubric-tiers.toml"),
+    include_str!("../../prompts/validate.toml"),
     include_str!("../../prompts/judge-grade.toml"),
     include_str!("../../prompts/judge-list.toml"),
     include_str!("../../prompts/judge-pair.toml"),

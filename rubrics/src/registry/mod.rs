@@ -8,6 +8,7 @@ mod pipelines;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use models::Scope;
@@ -29,7 +30,7 @@ impl Registry {
             let table = document.parse();
             let root = document.root(&table);
             let mut registry = Self::default();
-            registry.add(&root, &[]);
+            registry.add(&root, &[], None);
             root.finish();
             registry
         };
@@ -45,6 +46,12 @@ impl Registry {
     /// is wrong becomes problems of the document. `models` are the models and adapters that are
     /// configured elsewhere; those of the file's own tables are known too.
     pub fn read(root: &Section<'_, '_>, models: &[&str]) -> Self {
+        Self::read_beside(root, models, None)
+    }
+
+    /// The same where files that scorers name, such as rubrics, are relative to `base`; without it
+    /// none is read, and a scorer that names one is a problem.
+    pub fn read_beside(root: &Section<'_, '_>, models: &[&str], base: Option<&Path>) -> Self {
         let mut registry = Self::built_in();
         let tables = ["model", "adapter"].into_iter();
         let own = tables.flat_map(|key| root.sections(key));
@@ -55,7 +62,7 @@ impl Registry {
                 names.push(name);
             }
         }
-        registry.add(root, &names);
+        registry.add(root, &names, base);
         registry
     }
 
@@ -105,7 +112,7 @@ impl Registry {
         near
     }
 
-    fn add(&mut self, root: &Section<'_, '_>, model_names: &[String]) {
+    fn add(&mut self, root: &Section<'_, '_>, model_names: &[String], base: Option<&Path>) {
         let mut defined: Vec<String> = Vec::new();
         let mut pipelines = Vec::new();
         for section in root.sections("scorer") {
@@ -121,6 +128,7 @@ impl Registry {
                 let scope = Scope {
                     registry: self,
                     models: model_names,
+                    base,
                 };
                 let asking = models::build(&section, name.clone(), &kind, &scope);
                 let built = asking.unwrap_or_else(|| kinds::build(&section, name, &kind));

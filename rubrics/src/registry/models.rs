@@ -1,8 +1,12 @@
 //! Kinds that ask models, by the words that configurations use.
 
+use std::path::Path;
+
 use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::{Kind, judge, principles, reward};
+use crate::kinds::{
+    Kind, critic, grounded, judge, principles, process, reward, rubric, tool, validate,
+};
 use crate::method::Common;
 use crate::registry::Registry;
 
@@ -10,9 +14,15 @@ use crate::registry::Registry;
 type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 
 const KINDS: &[(&str, Reader)] = &[
+    (critic::WORD, critic::read),
+    (grounded::WORD, grounded::read),
     (judge::WORD, judge::read),
     (principles::WORD, principles::read),
+    (process::WORD, process::read),
     (reward::WORD, reward::read),
+    (rubric::WORD, rubric::read),
+    (tool::WORD, tool::read),
+    (validate::WORD, validate::read),
 ];
 
 /// What a scorer's options may refer to.
@@ -21,6 +31,8 @@ pub(crate) struct Scope<'r> {
     pub(crate) registry: &'r Registry,
     /// The names of the configured models and adapters.
     pub(crate) models: &'r [String],
+    /// The folder that files are relative to; without it none is read.
+    pub(crate) base: Option<&'r Path>,
 }
 
 impl Scope<'_> {

@@ -183,6 +183,7 @@ fn read_file(
     };
     let place = Place {
         base: path.parent(),
+        files: path.parent(),
         flags,
         models: &[],
     };
@@ -206,11 +207,30 @@ pub fn read_text_with(
 ) -> (Registry, Vec<Problem>) {
     let place = Place {
         base: None,
+        files: None,
         flags: &Flags::default(),
         models,
     };
     let (registry, _, problems) = read_document(name, text, place, config);
     (registry, problems)
+}
+
+/// The scorers of a configuration file, the built-in ones and the files that they name among them,
+/// and what is wrong. What it says of models is checked without looking at their folders.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
+    let text = std::fs::read_to_string(path)?;
+    let place = Place {
+        base: None,
+        files: path.parent(),
+        flags: &Flags::default(),
+        models: &[],
+    };
+    let name = path.display().to_string();
+    let (registry, _, problems) = read_document(&name, &text, place, &mut Config::default());
+    Ok((registry, problems))
 }
 
 /// What a file is read against.
@@ -219,6 +239,8 @@ struct Place<'p> {
     /// The folder that relative paths are relative to; without it nothing on the disk is looked
     /// at.
     base: Option<&'p Path>,
+    /// The folder of the files that scorers name, such as rubrics; without it none is read.
+    files: Option<&'p Path>,
     /// Models that adapters of the file may name too.
     flags: &'p Flags,
     /// Names of models that come from elsewhere.
@@ -252,7 +274,7 @@ fn read_document(
             *keys = base.join(&*keys);
         }
         let known = [place.flags.names(), place.models.to_vec()].concat();
-        let registry = Registry::read(&root, &known);
+        let registry = Registry::read_beside(&root, &known, place.files);
         let catalogue = Catalogue::read(&root, &registry, place);
         root.finish();
         (registry, catalogue)

@@ -8,7 +8,9 @@ fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, V
     let flags = Flags::read(&owned(models), &owned(adapters), &mut problems);
     let place = Place {
         base: Some(Path::new(env!("CARGO_MANIFEST_DIR"))),
+        files: None,
         flags: &flags,
+        models: &[],
     };
     let (registry, mut catalogue, found) = read_document("t.toml", text, place, &mut config);
     problems.extend(found);

@@ -1,6 +1,7 @@
 //! What the server says about itself.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use actix_web::http::header::{ALLOW, ContentType, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, get, web};
@@ -95,34 +96,46 @@ pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
 }
 
 /// A model and its adapters.
-fn served(host: &engine::Host, state: &State, limits: ModelLimits) -> Vec<ModelInfo> {
-    let about = |name: &str| ModelInfo {
+fn served(host: &Arc<engine::Host>, state: &State, limits: ModelLimits) -> Vec<ModelInfo> {
+    let shape = |name: &str| ModelInfo {
         context_tokens: Some(host.engine.limits().context()),
         parameters: Some(host.parameters),
         ..blank(name, state, limits)
     };
-    let digests = |adapter: Option<String>| ModelDigests {
-        scorer: None,
-        model: Some(host.digest.to_string()),
-        adapter,
+    let about = |name: &str, what: String, adapter: Option<String>| {
+        let served = rubrics::Served::of(host, name);
+        let scorer = served.and_then(|served| rubrics::Scorer::native(&served).ok());
+        ModelInfo {
+            description: match &scorer {
+                None => what,
+                Some(scorer) => format!(
+                    "{what} POST /v1/score takes its name: it is a scorer of kind {}.",
+                    scorer.kind()
+                ),
+            },
+            digests: ModelDigests {
+                scorer: scorer.map(|scorer| scorer.digest_text()),
+                model: Some(host.digest.to_string()),
+                adapter,
+            },
+            ..shape(name)
+        }
+    };
+    let what = if host.engine.limits().has_vocabulary {
+        "A model that generates text and answers questions."
+    } else {
+        "A model that is read by its own head."
     };
     let mut all = vec![ModelInfo {
         kind: "model".to_owned(),
-        description: if host.engine.limits().has_vocabulary {
-            "A model that generates text and answers questions.".to_owned()
-        } else {
-            "A model that is read by its own head.".to_owned()
-        },
-        digests: digests(None),
-        ..about(&host.name)
+        ..about(&host.name, what.to_owned(), None)
     }];
     for adapter in host.engine.status().adapters {
+        let what = format!("An adapter of {}.", host.name);
         all.push(ModelInfo {
             kind: "adapter".to_owned(),
-            description: format!("An adapter of {}.", host.name),
-            digests: digests(Some(adapter.digest.to_string())),
             parent: Some(host.name.to_string()),
-            ..about(&adapter.name)
+            ..about(&adapter.name, what, Some(adapter.digest.to_string()))
         });
     }
     all

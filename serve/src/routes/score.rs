@@ -84,7 +84,7 @@ pub(crate) async fn score(
     let mode = asked.options.cache;
     let answering = Answering {
         state: &state,
-        scorer,
+        scorer: &scorer,
         identity: scorer.digest_with(&*state.tools.models),
         inputs: &inputs,
         ask,
@@ -102,7 +102,7 @@ pub(crate) async fn score(
     };
     permit.answered();
     let judged = Judged {
-        scorer,
+        scorer: &scorer,
         echoes,
         answers,
     };
@@ -129,11 +129,21 @@ fn check_count(count: usize) -> Result<(), ApiError> {
     Err(ApiError::new(Code::InvalidBody, message).at("inputs"))
 }
 
-fn find<'s>(state: &'s State, name: &str) -> Result<&'s Arc<Scorer>, ApiError> {
+/// The scorer of this name, or what the model or adapter of this name is by itself.
+fn find(state: &State, name: &str) -> Result<Arc<Scorer>, ApiError> {
     if let Some(scorer) = state.registry.get(name) {
-        return Ok(scorer);
+        return Ok(scorer.clone());
     }
-    let near = state.registry.near(name);
+    let not_found = |message| ApiError::new(Code::ScorerNotFound, message).at("model");
+    if let Some(served) = state.tools.models.find(name) {
+        let native = Scorer::native(&served).map(Arc::new);
+        return native.map_err(|lacks| {
+            not_found(format!(
+                "'{name}' is a model and no scorer: {lacks}; a [[scorer]] of the configuration says how to ask it"
+            ))
+        });
+    }
+    let near = near(state, name);
     let hint = if near.is_empty() {
         "GET /v1/models lists the scorers".to_owned()
     } else {
@@ -141,8 +151,20 @@ fn find<'s>(state: &'s State, name: &str) -> Result<&'s Arc<Scorer>, ApiError> {
     };
     // The name is echoed as Rust quotes it, so that control characters in it stay harmless.
     let shown: String = name.chars().take(64).collect();
-    let message = format!("no scorer {shown:?}; {hint}");
-    Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
+    Err(not_found(format!("no scorer {shown:?}; {hint}")))
+}
+
+/// Scorers, and models that are scorers by themselves, of nearly this name.
+fn near(state: &State, name: &str) -> Vec<String> {
+    let scorers = state.registry.near(name).into_iter().map(str::to_owned);
+    let models = state.tools.models.near(name).into_iter();
+    let scoring = models.filter(|model| {
+        let served = state.tools.models.find(model);
+        served.is_some_and(|served| Scorer::native(&served).is_ok())
+    });
+    scorers
+        .chain(scoring.map(|model| model.to_string()))
+        .collect()
 }
 
 /// The client's deadline, at most the server's, counted from the arrival of the request.

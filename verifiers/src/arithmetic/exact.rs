@@ -14,7 +14,7 @@ const MAX_BITS: usize = 256;
 /// An exact rational number. Its text is a decimal where that ends and is short (`2.5`), else a
 /// fraction in lowest terms (`10/3`), and a description where it would be longer than a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exact(pub(super) RBig);
+pub struct Exact(pub(crate) RBig);
 
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -24,6 +24,7 @@
 //! Everything in [`Why`]: variables, times, unknown notation, and every case where the numbers
 //! differ but units, percent signs or the words around them may explain it.
 
+mod calculate;
 mod compare;
 mod config;
 mod exact;
@@ -46,9 +47,11 @@ mod tests;
 use std::borrow::Cow;
 use std::ops::Range;
 
+pub use calculate::{NotComputed, evaluate};
 pub use config::{ArithmeticConfig, Rounding, RunOn, Splitter};
 pub use exact::Exact;
 pub use report::{Check, Equality, Label, Rule, Source, Step, StepReport, Why};
+pub use split::split;
 
 use crate::{Fuel, VerifierId};
 use read::Reader;
@@ -111,7 +114,7 @@ impl Arithmetic {
     fn split(&self, solution: &str, fuel: &mut Fuel) -> Vec<Range<usize>> {
         let cost = 1 + solution.len() as u64 / 32;
         let _emptied = fuel.spend(cost);
-        split::split(solution, self.config.splitter)
+        split(solution, self.config.splitter)
     }
 }
 

@@ -9,9 +9,9 @@ const TITLES: [&str; 9] = ["mr", "mrs", "ms", "dr", "st", "prof", "e.g", "i.e", 
 /// Words before a full stop that ends a sentence only where a capital letter follows.
 const ABBREVIATIONS: [&str; 9] = ["no", "etc", "approx", "ft", "in", "lb", "lbs", "oz", "min"];
 
-/// Splits `text`. The steps are half-open byte ranges in order, without overlap, and hold all of
-/// the text that is not white space.
-pub(super) fn split(text: &str, splitter: Splitter) -> Vec<Range<usize>> {
+/// The steps of a solution. They are half-open byte ranges in order, without overlap, none of them
+/// empty, and hold all of the text that is not white space. Work is linear in the text.
+pub fn split(text: &str, splitter: Splitter) -> Vec<Range<usize>> {
     match splitter {
         Splitter::Lines => lines(text).collect(),
         Splitter::BlankLines => join(lines_and_blanks(text), |_, after_blank| after_blank),

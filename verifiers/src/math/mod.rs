@@ -12,6 +12,7 @@ mod algebra;
 mod calculus;
 mod calendar;
 mod compare;
+mod convert;
 mod enclosure;
 mod expr;
 mod finding;
@@ -41,6 +42,7 @@ use crate::{
     VerifierId, VerifyError,
 };
 
+pub use self::convert::{NotConverted, convert};
 pub use self::policy::{LogBase, Policy, Undecided};
 pub use self::tolerance::{BadBound, Bound, Tolerance};
 

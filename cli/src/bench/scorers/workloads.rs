@@ -10,35 +10,94 @@ pub(super) struct Workload {
     pub(super) head: TinyHead,
     /// The options of the scorer, without its name.
     pub(super) scorer: &'static str,
+    /// Whether the model writes. What a made model writes is noise that rarely ends by itself, so
+    /// that a cut or unreadable text is no surprise; its tokens are what is measured.
+    pub(super) writes: bool,
     /// So many inputs, other ones in every round.
     pub(super) inputs: fn(usize, u64) -> Vec<Value>,
 }
 
-/// Every workload.
-pub(super) const WORKLOADS: &[Workload] = &[Workload {
-    name: "reward",
-    head: TinyHead::Sequence,
-    scorer: "kind = 'reward'",
-    inputs: solutions,
-}];
+/// Every workload. Labels hold next to nothing in a made model, which must not end the verdict.
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "reward",
+        head: TinyHead::Sequence,
+        scorer: "kind = 'reward'",
+        writes: false,
+        inputs: solutions,
+    },
+    Workload {
+        name: "process",
+        head: TinyHead::Process,
+        scorer: "kind = 'process'",
+        writes: false,
+        inputs: solutions,
+    },
+    Workload {
+        name: "principles",
+        head: TinyHead::Vocab,
+        scorer: "kind = 'principles'
+                 principles = ['accurate', 'complete', 'concise', 'It ends with a number.']
+                 template_role = 'prompt'
+                 min_label_mass = 0",
+        writes: false,
+        inputs: solutions,
+    },
+    Workload {
+        name: "rubric",
+        head: TinyHead::Vocab,
+        scorer: "kind = 'rubric'
+                 min_label_mass = 0
+                 [scorer.rubric]
+                 items = [{ criterion = 'It states the sum.', points = 3 },
+                          { criterion = 'It states the price.', points = 3 },
+                          { criterion = 'It explains every step.', points = 2 },
+                          { criterion = 'It praises itself.', points = -2 }]",
+        writes: false,
+        inputs: solutions,
+    },
+    Workload {
+        name: "judge",
+        head: TinyHead::Vocab,
+        scorer: "kind = 'judge'
+                 rationale = 'none'
+                 min_label_mass = 0",
+        writes: false,
+        inputs: solutions,
+    },
+    Workload {
+        name: "critic",
+        head: TinyHead::Vocab,
+        scorer: "kind = 'critic'
+                 mode = 'capo'
+                 max_tokens = 32",
+        writes: true,
+        inputs: solutions,
+    },
+    Workload {
+        name: "tool",
+        head: TinyHead::Vocab,
+        scorer: "kind = 'tool'
+                 max_tokens = 32",
+        writes: true,
+        inputs: solutions,
+    },
+];
 
-/// Prompts with a worked solution each.
+/// Prompts with a worked solution each, and the right answer.
 fn solutions(count: usize, round: u64) -> Vec<Value> {
     let each = (0..count).map(|n| {
-        let (prompt, response) = worked(n, round);
-        json!({ "prompt": prompt, "response": response })
+        let (a, b) = (n + 3, usize::try_from(round).unwrap_or(0) * 7 + 11);
+        let (sum, product) = (a + b, (a + b) * 4);
+        // No two are equal, and they differ early on.
+        let prompt =
+            format!("{a}.{round} Ann has {a} cards, gets {b}, and pays 4 for each. How much?");
+        let response = format!(
+            "Ann starts with {a} cards.\n\nShe gets {b} more, so she has {a} + {b} = {sum}.\n\n\
+             Each costs 4, so she pays {sum} * 4 = {product}.\n\n\
+             The answer is \\boxed{{{product}}}."
+        );
+        json!({ "prompt": prompt, "response": response, "reference": product.to_string() })
     });
     each.collect()
-}
-
-/// A problem and its solution in four steps. No two are equal, and they differ early on.
-fn worked(n: usize, round: u64) -> (String, String) {
-    let (a, b) = (n + 3, usize::try_from(round).unwrap_or(0) * 7 + 11);
-    let (sum, product) = (a + b, (a + b) * 4);
-    let prompt = format!("{a}.{round} Ann has {a} cards, gets {b}, and pays 4 for each. How much?");
-    let response = format!(
-        "Ann starts with {a} cards.\n\nShe gets {b} more, so she has {a} + {b} = {sum}.\n\n\
-         Each costs 4, so she pays {sum} * 4 = {product}.\n\nThe answer is \\boxed{{{product}}}."
-    );
-    (prompt, response)
 }

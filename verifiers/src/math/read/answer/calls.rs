@@ -12,10 +12,12 @@ use super::{Reader, Span};
 impl Reader<'_, '_, '_> {
     /// The form that a call or a name of the plain grammar states, if `span` is one.
     pub(super) fn plain_call(&mut self, span: &Span) -> Read<Option<Form>> {
-        let Token::Word {
+        // What stands between two operators may be nothing at all.
+        let first = self.slice(span).first().map(|item| item.token);
+        let Some(Token::Word {
             text,
             style: Style::Plain,
-        } = self.token(span.start)
+        }) = first
         else {
             return Ok(None);
         };

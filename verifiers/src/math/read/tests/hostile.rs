@@ -21,6 +21,7 @@ fn commands_that_do_things() {
         r"\def\x{4}\x",
         r"\newcommand{\x}{4}",
         r"\catcode`\@=11",
+        "(  m,=j)U",
         "__import__('os').system('true')",
         "eval(\"4\")",
         "eval(4)",

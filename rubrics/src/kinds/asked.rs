@@ -1,0 +1,242 @@
+//! What the kinds whose models write have in common: the texts of an input as a prompt has them,
+//! and what a judgement leaves behind whether or not it comes to a verdict.
+
+use std::borrow::Cow;
+
+use verifiers::{Reason, VerifyError};
+
+use super::options::LabelOptions;
+use super::{Case, turn};
+use crate::combine::CombineError;
+use crate::labels::{LabelRead, Labels};
+use crate::models::{Chat, Prompted, Served, wording_digest};
+use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
+use crate::prompt::{Prompt, transcript};
+use crate::session::{Session, Written};
+use crate::{Input, Reference, Turn};
+
+/// What a judgement leaves behind.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    /// What it took.
+    pub(super) trace: Trace,
+    /// What was written; `None` where nobody asked for an explanation.
+    outputs: Option<Vec<ModelText>>,
+}
+
+impl Log {
+    /// Of a judgement with these wordings that begins now.
+    pub(super) fn new(session: &Session<'_>, served: &Served, wordings: &[&Prompt]) -> Self {
+        let trace = Trace {
+            prompt: Some(wording_digest(served, wordings)),
+            ..Trace::default()
+        };
+        Self {
+            trace,
+            outputs: session.ask().explain.then(Vec::new),
+        }
+    }
+
+    /// Keeps a text of the model.
+    pub(super) fn wrote(&mut self, role: &'static str, written: &Written) {
+        let finish = if written.is_whole { "stop" } else { "length" };
+        self.keep(role, &written.text, finish);
+    }
+
+    /// Keeps a text of a tool.
+    pub(super) fn tool_said(&mut self, text: &str) {
+        self.keep("tool_result", text, "tool");
+    }
+
+    fn keep(&mut self, role: &'static str, text: &str, finish: &'static str) {
+        if let Some(outputs) = &mut self.outputs {
+            outputs.push(ModelText {
+                role: Cow::Borrowed(role),
+                text: text.to_owned(),
+                finish,
+            });
+        }
+    }
+
+    /// Takes in what another part of the same judgement left behind, which came after this one.
+    pub(super) fn add(&mut self, other: Self) {
+        self.trace.add(&other.trace);
+        if let (Some(own), Some(others)) = (&mut self.outputs, other.outputs) {
+            own.extend(others);
+        }
+    }
+
+    /// What was looked at.
+    pub(super) fn evidence(self) -> Evidence {
+        Evidence {
+            outputs: self.outputs,
+            trace: Some(self.trace),
+            ..Evidence::default()
+        }
+    }
+
+    /// A failure with what was looked at.
+    pub(super) fn failed(self, failure: Failure) -> Failure {
+        failure.with_evidence(self.evidence())
+    }
+}
+
+/// Renders and encodes on a thread for such work.
+pub(super) async fn prompt(
+    session: &Session<'_>,
+    served: &Served,
+    turns: Vec<Turn>,
+    reasoning: bool,
+) -> Result<Prompted, Failure> {
+    let rendering = served.clone();
+    let render = move || rendering.prompt(&Chat::asking(&turns).reasoning(reasoning));
+    session.run(render).await?
+}
+
+/// Whether a wording can be put to a model at all, for the person who starts the server.
+pub(super) fn try_wording(
+    served: &Served,
+    wording: &Prompt,
+    reasoning: bool,
+) -> Result<Prompted, String> {
+    if !served.has_vocabulary() {
+        return Err(format!("'{}' writes no text", served.name()));
+    }
+    let texts: Vec<(&str, &str)> = wording
+        .slots()
+        .into_iter()
+        .map(|slot| (slot, "x"))
+        .collect();
+    let turns = wording.fill(&texts);
+    let prompted = served.prompt(&Chat::asking(&turns).reasoning(reasoning));
+    prompted.map_err(|failure| {
+        let detail = failure.reason.detail.unwrap_or_default();
+        format!("the wording cannot be rendered: {detail}")
+    })
+}
+
+/// What was asked, as a quotation.
+///
+/// # Errors
+/// A refusal where the input has no prompt.
+pub(super) fn problem(case: &Case<'_>) -> Result<String, Failure> {
+    let turns = case.prompt();
+    if turns.iter().all(|turn| turn.content.trim().is_empty()) {
+        let detail = "this scorer judges an answer to a question: give 'prompt'";
+        return Err(Failure::refused("prompt_missing", detail));
+    }
+    Ok(transcript(&turns))
+}
+
+/// What was asked, as it is: for places with quotes of their own.
+///
+/// # Errors
+/// A refusal where the input has no prompt.
+pub(super) fn question(case: &Case<'_>) -> Result<String, Failure> {
+    let quoted = problem(case)?;
+    let turns = case.prompt();
+    match &turns[..] {
+        [Turn { role, content }] if role == "user" => Ok(content.clone()),
+        _ => Ok(quoted),
+    }
+}
+
+/// The reference in words.
+///
+/// # Errors
+/// [`FailureKind::BadReference`] where there is none.
+pub(super) fn reference(input: &Input) -> Result<String, Failure> {
+    let text = match &input.reference {
+        None => String::new(),
+        Some(Reference::Text(text)) => text.clone(),
+        Some(Reference::AnyOf(texts)) => texts.join(" or "),
+        Some(Reference::Object(object)) => match object.get("answer") {
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(_) | None => serde_json::to_string(object).expect("a JSON map serialises"),
+        },
+    };
+    if text.trim().is_empty() {
+        let error = VerifyError::missing_reference();
+        return Err(Failure::from_error(error, Evidence::default()));
+    }
+    Ok(text)
+}
+
+/// What a critic is told of the right answer: nothing unless it is to be shown.
+///
+/// # Errors
+/// [`FailureKind::BadReference`] where there is none to show.
+pub(super) fn reference_shown(case: &Case<'_>, show: bool) -> Result<String, Failure> {
+    if !show {
+        return Ok(String::new());
+    }
+    let text = quotation(&reference(case.input)?);
+    Ok(format!("The right answer:\n{text}"))
+}
+
+/// A text that a user wrote, as a quotation that names nobody.
+pub(super) fn quotation(text: &str) -> String {
+    crate::prompt::quoted(text)
+}
+
+/// A conversation that goes on: what the model said, and what it is told then.
+pub(super) fn said(text: &str) -> Turn {
+    turn("assistant", text)
+}
+
+/// What a model said once it had thought: the text after its last `</think>`, and nothing of a
+/// thought that never ended.
+pub(super) fn after_thinking(text: &str) -> &str {
+    const CLOSE: &str = "</think>";
+    match text.rfind(CLOSE) {
+        Some(at) => &text[at + CLOSE.len()..],
+        None => &text[..text.find("<think>").unwrap_or(text.len())],
+    }
+}
+
+/// What a model wrote is not what was asked for.
+pub(super) fn unreadable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Failure {
+    Failure::new(FailureKind::ParseError, Reason::with(code, detail))
+}
+
+/// Numbers that have no combination; they were checked before, so it is our fault.
+pub(super) fn uncombined(error: CombineError) -> Failure {
+    let reason = Reason::with("not_combined", error.to_string());
+    Failure::new(FailureKind::Internal, reason)
+}
+
+/// The mean of numbers; there is at least one.
+pub(super) fn mean(values: &[f64]) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 numbers")]
+    let count = values.len() as f64;
+    values.iter().sum::<f64>() / count
+}
+
+/// Reads labels where the model's turn begins.
+///
+/// # Errors
+/// An abstention where the model hardly wants to say any of them.
+pub(super) async fn labels(
+    session: &Session<'_>,
+    served: &Served,
+    turns: Vec<Turn>,
+    (words, options): (&[&str], LabelOptions),
+    log: &mut Log,
+) -> Result<LabelRead, Failure> {
+    let (rendering, own) = (served.clone(), words.iter().map(ToString::to_string));
+    let own: Vec<String> = own.collect();
+    let prepare = move || {
+        let words: Vec<&str> = own.iter().map(String::as_str).collect();
+        let prompt = rendering.prompt(&Chat::asking(&turns))?;
+        let labels = Labels::after(&rendering, &prompt, &words, options.spellings);
+        let labels = labels.map_err(|what| Failure::refused("labels_unusable", what))?;
+        Ok::<_, Failure>((prompt, labels))
+    };
+    let (prompt, labels) = session.run(prepare).await??;
+    let want = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
+    let outputs = session.read(served, want, &mut log.trace).await?;
+    let read = labels.read(&outputs[0][0])?;
+    log.trace.saw_mass(Some(read.mass));
+    read.enough_mass(options.min_label_mass)?;
+    Ok(read)
+}

@@ -1,0 +1,184 @@
+//! `mode = "rerank"`: a model's own verdict on each of its samples, and the sample that it would
+//! choose (Is PRM Necessary?, 2505.11227). The paper finds that this beats a majority only with
+//! many samples, and that a self-score wants calibration before it becomes a reward.
+
+use std::borrow::Cow;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use verifiers::extract::{self, AnswerPolicy};
+use verifiers::{Reason, Standing};
+
+use super::asked::{self, Log, uncombined};
+use super::{LabelOptions, Slots, Wording};
+use crate::combine::selection;
+use crate::config::Section;
+use crate::group;
+use crate::kinds::Case;
+use crate::labels::Labels;
+use crate::models::Served;
+use crate::outcome::{Evidence, Failure, Outcome, Reward};
+use crate::session::Session;
+
+/// The verdicts, the good one first.
+const VERDICTS: [&str; 2] = ["Yes", "No"];
+
+/// The options of the mode.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Rerank {
+    #[serde(flatten)]
+    labels: LabelOptions,
+    wording: Wording,
+    select: Select,
+}
+
+/// How one response is chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Select {
+    /// The one that the model believes in most.
+    #[default]
+    Best,
+    /// The answer whose responses have most of its belief together.
+    Vote,
+}
+
+impl Rerank {
+    pub(super) fn read(section: &Section<'_, '_>) -> Option<Self> {
+        let words = [("best", Select::Best), ("vote", Select::Vote)];
+        let slots = Slots {
+            needed: &["problem", "response"],
+            optional: &[],
+        };
+        Some(Self {
+            labels: LabelOptions::read(section),
+            wording: Wording::read(section, "critic-self-check", slots)?,
+            select: section.word("select", &words).unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn check(&self, served: &Served) -> Result<(), String> {
+        let prompt = asked::try_wording(served, &self.wording, false)?;
+        Labels::after(served, &prompt, &VERDICTS, self.labels.spellings).map(drop)
+    }
+
+    pub(super) async fn judge_group<'a>(
+        &'a self,
+        model: &'a str,
+        cases: Vec<Case<'a>>,
+        session: &'a Session<'a>,
+    ) -> Outcome {
+        let answers: Vec<Option<String>> = cases.iter().map(answer).collect();
+        let judged = cases
+            .into_iter()
+            .map(|case| self.member(model, case, session));
+        let judged = join_all(judged).await;
+        let chosen = self.choose(&judged, &answers);
+        let trace = group::trace(&judged);
+        let first = judged.iter().find_map(|outcome| outcome.as_ref().err());
+        let first = first.map(|failure| (failure.kind, failure.reason.clone()));
+        let score = |index: usize| judged[index].as_ref().map_or(0.0, |reward| reward.score);
+        let chosen = chosen.map(|chosen| chosen.map(|index| (index, score(index))));
+        let evidence = Evidence {
+            trace,
+            members: Some(group::ranked(judged)),
+            ..Evidence::default()
+        };
+        match (chosen, first) {
+            (Err(failure), _) => Err(failure.with_evidence(evidence)),
+            (Ok(Some((index, score))), _) => Ok(Reward {
+                score,
+                raw: None,
+                label: Some(Cow::Owned(index.to_string())),
+                reason: Reason::with(self.code(), format!("responses[{index}] is chosen")),
+                standing: Standing::Proven,
+                evidence,
+            }),
+            (Ok(None), Some((kind, reason))) => {
+                Err(Failure::new(kind, reason).with_evidence(evidence))
+            }
+            (Ok(None), None) => {
+                let detail = "no response marks an answer, so that there is nothing to vote on";
+                let reason = Reason::with("no_answers", detail);
+                let kind = crate::FailureKind::Abstain;
+                Err(Failure::new(kind, reason).with_evidence(evidence))
+            }
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self.select {
+            Select::Best => "best_of_group",
+            Select::Vote => "weighted_vote",
+        }
+    }
+
+    /// The chosen response. One that could not be judged is not chosen and has no vote.
+    fn choose(
+        &self,
+        judged: &[Outcome],
+        answers: &[Option<String>],
+    ) -> Result<Option<usize>, Failure> {
+        let measured = judged.iter().enumerate().filter_map(|(index, outcome)| {
+            let reward = outcome.as_ref().ok()?;
+            Some((index, reward.score))
+        });
+        let (places, scores): (Vec<usize>, Vec<f64>) = measured.unzip();
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let chosen = match self.select {
+            Select::Best => selection::best(&scores).map(Some),
+            Select::Vote => {
+                let answers: Vec<_> = places.iter().map(|at| answers[*at].as_deref()).collect();
+                selection::weighted_vote(&answers, &scores)
+            }
+        };
+        let chosen = chosen.map_err(uncombined)?;
+        Ok(chosen.map(|index| places[index]))
+    }
+
+    /// What the model believes of one response.
+    async fn member(&self, model: &str, case: Case<'_>, session: &Session<'_>) -> Outcome {
+        if case.response.trim().is_empty() {
+            return Err(Failure::refused(
+                "response_empty",
+                "there is nothing to judge",
+            ));
+        }
+        let turns = self.wording.fill(&[
+            ("problem", &asked::problem(&case)?),
+            ("response", &asked::quotation(case.response)),
+        ]);
+        let served = session.served(model)?;
+        let mut log = Log::new(session, &served, &[&*self.wording]);
+        match self.believed(&served, turns, session, &mut log).await {
+            Err(failure) => Err(log.failed(failure)),
+            Ok((share, margin)) => Ok(Reward {
+                score: share,
+                raw: Some(margin),
+                label: None,
+                reason: Reason::code("self_verdict"),
+                standing: Standing::Proven,
+                evidence: log.evidence(),
+            }),
+        }
+    }
+
+    async fn believed(
+        &self,
+        served: &Served,
+        turns: Vec<crate::Turn>,
+        session: &Session<'_>,
+        log: &mut Log,
+    ) -> Result<(f64, f64), Failure> {
+        let read = asked::labels(session, served, turns, (&VERDICTS, self.labels), log).await?;
+        Ok((read.shares()[0], read.margin()))
+    }
+}
+
+/// The answer that a response marks.
+fn answer(case: &Case<'_>) -> Option<String> {
+    let found = extract::answer(case.response, &AnswerPolicy::default())?;
+    Some(found.text.trim().to_owned())
+}

@@ -1,0 +1,144 @@
+//! `mode = "retrospective"`: the whole trajectory is read before any of its steps is judged; its
+//! reward is the share of right steps, and a solver or verifier stands beside it (`StepORLM`,
+//! 2509.22558).
+
+use futures_util::future::join;
+use serde::Serialize;
+use verifiers::{Reason, Standing};
+
+use super::asked::{self, Log, uncombined};
+use super::steps::{Mark, Steps};
+use super::verdict::{self, Judged};
+use super::{Asked, Critique, Outside, Slots, Wording, outcome_scorer};
+use crate::combine::steps::share_right;
+use crate::config::Section;
+use crate::kinds::Case;
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward};
+use crate::registry::Scope;
+use crate::session::{Session, Written};
+
+/// The options of the mode.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Retrospective {
+    #[serde(flatten)]
+    pub(super) critique: Critique,
+    pub(super) wording: Wording,
+    show_reference: bool,
+    pub(super) outcome: Option<Outside>,
+}
+
+impl Retrospective {
+    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+        let slots = Slots {
+            needed: &["problem", "steps"],
+            optional: &["reference", "count"],
+        };
+        let outcome = outcome_scorer(section, scope);
+        Some(Self {
+            critique: Critique::read(section, 0.0),
+            wording: Wording::read(section, "critic-retrospective", slots)?,
+            show_reference: section.boolean("show_reference").unwrap_or(false),
+            outcome: outcome.ok()?,
+        })
+    }
+
+    pub(super) async fn judge<'a>(
+        &'a self,
+        model: &'a str,
+        case: Case<'a>,
+        session: &'a Session<'a>,
+    ) -> Outcome {
+        let steps = Steps::of(&case)?;
+        let turns = self.turns(&case, &steps)?;
+        let mut log = Log::new(session, &session.served(model)?, &[&*self.wording]);
+        let asked = Asked {
+            model,
+            turns,
+            samples: 1,
+            last_line: verdict::judgement_grammar(steps.len()),
+        };
+        let outcome = async {
+            match &self.outcome {
+                None => None,
+                Some(outside) => Some(outside.judge(case, session).await),
+            }
+        };
+        let (written, outcome) = join(self.critique.ask(asked, session, &mut log), outcome).await;
+        if let Some(trace) = crate::group::trace(&outcome) {
+            log.trace.add(&trace);
+        }
+        let judged = written.and_then(|written| {
+            let text = written[0].whole()?;
+            Ok((verdict::judged(text, steps.len())?, written))
+        });
+        match judged {
+            Err(failure) => Err(log.failed(failure)),
+            Ok((judged, written)) => {
+                let evidence = Evidence {
+                    steps: Some(marked(&steps, &judged, &written[0])),
+                    ..log.evidence()
+                };
+                self.conclude(&judged, outcome, evidence)
+            }
+        }
+    }
+
+    fn turns(&self, case: &Case<'_>, steps: &Steps<'_>) -> Result<Vec<crate::Turn>, Failure> {
+        let problem = asked::problem(case)?;
+        let reference = asked::reference_shown(case, self.show_reference)?;
+        let texts = [
+            ("problem", problem.as_str()),
+            ("reference", &reference),
+            ("steps", &steps.numbered()),
+            ("count", &steps.len().to_string()),
+        ];
+        Ok(self.wording.fill(&texts))
+    }
+
+    /// The share of right steps. Who says whether the whole is right does not change it: whether
+    /// the two agree decides what the critique may be used for, so the label says so.
+    fn conclude(&self, judged: &Judged, outcome: Option<Outcome>, evidence: Evidence) -> Outcome {
+        let score = share_right(&judged.steps).map_err(uncombined)?;
+        let overall = if judged.overall { "right" } else { "wrong" };
+        let said = self.outcome.as_ref().zip(outcome.as_ref());
+        let label = match said.map(|(outside, outcome)| outside.is_right(outcome)) {
+            None => overall,
+            Some(Ok(right)) if right == judged.overall => "agrees",
+            Some(Ok(_)) => "disagrees",
+            Some(Err(_)) => "outcome_unknown",
+        };
+        let part = self.outcome.as_ref().map(|outside| PartReport {
+            name: outside.scorer.name().to_owned(),
+            weight: 0.0,
+            outcome,
+        });
+        let detail = format!("the critique calls the solution {overall} as a whole");
+        Ok(Reward {
+            score,
+            raw: None,
+            label: Some(label.into()),
+            reason: Reason::with("steps_judged", detail),
+            standing: Standing::Proven,
+            evidence: Evidence {
+                parts: part.map(|part| vec![part]),
+                ..evidence
+            },
+        })
+    }
+}
+
+fn marked(
+    steps: &Steps<'_>,
+    judged: &Judged,
+    written: &Written,
+) -> Vec<crate::outcome::StepReward> {
+    steps.rewards(|index| {
+        let right = judged.steps[index];
+        Mark {
+            score: Some(f64::from(u8::from(right))),
+            raw: None,
+            label: if right { "right" } else { "wrong" },
+            critique: verdict::said_of(&written.text, index + 1),
+        }
+    })
+}

@@ -1,0 +1,46 @@
+//! Critics over scripted and real models: the papers' arithmetic, broken outputs, hostile inputs.
+
+mod broken;
+mod company;
+mod modes;
+
+use crate::outcome::Reward;
+use crate::{Input, Passage, Responses};
+
+/// A question, its answer 4, and a response.
+fn asked(response: &str) -> Input {
+    Input {
+        prompt: Some(Passage::Text("What is 2 + 2?".to_owned())),
+        ..Input::of(response).against("4")
+    }
+}
+
+/// The same with several responses.
+fn group(responses: &[&str]) -> Input {
+    let responses = responses.iter();
+    Input {
+        responses: Responses::Group(
+            responses
+                .map(|text| Passage::Text((*text).to_owned()))
+                .collect(),
+        ),
+        ..asked("")
+    }
+}
+
+#[track_caller]
+fn close(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
+}
+
+fn labels(reward: &Reward) -> Vec<&str> {
+    let steps = reward.evidence.steps.as_ref().expect("it has steps");
+    steps.iter().map(|step| &*step.label).collect()
+}
+
+/// The values of the spans with this name.
+fn values(reward: &Reward, label: &str) -> Vec<f64> {
+    let spans = reward.evidence.spans.iter().flatten();
+    let spans = spans.filter(|span| span.label == label);
+    spans.map(|span| span.value.expect("a value")).collect()
+}

@@ -1,0 +1,332 @@
+//! `mode = "thoughts"`: the steps of a `<think>` text, labelled by the reflections in it, and the
+//! advantages of its tokens (TP-GRPO, 2507.23317).
+//!
+//! Who is right is asked of another scorer, because labels mean something else in a right solution
+//! than in a wrong one. Rewards are relative to the group: outcomes are standardised over it, and
+//! what a wrong thought costs grows with its accuracy. A response whose outcome could not be
+//! measured is no part of either.
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use verifiers::{Reason, Standing};
+
+use super::asked::{self, Log, uncombined};
+use super::steps::{Mark, Steps};
+use super::verdict::{self, Listed};
+use super::{Asked, Critique, Outside, Slots, Wording, outcome_scorer};
+use crate::combine::Variance;
+use crate::combine::group::{Normalisation, advantages};
+use crate::combine::thoughts::{Label, Thought, advantage, capability, merge};
+use crate::config::Section;
+use crate::kinds::Case;
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward, SpanNote};
+use crate::registry::Scope;
+use crate::session::{Session, Written};
+
+/// What the spans with advantages are called.
+const TOKEN_ADVANTAGE: &str = "token_advantage";
+/// What keeps a group with hardly any spread from large advantages.
+const EPSILON: f64 = 1e-9;
+
+/// The options of the mode.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Thoughts {
+    #[serde(flatten)]
+    pub(super) critique: Critique,
+    /// What is asked about a right solution.
+    pub(super) right: Wording,
+    /// What is asked about a wrong one.
+    pub(super) wrong: Wording,
+    alpha: f64,
+    variance: Variance,
+    pub(super) outcome: Outside,
+}
+
+impl Thoughts {
+    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+        let variances = [
+            ("unbiased", Variance::Unbiased),
+            ("population", Variance::Population),
+        ];
+        let slots = Slots {
+            needed: &["problem", "steps"],
+            optional: &["answer"],
+        };
+        let right = Wording::read(section, "critic-thoughts-right", slots);
+        let wrong = Wording::read_from(section, "message_wrong", "critic-thoughts-wrong", slots);
+        section.require("outcome");
+        let outcome = outcome_scorer(section, scope);
+        let alpha = section.number("alpha").unwrap_or(0.5);
+        if alpha <= 0.0 {
+            section.problem("alpha", "must be above 0");
+        }
+        Some(Self {
+            critique: Critique::read(section, 0.0),
+            right: right?,
+            wrong: wrong?,
+            alpha,
+            variance: section
+                .word("variance", &variances)
+                .unwrap_or(Variance::Unbiased),
+            outcome: outcome.ok()??,
+        })
+    }
+
+    /// Judges the responses of a group, which may be one.
+    pub(super) async fn judge_all<'a>(
+        &'a self,
+        model: &'a str,
+        cases: Vec<Case<'a>>,
+        session: &'a Session<'a>,
+    ) -> Vec<Outcome> {
+        let members = cases
+            .into_iter()
+            .map(|case| self.member(model, case, session));
+        let members = join_all(members).await;
+        let known: Vec<f64> = members
+            .iter()
+            .filter_map(|member| self.outcome.is_right(&member.outcome).ok())
+            .map(|right| f64::from(u8::from(right)))
+            .collect();
+        let scale = self.scale(&known);
+        let mut standard = scale
+            .iter()
+            .flat_map(|scale| scale.outcomes.iter().copied());
+        let judged = members.into_iter().map(|member| {
+            // A member without an outcome takes no place in the list of those with one.
+            let right = match self.outcome.is_right(&member.outcome) {
+                Ok(right) => right,
+                Err(failure) => return member.failed(failure, self),
+            };
+            let (Some(outcome), Ok(scale)) = (standard.next(), &scale) else {
+                let failure = scale.as_ref().err().cloned();
+                let failure = failure.unwrap_or_else(crate::score::internal);
+                return member.failed(failure, self);
+            };
+            let place = Place {
+                right,
+                outcome,
+                capability: scale.capability,
+            };
+            self.conclude(&member, &place)
+        });
+        judged.collect()
+    }
+
+    /// Standardised outcomes of those that have one, and what a wrong thought costs.
+    fn scale(&self, known: &[f64]) -> Result<Scale, Failure> {
+        if known.is_empty() {
+            return Ok(Scale {
+                outcomes: Vec::new(),
+                capability: 0.0,
+            });
+        }
+        let how = Normalisation::Grpo {
+            variance: self.variance,
+            epsilon: EPSILON,
+        };
+        let accuracy = asked::mean(known);
+        Ok(Scale {
+            outcomes: advantages(known, how).map_err(uncombined)?,
+            capability: capability(self.alpha, accuracy).map_err(uncombined)?,
+        })
+    }
+
+    async fn member<'a>(
+        &'a self,
+        model: &'a str,
+        case: Case<'a>,
+        session: &'a Session<'a>,
+    ) -> Member<'a> {
+        let outcome = self.outcome.judge(case, session).await;
+        let mut log = None;
+        let labelled = match self.outcome.is_right(&outcome) {
+            Ok(right) => self.labelled(right, (model, case, session), &mut log).await,
+            Err(failure) => Err(failure),
+        };
+        Member {
+            outcome,
+            labelled,
+            log,
+        }
+    }
+
+    /// The steps of a thought with their labels.
+    async fn labelled<'a>(
+        &self,
+        right: bool,
+        (model, case, session): (&'a str, Case<'a>, &'a Session<'a>),
+        log: &mut Option<Log>,
+    ) -> Result<Labelled<'a>, Failure> {
+        let steps = Steps::of_thought(&case)?;
+        let (wording, marker) = if right {
+            (&self.right, verdict::WRONG)
+        } else {
+            (&self.wrong, verdict::MATCHING)
+        };
+        let turns = wording.fill(&[
+            ("problem", &asked::problem(&case)?),
+            ("steps", &steps.numbered()),
+            (
+                "answer",
+                &asked::quotation(Steps::after_thought(case.response)),
+            ),
+        ]);
+        let log = log.insert(Log::new(session, &session.served(model)?, &[&**wording]));
+        let asked = Asked {
+            model,
+            turns,
+            samples: 1,
+            last_line: verdict::list_grammar(marker),
+        };
+        let written = self.critique.ask(asked, session, log).await?.remove(0);
+        let listed = verdict::listed(written.whole()?, marker, steps.len())?;
+        Ok(Labelled {
+            labels: labels(right, &listed, steps.len()),
+            steps,
+            foreign: listed.foreign,
+            written,
+        })
+    }
+
+    fn conclude(&self, member: &Member<'_>, place: &Place) -> Outcome {
+        let labelled = match &member.labelled {
+            Ok(labelled) => labelled,
+            Err(failure) => return member.failed(failure.clone(), self),
+        };
+        let rewards = rewards(&labelled.labels, place);
+        let (values, thoughts) = match rewards {
+            Ok(rewards) => rewards,
+            Err(failure) => return member.failed(failure, self),
+        };
+        let steps = labelled.steps.rewards(|index| {
+            let label = labelled.labels[index];
+            Mark {
+                score: score(label),
+                raw: Some(values[index]),
+                label: word(label),
+                critique: verdict::said_of(&labelled.written.text, index + 1),
+            }
+        });
+        let note = |thought: &Thought| SpanNote {
+            span: labelled.steps.stretch(&thought.steps),
+            label: TOKEN_ADVANTAGE.into(),
+            value: Some(values[thought.steps.start]),
+        };
+        let spans = thoughts.iter().map(note).collect();
+        let detail = format!(
+            "r_c = {}, standardised outcome {}; {} numbers belong to no step",
+            place.capability, place.outcome, labelled.foreign
+        );
+        let evidence = Evidence {
+            steps: Some(steps),
+            spans: Some(spans),
+            ..member.evidence(self)
+        };
+        Ok(Reward {
+            score: f64::from(u8::from(place.right)),
+            raw: Some(place.outcome),
+            label: Some(if place.right { "right" } else { "wrong" }.into()),
+            reason: Reason::with("thoughts_labelled", detail),
+            standing: Standing::Proven,
+            evidence,
+        })
+    }
+}
+
+/// What a group says about its members.
+struct Scale {
+    outcomes: Vec<f64>,
+    capability: f64,
+}
+
+/// Where a member stands in its group.
+struct Place {
+    right: bool,
+    /// Its outcome, standardised.
+    outcome: f64,
+    /// What a wrong thought costs.
+    capability: f64,
+}
+
+/// A response on its way.
+struct Member<'a> {
+    outcome: Outcome,
+    labelled: Result<Labelled<'a>, Failure>,
+    log: Option<Log>,
+}
+
+/// A thought with labels.
+struct Labelled<'a> {
+    steps: Steps<'a>,
+    labels: Vec<Label>,
+    foreign: usize,
+    written: Written,
+}
+
+impl Member<'_> {
+    /// What was looked at: the outcome, and what the critic wrote.
+    fn evidence(&self, mode: &Thoughts) -> Evidence {
+        let evidence = self.log.clone().map(Log::evidence).unwrap_or_default();
+        let mut trace = evidence.trace;
+        if let Some(outside) = crate::group::trace([&self.outcome]) {
+            trace.get_or_insert_default().add(&outside);
+        }
+        let part = PartReport {
+            name: mode.outcome.scorer.name().to_owned(),
+            weight: 1.0,
+            outcome: Some(self.outcome.clone()),
+        };
+        Evidence {
+            parts: Some(vec![part]),
+            trace,
+            ..evidence
+        }
+    }
+
+    fn failed(&self, failure: Failure, mode: &Thoughts) -> Outcome {
+        Err(failure.with_evidence(self.evidence(mode)))
+    }
+}
+
+/// Labels from the numbers that a critic lists: of wrong steps in a right solution, of matching
+/// ones in a wrong solution.
+fn labels(right: bool, listed: &Listed, n_steps: usize) -> Vec<Label> {
+    let (named, others) = if right {
+        (Label::Wrong, Label::Right)
+    } else {
+        (Label::Matching, Label::Mismatched)
+    };
+    let mut labels = vec![others; n_steps];
+    for number in &listed.numbers {
+        labels[number - 1] = named;
+    }
+    labels
+}
+
+/// The advantage of each step, and the thoughts that they make.
+fn rewards(labels: &[Label], place: &Place) -> Result<(Vec<f64>, Vec<Thought>), Failure> {
+    let values = labels
+        .iter()
+        .map(|label| advantage(*label, place.outcome, place.capability));
+    let values: Result<Vec<f64>, _> = values.collect();
+    Ok((values.map_err(uncombined)?, merge(labels)))
+}
+
+/// Nobody knows what a mismatched step is worth.
+fn score(label: Label) -> Option<f64> {
+    match label {
+        Label::Right => Some(1.0),
+        Label::Wrong | Label::Matching => Some(0.0),
+        Label::Mismatched => None,
+    }
+}
+
+fn word(label: Label) -> &'static str {
+    match label {
+        Label::Right => "right",
+        Label::Wrong => "wrong",
+        Label::Matching => "matching",
+        Label::Mismatched => "mismatched",
+    }
+}

@@ -1,0 +1,384 @@
+//! `kind = "grounded"`: every sentence of an answer is held against documents: is it faithful to
+//! them, and is it correct (TRM, thinking-supervised reward model, 2509.25409)?
+//!
+//! Faithfulness is asked first, then for reasons, then for correctness. What is known of the paper
+//! weighs the judge's own two verdicts with α = 0.5 while it is trained; here the same weights make
+//! the sentence's score of the two verdicts.
+//!
+//! Sentences are those outside of thinking. The question is asked once for each; everything but the
+//! sentence itself is the same every time, and computed once.
+
+mod judgement;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::{Value, json};
+use verifiers::arithmetic::{self, Splitter};
+use verifiers::{Reason, Standing, extract};
+
+use super::asked::{self, Log, mean};
+use super::options::{LabelOptions, Slots, Wording, WritingOptions, share};
+use super::{Case, Judging, Kind, Reads};
+use crate::config::Section;
+use crate::labels::Labels;
+use crate::models::{Models, Served};
+use crate::outcome::{CodePoints, Evidence, Failure, Outcome, Reward, SpanNote, StepReward};
+use crate::prompt::Prompt;
+use crate::registry::Scope;
+use crate::session::{Session, stream_of};
+use judgement::{Judgement, grammar};
+
+/// What configurations call it.
+pub(crate) const WORD: &str = "grounded";
+
+/// The verdicts that are read, the good one first.
+const VERDICTS: [&str; 2] = ["Yes", "No"];
+/// Tokens that a sentence's judgement may have unless the configuration says otherwise.
+const MAX_TOKENS: usize = 512;
+
+/// The options.
+#[derive(Debug, Clone, Serialize)]
+struct Grounded {
+    model: String,
+    alpha: f64,
+    max_sentences: usize,
+    #[serde(flatten)]
+    mode: Mode,
+}
+
+/// How a sentence is judged.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+enum Mode {
+    /// In three lines that the model writes.
+    Written {
+        #[serde(flatten)]
+        writing: WritingOptions,
+        constrain: bool,
+        wording: Wording,
+    },
+    /// By two reads of labels, without reasons.
+    Labels {
+        #[serde(flatten)]
+        labels: LabelOptions,
+        faithful: Wording,
+        correct: Wording,
+    },
+}
+
+pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+    let slots = Slots {
+        needed: &["documents", "sentence"],
+        optional: &["problem", "answer"],
+    };
+    let words = [("written", false), ("labels", true)];
+    let model = scope.model(section, "model");
+    let by_labels = section.word("mode", &words).unwrap_or(false);
+    let mode = if by_labels {
+        let faithful = Wording::read(section, "grounded-faithful", slots);
+        let correct = Wording::read_from(section, "message_correct", "grounded-correct", slots);
+        Mode::Labels {
+            labels: LabelOptions::read(section),
+            faithful: faithful?,
+            correct: correct?,
+        }
+    } else {
+        Mode::Written {
+            writing: WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS)),
+            constrain: section.boolean("constrain").unwrap_or(true),
+            wording: Wording::read(section, "grounded-sentence", slots)?,
+        }
+    };
+    let most = section.integer("max_sentences", 1..100_001);
+    Some(Box::new(Grounded {
+        model: model?,
+        alpha: share(section, "alpha").unwrap_or(0.5),
+        max_sentences: most.and_then(|n| usize::try_from(n).ok()).unwrap_or(256),
+        mode,
+    }))
+}
+
+impl Kind for Grounded {
+    fn word(&self) -> &'static str {
+        WORD
+    }
+
+    fn description(&self) -> &'static str {
+        "holds every sentence of an answer against documents"
+    }
+
+    fn options(&self) -> Value {
+        json!(self)
+    }
+
+    fn models(&self) -> Vec<&str> {
+        vec![&self.model]
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            context: true,
+            ..Reads::default()
+        }
+    }
+
+    fn floor(&self) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn check(&self, models: &dyn Models) -> Result<(), String> {
+        let served = models.find(&self.model).expect("its name was checked");
+        match &self.mode {
+            Mode::Written {
+                writing, wording, ..
+            } => asked::try_wording(&served, wording, writing.reasoning).map(drop),
+            Mode::Labels {
+                labels,
+                faithful,
+                correct,
+            } => [faithful, correct].into_iter().try_for_each(|wording| {
+                let prompt = asked::try_wording(&served, wording, false)?;
+                Labels::after(&served, &prompt, &VERDICTS, labels.spellings).map(drop)
+            }),
+        }
+    }
+
+    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+        Box::pin(self.judge_one(case, session))
+    }
+}
+
+impl Grounded {
+    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
+        let documents = documents(&case)?;
+        let sentences = self.sentences(case.response)?;
+        let problem = match &case.input.prompt {
+            None => "(not given)\n".to_owned(),
+            Some(_) => asked::problem(&case)?,
+        };
+        let answer = asked::quotation(case.response);
+        let served = session.served(&self.model)?;
+        let judged = sentences.iter().map(|span| {
+            let sentence = asked::quotation(&case.response[span.clone()]);
+            let texts = Texts {
+                documents: &documents,
+                problem: &problem,
+                answer: &answer,
+                sentence,
+            };
+            self.sentence(&served, texts, session)
+        });
+        let judged = join_all(judged).await;
+        self.conclude(&case, &sentences, judged)
+    }
+
+    /// The sentences of what a response shows, as byte ranges.
+    fn sentences(&self, response: &str) -> Result<Vec<Range<usize>>, Failure> {
+        let visible = extract::visible(response);
+        let within = |range: &Range<usize>| {
+            let start = range.start;
+            let sentences = arithmetic::split(&response[range.clone()], Splitter::Sentences);
+            let moved = move |span: Range<usize>| span.start + start..span.end + start;
+            sentences.into_iter().map(moved)
+        };
+        let sentences: Vec<_> = visible.ranges().iter().flat_map(within).collect();
+        if sentences.is_empty() {
+            let detail = "the response shows no sentence";
+            return Err(Failure::refused("no_sentences", detail));
+        }
+        if sentences.len() > self.max_sentences {
+            let (given, most) = (sentences.len(), self.max_sentences);
+            let detail = format!("{given} sentences; max_sentences is {most}");
+            return Err(Failure::refused("too_many_sentences", detail));
+        }
+        Ok(sentences)
+    }
+
+    async fn sentence(
+        &self,
+        served: &Served,
+        texts: Texts<'_>,
+        session: &Session<'_>,
+    ) -> (Result<Judgement, Failure>, Log) {
+        match &self.mode {
+            Mode::Written { wording, .. } => {
+                let mut log = Log::new(session, served, &[&**wording]);
+                let judged = self.written(served, &texts, session, &mut log).await;
+                (judged, log)
+            }
+            Mode::Labels {
+                labels,
+                faithful,
+                correct,
+            } => {
+                let mut log = Log::new(session, served, &[&**faithful, &**correct]);
+                let mut read = Vec::with_capacity(2);
+                for wording in [faithful, correct] {
+                    let turns = texts.fill(wording);
+                    let how = (&VERDICTS[..], *labels);
+                    match asked::labels(session, served, turns, how, &mut log).await {
+                        Ok(label) => read.push(label.shares()[0]),
+                        Err(failure) => return (Err(failure), log),
+                    }
+                }
+                let judged = Judgement {
+                    faithful: read[0],
+                    correct: read[1],
+                    reasoning: None,
+                };
+                (Ok(judged), log)
+            }
+        }
+    }
+
+    async fn written(
+        &self,
+        served: &Served,
+        texts: &Texts<'_>,
+        session: &Session<'_>,
+        log: &mut Log,
+    ) -> Result<Judgement, Failure> {
+        let Mode::Written {
+            writing,
+            constrain,
+            wording,
+        } = &self.mode
+        else {
+            return Err(crate::score::internal());
+        };
+        let turns = texts.fill(wording);
+        let prompt = asked::prompt(session, served, turns, writing.reasoning).await?;
+        let mut how = writing.writing(stream_of(&prompt, 0));
+        how.grammar = constrain.then(|| grammar(writing.reasoning));
+        let written = session
+            .write(served, &[(&prompt, how)], &mut log.trace)
+            .await?;
+        log.wrote("judgement", &written[0]);
+        Judgement::read(written[0].whole()?)
+    }
+
+    /// A score where every sentence has one; a sentence that could not be judged is no 0.
+    fn conclude(
+        &self,
+        case: &Case<'_>,
+        sentences: &[Range<usize>],
+        judged: Vec<(Result<Judgement, Failure>, Log)>,
+    ) -> Outcome {
+        let mut points = CodePoints::new(case.response);
+        let (mut steps, mut spans, mut failed) = (Vec::new(), Vec::new(), None);
+        let mut whole: Option<Log> = None;
+        for (range, (judged, log)) in sentences.iter().zip(judged) {
+            let span = points.range(range);
+            match judged {
+                Ok(judged) => {
+                    spans.extend(notes(&span, &judged));
+                    steps.push(self.step(span, judged));
+                }
+                Err(failure) => {
+                    steps.push(unjudged(span));
+                    failed.get_or_insert(failure);
+                }
+            }
+            match &mut whole {
+                None => whole = Some(log),
+                Some(whole) => whole.add(log),
+            }
+        }
+        let scores: Vec<f64> = steps.iter().filter_map(|step| step.score).collect();
+        let evidence = Evidence {
+            steps: Some(steps),
+            spans: Some(spans),
+            ..whole.map(Log::evidence).unwrap_or_default()
+        };
+        if let Some(failure) = failed {
+            return Err(failure.with_evidence(evidence));
+        }
+        Ok(Reward {
+            score: mean(&scores),
+            raw: None,
+            label: None,
+            reason: Reason::code("sentences_judged"),
+            standing: Standing::Proven,
+            evidence,
+        })
+    }
+
+    fn step(&self, span: Range<usize>, judged: Judgement) -> StepReward {
+        let label = match (judged.faithful >= 0.5, judged.correct >= 0.5) {
+            (true, true) => "right",
+            (false, true) => "unfaithful",
+            (true, false) => "incorrect",
+            (false, false) => "unfaithful_and_incorrect",
+        };
+        StepReward {
+            span,
+            score: Some(self.alpha * judged.faithful + (1.0 - self.alpha) * judged.correct),
+            raw: None,
+            label: label.into(),
+            critique: judged.reasoning,
+            equalities: None,
+        }
+    }
+}
+
+/// What the slots of a wording are filled with.
+struct Texts<'a> {
+    documents: &'a str,
+    problem: &'a str,
+    answer: &'a str,
+    sentence: String,
+}
+
+impl Texts<'_> {
+    fn fill(&self, wording: &Prompt) -> Vec<crate::Turn> {
+        wording.fill(&[
+            ("documents", self.documents),
+            ("problem", self.problem),
+            ("answer", self.answer),
+            ("sentence", &self.sentence),
+        ])
+    }
+}
+
+/// The documents, numbered and quoted.
+fn documents(case: &Case<'_>) -> Result<String, Failure> {
+    let given = case.input.context.as_deref().unwrap_or_default();
+    if given.iter().all(|text| text.trim().is_empty()) {
+        let detail = "this scorer holds an answer against documents: give 'context'";
+        return Err(Failure::refused("context_missing", detail));
+    }
+    let numbered = given.iter().enumerate().map(|(index, text)| {
+        let text = asked::quotation(text);
+        format!("Document {}:\n{text}", index + 1)
+    });
+    Ok(numbered.collect())
+}
+
+/// Both values of a sentence.
+fn notes(span: &Range<usize>, judged: &Judgement) -> [SpanNote; 2] {
+    let note = |label: &'static str, value| SpanNote {
+        span: span.clone(),
+        label: label.into(),
+        value: Some(value),
+    };
+    [
+        note("faithful", judged.faithful),
+        note("correct", judged.correct),
+    ]
+}
+
+fn unjudged(span: Range<usize>) -> StepReward {
+    StepReward {
+        span,
+        score: None,
+        raw: None,
+        label: "unchecked".into(),
+        critique: None,
+        equalities: None,
+    }
+}

@@ -1,0 +1,268 @@
+//! `kind = "process"`: how good each step of a response is, by a model that was trained to say so.
+//!
+//! Two ways to ask, both with one sequence and one forward for a response, however many steps it
+//! has:
+//!
+//! - `head`: a token head is read at a separator token after each step. Two outputs are the wrong
+//!   and the right of a step (Qwen2.5-Math-PRM, The Lessons of Developing Process Reward Models in
+//!   Mathematical Reasoning, 2501.07301); one output is a logit.
+//! - `labels`: the vocabulary is read for label tokens, `+` and `-`, at the place after each step
+//!   (Math-Shepherd, 2312.08935).
+//!
+//! A step's `raw` is the log-odds of right against everything else that the head or the labels can
+//! say; its `score` is their logistic function, which is the softmax.
+
+mod layout;
+mod options;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use engine::{Output, Want};
+use serde_json::{Value, json};
+use verifiers::arithmetic;
+
+use super::{Case, Judging, Kind, Reads, turn};
+use crate::Turn;
+use crate::combine::steps::Aggregation;
+use crate::config::Section;
+use crate::labels::{Labels, Spelling};
+use crate::models::{Models, Prompted, Served, wording_digest};
+use crate::outcome::{CodePoints, Failure, FailureKind, Outcome, Trace};
+use crate::registry::Scope;
+use crate::session::Session;
+
+use layout::Laid;
+use options::{Aggregate, Method, Options};
+use verdict::StepValue;
+
+/// What configurations call it.
+pub(crate) const WORD: &str = "process";
+
+struct ProcessKind {
+    options: Arc<Options>,
+}
+
+pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+    let options = Arc::new(Options::read(section, scope)?);
+    Some(Box::new(ProcessKind { options }))
+}
+
+/// The kind as a model that is named by itself is asked, if its head can be.
+///
+/// # Errors
+/// What the model lacks.
+pub(crate) fn native(served: &Served) -> Result<Box<dyn Kind>, String> {
+    let options = Arc::new(Options::native(served.name()));
+    fits(&options, served)?;
+    Ok(Box::new(ProcessKind { options }))
+}
+
+/// A response on its way to the model.
+struct Asked {
+    laid: Laid,
+    /// Where the steps stand, in code points of the response.
+    spans: Vec<Range<usize>>,
+    /// The label tokens, where it is these that are read.
+    labels: Option<Labels>,
+}
+
+impl Kind for ProcessKind {
+    fn word(&self) -> &'static str {
+        WORD
+    }
+
+    fn description(&self) -> &'static str {
+        "scores every step of a response with a process reward model"
+    }
+
+    fn options(&self) -> Value {
+        json!(*self.options)
+    }
+
+    fn models(&self) -> Vec<&str> {
+        vec![&self.options.model]
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            steps: true,
+            ..Reads::default()
+        }
+    }
+
+    fn floor(&self) -> Option<f64> {
+        match self.options.aggregate {
+            Aggregate::Of(Aggregation::SumOfLogits) => None,
+            Aggregate::Of(
+                Aggregation::Min | Aggregation::Product | Aggregation::Mean | Aggregation::Last,
+            )
+            | Aggregate::FirstError => Some(0.0),
+        }
+    }
+
+    fn check(&self, models: &dyn Models) -> Result<(), String> {
+        let served = models.find(&self.options.model);
+        fits(&self.options, &served.expect("its name was checked"))
+    }
+
+    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+        Box::pin(self.judge_one(case, session))
+    }
+}
+
+impl ProcessKind {
+    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
+        let served = session.served(&self.options.model)?;
+        let given = case.input.steps.clone();
+        let turns = case.conversation();
+        let (options, rendering) = (self.options.clone(), served.clone());
+        let asked = session
+            .run(move || ask(&options, &rendering, turns, given.as_deref()))
+            .await??;
+        let want = match &asked.labels {
+            None => Want::scores(asked.laid.at.iter().copied()),
+            Some(labels) => labels.want_at(&asked.laid.at),
+        };
+        let mut trace = Trace {
+            prompt: Some(wording_digest(&served, &[])),
+            ..Trace::default()
+        };
+        let sequence = vec![(asked.laid.prompt.token_ids.clone(), want)];
+        let outputs = session.read(&served, sequence, &mut trace).await?;
+        let values = self.values(asked.labels.as_ref(), &outputs[0], &mut trace)?;
+        verdict::conclude(&self.options, &asked.spans, &values, trace)
+    }
+
+    /// What was read at the steps.
+    fn values(
+        &self,
+        labels: Option<&Labels>,
+        outputs: &[Output],
+        trace: &mut Trace,
+    ) -> Result<Vec<StepValue>, Failure> {
+        let values = outputs.iter().map(|output| match &self.options.method {
+            Method::Head { score_index } => match output {
+                Output::Head(logits) => StepValue::of_head(logits, *score_index),
+                Output::Vocab(_)
+                | Output::Labels { .. }
+                | Output::Logprob { .. }
+                | Output::Hidden(_) => Err(verdict::unusable(
+                    "the model gave another output than its head's",
+                )),
+            },
+            Method::Labels { reading, .. } => {
+                let read = labels.expect("labels were looked up").read(output)?;
+                trace.saw_mass(Some(read.mass));
+                read.enough_mass(reading.min_label_mass)?;
+                Ok(StepValue::of_margin(read.margin()))
+            }
+        });
+        values.collect()
+    }
+}
+
+/// Splits, renders and encodes. The last turn is the response's.
+fn ask(
+    options: &Options,
+    served: &Served,
+    turns: Vec<Turn>,
+    given: Option<&[String]>,
+) -> Result<Asked, Failure> {
+    let response = &turns.last().expect("a response is a turn").content;
+    let steps = steps_of(options, response, given)?;
+    let mut points = CodePoints::new(response);
+    let spans = steps.iter().map(|step| points.range(step)).collect();
+    let laid = layout::lay(options, served, turns, &steps)?;
+    let labels = match &options.method {
+        Method::Head { .. } => None,
+        Method::Labels { labels, reading } => {
+            Some(labels_after(served, &laid, labels, reading.spellings)?)
+        }
+    };
+    Ok(Asked {
+        laid,
+        spans,
+        labels,
+    })
+}
+
+/// The labels as they follow the first step.
+fn labels_after(
+    served: &Served,
+    laid: &Laid,
+    labels: &[String; 2],
+    spelling: Spelling,
+) -> Result<Labels, Failure> {
+    let prompt = Prompted {
+        token_ids: laid.prompt.token_ids.clone(),
+        text: laid.prompt.text.part(0..laid.first_end),
+    };
+    let labels = [labels[0].as_str(), labels[1].as_str()];
+    let found = Labels::after(served, &prompt, &labels, spelling);
+    found.map_err(|what| Failure::refused("labels_unusable", what))
+}
+
+/// The steps as byte ranges of the response.
+fn steps_of(
+    options: &Options,
+    response: &str,
+    given: Option<&[String]>,
+) -> Result<Vec<Range<usize>>, Failure> {
+    let Some(given) = given else {
+        let steps = options.splitter.split(response);
+        if steps.is_empty() {
+            let detail = options.splitter.missing();
+            let reason = verifiers::Reason::with("no_steps", detail);
+            return Err(Failure::new(FailureKind::Abstain, reason));
+        }
+        return Ok(steps);
+    };
+    if given.is_empty() {
+        let detail = "'steps' is empty; leave it out to have the response split";
+        return Err(Failure::refused("no_steps", detail));
+    }
+    if let Some(index) = given.iter().position(|step| step.trim().is_empty()) {
+        let detail = format!("steps[{index}] has nothing in it");
+        return Err(Failure::refused("step_empty", detail));
+    }
+    arithmetic::locate(response, given).ok_or_else(crate::steps::not_in_response)
+}
+
+/// Whether a model can be asked this way: shown by doing it, with a response of one step.
+fn fits(options: &Options, served: &Served) -> Result<(), String> {
+    has_outputs(options, served)?;
+    let text = "First step.";
+    let turns = vec![turn("user", "A question?"), turn("assistant", text)];
+    let asked = ask(options, served, turns, Some(&[text.to_owned()]));
+    asked.map(|_| ()).map_err(|failure| {
+        let detail = failure.reason.detail;
+        detail.map_or_else(|| failure.reason.code.to_owned(), Into::into)
+    })
+}
+
+/// Whether a model has what is to be read.
+fn has_outputs(options: &Options, served: &Served) -> Result<(), String> {
+    let name = served.name();
+    let index = match &options.method {
+        Method::Labels { .. } if served.has_vocabulary() => return Ok(()),
+        Method::Labels { .. } => {
+            return Err(format!("'{name}' has no vocabulary to read labels from"));
+        }
+        Method::Head { score_index } => *score_index,
+    };
+    let n = served.head_labels();
+    let n = n.ok_or_else(|| format!("'{name}' has no score head"))?;
+    match index {
+        Some(index) if index >= n => Err(format!(
+            "score_index is {index}, and the head of '{name}' has {n} outputs, counted from 0"
+        )),
+        None if n > 2 => Err(format!(
+            "the head of '{name}' has {n} outputs: say with score_index which one is a right step"
+        )),
+        Some(_) | None => Ok(()),
+    }
+}

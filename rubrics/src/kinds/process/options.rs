@@ -1,0 +1,204 @@
+//! The options of a process scorer.
+
+use serde::Serialize;
+
+use crate::combine::shaping::{Ending, Shaping};
+use crate::combine::steps::Aggregation;
+use crate::config::Section;
+use crate::kinds::options::{LabelOptions, share};
+use crate::registry::Scope;
+use crate::split::{SPLITTERS, Splitter};
+
+/// The labels of Math-Shepherd.
+const SHEPHERD_LABELS: [&str; 2] = ["+", "-"];
+/// From here on a step counts as right.
+const THRESHOLD: f64 = 0.5;
+
+/// The options, with their defaults filled in.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Options {
+    pub(super) model: String,
+    pub(super) method: Method,
+    /// What is put after each step.
+    pub(super) separator: String,
+    /// What is put between a separator and the next step.
+    pub(super) joint: String,
+    pub(super) splitter: Splitter,
+    pub(super) aggregate: Aggregate,
+    /// Below it a step is wrong.
+    pub(super) threshold: f64,
+    pub(super) shaping: Option<Shaping>,
+}
+
+/// What is read at a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Method {
+    /// The model's head.
+    Head {
+        /// Which of its outputs is a right step; without it the second of two, or the only one.
+        score_index: Option<usize>,
+    },
+    /// Label tokens.
+    Labels {
+        /// That of a right step and that of a wrong one.
+        labels: [String; 2],
+        reading: LabelOptions,
+    },
+}
+
+/// How the steps make one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Aggregate {
+    /// By their scores.
+    Of(Aggregation),
+    /// The share of steps before the first wrong one.
+    FirstError,
+}
+
+const AGGREGATES: &[(&str, Aggregate)] = &[
+    ("min", Aggregate::Of(Aggregation::Min)),
+    ("product", Aggregate::Of(Aggregation::Product)),
+    ("mean", Aggregate::Of(Aggregation::Mean)),
+    ("last", Aggregate::Of(Aggregation::Last)),
+    ("sum_logits", Aggregate::Of(Aggregation::SumOfLogits)),
+    ("first_error", Aggregate::FirstError),
+];
+
+#[derive(Clone, Copy)]
+enum Way {
+    Head,
+    Labels,
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    Clip,
+    Delta,
+    ClipDelta,
+}
+
+impl Options {
+    /// Reads a `[[scorer]]` table.
+    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+        let ways = [("head", Way::Head), ("labels", Way::Labels)];
+        let way = section.word("method", &ways).unwrap_or(Way::Head);
+        let method = match way {
+            Way::Head => Some(Method::Head {
+                score_index: index(section),
+            }),
+            Way::Labels => {
+                let reading = LabelOptions::read(section);
+                labels(section).map(|labels| Method::Labels { labels, reading })
+            }
+        };
+        let separator = separator(section, way);
+        let joint = section.text("joint");
+        let splitter = section.word("splitter", SPLITTERS);
+        let aggregate = section.word("aggregate", AGGREGATES);
+        let threshold = share(section, "threshold");
+        let shaping = shaping(section);
+        let model = scope.model(section, "model");
+        Some(Self {
+            model: model?,
+            method: method?,
+            separator: separator?,
+            joint: joint.unwrap_or_else(|| way.joint().to_owned()),
+            splitter: splitter.unwrap_or_default(),
+            aggregate: aggregate.unwrap_or(AGGREGATES[0].1),
+            threshold: threshold.unwrap_or(THRESHOLD),
+            shaping,
+        })
+    }
+
+    /// How a model is asked that is named by itself.
+    pub(super) fn native(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            method: Method::Head { score_index: None },
+            separator: Way::Head.separator().to_owned(),
+            joint: Way::Head.joint().to_owned(),
+            splitter: Splitter::default(),
+            aggregate: AGGREGATES[0].1,
+            threshold: THRESHOLD,
+            shaping: None,
+        }
+    }
+}
+
+impl Way {
+    /// Of Qwen2.5-Math-PRM and of Math-Shepherd.
+    fn separator(self) -> &'static str {
+        match self {
+            Self::Head => "<extra_0>",
+            Self::Labels => " ки",
+        }
+    }
+
+    /// Of Qwen2.5-Math-PRM and of Math-Shepherd.
+    fn joint(self) -> &'static str {
+        match self {
+            Self::Head => "",
+            Self::Labels => "\n",
+        }
+    }
+}
+
+fn separator(section: &Section<'_, '_>, way: Way) -> Option<String> {
+    if !section.has("separator") {
+        return Some(way.separator().to_owned());
+    }
+    let separator = section.text("separator")?;
+    if separator.is_empty() {
+        section.problem("separator", "expected a text with something in it");
+        return None;
+    }
+    Some(separator)
+}
+
+fn labels(section: &Section<'_, '_>) -> Option<[String; 2]> {
+    if !section.has("labels") {
+        return Some(SHEPHERD_LABELS.map(str::to_owned));
+    }
+    let labels = section.texts("labels")?;
+    match <[String; 2]>::try_from(labels) {
+        Ok([right, wrong]) if right != wrong && !right.is_empty() && !wrong.is_empty() => {
+            Some([right, wrong])
+        }
+        Ok(_) | Err(_) => {
+            let message =
+                "expected two different labels: that of a right step and that of a wrong one";
+            section.problem("labels", message);
+            None
+        }
+    }
+}
+
+fn index(section: &Section<'_, '_>) -> Option<usize> {
+    let index = section.integer("score_index", 0..1 << 16)?;
+    usize::try_from(index).ok()
+}
+
+/// `shaping`, with `eta` and `ending` where it takes them.
+fn shaping(section: &Section<'_, '_>) -> Option<Shaping> {
+    let shapes = [
+        ("clip", Shape::Clip),
+        ("delta", Shape::Delta),
+        ("clip_delta", Shape::ClipDelta),
+    ];
+    let endings = [
+        ("success_only", Ending::SuccessOnly),
+        ("own_score", Ending::OwnScore),
+    ];
+    let eta = || section.number("eta").unwrap_or(THRESHOLD);
+    let ending = || section.word("ending", &endings).unwrap_or_default();
+    Some(match section.word("shaping", &shapes)? {
+        Shape::Clip => Shaping::Clip { eta: eta() },
+        Shape::Delta => Shaping::Delta { ending: ending() },
+        Shape::ClipDelta => Shaping::ClipThenDelta {
+            eta: eta(),
+            ending: ending(),
+        },
+    })
+}

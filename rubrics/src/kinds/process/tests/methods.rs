@@ -1,0 +1,167 @@
+//! The arithmetic, with a head whose numbers are given.
+
+use engine::scripted::{Preset, TinyHead};
+
+use super::{asked, near, scorer, scripted, steps_of, texts, with_steps};
+use crate::testing::{Bench, verdicts};
+use crate::{Ask, Input, Passage, Responses};
+
+const THREE: &str = "One é.\n\nTwo.\n\nThree.";
+const RAWS: [f32; 3] = [2.0, -1.0, 0.5];
+/// Their logistic functions.
+const SCORES: [f64; 3] = [0.880_797_078, 0.268_941_421, 0.622_459_331];
+
+#[test]
+fn every_step_is_read_at_its_separator() {
+    let bench = scripted("", &RAWS);
+    assert_eq!(bench.check(), Ok(()));
+    let outcome = bench.one("s", asked(THREE));
+    assert_eq!(texts(&outcome, THREE), ["One é.", "Two.", "Three."]);
+    for (at, step) in steps_of(&outcome).iter().enumerate() {
+        near(step.raw.expect("log-odds"), f64::from(RAWS[at]));
+        near(step.score.expect("a score"), SCORES[at]);
+        assert_eq!(step.label, if at == 1 { "wrong" } else { "right" });
+    }
+    let reward = outcome.expect("a reward");
+    assert_eq!(reward.label.as_deref(), Some("wrong"));
+    assert_eq!(reward.reason.code, "step_wrong");
+    assert!(reward.evidence.spans.is_none());
+    assert!(reward.evidence.trace.expect("a trace").prompt.is_some());
+}
+
+#[test]
+fn steps_make_one_number() {
+    #[track_caller]
+    fn check(options: &str, score: f64, raw: Option<f64>) {
+        let reward = scripted(options, &RAWS).one("s", asked(THREE));
+        let reward = reward.expect("a reward");
+        near(reward.score, score);
+        assert_eq!(reward.raw.is_some(), raw.is_some(), "{options}");
+        near(reward.raw.unwrap_or(0.0), raw.unwrap_or(0.0));
+    }
+    check("", SCORES[1], Some(-1.0));
+    check("aggregate = 'min'", SCORES[1], Some(-1.0));
+    check("aggregate = 'product'", SCORES.iter().product(), None);
+    check("aggregate = 'mean'", SCORES.iter().sum::<f64>() / 3.0, None);
+    check("aggregate = 'last'", SCORES[2], Some(0.5));
+    check("aggregate = 'sum_logits'", 1.5, Some(1.5));
+    check("aggregate = 'first_error'", 1.0 / 3.0, None);
+    check("aggregate = 'first_error'\nthreshold = 0.2", 1.0, None);
+    check("aggregate = 'first_error'\nthreshold = 0.9", 0.0, None);
+    // The first output instead of the second turns every sign.
+    check(
+        "score_index = 0\naggregate = 'last'",
+        1.0 - SCORES[2],
+        Some(-0.5),
+    );
+}
+
+#[test]
+fn a_response_whose_steps_are_all_right_is_right() {
+    let bench = scripted("threshold = 0.2", &RAWS);
+    let reward = bench.one("s", asked(THREE)).expect("a reward");
+    assert_eq!(reward.label.as_deref(), Some("right"));
+    assert_eq!(reward.reason.code, "steps_right");
+}
+
+#[test]
+fn b1_clip_and_delta_are_step_rewards() {
+    #[track_caller]
+    fn check(options: &str, expected: [f64; 3]) {
+        let reward = scripted(options, &RAWS).one("s", asked(THREE));
+        let evidence = reward.expect("a reward").evidence;
+        let spans: Vec<_> = evidence.steps.expect("steps");
+        let notes = evidence.spans.expect("step rewards");
+        assert_eq!(notes.len(), 3);
+        for ((note, step), expected) in notes.iter().zip(spans).zip(expected) {
+            assert_eq!((&note.span, &*note.label), (&step.span, "step_reward"));
+            near(note.value.expect("a value"), expected);
+        }
+    }
+    let [a, b, c] = SCORES;
+    check("shaping = 'clip'", [0.0, b - 0.5, 0.0]);
+    check("shaping = 'clip'\neta = 0.7", [0.0, b - 0.7, c - 0.7]);
+    check("shaping = 'delta'", [a - b, b, 0.0]);
+    check("shaping = 'delta'\nending = 'own_score'", [a - b, b - c, c]);
+    check("shaping = 'clip_delta'", [0.5 - b, b - 0.5, 0.0]);
+}
+
+#[test]
+fn every_named_splitter_is_asked() {
+    #[track_caller]
+    fn check(splitter: &str, response: &str, expected: &[&str]) {
+        let bench = scripted(&format!("splitter = '{splitter}'"), &RAWS);
+        let outcome = bench.one("s", asked(response));
+        assert_eq!(texts(&outcome, response), expected, "{splitter}");
+    }
+    check("blank_lines", "a\nb\n\nc", &["a\nb", "c"]);
+    check("lines", "a\nb\n\nc", &["a", "b", "c"]);
+    check("numbered", "1. a\nb\n2. c", &["1. a\nb", "2. c"]);
+    check("sentences", "Go. Stop.", &["Go.", "Stop."]);
+    check("tags", "<step>a</step>\n<step>b</step>", &["a", "b"]);
+    check(
+        "thoughts",
+        "<think>a\n\nWait, b</think>c",
+        &["a", "Wait, b"],
+    );
+}
+
+/// Steps of one line cost their separators and nothing else: one sequence, one forward.
+#[test]
+fn one_sequence_a_response() {
+    let tokens = |steps: &[&str]| {
+        let reward = scripted("", &[1.0; 3]).one("s", with_steps("a b c", steps));
+        let trace = reward.expect("a reward").evidence.trace;
+        trace.expect("a model was asked").usage.input_tokens
+    };
+    let whole = tokens(&["a b c"]);
+    assert_eq!(tokens(&["a", " b c"]), whole + 1);
+    assert_eq!(tokens(&["a", " b", " c"]), whole + 2);
+}
+
+#[test]
+fn scores_do_not_depend_on_company() {
+    for head in [TinyHead::Process, TinyHead::Token] {
+        let bench = Bench::real(&scorer("splitter = 'lines'"), Preset::Qwen2, head, 7);
+        assert_eq!(bench.check(), Ok(()));
+        let inputs: Vec<Input> = (0..12)
+            .map(|n| asked(&format!("the same beginning\nand then {n}\n{}", n * n)))
+            .collect();
+        let together = verdicts(bench.all("s", &inputs, Ask::default()));
+        assert!(together.iter().all(Result::is_ok), "{together:?}");
+        let alone = inputs.iter().flat_map(|input| {
+            let one = std::slice::from_ref(input);
+            bench.all("s", one, Ask::default())
+        });
+        assert_eq!(verdicts(alone.collect()), together, "{head}");
+    }
+}
+
+/// What a step scores does not depend on the steps that follow.
+#[test]
+fn a_prefix_scores_what_it_scores_in_the_whole() {
+    let bench = Bench::real(&scorer(""), Preset::Qwen2, TinyHead::Process, 7);
+    let whole = bench.one("s", asked(THREE));
+    let part = bench.one("s", asked("One é.\n\nTwo."));
+    let raws = |outcome| -> Vec<f64> {
+        let steps = steps_of(outcome).iter();
+        steps.map(|step| step.raw.expect("log-odds")).collect()
+    };
+    let (whole, part) = (raws(&whole), raws(&part));
+    assert_eq!(whole.len(), 3);
+    assert_eq!(&whole[..2], part.as_slice());
+}
+
+#[test]
+fn a_group_is_ranked() {
+    let bench = scripted("aggregate = 'mean'", &RAWS);
+    let texts = ["a", "a\n\nb", "a\n\nb\n\nc"];
+    let group = Input {
+        responses: Responses::Group(texts.map(|text| Passage::Text(text.to_owned())).into()),
+        ..asked("")
+    };
+    let members = bench.one("s", group).expect("a reward").evidence.members;
+    let members = members.expect("a group");
+    let ranks: Vec<Option<usize>> = members.iter().map(|member| member.rank).collect();
+    assert_eq!(ranks, [Some(1), Some(3), Some(2)]);
+}

@@ -1,0 +1,67 @@
+//! What a configuration may say, and what a model must have.
+
+use engine::Host;
+use engine::scripted::TinyHead;
+
+use super::{AtSteps, scorer};
+use crate::testing::{Bench, read};
+
+#[test]
+fn what_is_wrong_is_told_when_it_is_read() {
+    #[track_caller]
+    fn check(options: &str, problem: &str) {
+        let (_, problems) = read(&scorer(options));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains(problem), "{problems:?}");
+    }
+    check("method = 'guess'", "not one of head, labels");
+    check("separator = ''", "something in it");
+    check("separator = 3", "a text");
+    check("splitter = 'words'", "not one of blank_lines");
+    check("aggregate = 'max'", "not one of min");
+    check("threshold = 1.5", "from 0 to 1");
+    check("score_index = -1", "a whole number");
+    check("shaping = 'cut'", "not one of clip");
+    check("labels = ['+', '-']", "unknown key");
+    check("shaping = 'delta'\neta = 0.5", "unknown key");
+    check("method = 'labels'\nlabels = ['+']", "two different labels");
+    check(
+        "method = 'labels'\nlabels = ['+', '+']",
+        "two different labels",
+    );
+    check("method = 'labels'\nscore_index = 1", "unknown key");
+    check("method = 'labels'\nmin_label_mass = 2", "from 0 to 1");
+}
+
+#[test]
+fn what_the_model_lacks_is_told_when_it_is_loaded() {
+    #[track_caller]
+    fn check(head: TinyHead, options: &str, problem: Option<&str>) {
+        let bench = Bench::scripted(&scorer(options), head, |host: &Host| {
+            AtSteps::new(host, Vec::new())
+        });
+        let told = bench.check().err().unwrap_or_default().join("\n");
+        assert_eq!(problem.is_none(), told.is_empty(), "{told}");
+        assert!(told.contains(problem.unwrap_or_default()), "{told}");
+    }
+    check(TinyHead::Process, "", None);
+    check(TinyHead::Token, "score_index = 0", None);
+    check(TinyHead::Sequence, "", None);
+    check(TinyHead::Vocab, "", Some("no score head"));
+    check(TinyHead::Process, "score_index = 2", Some("has 2 outputs"));
+    check(
+        TinyHead::Process,
+        "separator = 'zz'",
+        Some("no added token"),
+    );
+    check(
+        TinyHead::Process,
+        "separator = '<extra_1>'",
+        Some("no added token"),
+    );
+    check(
+        TinyHead::Process,
+        "separator = '<|im_end|>'",
+        Some("cannot be told"),
+    );
+}

@@ -1,0 +1,160 @@
+//! From what was read at the steps to a reward.
+
+use std::ops::Range;
+
+use verifiers::{Reason, Standing};
+
+use super::options::{Aggregate, Options};
+use crate::calibration::sigmoid;
+use crate::combine::steps::{Aggregation, aggregate, first_error, sum_of_logits};
+use crate::combine::{CombineError, shaping};
+use crate::outcome::{
+    Evidence, Failure, FailureKind, Outcome, Reward, SpanNote, StepReward, Trace,
+};
+
+/// What was read at one step; finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct StepValue {
+    /// Log-odds of a right step.
+    raw: f64,
+    /// Their logistic function.
+    score: f64,
+}
+
+impl StepValue {
+    /// Of log-odds.
+    pub(super) fn of_margin(raw: f64) -> Self {
+        Self {
+            raw,
+            score: sigmoid(raw),
+        }
+    }
+
+    /// Of a head's outputs at a step: the logit at `index` against all others together, or the
+    /// only logit.
+    pub(super) fn of_head(logits: &[f32], index: Option<usize>) -> Result<Self, Failure> {
+        let index = index.unwrap_or_else(|| logits.len().saturating_sub(1));
+        let own = logits.get(index).copied().map(f64::from);
+        let own = own.ok_or_else(|| unusable("the head has fewer outputs than it had"))?;
+        let others = logits.iter().enumerate().filter(|(at, _)| *at != index);
+        let others: Vec<f64> = others.map(|(_, logit)| f64::from(*logit)).collect();
+        let raw = if others.is_empty() {
+            own
+        } else {
+            own - log_sum_exp(&others)
+        };
+        if !raw.is_finite() {
+            return Err(unusable("the head gave a number that is not finite"));
+        }
+        Ok(Self::of_margin(raw))
+    }
+}
+
+/// What the model gave cannot be used.
+pub(super) fn unusable(what: &'static str) -> Failure {
+    Failure::new(FailureKind::Internal, Reason::with("head_unusable", what))
+}
+
+/// The reward of a response whose steps stand at `spans` and were read as `values`.
+pub(super) fn conclude(
+    options: &Options,
+    spans: &[Range<usize>],
+    values: &[StepValue],
+    trace: Trace,
+) -> Outcome {
+    let scores: Vec<f64> = values.iter().map(|value| value.score).collect();
+    let failed = |error: CombineError| {
+        let reason = Reason::with("steps_not_combined", error.to_string());
+        Failure::new(FailureKind::Internal, reason)
+    };
+    let wrong = first_error(&scores, options.threshold).map_err(failed)?;
+    let (score, raw) = whole(options.aggregate, values, &scores, wrong).map_err(failed)?;
+    let rewards = match options.shaping {
+        None => None,
+        Some(how) => Some(shaping::shape(&scores, how).map_err(failed)?),
+    };
+    let steps = spans.iter().zip(values);
+    let steps = steps.map(|(span, value)| step(span, *value, options.threshold));
+    let reason = match wrong {
+        Some(index) => {
+            let detail = format!(
+                "the first step that scores below {} is steps[{index}]",
+                options.threshold
+            );
+            Reason::with("step_wrong", detail)
+        }
+        None => Reason::code("steps_right"),
+    };
+    Ok(Reward {
+        score,
+        raw,
+        label: Some(label(wrong.is_none()).into()),
+        reason,
+        standing: Standing::Proven,
+        evidence: Evidence {
+            steps: Some(steps.collect()),
+            spans: rewards.map(|rewards| notes(spans, &rewards)),
+            trace: Some(trace),
+            ..Evidence::default()
+        },
+    })
+}
+
+/// The number of the whole response, and the log-odds behind it where there are any.
+fn whole(
+    by: Aggregate,
+    values: &[StepValue],
+    scores: &[f64],
+    wrong: Option<usize>,
+) -> Result<(f64, Option<f64>), CombineError> {
+    let raws: Vec<f64> = values.iter().map(|value| value.raw).collect();
+    let how = match by {
+        Aggregate::Of(how) => how,
+        Aggregate::FirstError => {
+            let before: Vec<f64> = (0..scores.len())
+                .map(|index| f64::from(u8::from(wrong.is_none_or(|wrong| index < wrong))))
+                .collect();
+            return Ok((aggregate(&before, Aggregation::Mean)?, None));
+        }
+    };
+    match how {
+        Aggregation::SumOfLogits => {
+            let sum = sum_of_logits(&raws)?;
+            Ok((sum, Some(sum)))
+        }
+        // The weakest step and the last one are steps, and have log-odds of their own.
+        Aggregation::Min | Aggregation::Last => {
+            Ok((aggregate(scores, how)?, Some(aggregate(&raws, how)?)))
+        }
+        Aggregation::Product | Aggregation::Mean => Ok((aggregate(scores, how)?, None)),
+    }
+}
+
+fn step(span: &Range<usize>, value: StepValue, threshold: f64) -> StepReward {
+    StepReward {
+        span: span.clone(),
+        score: Some(value.score),
+        raw: Some(value.raw),
+        label: label(value.score >= threshold).into(),
+        critique: None,
+        equalities: None,
+    }
+}
+
+fn label(is_right: bool) -> &'static str {
+    if is_right { "right" } else { "wrong" }
+}
+
+fn notes(spans: &[Range<usize>], rewards: &[f64]) -> Vec<SpanNote> {
+    let notes = spans.iter().zip(rewards).map(|(span, reward)| SpanNote {
+        span: span.clone(),
+        label: "step_reward".into(),
+        value: Some(*reward),
+    });
+    notes.collect()
+}
+
+fn log_sum_exp(values: &[f64]) -> f64 {
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    most + values.iter().map(|x| (x - most).exp()).sum::<f64>().ln()
+}

@@ -1,0 +1,175 @@
+//! The options of a reward scorer.
+
+use serde::Serialize;
+
+use crate::config::Section;
+use crate::models::Served;
+use crate::registry::Scope;
+
+/// The options, with their defaults filled in.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Options {
+    pub(super) model: String,
+    pub(super) score: Score,
+    pub(super) counted: Counted,
+    /// Whether somebody said what counts: needed where there is a choice.
+    chosen: bool,
+    /// Names of the outputs, in order; they may be left out.
+    labels: Option<Vec<String>>,
+}
+
+/// What the score is of the logits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Score {
+    /// Its logistic function, in [0, 1].
+    #[default]
+    Sigmoid,
+    /// The logit itself.
+    Raw,
+    /// The probability of a class among all of them.
+    Softmax,
+}
+
+/// Which outputs count.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Counted {
+    /// One of them, from 0.
+    One(usize),
+    /// All of them, each with its weight.
+    Weighted(Vec<f64>),
+}
+
+/// More outputs than any head has.
+const MOST_OUTPUTS: u64 = 1 << 16;
+
+impl Options {
+    /// Reads a `[[scorer]]` table.
+    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+        let words = [
+            ("sigmoid", Score::Sigmoid),
+            ("raw", Score::Raw),
+            ("softmax", Score::Softmax),
+        ];
+        let score = section.word("score", &words).unwrap_or_default();
+        let labels = labels(section);
+        let counted = counted(section, labels.as_deref());
+        let model = scope.model(section, "model");
+        let (model, counted) = (model?, counted?);
+        if let (Some(labels), Some(Counted::Weighted(weights))) = (&labels, &counted)
+            && labels.len() != weights.len()
+        {
+            let message = format!("{} weights for {} labels", weights.len(), labels.len());
+            section.problem("weights", message);
+            return None;
+        }
+        Some(Self {
+            model,
+            score,
+            chosen: counted.is_some(),
+            counted: counted.unwrap_or(Counted::One(0)),
+            labels,
+        })
+    }
+
+    /// How a model is asked that is named by itself.
+    pub(super) fn native(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            score: Score::default(),
+            counted: Counted::One(0),
+            chosen: false,
+            labels: None,
+        }
+    }
+
+    /// Whether the model's head has what counts.
+    pub(super) fn fit(&self, served: &Served) -> Result<(), String> {
+        let name = served.name();
+        let n = served.head_labels();
+        let n = n.ok_or_else(|| format!("'{name}' has no score head"))?;
+        let has = format!("the head of '{name}' has {n} outputs");
+        if n > 1 && !self.chosen {
+            return Err(format!(
+                "{has}: say with `label` which one counts, or with `weights` what each is worth"
+            ));
+        }
+        if n == 1 && self.score == Score::Softmax {
+            return Err(format!(
+                "the head of '{name}' has one output, and score = \"softmax\" is for several"
+            ));
+        }
+        if let Some(labels) = &self.labels
+            && labels.len() != n
+        {
+            return Err(format!("{has}, and {} are named by `labels`", labels.len()));
+        }
+        match &self.counted {
+            Counted::One(index) if *index >= n => {
+                Err(format!("{has}, counted from 0, and `label` is {index}"))
+            }
+            Counted::Weighted(weights) if weights.len() != n => {
+                Err(format!("{has}, and there are {} `weights`", weights.len()))
+            }
+            Counted::One(_) | Counted::Weighted(_) => Ok(()),
+        }
+    }
+
+    /// What an output is called.
+    pub(super) fn name(&self, index: usize) -> String {
+        let label = self.labels.as_ref().and_then(|labels| labels.get(index));
+        label.map_or_else(|| format!("output {index}"), Clone::clone)
+    }
+}
+
+fn labels(section: &Section<'_, '_>) -> Option<Vec<String>> {
+    let labels = section.texts("labels")?;
+    let repeated = |index: &usize| labels[..*index].contains(&labels[*index]);
+    if let Some(index) = (1..labels.len()).find(repeated) {
+        section.problem("labels", format!("'{}' is named twice", labels[index]));
+        return None;
+    }
+    Some(labels)
+}
+
+/// `label` or `weights`, of which one may be given. Nothing in an option where neither is; nothing
+/// at all where what was given is wrong.
+#[expect(
+    clippy::option_option,
+    reason = "what is wrong and what was left out are different things"
+)]
+fn counted(section: &Section<'_, '_>, labels: Option<&[String]>) -> Option<Option<Counted>> {
+    if section.has("label") && section.has("weights") {
+        section.problem("weights", "give either `label` or `weights`, not both");
+        return None;
+    }
+    if section.has("label") {
+        return label(section, labels).map(|index| Some(Counted::One(index)));
+    }
+    if !section.has("weights") {
+        return Some(None);
+    }
+    let weights = section.numbers("weights")?;
+    if weights.iter().all(|weight| *weight == 0.0) {
+        section.problem("weights", "at least one weight must be other than 0");
+        return None;
+    }
+    Some(Some(Counted::Weighted(weights)))
+}
+
+/// An index from 0, or one of the names.
+fn label(section: &Section<'_, '_>, labels: Option<&[String]>) -> Option<usize> {
+    let given = section.scalar("label")?;
+    if let Some(index) = labels.and_then(|all| all.iter().position(|label| *label == given)) {
+        return Some(index);
+    }
+    if let Ok(index) = given.parse::<usize>()
+        && (index as u64) < MOST_OUTPUTS
+    {
+        return Some(index);
+    }
+    let message = format!("'{given}' is neither an output, counted from 0, nor one of `labels`");
+    section.problem("label", message);
+    None
+}

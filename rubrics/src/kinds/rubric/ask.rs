@@ -1,0 +1,244 @@
+//! Items put to a model: their prompts, and the labels that are read after them.
+
+use std::sync::Arc;
+
+use engine::{Output, Want};
+use verifiers::{Reason, Standing};
+
+use super::{Asking, Counting, LETTERS, TierValue, labels_of};
+use crate::Turn;
+use crate::decide::sigmoid;
+use crate::labels::{LabelRead, Labels};
+use crate::models::{Chat, Prompted, Served};
+use crate::outcome::{Evidence, Failure, Outcome, Reward, Trace};
+use crate::prompt::{lines, transcript};
+use crate::rubric::{Answer, Item, Tier};
+use crate::session::Session;
+
+/// Questions that are written down at once: each holds the whole conversation as tokens.
+pub(super) const AT_ONCE: usize = 128;
+
+/// What all items of a case are shown, rendered once.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    conversation: String,
+    prompt: String,
+    response: String,
+}
+
+/// One conversation before one model.
+pub(super) struct Desk<'s> {
+    pub(super) session: &'s Session<'s>,
+    pub(super) served: Served,
+    pub(super) shown: Arc<Shown>,
+}
+
+/// An item as tokens, with what is to be read at its end.
+struct Question {
+    prompt: Prompted,
+    labels: Labels,
+}
+
+impl Shown {
+    /// A conversation and the text of it that is judged, which its last message holds.
+    pub(super) fn of(conversation: &[Turn], response: &str) -> Self {
+        let prompt = conversation
+            .split_last()
+            .map_or(&[][..], |(_, before)| before);
+        Self {
+            conversation: transcript(conversation),
+            prompt: transcript(prompt),
+            response: response.to_owned(),
+        }
+    }
+}
+
+impl Asking {
+    /// The prompt of an item. What may stand in it as it is: the conversation, which is quoted
+    /// already, and tiers, which are one line each.
+    pub(super) fn prompt(
+        &self,
+        served: &Served,
+        shown: &Shown,
+        item: &Item,
+    ) -> Result<Prompted, Failure> {
+        let (wording, tiers) = match &item.answer {
+            Answer::Tiers(tiers) => (&self.tiers, list(tiers)),
+            Answer::YesNo | Answer::Verifier(_) => (&self.item, String::new()),
+        };
+        let turns = wording.fill(&[
+            ("conversation", &shown.conversation),
+            ("prompt", &shown.prompt),
+            ("response", &shown.response),
+            ("criterion", &item.criterion),
+            ("tiers", &tiers),
+        ]);
+        let reasoning = match self.ask {
+            super::Ask::Labels => false,
+            super::Ask::Json(writing, _) => {
+                writing.reasoning && matches!(item.answer, Answer::YesNo)
+            }
+        };
+        served.prompt(&Chat::asking(&turns).reasoning(reasoning))
+    }
+
+    /// Reads the answers of items, all of them together: one outcome each.
+    ///
+    /// # Errors
+    /// What the engine could not do, for all items.
+    pub(super) async fn read(
+        &self,
+        desk: &Desk<'_>,
+        items: &[&Item],
+        counting: Counting,
+        trace: &mut Trace,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let mut outcomes = Vec::with_capacity(items.len());
+        for some in items.chunks(AT_ONCE) {
+            outcomes.extend(self.read_some(desk, some, counting, trace).await?);
+        }
+        Ok(outcomes)
+    }
+
+    async fn read_some(
+        &self,
+        desk: &Desk<'_>,
+        items: &[&Item],
+        counting: Counting,
+        trace: &mut Trace,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let (asking, host, shown) = (self.clone(), desk.served.clone(), desk.shown.clone());
+        let own: Vec<Item> = items.iter().copied().cloned().collect();
+        let encode = move || -> Result<Vec<Question>, Failure> {
+            let questions = own.iter().map(|item| asking.question(&host, &shown, item));
+            questions.collect()
+        };
+        let questions = desk.session.run(encode).await??;
+        let wants = questions.iter().map(|asked| {
+            let want = asked.labels.want(&asked.prompt);
+            (asked.prompt.token_ids.clone(), want)
+        });
+        let wants = wants.collect();
+        let outputs = desk.session.read(&desk.served, wants, trace).await?;
+        let explain = desk.session.ask().explain;
+        let answered = items.iter().zip(&questions).zip(&outputs);
+        let outcomes = answered.map(|((item, question), outputs)| {
+            let read = read_one(&question.labels, outputs)?;
+            trace.saw_mass(Some(read.mass));
+            let enough = read.enough_mass(self.labels.min_label_mass);
+            Ok(enough.map(|()| answer(item, &read, counting, explain)))
+        });
+        outcomes.collect()
+    }
+
+    fn question(&self, served: &Served, shown: &Shown, item: &Item) -> Result<Question, Failure> {
+        let prompt = self.prompt(served, shown, item)?;
+        // The first question that does not fit ends the others before they are written down.
+        let (given, most) = (
+            prompt.token_ids.len(),
+            served.host.engine.limits().max_positions,
+        );
+        if given > most {
+            let detail = format!("the question is {given} tokens long; the model reads {most}");
+            return Err(Failure::refused("too_long", detail));
+        }
+        let labels = labels_of(&item.answer);
+        let labels = Labels::after(served, &prompt, labels, self.labels.spellings)
+            .map_err(|what| Failure::refused("labels_unusable", what))?;
+        Ok(Question { prompt, labels })
+    }
+}
+
+fn read_one(labels: &Labels, outputs: &[Output]) -> Result<LabelRead, Failure> {
+    let [output] = outputs else {
+        return Err(crate::score::internal());
+    };
+    labels.read(output)
+}
+
+/// What the labels say of an item.
+fn answer(item: &Item, read: &LabelRead, counting: Counting, explain: bool) -> Reward {
+    match &item.answer {
+        Answer::Tiers(tiers) => tier(tiers, read, counting.tiers, explain),
+        Answer::YesNo | Answer::Verifier(_) => yes_no(read, counting.soft, explain),
+    }
+}
+
+/// Met where Yes is likelier than No; with partial credit the value is the share of Yes.
+fn yes_no(read: &LabelRead, soft: bool, explain: bool) -> Reward {
+    let margin = read.margin();
+    let share = sigmoid(margin);
+    let is_met = margin > 0.0;
+    let value = match (soft, is_met) {
+        (true, _) => share,
+        (false, true) => 1.0,
+        (false, false) => 0.0,
+    };
+    let detail = || format!("of Yes and No, Yes holds {share:.3}");
+    verdict(
+        value,
+        is_met,
+        Some(margin),
+        Reason::explained(code(is_met), explain, detail),
+    )
+}
+
+fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Reward {
+    let shares = read.shares();
+    let expected = tiers
+        .iter()
+        .zip(&shares)
+        .map(|(tier, share)| tier.value * share);
+    let expected: f64 = expected.sum();
+    let mut best = 0;
+    for (at, share) in shares.iter().enumerate() {
+        if *share > shares[best] {
+            best = at;
+        }
+    }
+    let detail = || {
+        let share = shares[best];
+        format!(
+            "{}: {} ({share:.3} of all tiers)",
+            LETTERS[best], tiers[best].text
+        )
+    };
+    Reward {
+        score: match value {
+            TierValue::Expected => expected,
+            TierValue::Likeliest => tiers[best].value,
+        },
+        label: Some(LETTERS[best].into()),
+        ..verdict(0.0, false, None, Reason::explained("tier", explain, detail))
+    }
+}
+
+/// The answer to a yes/no item.
+pub(super) fn verdict(value: f64, is_met: bool, raw: Option<f64>, reason: Reason) -> Reward {
+    Reward {
+        score: value,
+        raw,
+        label: Some(if is_met { "met" } else { "unmet" }.into()),
+        reason,
+        standing: Standing::Proven,
+        evidence: Evidence::default(),
+    }
+}
+
+/// The reason's code of a yes/no item.
+pub(super) fn code(is_met: bool) -> &'static str {
+    if is_met {
+        "criterion_met"
+    } else {
+        "criterion_unmet"
+    }
+}
+
+/// Tiers by their letters, one line each, whatever their texts hold.
+fn list(tiers: &[Tier]) -> String {
+    let lines = tiers.iter().zip(LETTERS).map(|(tier, letter)| {
+        let words: Vec<&str> = lines(&tier.text).collect();
+        format!("{letter}: {}", words.join(" "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,159 @@
+//! The grader of `RuscaRL` (2508.16949): a JSON object with an explanation and whether the criterion
+//! is met.
+
+use engine::Grammar;
+use serde::Deserialize;
+use serde_json::json;
+use verifiers::Reason;
+
+use super::ask::{Desk, code, verdict};
+use super::{Ask, Asking};
+use crate::kinds::options::WritingOptions;
+use crate::models::Served;
+use crate::outcome::{Failure, FailureKind, ModelText, Outcome, Trace};
+use crate::rubric::Item;
+use crate::session::{Written, stream_of};
+
+/// What the model writes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Grade {
+    pub(super) explanation: String,
+    pub(super) criteria_met: bool,
+}
+
+/// What one item took, beside its outcome.
+pub(super) struct Graded {
+    pub(super) outcome: Outcome,
+    pub(super) texts: Vec<ModelText>,
+    pub(super) trace: Trace,
+}
+
+/// What the model's text must be.
+fn grammar() -> Grammar {
+    Grammar::JsonSchema(json!({
+        "type": "object",
+        "properties": {
+            "explanation": { "type": "string" },
+            "criteria_met": { "type": "boolean" },
+        },
+        "required": ["explanation", "criteria_met"],
+        "additionalProperties": false,
+    }))
+}
+
+/// Whether a model's texts can be held to the form.
+pub(super) fn check(served: &Served) -> Result<(), String> {
+    let vocabulary = served
+        .host
+        .vocabulary()
+        .map_err(|error| error.to_string())?;
+    let compiled = vocabulary.compile(&grammar());
+    compiled.map(drop).map_err(|error| error.to_string())
+}
+
+impl Asking {
+    /// Asks one item, again with another stream of chance while its text is cut and tries are left.
+    /// Without chance a second try would be the first one again, and none is made.
+    pub(super) async fn grade(&self, desk: &Desk<'_>, item: &Item) -> Graded {
+        let mut graded = Graded {
+            outcome: Err(crate::score::internal()),
+            texts: Vec::new(),
+            trace: Trace::default(),
+        };
+        let Ask::Json(writing, retries) = self.ask else {
+            return graded;
+        };
+        let retries = if writing.temperature > 0.0 {
+            retries
+        } else {
+            0
+        };
+        graded.outcome = self
+            .tries(desk, item, (writing, retries), &mut graded)
+            .await;
+        graded
+    }
+
+    async fn tries(
+        &self,
+        desk: &Desk<'_>,
+        item: &Item,
+        (writing, retries): (WritingOptions, u64),
+        graded: &mut Graded,
+    ) -> Outcome {
+        let (asking, host) = (self.clone(), desk.served.clone());
+        let (shown, own) = (desk.shown.clone(), item.clone());
+        let render = move || asking.prompt(&host, &shown, &own);
+        let prompt = desk.session.run(render).await??;
+        let explain = desk.session.ask().explain;
+        let mut sample = 0;
+        loop {
+            let mut way = writing.writing(stream_of(&prompt, sample));
+            // Reasoning comes first and is free: only what follows it is held to a form, by the
+            // reader below.
+            way.grammar = (!writing.reasoning).then(grammar);
+            let asked = [(&prompt, way)];
+            let written = desk
+                .session
+                .write(&desk.served, &asked, &mut graded.trace)
+                .await?;
+            let written = written
+                .into_iter()
+                .next()
+                .ok_or_else(crate::score::internal)?;
+            if explain {
+                graded.texts.push(text_of(item, &written));
+            }
+            if written.is_whole || sample == retries {
+                return outcome(&written, writing.reasoning, explain);
+            }
+            sample += 1;
+        }
+    }
+}
+
+fn text_of(item: &Item, written: &Written) -> ModelText {
+    ModelText {
+        role: format!("grade of {}", item.id).into(),
+        text: written.text.clone(),
+        finish: if written.is_whole { "stop" } else { "length" },
+    }
+}
+
+fn outcome(written: &Written, reasoning: bool, explain: bool) -> Outcome {
+    let grade = read(written.whole()?, reasoning)?;
+    let is_met = grade.criteria_met;
+    let reason = Reason::explained(code(is_met), explain, || grade.explanation);
+    let value = if is_met { 1.0 } else { 0.0 };
+    Ok(verdict(value, is_met, None, reason))
+}
+
+/// The grade that a text holds and nothing beside it; after reasoning, the text that follows its
+/// last end.
+pub(super) fn read(text: &str, reasoning: bool) -> Result<Grade, Failure> {
+    const END: &str = "</think>";
+    let answer = match (reasoning, text.rsplit_once(END)) {
+        (true, Some((_, answer))) => answer,
+        (true, None) => return Err(unreadable("the reasoning has no end")),
+        (false, _) => text,
+    };
+    serde_json::from_str(unfenced(answer)).map_err(|error| unreadable(&error.to_string()))
+}
+
+/// The inside of the fence that the paper asks for, where the text is one fenced block.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inside = text
+        .strip_prefix("```json")
+        .and_then(|rest| rest.strip_suffix("```"));
+    inside.unwrap_or(text)
+}
+
+fn unreadable(what: &str) -> Failure {
+    let detail = format!("the model's text is no grade: {what}");
+    Failure::new(
+        FailureKind::ParseError,
+        Reason::with("grade_unreadable", detail),
+    )
+}

@@ -1,0 +1,314 @@
+//! A judgement: every item answered, and the whole made of the answers.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+use verifiers::{Reason, Standing};
+
+use super::ask::{self, Desk, Shown, code, verdict};
+use super::{Ask, OnItemError, RubricKind};
+use crate::kinds::Case;
+use crate::models::wording_digest;
+use crate::outcome::{
+    Evidence, Failure, FailureKind, ModelText, Outcome, PartReport, Reward, Trace,
+};
+use crate::rubric::{Answer, Item, Method, Rubric, Verification, Whole, from_json, path_text};
+use crate::session::Session;
+use crate::{Input, Responses, group, walk};
+
+/// Verifications that are under way at once: each holds a copy of the response.
+const AT_ONCE: usize = 8;
+/// Faults of an input's rubric that are told at once.
+const TOLD: usize = 5;
+
+/// What was found for the items.
+struct Found {
+    outcomes: Vec<Outcome>,
+    texts: Vec<ModelText>,
+    trace: Option<Trace>,
+}
+
+impl RubricKind {
+    pub(super) async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
+        let inline = match &case.input.rubric {
+            Some(given) => {
+                let (value, scorers) = (Value::Object(given.clone()), self.verifier_names());
+                Some(session.run(move || read_inline(&value, &scorers)).await??)
+            }
+            None => None,
+        };
+        let rubric = inline.as_ref().or(self.rubric.as_ref()).ok_or_else(|| {
+            let detail = "give 'rubric': this scorer has none of its own";
+            Failure::refused("rubric_missing", detail)
+        })?;
+        let found = self.answers(rubric, case, session).await?;
+        whole(
+            rubric,
+            self.counting.on_item_error,
+            found,
+            session.ask().explain,
+        )
+    }
+
+    fn verifier_names(&self) -> Vec<String> {
+        self.verifiers.iter().map(|s| s.name().to_owned()).collect()
+    }
+
+    /// The answers to all items, in order.
+    async fn answers(
+        &self,
+        rubric: &Rubric,
+        case: Case<'_>,
+        session: &Session<'_>,
+    ) -> Result<Found, Failure> {
+        let verified = self.verify(rubric, case, session).await;
+        let mut trace = group::trace(&verified);
+        let mut verified = verified.into_iter();
+        let mut texts = Vec::new();
+        let mut asked = Vec::new().into_iter();
+        if rubric.asks_model() {
+            let trace = trace.get_or_insert_default();
+            asked = self
+                .ask(rubric, case, session, (trace, &mut texts))
+                .await?
+                .into_iter();
+        }
+        let answers = rubric.items.iter().map(|item| {
+            let next = if item.asks_model() {
+                asked.next()
+            } else {
+                verified.next()
+            };
+            next.unwrap_or_else(|| Err(crate::score::internal()))
+        });
+        Ok(Found {
+            outcomes: answers.collect(),
+            texts,
+            trace,
+        })
+    }
+
+    /// The answers to the items that a model is asked for, in order.
+    async fn ask(
+        &self,
+        rubric: &Rubric,
+        case: Case<'_>,
+        session: &Session<'_>,
+        (trace, texts): (&mut Trace, &mut Vec<ModelText>),
+    ) -> Result<Vec<Outcome>, Failure> {
+        let Some(name) = &self.model else {
+            let detail = "the rubric has items for a model, and this scorer has none";
+            return Err(Failure::refused("model_missing", detail));
+        };
+        let served = session.served(name)?;
+        let (turns, response) = (case.conversation(), case.response.to_owned());
+        let render = move || Arc::new(Shown::of(&turns, &response));
+        let shown = session.run(render).await?;
+        let desk = Desk {
+            session,
+            served,
+            shown,
+        };
+        let is_json = matches!(self.asking.ask, Ask::Json(..));
+        let is_graded = |item: &&Item| is_json && matches!(item.answer, Answer::YesNo);
+        let items = || rubric.items.iter().filter(|item| item.asks_model());
+        let labelled: Vec<&Item> = items().filter(|item| !is_graded(item)).collect();
+        let read = self
+            .asking
+            .read(&desk, &labelled, self.counting, trace)
+            .await?;
+        let to_grade: Vec<&Item> = items().filter(is_graded).collect();
+        let mut graded = Vec::with_capacity(to_grade.len());
+        for some in to_grade.chunks(ask::AT_ONCE) {
+            let some = some.iter().map(|item| self.asking.grade(&desk, item));
+            graded.extend(join_all(some).await);
+        }
+        let mut read = read.into_iter();
+        let mut graded = graded.into_iter();
+        let answers = items().map(|item| {
+            if !is_graded(&item) {
+                return read.next().unwrap_or_else(|| Err(crate::score::internal()));
+            }
+            let Some(graded) = graded.next() else {
+                return Err(crate::score::internal());
+            };
+            trace.add(&graded.trace);
+            texts.extend(graded.texts);
+            graded.outcome
+        });
+        let answers: Vec<Outcome> = answers.collect();
+        trace.prompt = Some(wording_digest(
+            &desk.served,
+            &[&self.asking.item, &self.asking.tiers],
+        ));
+        Ok(answers)
+    }
+
+    /// The answers to the items that name a scorer, in order.
+    async fn verify(&self, rubric: &Rubric, case: Case<'_>, session: &Session<'_>) -> Vec<Outcome> {
+        let asked = rubric.items.iter().filter_map(|item| match &item.answer {
+            Answer::Verifier(asked) => Some(asked),
+            Answer::YesNo | Answer::Tiers(_) => None,
+        });
+        let asked: Vec<&Verification> = asked.collect();
+        let mut outcomes = Vec::with_capacity(asked.len());
+        for some in asked.chunks(AT_ONCE) {
+            let some = some
+                .iter()
+                .map(|asked| self.verify_one(asked, case, session));
+            outcomes.extend(join_all(some).await);
+        }
+        outcomes
+    }
+
+    async fn verify_one(
+        &self,
+        asked: &Verification,
+        case: Case<'_>,
+        session: &Session<'_>,
+    ) -> Outcome {
+        let found = self
+            .verifiers
+            .iter()
+            .find(|known| known.name() == asked.scorer);
+        let scorer = found.ok_or_else(crate::score::internal)?;
+        let input = Arc::new(Input {
+            prompt: case.input.prompt.clone(),
+            responses: Responses::One(case.passage.clone()),
+            reference: asked
+                .reference
+                .clone()
+                .or_else(|| case.input.reference.clone()),
+            steps: None,
+            principles: None,
+            rubric: None,
+            context: None,
+        });
+        let own = Case {
+            input: &input,
+            ..case
+        };
+        let judged = walk::judge_case(scorer, own, session).await?;
+        let is_met = judged.score >= asked.at_least;
+        let value = match (self.counting.soft, is_met) {
+            (true, _) => judged.score.clamp(0.0, 1.0),
+            (false, true) => 1.0,
+            (false, false) => 0.0,
+        };
+        let said = judged
+            .reason
+            .detail
+            .as_deref()
+            .unwrap_or(judged.reason.code);
+        let detail = || format!("{}: {said}", asked.scorer);
+        let reason = Reason::explained(code(is_met), session.ask().explain, detail);
+        Ok(Reward {
+            evidence: judged.evidence,
+            ..verdict(value, is_met, Some(judged.score), reason)
+        })
+    }
+}
+
+/// The rubric of an input, or a refusal that names what is wrong with it.
+pub(super) fn read_inline(value: &Value, scorers: &[String]) -> Result<Rubric, Failure> {
+    from_json(value, scorers).map_err(|faults| {
+        let told = faults.iter().take(TOLD);
+        let mut lines: Vec<String> = told
+            .map(|fault| format!("{}: {}", path_text("rubric", &fault.at), fault.message))
+            .collect();
+        if faults.len() > TOLD {
+            lines.push(format!("and {} more", faults.len() - TOLD));
+        }
+        Failure::refused("rubric_unusable", lines.join("; "))
+    })
+}
+
+/// What the answers come to.
+fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) -> Outcome {
+    let Found {
+        outcomes,
+        texts,
+        trace,
+    } = found;
+    let answered = rubric.items.iter().zip(&outcomes);
+    let values: Result<Vec<Option<f64>>, Failure> = answered
+        .map(|(item, outcome)| value_of(item, outcome, on_error))
+        .collect();
+    let judged = values.and_then(|values| {
+        let whole = rubric.aggregate(&values).map_err(|error| {
+            let reason = Reason::with("rubric_without_value", error.to_string());
+            Failure::new(FailureKind::Abstain, reason)
+        })?;
+        Ok((whole, reason(rubric, &values, &whole, explain)))
+    });
+    let parts = rubric
+        .items
+        .iter()
+        .zip(outcomes)
+        .map(|(item, outcome)| PartReport {
+            name: item.id.clone(),
+            weight: item.points,
+            outcome: Some(outcome),
+        });
+    let evidence = Evidence {
+        parts: Some(parts.collect()),
+        outputs: explain.then_some(texts).filter(|texts| !texts.is_empty()),
+        trace,
+        ..Evidence::default()
+    };
+    match judged {
+        Ok((whole, reason)) => Ok(Reward {
+            score: whole.score,
+            raw: Some(whole.unclipped),
+            label: whole.vetoed_by.map(|_| "vetoed".into()),
+            reason,
+            standing: Standing::Proven,
+            evidence,
+        }),
+        Err(failure) => Err(failure.with_evidence(evidence)),
+    }
+}
+
+/// What an item counts for; `None` leaves it out. A failure that may pass fails the whole whatever
+/// the options say, or a score would depend on how busy the machine was; and so does a failure of
+/// an item that may veto, or a judge that breaks down would let through what it is there to stop.
+fn value_of(item: &Item, outcome: &Outcome, on_error: OnItemError) -> Result<Option<f64>, Failure> {
+    let failure = match outcome {
+        Ok(reward) => return Ok(Some(reward.score)),
+        Err(failure) => failure,
+    };
+    match on_error {
+        OnItemError::Skip if failure.kind.is_lasting() && item.veto.is_none() => Ok(None),
+        OnItemError::Unmet if failure.kind.is_lasting() && item.veto.is_none() => {
+            Ok(Some(item.unmet()))
+        }
+        OnItemError::Fail | OnItemError::Skip | OnItemError::Unmet => {
+            let code = failure.reason.code;
+            let said = failure.reason.detail.as_deref().unwrap_or(code);
+            let detail = format!("item '{}': {said}", item.id);
+            Err(Failure::new(failure.kind, Reason::with(code, detail)))
+        }
+    }
+}
+
+fn reason(rubric: &Rubric, values: &[Option<f64>], whole: &Whole, explain: bool) -> Reason {
+    let code = match (&rubric.method, whole.vetoed_by) {
+        (_, Some(_)) => "vetoed",
+        (Method::Points, None) => "points",
+        (Method::Rubicon(_), None) => "rubicon",
+    };
+    Reason::explained(code, explain, || {
+        let counted = values.iter().flatten().count();
+        let veto = whole
+            .vetoed_by
+            .map(|at| format!("vetoed by '{}'; ", rubric.items[at].id));
+        format!(
+            "{}{counted} of {} items counted; unclipped {:.4}, clipped {:.4}",
+            veto.unwrap_or_default(),
+            values.len(),
+            whole.unclipped,
+            whole.clipped
+        )
+    })
+}

@@ -1,0 +1,415 @@
+//! `kind = "tool"`: a model decides whether an answer agrees with the reference, and may compute on
+//! the way (`CoSineVerifier`, tool-augmented answer verification, 2512.01224).
+//!
+//! The conversation is bounded: each turn the model writes; the calls in what it wrote are run and
+//! answered; a turn without calls is the last one and holds the verdict, of which the last
+//! occurrence counts. Tools are a closed set of pure computations, so that a call cannot lead to
+//! another model, and nothing that a response says is ever taken for a call or for a verdict: only
+//! what the model itself wrote is read.
+//!
+//! What the published code does where we do not: the turn limit makes an error string, which is
+//! scored as incorrect. Here it is a failure unless `at_turn_limit = "incorrect"`.
+
+mod calls;
+mod convert;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use verifiers::{Reason, Standing};
+
+use super::asked::{self, Log};
+use super::options::{LabelOptions, Slots, Wording, WritingOptions};
+use super::{Case, Judging, Kind, turn};
+use crate::Turn;
+use crate::config::Section;
+use crate::labels::{Labels, Spelling};
+use crate::models::{Chat, Models, Served};
+use crate::outcome::{Failure, FailureKind, Outcome, Reward};
+use crate::registry::Scope;
+use crate::session::{Session, stream_of};
+use tools::Toolbox;
+
+/// What configurations call it.
+pub(crate) const WORD: &str = "tool";
+
+/// Of a candidate so many last characters are shown, as in the published code.
+const CANDIDATE_CHARS: usize = 8192;
+
+/// The options.
+#[derive(Debug, Clone, Serialize)]
+struct Verifying {
+    model: String,
+    wording: Wording,
+    candidate_chars: usize,
+    #[serde(flatten)]
+    mode: Mode,
+}
+
+/// How the verdict is reached.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+enum Mode {
+    /// In a conversation.
+    Tools(Box<Conversing>),
+    /// By one read of labels.
+    Label {
+        #[serde(flatten)]
+        labels: LabelOptions,
+        /// The good one first.
+        words: [String; 2],
+    },
+}
+
+/// The options of a conversation.
+#[derive(Debug, Clone, Serialize)]
+struct Conversing {
+    #[serde(flatten)]
+    writing: WritingOptions,
+    max_turns: usize,
+    at_turn_limit: AtTurnLimit,
+    verdict: Marker,
+    toolbox: Toolbox,
+}
+
+/// What it means that the model goes on calling tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum AtTurnLimit {
+    /// Nothing is known.
+    #[default]
+    Fail,
+    /// A verdict of incorrect, as in the published code.
+    Incorrect,
+}
+
+/// How a verdict is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Marker {
+    /// `[Correct]` or `[Incorrect]`.
+    #[default]
+    Bracketed,
+    /// The words alone count too, as in the published parser.
+    Bare,
+}
+
+pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+    let model = scope.model(section, "model");
+    let words = [("tools", false), ("label", true)];
+    let by_label = section.word("mode", &words).unwrap_or(false);
+    let chars = section.integer("candidate_chars", 1..1 << 24);
+    let (wording, mode) = if by_label {
+        (label_wording(section), label_mode(section))
+    } else {
+        let slots = Slots {
+            needed: &["candidate", "reference"],
+            optional: &["question", "tools"],
+        };
+        let wording = Wording::read(section, "tool-verifier", slots);
+        let mode = Conversing::read(section).map(|mode| Mode::Tools(Box::new(mode)));
+        (wording, mode)
+    };
+    Some(Box::new(Verifying {
+        model: model?,
+        wording: wording?,
+        candidate_chars: chars
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(CANDIDATE_CHARS),
+        mode: mode?,
+    }))
+}
+
+fn label_wording(section: &Section<'_, '_>) -> Option<Wording> {
+    let slots = Slots {
+        needed: &["candidate", "reference"],
+        optional: &["question", "right", "wrong"],
+    };
+    Wording::read(section, "tool-verifier-label", slots)
+}
+
+fn label_mode(section: &Section<'_, '_>) -> Option<Mode> {
+    let words = match section.texts("labels") {
+        None => ["[Correct]".to_owned(), "[Incorrect]".to_owned()],
+        Some(words) => {
+            let words: Result<[String; 2], _> = words.try_into();
+            let Ok(words) = words else {
+                section.problem("labels", "give two labels, the good one first");
+                return None;
+            };
+            words
+        }
+    };
+    let default = LabelOptions::read(section);
+    // A label in brackets is written as it stands: unlike a word, it has no other spelling.
+    let spellings = if section.has("spellings") {
+        default.spellings
+    } else {
+        Spelling::Bare
+    };
+    Some(Mode::Label {
+        labels: LabelOptions {
+            spellings,
+            ..default
+        },
+        words,
+    })
+}
+
+impl Conversing {
+    fn read(section: &Section<'_, '_>) -> Option<Self> {
+        let limits = [
+            ("fail", AtTurnLimit::Fail),
+            ("incorrect", AtTurnLimit::Incorrect),
+        ];
+        let markers = [("bracketed", Marker::Bracketed), ("bare", Marker::Bare)];
+        let default = WritingOptions {
+            temperature: 0.6,
+            top_p: 0.85,
+            ..WritingOptions::greedy(32_768)
+        };
+        let turns = section.integer("max_turns", 1..101);
+        Some(Self {
+            writing: WritingOptions::read(section, default),
+            max_turns: turns.and_then(|n| usize::try_from(n).ok()).unwrap_or(5),
+            at_turn_limit: section.word("at_turn_limit", &limits).unwrap_or_default(),
+            verdict: section.word("verdict", &markers).unwrap_or_default(),
+            toolbox: Toolbox::read(section)?,
+        })
+    }
+}
+
+impl Kind for Verifying {
+    fn word(&self) -> &'static str {
+        WORD
+    }
+
+    fn description(&self) -> &'static str {
+        "lets a model with tools decide whether an answer agrees with the reference"
+    }
+
+    fn options(&self) -> Value {
+        json!(self)
+    }
+
+    fn models(&self) -> Vec<&str> {
+        vec![&self.model]
+    }
+
+    fn floor(&self) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn check(&self, models: &dyn Models) -> Result<(), String> {
+        let served = models.find(&self.model).expect("its name was checked");
+        match &self.mode {
+            Mode::Tools(mode) => {
+                asked::try_wording(&served, &self.wording, mode.writing.reasoning).map(drop)
+            }
+            Mode::Label { labels, words } => {
+                let prompt = asked::try_wording(&served, &self.wording, false)?;
+                let words = words.each_ref().map(String::as_str);
+                Labels::after(&served, &prompt, &words, labels.spellings).map(drop)
+            }
+        }
+    }
+
+    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+        Box::pin(self.judge_one(case, session))
+    }
+}
+
+impl Verifying {
+    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
+        let turns = self.turns(&case)?;
+        let served = session.served(&self.model)?;
+        let mut log = Log::new(session, &served, &[&*self.wording]);
+        let judged = match &self.mode {
+            Mode::Tools(mode) => mode.converse(&served, turns, session, &mut log).await,
+            Mode::Label { labels, words } => {
+                let words = words.each_ref().map(String::as_str);
+                let how = (&words[..], *labels);
+                let read = asked::labels(session, &served, turns, how, &mut log).await;
+                read.map(|read| Verdict {
+                    score: read.shares()[0],
+                    raw: Some(read.margin()),
+                    is_correct: read.margin() >= 0.0,
+                    reason: Reason::code("label_read"),
+                })
+            }
+        };
+        match judged {
+            Err(failure) => Err(log.failed(failure)),
+            Ok(verdict) => Ok(Reward {
+                score: verdict.score,
+                raw: verdict.raw,
+                label: Some(
+                    if verdict.is_correct {
+                        "correct"
+                    } else {
+                        "incorrect"
+                    }
+                    .into(),
+                ),
+                reason: verdict.reason,
+                standing: Standing::Proven,
+                evidence: log.evidence(),
+            }),
+        }
+    }
+
+    /// The question as it is put to the model.
+    fn turns(&self, case: &Case<'_>) -> Result<Vec<Turn>, Failure> {
+        let reference = asked::reference(case.input)?;
+        let question = asked::question(case)?;
+        let candidate = tail(asked::after_thinking(case.response), self.candidate_chars);
+        if candidate.trim().is_empty() {
+            let detail = "the response says nothing after its thinking";
+            return Err(Failure::refused("no_candidate", detail));
+        }
+        let (mut tools, mut right, mut wrong) = (String::new(), "", "");
+        match &self.mode {
+            Mode::Tools(mode) => tools = mode.toolbox.described(),
+            Mode::Label { words, .. } => {
+                right = &words[0];
+                wrong = &words[1];
+            }
+        }
+        Ok(self.wording.fill(&[
+            ("question", &question),
+            ("candidate", candidate),
+            ("reference", &reference),
+            ("tools", &tools),
+            ("right", right),
+            ("wrong", wrong),
+        ]))
+    }
+}
+
+/// What a conversation or a read came to.
+struct Verdict {
+    score: f64,
+    raw: Option<f64>,
+    is_correct: bool,
+    reason: Reason,
+}
+
+impl Conversing {
+    async fn converse(
+        &self,
+        served: &Served,
+        mut turns: Vec<Turn>,
+        session: &Session<'_>,
+        log: &mut Log,
+    ) -> Result<Verdict, Failure> {
+        let mut counted = Counted::default();
+        for _ in 0..self.max_turns {
+            let reasoning = self.writing.reasoning;
+            let prompt = asked::prompt(session, served, turns.clone(), reasoning).await?;
+            let writing = self.writing.writing(stream_of(&prompt, 0));
+            let asked = [(&prompt, writing)];
+            let written = session.write(served, &asked, &mut log.trace).await?;
+            log.wrote("judgement", &written[0]);
+            counted.turns += 1;
+            let text = written[0].whole()?;
+            let calls = calls::read(asked::after_thinking(text));
+            if calls.is_empty() {
+                return self.verdict(asked::after_thinking(text), &counted);
+            }
+            let toolbox = self.toolbox.clone();
+            let answers = session.run(move || toolbox.answer(calls)).await?;
+            for answer in &answers {
+                counted.calls += 1;
+                counted.failed += usize::from(!answer.is_ok);
+                log.tool_said(&answer.text);
+            }
+            turns.push(asked::said(text));
+            let (probed, opening) = (served.clone(), turns[0].clone());
+            let has_role = session.run(move || knows_tools(&probed, opening)).await?;
+            turns.extend(told(&answers, has_role));
+        }
+        self.out_of_turns(&counted)
+    }
+
+    /// The verdict of a turn without calls.
+    fn verdict(&self, text: &str, counted: &Counted) -> Result<Verdict, Failure> {
+        let (right, wrong) = match self.verdict {
+            Marker::Bracketed => ("[Correct]", "[Incorrect]"),
+            Marker::Bare => ("Correct", "Incorrect"),
+        };
+        // The later one counts; an absent one stands before every other.
+        let is_correct = match (text.rfind(right), text.rfind(wrong)) {
+            (None, None) => {
+                let detail = format!("neither {right} nor {wrong} was written");
+                return Err(asked::unreadable("verdict_missing", detail));
+            }
+            (right, wrong) => right > wrong,
+        };
+        Ok(Verdict {
+            score: f64::from(u8::from(is_correct)),
+            raw: None,
+            is_correct,
+            reason: Reason::with("verdict_written", counted.detail()),
+        })
+    }
+
+    fn out_of_turns(&self, counted: &Counted) -> Result<Verdict, Failure> {
+        let reason = Reason::with("turn_limit", counted.detail());
+        match self.at_turn_limit {
+            AtTurnLimit::Fail => Err(Failure::new(FailureKind::ToolError, reason)),
+            AtTurnLimit::Incorrect => Ok(Verdict {
+                score: 0.0,
+                raw: None,
+                is_correct: false,
+                reason,
+            }),
+        }
+    }
+}
+
+/// What happened in a conversation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    turns: usize,
+    calls: usize,
+    failed: usize,
+}
+
+impl Counted {
+    fn detail(&self) -> String {
+        format!(
+            "{} turns, {} tool calls, {} of which failed",
+            self.turns, self.calls, self.failed
+        )
+    }
+}
+
+/// Whether the template knows the role `tool`, and does not merely pass it over.
+fn knows_tools(served: &Served, opening: Turn) -> bool {
+    const PROBE: &str = "tool-probe";
+    let turns = [opening, asked::said("x"), turn("tool", PROBE)];
+    let rendered = served.render(&Chat::asking(&turns));
+    rendered.is_ok_and(|text| text.as_str().contains(PROBE))
+}
+
+/// The turns that tell the model what its calls gave.
+fn told(answers: &[tools::Answer], has_role: bool) -> Vec<Turn> {
+    let texts = answers.iter().map(|answer| answer.text.as_str());
+    if has_role {
+        return texts.map(|text| turn("tool", text)).collect();
+    }
+    let wrapped = texts.map(|text| format!("<tool_response>\n{text}\n</tool_response>"));
+    let wrapped: Vec<String> = wrapped.collect();
+    vec![turn("user", &wrapped.join("\n"))]
+}
+
+/// The last `most` characters of a text.
+fn tail(text: &str, most: usize) -> &str {
+    match text.char_indices().rev().nth(most - 1) {
+        Some((at, _)) => &text[at..],
+        None => text,
+    }
+}

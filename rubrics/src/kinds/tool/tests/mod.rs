@@ -1,0 +1,14 @@
+//! A verifier with tools over scripted models: its loop, its calls, its verdicts.
+
+mod calls;
+mod conversation;
+
+use crate::{Input, Passage};
+
+/// A question whose answer is 4, and a response.
+fn asked(response: &str) -> Input {
+    Input {
+        prompt: Some(Passage::Text("What is 2 + 2?".to_owned())),
+        ..Input::of(response).against("4")
+    }
+}

@@ -1,0 +1,175 @@
+//! What the values of items come to.
+//!
+//! Rubicon (Reinforcement Learning with Rubric Anchors, 2508.12790) says in prose that it weighs
+//! dimensions, saturates them, lets them interact, stretches the high end and vetoes. It gives no
+//! equation: what follows is ours, in this order and with every number an option.
+//!
+//! 1. each dimension `r_k` by itself: saturated, `g(r_k)`;
+//! 2. the sum `base + Σ w_k g(r_k) + Σ γ_kl g(r_k) g(r_l)`;
+//! 3. shaping of that sum;
+//! 4. the cut to `[0, 1]`, where it is asked for;
+//! 5. vetoes, on the values before saturation.
+
+use serde::Serialize;
+
+use super::{Method, Rubric, RubricError, score};
+
+/// How dimensions become one number.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Rubicon {
+    /// What a response starts from.
+    pub base: f64,
+    /// What is done to each dimension first.
+    pub saturation: Option<Saturation>,
+    /// What pairs of dimensions add.
+    pub interactions: Vec<Interaction>,
+    /// What is done to the sum.
+    pub shaping: Option<Shaping>,
+}
+
+/// A bound on what more of one dimension can earn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Saturation {
+    /// `tanh(a r) / tanh(a)`: 1 stays 1, and beyond it little is left to earn. `a` is positive.
+    Tanh(f64),
+    /// `min(r, cap)`.
+    Cap(f64),
+}
+
+/// What a pair of dimensions adds beside its members.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interaction {
+    /// The items, by their places in the rubric, the smaller first.
+    pub items: (usize, usize),
+    /// Positive for synergy, negative for conflict.
+    pub gamma: f64,
+}
+
+/// A stretch of the crowded high end: `k + (t - k) ((R - k) / (t - k))^p` above the knee `k`, and
+/// `R` below it. It is continuous, keeps the order, and leaves `t` where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Shaping {
+    /// Where it begins.
+    pub knee: f64,
+    /// At least 1.
+    pub power: f64,
+    /// The value that stays, above the knee.
+    pub top: f64,
+}
+
+/// What a rubric comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Whole {
+    /// The score: a veto's, or else the clipped or the unclipped number.
+    pub score: f64,
+    /// Before clip and veto.
+    pub unclipped: f64,
+    /// Cut to `[0, 1]`, before the veto.
+    pub clipped: f64,
+    /// The first item that vetoes.
+    pub vetoed_by: Option<usize>,
+}
+
+impl Saturation {
+    /// `g(r)`.
+    pub fn of(self, r: f64) -> f64 {
+        match self {
+            Self::Tanh(a) => (a * r).tanh() / a.tanh(),
+            Self::Cap(cap) => r.min(cap),
+        }
+    }
+}
+
+impl Shaping {
+    /// The sum after it.
+    pub fn of(self, sum: f64) -> f64 {
+        if sum <= self.knee {
+            return sum;
+        }
+        let width = self.top - self.knee;
+        self.knee + width * ((sum - self.knee) / width).powf(self.power)
+    }
+}
+
+impl Rubicon {
+    /// Steps 1 to 3 for dimensions given as weight and value. Where a dimension has no value, the
+    /// weights of the others are scaled so that their absolute values come to the same total, and
+    /// its interactions fall away.
+    ///
+    /// # Errors
+    /// [`RubricError::NothingCounted`] and [`RubricError::Overflow`].
+    pub fn of(&self, dimensions: &[(f64, Option<f64>)]) -> Result<f64, RubricError> {
+        let saturated: Vec<Option<f64>> = dimensions
+            .iter()
+            .map(|(_, r)| r.map(|r| self.saturation.map_or(r, |saturation| saturation.of(r))))
+            .collect();
+        let weights = || dimensions.iter().map(|(weight, _)| weight).zip(&saturated);
+        let total: f64 = weights().map(|(weight, _)| weight.abs()).sum();
+        let counted = weights().filter_map(|(weight, g)| Some((weight, (*g)?)));
+        let held: f64 = counted.clone().map(|(weight, _)| weight.abs()).sum();
+        if total > 0.0 && held == 0.0 {
+            return Err(RubricError::NothingCounted);
+        }
+        let sum: f64 = counted.map(|(weight, g)| weight * g).sum();
+        let scaled = if held < total {
+            sum * (total / held)
+        } else {
+            sum
+        };
+        let pairs = self.interactions.iter().filter_map(|pair| {
+            let (k, l) = pair.items;
+            Some(pair.gamma * saturated.get(k).copied()?? * saturated.get(l).copied()??)
+        });
+        let sum = self.base + scaled + pairs.sum::<f64>();
+        let shaped = self.shaping.map_or(sum, |shaping| shaping.of(sum));
+        if shaped.is_finite() {
+            Ok(shaped)
+        } else {
+            Err(RubricError::Overflow)
+        }
+    }
+}
+
+impl Rubric {
+    /// What the items come to, given the value of each in order; `None` leaves an item out.
+    ///
+    /// # Errors
+    /// [`RubricError`]: a number that is not finite never becomes a score, and neither does a veto
+    /// that nobody could look into.
+    pub fn aggregate(&self, values: &[Option<f64>]) -> Result<Whole, RubricError> {
+        if values.len() != self.items.len() {
+            return Err(RubricError::Length {
+                given: values.len(),
+                items: self.items.len(),
+            });
+        }
+        for (item, value) in self.items.iter().zip(values) {
+            let id = item.id.clone();
+            match value {
+                Some(value) if !value.is_finite() => return Err(RubricError::NotFinite { id }),
+                None if item.veto.is_some() => return Err(RubricError::VetoUnknown { id }),
+                Some(_) | None => {}
+            }
+        }
+        let points = self.items.iter().map(|item| item.points);
+        let weighed: Vec<(f64, Option<f64>)> = points.zip(values.iter().copied()).collect();
+        let unclipped = match &self.method {
+            Method::Points => score::points(&weighed)?.unclipped,
+            Method::Rubicon(rubicon) => rubicon.of(&weighed)?,
+        };
+        let clipped = unclipped.clamp(0.0, 1.0);
+        let mut judged = self.items.iter().zip(values);
+        let vetoed_by = judged.position(|(item, value)| {
+            let veto = item.veto.zip(*value);
+            veto.is_some_and(|(veto, value)| veto.strikes(value))
+        });
+        let unvetoed = if self.clip { clipped } else { unclipped };
+        Ok(Whole {
+            score: vetoed_by.map_or(unvetoed, |_| self.veto_score),
+            unclipped,
+            clipped,
+            vetoed_by,
+        })
+    }
+}

@@ -1,0 +1,265 @@
+//! Scaffolds: a part of the rubric shown to a policy while it rolls out, less and less of it.
+//!
+//! `RuscaRL` (2508.16949), after its public code: of a group's samples the first sees most of the
+//! rubric and the last sees none, and all see less as training goes on. The log-probabilities of a
+//! scaffolded sample belong to the prompt with its scaffold; whoever trains on it decides what to
+//! do about that.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Item, Rubric, Veto};
+use crate::prompt::Prompt;
+
+/// How much is shown along a group and along training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// Along a group.
+    pub group: GroupDecay,
+    /// Along training.
+    pub step: StepDecay,
+}
+
+/// How much the samples of one group see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupDecay {
+    /// `(n - 1 - i) / (n - 1)`: all for the first, nothing for the last.
+    Linear,
+    /// All for the first so many samples, nothing for the others.
+    Binary(usize),
+}
+
+/// How much is shown at `x`, the share of training that is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StepDecay {
+    /// As much as in the beginning.
+    None,
+    /// `1 / (1 + exp(steep (x - start)))`.
+    Sigmoid {
+        /// Where half of it is gone.
+        start: f64,
+        /// How fast it goes.
+        steep: f64,
+    },
+    /// `1 - x`.
+    Linear,
+    /// `(1 - x)^p`.
+    Power(f64),
+}
+
+impl Schedule {
+    /// What the paper's training script sets: linear in the group, a sigmoid with start 0.20 and
+    /// steepness 125.
+    pub const SCRIPT: Self = Self {
+        group: GroupDecay::Linear,
+        step: StepDecay::Sigmoid {
+            start: 0.20,
+            steep: 125.0,
+        },
+    };
+    /// What the paper's code defaults to: the same with 0.3 and 10.
+    pub const CODE_DEFAULT: Self = Self {
+        group: GroupDecay::Linear,
+        step: StepDecay::Sigmoid {
+            start: 0.3,
+            steep: 10.0,
+        },
+    };
+}
+
+/// One sample of one step of training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Its place in its group, from 0.
+    pub index: usize,
+    /// Samples of the group.
+    pub group: usize,
+    /// The step of training, from 1.
+    pub step: usize,
+    /// Steps of the whole training.
+    pub steps: usize,
+}
+
+/// A sample that does not exist, or a schedule that says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ScaffoldError {
+    /// Its place lies outside of its group.
+    #[error("sample {index} of a group of {group}; samples count from 0")]
+    Index {
+        /// Its place.
+        index: usize,
+        /// The group's size.
+        group: usize,
+    },
+    /// Its step lies outside of training.
+    #[error("step {step} of {steps}; steps count from 1")]
+    Step {
+        /// The step.
+        step: usize,
+        /// All steps.
+        steps: usize,
+    },
+    /// A number of the schedule is not finite, or negative where it must not be.
+    #[error("the schedule's numbers must be finite, and a power and a steepness not negative")]
+    Schedule,
+}
+
+impl GroupDecay {
+    /// `λ_group` of the sample at `index` of a group of `group`; 1 for a group of one.
+    pub fn share(self, index: usize, group: usize) -> f64 {
+        if group <= 1 {
+            return 1.0;
+        }
+        match self {
+            Self::Linear => count(group - 1 - index.min(group - 1)) / count(group - 1),
+            Self::Binary(full) if index < full => 1.0,
+            Self::Binary(_) => 0.0,
+        }
+    }
+}
+
+impl StepDecay {
+    /// `λ_step` at `x` in `[0, 1]`.
+    pub fn share(self, x: f64) -> f64 {
+        match self {
+            Self::None => 1.0,
+            Self::Sigmoid { start, steep } => 1.0 / (1.0 + (steep * (x - start)).exp()),
+            Self::Linear => 1.0 - x,
+            Self::Power(p) => (1.0 - x).powf(p),
+        }
+    }
+
+    fn is_usable(self) -> bool {
+        match self {
+            Self::None | Self::Linear => true,
+            Self::Sigmoid { start, steep } => {
+                start.is_finite() && steep.is_finite() && steep >= 0.0
+            }
+            Self::Power(p) => p.is_finite() && p >= 0.0,
+        }
+    }
+}
+
+impl Sample {
+    /// The share of training that is over, `(s - 1) / (T - 1)`. A training of one step is at its
+    /// beginning.
+    fn progress(self) -> f64 {
+        if self.steps <= 1 {
+            return 0.0;
+        }
+        count(self.step - 1) / count(self.steps - 1)
+    }
+}
+
+/// How many of `n_items` a sample sees: `round(λ_group λ_step n)`, halves to the even number as
+/// the paper's code rounds. A training of one step has no decay along it.
+///
+/// # Errors
+/// [`ScaffoldError`].
+pub fn shown(schedule: &Schedule, sample: Sample, n_items: usize) -> Result<usize, ScaffoldError> {
+    let Sample {
+        index,
+        group,
+        step,
+        steps,
+    } = sample;
+    if index >= group {
+        return Err(ScaffoldError::Index { index, group });
+    }
+    if step == 0 || step > steps {
+        return Err(ScaffoldError::Step { step, steps });
+    }
+    if !schedule.step.is_usable() {
+        return Err(ScaffoldError::Schedule);
+    }
+    let along = match steps {
+        1 => 1.0,
+        _ => schedule.step.share(sample.progress()),
+    };
+    let share = schedule.group.share(index, group) * along;
+    let wanted = (share * count(n_items)).round_ties_even();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "both shares lie in [0, 1]"
+    )]
+    let wanted = wanted as usize;
+    Ok(wanted.min(n_items))
+}
+
+/// The system message that shows a sample its part of the rubric; `None` where it sees nothing.
+/// Which items it sees follows from `seed` and the sample alone.
+///
+/// Items with positive points are to be included and those with negative points avoided; an item
+/// without points, such as a veto alone, is to be avoided where it strikes above. The message asks
+/// not to mention any of it.
+///
+/// # Errors
+/// [`ScaffoldError`].
+pub fn message(
+    rubric: &Rubric,
+    schedule: &Schedule,
+    sample: Sample,
+    seed: u64,
+) -> Result<Option<String>, ScaffoldError> {
+    let n_items = rubric.items.len();
+    let picked = subset(n_items, shown(schedule, sample, n_items)?, sample, seed);
+    let items: Vec<&Item> = picked.into_iter().map(|at| &rubric.items[at]).collect();
+    Ok(render(&items))
+}
+
+/// The message for these items; `None` for none.
+pub fn render(items: &[&Item]) -> Option<String> {
+    if items.is_empty() {
+        return None;
+    }
+    let list = |avoid: bool| {
+        let chosen = items.iter().filter(|item| is_fault(item) == avoid);
+        let lines: Vec<String> = chosen.map(|item| line(item)).collect();
+        if lines.is_empty() {
+            "- nothing in particular".to_owned()
+        } else {
+            lines.join("\n")
+        }
+    };
+    let prompt = Prompt::built_in("rubric-scaffold");
+    let (include, avoid) = (list(false), list(true));
+    let turns = prompt.fill(&[("include", &include), ("avoid", &avoid)]);
+    turns.into_iter().next().map(|turn| turn.content)
+}
+
+/// `k` of `n` places in their order: those with the smallest digests, which is a random choice
+/// that any machine repeats.
+fn subset(n: usize, k: usize, sample: Sample, seed: u64) -> Vec<usize> {
+    let mut drawn: Vec<([u8; 32], usize)> = (0..n)
+        .map(|at| {
+            let mut hash = Sha256::new_with_prefix(seed.to_le_bytes());
+            for part in [sample.step, sample.index, at] {
+                hash.update((part as u64).to_le_bytes());
+            }
+            (hash.finalize().into(), at)
+        })
+        .collect();
+    drawn.sort_unstable();
+    let mut places: Vec<usize> = drawn.into_iter().take(k).map(|(_, at)| at).collect();
+    places.sort_unstable();
+    places
+}
+
+fn is_fault(item: &Item) -> bool {
+    let is_vetoed = matches!(item.veto, Some(Veto::Above(_)));
+    item.points < 0.0 || (item.points == 0.0 && is_vetoed)
+}
+
+fn line(item: &Item) -> String {
+    let words: Vec<&str> = crate::prompt::lines(&item.criterion).collect();
+    let points = item.points.abs();
+    format!("- {} ({points} points)", words.join(" "))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "groups, steps and items are far fewer than 2^53"
+)]
+fn count(n: usize) -> f64 {
+    n as f64
+}
