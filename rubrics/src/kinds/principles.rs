@@ -302,12 +302,11 @@ impl Asking {
             };
             let reasoning = self.generative.is_some_and(|how| how.writing.reasoning);
             let prompted = served.prompt(&Chat::asking(&own).reasoning(reasoning))?;
-            let labels = match self.generative {
-                Some(_) => judgement::labels(served),
-                None => {
-                    let spellings = self.labels.spellings;
-                    Labels::after(served, &prompted, &judgement::VERDICTS, spellings)
-                }
+            let labels = if self.generative.is_some() {
+                judgement::labels(served)
+            } else {
+                let spellings = self.labels.spellings;
+                Labels::after(served, &prompted, &judgement::VERDICTS, spellings)
             };
             Ok(Question {
                 labels: labels.map_err(refused)?,

@@ -32,6 +32,7 @@ fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstrati
         .map(|text| turn("user", &text))
         .into_iter()
         .collect();
+    let judgement = table.required_text("judgement");
     let responses = match rubric.mode {
         Mode::Grade => vec![table.required_text("response")?],
         Mode::Pair | Mode::List => {
@@ -53,8 +54,7 @@ fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstrati
             return None;
         }
     };
-    let judgement = table.required_text("judgement")?;
-    match rubric.read(&judgement, responses.len()) {
+    match rubric.read(&judgement?, responses.len()) {
         Ok(judgement) => {
             // No demonstrations are there yet, so these are the messages of the question alone; the
             // system message is every question's own.

@@ -5,6 +5,7 @@
 //! a place from deciding.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 use verifiers::{Reason, Standing};
@@ -24,7 +25,8 @@ pub(super) const SLOTS: &[&str] = &["responses"];
 pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: &[&str]) -> Slots {
     let mut listed = String::new();
     for (number, response) in (1..).zip(responses) {
-        listed.push_str(&format!("Response {number}:\n{}", quoted(response)));
+        let quotation = quoted(response);
+        write!(listed, "Response {number}:\n{quotation}").expect("memory takes it");
     }
     let mut slots = common_slots(rubric, asked);
     slots.push(("responses", listed.trim_end_matches('\n').to_owned()));

@@ -89,11 +89,12 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]
             }
         }
     }
-    let mut answers = match questions.is_empty() {
-        true => Vec::new(),
-        false => asker.ask(questions, true).await?,
-    }
-    .into_iter();
+    let answers = if questions.is_empty() {
+        Vec::new()
+    } else {
+        asker.ask(questions, true).await?
+    };
+    let mut answers = answers.into_iter();
     let mut answer = || answers.next().expect("every question has an answer");
     let found = |(first, second, is_tie)| {
         let found = if is_tie {

@@ -3,6 +3,8 @@
 //! A judgement is a JSON object of fixed fields. What a model writes is held to the schema token by
 //! token, and is read strictly all the same: what cannot be read is no judgement.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -173,7 +175,7 @@ impl Rubric {
         let mut text = String::from("{");
         if self.rationale == Rationale::Before {
             let reason = json!(reason.unwrap_or_default());
-            text.push_str(&format!("\"reason\":{reason},"));
+            write!(text, "\"reason\":{reason},").expect("memory takes it");
         }
         text.push_str(match self.mode {
             Mode::Grade => "\"score\":",

@@ -137,7 +137,8 @@ fn places(seen: &str) -> (String, String) {
         let text = seen.rsplit(heading).next().unwrap_or_default();
         text.lines().next().unwrap_or_default().to_owned()
     };
-    (after("Response A:\n> "), after("Response B:\n> "))
+    // A quoted heading does not begin its line.
+    (after("\nResponse A:\n> "), after("\nResponse B:\n> "))
 }
 
 /// Each response has a strength; what stands first gets 0.5 on top.

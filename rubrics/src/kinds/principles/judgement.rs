@@ -63,13 +63,11 @@ pub(super) fn log_odds(
         let found = found.map(|(_, log_prob)| f64::from(*log_prob));
         found.filter(|log_prob| log_prob.is_finite())
     };
-    match (log_prob(ids[0]), log_prob(ids[1])) {
-        (Some(yes), Some(no)) => Ok(yes - no),
-        _ => {
-            let detail = format!("not both verdicts are among the {TOP} likeliest tokens");
-            Err(unread("verdict_outside_top", detail))
-        }
+    if let (Some(yes), Some(no)) = (log_prob(ids[0]), log_prob(ids[1])) {
+        return Ok(yes - no);
     }
+    let detail = format!("not both verdicts are among the {TOP} likeliest tokens");
+    Err(unread("verdict_outside_top", detail))
 }
 
 /// Which verdict the last line states.
