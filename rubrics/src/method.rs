@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use verifiers::{Reason, Standing};
 
 use crate::Scorer;
+use crate::calibration::ScorerCalibration;
 use crate::kinds::{Case, Kind, Reads};
 use crate::models::Models;
 use crate::outcome::{Evidence, Failure, Outcome, Reward};
@@ -18,16 +19,21 @@ pub(crate) struct ModelMethod {
 }
 
 /// Options that every kind takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Common {
     /// Characters that are no white space which a response must have to be judged at all, where
     /// the kind has a least score.
     pub(crate) min_content: usize,
+    /// What makes the score of the raw value, in the place of what the kind makes of it.
+    pub(crate) calibration: Option<ScorerCalibration>,
 }
 
 impl Default for Common {
     fn default() -> Self {
-        Self { min_content: 1 }
+        Self {
+            min_content: 1,
+            calibration: None,
+        }
     }
 }
 
@@ -44,7 +50,10 @@ impl ModelMethod {
     pub(crate) fn options(&self) -> Value {
         let parts = self.kind.scorers();
         let parts: Vec<String> = parts.iter().map(|scorer| scorer.digest_text()).collect();
-        json!([self.kind.options(), self.common, parts])
+        let calibration = self.common.calibration.as_ref();
+        let calibration = calibration.map(|map| map.to_json(Value::Null));
+        let common = json!({ "min_content": self.common.min_content, "calibration": calibration });
+        json!([self.kind.options(), common, parts])
     }
 
     /// What it and the scorers that it asks read.
@@ -75,7 +84,16 @@ impl ModelMethod {
         if let Some(outcome) = self.gate(&case) {
             return outcome;
         }
-        self.kind.judge(case, session).await
+        self.calibrated(self.kind.judge(case, session).await)
+    }
+
+    /// The outcome with the score that the calibration makes of its raw value.
+    fn calibrated(&self, outcome: Outcome) -> Outcome {
+        let mut reward = outcome?;
+        if let (Some(calibration), Some(raw)) = (&self.common.calibration, reward.raw) {
+            reward.score = calibration.map.apply(raw);
+        }
+        Ok(reward)
     }
 
     pub(crate) async fn judge_group<'a>(
@@ -88,7 +106,8 @@ impl ModelMethod {
             return Err(Failure::refused("group_of_one", detail));
         }
         let gated: Vec<Option<Outcome>> = cases.iter().map(|case| self.gate(case)).collect();
-        if self.kind.compares() || gated.iter().all(Option::is_none) {
+        let is_plain = self.common.calibration.is_none() && gated.iter().all(Option::is_none);
+        if self.kind.compares() || is_plain {
             return self.kind.judge_group(cases, session).await;
         }
         let judged = cases
@@ -97,7 +116,7 @@ impl ModelMethod {
             .map(|(case, gated)| async move {
                 match gated {
                     Some(outcome) => outcome,
-                    None => self.kind.judge(case, session).await,
+                    None => self.calibrated(self.kind.judge(case, session).await),
                 }
             });
         self.kind

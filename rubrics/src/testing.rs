@@ -159,11 +159,16 @@ pub(crate) fn unique_tokens(sequences: &[Arc<[u32]>]) -> usize {
 
 /// The scorers of a configuration in which the model `m` is known, and what is wrong with it.
 pub(crate) fn read(toml: &str) -> (Registry, Vec<String>) {
+    read_beside(toml, None)
+}
+
+/// The same with files in a folder.
+pub(crate) fn read_beside(toml: &str, base: Option<&Path>) -> (Registry, Vec<String>) {
     let document = Document::new("test", toml);
     let registry = {
         let table = document.parse();
         let root = document.root(&table);
-        let registry = Registry::read(&root, &["m"]);
+        let registry = Registry::read_beside(&root, &["m"], base);
         root.finish();
         registry
     };

@@ -63,6 +63,12 @@ pub(crate) trait Kind: Send + Sync {
         false
     }
 
+    /// Whether the raw value of its verdicts is a logit or a difference of log-probabilities, which
+    /// a calibration may turn into the score.
+    fn calibrates(&self) -> bool {
+        false
+    }
+
     /// The least score that it gives, where there is one: what a response with nothing in it gets.
     fn floor(&self) -> Option<f64> {
         None

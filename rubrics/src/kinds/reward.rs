@@ -68,6 +68,10 @@ impl Kind for RewardKind {
         vec![&self.options.model]
     }
 
+    fn calibrates(&self) -> bool {
+        self.options.has_raw()
+    }
+
     fn check(&self, models: &dyn Models) -> Result<(), String> {
         let served = models.find(&self.options.model);
         self.options.fit(&served.expect("its name was checked"))

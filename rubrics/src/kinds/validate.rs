@@ -103,6 +103,10 @@ impl Kind for ValidateKind {
         }
     }
 
+    fn calibrates(&self) -> bool {
+        true
+    }
+
     fn floor(&self) -> Option<f64> {
         Some(0.0)
     }

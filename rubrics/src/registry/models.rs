@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::Scorer;
+use crate::calibration::ScorerCalibration;
 use crate::config::{Section, nearest};
 use crate::kinds::{
     Kind, critic, grounded, judge, principles, process, reward, rubric, tool, validate,
@@ -83,7 +84,36 @@ pub(super) fn build(
             .integer("min_content", 0..1 << 20)
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(default.min_content),
+        calibration: calibration(section, scope),
     };
     let kind = read(section, scope);
+    if let Some(kind) = &kind
+        && section.has("calibration")
+        && !kind.calibrates()
+    {
+        let message = "the verdicts of this kind have no raw value that a calibration could read";
+        section.problem("calibration", message);
+    }
     Some(kind.map(|kind| Scorer::model(name, kind, common)))
+}
+
+/// The file that `calibration` names. Where no file is read, its name is all that is looked at.
+fn calibration(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<ScorerCalibration> {
+    let path = section.text("calibration")?;
+    let file = scope.base?.join(path);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("'{}' cannot be read: {error}", file.display());
+            section.problem("calibration", message);
+            return None;
+        }
+    };
+    match ScorerCalibration::from_json(&text) {
+        Ok(calibration) => Some(calibration),
+        Err(error) => {
+            section.problem("calibration", format!("{}: {error}", file.display()));
+            None
+        }
+    }
 }

@@ -45,6 +45,14 @@ pub(super) enum Counted {
 const MOST_OUTPUTS: u64 = 1 << 16;
 
 impl Options {
+    /// Whether verdicts have a logit: weighted probabilities have none.
+    pub(super) fn has_raw(&self) -> bool {
+        match (&self.counted, self.score) {
+            (Counted::Weighted(_), Score::Softmax) => false,
+            (Counted::Weighted(_), Score::Raw | Score::Sigmoid) | (Counted::One(_), _) => true,
+        }
+    }
+
     /// Reads a `[[scorer]]` table.
     pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
         let words = [

@@ -2,7 +2,7 @@ use engine::Host;
 use engine::scripted::{Preset, Script, TinyHead};
 
 use super::*;
-use crate::testing::{Bench, read, verdicts};
+use crate::testing::{Bench, read, read_beside, verdicts};
 use crate::{Ask, Input, Passage, Responses, Scorer};
 
 const CONFIG: &str = "
@@ -272,4 +272,26 @@ fn a_model_by_its_own_name_is_its_head() {
         native(TinyHead::Vocab),
         Err("'m' has no score head".to_owned())
     );
+}
+
+#[test]
+fn a_calibration_makes_the_score_of_the_raw_value() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let map = r#"{"name": "c", "map": {"platt": {"a": 2.0, "b": -1.0}}}"#;
+    std::fs::write(dir.path().join("map.json"), map).expect("a file");
+    let config = format!("{CONFIG}calibration = 'map.json'\n");
+    let mut bench = Bench::scripted(CONFIG, TinyHead::Sequence, |_: &Host| Length);
+    let (registry, problems) = read_beside(&config, Some(dir.path()));
+    assert_eq!(problems, Vec::<String>::new());
+    bench.registry = registry;
+    let plain = bench
+        .one("good", Input::of("the answer"))
+        .expect("a reward");
+    let calibrated = bench
+        .one("logit", Input::of("the answer"))
+        .expect("a reward");
+    let raw = plain.raw.expect("a logit");
+    assert_eq!(calibrated.raw, Some(raw));
+    let expected = 1.0 / (1.0 + (1.0 - 2.0 * raw).exp());
+    assert!((calibrated.score - expected).abs() < 1e-9);
 }
