@@ -67,6 +67,14 @@ fn values(outcome: &Outcome, label: &str) -> Vec<f64> {
     spans.map(|span| span.value.expect("a value")).collect()
 }
 
+#[track_caller]
+fn close(values: &[f64], expected: &[f64]) {
+    assert_eq!(values.len(), expected.len());
+    for (value, expected) in values.iter().zip(expected) {
+        assert!((value - expected).abs() < 1e-6, "{values:?}");
+    }
+}
+
 #[test]
 fn a9_trm_sentence_scores() {
     let bench = Bench::replying(CONFIG, reply);
@@ -74,8 +82,8 @@ fn a9_trm_sentence_scores() {
     let response = "<think>It is ice cream.</think>It is a rock. It is far away. It is cheese.";
     let check = |scorer: &str, alpha: f64| {
         let outcome = bench.one(scorer, input(response));
-        assert_eq!(values(&outcome, "faithful"), [1.0, 0.0, 0.0]);
-        assert_eq!(values(&outcome, "correct"), [1.0, 1.0, 0.0]);
+        close(&values(&outcome, "faithful"), &[1.0, 0.0, 0.0]);
+        close(&values(&outcome, "correct"), &[1.0, 1.0, 0.0]);
         let reward = outcome.expect("a reward");
         let expected = (1.0 + (1.0 - alpha) + 0.0) / 3.0;
         assert!((reward.score - expected).abs() < 1e-6);
