@@ -16,7 +16,7 @@ use super::{Rules, asked_alike, common_slots};
 use crate::Turn;
 use crate::combine::preference::preference;
 use crate::combine::tournament::mean_wins;
-use crate::decide::sigmoid;
+use crate::calibration::sigmoid;
 use crate::group;
 use crate::kinds::Case;
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward};
