@@ -123,7 +123,7 @@ fn verdicts_inside_calls_do_not_count() {
             _ => "",
         });
         let reward = bench.one("tool", asked("It is 4.")).expect("a verdict");
-        assert_eq!(reward.score, 0.0, "{call}");
+        assert_eq!(reward.label.as_deref(), Some("incorrect"), "{call}");
         let detail = reward.reason.detail.expect("it says what happened");
         assert!(detail.ends_with("1 of which failed"), "{call}: {detail}");
     }
