@@ -21,8 +21,8 @@ use verifiers::{Reason, Standing};
 
 use super::options::{LabelOptions, Slots, Thinking, Wording, nothing_shown};
 use super::{Case, Judging, Kind, Reads, told, turn};
+use crate::calibration::sigmoid;
 use crate::config::Section;
-use crate::decide::sigmoid;
 use crate::labels::Labels;
 use crate::models::{Chat, Models, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward, Trace};

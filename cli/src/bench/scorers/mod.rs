@@ -95,7 +95,10 @@ impl Figures {
     /// Whether an input has no verdict that should have one.
     fn is_amiss(&self) -> bool {
         let expected = |status: &String| {
-            self.writes && ["truncated", "parse_error"].iter().any(|s| status.starts_with(s))
+            self.writes
+                && ["truncated", "parse_error"]
+                    .iter()
+                    .any(|s| status.starts_with(s))
         };
         !self.failed.keys().all(expected)
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Want};
+use engine::Output;
 use verifiers::{Reason, Standing};
 
 use super::{Asking, Counting, LETTERS, TierValue, labels_of};
 use crate::Turn;
-use crate::decide::sigmoid;
+use crate::calibration::sigmoid;
 use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served};
 use crate::outcome::{Evidence, Failure, Outcome, Reward, Trace};
