@@ -51,9 +51,10 @@ fn parse_json(file: &str, text: &str, scorers: &[String]) -> Result<Rubric, Vec<
         let message = format!("not JSON: {error}");
         vec![problem(Some(error.line()), String::new(), message)]
     })?;
-    let value = match value {
-        Value::Array(items) => serde_json::json!({ "items": items }),
-        other => other,
+    let value = if value.is_array() {
+        serde_json::json!({ "items": value })
+    } else {
+        value
     };
     from_json(&value, scorers).map_err(|faults| {
         let told = faults.into_iter();
@@ -226,9 +227,10 @@ fn read_shaping(table: Table<'_>) -> Option<Shaping> {
     table.require("knee");
     table.require("power");
     let (knee, power) = (table.amount("knee"), within(&table, "power", 1.0, 16.0));
-    let top = match table.has("top") {
-        true => table.amount("top"),
-        false => Some(1.0),
+    let top = if table.has("top") {
+        table.amount("top")
+    } else {
+        Some(1.0)
     };
     if let (Some(knee), Some(top)) = (knee, top)
         && knee >= top

@@ -134,9 +134,10 @@ fn read_verifier(table: Table<'_>, scorers: &[String]) -> Option<Verification> {
             read.map(Some)
         }
     };
-    let at_least = match table.has("at_least") {
-        true => table.number("at_least"),
-        false => Some(AT_LEAST),
+    let at_least = if table.has("at_least") {
+        table.number("at_least")
+    } else {
+        Some(AT_LEAST)
     };
     table.finish();
     Some(Verification {

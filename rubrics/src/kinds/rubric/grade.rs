@@ -44,10 +44,7 @@ fn grammar() -> Grammar {
 
 /// Whether a model's texts can be held to the form.
 pub(super) fn check(served: &Served) -> Result<(), String> {
-    let vocabulary = served
-        .host
-        .vocabulary()
-        .map_err(|error| error.to_string())?;
+    let vocabulary = served.host.vocabulary().map_err(ToString::to_string)?;
     let compiled = vocabulary.compile(&grammar());
     compiled.map(drop).map_err(|error| error.to_string())
 }

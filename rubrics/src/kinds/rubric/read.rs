@@ -35,9 +35,10 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
         section.problem("inline", "without 'rubric', each input must bring its own");
     }
     let needs_model = rubric.as_ref().is_none_or(Rubric::asks_model);
-    let model = match needs_model || section.has("model") {
-        true => Some(scope.model(section, "model")?),
-        false => None,
+    let model = if needs_model || section.has("model") {
+        Some(scope.model(section, "model")?)
+    } else {
+        None
     };
     let mut verifiers: Vec<Arc<Scorer>> = Vec::new();
     let named = rubric.iter().flat_map(Rubric::scorers);

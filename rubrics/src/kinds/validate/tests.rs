@@ -169,7 +169,8 @@ fn what_cannot_be_asked_is_no_number() {
     let sure = bench("", |_, _| yes(0.5));
     let outcome = sure.one("s", Input::of("SELECT 1"));
     failed(outcome, FailureKind::Refused, "prompt_missing");
-    let outcome = sure.one("s", asked(&"long ".repeat(400)));
+    let short = Bench::real(&scorer(""), Preset::Qwen2, TinyHead::Vocab, 7);
+    let outcome = short.one("s", asked(&"long ".repeat(400)));
     failed(outcome, FailureKind::Refused, "too_long");
     let broken = bench("", |_, _| [f32::NAN; 4]);
     let outcome = broken.one("s", asked("SELECT 1"));

@@ -1,7 +1,10 @@
 //! Inputs that mean no good, and inputs that nobody thought of.
 
-use super::{asked, scripted, steps_of, texts, with_steps};
+use engine::scripted::{Preset, TinyHead};
+
+use super::{asked, scorer, scripted, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;
+use crate::testing::Bench;
 use crate::{Input, Passage, Responses, Turn};
 
 #[track_caller]
@@ -26,11 +29,17 @@ fn steps_that_cannot_be_placed_are_refused() {
 }
 
 #[test]
-fn too_many_steps_are_refused_with_their_count() {
+fn steps_beyond_the_context_are_refused() {
+    let bench = Bench::real(&scorer(""), Preset::Qwen2, TinyHead::Process, 7);
     let response = "x\n\n".repeat(10_000);
-    refused(asked(&response), "too_long");
     let steps = vec!["x"; 10_000];
-    refused(with_steps(&response, &steps), "too_long");
+    for input in [asked(&response), with_steps(&response, &steps)] {
+        let failure = bench.one("s", input).expect_err("no number");
+        assert_eq!(
+            (failure.kind, failure.reason.code),
+            (FailureKind::Refused, "too_long")
+        );
+    }
 }
 
 /// The response spells the separator and other special tokens: they stay text, so the places that

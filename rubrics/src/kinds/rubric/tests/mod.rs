@@ -17,7 +17,7 @@ use crate::{Input, Outcome, Reward};
 pub(super) struct Says<F> {
     tokenizer: Arc<Tokenizer>,
     vocab_size: usize,
-    says: F,
+    answers: F,
     seen: Seen,
 }
 
@@ -36,7 +36,7 @@ impl<F: Fn(&str) -> Vec<(&'static str, f32)> + Send> Script for Says<F> {
             .decode(token_ids, false)
             .expect("known tokens");
         let mut logits = vec![UNLIKELY; self.vocab_size];
-        for (label, logit) in (self.says)(&prompt) {
+        for (label, logit) in (self.answers)(&prompt) {
             let ids = self.tokenizer.encode(label, false).expect("it is ASCII");
             logits[ids[0] as usize] = logit;
         }
@@ -54,7 +54,7 @@ pub(super) fn saying(
     let bench = Bench::scripted(toml, TinyHead::Vocab, |host: &Host| Says {
         tokenizer: host.tokenizer.clone(),
         vocab_size: host.engine.limits().vocab_size,
-        says,
+        answers: says,
         seen: own,
     });
     (bench, seen)

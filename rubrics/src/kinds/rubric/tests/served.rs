@@ -76,9 +76,8 @@ fn unique(mut prompts: Vec<Vec<u32>>) -> usize {
 
 #[test]
 fn the_conversation_is_computed_once() {
-    let items: String = (0..40)
-        .map(|n| format!("[[scorer.rubric.items]]\ncriterion = 'it has {n}'\npoints = 1\n"))
-        .collect();
+    let item = |n| format!("[[scorer.rubric.items]]\ncriterion = 'it has {n}'\npoints = 1\n");
+    let items = (0..40).map(item).collect::<Vec<_>>().concat();
     let (bench, seen) = saying(&config("", &items), |_: &str| yes_no(1.0, 0.0));
     let long = "a response of some length ".repeat(8);
     let judged = bench.one("r", Input::of(long)).expect("a reward");
