@@ -70,10 +70,9 @@ struct Tally {
 /// Asks the judge about every canary.
 pub(super) fn run(question: Question<'_>, json: bool) -> Result<Outcome, CliError> {
     let registry = scorers::registry(question.config)?;
-    let names = registry.iter().map(|scorer| scorer.name());
-    let scorer = registry.get(question.judge);
-    let scorer = scorer.ok_or_else(|| scorers::unknown(question.judge, names))?;
-    let models = scorers::models(question.config, std::slice::from_ref(scorer))?;
+    let names = [question.judge.to_owned()];
+    let (found, models) = scorers::named(&registry, question.config, &names)?;
+    let scorer = &found[0];
     let pool = Pool::new(models::threads(), POOL_JOBS)
         .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
     let tools = Tools {
