@@ -159,12 +159,17 @@ impl Served {
 /// them into the form of this model. For [`crate::Trace::prompt`].
 pub(crate) fn wording_digest(served: &Served, prompts: &[&Prompt]) -> Arc<str> {
     let template = served.host.tokenizer.template().digest();
-    let digests = prompts.iter().map(|prompt| &*prompt.digest);
     let mut hash = Sha256::new();
-    for digest in digests.chain([template.as_str()]) {
-        hash.update((digest.len() as u64).to_le_bytes());
-        hash.update(digest);
+    let mut add = |part: &str| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    for prompt in prompts {
+        add(&prompt.name);
+        add(&prompt.version.to_string());
+        add(&prompt.digest);
     }
+    add(&template);
     sha256_text(&hash.finalize()).into()
 }
 

@@ -315,6 +315,7 @@ impl Written {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn not_taken(error: SubmitError) -> Failure {
     let detail = error.to_string();
     match error {
@@ -333,6 +334,7 @@ fn not_taken(error: SubmitError) -> Failure {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn failed(failure: engine::Failure) -> Failure {
     let detail = failure.to_string();
     let (kind, code) = match failure {

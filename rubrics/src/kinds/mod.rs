@@ -101,6 +101,10 @@ pub(crate) trait Kind: Send + Sync {
 
 /// Optional fields of an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of an input, independent of the others"
+)]
 pub(crate) struct Reads {
     /// `steps`.
     pub(crate) steps: bool,

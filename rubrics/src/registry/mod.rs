@@ -130,8 +130,10 @@ impl Registry {
                     models: model_names,
                     base,
                 };
-                let asking = models::build(&section, name.clone(), &kind, &scope);
-                let built = asking.unwrap_or_else(|| kinds::build(&section, name, &kind));
+                let built = match models::reader(&kind) {
+                    Some(read) => models::build(&section, name, read, &scope),
+                    None => kinds::build(&section, name, &kind),
+                };
                 if let Some(scorer) = built {
                     self.insert(scorer);
                 }

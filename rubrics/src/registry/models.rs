@@ -12,7 +12,7 @@ use crate::method::Common;
 use crate::registry::Registry;
 
 /// Reads the options of a kind; what is wrong with them becomes problems.
-type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
+pub(super) type Reader = fn(&Section<'_, '_>, &Scope<'_>) -> Option<Box<dyn Kind>>;
 
 const KINDS: &[(&str, Reader)] = &[
     (critic::WORD, critic::read),
@@ -70,14 +70,19 @@ pub(super) fn words() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(word, _)| *word)
 }
 
-/// The scorer that `section` describes, where `kind` is one of these kinds.
+/// How to read the options of a kind, where it is one of these.
+pub(super) fn reader(kind: &str) -> Option<Reader> {
+    let found = KINDS.iter().find(|(word, _)| *word == kind);
+    found.map(|(_, read)| *read)
+}
+
+/// The scorer that `section` describes.
 pub(super) fn build(
     section: &Section<'_, '_>,
     name: String,
-    kind: &str,
+    read: Reader,
     scope: &Scope<'_>,
-) -> Option<Option<Scorer>> {
-    let (_, read) = KINDS.iter().find(|(word, _)| *word == kind)?;
+) -> Option<Scorer> {
     let default = Common::default();
     let common = Common {
         min_content: section
@@ -94,7 +99,7 @@ pub(super) fn build(
         let message = "the verdicts of this kind have no raw value that a calibration could read";
         section.problem("calibration", message);
     }
-    Some(kind.map(|kind| Scorer::model(name, kind, common)))
+    kind.map(|kind| Scorer::model(name, kind, common))
 }
 
 /// The file that `calibration` names. Where no file is read, its name is all that is looked at.
