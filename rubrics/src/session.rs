@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use engine::{
-    Answer, Engine, Finish, Grammar, Output, Produced, Sampled, Sampling, SubmitError, Terms,
-    TextStream, Want, Work,
+    Answer, Constraint, Engine, Finish, Grammar, Output, Produced, Sampled, Sampling, SubmitError,
+    Terms, TextStream, Want, Work,
 };
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Mutex, Semaphore, oneshot};
 use verifiers::Reason;
 
 use crate::models::{Prompted, Served};
@@ -30,6 +30,17 @@ pub(crate) struct Session<'a> {
     /// Tokens that the call may have in engines' queues.
     flow: Semaphore,
     flow_tokens: u32,
+    /// The grammars that were compiled for the call.
+    compiled: Mutex<Vec<Compiled>>,
+}
+
+/// A grammar as a model's vocabulary has it.
+struct Compiled {
+    /// The model's name.
+    host: Arc<str>,
+    grammar: Grammar,
+    /// Never advanced: what is used is forked from it.
+    constraint: Box<dyn Constraint>,
 }
 
 /// How a text is to be written.
@@ -84,6 +95,7 @@ impl<'a> Session<'a> {
             ask,
             flow: Semaphore::new(flow_tokens as usize),
             flow_tokens,
+            compiled: Mutex::default(),
         }
     }
 
@@ -168,18 +180,41 @@ impl<'a> Session<'a> {
         texts.collect()
     }
 
+    /// A constraint at its beginning. Each grammar is compiled once a call, whoever asks first;
+    /// the others wait and take one that shares nothing with the first.
+    async fn constraint(
+        &self,
+        served: &Served,
+        grammar: &Grammar,
+    ) -> Result<Box<dyn Constraint>, Failure> {
+        let name = &served.host.name;
+        let mut compiled = self.compiled.lock().await;
+        let known = compiled
+            .iter()
+            .find(|known| known.host == *name && known.grammar == *grammar);
+        if let Some(known) = known {
+            return Ok(known.constraint.fork());
+        }
+        let (host, asked) = (served.host.clone(), grammar.clone());
+        let compile = move || match host.vocabulary() {
+            Ok(vocabulary) => vocabulary.compile(&asked).map_err(|e| e.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let constraint = self.run(compile).await?;
+        let constraint =
+            constraint.map_err(|what| Failure::refused("constraint_unusable", what))?;
+        compiled.push(Compiled {
+            host: name.clone(),
+            grammar: grammar.clone(),
+            constraint: constraint.fork(),
+        });
+        Ok(constraint)
+    }
+
     async fn sampling(&self, served: &Served, writing: &Writing) -> Result<Sampling, Failure> {
         let constraint = match &writing.grammar {
             None => None,
-            Some(grammar) => {
-                let (host, grammar) = (served.host.clone(), grammar.clone());
-                let compile = move || match host.vocabulary() {
-                    Ok(vocabulary) => vocabulary.compile(&grammar).map_err(|e| e.to_string()),
-                    Err(error) => Err(error.to_string()),
-                };
-                let compiled = self.run(compile).await?;
-                Some(compiled.map_err(|what| Failure::refused("constraint_unusable", what))?)
-            }
+            Some(grammar) => Some(self.constraint(served, grammar).await?),
         };
         Ok(Sampling {
             max_tokens: writing.max_tokens,
