@@ -125,6 +125,8 @@ mod tests {
             steps: None,
             parts: None,
             candidates: None,
+            spans: None,
+            outputs: None,
             label_mass: None,
             digests: openapi::Digests::default(),
             usage: openapi::Usage::default(),
