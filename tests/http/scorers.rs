@@ -177,7 +177,7 @@ fn a_model_by_its_own_name_is_its_head() {
         let reply = server.score(&json!({ "model": name, "inputs": [asked("Two.")] }));
         assert_eq!(
             (reply.status, reply.code().as_str()),
-            (404, "scorer_not_found")
+            (404, "model_not_found")
         );
         reply.text
     };
