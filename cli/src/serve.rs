@@ -104,6 +104,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
 }
 
 /// Scorers that ask models for what they cannot give.
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn cannot_work(problems: Vec<String>) -> CliError {
     CliError::Failed(format!("cannot start: {}", problems.join("\n")))
 }

@@ -57,12 +57,17 @@ impl<'t> Document<'t> {
     fn problem(&self, offset: usize, key: &str, message: impl Into<String>) {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = 1 + memchr::memchr_iter(b'\n', before).count();
-        self.problems.borrow_mut().push(Problem {
+        let problem = Problem {
             file: self.file.clone(),
             line: Some(line),
             key: key.to_owned(),
             message: message.into(),
-        });
+        };
+        // A table that two readers look at, scorers for the names of models, is wrong once.
+        let mut problems = self.problems.borrow_mut();
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
     }
 }
 

@@ -160,7 +160,6 @@ fn host(
     .map_err(failed)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn failed(error: impl std::fmt::Display) -> CliError {
     CliError::Failed(error.to_string())
 }
