@@ -14,6 +14,7 @@ mod workloads;
 use std::fmt::Write as _;
 
 use ::models::tiny::{Preset, Storage};
+use rubrics::Taped;
 use serde::Serialize;
 
 use crate::error::{CliError, Outcome};
@@ -68,6 +69,9 @@ fn presets() -> impl clap::builder::TypedValueParser<Value = Preset> {
         .try_map(|name| name.parse::<Preset>())
 }
 
+/// What was sent, what the scorers asked for, and the engine alone on the same.
+type Round = (served::Sent, Vec<Taped>, replay::Replayed);
+
 /// What a workload came to.
 #[derive(Debug, Clone, Serialize)]
 struct Figures {
@@ -80,9 +84,12 @@ struct Figures {
     /// In the median round.
     seconds: f64,
     inputs_per_s: f64,
-    /// The same works, given to the engine at once.
-    engine_seconds: f64,
-    /// Of the engine's rate alone.
+    /// Run through the model a second.
+    tokens_per_s: f64,
+    /// The same by the engine alone, which was given the same works at once.
+    engine_tokens_per_s: f64,
+    /// Of the engine's rate alone, in tokens that are run through the model: what the server finds
+    /// in its cache, such as the wording of the round before, is no credit to it.
     percent_of_engine: f64,
     /// Run through the model in a round.
     computed_tokens: usize,
@@ -125,22 +132,25 @@ pub(crate) fn run(args: &BenchScorersArgs) -> Result<Outcome, CliError> {
 
 fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figures, CliError> {
     let served = Served::start(args, workload)?;
-    let mut rounds = Vec::new();
+    let mut rounds: Vec<Round> = Vec::new();
     // The first round warms up and is not counted.
     for round in 0..=args.rounds {
         let inputs = (workload.inputs)(args.inputs as usize, u64::from(round));
         let sent = served.send(&inputs, args.batch as usize)?;
         let tape = served.take_tape();
-        let engine_seconds = replay::seconds(&served.host, &tape, u64::from(round) + 1)?;
+        let alone = replay::run(&served.host, &tape, u64::from(round) + 1)?;
         if round > 0 {
-            rounds.push((sent, tape, engine_seconds));
+            rounds.push((sent, tape, alone));
         }
     }
     served.stop()?;
-    rounds.sort_by(|a, b| (a.0.seconds / a.2).total_cmp(&(b.0.seconds / b.2)));
-    let (sent, tape, engine_seconds) = rounds.swap_remove(rounds.len() / 2);
-    let computed_tokens = tape.iter().map(|work| work.computed_tokens).sum();
+    let slower = |(sent, _, alone): &Round| sent.seconds / alone.seconds;
+    rounds.sort_by(|a, b| slower(a).total_cmp(&slower(b)));
+    let (sent, tape, alone) = rounds.swap_remove(rounds.len() / 2);
+    let computed_tokens: usize = tape.iter().map(|work| work.computed_tokens).sum();
     let unique_tokens = replay::unique_tokens(&tape);
+    let tokens_per_s = float(computed_tokens) / sent.seconds;
+    let engine_tokens_per_s = float(alone.computed_tokens) / alone.seconds;
     Ok(Figures {
         workload: workload.name,
         writes: workload.writes,
@@ -148,11 +158,12 @@ fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figur
         failed: sent.failed,
         seconds: sent.seconds,
         inputs_per_s: f64::from(args.inputs) / sent.seconds,
-        engine_seconds,
-        percent_of_engine: 100.0 * engine_seconds / sent.seconds,
+        tokens_per_s,
+        engine_tokens_per_s,
+        percent_of_engine: 100.0 * tokens_per_s / engine_tokens_per_s,
         computed_tokens,
         unique_tokens,
-        computed_per_unique: ratio(computed_tokens, unique_tokens),
+        computed_per_unique: float(computed_tokens) / float(unique_tokens),
     })
 }
 
@@ -160,8 +171,8 @@ fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figur
     clippy::cast_precision_loss,
     reason = "counts of tokens are below 2^53"
 )]
-fn ratio(a: usize, b: usize) -> f64 {
-    a as f64 / b as f64
+fn float(tokens: usize) -> f64 {
+    tokens as f64
 }
 
 fn line(found: &Figures) -> String {

@@ -8,9 +8,17 @@ use rubrics::Taped;
 use crate::bench::engine::distinct_tokens;
 use crate::error::CliError;
 
-/// Seconds from submission to the last answer. What was generated is generated again, as many
-/// tokens and without constraints; `salt` keeps earlier runs out of the cache.
-pub(super) fn seconds(host: &Host, tape: &[Taped], salt: u64) -> Result<f64, CliError> {
+/// One run of the engine alone.
+pub(super) struct Replayed {
+    /// From submission to the last answer.
+    pub(super) seconds: f64,
+    /// Run through the model.
+    pub(super) computed_tokens: usize,
+}
+
+/// Gives the engine all works at once. What was generated is generated again, as many tokens and
+/// without constraints; `salt` keeps earlier runs out of the cache.
+pub(super) fn run(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed, CliError> {
     let works = tape.iter().map(work).collect();
     let terms = Terms {
         salt,
@@ -19,10 +27,15 @@ pub(super) fn seconds(host: &Host, tape: &[Taped], salt: u64) -> Result<f64, Cli
     let begin = Instant::now();
     let ticket = host.engine.submit(works, terms);
     let ticket = ticket.map_err(|error| CliError::Failed(error.to_string()))?;
+    let mut computed_tokens = 0;
     for answer in ticket.wait() {
-        answer.map_err(|error| CliError::Failed(error.to_string()))?;
+        let answer = answer.map_err(|error| CliError::Failed(error.to_string()))?;
+        computed_tokens += answer.usage.computed_tokens;
     }
-    Ok(begin.elapsed().as_secs_f64())
+    Ok(Replayed {
+        seconds: begin.elapsed().as_secs_f64(),
+        computed_tokens,
+    })
 }
 
 fn work(taped: &Taped) -> Work {
