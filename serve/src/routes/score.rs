@@ -100,7 +100,11 @@ pub(crate) async fn score(
         parse,
         replying: Instant::now(),
     };
-    permit.answered();
+    // The pace that admission learns is that of the verifiers: engines count their own tokens, and
+    // a judge's seconds must not make the next thousand verdicts look late.
+    if !scorer.asks_models() {
+        permit.answered();
+    }
     let judged = Judged {
         scorer: &scorer,
         echoes,
