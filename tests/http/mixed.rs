@@ -132,7 +132,7 @@ fn kinds_and_adapters_mixed_give_the_same_verdicts() {
             .iter()
             .map(|name| scope.spawn(move || results(server, name, &inputs(name))))
             .collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
         joined.map(|all| all.expect("no panic")).collect()
     });
     assert_eq!(mixed, first);
