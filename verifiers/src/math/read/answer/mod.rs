@@ -35,7 +35,7 @@ pub(super) use self::text::{bare, is_date_like, prose};
 type Span = Range<usize>;
 
 /// Fuel for what every expression costs, beside that of its text.
-const EXPRESSION: u64 = 3;
+const EXPRESSION: u64 = 6;
 
 /// Answers may nest so deep: sets of tuples of values.
 const MAX_NESTING: u16 = 12;
