@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 
 use super::question::{Alternative, DecisionInput, Kind, Question, Source};
+use crate::prompt::lines;
 
 /// Version of the wording and the labels. Any change of either needs another number. It begins at
 /// 1001 because `SGLang` numbers its own wording from 1: a client that pins that one must not be
@@ -128,31 +129,6 @@ fn push_indented(block: &mut String, text: &str) {
         block.push_str(line);
         block.push('\n');
     }
-}
-
-/// The lines of a text. Whatever a reader might take for a line break is one: a model has seen
-/// them all.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let is_break = |c: char| {
-        matches!(
-            c,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        )
-    };
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let Some((at, c)) = text.char_indices().find(|(_, c)| is_break(*c)) else {
-            rest = None;
-            return Some(text);
-        };
-        let mut after = &text[at + c.len_utf8()..];
-        if c == '\r' {
-            after = after.strip_prefix('\n').unwrap_or(after);
-        }
-        rest = Some(after);
-        Some(&text[..at])
-    })
 }
 
 #[cfg(test)]
