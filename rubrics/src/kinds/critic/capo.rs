@@ -1,14 +1,13 @@
 //! `mode = "capo"`: several critiques of one solution, a vote over the steps that they call wrong,
 //! and the token rewards that follow (CAPO, generative credit assignment, 2508.02298).
 
-use futures_util::future::join;
 use serde::Serialize;
 use verifiers::{Reason, Standing};
 
 use super::asked::{self, Log, mean, uncombined};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
-use super::{Asked, Critique, Outside, Slots, Wording, outcome_scorer};
+use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer};
 use crate::combine::critique::{self, Vote, Weights};
 use crate::config::Section;
 use crate::kinds::Case;
@@ -107,13 +106,8 @@ impl Capo {
             samples: self.critiques,
             last_line: verdict::list_grammar(verdict::WRONG),
         };
-        let outcome = async {
-            match &self.outcome {
-                None => None,
-                Some(outside) => Some(outside.judge(case, session).await),
-            }
-        };
-        let (written, outcome) = join(self.critique.ask(asked, session, &mut log), outcome).await;
+        let asking = self.critique.ask(asked, session, &mut log);
+        let (written, outcome) = beside(asking, self.outcome.as_ref(), case, session).await;
         if let Some(trace) = crate::group::trace(&outcome) {
             log.trace.add(&trace);
         }

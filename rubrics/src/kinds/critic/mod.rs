@@ -24,7 +24,7 @@ mod tests;
 use std::sync::Arc;
 
 use engine::Grammar;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -178,6 +178,22 @@ struct Outside {
     scorer: Arc<Scorer>,
     /// The least score of a right solution.
     least: f64,
+}
+
+/// What a model is asked, and side by side with it the outcome of the scorer, where there is one.
+async fn beside<'a, T>(
+    asking: impl Future<Output = T>,
+    outside: Option<&'a Outside>,
+    case: Case<'a>,
+    session: &'a Session<'a>,
+) -> (T, Option<Outcome>) {
+    let outcome = async {
+        match outside {
+            None => None,
+            Some(outside) => Some(outside.judge(case, session).await),
+        }
+    };
+    join(asking, outcome).await
 }
 
 /// The scorer's own digest is part of the whole one's: only what is ours stands here.

@@ -2,14 +2,13 @@
 //! reward is the share of right steps, and a solver or verifier stands beside it (`StepORLM`,
 //! 2509.22558).
 
-use futures_util::future::join;
 use serde::Serialize;
 use verifiers::{Reason, Standing};
 
 use super::asked::{self, Log, uncombined};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Judged};
-use super::{Asked, Critique, Outside, Slots, Wording, outcome_scorer};
+use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer};
 use crate::combine::steps::share_right;
 use crate::config::Section;
 use crate::kinds::Case;
@@ -57,13 +56,8 @@ impl Retrospective {
             samples: 1,
             last_line: verdict::judgement_grammar(steps.len()),
         };
-        let outcome = async {
-            match &self.outcome {
-                None => None,
-                Some(outside) => Some(outside.judge(case, session).await),
-            }
-        };
-        let (written, outcome) = join(self.critique.ask(asked, session, &mut log), outcome).await;
+        let asking = self.critique.ask(asked, session, &mut log);
+        let (written, outcome) = beside(asking, self.outcome.as_ref(), case, session).await;
         if let Some(trace) = crate::group::trace(&outcome) {
             log.trace.add(&trace);
         }
