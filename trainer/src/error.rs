@@ -1,0 +1,44 @@
+//! What can go wrong in a run.
+
+use models::ModelError;
+
+/// Why a step, a file or a run failed. Every variant names the place.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The model refused something.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A tensor operation failed.
+    #[error("a tensor operation failed: {0}")]
+    Tensor(#[from] candle_core::Error),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Input that cannot be used: a run file, a row of data, a checkpoint. It names file and place.
+    #[error("{0}")]
+    Invalid(String),
+    /// A number of a step is not finite; nothing was changed.
+    #[error(
+        "step {step}: {what} is not finite; the step was refused and the weights are as before"
+    )]
+    NotFinite {
+        /// The step, from 1.
+        step: u64,
+        /// Which number.
+        what: String,
+    },
+    /// The engine refused or failed.
+    #[error("the engine failed: {0}")]
+    Engine(String),
+    /// There is nothing to learn from any more.
+    #[error("{0}")]
+    Stuck(String),
+}
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, TrainError>;

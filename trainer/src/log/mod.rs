@@ -1,0 +1,1 @@
+//! What a run writes down: JSON lines and TensorBoard events.

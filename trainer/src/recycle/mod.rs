@@ -1,0 +1,1 @@
+//! Judge items made of rollouts: SPARK, URPO and CRL.

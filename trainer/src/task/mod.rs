@@ -1,0 +1,1 @@
+//! Small tasks with exact answers: chain arithmetic modulo 100, and countdown.
