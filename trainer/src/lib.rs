@@ -18,6 +18,7 @@ pub mod error;
 pub mod item;
 pub mod log;
 pub mod losses;
+pub mod optimiser;
 pub mod policy;
 pub mod random;
 pub mod recycle;
