@@ -53,35 +53,58 @@ impl Micro {
     }
 }
 
-/// Micro-batches of at most `budget` tokens, or of one sequence where it is longer.
+/// How a batch is cut into micro-batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// Tokens of a micro-batch at most.
+    pub tokens: usize,
+    /// So many sequences that follow each other are never parted: 2 for pairs.
+    pub together: usize,
+}
+
+impl Packing {
+    /// Every sequence by itself.
+    pub fn of(tokens: usize) -> Packing {
+        Packing {
+            tokens,
+            together: 1,
+        }
+    }
+}
+
+/// Micro-batches of so many tokens at most, or of one unit of sequences where it has more.
 ///
 /// The order is that of the sequences' content (adapter, length, tokens), so that sums over a batch
-/// are the same however it was shuffled. Sequences of which nothing is read are left out.
+/// are the same however it was shuffled. Units of which nothing is read are left out.
 ///
 /// # Errors
 /// A read that is past its sequence.
-pub fn micro_batches(sequences: &[Sequence], budget: usize) -> Result<Vec<Micro>> {
-    let mut order: Vec<usize> = (0..sequences.len())
-        .filter(|at| !sequences[*at].reads.is_empty())
-        .collect();
-    order.sort_by(|a, b| by_content(&sequences[*a], &sequences[*b]));
-    let mut batches = Vec::new();
-    let mut open: Vec<usize> = Vec::new();
-    let mut tokens = 0;
-    for at in order {
-        let sequence = &sequences[at];
+pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Micro>> {
+    for (at, sequence) in sequences.iter().enumerate() {
         if sequence.needed() > sequence.token_ids.len() {
             return Err(TrainError::Invalid(format!(
                 "sequence {at} has {} tokens, and one past them is read",
                 sequence.token_ids.len()
             )));
         }
-        if !open.is_empty() && tokens + sequence.needed() > budget {
+    }
+    let unit = |at: usize| at..sequences.len().min(at + packing.together);
+    let needed = |at: usize| unit(at).map(|at| sequences[at].needed()).sum::<usize>();
+    let mut order: Vec<usize> = (0..sequences.len())
+        .step_by(packing.together.max(1))
+        .filter(|at| needed(*at) > 0)
+        .collect();
+    order.sort_by(|a, b| by_content(&sequences[*a], &sequences[*b]));
+    let mut batches = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    let mut tokens = 0;
+    for at in order {
+        if !open.is_empty() && tokens + needed(at) > packing.tokens {
             batches.push(micro(sequences, std::mem::take(&mut open))?);
             tokens = 0;
         }
-        tokens += sequence.needed();
-        open.push(at);
+        tokens += needed(at);
+        open.extend(unit(at).filter(|at| sequences[*at].needed() > 0));
     }
     if !open.is_empty() {
         batches.push(micro(sequences, open)?);

@@ -5,7 +5,7 @@ use models::Output;
 use models::decoder::Rows;
 
 use super::pass::{Slope, distinct};
-use super::{Micro, Parameter, Policy, Sequence, micro_batches};
+use super::{Micro, Packing, Parameter, Policy, Sequence, micro_batches};
 use crate::error::{Result, TrainError};
 
 /// A gradient for each parameter, in the order of [`Policy::parameters`].
@@ -82,9 +82,10 @@ impl Policy {
     ///
     /// # Errors
     /// Sequences that cannot be run or read.
-    pub fn read(&self, sequences: &[Sequence], budget: usize) -> Result<Vec<Vec<Output>>> {
+    pub fn read(&self, sequences: &[Sequence], tokens: usize) -> Result<Vec<Vec<Output>>> {
+        let packing = Packing::of(tokens);
         let mut outputs = vec![Vec::new(); sequences.len()];
-        for micro in micro_batches(sequences, budget)? {
+        for micro in micro_batches(sequences, packing)? {
             let rows = distinct(&micro);
             let segments = self.segments(&micro, false);
             let decoder = &self.view(false).decoder;
@@ -105,11 +106,11 @@ impl Policy {
     pub fn gradients(
         &self,
         sequences: &[Sequence],
-        budget: usize,
+        packing: Packing,
         gradients: &mut Gradients,
         mut loss: impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Slope>>>,
     ) -> Result<()> {
-        for micro in micro_batches(sequences, budget)? {
+        for micro in micro_batches(sequences, packing)? {
             let mut slopes = |read: Vec<Output>| {
                 let mut outputs = vec![Vec::new(); micro.sequences.len()];
                 for (row, output) in micro.batch.rows.iter().zip(read) {

@@ -22,7 +22,7 @@ use models::live::{LiveAdapter, LiveModel, View};
 use models::weights::{Checkpoint, FileWeights, Names, Storage};
 use models::{Model, ModelConfig};
 
-pub use batch::{Micro, Sequence, micro_batches};
+pub use batch::{Micro, Packing, Sequence, micro_batches};
 pub use gradients::Gradients;
 pub use pass::Slope;
 

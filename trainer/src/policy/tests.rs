@@ -4,7 +4,7 @@ use models::save::Stage;
 use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use models::{Output, Read};
 
-use super::{Gradients, Policy, Sequence, Slope};
+use super::{Gradients, Packing, Policy, Sequence, Slope};
 use crate::optimiser::{AdamW, AdamWConfig};
 
 fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
@@ -54,7 +54,7 @@ fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
 fn gradients(policy: &Policy, sequences: &[Sequence], budget: usize) -> Gradients {
     let mut gradients = Gradients::new(policy);
     policy
-        .gradients(sequences, budget, &mut gradients, |at, outputs| {
+        .gradients(sequences, Packing::of(budget), &mut gradients, |at, outputs| {
             Ok(slopes(at, outputs))
         })
         .expect("a backward");
@@ -115,7 +115,7 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
     };
     let sum = |sequences: &[Sequence], budget| {
         let mut gradients = Gradients::new(&policy);
-        let done = policy.gradients(sequences, budget, &mut gradients, plain);
+        let done = policy.gradients(sequences, Packing::of(budget), &mut gradients, plain);
         done.expect("a backward");
         gradients
     };
@@ -139,7 +139,7 @@ fn reading_gives_the_bits_of_training() {
     let mut seen = vec![Vec::new(); all.len()];
     let mut gradients = Gradients::new(&policy);
     policy
-        .gradients(&all, 1000, &mut gradients, |at, outputs| {
+        .gradients(&all, Packing::of(1000), &mut gradients, |at, outputs| {
             for (at, outputs) in at.iter().zip(outputs) {
                 seen[*at] = outputs.clone();
             }
