@@ -36,6 +36,7 @@ pub mod ops;
 pub mod packed;
 pub mod random;
 pub mod runner;
+pub mod save;
 pub mod template;
 pub mod throughput;
 pub mod tiny;

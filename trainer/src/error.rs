@@ -2,6 +2,8 @@
 
 use models::ModelError;
 
+use crate::losses::FormulaError;
+
 /// Why a step, a file or a run failed. Every variant names the place.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
@@ -19,6 +21,9 @@ pub enum TrainError {
         /// Why.
         source: std::io::Error,
     },
+    /// A loss or an advantage has no value for what it was given.
+    #[error(transparent)]
+    Formula(#[from] FormulaError),
     /// Input that cannot be used: a run file, a row of data, a checkpoint. It names file and place.
     #[error("{0}")]
     Invalid(String),
