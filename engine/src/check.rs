@@ -95,7 +95,7 @@ fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result
             sampling
                 .check(limits.vocab_size)
                 .map_err(Problem::Invalid)?;
-            if n == context {
+            if n == context && sampling.resumed == 0 {
                 return Err(Problem::TooLong { given: n + 1 });
             }
             let room = (context - n).saturating_add(sampling.resumed);

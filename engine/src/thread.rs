@@ -199,6 +199,21 @@ impl<F: Forward> Core<F> {
                 return;
             }
         };
+        let caller = Caller {
+            updates,
+            work,
+            deadline: terms.deadline,
+            serving: serving.clone(),
+            permit: order.permit,
+        };
+        if let Some(produced) = order.task.done() {
+            let usage = Usage {
+                input_tokens: order.token_ids.len(),
+                ..Usage::default()
+            };
+            caller.answer(Ok((produced, usage)), self.scheduler.revision());
+            return;
+        }
         let id = SequenceId(self.next_id);
         self.next_id += 1;
         if let Some(serving) = &serving {
@@ -219,13 +234,6 @@ impl<F: Forward> Core<F> {
             client: terms.client,
             task: order.task,
         });
-        let caller = Caller {
-            updates,
-            work,
-            deadline: terms.deadline,
-            serving,
-            permit: order.permit,
-        };
         self.callers.insert(id, caller);
     }
 

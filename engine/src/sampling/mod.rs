@@ -68,7 +68,8 @@ pub struct Sampling {
     /// generation, which was stopped before. They count for everything here as if they had just
     /// been generated (positions of chance, `max_tokens`, `min_tokens`, penalties, stop strings,
     /// constraint), and are not given again. So what was stopped and what resumes it are together,
-    /// bit for bit, what would have come without the stop, if the weights are the same.
+    /// bit for bit, what would have come without the stop, if the weights are the same. One that
+    /// had come to its end, which whoever stopped it did not wait to hear, gives no token more.
     pub resumed: usize,
 }
 

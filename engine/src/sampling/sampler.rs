@@ -21,6 +21,8 @@ pub struct Sampler {
     edits: Edits,
     n_prompt: usize,
     n_generated: usize,
+    /// Why it was at its end before it began: it was resumed there.
+    ended: Option<Finish>,
 }
 
 impl Sampler {
@@ -49,22 +51,29 @@ impl Sampler {
             sampling,
             n_prompt,
             n_generated: 0,
+            ended: None,
         };
         sampler.resume(resumed)?;
         Ok(sampler)
     }
 
+    /// Why nothing can follow, of a generation that was resumed at its end.
+    pub fn ended(&self) -> Option<&Finish> {
+        self.ended.as_ref()
+    }
+
     /// Takes tokens that were generated before.
     fn resume(&mut self, token_ids: &[u32]) -> Result<(), String> {
         for (at, id) in token_ids.iter().enumerate() {
+            if self.ended.is_some() {
+                return Err(format!("resumed: the token before {at} ended the generation"));
+            }
             // A constraint runs code of others over text of strangers.
             let taken = catch_unwind(AssertUnwindSafe(|| self.count(*id)));
             let taken =
                 taken.map_err(|_| format!("resumed: token {at} made a constraint panic"))?;
-            match taken.map_err(|error| format!("resumed: token {at} cannot come: {error}"))? {
-                None => {}
-                Some(_) => return Err(format!("resumed: token {at} ended the generation")),
-            }
+            self.ended =
+                taken.map_err(|error| format!("resumed: token {at} cannot come: {error}"))?;
         }
         Ok(())
     }

@@ -71,6 +71,18 @@ impl Task {
         })
     }
 
+    /// What is wanted, where there is nothing to do for it: of a generation that was resumed at its
+    /// end.
+    pub(crate) fn done(&self) -> Option<Produced> {
+        match self {
+            Task::Rows(_) => None,
+            Task::Tokens(generation) => Some(Produced::Tokens {
+                tokens: Vec::new(),
+                finish: generation.sampler.ended()?.clone(),
+            }),
+        }
+    }
+
     /// A continuation.
     pub fn tokens(sampler: Sampler) -> Task {
         Task::Tokens(Box::new(Generation {

@@ -163,6 +163,13 @@ fn check_tokens(prompt: &[u32], tokens: &[Sampled]) {
     assert!(tokens.is_sorted_by_key(|token| token.revision));
 }
 
+fn finish(answer: &Answer) -> Finish {
+    match &answer.produced {
+        Produced::Tokens { finish, .. } => finish.clone(),
+        Produced::Rows(_) => panic!("tokens were asked for"),
+    }
+}
+
 fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &Answer) {
     let Produced::Rows(rows) = &answer.produced else {
         panic!("rows were asked for")
@@ -391,18 +398,15 @@ proptest! {
             let rest = submit(&engine, work).wait().remove(0).unwrap();
             prop_assert_eq!(rest.usage.output_tokens, tokens(&rest).len());
             pieces.extend_from_slice(tokens(&rest));
-            let finish = |answer: &Answer| match &answer.produced {
-                Produced::Tokens { finish, .. } => finish.clone(),
-                Produced::Rows(_) => panic!("tokens were asked for"),
-            };
             prop_assert_eq!(finish(&rest), finish(&whole));
         }
         prop_assert_eq!(&pieces[..], tokens(&whole));
-        // What has ended cannot go on.
+        // Who did not wait to hear the end hears it now, and nothing is computed for it.
         let work = generate(&ids(&pieces), sampling(pieces.len()));
-        let refused = engine.submit(vec![work], Terms::default());
-        let is_refused = matches!(refused, Err(SubmitError::Invalid { .. }));
-        prop_assert!(is_refused, "{:?}", refused);
+        let again = submit(&engine, work).wait().remove(0).unwrap();
+        prop_assert_eq!((finish(&again), tokens(&again)), (finish(&whole), &[][..]));
+        prop_assert_eq!(again.usage.computed_tokens, 0);
+        prop_assert_eq!(engine.queued_tokens(), 0);
     }
 }
 
@@ -410,18 +414,19 @@ proptest! {
 #[test]
 fn what_is_resumed_counts_for_the_limits() {
     let (engine, _) = engine();
-    let finish = |resumed: usize, max_tokens: usize| {
-        let ids: Vec<u32> = (0..90).map(|at| at % 8).collect();
+    let check = |n_tokens: u32, resumed: usize, max_tokens: usize, expected: usize| {
+        let ids: Vec<u32> = (0..n_tokens).map(|at| at % 8).collect();
         let work = generate(&ids, sampling(max_tokens, resumed));
         let answer = submit(&engine, work).wait().remove(0).unwrap();
-        match answer.produced {
-            Produced::Tokens { tokens, finish } => (tokens.len(), finish),
-            Produced::Rows(_) => panic!("tokens were asked for"),
-        }
+        let found = (tokens(&answer).len(), finish(&answer));
+        assert_eq!(found, (expected, Finish::Length), "{n_tokens}, {resumed}");
     };
-    assert_eq!(finish(5, 8), (3, Finish::Length));
+    check(90, 5, 8, 3);
+    check(90, 8, 8, 0);
     // The context holds 100.
-    assert_eq!(finish(5, 1000), (10, Finish::Length));
+    check(90, 5, 1000, 10);
+    check(99, 5, 1000, 1);
+    check(100, 5, 1000, 0);
     let refused = |resumed: usize, max_tokens: usize| {
         let work = generate(&[1, 2, 3], sampling(max_tokens, resumed));
         let refused = engine.submit(vec![work], Terms::default());
@@ -431,6 +436,6 @@ fn what_is_resumed_counts_for_the_limits() {
     assert_eq!(refused(3, 10), all);
     let more = "work 0: resumed is 4, and the sequence has 3 tokens with its prompt";
     assert_eq!(refused(4, 10), more);
-    let ended = "work 0: resumed: token 1 ended the generation";
-    assert_eq!(refused(2, 2), ended);
+    let ended = "work 0: resumed: the token before 1 ended the generation";
+    assert_eq!(refused(2, 1), ended);
 }
