@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 /// What a step, an evaluation or a run has to report. Names are paths such as `loss` or
 /// `rollout/tokens`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +29,19 @@ impl Metrics {
 
     /// All of them, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.numbers.iter().map(|(name, value)| (name.as_str(), *value))
+        self.numbers
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// Adds the numbers of a struct, by the names of its fields under a prefix.
+    pub fn add_all(&mut self, prefix: &str, counts: &impl Serialize) {
+        let json = serde_json::to_value(counts).unwrap_or_default();
+        for (name, value) in json.as_object().into_iter().flatten() {
+            if let Some(value) = value.as_f64() {
+                self.add(&format!("{prefix}{name}"), value);
+            }
+        }
     }
 
     /// Takes over all numbers of another, under a prefix.

@@ -101,14 +101,19 @@ impl Step<'_> {
         let Some(name) = name else { return Ok(None) };
         let found = self.policy.adapter(name);
         found.map(Some).ok_or_else(|| {
-            TrainError::Invalid(format!("the method trains the adapter '{name}', which is none"))
+            TrainError::Invalid(format!(
+                "the method trains the adapter '{name}', which is none"
+            ))
         })
     }
 }
 
 /// Tokens of all sequences.
 pub(crate) fn tokens(sequences: &[Sequence]) -> f64 {
-    let tokens: usize = sequences.iter().map(|sequence| sequence.token_ids.len()).sum();
+    let tokens: usize = sequences
+        .iter()
+        .map(|sequence| sequence.token_ids.len())
+        .sum();
     tokens as f64
 }
 

@@ -35,7 +35,12 @@ pub struct PreferenceConfig {
 impl PreferenceConfig {
     pub(super) fn check(&self) -> Vec<String> {
         let mut problems = check_rows(self.rows);
-        problems.extend(self.loss.check().err().map(|error| format!("loss: {error}")));
+        problems.extend(
+            self.loss
+                .check()
+                .err()
+                .map(|error| format!("loss: {error}")),
+        );
         problems
     }
 }
@@ -69,7 +74,11 @@ pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[&Row]) ->
             cu_seqlens.push(logp.len());
         }
         let mask = vec![true; logp.len()];
-        let weights: Vec<f64> = members.iter().step_by(2).map(|at| weights[at / 2]).collect();
+        let weights: Vec<f64> = members
+            .iter()
+            .step_by(2)
+            .map(|at| weights[at / 2])
+            .collect();
         let answers = PreferredAnswers {
             layout: Layout::new(&cu_seqlens, &mask),
             logp: &logp,
@@ -79,7 +88,9 @@ pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[&Row]) ->
         let loss = config.loss.evaluate(&answers, rows.len())?;
         value += loss.value;
         stats.merge(&loss.stats);
-        let parts = cu_seqlens.windows(2).map(|ends| slopes(&loss.grad[ends[0]..ends[1]]));
+        let parts = cu_seqlens
+            .windows(2)
+            .map(|ends| slopes(&loss.grad[ends[0]..ends[1]]));
         Ok(parts.collect())
     };
     let packing = Packing {
@@ -118,11 +129,17 @@ fn reference(
         })
         .collect();
     let read = reference.read(&bare, step.micro_tokens)?;
-    read.iter().map(|outputs| logprobs(outputs)).collect::<Result<_>>().map(Some)
+    read.iter()
+        .map(|outputs| logprobs(outputs))
+        .collect::<Result<_>>()
+        .map(Some)
 }
 
 /// Slopes by log-probabilities alone.
-#[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "slopes, rounded to the gradients' type"
+)]
 pub(super) fn slopes(grad: &[f64]) -> Vec<Slope> {
     let slope = |slope: &f64| Slope::Logprob {
         logprob: *slope as f32,

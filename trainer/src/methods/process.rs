@@ -71,8 +71,12 @@ pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[&Row]) -> Re
         }
         Ok(slopes)
     };
-    step.policy
-        .gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
+    step.policy.gradients(
+        &sequences,
+        Packing::of(step.micro_tokens),
+        &mut gradients,
+        loss,
+    )?;
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
@@ -125,7 +129,10 @@ fn sequence(
     })
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "slopes, rounded to the gradients' type"
+)]
 fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss, Vec<Slope>)> {
     let values: Vec<(&[f32], bool)> = outputs
         .iter()

@@ -28,7 +28,12 @@ pub struct RewardConfig {
 impl RewardConfig {
     pub(super) fn check(&self) -> Vec<String> {
         let mut problems = check_rows(self.rows);
-        problems.extend(self.loss.check().err().map(|error| format!("loss: {error}")));
+        problems.extend(
+            self.loss
+                .check()
+                .err()
+                .map(|error| format!("loss: {error}")),
+        );
         problems
     }
 }
@@ -56,7 +61,11 @@ pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[&Row]) -> Res
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
         let scores: Vec<f64> = outputs.iter().map(|o| score(o)).collect::<Result<_>>()?;
         let (chosen, rejected) = halves(&scores);
-        let margins: Vec<f64> = members.iter().step_by(2).map(|at| margins[at / 2]).collect();
+        let margins: Vec<f64> = members
+            .iter()
+            .step_by(2)
+            .map(|at| margins[at / 2])
+            .collect();
         let pairs = Pairs {
             margins: Some(&margins),
             ..Pairs::new(&chosen, &rejected)
@@ -99,7 +108,10 @@ fn score(outputs: &[Output]) -> Result<f64> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a slope, rounded to the gradients' type")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a slope, rounded to the gradients' type"
+)]
 fn head(slope: f64) -> Slope {
     Slope::Head(vec![slope as f32])
 }

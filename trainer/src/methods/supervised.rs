@@ -57,8 +57,12 @@ pub(super) fn step(step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
         }
         Ok(slopes)
     };
-    step.policy
-        .gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
+    step.policy.gradients(
+        &sequences,
+        Packing::of(step.micro_tokens),
+        &mut gradients,
+        loss,
+    )?;
     let mut metrics = Metrics::default();
     let total = sums.values().map(|sum| sum.loss).sum::<f64>();
     metrics.set("loss", total / tokens as f64);
@@ -75,7 +79,10 @@ pub(super) fn step(step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
 }
 
 /// −1 / n for the log-probability.
-#[expect(clippy::cast_possible_truncation, reason = "a slope, rounded to the gradients' type")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a slope, rounded to the gradients' type"
+)]
 fn mean_slope(tokens: usize) -> Slope {
     Slope::Logprob {
         logprob: (-1.0 / tokens as f64) as f32,
@@ -87,9 +94,9 @@ fn mean_slope(tokens: usize) -> Slope {
 pub(super) fn logprobs(outputs: &[Output]) -> Result<Vec<f64>> {
     let logprob = |output: &Output| match output {
         Output::Logprob { logprob, .. } => Ok(f64::from(*logprob)),
-        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
-            Err(TrainError::Invalid("a log-probability was to be read".to_owned()))
-        }
+        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => Err(
+            TrainError::Invalid("a log-probability was to be read".to_owned()),
+        ),
     };
     outputs.iter().map(logprob).collect()
 }

@@ -54,9 +54,12 @@ fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
 fn gradients(policy: &Policy, sequences: &[Sequence], budget: usize) -> Gradients {
     let mut gradients = Gradients::new(policy);
     policy
-        .gradients(sequences, Packing::of(budget), &mut gradients, |at, outputs| {
-            Ok(slopes(at, outputs))
-        })
+        .gradients(
+            sequences,
+            Packing::of(budget),
+            &mut gradients,
+            |at, outputs| Ok(slopes(at, outputs)),
+        )
         .expect("a backward");
     gradients
 }

@@ -10,7 +10,9 @@ mod reward;
 
 use std::sync::Arc;
 
-use engine::{Finish, Host, Priority, Produced, Sampled, Sampling, Terms, Ticket, Update, Want, Work};
+use engine::{
+    Finish, Host, Priority, Produced, Sampled, Sampling, Terms, Ticket, Update, Want, Work,
+};
 
 pub use reward::{Judge, failures};
 
@@ -194,7 +196,9 @@ fn collect(mut ticket: Ticket, orders: &[Order], enough: usize) -> Result<Vec<Sa
         Ok(())
     };
     while done < enough {
-        let Some(update) = ticket.wait_next() else { break };
+        let Some(update) = ticket.wait_next() else {
+            break;
+        };
         take(update, &mut done)?;
     }
     // What came while the last one was waited for.

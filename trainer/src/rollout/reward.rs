@@ -125,7 +125,9 @@ fn input(item: &Item, rollout: &Rollout) -> Input {
 }
 
 /// How often each kind of failure came.
-pub fn failures<'a>(rollouts: impl IntoIterator<Item = &'a Rollout>) -> BTreeMap<&'static str, u64> {
+pub fn failures<'a>(
+    rollouts: impl IntoIterator<Item = &'a Rollout>,
+) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     for rollout in rollouts {
         if let Err(kind) = rollout.reward {

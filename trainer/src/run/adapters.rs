@@ -20,7 +20,13 @@ use crate::random::decision;
 
 /// What PEFT calls the modules of all linear layers.
 const ALL_LINEAR: [&str; 7] = [
-    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
 ];
 
 /// The model that a run trains, as its newest checkpoint has it where there is one.
@@ -86,9 +92,15 @@ fn fresh(
     let modules = modules(shape, &targets)?;
     let mut tensors = Vec::new();
     for (module, n, k) in &modules {
-        let mut rng = decision(config.run.seed, &format!("fresh {} {module}", section.name), &[]);
+        let mut rng = decision(
+            config.run.seed,
+            &format!("fresh {} {module}", section.name),
+            &[],
+        );
         let bound = 1.0 / (*k as f32).sqrt();
-        let a: Vec<f32> = (0..section.r * k).map(|_| rng.random_range(-bound..bound)).collect();
+        let a: Vec<f32> = (0..section.r * k)
+            .map(|_| rng.random_range(-bound..bound))
+            .collect();
         let name = |factor: &str| format!("base_model.model.{module}.lora_{factor}.weight");
         tensors.push((name("A"), vec![section.r, *k], a));
         tensors.push((name("B"), vec![*n, section.r], vec![0.0; n * section.r]));
@@ -98,7 +110,9 @@ fn fresh(
         &stage,
         WEIGHTS_FILE,
         Storage::F32,
-        tensors.iter().map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
+        tensors
+            .iter()
+            .map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
     )?;
     let fields: Value = json!({
         "peft_type": "LORA", "task_type": "CAUSAL_LM", "r": section.r,

@@ -84,7 +84,7 @@ pub(super) fn write(
         policy.save(&stage)?;
     }
     for (name, _) in policy.served_adapters() {
-        let inner = stage.inner(&format!("adapters/{name}"))?;
+        let inner = Stage::begin(&stage.path(&format!("adapters/{name}")))?;
         policy.save_adapter(&name, &inner)?;
         inner.finish()?;
     }
@@ -167,12 +167,11 @@ impl Checkpoint {
             source,
         })?;
         let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", file.display()));
-        let tensors =
-            SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
         for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
             *moments = Moments {
-                mean: numbers(&tensors, parameter, "mean").map_err(wrong)?,
-                square: numbers(&tensors, parameter, "square").map_err(wrong)?,
+                mean: numbers(&tensors, parameter, "mean").map_err(&wrong)?,
+                square: numbers(&tensors, parameter, "square").map_err(&wrong)?,
             };
         }
         optimiser.steps = self.optimiser_steps;
@@ -195,7 +194,9 @@ fn numbers(
     what: &str,
 ) -> Result<Vec<f32>, String> {
     let name = format!("{}.{what}", parameter.name);
-    let tensor = tensors.tensor(&name).map_err(|error| format!("`{name}`: {error}"))?;
+    let tensor = tensors
+        .tensor(&name)
+        .map_err(|error| format!("`{name}`: {error}"))?;
     let numbers: Vec<f32> = tensor
         .data()
         .chunks_exact(4)
@@ -205,7 +206,10 @@ fn numbers(
     if numbers.len() == want {
         return Ok(numbers);
     }
-    Err(format!("`{name}` has {} numbers, not {want}", numbers.len()))
+    Err(format!(
+        "`{name}` has {} numbers, not {want}",
+        numbers.len()
+    ))
 }
 
 /// The leaves in which two values differ, each as `key: then -> now`.
@@ -220,7 +224,12 @@ fn differ(path: &str, then: &Value, now: &Value, differences: &mut Vec<String>) 
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
             for (key, then) in a {
-                differ(&join(key), then, b.get(key).unwrap_or(&Value::Null), differences);
+                differ(
+                    &join(key),
+                    then,
+                    b.get(key).unwrap_or(&Value::Null),
+                    differences,
+                );
             }
             for (key, now) in b {
                 if !a.contains_key(key) {

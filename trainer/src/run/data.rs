@@ -157,7 +157,13 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
             .collect(),
         _ => return Err("a row has either `prompt` or `messages`, and they are not empty".into()),
     };
-    match (line.completion, line.chosen, line.rejected, line.steps, line.answer) {
+    match (
+        line.completion,
+        line.chosen,
+        line.rejected,
+        line.steps,
+        line.answer,
+    ) {
         (Some(completion), None, None, None, None) => Ok(Row::Supervised(Supervised {
             turns,
             completion,
@@ -175,7 +181,11 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
         (None, None, None, Some(steps), None) => {
             let labels = line.labels.ok_or("`steps` come with `labels`")?;
             if labels.len() != steps.len() || steps.is_empty() {
-                return Err(format!("{} steps have {} labels", steps.len(), labels.len()));
+                return Err(format!(
+                    "{} steps have {} labels",
+                    steps.len(),
+                    labels.len()
+                ));
             }
             Ok(Row::Process(Process {
                 turns,

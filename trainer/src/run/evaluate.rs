@@ -47,7 +47,11 @@ pub(super) fn problems(run: &Run, rollouts: &PolicyGradient) -> Result<Metrics> 
     let MethodConfig::PolicyGradient(method) = &run.config.method else {
         return Err(TrainError::Invalid("only policies are sampled".to_owned()));
     };
-    let max_tokens = run.config.evaluation.max_tokens.unwrap_or(method.max_tokens);
+    let max_tokens = run
+        .config
+        .evaluation
+        .max_tokens
+        .unwrap_or(method.max_tokens);
     let how = |temperature| How {
         // The same chance at every evaluation, so that two of them differ by their weights alone.
         seed: run.config.run.seed,
@@ -56,18 +60,28 @@ pub(super) fn problems(run: &Run, rollouts: &PolicyGradient) -> Result<Metrics> 
     };
     let mut metrics = Metrics::default();
     let greedy = rewards(rollouts, &items, 1, how(0.0))?;
-    let rewarded: Vec<f64> = greedy.iter().flatten().filter_map(|reward| *reward).collect();
+    let rewarded: Vec<f64> = greedy
+        .iter()
+        .flatten()
+        .filter_map(|reward| *reward)
+        .collect();
     metrics.set("greedy", mean(&rewarded));
     let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
     metrics.set("without_reward", unrewarded.count() as f64);
     let samples = run.config.evaluation.samples;
     if samples > 0 {
         let sampled = rewards(rollouts, &items, samples, how(1.0))?;
-        for k in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|k| *k <= samples) {
+        for k in [1, 2, 4, 8, 16, 32, 64]
+            .into_iter()
+            .filter(|k| *k <= samples)
+        {
             let passes: Vec<f64> = sampled
                 .iter()
                 .filter_map(|rewards| {
-                    let right = rewards.iter().filter(|reward| **reward == Some(1.0)).count();
+                    let right = rewards
+                        .iter()
+                        .filter(|reward| **reward == Some(1.0))
+                        .count();
                     pass_at_k(samples, right, k)
                 })
                 .collect();

@@ -169,8 +169,8 @@ impl Run {
     pub fn step(&mut self) -> Result<Metrics> {
         let begin = Instant::now();
         let number = self.done + 1;
-        let rate = self.config.optimiser.rate
-            * self.config.optimiser.schedule.share(number, self.steps());
+        let rate =
+            self.config.optimiser.rate * self.config.optimiser.schedule.share(number, self.steps());
         let engine = self.actor.host().engine.clone();
         let step = Step {
             policy: &self.policy,

@@ -129,7 +129,12 @@ impl PolicyGradientConfig {
             problems.extend(checked.err().map(|error| format!("{name}: {error}")));
         }
         for name in [&self.adapter, &self.judge_adapter].into_iter().flatten() {
-            if !run.model.adapter.iter().any(|adapter| &adapter.name == name) {
+            if !run
+                .model
+                .adapter
+                .iter()
+                .any(|adapter| &adapter.name == name)
+            {
                 problems.push(format!("the adapter '{name}' is not in [[model.adapter]]"));
             }
         }

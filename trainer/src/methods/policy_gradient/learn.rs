@@ -218,12 +218,7 @@ struct Part {
 }
 
 impl Part {
-    fn new(
-        batch: &Batch,
-        members: &[usize],
-        outputs: &[Vec<Output>],
-        old: &[f64],
-    ) -> Result<Part> {
+    fn new(batch: &Batch, members: &[usize], outputs: &[Vec<Output>], old: &[f64]) -> Result<Part> {
         let mut part = Part {
             cu_seqlens: vec![0],
             reference: batch.reference.as_ref().map(|_| Vec::new()),
@@ -237,9 +232,11 @@ impl Part {
             part.entropies.extend(outputs.iter().map(entropy));
             part.mask.extend_from_slice(&batch.mask[span.clone()]);
             part.old.extend_from_slice(&old[span.clone()]);
-            part.behaviour.extend_from_slice(&batch.behaviour[span.clone()]);
+            part.behaviour
+                .extend_from_slice(&batch.behaviour[span.clone()]);
             part.fresh.extend_from_slice(&batch.fresh[span.clone()]);
-            part.advantages.extend_from_slice(&batch.advantages[span.clone()]);
+            part.advantages
+                .extend_from_slice(&batch.advantages[span.clone()]);
             if let (Some(part), Some(all)) = (&mut part.reference, &batch.reference) {
                 part.extend_from_slice(&all[span]);
             }
@@ -283,7 +280,10 @@ impl Part {
             .sum()
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "slopes, rounded to the gradients' type"
+    )]
     fn slopes(&self, loss: &Loss) -> Vec<Vec<Slope>> {
         let mut all = slopes(&loss.grad);
         for (slope, entropy_slope) in all.iter_mut().zip(&loss.entropy_grad) {

@@ -9,6 +9,8 @@ mod config;
 mod learn;
 mod roll;
 
+use std::sync::Arc;
+
 use crate::error::{Result, TrainError};
 use crate::item::{Group, Item};
 use crate::metrics::Metrics;
@@ -77,6 +79,11 @@ impl PolicyGradient {
         &self.actor
     }
 
+    /// The adapter that solves, where it is not the model itself.
+    pub fn player(&self) -> Option<Arc<str>> {
+        self.config.adapter.as_deref().map(Into::into)
+    }
+
     /// Its scorers.
     pub fn judge(&self) -> &Judge {
         &self.judge
@@ -120,7 +127,7 @@ impl PolicyGradient {
             };
             let groups: Vec<Group> = groups.iter().map(|rolled| rolled.group.clone()).collect();
             let recycled = spark.recycle(&groups, at, None);
-            metrics.extend("spark/", &recycled.counts.metrics());
+            metrics.add_all("spark/", &recycled.counts);
             self.cache.end_of_normal_step(recycled.items);
             metrics.set("spark/waiting", self.cache.len() as f64);
             if let Some(items) = self.cache.take() {

@@ -43,20 +43,31 @@ impl PolicyGradient {
             temperature: 1.0,
         };
         let samples = self.actor.sample(&orders, how)?;
-        metrics.add(&format!("{prefix}time/rollout"), begin.elapsed().as_secs_f64());
+        metrics.add(
+            &format!("{prefix}time/rollout"),
+            begin.elapsed().as_secs_f64(),
+        );
         let begin = Instant::now();
         let mut groups = self.groups(items, samples)?;
         let mut pairs = Vec::new();
         for group in &mut groups {
             let item = group.item.clone();
-            pairs.extend(group.rollouts.iter_mut().map(|rollout| (item.clone(), rollout)));
+            pairs.extend(
+                group
+                    .rollouts
+                    .iter_mut()
+                    .map(|rollout| (item.clone(), rollout)),
+            );
         }
         let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs
             .iter_mut()
             .map(|(item, rollout)| (&**item, &mut **rollout))
             .collect();
         self.judge.reward(&mut borrowed, how.seed)?;
-        metrics.add(&format!("{prefix}time/reward"), begin.elapsed().as_secs_f64());
+        metrics.add(
+            &format!("{prefix}time/reward"),
+            begin.elapsed().as_secs_f64(),
+        );
         count(&groups, prefix, metrics);
         let rolled = groups.into_iter().zip(prompts);
         let mut teaching = Vec::new();
@@ -158,7 +169,9 @@ fn all_equal(rewards: &[f64]) -> bool {
 fn count(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
     let n = rollouts().count().max(1) as f64;
-    let rewards: Vec<f64> = rollouts().filter_map(|rollout| rollout.reward.ok()).collect();
+    let rewards: Vec<f64> = rollouts()
+        .filter_map(|rollout| rollout.reward.ok())
+        .collect();
     if !rewards.is_empty() {
         let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
         metrics.set(format!("{prefix}reward"), mean);
