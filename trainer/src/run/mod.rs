@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Host, HostSpec, Tokenizer};
+use engine::{Capacity, Folder, Host, LiveSpec, Tokenizer};
 
 pub use checkpoint::{Checkpoint, latest};
 pub use config::{
@@ -282,16 +282,20 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
     let failed = |error: engine::LoadError| TrainError::Engine(error.to_string());
     let tokenizer = Arc::new(Tokenizer::load(policy.origin())?);
     let per_token = models::kv::KvCache::bytes_per_token(policy.config()) as u64;
-    let spec = HostSpec {
+    let spec = LiveSpec {
         name: POLICY.to_owned(),
-        path: policy.origin().to_owned(),
-        storage: models::weights::Storage::F32,
-        kv_memory: per_token * config.model.kv_tokens as u64,
-        batch_tokens: config.model.micro_tokens,
-        max_sequences: MOST_SEQUENCES,
-        queue_tokens: QUEUE_TOKENS,
+        config: policy.config().clone(),
+        view: policy.served(),
+        tokenizer,
+        digest: models::Model::digest_of(&Folder::directory(policy.origin()))?,
+        capacity: Capacity {
+            kv_memory: per_token * config.model.kv_tokens as u64,
+            batch_tokens: config.model.micro_tokens,
+            max_sequences: MOST_SEQUENCES,
+            queue_tokens: QUEUE_TOKENS,
+        },
     };
-    Host::live(&spec, policy.served(), policy.config(), tokenizer).map_err(failed)
+    Host::live(spec).map_err(failed)
 }
 
 /// Sequences that are sampled at a time, at most.
