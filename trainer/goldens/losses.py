@@ -91,6 +91,11 @@ def weights(batch, how, shares, limits):
     return tensor(result)
 
 
+def with_gradient(case, loss, inputs):
+    grad = torch.autograd.grad(loss, inputs)[0]
+    return {**case, "value": loss.item(), "grad": grad.flatten().tolist()}
+
+
 def ratio(above, below):
     return torch.clamp(above - below, -20.0, 20.0).exp()
 
@@ -387,7 +392,8 @@ def m2po():
         keep = [1.0] * len(batch.mask)
         for place in order[:dropped].tolist():
             keep[counted[place]] = 0.0
-        cases.append({"bound": bound, "cu_seqlens": batch.cu, "mask": batch.mask, "old": batch.old, "behaviour": batch.behaviour, "keep": keep})
+        case = {"bound": bound, "cu_seqlens": batch.cu, "mask": batch.mask, "keep": keep}
+        cases.append({**case, "old": batch.old, "behaviour": batch.behaviour})
     return cases
 
 
@@ -414,7 +420,9 @@ def pairs():
         loss = (loss * (tensor(given) if given else 1.0)).sum() / total
         loss = loss + options["centring"] * ((c + r) ** 2).sum() / total
         grads = torch.autograd.grad(loss, (c, r))
-        cases.append({"options": options, "chosen": chosen, "rejected": rejected, "margins": margins, "doubts": doubts, "weights": given, "total": total, "value": loss.item(), "grad": torch.cat(grads).tolist()})
+        case = {"options": options, "chosen": chosen, "rejected": rejected, "total": total}
+        case |= {"margins": margins, "doubts": doubts, "weights": given}
+        cases.append({**case, "value": loss.item(), "grad": torch.cat(grads).tolist()})
     return cases
 
 
@@ -431,7 +439,8 @@ def rankings():
         for a, b in zip(cu, cu[1:]):
             for k in range(a, b):
                 loss = loss - (s[k] - torch.logsumexp(s[k:b], 0)) / 5
-        cases.append({"scores": scores, "cu_lists": cu, "total": 5, "value": loss.item(), "grad": torch.autograd.grad(loss, s)[0].tolist()})
+        case = {"scores": scores, "cu_lists": cu, "total": 5}
+        cases.append(with_gradient(case, loss, s))
     return cases
 
 
@@ -466,8 +475,9 @@ def direct():
                         e = kind["flips"]
                         own = ((1 - e) * plus - e * minus) / (1 - 2 * e)
                 loss = loss + own * (given[pair] if given else 1.0) / 3
-            grad = torch.autograd.grad(loss, logp)[0]
-            cases.append({"kind": kind, "cu_seqlens": batch.cu, "mask": batch.mask, "logp": batch.logp, "reference": reference, "weights": given, "total": 3, "value": loss.item(), "grad": grad.tolist()})
+            case = {"kind": kind, "cu_seqlens": batch.cu, "mask": batch.mask, "logp": batch.logp}
+            case |= {"reference": reference, "weights": given, "total": 3}
+            cases.append(with_gradient(case, loss, logp))
     return cases
 
 
@@ -481,12 +491,13 @@ def process():
         if label is not None:
             lp = F.log_softmax(x[i], 0)
             loss = loss - (label * lp[1] + (1 - label) * lp[0]) / 5
-    two = {"logits": logits, "labels": labels, "total": 5, "value": loss.item(), "grad": torch.autograd.grad(loss, x)[0].flatten().tolist()}
+    two = with_gradient({"logits": logits, "labels": labels, "total": 5}, loss, x)
     one = [rng.gauss(0, 3) for _ in range(6)]
     x = tensor(one, grad=True)
     known = [i for i, label in enumerate(labels) if label is not None]
-    loss = F.binary_cross_entropy_with_logits(x[known], tensor([labels[i] for i in known]), reduction="sum") / 5
-    single = {"logits": one, "labels": labels, "total": 5, "value": loss.item(), "grad": torch.autograd.grad(loss, x)[0].tolist()}
+    targets = tensor([labels[i] for i in known])
+    loss = F.binary_cross_entropy_with_logits(x[known], targets, reduction="sum") / 5
+    single = with_gradient({"logits": one, "labels": labels, "total": 5}, loss, x)
     return {"two_class": two, "binary": single}
 
 
@@ -497,7 +508,8 @@ def progress():
     c = tensor(contributions, grad=True)
     sums = torch.stack([c[a:b].sum() for a, b in zip(cu, cu[1:])])
     loss = F.mse_loss(sums, tensor(rewards), reduction="sum") / 4
-    return {"contributions": contributions, "cu_episodes": cu, "rewards": rewards, "total": 4, "value": loss.item(), "grad": torch.autograd.grad(loss, c)[0].tolist()}
+    case = {"contributions": contributions, "cu_episodes": cu, "rewards": rewards, "total": 4}
+    return with_gradient(case, loss, c)
 
 
 def token_reward():
@@ -510,7 +522,8 @@ def token_reward():
         means = torch.cumsum(s[a:b], 0) / torch.arange(1, b - a + 1)
         credit += torch.sigmoid(means).tolist()
         loss = loss + F.binary_cross_entropy_with_logits(s[a:b].mean(), tensor(float(p))) / 4
-    return {"scores": scores, "cu_seqlens": cu, "positive": positive, "total": 4, "credit": credit, "value": loss.item(), "grad": torch.autograd.grad(loss, s)[0].tolist()}
+    case = {"scores": scores, "cu_seqlens": cu, "positive": positive, "total": 4, "credit": credit}
+    return with_gradient(case, loss, s)
 
 
 # Advantages
@@ -561,7 +574,8 @@ def episode(reward, n_tokens, steps=(), token_rewards=()):
 
 def outcome_groups():
     rng = random.Random(700)
-    groups = [[episode(r, rng.randint(1, 4)) for r in rewards] for rewards in ([1.0, 0.0, 0.0, 1.0], [0.5, 0.25, 0.9], [0.0, 1.0])]
+    rewards = ([1.0, 0.0, 0.0, 1.0], [0.5, 0.25, 0.9], [0.0, 1.0])
+    groups = [[episode(r, rng.randint(1, 4)) for r in group] for group in rewards]
     for e in groups[1]:
         e["token_rewards"] = [-0.1 * rng.random() for _ in range(e["n_tokens"])]
     return groups

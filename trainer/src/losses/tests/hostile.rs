@@ -174,6 +174,21 @@ fn what_a_method_needs_is_missing() {
 }
 
 #[test]
+fn oreal_divides_by_tokens_of_its_sign() {
+    let batch = whole();
+    let unsigned = Layout {
+        positive: None,
+        ..batch.layout()
+    };
+    let denominators =
+        Denominators::of(&unsigned, &Streams::default(), LIMITS).expect("a good layout");
+    let oreal = objective("policy = { kind = 'oreal' }");
+    let what = "tokens of one sign";
+    let error = oreal.evaluate(&batch.tokens(), &denominators);
+    assert_eq!(error, Err(FormulaError::Denominator { what }));
+}
+
+#[test]
 fn credit_is_a_probability() {
     let mut batch = whole();
     batch.credit.as_mut().expect("given")[3] = 1.5;
