@@ -19,8 +19,8 @@ pub const POLICY: &str = "policy";
 pub struct RunConfig {
     /// `[run]`.
     pub run: RunSection,
-    /// `[model]`.
-    pub model: ModelSection,
+    /// `[policy]`.
+    pub policy: PolicySection,
     /// `[optimiser]`.
     pub optimiser: OptimiserSection,
     /// `[[data]]`.
@@ -56,10 +56,10 @@ pub struct RunSection {
     pub keep: usize,
 }
 
-/// `[model]`.
+/// `[policy]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelSection {
+pub struct PolicySection {
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
     /// Adapters that are trained over it, in the place of its own weights.
@@ -84,7 +84,7 @@ fn kv_tokens() -> usize {
     65536
 }
 
-/// `[[model.adapter]]`.
+/// `[[policy.adapter]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSection {
@@ -191,7 +191,7 @@ impl RunConfig {
 
     fn sections(root: &Section<'_, '_>, base: &Path) -> Option<RunConfig> {
         let run: Option<RunSection> = required(root, "run");
-        let model: Option<ModelSection> = required(root, "model");
+        let policy: Option<PolicySection> = required(root, "policy");
         let optimiser: Option<OptimiserSection> = required(root, "optimiser");
         let method: Option<MethodConfig> = required(root, "method");
         let evaluation = match root.section("evaluation") {
@@ -199,9 +199,9 @@ impl RunConfig {
             Some(section) => typed(&section),
         };
         let data = root.sections("data").iter().map(typed).collect::<Vec<_>>();
-        let names: Vec<String> = model
+        let names: Vec<String> = policy
             .iter()
-            .flat_map(|model| &model.adapter)
+            .flat_map(|policy| &policy.adapter)
             .map(|adapter| adapter.name.clone())
             .chain([POLICY.to_owned()])
             .collect();
@@ -209,7 +209,7 @@ impl RunConfig {
         let scorers = Registry::read_beside(root, &names, Some(base));
         let config = RunConfig {
             run: run?,
-            model: model?,
+            policy: policy?,
             optimiser: optimiser?,
             data: data.into_iter().collect::<Option<Vec<_>>>()?,
             method: method?,
@@ -230,17 +230,17 @@ impl RunConfig {
         if !(self.optimiser.rate.is_finite() && self.optimiser.rate > 0.0) {
             root.problem("optimiser", "`rate` is a positive number");
         }
-        if self.model.micro_tokens == 0 {
-            root.problem("model", "`micro_tokens` is at least 1");
+        if self.policy.micro_tokens == 0 {
+            root.problem("policy", "`micro_tokens` is at least 1");
         }
-        for (index, adapter) in self.model.adapter.iter().enumerate() {
-            let others = &self.model.adapter[..index];
+        for (index, adapter) in self.policy.adapter.iter().enumerate() {
+            let others = &self.policy.adapter[..index];
             if adapter.name == POLICY || others.iter().any(|other| other.name == adapter.name) {
                 let what = format!("the name '{}' is taken", adapter.name);
-                root.problem("model", what);
+                root.problem("policy", what);
             }
             if adapter.r == 0 {
-                root.problem("model", "the rank `r` of an adapter is at least 1");
+                root.problem("policy", "the rank `r` of an adapter is at least 1");
             }
         }
         if self.data.is_empty() {

@@ -22,7 +22,7 @@ pub(super) fn loss(run: &Run) -> Result<Metrics> {
             reference: run.reference.as_ref(),
             encoder: run.actor.encoder(),
             rows: &run.evaluation,
-            micro_tokens: run.config.model.micro_tokens,
+            micro_tokens: run.config.policy.micro_tokens,
             step: round,
             seed: 0,
             revision: run.actor.host().engine.revision(),

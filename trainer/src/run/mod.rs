@@ -15,7 +15,7 @@ use engine::{Host, HostSpec, Tokenizer};
 
 pub use checkpoint::{Checkpoint, latest};
 pub use config::{
-    AdapterSection, DataSource, EvaluationSection, ModelSection, OptimiserSection, POLICY,
+    AdapterSection, DataSource, EvaluationSection, OptimiserSection, POLICY, PolicySection,
     RunConfig, RunSection,
 };
 pub use data::{Order, Preference, Process, Row, Supervised, read_jsonl};
@@ -177,7 +177,7 @@ impl Run {
             reference: self.reference.as_ref(),
             encoder: self.actor.encoder(),
             rows: &self.rows,
-            micro_tokens: self.config.model.micro_tokens,
+            micro_tokens: self.config.policy.micro_tokens,
             step: number,
             seed: self.config.run.seed,
             revision: engine.revision(),
@@ -286,8 +286,8 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
         name: POLICY.to_owned(),
         path: policy.origin().to_owned(),
         storage: models::weights::Storage::F32,
-        kv_memory: per_token * config.model.kv_tokens as u64,
-        batch_tokens: config.model.micro_tokens,
+        kv_memory: per_token * config.policy.kv_tokens as u64,
+        batch_tokens: config.policy.micro_tokens,
         max_sequences: MOST_SEQUENCES,
         queue_tokens: QUEUE_TOKENS,
     };
@@ -299,3 +299,6 @@ const MOST_SEQUENCES: usize = 256;
 
 /// Input tokens that may wait for the engine.
 const QUEUE_TOKENS: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests;
