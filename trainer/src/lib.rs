@@ -21,6 +21,7 @@ pub mod losses;
 pub mod policy;
 pub mod random;
 pub mod recycle;
+pub mod staleness;
 pub mod task;
 
 pub use error::{Result, TrainError};
