@@ -1,13 +1,13 @@
-//! TensorBoard event files: records with checksums, each an event.
+//! `TensorBoard` event files: records with checksums, each an event.
 //!
 //! A record is the length of its data (u64), the masked checksum of those eight bytes (u32), the data,
 //! and the masked checksum of the data (u32), all little-endian.
 
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::path::Path;
 
 use super::Record;
+use super::append::{Appended, failed};
 use super::crc::masked;
 use super::protobuf::{What, event};
 use crate::{Result, TrainError};
@@ -15,12 +15,11 @@ use crate::{Result, TrainError};
 /// What the first event of a file says.
 const VERSION: &str = "brain.Event:2";
 
-/// A new event file. A run that is resumed writes another one into the same folder, and TensorBoard
+/// A new event file. A run that is resumed writes another one into the same folder, and `TensorBoard`
 /// reads them as one.
 #[derive(Debug)]
 pub struct EventFile {
-    path: PathBuf,
-    file: File,
+    file: Appended,
 }
 
 impl EventFile {
@@ -31,20 +30,17 @@ impl EventFile {
     /// # Errors
     /// [`TrainError::File`].
     pub fn create(folder: &Path, time: f64, resumed_at: Option<u64>) -> Result<Self> {
-        let failed = |path: &Path| {
-            let path = path.display().to_string();
-            move |source| TrainError::File { path, source }
-        };
-        fs::create_dir_all(folder).map_err(failed(folder))?;
+        fs::create_dir_all(folder).map_err(|source| failed(folder, source))?;
         // Two files of one second have two names.
         for number in 0_u32.. {
             let name = format!("events.out.tfevents.{:010}.tribunal.{number}", time.trunc());
             let path = folder.join(name);
-            match File::create_new(&path) {
+            match OpenOptions::new().append(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&path)(error)),
+                Err(error) => return Err(failed(&path, error)),
                 Ok(file) => {
-                    let mut events = Self { path, file };
+                    let file = Appended::new(&path, file, 0)?;
+                    let mut events = Self { file };
                     events.put(&event(time, 0, &What::FileVersion(VERSION)))?;
                     if let Some(step) = resumed_at {
                         events.put(&event(time, step, &What::SessionStart))?;
@@ -71,16 +67,11 @@ impl EventFile {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
-    /// Appends one record in one write, so that what is there is whole unless the machine stops.
     fn put(&mut self, data: &[u8]) -> Result<()> {
-        let written = self.file.write_all(&framed(data));
-        written.map_err(|source| TrainError::File {
-            path: self.path.display().to_string(),
-            source,
-        })
+        self.file.put(&framed(data))
     }
 }
 
@@ -98,7 +89,7 @@ fn framed(data: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What TensorBoard's own classes write for the same events: tests/goldens/tensorboard_events.py.
+    /// What `TensorBoard`'s own classes write for the same events: `tests/goldens/tensorboard_events.py`.
     const GOLDEN: &str = include_str!("../../tests/goldens/tensorboard_events.hex");
 
     /// The events that the golden file holds.
@@ -124,9 +115,10 @@ mod tests {
 
     #[test]
     fn the_bytes_are_those_of_tensorboard() {
-        let hex: String = events().iter().map(|byte| format!("{byte:02x}")).collect();
-        let golden: String = GOLDEN.split_whitespace().collect();
-        assert_eq!(hex, golden);
+        let digits: String = GOLDEN.split_whitespace().collect();
+        let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("two digits");
+        let golden: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+        assert_eq!(events(), golden);
     }
 
     #[test]

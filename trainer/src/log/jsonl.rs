@@ -1,20 +1,20 @@
 //! One JSON object a step, a line each.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use super::Record;
+use super::append::{Appended, failed};
 use crate::{Result, TrainError};
 
 /// A log that is appended to. Each line is one write; a line that was cut when the machine stopped is
 /// taken away when the run goes on.
 #[derive(Debug)]
 pub struct JsonLines {
-    path: PathBuf,
-    file: File,
+    file: Appended,
 }
 
 impl JsonLines {
@@ -24,9 +24,9 @@ impl JsonLines {
     /// [`TrainError::File`], also where the file is there already: a log is never overwritten.
     pub fn create(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
+        let file = file.map_err(|source| failed(path, source))?;
         Ok(Self {
-            file: file.map_err(|source| failed(path, source))?,
-            path: path.to_owned(),
+            file: Appended::new(path, file, 0)?,
         })
     }
 
@@ -45,23 +45,20 @@ impl JsonLines {
             .open(path)
             .map_err(|source| failed(path, source))?;
         let length = kept(&file, path, step)?;
-        file.set_len(length)
-            .map_err(|source| failed(path, source))?;
         Ok(Self {
-            file,
-            path: path.to_owned(),
+            file: Appended::new(path, file, length)?,
         })
     }
 
     /// Appends the line of a step.
     ///
     /// # Errors
-    /// [`TrainError::File`].
+    /// [`TrainError::File`]; what was written of the line, such as before a full disk, is taken away
+    /// again, so that a later line stands alone.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         let mut line = line(record);
         line.push('\n');
-        let written = self.file.write_all(line.as_bytes());
-        written.map_err(|source| failed(&self.path, source))
+        self.file.put(line.as_bytes())
     }
 
     /// Waits until what was written is on the disk; for checkpoints.
@@ -69,8 +66,7 @@ impl JsonLines {
     /// # Errors
     /// [`TrainError::File`].
     pub fn sync(&self) -> Result<()> {
-        let synced = self.file.sync_data();
-        synced.map_err(|source| failed(&self.path, source))
+        self.file.sync()
     }
 }
 
@@ -114,13 +110,6 @@ fn kept(file: &File, path: &Path, step: u64) -> Result<u64> {
         length += read as u64;
     }
     Ok(length)
-}
-
-fn failed(path: &Path, source: std::io::Error) -> TrainError {
-    TrainError::File {
-        path: path.display().to_string(),
-        source,
-    }
 }
 
 #[cfg(test)]

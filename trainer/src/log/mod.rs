@@ -1,9 +1,10 @@
-//! What a run writes down: one JSON object a step ([`JsonLines`]), TensorBoard events ([`EventFile`]),
+//! What a run writes down: one JSON object a step ([`JsonLines`]), `TensorBoard` events ([`EventFile`]),
 //! and what a terminal may show of its progress ([`Progress`]).
 //!
 //! Times are arguments: nothing here reads a clock. A number that is not finite is `null` in JSON, so
 //! that no reader takes it for a measurement.
 
+mod append;
 mod crc;
 mod events;
 mod jsonl;

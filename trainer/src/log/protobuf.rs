@@ -1,4 +1,4 @@
-//! The few messages of protocol buffers that TensorBoard's event files have.
+//! The few messages of protocol buffers that `TensorBoard`'s event files have.
 //!
 //! | message | fields |
 //! |---|---|

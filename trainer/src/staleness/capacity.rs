@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Result, TrainError};
 
-/// The options of bounded staleness (AReaL, arXiv 2505.24298).
+/// The options of bounded staleness (`AReaL`, arXiv 2505.24298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapacityConfig {
