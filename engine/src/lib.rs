@@ -17,9 +17,10 @@ pub mod sampling;
 pub mod scheduler;
 pub mod scripted;
 mod thread;
+mod update;
 pub mod work;
 
-pub use error::{Failure, LoadError, SubmitError};
+pub use error::{Failure, LoadError, SubmitError, UpdateError};
 pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Host, HostSpec};
 pub use models::batch::{Output, Read};
@@ -31,4 +32,5 @@ pub use sampling::{
     Constraint, ConstraintError, Finish, Grammar, Sampled, Sampling, StopStrings, TextError,
     TextStream, Vocabulary,
 };
+pub use update::Updated;
 pub use work::{Answer, Group, Priority, Produced, Terms, Update, Usage, Want, Work};

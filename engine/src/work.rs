@@ -100,6 +100,9 @@ pub struct Answer {
     pub usage: Usage,
     /// Digest of the adapter that it ran under.
     pub adapter: Option<Arc<str>>,
+    /// Revision of the weights, as of [`crate::Engine::update_weights`]: 0 where they never
+    /// changed. All rows are of it; of a generation its last token is, and each token has its own.
+    pub revision: u64,
 }
 
 /// What was wanted.

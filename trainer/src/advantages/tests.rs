@@ -1,0 +1,1 @@
+//! Advantages by golden numbers and by what must always hold.
