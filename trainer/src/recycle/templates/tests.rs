@@ -145,12 +145,12 @@ fn a_run_may_add_its_own() {
 #[test]
 fn what_is_wrong_with_a_file_is_listed_whole() {
     let file = |templates: &[(&str, &str, &str)]| {
-        let mut text = "scorer = \"verdict\"\n".to_owned();
-        for (name, rest, content) in templates {
-            text += &format!(
-                "[[template]]\nname = \"{name}\"\n{rest}\nmessage = [{{ role = \"user\", content = '{content}' }}]\n"
-            );
-        }
+        let table = |(name, rest, content): &(&str, &str, &str)| {
+            let message = format!("{{ role = \"user\", content = '{content}' }}");
+            format!("[[template]]\nname = \"{name}\"\n{rest}\nmessage = [{message}]\n")
+        };
+        let tables: Vec<String> = templates.iter().map(table).collect();
+        let text = "scorer = \"verdict\"\n".to_owned() + &tables.concat();
         let error = Templates::read("own.toml", &text).expect_err("refused");
         error.to_string()
     };
