@@ -22,9 +22,10 @@ pub mod work;
 
 pub use error::{Failure, LoadError, SubmitError, UpdateError};
 pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
-pub use host::{Host, HostSpec};
+pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
 pub use models::config::HeadConfig;
+pub use models::folder::Folder;
 pub use models::template::Conversation;
 pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
@@ -33,4 +34,4 @@ pub use sampling::{
     TextStream, Vocabulary,
 };
 pub use update::Updated;
-pub use work::{Answer, Group, Priority, Produced, Terms, Update, Usage, Want, Work};
+pub use work::{Answer, Group, Priority, Produced, Revisions, Terms, Update, Usage, Want, Work};

@@ -66,7 +66,9 @@ impl Sampler {
     fn resume(&mut self, token_ids: &[u32]) -> Result<(), String> {
         for (at, id) in token_ids.iter().enumerate() {
             if self.ended.is_some() {
-                return Err(format!("resumed: the token before {at} ended the generation"));
+                return Err(format!(
+                    "resumed: the token before {at} ended the generation"
+                ));
             }
             // A constraint runs code of others over text of strangers.
             let taken = catch_unwind(AssertUnwindSafe(|| self.count(*id)));
