@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use models::adapter::{Adapter, Base};
 use models::kv::{BLOCK, KvCache};
 use models::live::View;
-use models::live::View;
 use models::weights::{Checkpoint, Storage};
 use models::{Folder, LoadOptions, Model, ModelConfig, Runner, Tokenizer};
 
@@ -143,43 +142,6 @@ impl Host {
     /// How often the weights were changed; none for a model that is served as it was loaded.
     pub fn revision(&self) -> Option<u64> {
         self.is_live().then(|| self.engine.revision())
-    }
-
-    /// Serves weights that somebody else holds and changes ([`Engine::update_weights`]). Its digest
-    /// says that it is live: which weights judged is told by their revision.
-    ///
-    /// # Errors
-    /// [`LoadError`], as [`Host::load`] has it.
-    pub fn live(
-        spec: &HostSpec,
-        view: View,
-        config: &Arc<ModelConfig>,
-        tokenizer: Arc<Tokenizer>,
-    ) -> Result<Host, LoadError> {
-        tokenizer.check_against(config.vocab_size)?;
-        let n_blocks = blocks_in(spec.kv_memory, config)?;
-        let engine = EngineConfig {
-            n_blocks,
-            batch_tokens: spec.batch_tokens,
-            max_sequences: spec.max_sequences,
-            queue_tokens: spec.queue_tokens,
-            max_positions: config.max_positions,
-            vocab_size: config.vocab_size,
-            has_vocabulary: view.decoder.vocabulary().is_some(),
-            head_labels: view.head.as_ref().map(models::head::Head::n_labels),
-        };
-        let runner = Runner::new(view.decoder, view.head).with_kv(n_blocks)?;
-        Ok(Host {
-            name: spec.name.as_str().into(),
-            path: spec.path.clone(),
-            engine: Engine::start(runner, engine)?,
-            tokenizer,
-            config: config.clone(),
-            digest: "live".into(),
-            weight_bytes: config.parameters().unwrap_or(0) * 4,
-            parameters: config.parameters().unwrap_or(0),
-            vocabulary: OnceLock::new(),
-        })
     }
 
     /// What constraints on its text are compiled against. The first call takes a second or so for

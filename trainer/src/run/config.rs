@@ -7,9 +7,11 @@ use rubrics::config::{Document, Problem, Section, Step};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::source::DataSource;
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
 use crate::optimiser::{AdamWConfig, Schedule};
+use crate::task::Shape;
 
 /// The name by which scorers of a run file ask the model in training.
 pub const POLICY: &str = "policy";
@@ -62,6 +64,9 @@ pub struct RunSection {
 pub struct PolicySection {
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
+    /// Makes the folder where it is not there: a fresh model of the task, of this shape.
+    #[serde(default)]
+    pub make: Option<MadeShape>,
     /// Adapters that are trained over it, in the place of its own weights.
     #[serde(default)]
     pub adapter: Vec<AdapterSection>,
@@ -74,6 +79,28 @@ pub struct PolicySection {
     /// Tokens for which the engine holds keys and values.
     #[serde(default = "kv_tokens")]
     pub kv_tokens: usize,
+}
+
+/// Shapes of fresh models of the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeShape {
+    /// [`Shape::SMOKE`].
+    Smoke,
+    /// [`Shape::DEMO`].
+    Demo,
+    /// [`Shape::EMBEDDED`].
+    Embedded,
+}
+
+impl MadeShape {
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            MadeShape::Smoke => Shape::SMOKE,
+            MadeShape::Demo => Shape::DEMO,
+            MadeShape::Embedded => Shape::EMBEDDED,
+        }
+    }
 }
 
 fn micro_tokens() -> usize {
@@ -124,17 +151,6 @@ pub struct OptimiserSection {
     /// AdamW's numbers.
     #[serde(default)]
     pub adamw: AdamWConfig,
-}
-
-/// `[[data]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
-pub enum DataSource {
-    /// Rows of JSON lines.
-    Jsonl {
-        /// The file.
-        path: PathBuf,
-    },
 }
 
 /// `[evaluation]`.

@@ -102,7 +102,7 @@ pub struct SparkSection {
 }
 
 fn wordings() -> String {
-    "general".to_owned()
+    "spark".to_owned()
 }
 
 impl PolicyGradientConfig {
