@@ -137,7 +137,10 @@ mod tests {
         for (n, c, k) in [(2, 1, 3), (2, 1, 0), (2, 3, 1)] {
             assert_eq!(pass_at_k(n, c, k), None);
         }
-        near(mean_pass_at_k(&[(8, 2), (5, 3)], 1), f64::midpoint(0.25, 0.6));
+        near(
+            mean_pass_at_k(&[(8, 2), (5, 3)], 1),
+            f64::midpoint(0.25, 0.6),
+        );
         assert_eq!(mean_pass_at_k(&[(8, 2), (1, 1)], 2), None);
         assert_eq!(mean_pass_at_k(&[], 1), None);
     }
