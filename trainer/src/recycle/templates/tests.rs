@@ -115,7 +115,17 @@ fn candidates_are_numbered_in_their_order() {
     assert!(text.contains("Judge 2 responses"));
     let compact = Templates::built_in("compact").expect("valid");
     let turns = compact.of(TemplateKind::Referee)[0].fill_candidates("1+2", &["3", "4"]);
-    assert_eq!(turns[0].content, "C|1+2=3/4#");
+    let said: Vec<_> = turns
+        .iter()
+        .map(|turn| (turn.role.as_str(), turn.content.as_str()))
+        .collect();
+    let expected = [
+        ("user", "1+2"),
+        ("assistant", "3"),
+        ("assistant", "4"),
+        ("list", ""),
+    ];
+    assert_eq!(said, expected);
 }
 
 #[test]
