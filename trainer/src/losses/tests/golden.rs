@@ -189,7 +189,7 @@ fn bradley_terry() {
 }
 
 #[test]
-fn plackett_luce() {
+fn rankings() {
     for case in goldens().rankings {
         let loss = plackett_luce(&case.scores, &case.cu_lists, case.total).expect("good numbers");
         check("ranking", &loss, case.value, &case.grad);
