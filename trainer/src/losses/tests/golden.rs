@@ -167,7 +167,7 @@ fn m2po_masks_the_largest_squares() {
 }
 
 #[test]
-fn bradley_terry() {
+fn bradley_terry_on_pairs() {
     for case in goldens().pairs {
         let pairs = Pairs {
             margins: case.margins.as_deref(),
@@ -189,7 +189,7 @@ fn bradley_terry() {
 }
 
 #[test]
-fn rankings() {
+fn plackett_luce_on_lists() {
     for case in goldens().rankings {
         let loss = plackett_luce(&case.scores, &case.cu_lists, case.total).expect("good numbers");
         check("ranking", &loss, case.value, &case.grad);
