@@ -62,6 +62,16 @@ impl Shape {
         context: 512,
     };
 
+    /// The shape of a name: `smoke`, `demo` or `embedded`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "smoke" => Some(Self::SMOKE),
+            "demo" => Some(Self::DEMO),
+            "embedded" => Some(Self::EMBEDDED),
+            _ => None,
+        }
+    }
+
     /// Width of one head.
     pub fn head_dim(self) -> usize {
         self.hidden / self.heads
