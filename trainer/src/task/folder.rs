@@ -50,7 +50,7 @@ impl Shape {
         heads: 4,
         kv_heads: 2,
         intermediate: 384,
-        context: 512,
+        context: 1024,
     };
     /// About a million, deeper: the model that comes with the program.
     pub const EMBEDDED: Shape = Shape {
@@ -59,7 +59,7 @@ impl Shape {
         heads: 4,
         kv_heads: 2,
         intermediate: 320,
-        context: 512,
+        context: 1024,
     };
 
     /// The shape of a name: `smoke`, `demo` or `embedded`.
