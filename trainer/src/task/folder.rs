@@ -50,7 +50,7 @@ impl Shape {
         heads: 4,
         kv_heads: 2,
         intermediate: 384,
-        context: 512,
+        context: 1024,
     };
     /// About a million, deeper: the model that comes with the program.
     pub const EMBEDDED: Shape = Shape {
@@ -59,8 +59,18 @@ impl Shape {
         heads: 4,
         kv_heads: 2,
         intermediate: 320,
-        context: 512,
+        context: 1024,
     };
+
+    /// The shape of a name: `smoke`, `demo` or `embedded`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "smoke" => Some(Self::SMOKE),
+            "demo" => Some(Self::DEMO),
+            "embedded" => Some(Self::EMBEDDED),
+            _ => None,
+        }
+    }
 
     /// Width of one head.
     pub fn head_dim(self) -> usize {

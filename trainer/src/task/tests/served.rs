@@ -235,6 +235,18 @@ fn principles() {
         ..input(row, "assistant")
     };
     check_rows("principles", Format::Principle, with_principle, yes_or_no);
+    // The model knows the role of principles; their wording says the same to it.
+    let toml = format!(
+        "[[scorer]]\nname = 'p'\nkind = 'principles'\nmodel = '{MODEL}'\n\
+         template_role = 'prompt'\n"
+    );
+    let bench = Bench::new(&toml);
+    for at in 0..12 {
+        let row = Mixture::default().row_of(Format::Principle, at);
+        bench.teach(&row);
+        let outcome = bench.ask("p", with_principle(&row));
+        assert_eq!(yes_or_no(&row, outcome), Ok(()), "{row:?}");
+    }
 }
 
 #[test]
