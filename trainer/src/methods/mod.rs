@@ -139,7 +139,7 @@ pub fn offline(config: &MethodConfig, step: &Step<'_>, rows: &mut Rows) -> Resul
     let n = config.rows();
     let rows = rows.take((step.step - 1) * n as u64, n)?;
     match config {
-        MethodConfig::Supervised(_) => supervised::step(step, &rows),
+        MethodConfig::Supervised(config) => supervised::step(config, step, &rows),
         MethodConfig::Reward(config) => reward::step(config, step, &rows),
         MethodConfig::Process(config) => process::step(config, step, &rows),
         MethodConfig::Preference(config) => preference::step(config, step, &rows),

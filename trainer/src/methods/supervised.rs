@@ -18,6 +18,9 @@ use crate::task::Example;
 pub struct SupervisedConfig {
     /// Rows of a step.
     pub rows: usize,
+    /// The adapter that is trained, where it is not the model itself.
+    #[serde(default)]
+    pub adapter: Option<String>,
 }
 
 impl SupervisedConfig {
@@ -33,7 +36,8 @@ struct Sum {
     tokens: f64,
 }
 
-pub(super) fn step(step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+    let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut kinds) = (Vec::new(), Vec::new());
     for row in rows {
         let (sequence, kind) = match row {
@@ -47,7 +51,10 @@ pub(super) fn step(step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
                 return Err(wrong_kind(row, "supervised"));
             }
         };
-        sequences.push(sequence);
+        sequences.push(Sequence {
+            adapter,
+            ..sequence
+        });
         kinds.push(kind.clone());
     }
     let tokens: usize = sequences.iter().map(|sequence| sequence.reads.len()).sum();

@@ -4,6 +4,7 @@ mod adapters;
 mod checkpoint;
 mod config;
 mod data;
+mod drive;
 mod evaluate;
 mod folder;
 mod source;
@@ -20,6 +21,7 @@ pub use config::{
     RunConfig, RunSection,
 };
 pub use data::{Order, Preference, Process, Row, Supervised, Written, read_jsonl};
+pub use drive::{Ended, News, drive};
 pub use folder::RunFolder;
 pub use source::{ChainSource, DataSource, JsonlSource, MixtureSource, Rows};
 

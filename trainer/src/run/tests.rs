@@ -122,7 +122,7 @@ fn a_resumed_run_ends_with_the_same_bytes() {
     check_resume(
         TinyHead::Vocab,
         &supervised(),
-        &format!("{SUPERVISED}\n[[policy.adapter]]\nname = \"a\"\nr = 4\n"),
+        &format!("{SUPERVISED}adapter = \"a\"\n\n[[policy.adapter]]\nname = \"a\"\nr = 4\n"),
     );
 }
 
