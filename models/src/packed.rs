@@ -69,6 +69,16 @@ impl Matrix {
         ))
     }
 
+    /// The same matrix over the same storage, recording no gradient: it follows a variable that is
+    /// written in place.
+    #[must_use]
+    pub fn detached(&self) -> Matrix {
+        Matrix {
+            panels: self.panels.detach(),
+            ..*self
+        }
+    }
+
     /// The row-major matrix `[n, k]` as f32.
     pub fn to_rows(&self) -> Result<Vec<f32>> {
         let panels = self
@@ -105,6 +115,15 @@ pub enum Weight {
 }
 
 impl Weight {
+    /// The same weight over the same storage, recording no gradient.
+    #[must_use]
+    pub fn detached(&self) -> Weight {
+        match self {
+            Weight::Panels(matrix) => Weight::Panels(matrix.detached()),
+            Weight::Int8(matrix) => Weight::Int8(matrix.clone()),
+        }
+    }
+
     /// Output columns.
     pub fn n(&self) -> usize {
         match self {

@@ -46,4 +46,4 @@ pub enum TrainError {
 }
 
 /// A result of this crate.
-pub type Result<T> = std::result::Result<T, TrainError>;
+pub type Result<T, E = TrainError> = std::result::Result<T, E>;
