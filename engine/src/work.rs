@@ -100,6 +100,43 @@ pub struct Answer {
     pub usage: Usage,
     /// Digest of the adapter that it ran under.
     pub adapter: Option<Arc<str>>,
+    /// Revision of the weights, as of [`crate::Engine::update_weights`]: 0 where they never
+    /// changed. All rows are of it; of a generation its last token is, and each token has its own.
+    pub revision: u64,
+}
+
+impl Answer {
+    /// The weights that it was computed under: of a generation each token has its own.
+    pub fn revisions(&self) -> Revisions {
+        let first = match &self.produced {
+            Produced::Rows(_) => None,
+            Produced::Tokens { tokens, .. } => tokens.first(),
+        };
+        Revisions {
+            oldest: first.map_or(self.revision, |token| token.revision),
+            newest: self.revision,
+        }
+    }
+}
+
+/// The weights that something was computed under, of a model that is trained while it is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revisions {
+    /// The oldest that any of it was computed under.
+    pub oldest: u64,
+    /// The newest; the same where the weights did not change meanwhile.
+    pub newest: u64,
+}
+
+impl Revisions {
+    /// Those of several parts together; none where there are no parts.
+    pub fn of_all(parts: impl IntoIterator<Item = Revisions>) -> Option<Revisions> {
+        let wider = |a: Revisions, b: Revisions| Revisions {
+            oldest: a.oldest.min(b.oldest),
+            newest: a.newest.max(b.newest),
+        };
+        parts.into_iter().reduce(wider)
+    }
 }
 
 /// What was wanted.

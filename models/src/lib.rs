@@ -22,6 +22,7 @@ pub mod config;
 pub mod decoder;
 pub mod digest;
 pub mod error;
+pub mod folder;
 #[cfg(test)]
 mod gradcheck;
 pub mod head;
@@ -46,6 +47,7 @@ pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
 pub use config::ModelConfig;
 pub use decoder::Decoder;
 pub use error::{ModelError, Result};
+pub use folder::Folder;
 pub use live::{LiveAdapter, LiveModel};
 pub use model::{LoadOptions, Model};
 pub use packed::Matrix;

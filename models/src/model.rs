@@ -8,8 +8,8 @@ use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::digest::{Content, digest};
 use crate::error::Result;
+use crate::folder::Folder;
 use crate::head::Head;
-use crate::weights::checkpoint::check_folder;
 use crate::weights::names::detect_head;
 use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
 
@@ -52,11 +52,19 @@ impl Model {
     /// not understood, a tensor that is missing, left over, misshapen, of a wrong type or not
     /// finite, and everything that can be wrong with the files themselves.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Model> {
-        check_folder(dir)?;
-        let (config_file, config) = ModelConfig::read_file(dir)?;
-        let checkpoint = Arc::new(Checkpoint::open(dir)?);
+        Model::of_folder(&Folder::directory(dir), options)
+    }
+
+    /// The same for a folder that may be in memory: equal content has an equal digest.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn of_folder(folder: &Folder, options: &LoadOptions) -> Result<Model> {
+        folder.check()?;
+        let (config_file, config) = ModelConfig::read_file(folder)?;
+        let checkpoint = Arc::new(Checkpoint::of_folder(folder)?);
         let config = Arc::new(ModelConfig {
-            head: detect_head(config.head, dir, |name| checkpoint.has(name))?,
+            head: detect_head(config.head, folder.path(), |name| checkpoint.has(name))?,
             ..config
         });
         let mut parts = BTreeMap::from([(CONFIG, Content::Bytes(config_file.as_bytes()))]);
@@ -75,7 +83,7 @@ impl Model {
         );
         let (decoder, head, loaded) = built?;
         Ok(Model {
-            files: parts.keys().map(|name| dir.join(name)).collect(),
+            files: parts.keys().map(|name| folder.path_of(name)).collect(),
             digest: digest?,
             config,
             decoder,

@@ -196,6 +196,7 @@ fn sampled(token_id: u32) -> Sampled {
         token_id,
         logprob: 0.0,
         top: Vec::new(),
+        revision: 0,
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn hex(digest: Sha256) -> String {
 }
 
 /// Writes the tensors of a model into one weight file of a staged folder, and gives its length in
-/// bytes. `numbers` gives the row-major f32 numbers of a place.
+/// bytes. `numbers` gives the row-major f32 numbers of a place, `n` by `k`; of a vector `k` is 1.
 ///
 /// # Errors
 /// What `numbers` gives, and [`crate::ModelError::Io`] where the system refuses.
@@ -38,7 +38,7 @@ pub fn weights(
     file: &str,
     config: &Arc<ModelConfig>,
     storage: Storage,
-    mut numbers: impl FnMut(Place) -> Result<Vec<f32>>,
+    mut numbers: impl FnMut(Place, usize, usize) -> Result<Vec<f32>>,
 ) -> Result<u64> {
     let plans = plan(config)?;
     let entries: Vec<Entry> = plans.iter().map(|plan| plan.entry.clone()).collect();
@@ -47,7 +47,7 @@ pub fn weights(
     let created = Writer::create(&path, storage, &entries, &mut digest);
     let mut writer = created.map_err(io_error(&path))?;
     for part in plans.iter().flat_map(|plan| &plan.parts) {
-        let numbers = numbers(part.place)?;
+        let numbers = numbers(part.place, part.n, part.k)?;
         assert_eq!(
             numbers.len(),
             part.n * part.k,

@@ -66,6 +66,16 @@ impl Stage {
         written.map_err(io_error(&path))
     }
 
+    /// Writes a file of any content.
+    pub fn bytes(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(name);
+        let written = fs::File::create_new(&path).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written.map_err(io_error(&path))
+    }
+
     /// Puts the folder into its place.
     pub fn finish(self) -> Result<()> {
         match fs::remove_dir(&self.target) {

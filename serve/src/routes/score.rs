@@ -85,7 +85,6 @@ pub(crate) async fn score(
     let answering = Answering {
         state: &state,
         scorer: &scorer,
-        identity: scorer.digest_with(&*state.tools.models),
         inputs: &inputs,
         ask,
         mode,

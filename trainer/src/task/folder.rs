@@ -129,7 +129,7 @@ pub fn folder(dir: &Path, shape: Shape, seed: u64) -> Result<()> {
     let json = shape.config_json();
     stage.json("config.json", &json)?;
     let config = ModelConfig::from_json(&stage.path("config.json"), &json.to_string())?;
-    let numbers = |place| Ok(initial(shape, seed, place));
+    let numbers = |place, _, _| Ok(initial(shape, seed, place));
     let file = "model.safetensors";
     weights(&stage, file, &Arc::new(config), Storage::F32, numbers)?;
     stage.finish()?;
