@@ -82,7 +82,7 @@ fn result(left: u32, symbol: char, right: u32) -> Option<u32> {
         '+' => left + right,
         '-' => left.checked_sub(right)?,
         '*' => left * right,
-        _ if right > 0 && left % right == 0 => left / right,
+        _ if right > 0 && left.is_multiple_of(right) => left / right,
         _ => return None,
     };
     (value <= MOST_VALUE).then_some(value)
