@@ -38,7 +38,7 @@ pub struct LiveSpec {
     pub view: View,
     /// Its tokenizer and chat template.
     pub tokenizer: Arc<Tokenizer>,
-    /// Digest of what the weights were at first.
+    /// Digest of what the weights are before the first change: see [`Model::digest_of`].
     pub digest: String,
     /// How much it may take.
     pub capacity: Capacity,

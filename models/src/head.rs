@@ -93,7 +93,7 @@ impl Head {
             Some((inner, bias)) => Some((matrix(inner, "inner.weight")?, bias)),
         };
         let mut vector = |vector: &Tensor, name: &str| {
-            let variable = Var::from_tensor(vector)?;
+            let variable = Var::from_tensor(&vector.detach())?;
             let tensor = variable.as_tensor().clone();
             variables.insert(format!("head.{name}"), variable);
             Ok::<_, ModelError>(tensor)

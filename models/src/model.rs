@@ -55,6 +55,17 @@ impl Model {
         Model::of_folder(&Folder::directory(dir), options)
     }
 
+    /// [`Model::digest`] of a folder that is not loaded.
+    ///
+    /// # Errors
+    /// As [`Model::load`], of `config.json` and of the weight files as files.
+    pub fn digest_of(folder: &Folder) -> Result<String> {
+        folder.check()?;
+        let (config_file, _) = ModelConfig::read_file(folder)?;
+        let checkpoint = Checkpoint::of_folder(folder)?;
+        digest(&parts(&config_file, &checkpoint))
+    }
+
     /// The same for a folder that may be in memory: equal content has an equal digest.
     ///
     /// # Errors
@@ -67,15 +78,7 @@ impl Model {
             head: detect_head(config.head, folder.path(), |name| checkpoint.has(name))?,
             ..config
         });
-        let mut parts = BTreeMap::from([(CONFIG, Content::Bytes(config_file.as_bytes()))]);
-        let names = checkpoint.files().iter().map(|file| {
-            let name = file.path().file_name().and_then(|name| name.to_str());
-            (
-                name.expect("checked when it was opened"),
-                Content::File(file),
-            )
-        });
-        parts.extend(names);
+        let parts = parts(&config_file, &checkpoint);
         // Hashing is as much work as packing, and needs one thread.
         let (digest, built) = rayon::join(
             || digest(&parts),
@@ -92,6 +95,19 @@ impl Model {
             parameters: loaded.parameters,
         })
     }
+}
+
+/// What the digest is of.
+fn parts<'a>(config_file: &'a str, checkpoint: &'a Checkpoint) -> BTreeMap<&'a str, Content<'a>> {
+    let files = checkpoint.files().iter().map(|file| {
+        let name = file.path().file_name().and_then(|name| name.to_str());
+        (
+            name.expect("checked when it was opened"),
+            Content::File(file),
+        )
+    });
+    let config = (CONFIG, Content::Bytes(config_file.as_bytes()));
+    files.chain([config]).collect()
 }
 
 const CONFIG: &str = "config.json";

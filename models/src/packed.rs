@@ -62,7 +62,8 @@ impl Matrix {
 
     /// A copy of the matrix whose panels are a trainable variable.
     pub fn to_var(&self) -> Result<(Matrix, Var)> {
-        let var = Var::from_tensor(&self.panels)?;
+        // A variable's own tensor would be taken as it is, and written with the copy.
+        let var = Var::from_tensor(&self.panels.detach())?;
         Ok((
             Self::from_panels(var.as_tensor().clone(), self.n, self.k)?,
             var,

@@ -64,6 +64,8 @@ fn a_model_is_the_same_from_memory() {
         make(&dir, &spec).expect("it is made");
         let (there, here) = (load(&Folder::directory(&dir)), load(&embedded(&dir)));
         assert_eq!(there.digest, here.digest, "{preset:?}");
+        let unloaded = Model::digest_of(&embedded(&dir)).expect("the folder is good");
+        assert_eq!(there.digest, unloaded, "{preset:?}");
         assert_eq!(there.config, here.config, "{preset:?}");
         assert_eq!(bits(&there), bits(&here), "{preset:?}");
         assert_eq!(there.parameters, here.parameters);

@@ -216,6 +216,12 @@ fn an_adapter_is_served_as_it_is_trained() {
             [address(pair.a.tensor()), address(pair.b.tensor())]
         };
         assert_eq!(pair(&live.tracked), pair(&live.detached), "{what}");
+        // A copy of what is trained is one: the trained one does not write to it.
+        let copy = LiveAdapter::new(&live.tracked).expect("f32 factors are copied");
+        assert_ne!(pair(&live.tracked), pair(&copy.tracked), "{what}");
+        live.variables.values().for_each(step);
+        let copied = segments(&copy.detached, &mut batch);
+        assert_eq!(bits(&outputs(&base, &batch, &copied)), before, "{what}");
     }
 }
 

@@ -391,3 +391,6 @@ fn other_than_asked() -> Failure {
         Reason::with("internal_error", detail),
     )
 }
+
+#[cfg(test)]
+mod tests;

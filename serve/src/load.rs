@@ -30,7 +30,7 @@ pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, Cann
     for model in &catalogue.models {
         let loaded = load_model(config, model).map_err(|source| CannotLoad {
             what: format!("model '{}'", model.name),
-            folder: Folder::directory(&model.path),
+            path: model.path.clone(),
             source,
         })?;
         hosts.push(Arc::new(loaded));

@@ -1,3 +1,5 @@
+mod resumed;
+
 use std::path::Path;
 use std::sync::Arc;
 
