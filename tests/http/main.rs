@@ -15,3 +15,4 @@ mod models;
 mod models_route;
 mod scorers;
 mod serving;
+mod wires;
