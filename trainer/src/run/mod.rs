@@ -112,7 +112,7 @@ impl Run {
         };
         run.serve_adapters()?;
         if let MethodConfig::PolicyGradient(method) = &run.config.method {
-            let scorers = std::mem::take(&mut run.config.scorers);
+            let scorers = run.config.scorers.clone();
             let judge = Judge::new(scorers, run.actor.host().clone())?;
             run.rollouts = Some(PolicyGradient::new(
                 (**method).clone(),
