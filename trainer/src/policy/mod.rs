@@ -50,7 +50,7 @@ pub struct Policy {
 #[derive(Debug)]
 enum Base {
     /// All of them are variables.
-    Live(LiveModel),
+    Live(Box<LiveModel>),
     /// They stay as they are.
     Frozen(View),
 }
@@ -87,7 +87,7 @@ impl Policy {
             digest: digest(&live.variables)?,
             parameters: parameters("", &live.variables),
             config,
-            base: Base::Live(live),
+            base: Base::Live(Box::new(live)),
             adapters: Vec::new(),
             origin: folder.to_owned(),
             checkpointing: false,

@@ -1,6 +1,7 @@
 //! What the mixture teaches is balanced, and tells nothing that it should not.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::task::check;
 use crate::task::holdout;
@@ -80,7 +81,22 @@ fn lengths_and_operations_tell_nothing() {
         let label = |row: &Row| match format {
             Format::Verify => said(row) == "[Correct]",
             Format::Pair => said(row).contains("\"A\""),
-            _ => said(row) == "Yes",
+            Format::Player
+            | Format::Reflection
+            | Format::Reward
+            | Format::Process
+            | Format::Pointwise
+            | Format::Validate
+            | Format::Principle
+            | Format::Grade
+            | Format::List
+            | Format::Critic
+            | Format::Retrospective
+            | Format::Faithful
+            | Format::Correct
+            | Format::Grounded
+            | Format::Call
+            | Format::Conclude => said(row) == "Yes",
         };
         let (yes, no): (Vec<&Row>, Vec<&Row>) = all.iter().partition(|row| label(row));
         let is_long = |row: &Row| {
@@ -164,10 +180,8 @@ fn nothing_that_is_held_out_is_trained_on() {
         assert!(!holdout::is_held_problem(problem), "{problem}");
         let solutions = row.turns.iter();
         let solutions = solutions.filter(|turn| turn.role == "assistant" || turn.role == "steps");
-        let own = match row.format {
-            Format::Player | Format::Reflection => Some(said(&row)),
-            _ => None,
-        };
+        let solves = [Format::Player, Format::Reflection].contains(&row.format);
+        let own = solves.then(|| said(&row));
         for text in solutions.map(|turn| turn.content.as_str()).chain(own) {
             let judged = check::judge(problem, text).expect("a solution");
             assert!(!holdout::has_held_pair(&judged), "{text}");
@@ -195,7 +209,10 @@ fn a_mixture_that_cannot_be_is_told() {
     check(|it| it.weights[0].1 = -1.0, "negative");
     check(|it| it.weights[0].1 = f64::NAN, "negative or not finite");
     check(|it| it.difficulty.lengths = 0..=3, "lengths");
-    check(|it| it.difficulty.lengths = 3..=2, "lengths");
+    check(
+        |it| it.difficulty.lengths = RangeInclusive::new(3, 2),
+        "lengths",
+    );
     check(|it| it.difficulty.times = 1.5, "share");
     check(|it| it.countdown = f64::NAN, "share");
     check(|it| it.difficulty.multipliers = 1..=9, "multipliers");
