@@ -21,6 +21,7 @@ mod result;
 mod tests;
 mod unused;
 mod whole;
+mod wires;
 
 pub use body::{BodyError, parse_body};
 pub use chat::{ChatContent, ChatMessage, ChatRequest, ContentPart, PartKind, Role};
@@ -61,4 +62,9 @@ pub use request::{CacheMode, MAX_INPUTS, Options, Priority, ScoreInput, ScoreReq
 pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,
     ScoreResult, SpanNote, Status, StepScore, Timing, Usage,
+};
+pub use wires::{
+    AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, DetailError,
+    Details, FieldError, Label, PathPart, RemoteReward, RemoteRewardReply, RemoteRewardRequest,
+    ReverifyMode, RewardQuery, RewardReply, SessionSeed, VerifyReply, VerifyRequest,
 };

@@ -13,6 +13,7 @@ use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 use crate::middleware::{guard, observe};
 use crate::routes::{chat, completions, decisions, meta, score};
 use crate::state::State;
+use crate::wires::{nemo_gym, openrlhf, slime};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -26,6 +27,7 @@ use crate::state::State;
         (name = "scoring", description = "Turn model outputs into rewards."),
         (name = "generation", description = "Text from models, as OpenAI's clients ask for it."),
         (name = "decisions", description = "Typed questions, answered with probabilities."),
+        (name = "wires", description = "Interfaces of others, for clients that speak them."),
         (name = "operations", description = "Run the server."),
     )
 )]
@@ -39,6 +41,13 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(completions::completions)
         .service(decisions::decisions)
         .service(decisions::systemone)
+        .service(openrlhf::get_reward)
+        .service(slime::remote_rm)
+        .service(nemo_gym::verify)
+        .service(nemo_gym::seed_session)
+        .service(nemo_gym::aggregate_metrics)
+        .service(nemo_gym::reverify_mode)
+        .service(nemo_gym::compare)
         .service(meta::models)
         .service(meta::healthz)
         .service(meta::readyz)

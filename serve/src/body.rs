@@ -4,31 +4,12 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_LENGTH;
-use actix_web::web::{self, Bytes, BytesMut, Payload};
+use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt as _;
-use openapi::parse_body;
-use serde::de::DeserializeOwned;
 
 use crate::admit::Permit;
 use crate::error::{ApiError, Code};
 use crate::state::State;
-
-/// A body as a request.
-///
-/// # Errors
-/// 400 where it is no JSON, 422 where it has another shape.
-pub(crate) async fn parse<T>(bytes: Bytes) -> Result<T, ApiError>
-where
-    T: DeserializeOwned + Send + 'static,
-{
-    let parsed = if bytes.len() <= INLINE_BYTES {
-        parse_body(&bytes)
-    } else {
-        let parsing = web::block(move || parse_body(&bytes)).await;
-        parsing.map_err(ApiError::internal)?
-    };
-    parsed.map_err(ApiError::body)
-}
 
 /// Above this a body is parsed on a blocking thread: an event loop that parses megabytes answers
 /// nobody else meanwhile.

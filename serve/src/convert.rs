@@ -41,7 +41,7 @@ pub struct Echo {
     pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-fn passage(content: wire::Content) -> Passage {
+pub(crate) fn passage(content: wire::Content) -> Passage {
     match content {
         wire::Content::Text(text) => Passage::Text(text),
         wire::Content::Messages(messages) => {
@@ -54,7 +54,7 @@ fn passage(content: wire::Content) -> Passage {
     }
 }
 
-fn reference(reference: wire::Reference) -> Reference {
+pub(crate) fn reference(reference: wire::Reference) -> Reference {
     match reference {
         wire::Reference::Text(text) => Reference::Text(text),
         wire::Reference::AnyOf(texts) => Reference::AnyOf(texts),
@@ -209,6 +209,14 @@ pub fn status(kind: FailureKind) -> wire::Status {
         FailureKind::Timeout => wire::Status::Timeout,
         FailureKind::Overloaded => wire::Status::Overloaded,
         FailureKind::Internal => wire::Status::InternalError,
+    }
+}
+
+/// The name of what became of an input, as metrics print it.
+pub fn outcome_status_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Ok(_) => status_name(wire::Status::Ok),
+        Err(failure) => status_name(status(failure.kind)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use actix_web::{HttpResponse, ResponseError};
+use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use openapi::{BodyError, ErrorBody, ErrorDetail};
 
 /// What went wrong. The client sees code and message; `log` is for the operator alone.
@@ -39,6 +39,10 @@ pub enum Code {
     InvalidBody,
     /// A sequence that no memory of this server holds, however long it waits.
     ContextLength,
+    /// The request was read, and what it asks to be measured cannot be.
+    Unmeasured,
+    /// A tool that a measurement needs has failed.
+    ToolFailed,
     /// The server holds as much work as it takes.
     Overloaded,
     /// The server is shutting down.
@@ -76,6 +80,8 @@ impl Code {
                 INVALID,
                 "context_length_exceeded",
             ),
+            Self::Unmeasured => (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "not_measured"),
+            Self::ToolFailed => (StatusCode::BAD_GATEWAY, SERVER, "tool_failed"),
             Self::Overloaded => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overloaded_error",
@@ -164,6 +170,29 @@ impl ApiError {
         }
     }
 
+    /// The beginning of a reply with this status: when to try again, and how to show who one is.
+    /// What the client is not told goes to the log.
+    pub(crate) fn head(&self, status: StatusCode) -> HttpResponseBuilder {
+        if let Some(cause) = &self.log {
+            tracing::error!(cause, "a request failed");
+        }
+        let mut response = HttpResponse::build(status);
+        if let Some(after) = self.retry_after {
+            response.insert_header((RETRY_AFTER, after.as_secs().max(1)));
+            let millis = HeaderName::from_static("retry-after-ms");
+            response.insert_header((millis, after.as_millis().to_string()));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+        }
+        response
+    }
+
+    /// The JSON path of the offending value.
+    pub fn param(&self) -> Option<&str> {
+        self.param.as_deref()
+    }
+
     /// The code.
     pub fn code(&self) -> Code {
         self.code
@@ -187,17 +216,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let status = self.status_code();
-        let mut response = HttpResponse::build(status);
-        if let Some(after) = self.retry_after {
-            response.insert_header((RETRY_AFTER, after.as_secs().max(1)));
-            let millis = HeaderName::from_static("retry-after-ms");
-            response.insert_header((millis, after.as_millis().to_string()));
-        }
-        if status == StatusCode::UNAUTHORIZED {
-            response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
-        }
-        response.json(self.wire())
+        self.head(self.status_code()).json(self.wire())
     }
 }
 

@@ -30,6 +30,13 @@ pub struct Served {
     pub generating: Arc<Generating>,
 }
 
+impl Served {
+    /// The name that it goes by.
+    pub fn name(&self) -> &Arc<str> {
+        self.adapter.as_ref().unwrap_or(&self.host.name)
+    }
+}
+
 impl Hosts {
     /// Of models whose names differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
@@ -59,6 +66,16 @@ impl Hosts {
                 .find(|adapter| &*adapter.name == name)?;
             Some(served(entry, Some(adapter.name)))
         })
+    }
+
+    /// Every model and every adapter.
+    pub fn all(&self) -> Vec<Served> {
+        let names = self.iter().flat_map(|host| {
+            let adapters = host.engine.status().adapters.into_iter();
+            let adapters = adapters.map(|adapter| adapter.name);
+            std::iter::once(host.name.clone()).chain(adapters)
+        });
+        names.filter_map(|name| self.get(&name)).collect()
     }
 
     /// What a name stands for, as scorers see it.

@@ -7,10 +7,10 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, HttpRequest, ResponseError, web};
+use actix_web::{Error, HttpMessage, HttpRequest, web};
 
-use crate::error::ApiError;
 use crate::state::State;
+use crate::wires::Dialect;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -70,7 +70,8 @@ pub(crate) async fn guard(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     if let Err(error) = shared(&request).keys.check(request.headers()) {
-        return Ok(request.into_response(reply_to(&error)));
+        let reply = Dialect::of(request.path()).response(&error);
+        return Ok(request.into_response(reply));
     }
     next.call(request)
         .await
@@ -81,13 +82,6 @@ fn shared(request: &ServiceRequest) -> &web::Data<State> {
     request
         .app_data::<web::Data<State>>()
         .expect("the app is built with its state")
-}
-
-fn reply_to(error: &ApiError) -> actix_web::HttpResponse {
-    if let Some(cause) = error.log() {
-        tracing::error!(cause, "a request failed");
-    }
-    error.error_response()
 }
 
 fn finish(

@@ -10,7 +10,7 @@ use models::{Forward, ModelError};
 use rubrics::decide::Calibrations;
 use serde_json::{Value, json};
 
-use crate::harness::{Reply, Server, state_with_models};
+use crate::harness::{Reply, Server, recorded, state_with_models};
 use crate::models::{load, made, tiny, tiny_with_adapter};
 
 fn post(server: &Server, body: &Value) -> Reply {
@@ -63,43 +63,6 @@ fn sum(numbers: &[f64]) -> f64 {
 
 fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
-}
-
-/// Counts that depend on what was asked before.
-const COUNTS: [&str; 3] = ["cached_tokens", "cache_write_tokens", "computed_tokens"];
-
-/// A reply without what differs from machine to machine, to be compared with a recorded one.
-fn shape(value: &Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_f64() => json!("<float>"),
-        Value::String(text) if text.starts_with("sha256:") => json!("<digest>"),
-        Value::Array(items) => items.iter().map(shape).collect(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| {
-                let counts = value.is_u64() && COUNTS.contains(&name.as_str());
-                let value = if counts {
-                    json!("<count>")
-                } else {
-                    shape(value)
-                };
-                (name.clone(), value)
-            });
-            Value::Object(fields.collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
-}
-
-#[track_caller]
-fn recorded(name: &str, reply: &Value) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("http/goldens")
-        .join(name);
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
-    let expected: Value = serde_json::from_str(&text).unwrap_or_default();
-    let found = shape(reply);
-    let shown = serde_json::to_string_pretty(&found).expect("JSON");
-    assert_eq!(found, expected, "{name} is now:\n{shown}");
 }
 
 #[test]

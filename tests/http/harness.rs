@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -218,4 +219,50 @@ fn read(mut reply: ureq::http::Response<ureq::Body>) -> Reply {
         headers,
         text,
     }
+}
+
+/// Counts that depend on what was asked before.
+const COUNTS: [&str; 4] = [
+    "cached_tokens",
+    "cache_write_tokens",
+    "computed_tokens",
+    "created",
+];
+
+/// Texts that no two replies share.
+const IDS: [&str; 3] = ["chatcmpl-", "score-", "fp_"];
+
+/// A reply without what differs from machine to machine, to be compared with a recorded one.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => json!("<float>"),
+        Value::String(text) if text.starts_with("sha256:") => json!("<digest>"),
+        Value::String(text) if IDS.iter().any(|id| text.starts_with(id)) => json!("<id>"),
+        Value::Array(items) => items.iter().map(shape).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| {
+                let counts = value.is_u64() && COUNTS.contains(&name.as_str());
+                let value = if counts {
+                    json!("<count>")
+                } else {
+                    shape(value)
+                };
+                (name.clone(), value)
+            });
+            Value::Object(fields.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+#[track_caller]
+pub(crate) fn recorded(name: &str, reply: &Value) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("http/goldens")
+        .join(name);
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let expected: Value = serde_json::from_str(&text).unwrap_or_default();
+    let found = shape(reply);
+    let shown = serde_json::to_string_pretty(&found).expect("JSON");
+    assert_eq!(found, expected, "{name} is now:\n{shown}");
 }

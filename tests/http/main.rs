@@ -16,3 +16,4 @@ mod models;
 mod models_route;
 mod scorers;
 mod serving;
+mod wires;

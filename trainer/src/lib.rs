@@ -27,6 +27,7 @@ pub mod random;
 pub mod recycle;
 pub mod rollout;
 pub mod run;
+pub mod staleness;
 pub mod task;
 
 pub use error::{Result, TrainError};

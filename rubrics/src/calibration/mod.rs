@@ -71,7 +71,7 @@ impl Calibration {
 }
 
 /// `1 / (1 + exp(-x))`, without overflow.
-pub(crate) fn sigmoid(x: f64) -> f64 {
+pub fn sigmoid(x: f64) -> f64 {
     if x >= 0.0 {
         1.0 / (1.0 + (-x).exp())
     } else {

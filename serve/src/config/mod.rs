@@ -60,6 +60,8 @@ pub struct Config {
     pub threads: usize,
     /// Bytes of stored verdicts.
     pub cache_memory: usize,
+    /// Who is asked on wires whose requests name nobody: a scorer, a model or an adapter.
+    pub wires_scorer: Option<String>,
 }
 
 impl Default for Config {
@@ -83,6 +85,7 @@ impl Default for Config {
             queue_tokens: 262_144,
             threads: cores,
             cache_memory: 32 << 20,
+            wires_scorer: None,
         }
     }
 }
@@ -153,6 +156,7 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     for given in &given.settings {
         apply(&mut config, given, &mut problems);
     }
+    check_wires(&config, &registry, &catalogue, &mut problems);
     let keys = read_keys(&config, &mut problems);
     check_exposure(&config, &mut problems);
     if problems.is_empty() {
@@ -257,7 +261,7 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-        for section_name in ["server", "limits", "engine", "verify", "cache"] {
+        for section_name in ["server", "limits", "engine", "verify", "cache", "wires"] {
             let Some(section) = root.section(section_name) else {
                 continue;
             };
@@ -303,7 +307,7 @@ fn environment() -> Vec<Override> {
 fn environment_name(setting: &Setting) -> String {
     // `cache.memory` would otherwise be plain TRIBUNAL_MEMORY, which says too little.
     let key = match (setting.table, setting.key) {
-        ("cache", key) => format!("cache_{key}"),
+        ("cache" | "wires", key) => format!("{}_{key}", setting.table),
         (_, key) => key.to_owned(),
     };
     key.to_uppercase()
@@ -354,6 +358,34 @@ fn read_keys(config: &Config, problems: &mut Vec<Problem>) -> Keys {
         Err(error) => problems.push(problem(&name, "", format!("cannot be read: {error}"))),
     }
     Keys::default()
+}
+
+/// Who answers for everybody must be there.
+fn check_wires(
+    config: &Config,
+    registry: &Registry,
+    catalogue: &Catalogue,
+    problems: &mut Vec<Problem>,
+) {
+    let Some(name) = &config.wires_scorer else {
+        return;
+    };
+    let models = catalogue.models.iter().map(|model| model.name.as_str());
+    let adapters = catalogue
+        .adapters
+        .iter()
+        .map(|adapter| adapter.name.as_str());
+    let scorers = registry.iter().map(|scorer| scorer.name());
+    let names: Vec<&str> = scorers.chain(models).chain(adapters).collect();
+    if !names.contains(&name.as_str()) {
+        let near = rubrics::config::nearest(name, names.into_iter());
+        let hint = near.map(|near| format!("; did you mean '{near}'?"));
+        let message = format!(
+            "no scorer, model or adapter is called '{name}'{}",
+            hint.unwrap_or_default()
+        );
+        problems.push(problem("configuration", "wires.scorer", message));
+    }
 }
 
 /// A server that anybody can reach needs keys.

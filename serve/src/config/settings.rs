@@ -112,6 +112,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "memory",
         read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
     },
+    Setting {
+        table: "wires",
+        key: "scorer",
+        read: |c, v| into(&mut c.wires_scorer, name(v)),
+    },
 ];
 
 fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
@@ -129,6 +134,14 @@ fn path(text: &str) -> Result<Option<PathBuf>, &'static str> {
         Err("a file name")
     } else {
         Ok(Some(PathBuf::from(text)))
+    }
+}
+
+fn name(text: &str) -> Result<Option<String>, &'static str> {
+    if text.is_empty() {
+        Err("the name of a scorer, a model or an adapter")
+    } else {
+        Ok(Some(text.to_owned()))
     }
 }
 

@@ -2,17 +2,22 @@
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::{ChatRequest, ChatResponse, ErrorBody};
+use openapi::{ChatRequest, ChatResponse, ErrorBody, parse_body};
 
-use super::generation::{aside, find, incoming, reply};
+use super::generation::{Incoming, aside, find, reply};
+use crate::call::Call;
 use crate::error::ApiError;
 use crate::generate::{ChatWire, chat};
 use crate::state::State;
+use crate::wires::nim;
 
 /// Continues a conversation, as OpenAI's clients ask for it.
 ///
 /// With `stream` the reply comes as server-sent events, the last of which reads `[DONE]`; an error
 /// after the first one is an event called `error`. The same request gives the same text.
+///
+/// A scorer, or a model that has a head and no vocabulary, answers with the reward of the last
+/// message, as `name:number` pairs and in the place of log-probabilities: NIM's reward models do.
 #[utoipa::path(
     tag = "generation",
     request_body = ChatRequest,
@@ -26,6 +31,7 @@ use crate::state::State;
         (status = 422, description = "A value that cannot be used, or too many tokens; `param` \
                                       is its path.", body = ErrorBody),
         (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 502, description = "A tool that a scorer needs has failed.", body = ErrorBody),
         (status = 503, description = "Overloaded or draining.", body = ErrorBody,
          headers(("retry-after" = u64, description = "Seconds to wait."))),
         (status = 504, description = "The deadline passed.", body = ErrorBody),
@@ -37,7 +43,12 @@ pub(crate) async fn chat_completions(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
-    let (asked, incoming): (ChatRequest, _) = incoming(&request, payload, &state).await?;
+    let call = Call::begin(&request, payload, &state).await?;
+    let asked = call.parse(parse_body::<ChatRequest>).await?;
+    if let Some(scorer) = nim::scorer(&state, &asked)? {
+        return nim::answer(call, scorer, asked).await;
+    }
+    let incoming = Incoming::of(call);
     let (served, asking) = (find(&state, &asked.model)?, incoming.asking);
     let chat = aside(move || chat(asked, served, asking)).await?;
     let wire = ChatWire::new(&chat, &incoming.id);

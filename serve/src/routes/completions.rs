@@ -2,9 +2,10 @@
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::{CompletionRequest, CompletionResponse, ErrorBody};
+use openapi::{CompletionRequest, CompletionResponse, ErrorBody, parse_body};
 
-use super::generation::{aside, find, in_time, incoming, reply};
+use super::generation::{Incoming, aside, find, in_time, reply};
+use crate::call::Call;
 use crate::error::ApiError;
 use crate::generate::{CompletionWire, completion};
 use crate::state::State;
@@ -37,7 +38,9 @@ pub(crate) async fn completions(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
-    let (asked, incoming): (CompletionRequest, _) = incoming(&request, payload, &state).await?;
+    let call = Call::begin(&request, payload, &state).await?;
+    let asked = call.parse(parse_body::<CompletionRequest>).await?;
+    let incoming = Incoming::of(call);
     let (served, asking) = (find(&state, &asked.model)?, incoming.asking);
     let asked = aside(move || completion(asked, served, asking)).await?;
     let places = in_time(asking, asked.places()).await?;

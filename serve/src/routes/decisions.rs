@@ -1,25 +1,23 @@
 //! `POST /v1/decisions` and `POST /v1/systemone`: typed questions to a model.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use actix_web::http::header::ContentType;
-use actix_web::web::{Bytes, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, post, web};
 use engine::{Failure, SubmitError, Terms};
 use openapi::{
-    BodyError, Decision, DecisionBody, ErrorBody, SystemOneReply, SystemOneRequest, parse_body,
-    parse_decision,
+    Decision, DecisionBody, ErrorBody, SystemOneReply, SystemOneRequest, parse_body, parse_decision,
 };
 use rubrics::decide::{Asking, Calibrations, DecideError, Place, Temperature, prepare};
 use sha2::{Digest as _, Sha256};
 
-use crate::admit::Permit;
-use crate::body::{self, INLINE_BYTES};
+use crate::call::{Call, deadline_passed, json};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::metrics::Stage;
-use crate::middleware::{Arrived, StageTimes};
+use crate::middleware::StageTimes;
+use crate::names::{self, not_found};
 use crate::state::State;
 use crate::wires::{
     Asked, Wire, invalid, openai_decisions, reply_notes, sglang_decisions, systemone as system_one,
@@ -55,9 +53,9 @@ pub(crate) async fn decisions(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     match call.parse(parse_decision).await? {
-        DecisionBody::OpenAi(body) => call.answer(openai_decisions::asked(body)?).await,
-        DecisionBody::Sglang(body) => call.answer(sglang_decisions::asked(body)?).await,
-        DecisionBody::SystemOne(body) => call.answer(system_one::asked(body)?).await,
+        DecisionBody::OpenAi(body) => answer(call, openai_decisions::asked(body)?).await,
+        DecisionBody::Sglang(body) => answer(call, sglang_decisions::asked(body)?).await,
+        DecisionBody::SystemOne(body) => answer(call, system_one::asked(body)?).await,
     }
 }
 
@@ -89,106 +87,50 @@ pub(crate) async fn systemone(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     let body = call.parse(parse_body::<SystemOneRequest>).await?;
-    call.answer(system_one::asked(body)?).await
+    answer(call, system_one::asked(body)?).await
 }
 
-/// A request whose body has been read.
-struct Call<'r> {
-    request: &'r HttpRequest,
-    state: &'r State,
-    bytes: Bytes,
-    permit: Permit,
-    arrived: Instant,
-    read: Duration,
-    parsing: Instant,
-}
+async fn answer<W: Wire>(
+    mut call: Call<'_>,
+    (asked, wire): (Asked, W),
+) -> Result<HttpResponse, ApiError> {
+    let state = call.state;
+    let served = names::model(state, asked.model.as_deref())?;
+    let (read, parse) = call.times();
+    let deadline = call.deadline();
+    let patience = call.admit(asked.questions.len(), deadline)?;
+    let working = Instant::now();
+    let deciding = decide(state, &served, asked, deadline);
+    let decided = tokio::time::timeout(patience, deciding).await;
+    let decided = decided.map_err(|_| deadline_passed())?;
+    let decided = decided.map_err(|error| api_error(&error, &wire))?;
+    let exec = working.elapsed();
 
-impl<'r> Call<'r> {
-    async fn begin(
-        request: &'r HttpRequest,
-        payload: Payload,
-        state: &'r State,
-    ) -> Result<Self, ApiError> {
-        let Arrived(arrived) = *request
-            .extensions()
-            .get()
-            .expect("observe gives every request one");
-        let (bytes, permit) = body::read(request, payload, state).await?;
-        Ok(Self {
-            request,
-            state,
-            bytes,
-            permit,
-            arrived,
-            read: arrived.elapsed(),
-            parsing: Instant::now(),
-        })
+    let replying = Instant::now();
+    let n_answers = decided.answers.len() as u64;
+    let model = served.adapter.as_ref().unwrap_or(&served.host.name);
+    let notes = reply_notes(&decided, &served.host.digest);
+    let reply = wire.reply(model.to_string(), decided, notes);
+    let bytes = reply.map_err(ApiError::internal)?;
+    // The permit goes without a word of how long it was held: the pace that admission learns is
+    // that of the verifiers, and the engine counts its own tokens.
+    let stages = [
+        (Stage::Read, "read", read),
+        (Stage::Parse, "parse", parse),
+        (Stage::Exec, "exec", exec),
+        (Stage::Reply, "reply", replying.elapsed()),
+    ];
+    // Time series go by the model: adapters may come and go without number.
+    let name = &served.host.name;
+    state.metrics.verdicts(name, "ok", n_answers);
+    let mut timing = Vec::with_capacity(stages.len());
+    for (stage, label, time) in stages {
+        state.metrics.stage(name, stage, [time]);
+        timing.push(format!("{label};dur={:.3}", time.as_secs_f64() * 1e3));
     }
-
-    async fn parse<T: Send + 'static>(
-        &self,
-        parse: impl FnOnce(&[u8]) -> Result<T, BodyError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let parsed = if self.bytes.len() <= INLINE_BYTES {
-            parse(&self.bytes)
-        } else {
-            let bytes = self.bytes.clone();
-            let parsing = web::block(move || parse(&bytes)).await;
-            parsing.map_err(ApiError::internal)?
-        };
-        parsed.map_err(ApiError::body)
-    }
-
-    async fn answer<W: Wire>(
-        mut self,
-        (asked, wire): (Asked, W),
-    ) -> Result<HttpResponse, ApiError> {
-        let served = find(self.state, asked.model.as_deref())?;
-        let parse = self.parsing.elapsed();
-        let deadline = self.arrived + self.state.config.deadline;
-        let patience = deadline.saturating_duration_since(Instant::now());
-        if patience.is_zero() {
-            return Err(deadline_passed());
-        }
-        let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
-        self.permit
-            .add_items(asked.questions.len(), patience)
-            .map_err(refused)?;
-        let working = Instant::now();
-        let deciding = decide(self.state, &served, asked, deadline);
-        let decided = tokio::time::timeout(patience, deciding).await;
-        let decided = decided.map_err(|_| deadline_passed())?;
-        let decided = decided.map_err(|error| api_error(&error, &wire))?;
-        let exec = working.elapsed();
-
-        let replying = Instant::now();
-        let n_answers = decided.answers.len() as u64;
-        let model = served.adapter.as_ref().unwrap_or(&served.host.name);
-        let notes = reply_notes(&decided, &served.host.digest);
-        let reply = wire.reply(model.to_string(), decided, notes);
-        let bytes = reply.map_err(ApiError::internal)?;
-        // The permit goes without a word of how long it was held: the pace that admission learns
-        // is that of the verifiers, and the engine counts its own tokens.
-        let stages = [
-            (Stage::Read, "read", self.read),
-            (Stage::Parse, "parse", parse),
-            (Stage::Exec, "exec", exec),
-            (Stage::Reply, "reply", replying.elapsed()),
-        ];
-        // Time series go by the model: adapters may come and go without number.
-        let name = &served.host.name;
-        self.state.metrics.verdicts(name, "ok", n_answers);
-        let mut timing = Vec::with_capacity(stages.len());
-        for (stage, label, time) in stages {
-            self.state.metrics.stage(name, stage, [time]);
-            timing.push(format!("{label};dur={:.3}", time.as_secs_f64() * 1e3));
-        }
-        let timing = StageTimes(timing.join(", "));
-        self.request.extensions_mut().insert(timing);
-        Ok(HttpResponse::Ok()
-            .content_type(ContentType::json())
-            .body(bytes))
-    }
+    let timing = StageTimes(timing.join(", "));
+    call.request.extensions_mut().insert(timing);
+    Ok(json(bytes))
 }
 
 async fn decide(
@@ -222,43 +164,6 @@ fn salt(key: &str) -> u64 {
     let digest = Sha256::digest(key);
     let (head, _) = digest.split_at(8);
     u64::from_le_bytes(head.try_into().expect("eight bytes")) | 1
-}
-
-fn find(state: &State, name: Option<&str>) -> Result<Served, ApiError> {
-    let Some(name) = name else {
-        let mut hosts = state.hosts.iter();
-        return match (hosts.next(), hosts.next()) {
-            (Some(only), None) => Ok(state
-                .hosts
-                .get(&only.name)
-                .expect("it goes by its own name")),
-            (Some(_), Some(_)) => Err(invalid("model", "it is missing, and there are several")),
-            (None, _) => Err(not_found("the server has no models")),
-        };
-    };
-    if let Some(served) = state.hosts.get(name) {
-        return Ok(served);
-    }
-    let near = state.hosts.near(name);
-    let hint = if near.is_empty() {
-        "GET /v1/models lists the models".to_owned()
-    } else {
-        format!("did you mean {}?", near.join(", "))
-    };
-    // The name is echoed as Rust quotes it, so that control characters in it stay harmless.
-    let shown: String = name.chars().take(64).collect();
-    Err(not_found(format!("no model {shown:?}; {hint}")))
-}
-
-fn not_found(message: impl Into<String>) -> ApiError {
-    ApiError::new(Code::ScorerNotFound, message).at("model")
-}
-
-fn deadline_passed() -> ApiError {
-    ApiError::new(
-        Code::DeadlinePassed,
-        "the deadline passed before the questions were answered",
-    )
 }
 
 /// Tokens a second that an engine is taken to have until it says better: what is told to a client

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderName};
-use actix_web::web::{self, Data, Payload};
+use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::admit::Permit;
-use crate::body;
+use crate::call::Call;
 use crate::error::{ApiError, Code};
 use crate::generate::{Answered, Asking, Order, Wire, answer, stream};
 use crate::hosts::Served;
 use crate::metrics::Stage;
-use crate::middleware::{Arrived, RequestId, StageTimes};
+use crate::middleware::StageTimes;
+use crate::names::shown;
 use crate::state::State;
 
 /// A request that was read, and what it holds until its reply is made.
@@ -29,33 +29,17 @@ pub(super) struct Incoming {
     parsing: Instant,
 }
 
-/// Reads a request within the server's limits.
-pub(super) async fn incoming<T>(
-    request: &HttpRequest,
-    payload: Payload,
-    state: &State,
-) -> Result<(T, Incoming), ApiError>
-where
-    T: DeserializeOwned + Send + 'static,
-{
-    let Arrived(arrived) = *request
-        .extensions()
-        .get()
-        .expect("observe gives every request one");
-    let id = request
-        .extensions()
-        .get::<RequestId>()
-        .map(|id| id.0.clone());
-    let (bytes, permit) = body::read(request, payload, state).await?;
-    let (read, parsing) = (arrived.elapsed(), Instant::now());
-    let incoming = Incoming {
-        asking: Asking::new(request, arrived + state.config.deadline),
-        id: id.unwrap_or_default(),
-        permit,
-        read,
-        parsing,
-    };
-    Ok((body::parse(bytes).await?, incoming))
+impl Incoming {
+    /// Of a request whose body has been read.
+    pub(super) fn of(call: Call<'_>) -> Incoming {
+        Incoming {
+            asking: Asking::new(call.request, call.deadline()),
+            id: call.id(),
+            read: call.times().0,
+            parsing: call.parsing(),
+            permit: call.into_permit(),
+        }
+    }
 }
 
 /// The model or adapter of a name.
@@ -63,10 +47,11 @@ pub(super) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
     if let Some(served) = state.hosts.get(name) {
         return Ok(served);
     }
-    // The name is echoed as Rust quotes it, so that control characters in it stay harmless.
-    let shown: String = name.chars().take(64).collect();
+    let shown = shown(name);
     let message = if state.registry.get(name).is_some() {
-        format!("{shown:?} is a scorer, and generates nothing")
+        format!(
+            "{shown:?} is a scorer: it judges a conversation that the assistant has ended, and generates nothing"
+        )
     } else {
         let near = state.hosts.near(name);
         let hint = if near.is_empty() {

@@ -1,14 +1,27 @@
 //! Shapes of requests and replies that others have defined, as translations onto our own.
 //!
-//! Each file reads one shape into [`Asked`], and keeps what its replies and errors need to speak
-//! in the client's terms. Nothing here decides anything.
+//! One file a wire. Nothing here decides anything: what is asked becomes inputs of
+//! [`rubrics::score`], questions, or sequences for an engine, and what comes back is put into the
+//! client's terms, errors in its own [`Dialect`]. The shapes of decisions become [`Asked`]; their
+//! routes are in `crate::routes`.
 
+mod dialect;
+pub(crate) mod nemo_gym;
+pub(crate) mod nim;
 pub(crate) mod openai_decisions;
+pub(crate) mod openrlhf;
+mod reading;
+mod rendered;
 pub(crate) mod sglang_decisions;
+pub(crate) mod slime;
 pub(crate) mod systemone;
+mod target;
+mod verdict;
+
+pub(crate) use dialect::{Dialect, Refusal};
 
 use openapi::{
-    AnswerNotes, DecisionDigests, DecisionNotes, LabelMethod, MAX_QUESTIONS, TextOrJson,
+    AnswerNotes, DecisionDigests, DecisionNotes, LabelMethod, MAX_INPUTS, MAX_QUESTIONS, TextOrJson,
 };
 use rubrics::decide::{
     Alternative, Decided, DecisionAnswer, DecisionInput, Method, Place, Question,
@@ -66,6 +79,11 @@ pub(crate) fn check_count(
         path,
         format_args!("{count} given; {least} to {most} are taken"),
     ))
+}
+
+/// How many samples a request may have; none is a number too.
+pub(crate) fn check_samples(path: &str, count: usize) -> Result<(), ApiError> {
+    check_count(path, count, 0..=MAX_INPUTS)
 }
 
 pub(crate) fn check_questions(count: usize) -> Result<(), ApiError> {

@@ -27,7 +27,7 @@ use std::ops::Range;
 use rubrics::combine::thoughts::Label;
 use serde::{Deserialize, Serialize};
 
-pub use batch::{ReinforcePlusPlus, ReinforcePlusPlusBaseline, StableReinforce};
+pub use batch::{Middle, ReinforcePlusPlus, ReinforcePlusPlusBaseline, StableReinforce, Whitening};
 pub use group::{Grpo, MaxRl, Mean, Rloo};
 pub use process::{Capo, IStar, Ppr, StepReturns, TpGrpo};
 
@@ -81,6 +81,7 @@ impl<'a> Episode<'a> {
     }
 
     /// The same with steps.
+    #[must_use]
     pub fn with_steps(self, steps: &'a [Step]) -> Self {
         Self { steps, ..self }
     }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Group, Result, TrainError};
 
 /// The rule. A group in which a rewarder gave a status in the place of a reward is never trained on,
-/// whatever the rule: its rewards are not known.
+/// whatever the rule: its rewards are not known. Who wants to train on the answers that do have rewards
+/// takes the others out first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "keep")]
 pub enum Keep {
@@ -124,9 +125,8 @@ impl Keep {
             counts.all_right += u64::from(rewards[0] >= 1.0);
         }
         match *self {
-            Self::All => Fate::Kept,
             Self::Varied | Self::Band { .. } if equal => Fate::Equal(rewards[0]),
-            Self::Varied => Fate::Kept,
+            Self::All | Self::Varied => Fate::Kept,
             Self::Band { low, high, pass } => {
                 let passed = rewards.iter().filter(|reward| **reward >= pass).count();
                 let rate = passed as f64 / rewards.len() as f64;

@@ -208,13 +208,14 @@ impl Curriculum {
                 Ok((0..count).map(|_| self.next(&weights)).collect())
             }
             CurriculumConfig::Pcl { target, candidates } => {
-                let before = self.clone();
+                let before = self.state();
                 let wanted = count.saturating_mul(candidates);
                 let candidates: Vec<u64> = (0..wanted).map(|_| self.next(&[1.0])).collect();
                 let chosen = value(&candidates)
                     .and_then(|values| pcl::nearest(&candidates, &values, target, count));
                 if chosen.is_err() {
-                    *self = before;
+                    self.resume(before)
+                        .expect("its own state is of its own problems");
                 }
                 chosen
             }

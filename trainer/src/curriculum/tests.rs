@@ -362,9 +362,9 @@ fn e5_zero_variance_is_kept_or_dropped_and_counted() {
 fn a_run_without_differences_ends() {
     let counts = |groups, zero_variance, all_right, failed| KeepCounts {
         groups,
+        failed,
         zero_variance,
         all_right,
-        failed,
         ..KeepCounts::default()
     };
     let mut rule = StuckRule::new(3);

@@ -11,7 +11,7 @@ use super::error::{Result, finite, setting};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResponseFilter {
-    /// BoN: the best alone.
+    /// `BoN`: the best alone.
     BestOfN {},
     /// BR: the best, and any other less often.
     BestRandom {

@@ -38,7 +38,7 @@ mod stats;
 mod tokens;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use aggregate::{Aggregation, Denominators, Limits, Streams};
 pub use correction::Correction;

@@ -22,7 +22,7 @@ use crate::error::{Result, TrainError};
 use crate::losses::Stats;
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Policy, Sequence};
-use crate::run::{Order, Row, RunConfig};
+use crate::run::{Row, Rows, RunConfig};
 
 /// `[method]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,8 +73,6 @@ pub struct Step<'a> {
     pub reference: Option<&'a Policy>,
     /// Its tokenizer.
     pub encoder: &'a Encoder,
-    /// All rows of the data.
-    pub rows: &'a [Row],
     /// Tokens of a micro-batch at most.
     pub micro_tokens: usize,
     /// The step, from 1.
@@ -83,16 +81,6 @@ pub struct Step<'a> {
     pub seed: u64,
     /// Revision of the weights at the beginning of the step.
     pub revision: u64,
-}
-
-impl<'a> Step<'a> {
-    /// The rows of this step: `n` from where the last step ended.
-    pub(crate) fn take(&self, order: &mut Order, n: usize) -> Vec<&'a Row> {
-        let first = (self.step - 1) * n as u64;
-        (first..first + n as u64)
-            .map(|position| &self.rows[order.row(position)])
-            .collect()
-    }
 }
 
 impl Step<'_> {
@@ -147,10 +135,11 @@ pub struct Stepped {
 ///
 /// # Errors
 /// Rows of another kind, and what the policy refuses.
-pub fn offline(config: &MethodConfig, step: &Step<'_>, order: &mut Order) -> Result<Stepped> {
-    let rows = step.take(order, config.rows());
+pub fn offline(config: &MethodConfig, step: &Step<'_>, rows: &mut Rows) -> Result<Stepped> {
+    let n = config.rows();
+    let rows = rows.take((step.step - 1) * n as u64, n)?;
     match config {
-        MethodConfig::Supervised(_) => supervised::step(step, &rows),
+        MethodConfig::Supervised(config) => supervised::step(config, step, &rows),
         MethodConfig::Reward(config) => reward::step(config, step, &rows),
         MethodConfig::Process(config) => process::step(config, step, &rows),
         MethodConfig::Preference(config) => preference::step(config, step, &rows),

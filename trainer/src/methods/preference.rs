@@ -45,7 +45,7 @@ impl PreferenceConfig {
     }
 }
 
-pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
+pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut weights) = (Vec::new(), Vec::new());
     for row in rows {

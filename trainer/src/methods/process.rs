@@ -43,7 +43,7 @@ impl ProcessConfig {
     }
 }
 
-pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
+pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let read = read(config, step)?;
     let (mut sequences, mut labels) = (Vec::new(), Vec::new());

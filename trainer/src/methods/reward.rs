@@ -38,7 +38,7 @@ impl RewardConfig {
     }
 }
 
-pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
+pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut margins) = (Vec::new(), Vec::new());
     for row in rows {

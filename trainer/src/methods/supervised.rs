@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use models::Output;
+use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Stepped, check_rows, wrong_kind};
@@ -10,6 +10,7 @@ use crate::error::{Result, TrainError};
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Packing, Sequence, Slope};
 use crate::run::Row;
+use crate::task::Example;
 
 /// Options of supervised training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ use crate::run::Row;
 pub struct SupervisedConfig {
     /// Rows of a step.
     pub rows: usize,
+    /// The adapter that is trained, where it is not the model itself.
+    #[serde(default)]
+    pub adapter: Option<String>,
 }
 
 impl SupervisedConfig {
@@ -32,16 +36,26 @@ struct Sum {
     tokens: f64,
 }
 
-pub(super) fn step(step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
+pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+    let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut kinds) = (Vec::new(), Vec::new());
     for row in rows {
-        let Row::Supervised(row) = row else {
-            return Err(wrong_kind(row, "supervised"));
+        let (sequence, kind) = match row {
+            Row::Supervised(row) => {
+                let prompt = step.encoder.prompt(&row.turns)?;
+                let completion = step.encoder.completion(&row.completion)?;
+                (Sequence::continued(&prompt, &completion), &row.kind)
+            }
+            Row::Written(row) => (written(&row.example), &row.kind),
+            Row::Preference(_) | Row::Process(_) | Row::Problem(_) => {
+                return Err(wrong_kind(row, "supervised"));
+            }
         };
-        let prompt = step.encoder.prompt(&row.turns)?;
-        let completion = step.encoder.completion(&row.completion)?;
-        sequences.push(Sequence::continued(&prompt, &completion));
-        kinds.push(row.kind.clone());
+        sequences.push(Sequence {
+            adapter,
+            ..sequence
+        });
+        kinds.push(kind.clone());
     }
     let tokens: usize = sequences.iter().map(|sequence| sequence.reads.len()).sum();
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
@@ -76,6 +90,15 @@ pub(super) fn step(step: &Step<'_>, rows: &[&Row]) -> Result<Stepped> {
         gradients: Some(gradients),
         metrics,
     })
+}
+
+fn written(example: &Example) -> Sequence {
+    let aims = example.aims.iter();
+    Sequence {
+        token_ids: example.token_ids.clone(),
+        reads: aims.map(|aim| (aim.at, Read::Logprob(aim.token))).collect(),
+        adapter: None,
+    }
 }
 
 /// −1 / n for the log-probability.

@@ -22,6 +22,8 @@ use models::live::{LiveAdapter, LiveModel, View};
 use models::weights::{Checkpoint, FileWeights, Names, Storage};
 use models::{Model, ModelConfig};
 
+use sha2::{Digest as _, Sha256};
+
 pub use batch::{Micro, Packing, Sequence, micro_batches};
 pub use gradients::Gradients;
 pub use pass::Slope;
@@ -37,6 +39,8 @@ pub struct Policy {
     parameters: Vec<Parameter>,
     /// The folder whose tokenizer and configuration it keeps.
     origin: PathBuf,
+    /// Digest of what it began with.
+    digest: String,
     /// Whether activations within layers are computed anew on the way back, so that no more than
     /// each layer's input is kept.
     pub checkpointing: bool,
@@ -46,7 +50,7 @@ pub struct Policy {
 #[derive(Debug)]
 enum Base {
     /// All of them are variables.
-    Live(LiveModel),
+    Live(Box<LiveModel>),
     /// They stay as they are.
     Frozen(View),
 }
@@ -80,9 +84,10 @@ impl Policy {
         let source = FileWeights::new(&checkpoint, &config, Storage::F32);
         let live = LiveModel::new(&config, source, &names)?;
         Ok(Policy {
+            digest: digest(&live.variables)?,
             parameters: parameters("", &live.variables),
             config,
-            base: Base::Live(live),
+            base: Base::Live(Box::new(live)),
             adapters: Vec::new(),
             origin: folder.to_owned(),
             checkpointing: false,
@@ -124,6 +129,7 @@ impl Policy {
                 head: model.head,
             }),
             adapters: named,
+            digest: model.digest,
             parameters: all,
             origin: folder.to_owned(),
             checkpointing: false,
@@ -140,12 +146,18 @@ impl Policy {
         &self.origin
     }
 
+    /// SHA-256 of the numbers that it began with, as `sha256:…`; of a base under adapters that of
+    /// its folder.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Its variables, in the order of their names.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    /// Numbers in its variables, without the padding of their panels' last columns counted twice.
+    /// Numbers in its variables, the padding of their last panels included.
     pub fn trainable(&self) -> usize {
         let count = |parameter: &Parameter| parameter.var.elem_count();
         self.parameters.iter().map(count).sum()
@@ -209,6 +221,18 @@ fn open(folder: &Path) -> Result<(Arc<ModelConfig>, Arc<Checkpoint>)> {
     let head =
         models::weights::names::detect_head(config.head, folder, |name| checkpoint.has(name))?;
     Ok((Arc::new(ModelConfig { head, ..config }), checkpoint))
+}
+
+fn digest(variables: &BTreeMap<String, Var>) -> Result<String> {
+    let mut hash = Sha256::new();
+    for (name, var) in variables {
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        for number in var.as_tensor().flatten_all()?.to_vec1::<f32>()? {
+            hash.update(number.to_le_bytes());
+        }
+    }
+    Ok(rubrics::sha256_text(&hash.finalize()))
 }
 
 fn parameters(prefix: &str, variables: &BTreeMap<String, Var>) -> Vec<Parameter> {

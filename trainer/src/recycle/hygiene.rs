@@ -52,7 +52,11 @@ pub fn within_share(player: u64, judge: &[u64], share: f64) -> Result<usize> {
 pub fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
     let n = xs.len() as f64;
     // Equal values have a mean that rounding may take off them, and then seem to vary.
-    let varies = |values: &[f64]| values.iter().any(|value| *value != values[0]);
+    let varies = |values: &[f64]| {
+        values
+            .iter()
+            .any(|value| value.total_cmp(&values[0]).is_ne())
+    };
     if xs.len() != ys.len() || !varies(xs) || !varies(ys) {
         return None;
     }

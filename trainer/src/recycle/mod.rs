@@ -28,7 +28,7 @@ use crate::random::decision;
 
 /// The scorers that the templates of this crate name and that `rubrics` does not have by itself,
 /// as tables of a configuration. A verdict is the text of the last box that closes, byte by byte: a
-/// verdict in words, in `\box{}` or in another mark earns 0.
+/// verdict in words, in `\box{}` or in another mark earns 0. A `reply` is the whole text.
 pub const SCORERS: &str = r#"
 [[scorer]]
 name = "verdict"
@@ -41,6 +41,11 @@ name = "conclusion"
 kind = "exact"
 extract = "marked"
 marker = "/conclusion"
+
+[[scorer]]
+name = "reply"
+kind = "exact"
+extract = "whole"
 "#;
 
 /// The chance of one step of a run: the same step of the same seed decides the same.

@@ -10,11 +10,12 @@
 //! | `reflect_reasoning` | `problem`, `solution` | |
 //! | `reflect_answer` | `problem`, `answer` | |
 //! | `critique` | `problem`, `solution` | right, wrong |
-//! | `referee` | `problem`, `candidates`, and optionally `count` | |
+//! | `referee` | `problem`, `candidates` or `candidate`, and optionally `count` | |
 //!
 //! `answer` is the extracted final answer and `solution` the whole text of a rollout. A referee
-//! template has a `candidate`, the wording of one candidate with the slots `number` and `text`,
-//! and a `separator` between two.
+//! template with the slot `candidates` has a `candidate`, the wording of one candidate with the slots
+//! `number` and `text`, and a `separator` between two. One with the slot `candidate` has neither: the
+//! messages with that slot are there once for each candidate.
 //!
 //! `scorer` names the scorer of `rubrics` that rewards the answers; a reflection is rewarded by the
 //! scorer of the problem. A template that asks for `\box{}` is refused: no verifier reads that, so
@@ -85,7 +86,7 @@ impl TemplateKind {
             Self::ReflectReasoning => rule(&[&["solution"]], &[], false),
             Self::ReflectAnswer => rule(&[&["answer"]], &[], false),
             Self::Critique => rule(&[&["solution"]], &[], true),
-            Self::Referee => rule(&[&["candidates"]], &["count"], false),
+            Self::Referee => rule(&[&["candidates"], &["candidate"]], &["count"], false),
         }
     }
 }
@@ -99,8 +100,19 @@ pub struct Template {
     pub scorer: Arc<str>,
     prompt: Arc<Prompt>,
     labels: Option<[Arc<str>; 2]>,
-    candidate: Option<Arc<Prompt>>,
-    separator: Arc<str>,
+    listing: Option<Arc<Listing>>,
+}
+
+/// How a referee template lists candidates.
+#[derive(Debug)]
+enum Listing {
+    /// As one text.
+    Text {
+        candidate: Prompt,
+        separator: String,
+    },
+    /// As messages: each message as a prompt of its own, and whether it is there once for each.
+    Messages(Vec<(Prompt, bool)>),
 }
 
 impl Template {
@@ -134,24 +146,41 @@ impl Template {
     /// # Panics
     /// For other kinds.
     pub fn fill_candidates(&self, problem: &str, candidates: &[&str]) -> Vec<Turn> {
-        let wording = self.candidate.as_ref();
-        let wording = wording.expect("the templates of a referee word a candidate");
-        let listed = (1..).zip(candidates).map(|(number, text)| {
-            let number: usize = number;
-            let turns = wording.fill(&[("number", &number.to_string()), ("text", text)]);
-            turns
-                .into_iter()
-                .map(|turn| turn.content)
-                .collect::<String>()
-        });
-        let listed: Vec<String> = listed.collect();
+        let listing = self.listing.as_deref();
         let count = candidates.len().to_string();
-        let listed = listed.join(&self.separator);
-        self.fill(&[
-            ("problem", problem),
-            ("candidates", &listed),
-            ("count", &count),
-        ])
+        match listing.expect("the templates of a referee list candidates") {
+            Listing::Text {
+                candidate,
+                separator,
+            } => {
+                let listed = (1_usize..).zip(candidates).map(|(number, text)| {
+                    let number = number.to_string();
+                    let turns = candidate.fill(&[("number", &number), ("text", text)]);
+                    let contents = turns.into_iter().map(|turn| turn.content);
+                    contents.collect::<String>()
+                });
+                let listed = listed.collect::<Vec<_>>().join(separator);
+                self.fill(&[
+                    ("problem", problem),
+                    ("candidates", &listed),
+                    ("count", &count),
+                ])
+            }
+            Listing::Messages(messages) => {
+                let fill = |message: &Prompt, candidate: &str| {
+                    message.fill(&[
+                        ("problem", problem),
+                        ("candidate", candidate),
+                        ("count", &count),
+                    ])
+                };
+                let turns = messages.iter().flat_map(|(message, each)| {
+                    let shown = if *each { candidates } else { &[""][..] };
+                    shown.iter().flat_map(move |text| fill(message, text))
+                });
+                turns.collect()
+            }
+        }
     }
 }
 
@@ -175,8 +204,8 @@ impl Templates {
         FILES.iter().map(|(name, _)| *name)
     }
 
-    /// A file that comes with the crate: `spark`, `urpo`, `crl`, or `compact`, which has all kinds
-    /// in one line each for models with a small vocabulary.
+    /// A file that comes with the crate: `spark`, `urpo`, `crl`, or `compact`, which has
+    /// all kinds but critiques without words, for a model whose chat template has roles for them.
     ///
     /// # Errors
     /// There is none of this name.
@@ -307,38 +336,65 @@ impl Entry {
             problems
                 .push("it asks for \\box{}, which no verifier reads; write \\boxed{}".to_owned());
         }
-        let referee = self.kind == TemplateKind::Referee;
-        if self.candidate.is_some() != referee || self.separator.is_some() != referee {
-            problems
-                .push("candidate and separator belong to a referee, and both of them".to_owned());
-        }
         problems
     }
 
     fn build(self, scorer: &str) -> std::result::Result<Template, String> {
         let prompt = Prompt::new(&self.name, 1, &self.message)?;
         check_slots(self.kind, &prompt.slots())?;
-        let candidate = match self.candidate {
-            None => None,
-            Some(content) => {
-                let role = "user".to_owned();
-                let wording = Prompt::new(&self.name, 1, &[Message { role, content }])?;
-                let slots = wording.slots();
-                if !slots.contains(&"text") || slots.iter().any(|s| !["number", "text"].contains(s))
-                {
-                    return Err("a candidate has the slots text and number".to_owned());
-                }
-                Some(Arc::new(wording))
-            }
-        };
+        let listing = self.listing(&prompt)?;
         Ok(Template {
             kind: self.kind,
             scorer: self.scorer.as_deref().unwrap_or(scorer).into(),
             prompt: Arc::new(prompt),
             labels: self.labels.map(|labels| labels.map(Arc::from)),
-            candidate,
-            separator: self.separator.unwrap_or_default().into(),
+            listing: listing.map(Arc::new),
         })
+    }
+
+    /// How candidates are listed, for a referee.
+    fn listing(&self, prompt: &Prompt) -> std::result::Result<Option<Listing>, String> {
+        let slots = prompt.slots();
+        let text = slots.contains(&"candidates");
+        let written = (self.candidate.as_ref(), self.separator.as_ref());
+        match (self.kind == TemplateKind::Referee, text, written) {
+            (false, _, (None, None)) => Ok(None),
+            (true, true, (Some(content), Some(separator))) if !slots.contains(&"candidate") => {
+                let candidate = self.alone(&Message {
+                    role: "user".to_owned(),
+                    content: content.clone(),
+                })?;
+                let slots = candidate.slots();
+                let known = |slot: &&str| ["number", "text"].contains(slot);
+                if !slots.contains(&"text") || !slots.iter().all(known) {
+                    return Err("a candidate has the slots text and number".to_owned());
+                }
+                let separator = separator.clone();
+                Ok(Some(Listing::Text {
+                    candidate,
+                    separator,
+                }))
+            }
+            (true, false, (None, None)) => {
+                let messages = self.message.iter().map(|message| {
+                    let message = self.alone(message)?;
+                    let each = message.slots().contains(&"candidate");
+                    Ok((message, each))
+                });
+                let messages = messages.collect::<std::result::Result<_, String>>()?;
+                Ok(Some(Listing::Messages(messages)))
+            }
+            _ => Err(
+                "candidate and separator belong to a referee with the slot candidates, and both \
+                 of them"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// One message as a prompt of its own.
+    fn alone(&self, message: &Message) -> std::result::Result<Prompt, String> {
+        Prompt::new(&self.name, 1, std::slice::from_ref(message))
     }
 }
 

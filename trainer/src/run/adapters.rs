@@ -31,13 +31,13 @@ const ALL_LINEAR: [&str; 7] = [
 
 /// The model that a run trains, as its newest checkpoint has it where there is one.
 pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -> Result<Policy> {
-    let base = config.path(&config.model.path);
-    let mut policy = if config.model.adapter.is_empty() {
+    let base = config.path(&config.policy.path);
+    let mut policy = if config.policy.adapter.is_empty() {
         Policy::full(newest.unwrap_or(&base))?
     } else {
         let shape = Arc::new(ModelConfig::read(&base)?);
         let mut adapters = Vec::new();
-        for section in &config.model.adapter {
+        for section in &config.policy.adapter {
             let from = match (newest, &section.path) {
                 (Some(newest), _) => newest.join("adapters").join(&section.name),
                 (None, Some(path)) => config.path(path),
@@ -48,7 +48,7 @@ pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -
         }
         Policy::adapted(&base, &adapters)?
     };
-    policy.checkpointing = config.model.checkpointing;
+    policy.checkpointing = config.policy.checkpointing;
     Ok(policy)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn reference(config: &RunConfig) -> Result<Option<Policy>> {
     if !needed {
         return Ok(None);
     }
-    Policy::adapted(&config.path(&config.model.path), &[]).map(Some)
+    Policy::adapted(&config.path(&config.policy.path), &[]).map(Some)
 }
 
 /// A fresh adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
@@ -117,7 +117,7 @@ fn fresh(
     let fields: Value = json!({
         "peft_type": "LORA", "task_type": "CAUSAL_LM", "r": section.r,
         "lora_alpha": section.alpha, "target_modules": targets, "bias": "none",
-        "base_model_name_or_path": config.model.path.display().to_string(),
+        "base_model_name_or_path": config.policy.path.display().to_string(),
     });
     stage.json(CONFIG_FILE, &fields)?;
     stage.finish()?;

@@ -7,9 +7,11 @@ use rubrics::config::{Document, Problem, Section, Step};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::source::DataSource;
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
 use crate::optimiser::{AdamWConfig, Schedule};
+use crate::task::Shape;
 
 /// The name by which scorers of a run file ask the model in training.
 pub const POLICY: &str = "policy";
@@ -19,8 +21,8 @@ pub const POLICY: &str = "policy";
 pub struct RunConfig {
     /// `[run]`.
     pub run: RunSection,
-    /// `[model]`.
-    pub model: ModelSection,
+    /// `[policy]`.
+    pub policy: PolicySection,
     /// `[optimiser]`.
     pub optimiser: OptimiserSection,
     /// `[[data]]`.
@@ -56,12 +58,15 @@ pub struct RunSection {
     pub keep: usize,
 }
 
-/// `[model]`.
+/// `[policy]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelSection {
+pub struct PolicySection {
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
+    /// Makes the folder where it is not there: a fresh model of the task, of this shape.
+    #[serde(default)]
+    pub make: Option<MadeShape>,
     /// Adapters that are trained over it, in the place of its own weights.
     #[serde(default)]
     pub adapter: Vec<AdapterSection>,
@@ -76,6 +81,28 @@ pub struct ModelSection {
     pub kv_tokens: usize,
 }
 
+/// Shapes of fresh models of the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeShape {
+    /// [`Shape::SMOKE`].
+    Smoke,
+    /// [`Shape::DEMO`].
+    Demo,
+    /// [`Shape::EMBEDDED`].
+    Embedded,
+}
+
+impl MadeShape {
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            MadeShape::Smoke => Shape::SMOKE,
+            MadeShape::Demo => Shape::DEMO,
+            MadeShape::Embedded => Shape::EMBEDDED,
+        }
+    }
+}
+
 fn micro_tokens() -> usize {
     4096
 }
@@ -84,7 +111,7 @@ fn kv_tokens() -> usize {
     65536
 }
 
-/// `[[model.adapter]]`.
+/// `[[policy.adapter]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSection {
@@ -121,20 +148,9 @@ pub struct OptimiserSection {
     /// Its course.
     #[serde(default)]
     pub schedule: Schedule,
-    /// AdamW's numbers.
+    /// The numbers of `AdamW`.
     #[serde(default)]
     pub adamw: AdamWConfig,
-}
-
-/// `[[data]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "snake_case")]
-pub enum DataSource {
-    /// Rows of JSON lines.
-    Jsonl {
-        /// The file.
-        path: PathBuf,
-    },
 }
 
 /// `[evaluation]`.
@@ -191,7 +207,7 @@ impl RunConfig {
 
     fn sections(root: &Section<'_, '_>, base: &Path) -> Option<RunConfig> {
         let run: Option<RunSection> = required(root, "run");
-        let model: Option<ModelSection> = required(root, "model");
+        let policy: Option<PolicySection> = required(root, "policy");
         let optimiser: Option<OptimiserSection> = required(root, "optimiser");
         let method: Option<MethodConfig> = required(root, "method");
         let evaluation = match root.section("evaluation") {
@@ -199,9 +215,9 @@ impl RunConfig {
             Some(section) => typed(&section),
         };
         let data = root.sections("data").iter().map(typed).collect::<Vec<_>>();
-        let names: Vec<String> = model
+        let names: Vec<String> = policy
             .iter()
-            .flat_map(|model| &model.adapter)
+            .flat_map(|policy| &policy.adapter)
             .map(|adapter| adapter.name.clone())
             .chain([POLICY.to_owned()])
             .collect();
@@ -209,7 +225,7 @@ impl RunConfig {
         let scorers = Registry::read_beside(root, &names, Some(base));
         let config = RunConfig {
             run: run?,
-            model: model?,
+            policy: policy?,
             optimiser: optimiser?,
             data: data.into_iter().collect::<Option<Vec<_>>>()?,
             method: method?,
@@ -230,17 +246,17 @@ impl RunConfig {
         if !(self.optimiser.rate.is_finite() && self.optimiser.rate > 0.0) {
             root.problem("optimiser", "`rate` is a positive number");
         }
-        if self.model.micro_tokens == 0 {
-            root.problem("model", "`micro_tokens` is at least 1");
+        if self.policy.micro_tokens == 0 {
+            root.problem("policy", "`micro_tokens` is at least 1");
         }
-        for (index, adapter) in self.model.adapter.iter().enumerate() {
-            let others = &self.model.adapter[..index];
+        for (index, adapter) in self.policy.adapter.iter().enumerate() {
+            let others = &self.policy.adapter[..index];
             if adapter.name == POLICY || others.iter().any(|other| other.name == adapter.name) {
                 let what = format!("the name '{}' is taken", adapter.name);
-                root.problem("model", what);
+                root.problem("policy", what);
             }
             if adapter.r == 0 {
-                root.problem("model", "the rank `r` of an adapter is at least 1");
+                root.problem("policy", "the rank `r` of an adapter is at least 1");
             }
         }
         if self.data.is_empty() {
@@ -265,7 +281,7 @@ fn missing_scorers(text: &str) -> String {
         let name = table.split('"').nth(1).unwrap_or_default();
         !defined(name)
     });
-    missing.map(|table| format!("[[scorer]]{table}")).collect()
+    missing.fold(String::new(), |text, table| text + "[[scorer]]" + table)
 }
 
 fn listed(problems: &[Problem]) -> String {
@@ -274,13 +290,11 @@ fn listed(problems: &[Problem]) -> String {
 }
 
 fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> Option<T> {
-    match root.section(key) {
-        Some(section) => typed(&section),
-        None => {
-            root.require(key);
-            None
-        }
+    if let Some(section) = root.section(key) {
+        return typed(&section);
     }
+    root.require(key);
+    None
 }
 
 /// A section as its type. serde stops at the first problem, so unknown keys are taken out one by

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Role};
 use crate::random::decision;
+use crate::task::Example;
 
 /// A row of training data.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,17 @@ pub enum Row {
     Process(Process),
     /// A problem to solve.
     Problem(Item),
+    /// Tokens, and what the model is to say at some of them.
+    Written(Written),
+}
+
+/// Tokens, and what the model is to say at some of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// What kind of row it is, for the log.
+    pub kind: Arc<str>,
+    /// The tokens.
+    pub example: Example,
 }
 
 /// A text that the model is to write after a conversation.
@@ -67,6 +79,7 @@ impl Row {
             Row::Preference(_) => "preference (`prompt`, `chosen`, `rejected`)",
             Row::Process(_) => "process (`prompt`, `steps`, `labels`)",
             Row::Problem(_) => "problem (`prompt`, `answer`)",
+            Row::Written(_) => "a mixture's",
         }
     }
 }

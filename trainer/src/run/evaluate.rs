@@ -7,27 +7,28 @@ use crate::methods::policy_gradient::PolicyGradient;
 use crate::methods::{MethodConfig, Step, offline};
 use crate::metrics::Metrics;
 use crate::rollout::{How, Order};
-use crate::run::data;
 use crate::task::measure::pass_at_k;
 
 /// The loss on the evaluation's rows, by the run's own method; nothing is learned.
-pub(super) fn loss(run: &Run) -> Result<Metrics> {
+pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
     let mut metrics = Metrics::default();
     let per_step = run.config.method.rows();
-    let rounds = (run.evaluation.len() / per_step).max(1) as u64;
-    let mut order = data::Order::new(0, run.evaluation.len());
+    let Some(rows) = &mut run.evaluation else {
+        return Ok(metrics);
+    };
+    let n = rows.len().or(run.config.evaluation.problems);
+    let rounds = (n.unwrap_or(per_step) / per_step).max(1) as u64;
     for round in 1..=rounds {
         let step = Step {
             policy: &run.policy,
             reference: run.reference.as_ref(),
             encoder: run.actor.encoder(),
-            rows: &run.evaluation,
-            micro_tokens: run.config.model.micro_tokens,
+            micro_tokens: run.config.policy.micro_tokens,
             step: round,
             seed: 0,
             revision: run.actor.host().engine.revision(),
         };
-        let stepped = offline(&run.config.method, &step, &mut order)?;
+        let stepped = offline(&run.config.method, &step, rows)?;
         for (name, value) in stepped.metrics.iter() {
             metrics.add(name, value / rounds as f64);
         }
@@ -36,12 +37,17 @@ pub(super) fn loss(run: &Run) -> Result<Metrics> {
 }
 
 /// `greedy` and `pass@k` over the evaluation's problems.
-pub(super) fn problems(run: &Run, rollouts: &PolicyGradient) -> Result<Metrics> {
-    let items = run.evaluation.iter().map(|row| match row {
+pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
+    let (Some(rollouts), Some(evaluation)) = (&run.rollouts, &mut run.evaluation) else {
+        return Ok(Metrics::default());
+    };
+    let n = evaluation.len().or(run.config.evaluation.problems);
+    let rows = evaluation.take(0, n.unwrap_or(0))?;
+    let items = rows.iter().map(|row| match row {
         Row::Problem(item) => Ok(item),
-        Row::Supervised(_) | Row::Preference(_) | Row::Process(_) => Err(TrainError::Invalid(
-            "an evaluation of a policy needs problem rows".to_owned(),
-        )),
+        Row::Supervised(_) | Row::Preference(_) | Row::Process(_) | Row::Written(_) => Err(
+            TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()),
+        ),
     });
     let items: Vec<&Item> = items.collect::<Result<_>>()?;
     let MethodConfig::PolicyGradient(method) = &run.config.method else {

@@ -4,22 +4,26 @@ mod adapters;
 mod checkpoint;
 mod config;
 mod data;
+mod drive;
 mod evaluate;
 mod folder;
+mod source;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Capacity, Folder, Host, LiveSpec, Tokenizer};
+use engine::{Capacity, Host, LiveSpec, Tokenizer};
 
 pub use checkpoint::{Checkpoint, latest};
 pub use config::{
-    AdapterSection, DataSource, EvaluationSection, ModelSection, OptimiserSection, POLICY,
+    AdapterSection, EvaluationSection, MadeShape, OptimiserSection, POLICY, PolicySection,
     RunConfig, RunSection,
 };
-pub use data::{Order, Preference, Process, Row, Supervised, read_jsonl};
+pub use data::{Order, Preference, Process, Row, Supervised, Written, read_jsonl};
+pub use drive::{Ended, News, drive};
 pub use folder::RunFolder;
+pub use source::{ChainSource, DataSource, JsonlSource, MixtureSource, Rows};
 
 use crate::error::{Result, TrainError};
 use crate::methods::policy_gradient::PolicyGradient;
@@ -38,10 +42,9 @@ pub struct Run {
     reference: Option<Policy>,
     optimiser: AdamW,
     actor: Actor,
-    rows: Vec<Row>,
-    order: Order,
+    rows: Rows,
     rollouts: Option<PolicyGradient>,
-    evaluation: Vec<Row>,
+    evaluation: Option<Rows>,
     /// Steps that are done.
     done: u64,
 }
@@ -84,14 +87,19 @@ impl Run {
         if let Some(checkpoint) = &checkpoint {
             checkpoint.compare(&config, resume.allow_changes)?;
         }
+        if let Some(made) = config.policy.make {
+            make(&config.path(&config.policy.path), made, config.run.seed)?;
+        }
         let policy = adapters::policy(&config, folder.path(), newest.as_deref())?;
         let reference = adapters::reference(&config)?;
-        let rows = rows(&config, &config.data)?;
-        let evaluation = rows_of_evaluation(&config)?;
         let actor = Actor::new(Arc::new(host(&config, &policy)?))?;
+        let rows = rows(&config, &config.data, &actor)?;
+        let evaluation = match config.evaluation.data.as_slice() {
+            [] => None,
+            sources => Some(rows_of_evaluation(&config, sources, &actor)?),
+        };
         let mut run = Run {
             optimiser: AdamW::new(config.optimiser.adamw, &policy),
-            order: Order::new(config.run.seed, rows.len()),
             rollouts: None,
             folder,
             policy,
@@ -104,7 +112,7 @@ impl Run {
         };
         run.serve_adapters()?;
         if let MethodConfig::PolicyGradient(method) = &run.config.method {
-            let scorers = std::mem::take(&mut run.config.scorers);
+            let scorers = run.config.scorers.clone();
             let judge = Judge::new(scorers, run.actor.host().clone())?;
             run.rollouts = Some(PolicyGradient::new(
                 (**method).clone(),
@@ -176,8 +184,7 @@ impl Run {
             policy: &self.policy,
             reference: self.reference.as_ref(),
             encoder: self.actor.encoder(),
-            rows: &self.rows,
-            micro_tokens: self.config.model.micro_tokens,
+            micro_tokens: self.config.policy.micro_tokens,
             step: number,
             seed: self.config.run.seed,
             revision: engine.revision(),
@@ -193,16 +200,15 @@ impl Run {
                 .map_err(|error| TrainError::Engine(error.to_string()))?
                 .value
         };
-        let mut metrics = match &mut self.rollouts {
-            Some(rollouts) => rollouts.step(&step, &mut self.order, &mut apply)?,
-            None => {
-                let stepped = offline(&self.config.method, &step, &mut self.order)?;
-                let mut metrics = stepped.metrics;
-                if let Some(mut gradients) = stepped.gradients {
-                    metrics.set("gradient_norm", apply(&mut gradients)?);
-                }
-                metrics
+        let mut metrics = if let Some(rollouts) = &mut self.rollouts {
+            rollouts.step(&step, &mut self.rows, &mut apply)?
+        } else {
+            let stepped = offline(&self.config.method, &step, &mut self.rows)?;
+            let mut metrics = stepped.metrics;
+            if let Some(mut gradients) = stepped.gradients {
+                metrics.set("gradient_norm", apply(&mut gradients)?);
             }
+            metrics
         };
         self.done = number;
         metrics.set("rate", rate);
@@ -219,7 +225,7 @@ impl Run {
     /// Whether an evaluation is due after the step that was just taken.
     pub fn evaluation_is_due(&self) -> bool {
         let every = self.config.evaluation.every;
-        !self.evaluation.is_empty()
+        self.evaluation.is_some()
             && (self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every)))
     }
 
@@ -246,15 +252,16 @@ impl Run {
     ///
     /// # Errors
     /// Where a problem cannot be asked or judged.
-    pub fn evaluate(&self) -> Result<Metrics> {
-        let Some(rollouts) = &self.rollouts else {
-            return evaluate::loss(self);
-        };
-        evaluate::problems(self, rollouts)
+    pub fn evaluate(&mut self) -> Result<Metrics> {
+        if self.rollouts.is_some() {
+            evaluate::problems(self)
+        } else {
+            evaluate::loss(self)
+        }
     }
 }
 
-fn rows(config: &RunConfig, sources: &[DataSource]) -> Result<Vec<Row>> {
+fn rows(config: &RunConfig, sources: &[DataSource], actor: &Actor) -> Result<Rows> {
     let scorer = match &config.method {
         MethodConfig::PolicyGradient(method) => method.scorer.as_deref(),
         MethodConfig::Supervised(_)
@@ -262,40 +269,44 @@ fn rows(config: &RunConfig, sources: &[DataSource]) -> Result<Vec<Row>> {
         | MethodConfig::Process(_)
         | MethodConfig::Preference(_) => None,
     };
-    let mut rows = Vec::new();
-    for source in sources {
-        match source {
-            DataSource::Jsonl { path } => rows.extend(read_jsonl(&config.path(path), scorer)?),
-        }
-    }
-    Ok(rows)
+    Rows::open(config, sources, actor.encoder().tokenizer(), scorer)
 }
 
-fn rows_of_evaluation(config: &RunConfig) -> Result<Vec<Row>> {
-    let mut rows = rows(config, &config.evaluation.data)?;
-    rows.truncate(config.evaluation.problems.unwrap_or(usize::MAX));
-    Ok(rows)
+fn rows_of_evaluation(config: &RunConfig, sources: &[DataSource], actor: &Actor) -> Result<Rows> {
+    let mut all = rows(config, sources, actor)?;
+    if let (Rows::Stored { rows, order }, Some(most)) = (&mut all, config.evaluation.problems) {
+        rows.truncate(most);
+        *order = Order::new(0, rows.len());
+    }
+    Ok(all)
+}
+
+/// Makes a fresh model where there is none.
+fn make(path: &Path, made: MadeShape, seed: u64) -> Result<()> {
+    if path.join("config.json").exists() {
+        return Ok(());
+    }
+    crate::task::folder(path, made.shape(), seed)
 }
 
 /// The engine over the policy's detached view.
 fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
     let failed = |error: engine::LoadError| TrainError::Engine(error.to_string());
-    let tokenizer = Arc::new(Tokenizer::load(policy.origin())?);
     let per_token = models::kv::KvCache::bytes_per_token(policy.config()) as u64;
-    let spec = LiveSpec {
+    Host::live(LiveSpec {
         name: POLICY.to_owned(),
-        config: policy.config().clone(),
         view: policy.served(),
-        tokenizer,
-        digest: models::Model::digest_of(&Folder::directory(policy.origin()))?,
+        config: policy.config().clone(),
+        tokenizer: Arc::new(Tokenizer::load(policy.origin())?),
+        digest: policy.digest().to_owned(),
         capacity: Capacity {
-            kv_memory: per_token * config.model.kv_tokens as u64,
-            batch_tokens: config.model.micro_tokens,
+            kv_memory: per_token * config.policy.kv_tokens as u64,
+            batch_tokens: config.policy.micro_tokens,
             max_sequences: MOST_SEQUENCES,
             queue_tokens: QUEUE_TOKENS,
         },
-    };
-    Host::live(spec).map_err(failed)
+    })
+    .map_err(failed)
 }
 
 /// Sequences that are sampled at a time, at most.
@@ -303,3 +314,6 @@ const MOST_SEQUENCES: usize = 256;
 
 /// Input tokens that may wait for the engine.
 const QUEUE_TOKENS: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests;

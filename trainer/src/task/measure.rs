@@ -104,6 +104,13 @@ pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstErro
     })
 }
 
+/// The share of a gap that was closed: 0 at what one begins with, 1 at the best that is known. None
+/// where there is no gap.
+pub fn gap_closed(found: f64, begin: f64, best: f64) -> Option<f64> {
+    let share = (found - begin) / (best - begin);
+    share.is_finite().then_some(share)
+}
+
 /// The first step whose probability of being right is below one half.
 pub fn first_below_half(steps: &[f64]) -> Option<usize> {
     steps.iter().position(|probability| *probability < 0.5)
@@ -137,7 +144,10 @@ mod tests {
         for (n, c, k) in [(2, 1, 3), (2, 1, 0), (2, 3, 1)] {
             assert_eq!(pass_at_k(n, c, k), None);
         }
-        near(mean_pass_at_k(&[(8, 2), (5, 3)], 1), f64::midpoint(0.25, 0.6));
+        near(
+            mean_pass_at_k(&[(8, 2), (5, 3)], 1),
+            f64::midpoint(0.25, 0.6),
+        );
         assert_eq!(mean_pass_at_k(&[(8, 2), (1, 1)], 2), None);
         assert_eq!(mean_pass_at_k(&[], 1), None);
     }
@@ -198,5 +208,12 @@ mod tests {
         assert_eq!(first_error(&cases[..4]), None);
         assert_eq!(first_below_half(&[0.9, 0.5, 0.49, 0.1]), Some(2));
         assert_eq!(first_below_half(&[0.9]), None);
+    }
+
+    #[test]
+    fn a_gap_is_closed_in_part() {
+        near(gap_closed(0.6, 0.4, 0.8), 0.5);
+        near(gap_closed(0.3, 0.4, 0.8), -0.25);
+        assert_eq!(gap_closed(0.4, 0.4, 0.4), None);
     }
 }

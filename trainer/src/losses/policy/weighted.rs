@@ -112,7 +112,7 @@ impl Bounds {
 }
 
 impl CispoTrl {
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(self) -> Bounds {
         Bounds {
             least: 0.0,
             most: self.high,
@@ -121,7 +121,7 @@ impl CispoTrl {
 }
 
 impl CispoVerl {
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(self) -> Bounds {
         Bounds {
             least: 1.0 - self.low,
             most: 1.0 + self.high,
@@ -130,7 +130,7 @@ impl CispoVerl {
 }
 
 impl CispoSkyrl {
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(self) -> Bounds {
         Bounds {
             least: 1.0 - self.low,
             most: 1.0 + self.high,
@@ -139,7 +139,7 @@ impl CispoSkyrl {
 }
 
 impl Aipo {
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(self) -> Bounds {
         Bounds {
             least: 0.0,
             most: self.cap,

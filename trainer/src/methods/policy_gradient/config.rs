@@ -102,7 +102,7 @@ pub struct SparkSection {
 }
 
 fn wordings() -> String {
-    "general".to_owned()
+    "spark".to_owned()
 }
 
 impl PolicyGradientConfig {
@@ -130,12 +130,12 @@ impl PolicyGradientConfig {
         }
         for name in [&self.adapter, &self.judge_adapter].into_iter().flatten() {
             if !run
-                .model
+                .policy
                 .adapter
                 .iter()
                 .any(|adapter| &adapter.name == name)
             {
-                problems.push(format!("the adapter '{name}' is not in [[model.adapter]]"));
+                problems.push(format!("the adapter '{name}' is not in [[policy.adapter]]"));
             }
         }
         if let Some(name) = &self.scorer

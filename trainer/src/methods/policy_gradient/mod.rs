@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::policy::Gradients;
 use crate::recycle::{At, Cache, Spark, Templates};
 use crate::rollout::{Actor, Judge};
-use crate::run::{Order, Row};
+use crate::run::{Row, Rows};
 
 pub use config::{Overlong, PolicyGradientConfig, SparkSection, ZeroVariance};
 
@@ -112,11 +112,11 @@ impl PolicyGradient {
     pub fn step(
         &mut self,
         step: &Step<'_>,
-        order: &mut Order,
+        rows: &mut Rows,
         apply: &mut Apply<'_>,
     ) -> Result<Metrics> {
         let mut metrics = Metrics::default();
-        let groups = self.solve(step, order, &mut metrics)?;
+        let groups = self.solve(step, rows, &mut metrics)?;
         let learned = learn::learn(&self.config, step, &groups, apply)?;
         metrics.extend("", &learned);
         self.count_barren(learned.get("tokens").is_none(), step.step)?;
@@ -143,13 +143,13 @@ impl PolicyGradient {
     fn solve(
         &mut self,
         step: &Step<'_>,
-        order: &mut Order,
+        rows: &mut Rows,
         metrics: &mut Metrics,
     ) -> Result<Vec<roll::Rolled>> {
         let mut groups: Vec<roll::Rolled> = Vec::new();
         for round in 0..=self.config.resample {
             let wanted = self.config.prompts - groups.len();
-            let items = self.problems(step, order, wanted)?;
+            let items = self.problems(rows, wanted)?;
             groups.extend(self.roll(step, &items, Period::Player(round), metrics)?);
             if groups.len() >= self.config.prompts {
                 break;
@@ -158,17 +158,17 @@ impl PolicyGradient {
         Ok(groups)
     }
 
-    fn problems(&mut self, step: &Step<'_>, order: &mut Order, n: usize) -> Result<Vec<Item>> {
+    fn problems(&mut self, rows: &mut Rows, n: usize) -> Result<Vec<Item>> {
         let first = self.taken;
         self.taken += n as u64;
-        (first..self.taken)
-            .map(|position| match &step.rows[order.row(position)] {
-                Row::Problem(item) => Ok(item.clone()),
-                row @ (Row::Supervised(_) | Row::Preference(_) | Row::Process(_)) => {
-                    Err(wrong_kind(row, "problem"))
-                }
-            })
-            .collect()
+        let rows = rows.take(first, n)?.into_iter();
+        rows.map(|row| match row {
+            Row::Problem(item) => Ok(item),
+            Row::Supervised(_) | Row::Preference(_) | Row::Process(_) | Row::Written(_) => {
+                Err(wrong_kind(&row, "problem"))
+            }
+        })
+        .collect()
     }
 
     fn count_barren(&mut self, barren: bool, step: u64) -> Result<()> {

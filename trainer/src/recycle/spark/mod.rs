@@ -199,7 +199,10 @@ impl Spark {
                         counts.same_answer += 1;
                         None
                     }
-                    Some((right, wrong)) => Some(self.pair(seen.item, &right, &wrong, first, rng)),
+                    Some((right, wrong)) if first => {
+                        Some(self.pair(seen.item, &right, &wrong, rng))
+                    }
+                    Some((right, wrong)) => Some(self.pair(seen.item, &wrong, &right, rng)),
                     None => {
                         counts.no_answer += 1;
                         None
@@ -241,21 +244,9 @@ impl Spark {
         }
     }
 
-    /// A pair; its parent is the right answer.
-    fn pair(
-        &self,
-        of: &Item,
-        right: &Chosen<'_>,
-        wrong: &Chosen<'_>,
-        right_first: bool,
-        rng: &mut impl Rng,
-    ) -> Judging {
+    /// A pair in this order, of which one is right; its parent is that one.
+    fn pair(&self, of: &Item, a: &Chosen<'_>, b: &Chosen<'_>, rng: &mut impl Rng) -> Judging {
         let template = choose(&self.templates, TemplateKind::Pairwise, rng);
-        let (a, b) = if right_first {
-            (right, wrong)
-        } else {
-            (wrong, right)
-        };
         let turns = template.fill(&[
             ("problem", &of.problem),
             ("answer_a", &a.answer),
@@ -263,16 +254,17 @@ impl Spark {
             ("solution_a", a.solution),
             ("solution_b", b.solution),
         ]);
+        let better = if a.right { a } else { b };
         Judging {
             item: Item {
                 role: Role::Pairwise,
                 turns,
-                gold: Some(template.label(right_first)),
+                gold: Some(template.label(a.right)),
                 scorer: Arc::clone(&template.scorer),
-                parent: right.parent,
+                parent: better.parent,
                 ..of.clone()
             },
-            yes: right_first,
+            yes: a.right,
         }
     }
 

@@ -349,3 +349,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn compact_items_are_conversations_without_words() {
+    let templates = Templates::built_in("compact").expect("built in");
+    let config = SparkConfig {
+        pairwise_share: 1.0,
+        first_share: 1.0,
+        ..SparkConfig::default()
+    };
+    let spark = Spark::new(config, templates).expect("valid");
+    let recycled = spark.recycle(&[group(0, vec![right("2"), wrong("3")])], at(1), None);
+    let said = |item: &Item| {
+        let turns = item.turns.iter();
+        let turns = turns.map(|turn| (turn.role.clone(), turn.content.clone()));
+        turns.collect::<Vec<_>>()
+    };
+    let turn = |role: &str, content: &str| (role.to_owned(), content.to_owned());
+    let [pair, again] = &recycled.items[..] else {
+        panic!("a pair and a reflection");
+    };
+    let a = turn("assistant", "I reason. \\boxed{2}");
+    let b = turn("assistant", "I reason. \\boxed{3}");
+    let problem = turn("user", "problem 0");
+    let expected = [problem.clone(), a, b.clone(), turn("pair", "")];
+    assert_eq!(said(pair), expected);
+    assert_eq!(pair.gold.as_deref(), Some("{\"winner\":\"A\"}"));
+    assert_eq!(said(again), [problem, b, turn("again", "")]);
+    assert_eq!((&*pair.scorer, &*again.scorer), ("reply", "math"));
+}

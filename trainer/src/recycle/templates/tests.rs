@@ -115,7 +115,17 @@ fn candidates_are_numbered_in_their_order() {
     assert!(text.contains("Judge 2 responses"));
     let compact = Templates::built_in("compact").expect("valid");
     let turns = compact.of(TemplateKind::Referee)[0].fill_candidates("1+2", &["3", "4"]);
-    assert_eq!(turns[0].content, "C|1+2=3/4#");
+    let said: Vec<_> = turns
+        .iter()
+        .map(|turn| (turn.role.as_str(), turn.content.as_str()))
+        .collect();
+    let expected = [
+        ("user", "1+2"),
+        ("assistant", "3"),
+        ("assistant", "4"),
+        ("list", ""),
+    ];
+    assert_eq!(said, expected);
 }
 
 #[test]
@@ -145,12 +155,12 @@ fn a_run_may_add_its_own() {
 #[test]
 fn what_is_wrong_with_a_file_is_listed_whole() {
     let file = |templates: &[(&str, &str, &str)]| {
-        let mut text = "scorer = \"verdict\"\n".to_owned();
-        for (name, rest, content) in templates {
-            text += &format!(
-                "[[template]]\nname = \"{name}\"\n{rest}\nmessage = [{{ role = \"user\", content = '{content}' }}]\n"
-            );
-        }
+        let table = |(name, rest, content): &(&str, &str, &str)| {
+            let message = format!("{{ role = \"user\", content = '{content}' }}");
+            format!("[[template]]\nname = \"{name}\"\n{rest}\nmessage = [{message}]\n")
+        };
+        let tables: Vec<String> = templates.iter().map(table).collect();
+        let text = "scorer = \"verdict\"\n".to_owned() + &tables.concat();
         let error = Templates::read("own.toml", &text).expect_err("refused");
         error.to_string()
     };

@@ -36,12 +36,21 @@ impl Default for RefereeConfig {
     }
 }
 
+/// The object of [`ScoreFormat::Object`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scores {
+    scores: Vec<f64>,
+}
+
 /// How scores are written on the last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreFormat {
     /// `[7, 3.5]`.
     Json,
+    /// `{"scores":[7,3.5]}`, as the listwise judge of `rubrics` is asked to write.
+    Object,
     /// `7,3.5`, for models without brackets.
     Commas,
 }
@@ -95,11 +104,12 @@ impl RefereeConfig {
         let lines = text.lines().map(str::trim);
         let last = lines.rev().find(|line| !line.is_empty());
         let last = last.ok_or(NoScores::NoList)?;
-        let list = match self.format {
-            ScoreFormat::Json => last.to_owned(),
-            ScoreFormat::Commas => format!("[{last}]"),
+        let scores = match self.format {
+            ScoreFormat::Json => serde_json::from_str(last),
+            ScoreFormat::Object => serde_json::from_str(last).map(|object: Scores| object.scores),
+            ScoreFormat::Commas => serde_json::from_str(&format!("[{last}]")),
         };
-        let scores: Vec<f64> = serde_json::from_str(&list).map_err(|_| NoScores::NoList)?;
+        let scores: Vec<f64> = scores.map_err(|_| NoScores::NoList)?;
         if scores.len() != count {
             return Err(NoScores::WrongCount);
         }

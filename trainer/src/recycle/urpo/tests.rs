@@ -117,6 +117,14 @@ fn c2_scores_are_read_from_a_strict_last_line() {
     check("[[1, 2, 3]]", Err(NoList));
     check(&"[".repeat(100_000), Err(NoList));
     check("", Err(NoList));
+    let object = RefereeConfig {
+        format: ScoreFormat::Object,
+        ..RefereeConfig::default()
+    };
+    let whole = "{\"scores\":[7,3,5]}";
+    assert_eq!(object.scores(whole, 3), Ok(vec![7.0, 3.0, 5.0]));
+    assert_eq!(object.scores("[7,3,5]", 3), Err(NoList));
+    assert_eq!(object.scores("{\"scores\":[7],\"x\":1}", 1), Err(NoList));
     let compact = RefereeConfig {
         format: ScoreFormat::Commas,
         ..RefereeConfig::default()

@@ -1,0 +1,288 @@
+//! A request whose body has been read, and what it holds until its reply is made.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::http::header::ContentType;
+use actix_web::web::{self, Bytes, Payload};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use openapi::{BodyError, CacheMode};
+use rubrics::{Ask, Input, Priority, Scorer};
+use serde::Serialize;
+
+use crate::admit::{Permit, Refused};
+use crate::body::{self, INLINE_BYTES};
+use crate::convert;
+use crate::error::{ApiError, Code};
+use crate::metrics::Stage;
+use crate::middleware::{Arrived, RequestId, StageTimes};
+use crate::state::State;
+use crate::verdicts::{self, Answered, Answering};
+
+/// A request whose body has been read.
+pub(crate) struct Call<'r> {
+    pub(crate) request: &'r HttpRequest,
+    pub(crate) state: &'r State,
+    bytes: Bytes,
+    permit: Permit,
+    arrived: Instant,
+    read: Duration,
+    parsing: Instant,
+}
+
+/// How the inputs of a request are to be judged.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner {
+    pub(crate) priority: Priority,
+    /// The client's own deadline; the server's is the most.
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) explain: bool,
+    pub(crate) seed: u64,
+    pub(crate) mode: CacheMode,
+}
+
+/// A request whose inputs all have their answers.
+pub(crate) struct Judged<'r> {
+    pub(crate) scorer: Arc<Scorer>,
+    pub(crate) answers: Vec<Answered>,
+    request: &'r HttpRequest,
+    state: &'r State,
+    /// Held until the reply is made, unless the work was of the kind that admission learns from.
+    _permit: Option<Permit>,
+    read: Duration,
+    parse: Duration,
+    replying: Instant,
+}
+
+impl<'r> Call<'r> {
+    /// Reads the body within the server's limits.
+    ///
+    /// # Errors
+    /// As [`body::read`].
+    pub(crate) async fn begin(
+        request: &'r HttpRequest,
+        payload: Payload,
+        state: &'r State,
+    ) -> Result<Self, ApiError> {
+        let Arrived(arrived) = *request
+            .extensions()
+            .get()
+            .expect("observe gives every request one");
+        let (bytes, permit) = body::read(request, payload, state).await?;
+        Ok(Self {
+            request,
+            state,
+            bytes,
+            permit,
+            arrived,
+            read: arrived.elapsed(),
+            parsing: Instant::now(),
+        })
+    }
+
+    /// The body as what `parse` makes of it; a large one on a blocking thread.
+    ///
+    /// # Errors
+    /// 400 where it is no JSON, 422 where it has another shape.
+    pub(crate) async fn parse<T: Send + 'static>(
+        &self,
+        parse: impl FnOnce(&[u8]) -> Result<T, BodyError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let parsed = if self.bytes.len() <= INLINE_BYTES {
+            parse(&self.bytes)
+        } else {
+            let bytes = self.bytes.clone();
+            let parsing = web::block(move || parse(&bytes)).await;
+            parsing.map_err(ApiError::internal)?
+        };
+        parsed.map_err(ApiError::body)
+    }
+
+    /// The request's id.
+    pub(crate) fn id(&self) -> String {
+        let extensions = self.request.extensions();
+        let id = extensions.get::<RequestId>();
+        id.map(|id| id.0.clone()).unwrap_or_default()
+    }
+
+    /// When the server gives up.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.arrived + self.state.config.deadline
+    }
+
+    /// Takes `items` in hand, if they can be answered before `deadline`. Gives the time that is
+    /// left.
+    ///
+    /// # Errors
+    /// 504 where there is none, 503 where there is no room.
+    pub(crate) fn admit(&mut self, items: usize, deadline: Instant) -> Result<Duration, ApiError> {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        if patience.is_zero() {
+            return Err(deadline_passed());
+        }
+        let refused = |refused: Refused| ApiError::overloaded(refused.retry_after);
+        self.permit.add_items(items, patience).map_err(refused)?;
+        Ok(patience)
+    }
+
+    /// When parsing began.
+    pub(crate) fn parsing(&self) -> Instant {
+        self.parsing
+    }
+
+    /// The share of the server's limits alone.
+    pub(crate) fn into_permit(self) -> Permit {
+        self.permit
+    }
+
+    /// The times of the stages that are over: reading, and parsing up to now.
+    pub(crate) fn times(&self) -> (Duration, Duration) {
+        (self.read, self.parsing.elapsed())
+    }
+
+    /// Judges inputs, one answer for each, in order.
+    ///
+    /// # Errors
+    /// 503 where there is no room, 504 past the deadline before any answer.
+    pub(crate) async fn judge(
+        mut self,
+        scorer: Arc<Scorer>,
+        inputs: &[Arc<Input>],
+        manner: Manner,
+    ) -> Result<Judged<'r>, ApiError> {
+        let (read, parse) = self.times();
+        let limit = self.state.config.deadline;
+        let deadline = self.arrived + manner.deadline.unwrap_or(limit).min(limit);
+        let patience = self.admit(inputs.len(), deadline)?;
+        let margin = reply_margin(patience);
+        let ask = Ask {
+            priority: manner.priority,
+            deadline: Some(deadline.checked_sub(margin).unwrap_or(deadline)),
+            explain: manner.explain,
+            seed: manner.seed,
+        };
+        let answering = Answering {
+            state: self.state,
+            scorer: &scorer,
+            inputs,
+            ask,
+            mode: manner.mode,
+        };
+        let answering = tokio::time::timeout(patience, answering.run());
+        let answers = answering.await.map_err(|_| deadline_passed())?;
+        if verdicts::all_too_late(&answers) {
+            return Err(deadline_passed());
+        }
+        let replying = Instant::now();
+        // The pace that admission learns is that of the verifiers: engines count their own tokens,
+        // and a judge's seconds must not make the next thousand verdicts look late.
+        let permit = if scorer.asks_models() {
+            Some(self.permit)
+        } else {
+            self.permit.answered();
+            None
+        };
+        Ok(Judged {
+            scorer,
+            answers,
+            request: self.request,
+            state: self.state,
+            _permit: permit,
+            read,
+            parse,
+            replying,
+        })
+    }
+}
+
+/// Above this many answers a reply is written on a blocking thread, as large bodies are read.
+const INLINE_ANSWERS: usize = 1_000;
+
+impl Judged<'_> {
+    /// The reply, with everything about the request counted and its stages named.
+    ///
+    /// # Errors
+    /// A reply that cannot be written, which is a fault of ours.
+    pub(crate) async fn reply(
+        self,
+        body: impl Serialize + Send + 'static,
+    ) -> Result<HttpResponse, ApiError> {
+        let bytes = if self.answers.len() > INLINE_ANSWERS {
+            let writing = web::block(move || serde_json::to_vec(&body)).await;
+            writing.map_err(ApiError::internal)?
+        } else {
+            serde_json::to_vec(&body)
+        };
+        let bytes = bytes.map_err(ApiError::internal)?;
+        self.count();
+        let stages = StageTimes(self.stages());
+        self.request.extensions_mut().insert(stages);
+        Ok(json(bytes))
+    }
+
+    fn count(&self) {
+        let name = self.scorer.name();
+        let metrics = &self.state.metrics;
+        let mut counts: Vec<(&'static str, u64)> = Vec::new();
+        for answer in &self.answers {
+            let status = convert::outcome_status_name(&answer.outcome);
+            match counts.iter_mut().find(|(known, _)| *known == status) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((status, 1)),
+            }
+        }
+        for (status, count) in counts {
+            metrics.verdicts(name, status, count);
+        }
+        let each = |time: fn(&Answered) -> Duration| self.answers.iter().map(time);
+        metrics.stage(name, Stage::Queue, each(|answer| answer.queue));
+        metrics.stage(name, Stage::Exec, each(|answer| answer.exec));
+    }
+
+    /// Records the stages of the request, and names them for the `server-timing` header.
+    fn stages(&self) -> String {
+        let queue = self.answers.iter().map(|answer| answer.queue).max();
+        let exec: Duration = self.answers.iter().map(|answer| answer.exec).sum();
+        let reply = self.replying.elapsed();
+        let own = [
+            (Stage::Read, self.read),
+            (Stage::Parse, self.parse),
+            (Stage::Reply, reply),
+        ];
+        for (stage, time) in own {
+            self.state.metrics.stage(self.scorer.name(), stage, [time]);
+        }
+        format!(
+            "read;dur={:.3}, parse;dur={:.3}, queue;dur={:.3}, exec;dur={:.3}, reply;dur={:.3}",
+            millis(self.read),
+            millis(self.parse),
+            millis(queue.unwrap_or_default()),
+            millis(exec),
+            millis(reply),
+        )
+    }
+}
+
+/// What is kept back of the time that is left, so that the reply itself comes before the deadline.
+fn reply_margin(left: Duration) -> Duration {
+    Duration::from_millis(5).min(left / 4)
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// A reply of JSON.
+pub(crate) fn json(bytes: Vec<u8>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(bytes)
+}
+
+/// 504.
+pub(crate) fn deadline_passed() -> ApiError {
+    ApiError::new(
+        Code::DeadlinePassed,
+        "the deadline passed before the work was done",
+    )
+}

@@ -1,0 +1,136 @@
+//! How each wire says that something went wrong: its own shape, and the statuses that its clients
+//! act on.
+//!
+//! What went wrong is an [`ApiError`] like everywhere else; only its clothes differ.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+use openapi::{DetailError, Details, FieldError, PathPart};
+
+use crate::error::{ApiError, Code};
+
+/// A family of error replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// This server's own, which OpenAI's clients read.
+    Own,
+    /// `{"detail": …}`, as services written with `FastAPI` answer: `OpenRLHF`, slime, `NeMo`-Gym.
+    FastApi,
+}
+
+impl Dialect {
+    /// The dialect of a path, for what goes wrong before its body is read.
+    pub(crate) fn of(path: &str) -> Dialect {
+        match path {
+            "/get_reward" | "/remote_rm" | "/verify" | "/seed_session" | "/aggregate_metrics"
+            | "/reverify_mode" | "/compare" => Dialect::FastApi,
+            _ => Dialect::Own,
+        }
+    }
+
+    /// An error as a reply.
+    pub(crate) fn response(self, error: &ApiError) -> HttpResponse {
+        let mut head = error.head(self.status(error));
+        match self {
+            Dialect::Own => head.json(error.wire()),
+            Dialect::FastApi => head.json(detail(error)),
+        }
+    }
+
+    /// What `map_err` takes to make an error this dialect's.
+    pub(crate) fn refusal(self) -> impl Fn(ApiError) -> Refusal {
+        move |error| Refusal {
+            dialect: self,
+            error,
+        }
+    }
+
+    fn status(self, error: &ApiError) -> StatusCode {
+        match (self, error.code()) {
+            (Dialect::FastApi, Code::MalformedJson) => StatusCode::UNPROCESSABLE_ENTITY,
+            (Dialect::Own | Dialect::FastApi, _) => error.status_code(),
+        }
+    }
+}
+
+/// An error in a wire's own shape.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    dialect: Dialect,
+    error: ApiError,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl ResponseError for Refusal {
+    fn status_code(&self) -> StatusCode {
+        self.dialect.status(&self.error)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.dialect.response(&self.error)
+    }
+}
+
+/// Faults of the body are a list with places, everything else is a sentence.
+fn detail(error: &ApiError) -> DetailError {
+    let detail = match error.code() {
+        Code::InvalidBody | Code::MalformedJson => Details::Fields(vec![FieldError {
+            kind: error.wire().error.code,
+            loc: location(error.param().unwrap_or_default()),
+            msg: error.to_string(),
+        }]),
+        Code::InvalidApiKey
+        | Code::RouteNotFound
+        | Code::MethodNotAllowed
+        | Code::ScorerNotFound
+        | Code::BodyTimeout
+        | Code::BodyTooLarge
+        | Code::ContextLength
+        | Code::Unmeasured
+        | Code::ToolFailed
+        | Code::Overloaded
+        | Code::Draining
+        | Code::DeadlinePassed
+        | Code::Internal => Details::Text(error.to_string()),
+    };
+    DetailError { detail }
+}
+
+/// `inputs[3].response` as `["body", "inputs", 3, "response"]`.
+fn location(path: &str) -> Vec<PathPart> {
+    let mut parts = vec![PathPart::Name("body".to_owned())];
+    let pieces = path
+        .split(['.', '[', ']'])
+        .filter(|piece| !piece.is_empty());
+    parts.extend(pieces.map(|piece| match piece.parse() {
+        Ok(index) => PathPart::Index(index),
+        Err(_) => PathPart::Name(piece.to_owned()),
+    }));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(path: &str, expected: Value) {
+        assert_eq!(json!(location(path)), expected, "{path}");
+    }
+
+    #[test]
+    fn places_of_fastapi() {
+        check("", json!(["body"]));
+        check("query", json!(["body", "query"]));
+        check("a[3].b", json!(["body", "a", 3, "b"]));
+        check("a.b[0][1]", json!(["body", "a", "b", 0, 1]));
+    }
+}

@@ -1,0 +1,329 @@
+//! `NeMo`-Gym: the routes of a resources server, so that this server stands in the place of one.
+//!
+//! A verdict depends on its request alone: sessions have nothing to seed, and stored rollouts may be
+//! verified again. A judgement that failed is a row of its own kind, as `NeMo`-Gym defines it: with a
+//! class, which keeps it out of every figure, and the number 0, which that interface cannot do
+//! without.
+
+mod aggregate;
+mod items;
+
+use std::sync::Arc;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use openapi::{
+    AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, DetailError, Label,
+    ReverifyMode, SessionSeed, VerifyReply, VerifyRequest, parse_body,
+};
+use rubrics::{FailureKind, Input, Member, Outcome, Passage, Reference, Responses, Turn};
+use serde_json::{Map, Value};
+
+use super::{Dialect, Refusal, check_samples, invalid, target, verdict};
+use crate::call::{Call, Judged, Manner, json};
+use crate::convert::{self, Echo, Frame};
+use crate::error::ApiError;
+use crate::state::State;
+
+/// Verifies a rollout as `NeMo`-Gym asks a resources server for it.
+///
+/// `?model=` names the scorer; without it `wires.scorer` is asked, or the only reward model. The
+/// reply is the row with its reward; a row that could not be measured has a `_ng_failure_class`.
+#[utoipa::path(
+    tag = "wires",
+    params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
+    request_body = VerifyRequest,
+    responses(
+        (status = 200, description = "The row and its reward.", body = VerifyReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/verify")]
+pub(crate) async fn verify(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = verified(&request, payload, &state).await;
+    answered.map_err(Dialect::FastApi.refusal())
+}
+
+/// Seeds a session, of which there is nothing to keep.
+#[utoipa::path(
+    tag = "wires",
+    request_body = Object,
+    responses(
+        (status = 200, description = "Nothing was seeded.", body = SessionSeed),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "The body is no object.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError),
+    )
+)]
+#[post("/seed_session")]
+pub(crate) async fn seed_session(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<web::Json<SessionSeed>, Refusal> {
+    let seeding = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        call.parse(parse_body::<Map<String, Value>>).await
+    };
+    seeding.await.map_err(Dialect::FastApi.refusal())?;
+    Ok(web::Json(SessionSeed {}))
+}
+
+/// Makes figures of verify replies: rows that were not measured count for nothing.
+#[utoipa::path(
+    tag = "wires",
+    request_body = AggregateRequest,
+    responses(
+        (status = 200, description = "The figures.", body = AggregateReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError),
+    )
+)]
+#[post("/aggregate_metrics")]
+pub(crate) async fn aggregate_metrics(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let aggregating = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        let asked = call.parse(parse_body::<AggregateRequest>).await?;
+        let work = move || serde_json::to_vec(&aggregate::figures(&asked.verify_responses));
+        let bytes = web::block(work).await.map_err(ApiError::internal)?;
+        bytes.map(json).map_err(ApiError::internal)
+    };
+    aggregating.await.map_err(Dialect::FastApi.refusal())
+}
+
+/// Whether stored rollouts may be verified again.
+#[utoipa::path(
+    tag = "wires",
+    responses(
+        (status = 200, description = "They may.", body = ReverifyMode),
+        (status = 401, description = "No valid API key.", body = DetailError),
+    )
+)]
+#[get("/reverify_mode")]
+pub(crate) async fn reverify_mode() -> web::Json<ReverifyMode> {
+    web::Json(ReverifyMode::Stateless)
+}
+
+/// Compares responses to one conversation.
+///
+/// `?model=` names the scorer; without it `wires.scorer` is asked. A scorer that judges pairs gives
+/// their outcomes too; one that judges each response by itself gives its rewards alone.
+#[utoipa::path(
+    tag = "wires",
+    params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
+    request_body = CompareRequest,
+    responses(
+        (status = 200, description = "A reward for each response.", body = CompareReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape, or responses that cannot be \
+                                      compared.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 502, description = "A tool failed.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/compare")]
+pub(crate) async fn compare(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = compared(&request, payload, &state).await;
+    answered.map_err(Dialect::FastApi.refusal())
+}
+
+async fn verified(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<VerifyRequest>).await?;
+    let scorer = target::scorer_of_url(&call)?;
+    let prompt = items::prompt("responses_create_params", &asked.responses_create_params)?;
+    let input = Input {
+        prompt: passage(prompt),
+        reference: reference(&asked.row)?,
+        ..Input::of(items::response("response", &asked.response)?)
+    };
+    let judged = call
+        .judge(scorer, &[Arc::new(input)], Manner::default())
+        .await?;
+    let reply = row(asked, &judged);
+    judged.reply(reply).await
+}
+
+/// What the fields of a dataset call the gold answer.
+const REFERENCES: &[&str] = &[
+    "expected_answer",
+    "reference",
+    "ground_truth",
+    "reference_answer",
+    "answer",
+    "label",
+    "solution",
+];
+
+/// The gold answer of a row, in its own fields or in its `verifier_metadata`.
+fn reference(row: &Map<String, Value>) -> Result<Option<Reference>, ApiError> {
+    let nested = row.get("verifier_metadata").and_then(Value::as_object);
+    for (above, fields) in [("", Some(row)), ("verifier_metadata.", nested)] {
+        for name in REFERENCES {
+            let Some(value) = fields.and_then(|fields| fields.get(*name)) else {
+                continue;
+            };
+            let label: Result<Label, _> = serde_json::from_value(value.clone());
+            let Label(label) = label.map_err(|error| invalid(format!("{above}{name}"), error))?;
+            if let Some(label) = label {
+                return Ok(Some(convert::reference(label)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Fields of the reply, which a row that is verified again has already.
+const REPLY_FIELDS: &[&str] = &[
+    "reward",
+    "extracted_answer",
+    "tribunal",
+    "_ng_failure_class",
+    "_ng_failure_judge_error",
+    "_ng_failure_terminal",
+];
+
+fn row(asked: VerifyRequest, judged: &Judged<'_>) -> VerifyReply {
+    let answer = &judged.answers[0];
+    let outcome: &Outcome = &answer.outcome;
+    let mut row = asked.row;
+    row.retain(|name, _| !REPLY_FIELDS.contains(&name.as_str()));
+    row.insert(
+        "responses_create_params".to_owned(),
+        asked.responses_create_params.into(),
+    );
+    row.insert("response".to_owned(), asked.response.into());
+    let evidence = match outcome {
+        Ok(reward) => &reward.evidence,
+        Err(failure) => &failure.evidence,
+    };
+    let failure = outcome.as_ref().err();
+    let frame = Frame {
+        scorer_digest: &judged.scorer.digest_text(),
+        queue: answer.queue,
+        exec: answer.exec,
+        cached: answer.cached,
+    };
+    VerifyReply {
+        row,
+        reward: outcome.as_ref().map_or(0.0, |reward| reward.score),
+        extracted_answer: evidence.candidate.as_ref().map(|found| found.text.clone()),
+        tribunal: convert::result(0, Echo::default(), outcome, frame),
+        failure_class: failure.map(|_| "judge_failed".to_owned()),
+        judge_error: failure.map(verdict::told),
+        terminal: failure.map(|failure| is_terminal(failure.kind)),
+    }
+}
+
+/// Whether another try comes to the same. What a model wrote may come out otherwise with another
+/// model, but not here and now.
+fn is_terminal(kind: FailureKind) -> bool {
+    kind.is_lasting()
+}
+
+async fn compared(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<CompareRequest>).await?;
+    let scorer = target::scorer_of_url(&call)?;
+    check_samples("response_objs", asked.response_objs.len())?;
+    let objects = asked.response_objs.iter().enumerate();
+    let texts = objects.map(|(at, object)| items::response(&path(at), object));
+    let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+    let turns = asked.conversation_history.into_iter().map(|message| Turn {
+        role: message.role,
+        content: message.content,
+    });
+    let input = Input {
+        prompt: passage(turns.collect()),
+        principles: asked.principle.map(|principle| vec![principle]),
+        responses: Responses::Group(texts.into_iter().map(Passage::Text).collect()),
+        ..Input::of("")
+    };
+    let judged = call
+        .judge(scorer, &[Arc::new(input)], Manner::default())
+        .await?;
+    let reply = comparison(state, &judged)?;
+    judged.reply(reply).await
+}
+
+fn comparison(state: &State, judged: &Judged<'_>) -> Result<CompareReply, ApiError> {
+    let whole = verdict::rewards(state, &judged.answers, |_| "response_objs".to_owned())?;
+    let members = whole[0].evidence.members.as_deref().unwrap_or_default();
+    let rewards = members.iter().enumerate().map(|(at, member)| {
+        let outcome = member.outcome.as_ref();
+        outcome
+            .map(|reward| reward.score)
+            .map_err(|failure| verdict::unmeasured(state, &path(at), failure))
+    });
+    let rewards: Vec<f64> = rewards.collect::<Result<_, _>>()?;
+    let metrics = [("mean_reward".to_owned(), whole[0].score)];
+    Ok(CompareReply {
+        rewards,
+        comparison_results: pairs(members),
+        metrics: Some(metrics.into()),
+    })
+}
+
+/// The pairs that were judged, where pairs were.
+fn pairs(members: &[Member]) -> Option<Vec<Comparison>> {
+    let mut pairs = Vec::new();
+    for (i, member) in members.iter().enumerate() {
+        let against = member.against.as_ref()?.iter().enumerate().skip(i + 1);
+        pairs.extend(against.filter_map(|(j, preference)| {
+            Some(Comparison {
+                response_i: i,
+                response_j: j,
+                preference: (*preference)?,
+            })
+        }));
+    }
+    Some(pairs)
+}
+
+fn passage(turns: Vec<Turn>) -> Option<Passage> {
+    (!turns.is_empty()).then_some(Passage::Turns(turns))
+}
+
+fn path(at: usize) -> String {
+    format!("response_objs[{at}]")
+}

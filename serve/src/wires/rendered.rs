@@ -1,0 +1,345 @@
+//! Conversations that a chat template has made into one text.
+//!
+//! Trainers send what their policy saw: the prompt as its template rendered it, and the response
+//! with the special tokens that ended it. A verifier needs the response alone, and a judge the
+//! turns. The turns are read back by the marks of well-known template families; a text in which
+//! none of them stands is one turn of a user.
+
+use rubrics::Turn;
+
+/// What stands around the turns of a template family: `open role close content end`.
+struct Marks {
+    open: &'static str,
+    close: &'static str,
+    end: &'static str,
+}
+
+const FAMILIES: &[Marks] = &[
+    // Qwen, Yi, SmolLM, Hermes and others that write ChatML.
+    Marks {
+        open: "<|im_start|>",
+        close: "\n",
+        end: "<|im_end|>",
+    },
+    Marks {
+        open: "<|start_header_id|>",
+        close: "<|end_header_id|>\n\n",
+        end: "<|eot_id|>",
+    },
+    Marks {
+        open: "<start_of_turn>",
+        close: "\n",
+        end: "<end_of_turn>",
+    },
+];
+
+/// A family in which a token of its own begins the turns of each role.
+struct RoleTokens {
+    /// Each with its role.
+    tokens: &'static [(&'static str, &'static str)],
+    /// Whether a system prompt stands before the first of them without one.
+    bare_system: bool,
+}
+
+const ROLE_TOKENS: &[RoleTokens] = &[
+    RoleTokens {
+        tokens: &[
+            ("<|system|>", "system"),
+            ("<|user|>", "user"),
+            ("<|assistant|>", "assistant"),
+        ],
+        bare_system: false,
+    },
+    RoleTokens {
+        tokens: &[("<｜User｜>", "user"), ("<｜Assistant｜>", "assistant")],
+        bare_system: true,
+    },
+    RoleTokens {
+        tokens: &[("[INST]", "user"), ("[/INST]", "assistant")],
+        bare_system: false,
+    },
+];
+
+/// How the assistant's turn begins.
+const ASSISTANT: &[&str] = &[
+    "<|im_start|>assistant\n",
+    "<|start_header_id|>assistant<|end_header_id|>\n\n",
+    "<start_of_turn>model\n",
+    "<|assistant|>",
+    "<｜Assistant｜>",
+    "[/INST]",
+];
+
+/// Tokens that end a turn or a text.
+const ENDS: &[&str] = &[
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<end_of_turn>",
+    "<eos>",
+    "</s>",
+    "<|end|>",
+    "<|return|>",
+    "<｜end▁of▁sentence｜>",
+];
+
+/// Tokens that begin a text.
+const BEGINNINGS: &[&str] = &[
+    "<|begin_of_text|>",
+    "<bos>",
+    "<s>",
+    "<｜begin▁of▁sentence｜>",
+    "[gMASK]<sop>",
+];
+
+/// A rendered prompt, read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rendered {
+    /// Its turns.
+    pub(crate) turns: Vec<Turn>,
+    /// How the assistant's turn was begun for the policy, such as with a thinking tag.
+    pub(crate) begun: String,
+}
+
+/// The turns of a rendered text; nothing where it has none of the known marks.
+pub(crate) fn read(text: &str) -> Option<Rendered> {
+    let marked = FAMILIES.iter().find_map(|marks| by_marks(text, marks));
+    let turns = marked.or_else(|| ROLE_TOKENS.iter().find_map(|roles| by_roles(text, roles)))?;
+    let (last, before) = turns.split_last()?;
+    // The last turn is the assistant's that is to begin, or somebody's that has ended.
+    let (turns, begun) = if last.role == "assistant" && !ends(text) {
+        (before.to_vec(), last.content.clone())
+    } else {
+        (turns, String::new())
+    };
+    Some(Rendered { turns, begun })
+}
+
+/// A prompt as turns: read back where it is rendered, else one turn of a user; none of an empty
+/// one.
+pub(crate) fn prompt(text: &str) -> Rendered {
+    let user = || {
+        vec![turn("user", text)]
+            .into_iter()
+            .filter(|turn| !turn.content.is_empty())
+    };
+    read(text).unwrap_or_else(|| Rendered {
+        turns: user().collect(),
+        begun: String::new(),
+    })
+}
+
+/// A whole conversation cut where its last assistant's turn begins; nothing where none does.
+pub(crate) fn cut(text: &str) -> Option<(&str, &str)> {
+    let places = ASSISTANT
+        .iter()
+        .filter_map(|mark| text.rfind(mark).map(|at| at + mark.len()));
+    places.max().map(|at| text.split_at(at))
+}
+
+/// A response without the tokens that ended it.
+pub(crate) fn response(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(shorter) = ENDS
+        .iter()
+        .find_map(|end| rest.trim_end().strip_suffix(end))
+    {
+        rest = shorter;
+    }
+    rest
+}
+
+fn ends(text: &str) -> bool {
+    ENDS.iter().any(|end| text.trim_end().ends_with(end))
+}
+
+fn by_marks(text: &str, marks: &Marks) -> Option<Vec<Turn>> {
+    let text = without_beginning(text);
+    let mut parts = text.split(marks.open);
+    if !parts.next()?.trim().is_empty() {
+        return None;
+    }
+    let read = |part: &str| {
+        let (role, content) = part.split_once(marks.close)?;
+        let ended = content.trim_end_matches('\n').strip_suffix(marks.end);
+        let content = ended.unwrap_or(content);
+        let role = role.trim();
+        let is_name = role
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        (is_name && !role.is_empty()).then(|| turn(as_role(role), content))
+    };
+    let turns: Vec<Turn> = parts.map(read).collect::<Option<_>>()?;
+    (!turns.is_empty()).then_some(turns)
+}
+
+fn by_roles(text: &str, family: &RoleTokens) -> Option<Vec<Turn>> {
+    let text = without_beginning(text);
+    let next = |from: usize| {
+        let found = family.tokens.iter().filter_map(|(token, role)| {
+            let at = text[from..].find(token)? + from;
+            Some((at, at + token.len(), *role))
+        });
+        found.min_by_key(|(at, _, _)| *at)
+    };
+    let mut turns = Vec::new();
+    let mut place = next(0)?;
+    let before = text[..place.0].trim();
+    if !before.is_empty() && !family.bare_system {
+        return None;
+    }
+    if !before.is_empty() {
+        turns.push(turn("system", before));
+    }
+    loop {
+        let (_, start, role) = place;
+        let following = next(start);
+        let end = following.map_or(text.len(), |(at, _, _)| at);
+        turns.push(turn(
+            role,
+            response(&text[start..end]).trim_start_matches('\n'),
+        ));
+        match following {
+            None => return Some(turns),
+            Some(following) => place = following,
+        }
+    }
+}
+
+fn without_beginning(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(shorter) = BEGINNINGS.iter().find_map(|token| rest.strip_prefix(token)) {
+        rest = shorter.trim_start();
+    }
+    rest
+}
+
+/// What others call the roles.
+fn as_role(role: &str) -> &str {
+    match role {
+        "model" => "assistant",
+        "developer" => "system",
+        "ipython" => "tool",
+        other => other,
+    }
+}
+
+fn turn(role: &str, content: &str) -> Turn {
+    Turn {
+        role: role.to_owned(),
+        content: content.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(&str, &str)], begun: &str) {
+        let read = read(text).expect("it has marks");
+        let turns: Vec<(&str, &str)> = read
+            .turns
+            .iter()
+            .map(|turn| (turn.role.as_str(), turn.content.as_str()))
+            .collect();
+        assert_eq!(
+            (turns.as_slice(), read.begun.as_str()),
+            (expected, begun),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn prompts_of_the_families() {
+        check(
+            "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n1 + 1?<|im_end|>\n<|im_start|>assistant\n",
+            &[("system", "Be brief."), ("user", "1 + 1?")],
+            "",
+        );
+        check(
+            "<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n<think>\n",
+            &[("user", "Why?")],
+            "<think>\n",
+        );
+        check(
+            "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nA\n\nB<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+            &[("user", "A\n\nB")],
+            "",
+        );
+        check(
+            "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\nHo<end_of_turn>\n<start_of_turn>user\nHa<end_of_turn>\n<start_of_turn>model\n",
+            &[("user", "Hi"), ("assistant", "Ho"), ("user", "Ha")],
+            "",
+        );
+        check(
+            "<｜begin▁of▁sentence｜>Be brief.<｜User｜>1 + 1?<｜Assistant｜><think>\n",
+            &[("system", "Be brief."), ("user", "1 + 1?")],
+            "<think>\n",
+        );
+        check(
+            "<|user|>\nHi<|end|>\n<|assistant|>\n",
+            &[("user", "Hi")],
+            "",
+        );
+        check(
+            "<s>[INST] Hi [/INST] Ho</s>[INST] Ha [/INST]",
+            &[("user", " Hi "), ("assistant", " Ho"), ("user", " Ha ")],
+            "",
+        );
+    }
+
+    #[test]
+    fn a_whole_conversation_keeps_its_last_turn() {
+        check(
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHo<|im_end|>\n",
+            &[("user", "Hi"), ("assistant", "Ho")],
+            "",
+        );
+    }
+
+    #[test]
+    fn plain_texts_have_no_turns() {
+        for text in [
+            "",
+            "What is 1 + 1?",
+            "before <|im_start|>user\nHi",
+            "<|im_start|>",
+            "the mark [INST] is",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+        assert_eq!(prompt("Hi").turns, [turn("user", "Hi")]);
+        assert_eq!(prompt("").turns, []);
+    }
+
+    #[test]
+    fn conversations_are_cut_at_the_last_answer() {
+        for (text, expected) in [
+            (
+                "nd of a prompt<|im_end|>\n<|im_start|>assistant\n4<|im_end|>",
+                Some("4<|im_end|>"),
+            ),
+            ("[INST]a[/INST]b[INST]c[/INST]d", Some("d")),
+            ("no marks", None),
+        ] {
+            assert_eq!(cut(text).map(|(_, response)| response), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn responses_lose_what_ended_them() {
+        for (text, expected) in [
+            ("4<|im_end|>", "4"),
+            ("4<|im_end|>\n", "4"),
+            ("4\n\n<|eot_id|><|end_of_text|>", "4\n\n"),
+            ("4", "4"),
+            ("4 \n", "4 \n"),
+            ("<|im_end|> is text here", "<|im_end|> is text here"),
+            ("</s>", ""),
+        ] {
+            assert_eq!(response(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! slime's `remote_rm`: `POST /remote_rm`, one sample a request, whose reply is the reward.
+
+use std::sync::Arc;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use engine::Terms;
+use openapi::{
+    Content, DetailError, RemoteReward, RemoteRewardReply, RemoteRewardRequest, parse_body,
+};
+use rubrics::{Input, Passage, Scorer};
+
+use super::target::{ReplyShape, Target};
+use super::{Dialect, Refusal, reading, rendered, target, verdict};
+use crate::call::{Call, Manner, json};
+use crate::convert;
+use crate::error::ApiError;
+use crate::hosts::Served;
+use crate::names;
+use crate::state::State;
+
+/// Rewards a sample as slime's `remote_rm` asks for it.
+///
+/// `?model=` names the scorer or reward model; without it `wires.scorer` is asked, or the only
+/// reward model. The reply is a number; with `?reply=object` it is an object, of which slime is to
+/// read one field (`--reward-key score`). A sample that cannot be measured is an error.
+#[utoipa::path(
+    tag = "wires",
+    params(
+        ("model" = Option<String>, Query, description = "A scorer, a model or an adapter."),
+        ("reply" = Option<String>, Query, description = "`number` or `object`."),
+    ),
+    request_body = RemoteRewardRequest,
+    responses(
+        (status = 200, description = "The reward.", body = RemoteRewardReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape, or a sample that cannot be \
+                                      measured.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 502, description = "A tool failed.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/remote_rm")]
+pub(crate) async fn remote_rm(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = answer(&request, payload, &state).await;
+    answered.map_err(Dialect::FastApi.refusal())
+}
+
+async fn answer(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<RemoteRewardRequest>).await?;
+    let shape = target::reply_shape(&call)?;
+    match target::of_url(&call)? {
+        Target::Scorer(scorer) => judged(call, scorer, asked, shape).await,
+        Target::Model(served) => match &asked.prompt {
+            // What is rendered for the policy is read as it stands.
+            Content::Text(text) if rendered::read(text).is_some() => {
+                read(call, &served, &asked, shape).await
+            }
+            Content::Text(_) | Content::Messages(_) => {
+                let scorer = names::scorer(call.state, served.name())?;
+                judged(call, scorer, asked, shape).await
+            }
+        },
+    }
+}
+
+async fn judged(
+    call: Call<'_>,
+    scorer: Arc<Scorer>,
+    asked: RemoteRewardRequest,
+    shape: ReplyShape,
+) -> Result<HttpResponse, ApiError> {
+    let is_native = call.state.registry.get(scorer.name()).is_none();
+    let state = call.state;
+    let inputs = [Arc::new(input(asked))];
+    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let rewards = verdict::rewards(state, &judged.answers, |_| "response".to_owned())?;
+    let reward = rewards[0];
+    let known = RemoteReward {
+        reward: reward.raw.filter(|_| is_native).unwrap_or(reward.score),
+        score: reward.score,
+        raw: reward.raw,
+        label: reward.label.as_deref().map(str::to_owned),
+    };
+    judged.reply(shaped(known, shape)).await
+}
+
+async fn read(
+    mut call: Call<'_>,
+    served: &Served,
+    asked: &RemoteRewardRequest,
+    shape: ReplyShape,
+) -> Result<HttpResponse, ApiError> {
+    reading::check_scalar(served)?;
+    let prompt = match &asked.prompt {
+        Content::Text(text) => text.as_str(),
+        Content::Messages(_) => "",
+    };
+    let text = reading::continued(prompt, &asked.response);
+    let texts = vec![("response".to_owned(), text)];
+    let encoded = reading::encode(served, texts, reading::by_origin).await?;
+    let sequences = encoded.into_iter().map(reading::Tokens::last).collect();
+    let answers = reading::read(&mut call, served, sequences, Terms::default()).await?;
+    let raw = reading::scalar(&answers[0])?;
+    let known = RemoteReward {
+        reward: raw,
+        score: rubrics::calibration::sigmoid(raw),
+        raw: Some(raw),
+        label: None,
+    };
+    let bytes = serde_json::to_vec(&shaped(known, shape));
+    bytes.map(json).map_err(ApiError::internal)
+}
+
+fn input(asked: RemoteRewardRequest) -> Input {
+    let (prompt, begun) = match asked.prompt {
+        Content::Text(text) => {
+            let prompt = rendered::prompt(&text);
+            let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
+            (turns.map(Passage::Turns), prompt.begun)
+        }
+        messages @ Content::Messages(_) => (Some(convert::passage(messages)), String::new()),
+    };
+    Input {
+        prompt,
+        reference: asked.label.0.map(convert::reference),
+        ..Input::of(begun + rendered::response(&asked.response))
+    }
+}
+
+fn shaped(known: RemoteReward, shape: ReplyShape) -> RemoteRewardReply {
+    match shape {
+        ReplyShape::Number => RemoteRewardReply::Number(known.reward),
+        ReplyShape::Object => RemoteRewardReply::Object(known),
+    }
+}

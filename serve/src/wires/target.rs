@@ -1,0 +1,107 @@
+//! Whom a wire asks where its body has no place for a name: the URL says it, or the configuration.
+
+use std::sync::Arc;
+
+use actix_web::web::Query;
+use rubrics::Scorer;
+use serde::Deserialize;
+
+use crate::call::Call;
+use crate::error::{ApiError, Code};
+use crate::hosts::Served;
+use crate::names::{self, not_found};
+use crate::state::State;
+
+/// Who is asked.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// A scorer of the configuration.
+    Scorer(Arc<Scorer>),
+    /// A model or an adapter by its own name.
+    Model(Served),
+}
+
+/// What a URL says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    model: Option<String>,
+    reply: Option<ReplyShape>,
+}
+
+/// What a reply is to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ReplyShape {
+    /// A bare number.
+    #[default]
+    Number,
+    /// An object.
+    Object,
+}
+
+/// Whom the URL names with `?model=`; else `wires.scorer`; else the only model that is a scorer by
+/// itself.
+///
+/// # Errors
+/// 404 for a name that is nobody's, and where there is no name.
+pub(crate) fn of_url(call: &Call<'_>) -> Result<Target, ApiError> {
+    let name = said(call)?.model;
+    let configured = || call.state.config.wires_scorer.clone();
+    match name.or_else(configured) {
+        Some(name) => named(call.state, &name),
+        None => only(call.state).map(Target::Model),
+    }
+}
+
+/// The scorer of [`of_url`], a model's own head among them.
+///
+/// # Errors
+/// As [`of_url`], and a model that is no scorer.
+pub(crate) fn scorer_of_url(call: &Call<'_>) -> Result<Arc<Scorer>, ApiError> {
+    match of_url(call)? {
+        Target::Scorer(scorer) => Ok(scorer),
+        Target::Model(served) => names::scorer(call.state, served.name()),
+    }
+}
+
+/// What the URL's `reply` says.
+///
+/// # Errors
+/// A value that it cannot have.
+pub(crate) fn reply_shape(call: &Call<'_>) -> Result<ReplyShape, ApiError> {
+    Ok(said(call)?.reply.unwrap_or_default())
+}
+
+fn said(call: &Call<'_>) -> Result<Said, ApiError> {
+    let query = Query::<Said>::from_query(call.request.query_string());
+    query.map(Query::into_inner).map_err(|error| {
+        let message = format!("the URL's query cannot be read: {error}");
+        ApiError::new(Code::InvalidBody, message)
+    })
+}
+
+fn named(state: &State, name: &str) -> Result<Target, ApiError> {
+    if let Some(scorer) = state.registry.get(name) {
+        return Ok(Target::Scorer(scorer.clone()));
+    }
+    match state.hosts.get(name) {
+        Some(served) => Ok(Target::Model(served)),
+        // It says what is near, scorers and models alike.
+        None => names::scorer(state, name).map(Target::Scorer),
+    }
+}
+
+fn only(state: &State) -> Result<Served, ApiError> {
+    let mut scoring = state.hosts.all().into_iter().filter(|served| {
+        let known = state.tools.models.find(served.name());
+        known.is_some_and(|known| Scorer::native(&known).is_ok())
+    });
+    match (scoring.next(), scoring.next()) {
+        (Some(only), None) => Ok(only),
+        (None | Some(_), _) => Err(not_found(
+            "the URL names no scorer: add ?model=NAME to it, or set wires.scorer in the \
+             configuration; GET /v1/models lists the scorers",
+        )),
+    }
+}

@@ -1,0 +1,57 @@
+//! Verdicts for wires in which a verdict is a number and nothing else.
+
+use rubrics::{Failure, FailureKind, Outcome, Reward};
+
+use crate::convert;
+use crate::error::{ApiError, Code};
+use crate::state::State;
+use crate::verdicts::Answered;
+
+/// The reward of each answer, in order.
+///
+/// # Errors
+/// The first answer that is none. Wires of this kind have no place for a status beside a number,
+/// and a failed measurement is never a number: the whole request fails, and says which sample it
+/// was.
+pub(crate) fn rewards<'a>(
+    state: &State,
+    answers: &'a [Answered],
+    path: impl Fn(usize) -> String,
+) -> Result<Vec<&'a Reward>, ApiError> {
+    let answers = answers.iter().enumerate();
+    let reward = |(at, answer): (usize, &'a Answered)| {
+        let outcome: &'a Outcome = &answer.outcome;
+        outcome
+            .as_ref()
+            .map_err(|failure| unmeasured(state, &path(at), failure))
+    };
+    answers.map(reward).collect()
+}
+
+/// A failed measurement as an error: with a status that says whether another try is of use.
+pub(crate) fn unmeasured(state: &State, path: &str, failure: &Failure) -> ApiError {
+    let told = told(failure);
+    match failure.kind {
+        FailureKind::Overloaded => ApiError::overloaded(state.admission.expected_wait()),
+        FailureKind::Timeout => ApiError::new(Code::DeadlinePassed, format!("{path}: {told}")),
+        FailureKind::ToolError => ApiError::new(Code::ToolFailed, format!("{path}: {told}")),
+        FailureKind::Internal => ApiError::internal(format!("{path}: {told}")),
+        FailureKind::Abstain
+        | FailureKind::Refused
+        | FailureKind::BadReference
+        | FailureKind::Truncated
+        | FailureKind::ParseError => {
+            ApiError::new(Code::Unmeasured, format!("{path}: {told}")).at(path)
+        }
+    }
+}
+
+/// `bad_reference: reference_missing: …`
+pub(crate) fn told(failure: &Failure) -> String {
+    let status = convert::status_name(convert::status(failure.kind));
+    let code = failure.reason.code;
+    match &failure.reason.detail {
+        Some(detail) => format!("{status}: {code}: {detail}"),
+        None => format!("{status}: {code}"),
+    }
+}

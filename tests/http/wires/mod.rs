@@ -1,0 +1,160 @@
+//! Interfaces of others, each with the bodies that its clients send.
+
+mod nemo_gym;
+mod nim;
+mod openrlhf;
+mod slime;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::Host;
+use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
+use serde_json::{Value, json};
+use serve::hosts::Hosts;
+use serve::keys::Keys;
+use serve::{Config, State};
+
+use crate::harness::{Reply, Server};
+use crate::models::{block_on, load};
+
+/// Scorers over the models of [`start`].
+const SCORERS: &str = "
+[[scorer]]
+name = 'good'
+kind = 'reward'
+model = 'rm'
+
+[[scorer]]
+name = 'pairs'
+kind = 'judge'
+model = 'chat'
+mode = 'pair'
+rationale = 'none'
+min_label_mass = 0
+inconsistent = 'average'
+";
+
+/// A server with a reward model `rm`, an adapter `strict` of it, a process reward model `prm` and a
+/// model `chat` without a head, changed by `change`.
+pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<Host>>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hosts = vec![
+        model(folder.path(), "rm", TinyHead::Sequence),
+        model(folder.path(), "prm", TinyHead::Process),
+        model(folder.path(), "chat", TinyHead::Vocab),
+    ];
+    let adapter = folder.path().join("strict");
+    let spec = AdapterSpec {
+        seed: 7,
+        r: 4,
+        alpha: 64,
+        targets: vec!["q_proj".to_owned(), "down_proj".to_owned()],
+        rank_pattern: std::collections::BTreeMap::new(),
+        alpha_pattern: std::collections::BTreeMap::new(),
+        rslora: false,
+        score_labels: Some(1),
+    };
+    make_adapter(&adapter, &spec_of(TinyHead::Sequence), &spec).expect("an adapter");
+    block_on(hosts[0].load_adapter("strict", &adapter)).expect("it loads");
+    let mut config = Config {
+        threads: 2,
+        workers: 2,
+        ..Config::default()
+    };
+    let names = ["rm", "prm", "chat", "strict"];
+    let read = serve::config::read_text_with("test.toml", SCORERS, &mut config, &names);
+    let (registry, problems) = read;
+    assert!(problems.is_empty(), "{problems:?}");
+    change(&mut config);
+    let state = State::new(config, registry, Keys::default()).expect("threads start");
+    let state = state.with_hosts(Hosts::new(hosts.clone()));
+    assert_eq!(state.registry.check(&*state.tools.models), Ok(()));
+    (Server::over(state), hosts)
+}
+
+/// The same as it is.
+pub(crate) fn start() -> (Server, Vec<Arc<Host>>) {
+    start_with(|_| ())
+}
+
+/// A server with the built-in scorers alone, of which `scorer` answers where nobody is named.
+pub(crate) fn built_in(scorer: Option<&str>) -> Server {
+    Server::configured("", |config| {
+        config.wires_scorer = scorer.map(str::to_owned);
+    })
+}
+
+fn spec_of(head: TinyHead) -> TinySpec {
+    TinySpec {
+        head,
+        ..TinySpec::from(Preset::Qwen2)
+    }
+}
+
+fn model(below: &Path, name: &str, head: TinyHead) -> Arc<Host> {
+    let dir = below.join(name);
+    make(&dir, &spec_of(head)).expect("a model");
+    let file = dir.join("config.json");
+    let text = std::fs::read_to_string(&file).expect("it was just made");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["max_position_embeddings"] = json!(2048);
+    std::fs::write(&file, config.to_string()).expect("it can be written");
+    load(&dir, name, |_| ())
+}
+
+/// A conversation as the models' own template renders it.
+pub(crate) fn rendered(question: &str, answer: &str) -> String {
+    format!("<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n{answer}<|im_end|>\n")
+}
+
+/// The beginning of [`rendered`], up to where the assistant speaks.
+pub(crate) fn prompt(question: &str) -> String {
+    format!("<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n")
+}
+
+/// The `raw` that the native interface gives a response under a reward model.
+pub(crate) fn native_raw(server: &Server, model: &str, question: &str, answer: &str) -> f64 {
+    let verdict = server.verdict(model, json!({ "prompt": question, "response": answer }));
+    number(&verdict["raw"])
+}
+
+pub(crate) fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// A reply that must be a success.
+#[track_caller]
+pub(crate) fn good(reply: &Reply) -> Value {
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+/// Posts a body that must be answered.
+#[track_caller]
+pub(crate) fn answered(server: &Server, path: &str, body: &Value) -> Value {
+    good(&server.post(path, body.to_string()))
+}
+
+/// Status and place of an error as `FastAPI` has it, or its sentence.
+pub(crate) fn detail(reply: &Reply) -> String {
+    let detail = &reply.json()["detail"];
+    let what = match detail {
+        Value::String(text) => text.clone(),
+        Value::Array(fields) => fields[0]["loc"].to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            panic!("no detail: {}", reply.text)
+        }
+    };
+    format!("{} {what}", reply.status)
+}
+
+/// Nothing of the outside world is held after all of this.
+#[track_caller]
+pub(crate) fn check_detail(server: &Server, path: &str, body: &str, expected: &str) {
+    let reply = server.post(path, body);
+    let found = detail(&reply);
+    assert!(found.starts_with(expected), "{path} {body}: {found}");
+}
