@@ -6,8 +6,10 @@ use models::decoder::Rows;
 use models::tiny::{Preset, TinyHead, TinySpec, make};
 use models::{Folder, LoadOptions, Model, PackItem, Tokenizer, pack};
 
+type Files = Vec<(&'static str, &'static [u8])>;
+
 /// All files below a directory, with the names that they have in it.
-fn files(dir: &Path, below: &str) -> Vec<(&'static str, &'static [u8])> {
+fn files(dir: &Path, below: &str) -> Files {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).expect("a folder") {
         let path = entry.expect("readable").path();
@@ -127,7 +129,7 @@ fn what_is_missing_or_cut_is_named() {
     let dir = parent.path().join("model");
     make(&dir, &TinySpec::from(Preset::Qwen2)).expect("it is made");
     let whole = files(&dir, "");
-    let check = |change: &dyn Fn(&mut Vec<(&'static str, &'static [u8])>), expected: &str| {
+    let check = |change: &dyn Fn(&mut Files), expected: &str| {
         let mut files = whole.clone();
         change(&mut files);
         let folder = Folder::in_memory(Path::new("<built in>/tiny"), files);
@@ -137,9 +139,7 @@ fn what_is_missing_or_cut_is_named() {
         assert!(error.contains("<built in>/tiny"), "{error}");
         assert!(error.contains(expected), "{error}");
     };
-    let without = |name: &'static str| {
-        move |files: &mut Vec<(&'static str, &'static [u8])>| files.retain(|(n, _)| *n != name)
-    };
+    let without = |name: &'static str| move |files: &mut Files| files.retain(|(n, _)| *n != name);
     check(&without("config.json"), "config.json");
     check(&without("model.safetensors"), "neither model.safetensors");
     check(&without("tokenizer.json"), "tokenizer.json");
