@@ -85,7 +85,8 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
     if run.done() == 0 && run.config().evaluation.every > 0 {
         evaluate(run, &mut logs, tell)?;
     }
-    while run.done() < run.steps() && !stop.load(Ordering::Relaxed) {
+    let mut stopped = stop.load(Ordering::Relaxed);
+    while run.done() < run.steps() && !stopped {
         let metrics = run.step()?;
         logs.step(run.done(), &metrics)?;
         let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
@@ -96,7 +97,9 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
         if run.evaluation_is_due() {
             evaluate(run, &mut logs, tell)?;
         }
-        if run.checkpoint_is_due() || stop.load(Ordering::Relaxed) {
+        // Asked once a step: whoever stops the run after this is heard after the next one.
+        stopped = stop.load(Ordering::Relaxed);
+        if run.checkpoint_is_due() || stopped {
             logs.steps.sync()?;
             let path = run.checkpoint()?;
             tell(News::Checkpoint(&path));
