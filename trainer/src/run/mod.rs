@@ -118,12 +118,14 @@ impl Run {
                 (**method).clone(),
                 run.actor.clone(),
                 judge,
+                &run.rows,
+                run.config.run.seed,
             )?);
         }
         if let Some(checkpoint) = checkpoint {
             run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
             if let (Some(rollouts), Some(state)) = (&mut run.rollouts, checkpoint.rollouts) {
-                rollouts.restore(state);
+                rollouts.restore(state)?;
             }
         }
         Ok(run)
@@ -201,7 +203,7 @@ impl Run {
                 .value
         };
         let mut metrics = match &mut self.rollouts {
-            Some(rollouts) => rollouts.step(&step, &mut self.rows, &mut apply)?,
+            Some(rollouts) => rollouts.step(&step, &mut apply)?,
             None => {
                 let stepped = offline(&self.config.method, &step, &mut self.rows)?;
                 let mut metrics = stepped.metrics;
