@@ -118,12 +118,14 @@ impl Run {
                 (**method).clone(),
                 run.actor.clone(),
                 judge,
+                &run.rows,
+                run.config.run.seed,
             )?);
         }
         if let Some(checkpoint) = checkpoint {
             run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
             if let (Some(rollouts), Some(state)) = (&mut run.rollouts, checkpoint.rollouts) {
-                rollouts.restore(state);
+                rollouts.restore(state)?;
             }
         }
         Ok(run)
@@ -201,7 +203,7 @@ impl Run {
                 .value
         };
         let mut metrics = if let Some(rollouts) = &mut self.rollouts {
-            rollouts.step(&step, &mut self.rows, &mut apply)?
+            rollouts.step(&step, &mut apply)?
         } else {
             let stepped = offline(&self.config.method, &step, &mut self.rows)?;
             let mut metrics = stepped.metrics;
