@@ -19,17 +19,19 @@ pub struct Judge {
     runtime: tokio::runtime::Runtime,
 }
 
-/// The models that scorers of a run may ask: the policy under its name, and its adapters.
+/// The models that scorers of a run may ask: the policy under its name, its adapters, and models
+/// that stay as they are.
 #[derive(Debug)]
-struct Live(Arc<engine::Host>);
+struct Live(Vec<Arc<engine::Host>>);
 
 impl Models for Live {
     fn find(&self, name: &str) -> Option<Served> {
-        Served::of(&self.0, name)
+        self.0.iter().find_map(|host| Served::of(host, name))
     }
 
     fn near(&self, _: &str) -> Vec<Arc<str>> {
-        vec![self.0.name.clone()]
+        let names = self.0.iter().map(|host| host.name.clone());
+        names.take(3).collect()
     }
 }
 
@@ -37,12 +39,12 @@ impl Models for Live {
 const QUEUE: usize = 1 << 16;
 
 impl Judge {
-    /// Over the scorers of a run and the model in training.
+    /// Over the scorers of a run and the models that they may ask, the one in training among them.
     ///
     /// # Errors
     /// Scorers that cannot work with this model, each with what it lacks.
-    pub fn new(registry: Registry, host: Arc<engine::Host>) -> Result<Judge> {
-        let models = Arc::new(Live(host));
+    pub fn new(registry: Registry, hosts: Vec<Arc<engine::Host>>) -> Result<Judge> {
+        let models = Arc::new(Live(hosts));
         registry
             .check(&*models)
             .map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
@@ -85,7 +87,7 @@ impl Judge {
                 .iter()
                 .map(|at| Arc::new(input(pairs[*at].0, pairs[*at].1)))
                 .collect();
-            for (at, outcome) in members.iter().zip(self.ask(&name, &inputs, seed)?) {
+            for (at, outcome) in members.iter().zip(self.outcomes(&name, &inputs, seed)?) {
                 let rollout = &mut *pairs[*at].1;
                 match outcome {
                     Ok(reward) => {
@@ -114,7 +116,7 @@ impl Judge {
             .iter()
             .map(|(item, rollout)| Arc::new(input(item, rollout)))
             .collect();
-        let outcomes = self.ask(name, &inputs, seed)?;
+        let outcomes = self.outcomes(name, &inputs, seed)?;
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
                 Ok(reward) => rollout.steps = reward.evidence.steps.map(judged),
@@ -124,7 +126,11 @@ impl Judge {
         Ok(())
     }
 
-    fn ask(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
+    /// The outcomes of a scorer, one for each input, in order.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
         let scorer = self.scorer(name)?;
         let ask = Ask {
             priority: Priority::Batch,
