@@ -71,7 +71,7 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
         .flatten()
         .filter_map(|reward| *reward)
         .collect();
-    metrics.set("greedy", mean(&rewarded));
+    set_mean(&mut metrics, "greedy", &rewarded);
     let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
     metrics.set("without_reward", unrewarded.count() as f64);
     let samples = run.config.evaluation.samples;
@@ -84,6 +84,10 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
             let passes: Vec<f64> = sampled
                 .iter()
                 .filter_map(|rewards| {
+                    // An answer that has no reward is not a wrong one.
+                    if rewards.contains(&None) {
+                        return None;
+                    }
                     let right = rewards
                         .iter()
                         .filter(|reward| **reward == Some(1.0))
@@ -91,14 +95,18 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
                     pass_at_k(samples, right, k)
                 })
                 .collect();
-            metrics.set(format!("pass@{k}"), mean(&passes));
+            set_mean(&mut metrics, &format!("pass@{k}"), &passes);
         }
     }
     Ok(metrics)
 }
 
-fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+/// The mean, where there is anything to take it of.
+fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
+    if !numbers.is_empty() {
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        metrics.set(name, mean);
+    }
 }
 
 /// The rewards of `n` answers to each item.
