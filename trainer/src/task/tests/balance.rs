@@ -1,7 +1,6 @@
 //! What the mixture teaches is balanced, and tells nothing that it should not.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use crate::task::check;
 use crate::task::holdout;
@@ -78,31 +77,8 @@ fn lengths_and_operations_tell_nothing() {
         Format::Pair,
     ] {
         let all = rows(format);
-<<<<<<< HEAD
-        let label = |row: &Row| match format {
-            Format::Verify => said(row) == "[Correct]",
-            Format::Pair => said(row).contains("\"A\""),
-            Format::Player
-            | Format::Reflection
-            | Format::Reward
-            | Format::Process
-            | Format::Pointwise
-            | Format::Validate
-            | Format::Principle
-            | Format::Grade
-            | Format::List
-            | Format::Critic
-            | Format::Retrospective
-            | Format::Faithful
-            | Format::Correct
-            | Format::Grounded
-            | Format::Call
-            | Format::Conclude => said(row) == "Yes",
-        };
-=======
         let good = ["Yes", "[Correct]", "{\"winner\":\"A\"}"];
         let label = |row: &Row| good.contains(&said(row));
->>>>>>> h2
         let (yes, no): (Vec<&Row>, Vec<&Row>) = all.iter().partition(|row| label(row));
         let is_long = |row: &Row| {
             let problem = check::chain::Problem::read(content(row, "user"));
@@ -185,12 +161,7 @@ fn nothing_that_is_held_out_is_trained_on() {
         assert!(!holdout::is_held_problem(problem), "{problem}");
         let solutions = row.turns.iter();
         let solutions = solutions.filter(|turn| turn.role == "assistant" || turn.role == "steps");
-<<<<<<< HEAD
-        let solves = [Format::Player, Format::Reflection].contains(&row.format);
-        let own = solves.then(|| said(&row));
-=======
         let own = (!row.format.judges()).then(|| said(&row));
->>>>>>> h2
         for text in solutions.map(|turn| turn.content.as_str()).chain(own) {
             let judged = check::judge(problem, text).expect("a solution");
             assert!(!holdout::has_held_pair(&judged), "{text}");
@@ -218,14 +189,7 @@ fn a_mixture_that_cannot_be_is_told() {
     check(|it| it.weights[0].1 = -1.0, "negative");
     check(|it| it.weights[0].1 = f64::NAN, "negative or not finite");
     check(|it| it.difficulty.lengths = 0..=3, "lengths");
-<<<<<<< HEAD
-    check(
-        |it| it.difficulty.lengths = RangeInclusive::new(3, 2),
-        "lengths",
-    );
-=======
     check(|it| it.difficulty.lengths = 1..=33, "lengths");
->>>>>>> h2
     check(|it| it.difficulty.times = 1.5, "share");
     check(|it| it.countdown = f64::NAN, "share");
     check(|it| it.difficulty.multipliers = 1..=9, "multipliers");
