@@ -58,6 +58,8 @@ pub struct Item {
     /// The right answer: of a problem its solution, of a judgement the label. None where only a
     /// model can say how good an answer is.
     pub gold: Option<Arc<str>>,
+    /// The right answer of a problem that is rewarded without it: audits alone read it.
+    pub audit: Option<Arc<str>>,
     /// The scorer that rewards the answers, by name.
     pub scorer: Arc<str>,
     /// The category or level that curricula choose by.

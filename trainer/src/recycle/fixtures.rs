@@ -17,6 +17,7 @@ pub(crate) fn problem(index: u64, gold: &str) -> Item {
         }],
         problem: format!("problem {index}").into(),
         gold: Some(gold.into()),
+        audit: None,
         scorer: "math".into(),
         category: Some("sums".into()),
         parent: None,

@@ -120,7 +120,11 @@ impl Judge {
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
                 Ok(reward) => rollout.steps = reward.evidence.steps.map(judged),
-                Err(failure) => rollout.reward = Err(failure.kind),
+                // Who abstains from a verdict on the whole has looked at the steps all the same.
+                Err(failure) => match (failure.kind, failure.evidence.steps) {
+                    (FailureKind::Abstain, Some(steps)) => rollout.steps = Some(judged(steps)),
+                    (kind, _) => rollout.reward = Err(kind),
+                },
             }
         }
         Ok(())

@@ -45,9 +45,14 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
     let rows = evaluation.take(0, n.unwrap_or(0))?;
     let items = rows.iter().map(|row| match row {
         Row::Problem(item) => Ok(item),
-        Row::Supervised(_) | Row::Preference(_) | Row::Process(_) | Row::Written(_) => Err(
-            TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()),
-        ),
+        Row::Supervised(_)
+        | Row::Preference(_)
+        | Row::Process(_)
+        | Row::Written(_)
+        | Row::Ranked(_)
+        | Row::Open(_) => Err(TrainError::Invalid(
+            "an evaluation of a policy needs problem rows".to_owned(),
+        )),
     });
     let items: Vec<&Item> = items.collect::<Result<_>>()?;
     let MethodConfig::PolicyGradient(method) = &run.config.method else {
@@ -125,6 +130,7 @@ fn rewards(
                 adapter: rollouts.player(),
                 stream: orders.len() as u64,
                 partial: Vec::new(),
+                most: None,
             });
         }
     }

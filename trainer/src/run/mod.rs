@@ -21,7 +21,7 @@ pub use config::{
     AdapterSection, EvaluationSection, FrozenModel, MadeShape, OptimiserSection, POLICY,
     PolicySection, RunConfig, RunSection,
 };
-pub use data::{Order, Preference, Process, Row, Supervised, Written, read_jsonl};
+pub use data::{Order, Preference, Process, Ranked, Row, Supervised, Written, read_jsonl};
 pub use drive::{Ended, News, drive};
 pub use folder::RunFolder;
 pub use judges::{JudgeSet, SetSource};

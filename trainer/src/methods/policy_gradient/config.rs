@@ -7,8 +7,13 @@ use crate::curriculum::{CurriculumConfig, Fill, FillConfig, Keep};
 use crate::losses::policy::{CreditWeights, Policy};
 use crate::losses::{Objective, Streams};
 use crate::recycle::SparkConfig;
+use crate::recycle::crl::CrlConfig;
 use crate::run::RunConfig;
+use crate::staleness::Partials;
 
+use super::mixed::UrpoSection;
+use super::own::GuardSection;
+use super::partial::PartialSection;
 use super::process::Signals;
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -60,6 +65,21 @@ pub struct PolicyGradientConfig {
     /// Judging and reflection items made of rollouts.
     #[serde(default)]
     pub spark: Option<SparkSection>,
+    /// A share of critiques in the player's batch (CRL).
+    #[serde(default)]
+    pub crl: Option<CrlSection>,
+    /// Old mistakes that are kept, for judging items that lack new ones; none by default.
+    #[serde(default)]
+    pub reservoir: usize,
+    /// Ranked and open rows beside problems (URPO).
+    #[serde(default)]
+    pub urpo: Option<UrpoSection>,
+    /// Groups that are begun beyond need and go on in later steps (APRIL).
+    #[serde(default)]
+    pub partial: Option<PartialSection>,
+    /// What watches rewards that the model gives itself.
+    #[serde(default)]
+    pub guard: Option<GuardSection>,
     /// The adapter that solves, where it is not the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
@@ -84,6 +104,22 @@ pub struct Overlong {
     pub buffer: Option<usize>,
     /// Whether answers that were cut teach nothing.
     pub filter: bool,
+}
+
+/// `[method.crl]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrlSection {
+    /// The share, and whether labels are balanced.
+    #[serde(default)]
+    pub options: CrlConfig,
+    /// The wordings.
+    #[serde(default = "critiques")]
+    pub templates: String,
+}
+
+fn critiques() -> String {
+    "crl".to_owned()
 }
 
 /// `[method.spark]`.
@@ -140,6 +176,17 @@ impl PolicyGradientConfig {
                 .map(|e| e.to_string()),
         );
         problems.extend(self.check_steps());
+        problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
+        if let Some(partial) = &self.partial {
+            problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
+        }
+        if self.urpo.is_some() && Signals::of(&self.advantage).is_some() {
+            problems.push(
+                "URPO's kinds have rewards on three scales and judgements have no steps, so that \
+                 `advantage` is one of whole answers there"
+                    .to_owned(),
+            );
+        }
         if let Policy::Oreal(oreal) = &self.objective.policy
             && oreal.credit != CreditWeights::Even
         {

@@ -51,6 +51,19 @@ pub(super) fn learn(
     }
     let mut batch = Batch::new(config, step, groups)?;
     metrics.set("tokens", batch.mask.len() as f64);
+    if config.partial.is_some() {
+        let stale = groups
+            .iter()
+            .flat_map(|rolled| &rolled.group.rollouts)
+            .flat_map(|rollout| &rollout.tokens)
+            .filter(|token| is_stale(config, step, token.revision));
+        metrics.set("tokens_stale", stale.count() as f64);
+        let fresh = batch.fresh.iter().filter(|fresh| **fresh).count();
+        metrics.set("tokens_old", (batch.fresh.len() - fresh) as f64);
+    }
+    if !batch.mask.contains(&true) {
+        return Ok(metrics);
+    }
     metrics.set("tokens_forward", crate::methods::tokens(&batch.sequences));
     // What the loss is relative to: what was sampled with, unless some of it is older than the
     // weights are; then the probabilities of now are read once, before the first step.
@@ -112,10 +125,13 @@ impl Batch {
             cu_seqlens: vec![0],
             ..Batch::default()
         };
-        let mut truncated = Vec::new();
+        let (mut truncated, mut factors) = (Vec::new(), Vec::new());
         for (rolled, advantages) in groups.iter().zip(advantages) {
+            let first = batch.positive.len();
             let answers = rolled.group.rollouts.iter().zip(advantages);
             for ((rollout, advantages), reward) in answers.zip(&rolled.rewards) {
+                let at = batch.positive.len() - first;
+                let trust = rolled.trust[at];
                 let ids: Vec<u32> = rollout.tokens.iter().map(|token| token.id).collect();
                 batch.sequences.push(Sequence {
                     adapter: step.adapter(rolled.adapter.as_deref())?,
@@ -128,7 +144,8 @@ impl Batch {
                 for token in &rollout.tokens {
                     batch.behaviour.push(f64::from(token.logprob));
                     batch.fresh.push(token.revision == step.revision);
-                    batch.mask.push(true);
+                    batch.mask.push(!is_stale(config, step, token.revision));
+                    factors.push(trust);
                 }
                 batch.cu_seqlens.push(batch.mask.len());
             }
@@ -136,6 +153,9 @@ impl Batch {
         if config.overlong.filter {
             let layout = Layout::new(&batch.cu_seqlens, &batch.mask);
             batch.mask = without_truncated(&layout, &truncated)?;
+        }
+        if config.guard.as_ref().is_some_and(|guard| guard.weigh) {
+            batch.factors = Some(factors);
         }
         if config.objective.kl.is_some() {
             batch.reference = Some(batch.read_reference(step)?);
@@ -152,7 +172,9 @@ impl Batch {
         let keep = m2po.keep(&tokens)?;
         let kept = keep.iter().sum::<f64>() / keep.len().max(1) as f64;
         metrics.set("m2po_kept", kept);
-        self.factors = Some(keep);
+        let given = self.factors.take().unwrap_or_else(|| vec![1.0; keep.len()]);
+        let both = keep.iter().zip(given);
+        self.factors = Some(both.map(|(keep, given)| keep * given).collect());
         Ok(())
     }
 
@@ -213,6 +235,12 @@ impl Batch {
         pass.entropy = entropy / n;
         Ok(pass)
     }
+}
+
+/// Whether a token is older than the run allows.
+fn is_stale(config: &PolicyGradientConfig, step: &Step<'_>, revision: u64) -> bool {
+    let most = config.partial.and_then(|partial| partial.max_staleness);
+    most.is_some_and(|most| step.revision.wrapping_sub(revision) > most)
 }
 
 fn stream(role: Role) -> Stream {

@@ -8,6 +8,9 @@
 mod choose;
 mod config;
 mod learn;
+mod mixed;
+mod own;
+mod partial;
 mod process;
 mod roll;
 
@@ -19,14 +22,21 @@ use crate::error::{Result, TrainError};
 use crate::item::Item;
 use crate::metrics::Metrics;
 use crate::policy::Gradients;
-use crate::recycle::{At, Cache, Spark, Templates};
+use crate::recycle::crl::Crl;
+use crate::recycle::guard::GapStop;
+use crate::recycle::{At, Cache, Reservoir, Spark, Templates};
 use crate::rollout::{Actor, Judge};
-use crate::run::{Row, Rows};
+use crate::run::{Ranked, Row, Rows};
 
 use choose::{Problems, ProblemsState};
-use roll::Rolls;
+use mixed::{Mixed, MixedState};
+use partial::{Ahead, AheadState};
+use roll::{Rolled, Rolls};
 
-pub use config::{Overlong, PolicyGradientConfig, SparkSection};
+pub use config::{CrlSection, Overlong, PolicyGradientConfig, SparkSection};
+pub use mixed::UrpoSection;
+pub use own::GuardSection;
+pub use partial::PartialSection;
 
 use super::{Step, wrong_kind};
 
@@ -50,6 +60,11 @@ pub struct PolicyGradient {
     stuck: StuckRule,
     spark: Option<Spark>,
     cache: Cache,
+    crl: Option<Crl>,
+    reservoir: Reservoir,
+    mixed: Option<Mixed>,
+    ahead: Option<Ahead>,
+    gap: Option<GapStop>,
 }
 
 /// What of it a checkpoint holds.
@@ -59,6 +74,10 @@ pub struct PolicyGradientState {
     problems: ProblemsState,
     stuck: StuckRule,
     cache: Cache,
+    reservoir: Reservoir,
+    mixed: Option<MixedState>,
+    ahead: Option<AheadState>,
+    gap: Option<GapStop>,
 }
 
 impl PolicyGradient {
@@ -81,14 +100,31 @@ impl PolicyGradient {
             )?),
         };
         let batch = config.spark.as_ref().and_then(|section| section.batch);
-        let items = problems(rows)?;
-        for item in &items {
+        let crl = match &config.crl {
+            None => None,
+            Some(section) => Some(Crl::new(
+                section.options.clone(),
+                Templates::built_in(&section.templates)?,
+            )?),
+        };
+        let kinds = Kinds::of(rows, config.urpo.is_some())?;
+        for item in &kinds.problems {
             judge.scorer(&item.scorer)?;
         }
+        let urpo = config.urpo.clone();
+        let mixed = urpo.map(|section| Mixed::new(section, kinds.ranked, kinds.open, seed));
+        let ahead = config
+            .partial
+            .map(|section| Ahead::new(section, config.prompts));
         Ok(PolicyGradient {
-            problems: Problems::new(config.curriculum.clone(), items, seed)?,
+            problems: Problems::new(config.curriculum.clone(), kinds.problems, seed)?,
             stuck: StuckRule::new(config.stuck_after),
             cache: Cache::new(batch.unwrap_or(config.prompts)),
+            reservoir: Reservoir::new(config.reservoir, seed),
+            gap: own::stop(config.guard.as_ref())?,
+            mixed: mixed.transpose()?,
+            ahead: ahead.transpose()?,
+            crl,
             config,
             actor,
             judge,
@@ -117,6 +153,13 @@ impl PolicyGradient {
             problems: self.problems.state(),
             stuck: self.stuck,
             cache: self.cache.clone(),
+            reservoir: self.reservoir.clone(),
+            mixed: self.mixed.as_ref().map(Mixed::state),
+            ahead: self
+                .ahead
+                .as_ref()
+                .map(|ahead| ahead.state(self.revision())),
+            gap: self.gap,
         }
     }
 
@@ -128,7 +171,21 @@ impl PolicyGradient {
         self.problems.restore(state.problems)?;
         self.stuck = state.stuck;
         self.cache = state.cache;
+        self.reservoir = state.reservoir;
+        self.gap = state.gap;
+        if let (Some(mixed), Some(state)) = (&mut self.mixed, state.mixed) {
+            mixed.restore(state)?;
+        }
+        let revision = self.revision();
+        if let (Some(ahead), Some(state)) = (&mut self.ahead, state.ahead) {
+            ahead.restore(state, revision);
+        }
         Ok(())
+    }
+
+    /// The revision of the weights that are served.
+    fn revision(&self) -> u64 {
+        self.actor.host().engine.revision()
     }
 
     /// One step: the player's period, and the judge's where one is due.
@@ -140,14 +197,66 @@ impl PolicyGradient {
         if self.problems.begins_episode() {
             self.cache.begin_episode();
         }
-        let solved = self.solve(step, &mut metrics)?;
+        self.measure_referee(step, &mut metrics)?;
+        let prompts = self.config.prompts;
+        let kinds = self
+            .mixed
+            .as_ref()
+            .map(|mixed| mixed.kinds(step.step, prompts));
+        let verifiable = kinds.map_or(prompts, |kinds| kinds.verifiable);
+        let mut solved = self.solve(step, verifiable, &mut metrics)?;
         self.problems.observe(&solved.all)?;
         self.problems.report(&mut metrics);
-        let learned = learn::learn(&self.config, step, &solved.teaching, apply)?;
+        let mut audits = solved.all.clone();
+        self.forget_own(&mut solved.all)?;
+        let mut batch = std::mem::take(&mut solved.teaching);
+        batch.extend(self.criticise(step, &solved, batch.len(), &mut metrics)?);
+        let mut counts = solved.counts;
+        if let Some(mixed) = &mut self.mixed
+            && let Some(kinds) = kinds
+        {
+            metrics.add_all("urpo/", &kinds);
+            let (referee, open) = mixed.draw(kinds, at(step))?;
+            for (items, period) in [(referee, Period::Referee), (open, Period::Open)] {
+                let rolls = self.roll(step, &items, period, &mut metrics)?;
+                batch.extend(rolls.teaching);
+                counts.add(rolls.counts);
+                audits.extend(rolls.all);
+            }
+        }
+        self.audit(&audits, step, &mut metrics)?;
+        let learned = learn::learn(&self.config, step, &batch, apply)?;
         metrics.extend("", &learned);
-        self.stuck.observe(&solved.counts)?;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.updated();
+        }
+        self.stuck.observe(&counts)?;
         self.recycle(step, &solved, apply, &mut metrics)?;
+        self.reservoir.observe(&solved.all);
         Ok(metrics)
+    }
+
+    /// CRL's critiques of the step's answers, which stand in one batch with the `beside` groups of
+    /// the player.
+    fn criticise(
+        &self,
+        step: &Step<'_>,
+        solved: &Rolls,
+        beside: usize,
+        metrics: &mut Metrics,
+    ) -> Result<Vec<Rolled>> {
+        let Some(crl) = &self.crl else {
+            return Ok(Vec::new());
+        };
+        let count = crl.beside(beside);
+        let (items, counts) = crl.draw(&solved.all, count, at(step), self.old());
+        metrics.add_all("crl/", &counts);
+        Ok(self.roll(step, &items, Period::Critic, metrics)?.teaching)
+    }
+
+    /// Old mistakes, where they are kept.
+    fn old(&self) -> Option<&Reservoir> {
+        Some(&self.reservoir).filter(|_| self.config.reservoir > 0)
     }
 
     /// The judge's period: items of the step's answers, and what waits of earlier ones.
@@ -161,7 +270,7 @@ impl PolicyGradient {
         let Some(spark) = &self.spark else {
             return Ok(());
         };
-        let recycled = spark.recycle(&solved.all, at(step), None);
+        let recycled = spark.recycle(&solved.all, at(step), self.old());
         metrics.add_all("spark/", &recycled.counts);
         self.cache.end_of_normal_step(recycled.items);
         metrics.set("spark/waiting", self.cache.len() as f64);
@@ -174,15 +283,22 @@ impl PolicyGradient {
     }
 
     /// Groups of the player, drawn again until enough of them are worth training on.
-    fn solve(&mut self, step: &Step<'_>, metrics: &mut Metrics) -> Result<Rolls> {
-        let mut fill = Fill::new(self.config.fill.unwrap_or(ONCE), self.config.prompts)?;
+    fn solve(&mut self, step: &Step<'_>, want: usize, metrics: &mut Metrics) -> Result<Rolls> {
         let mut solved = Rolls::default();
+        if want == 0 {
+            return Ok(solved);
+        }
+        let mut fill = Fill::new(self.config.fill.unwrap_or(ONCE), want)?;
         loop {
             match fill.next()? {
                 Next::Sample(n) => {
-                    let items = self.problems.draw(n)?;
                     let period = Period::Player(fill.rounds());
-                    let rolls = self.roll(step, &items, period, metrics)?;
+                    let rolls = if self.ahead.is_some() {
+                        self.roll_ahead(step, n, period, metrics)?
+                    } else {
+                        let items = self.problems.draw(n)?;
+                        self.roll(step, &items, period, metrics)?
+                    };
                     fill.add(rolls.teaching.len());
                     solved.extend(rolls);
                 }
@@ -197,20 +313,47 @@ impl PolicyGradient {
     }
 }
 
-/// The problems among the rows of a run, which are all of them.
-fn problems(rows: &Rows) -> Result<Vec<Item>> {
-    let Rows::Stored { rows, .. } = rows else {
-        return Err(TrainError::Invalid(
-            "the method needs problem rows, and a mixture has texts to write".to_owned(),
-        ));
-    };
-    let item = |row: &Row| match row {
-        Row::Problem(item) => Ok(item.clone()),
-        Row::Supervised(_) | Row::Preference(_) | Row::Process(_) | Row::Written(_) => {
-            Err(wrong_kind(row, "problem"))
+/// The rows of a run by their kinds.
+#[derive(Debug, Default)]
+struct Kinds {
+    problems: Vec<Item>,
+    ranked: Vec<Ranked>,
+    open: Vec<Item>,
+}
+
+impl Kinds {
+    /// All rows; those that are no problems only where the run mixes kinds.
+    fn of(rows: &Rows, mixes: bool) -> Result<Kinds> {
+        let Rows::Stored { rows, .. } = rows else {
+            return Err(TrainError::Invalid(
+                "the method needs problem rows, and a mixture has texts to write".to_owned(),
+            ));
+        };
+        let mut kinds = Kinds::default();
+        for row in rows {
+            match row {
+                Row::Problem(item) => kinds.problems.push(item.clone()),
+                Row::Ranked(ranked) if mixes => kinds.ranked.push(ranked.clone()),
+                Row::Preference(pair) if mixes => kinds.ranked.push(Ranked {
+                    problem: pair
+                        .turns
+                        .last()
+                        .map_or("", |turn| &turn.content)
+                        .to_owned(),
+                    candidates: vec![pair.chosen.clone(), pair.rejected.clone()],
+                    ranks: vec![1.0, 2.0],
+                }),
+                Row::Open(item) if mixes => kinds.open.push(item.clone()),
+                Row::Supervised(_)
+                | Row::Preference(_)
+                | Row::Process(_)
+                | Row::Written(_)
+                | Row::Ranked(_)
+                | Row::Open(_) => return Err(wrong_kind(row, "problem")),
+            }
         }
-    };
-    rows.iter().map(item).collect()
+        Ok(kinds)
+    }
 }
 
 fn at(step: &Step<'_>) -> At {
@@ -227,12 +370,21 @@ pub(crate) enum Period {
     Player(u32),
     /// The judge's.
     Judge,
+    /// Critiques beside the player's answers.
+    Critic,
+    /// Ranked rows beside them.
+    Referee,
+    /// Open rows beside them.
+    Open,
 }
 
 impl Period {
     fn number(self) -> u64 {
         match self {
             Period::Judge => 0,
+            Period::Critic => u64::MAX,
+            Period::Referee => u64::MAX - 1,
+            Period::Open => u64::MAX - 2,
             Period::Player(round) => u64::from(round) + 1,
         }
     }
@@ -240,6 +392,9 @@ impl Period {
     fn prefix(self) -> &'static str {
         match self {
             Period::Judge => "judge/",
+            Period::Critic => "crl/",
+            Period::Referee => "referee/",
+            Period::Open => "open/",
             Period::Player(_) => "",
         }
     }
