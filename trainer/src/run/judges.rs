@@ -121,12 +121,14 @@ impl JudgeSet {
                 scorer: "".into(),
                 category: None,
                 parent: None,
+                audit: None,
             };
             Ok(Order {
                 prompt: actor.prompt(&item)?,
                 adapter: None,
                 stream: index as u64,
                 partial: Vec::new(),
+                most: None,
             })
         });
         let orders: Vec<Order> = orders.collect::<Result<_>>()?;
