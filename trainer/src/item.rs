@@ -1,5 +1,6 @@
 //! What is asked of the model in a run, and what it answered.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rubrics::{FailureKind, Turn};
@@ -89,6 +90,19 @@ pub struct Rollout {
     pub answer: Option<String>,
     /// Its reward, or why there is none.
     pub reward: Result<f64, FailureKind>,
+    /// Its steps, where the scorer that judged it has looked at steps.
+    pub steps: Option<Vec<JudgedStep>>,
+}
+
+/// A step of an answer, as a scorer judged it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedStep {
+    /// Where it stands in the text, in code points.
+    pub span: Range<usize>,
+    /// From 0, wrong, to 1, right; none where nothing in it could be checked.
+    pub score: Option<f64>,
+    /// What the scorer calls it: `right`, `wrong`, `matching`, `mismatched`, …
+    pub label: String,
 }
 
 impl Rollout {

@@ -157,7 +157,7 @@ impl Policy {
         &self.parameters
     }
 
-    /// Numbers in its variables, without the padding of their panels' last columns counted twice.
+    /// Numbers in its variables, the padding of their last panels included.
     pub fn trainable(&self) -> usize {
         let count = |parameter: &Parameter| parameter.var.elem_count();
         self.parameters.iter().map(count).sum()

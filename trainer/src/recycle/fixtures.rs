@@ -38,6 +38,7 @@ fn rollout(answer: &str, reward: Result<f64, FailureKind>) -> Rollout {
         truncated: false,
         answer: Some(answer.to_owned()),
         reward,
+        steps: None,
     }
 }
 

@@ -137,6 +137,7 @@ fn rewards(
             tokens: sample.tokens,
             answer: None,
             reward: Err(rubrics::FailureKind::Internal),
+            steps: None,
         });
     }
     let mut pairs: Vec<(&Item, &mut Rollout)> = answers

@@ -456,3 +456,34 @@ fn a_step_is_logged_once_however_often_it_is_taken() {
     lose(2);
     driven(3, false);
 }
+
+/// A fresh model of the task knows nothing; what is measured of it is measured all the same.
+#[test]
+fn a_judge_is_held_against_sets() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"base\"\nmake = \"smoke\"\n\
+        [optimiser]\nrate = 1e-3\n[[data]]\nkind = \"mixture\"\n[method]\nkind = \"supervised\"\n\
+        rows = 4\n[[scorer]]\nname = \"right\"\nkind = \"reward\"\nmethod = \"labels\"\n\
+        model = \"policy\"\nmin_label_mass = 0.0\n[[scorer]]\nname = \"steps\"\n\
+        kind = \"process\"\nmethod = \"labels\"\nseparator = \"<|step|>\"\nspellings = \"bare\"\n\
+        splitter = \"lines\"\nmodel = \"policy\"\nmin_label_mass = 0.0\n\
+        [[evaluation.judge]]\nname = \"near\"\nset = \"near_misses\"\ncount = 12\n\
+        scorer = \"right\"\nsteps = \"steps\"\n\
+        [[evaluation.judge]]\nname = \"own\"\nset = \"policy\"\ncount = 6\nscorer = \"right\"\n";
+    let config = RunConfig::parse("run.toml", text, dir.path()).expect("a run file");
+    let mut run = Run::open(config, Resume::default()).expect("it opens");
+    steps(&mut run, 1);
+    let metrics = run.evaluate().expect("an evaluation");
+    let get = |name: &str| metrics.get(name).unwrap_or(f64::NAN);
+    assert!(get("judge/near/cases") == 12.0, "{metrics:?}");
+    assert!(get("judge/near/without_verdict") == 0.0, "{metrics:?}");
+    assert!(
+        (0.0..=1.0).contains(&get("judge/near/balanced_accuracy")),
+        "{metrics:?}"
+    );
+    assert!(
+        (0.0..=1.0).contains(&get("judge/near/steps/f1")),
+        "{metrics:?}"
+    );
+    assert!(metrics.get("judge/own/cases").is_some(), "{metrics:?}");
+}

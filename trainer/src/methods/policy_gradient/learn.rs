@@ -10,6 +10,7 @@ use super::{Apply, PolicyGradientConfig};
 use crate::advantages::Episode;
 use crate::error::{Result, TrainError};
 use crate::item::Role;
+use crate::losses::correction::{Correction, M2po};
 use crate::losses::length::without_truncated;
 use crate::losses::{Denominators, Layout, Limits, Loss, Stats, Stream, Tokens};
 use crate::methods::preference::slopes;
@@ -32,6 +33,8 @@ struct Batch {
     /// Whether those are the weights of now.
     fresh: Vec<bool>,
     reference: Option<Vec<f64>>,
+    /// What the policy term of each token is multiplied by.
+    factors: Option<Vec<f64>>,
 }
 
 /// Trains on groups; without any there are no metrics but that.
@@ -46,7 +49,7 @@ pub(super) fn learn(
     if groups.is_empty() {
         return Ok(metrics);
     }
-    let batch = Batch::new(config, step, groups)?;
+    let mut batch = Batch::new(config, step, groups)?;
     metrics.set("tokens", batch.mask.len() as f64);
     metrics.set("tokens_forward", crate::methods::tokens(&batch.sequences));
     // What the loss is relative to: what was sampled with, unless some of it is older than the
@@ -58,6 +61,9 @@ pub(super) fn learn(
         let read: Vec<Vec<f64>> = read.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
         read.concat()
     };
+    if let Some(Correction::M2po(m2po)) = &config.objective.correction {
+        batch.mask_by(m2po, &old, &mut metrics)?;
+    }
     for epoch in 0..config.epochs {
         let begin = Instant::now();
         let mut gradients = Gradients::new(step.policy);
@@ -94,7 +100,10 @@ impl Batch {
             .iter()
             .map(|rolled| {
                 let all = rolled.rewards.iter().zip(&rolled.group.rollouts);
-                all.map(|(reward, rollout)| Episode::new(*reward, rollout.tokens.len()))
+                all.zip(&rolled.steps)
+                    .map(|((reward, rollout), steps)| {
+                        Episode::new(*reward, rollout.tokens.len()).with_steps(steps)
+                    })
                     .collect()
             })
             .collect();
@@ -132,6 +141,19 @@ impl Batch {
             batch.reference = Some(batch.read_reference(step)?);
         }
         Ok(batch)
+    }
+
+    /// M2PO's mask, which only the whole batch can say.
+    fn mask_by(&mut self, m2po: &M2po, old: &[f64], metrics: &mut Metrics) -> Result<()> {
+        let tokens = Tokens {
+            behaviour: Some(&self.behaviour),
+            ..Tokens::new(self.layout(), old, old, &self.advantages)
+        };
+        let keep = m2po.keep(&tokens)?;
+        let kept = keep.iter().sum::<f64>() / keep.len().max(1) as f64;
+        metrics.set("m2po_kept", kept);
+        self.factors = Some(keep);
+        Ok(())
     }
 
     fn read_reference(&self, step: &Step<'_>) -> Result<Vec<f64>> {
@@ -215,6 +237,7 @@ struct Part {
     fresh: Vec<bool>,
     advantages: Vec<f64>,
     reference: Option<Vec<f64>>,
+    factors: Option<Vec<f64>>,
 }
 
 impl Part {
@@ -222,6 +245,7 @@ impl Part {
         let mut part = Part {
             cu_seqlens: vec![0],
             reference: batch.reference.as_ref().map(|_| Vec::new()),
+            factors: batch.factors.as_ref().map(|_| Vec::new()),
             ..Part::default()
         };
         for (member, outputs) in members.iter().zip(outputs) {
@@ -238,6 +262,9 @@ impl Part {
             part.advantages
                 .extend_from_slice(&batch.advantages[span.clone()]);
             if let (Some(part), Some(all)) = (&mut part.reference, &batch.reference) {
+                part.extend_from_slice(&all[span.clone()]);
+            }
+            if let (Some(part), Some(all)) = (&mut part.factors, &batch.factors) {
                 part.extend_from_slice(&all[span]);
             }
             part.cu_seqlens.push(part.mask.len());
@@ -254,6 +281,7 @@ impl Part {
         Tokens {
             behaviour: Some(&self.behaviour),
             reference: self.reference.as_deref(),
+            factors: self.factors.as_deref(),
             entropies: Some(&self.entropies),
             ..Tokens::new(layout, &self.logp, &self.old, &self.advantages)
         }

@@ -1,11 +1,15 @@
-//! Items to groups: sampled, judged, and sorted into those that teach and those that do not.
+//! Items to groups: sampled, judged, and sorted into those that are trained on and those that are
+//! not.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use rand::Rng as _;
 
-use super::{Period, PolicyGradient, ZeroVariance};
+use super::process::Signals;
+use super::{Period, PolicyGradient};
+use crate::advantages;
+use crate::curriculum::{Fate, KeepCounts};
 use crate::error::Result;
 use crate::item::{Group, Item, Role, Rollout};
 use crate::losses::length::overlong_penalty;
@@ -22,18 +26,40 @@ pub(crate) struct Rolled {
     pub(crate) adapter: Option<Arc<str>>,
     /// The rewards with what over-long answers lose; what advantages are made of.
     pub(crate) rewards: Vec<f64>,
+    /// The steps of each answer, for process-aware advantages; empty for others.
+    pub(crate) steps: Vec<Vec<advantages::Step>>,
+}
+
+/// What became of items.
+#[derive(Debug, Default)]
+pub(crate) struct Rolls {
+    /// The groups that are trained on.
+    pub(crate) teaching: Vec<Rolled>,
+    /// All of them.
+    pub(crate) all: Vec<Group>,
+    /// How many there were of which fate.
+    pub(crate) counts: KeepCounts,
+}
+
+impl Rolls {
+    /// Takes in another round.
+    pub(crate) fn extend(&mut self, other: Rolls) {
+        self.teaching.extend(other.teaching);
+        self.all.extend(other.all);
+        self.counts.add(other.counts);
+    }
 }
 
 impl PolicyGradient {
     /// Samples and judges answers to items. Groups with an answer that has no reward are dropped
-    /// and counted, and so are groups of equal rewards where the run says so.
+    /// and counted, and so are those that the run does not keep.
     pub(super) fn roll(
         &self,
         step: &Step<'_>,
         items: &[Item],
         period: Period,
         metrics: &mut Metrics,
-    ) -> Result<Vec<Rolled>> {
+    ) -> Result<Rolls> {
         let prefix = period.prefix();
         let begin = Instant::now();
         let (orders, prompts) = self.orders(items)?;
@@ -47,36 +73,43 @@ impl PolicyGradient {
             &format!("{prefix}time/rollout"),
             begin.elapsed().as_secs_f64(),
         );
-        let begin = Instant::now();
         let mut groups = self.groups(items, samples)?;
-        let mut pairs = Vec::new();
-        for group in &mut groups {
-            let item = group.item.clone();
-            pairs.extend(
-                group
-                    .rollouts
-                    .iter_mut()
-                    .map(|rollout| (item.clone(), rollout)),
-            );
-        }
-        let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs
-            .iter_mut()
-            .map(|(item, rollout)| (&**item, &mut **rollout))
-            .collect();
-        self.judge.reward(&mut borrowed, how.seed)?;
+        let begin = Instant::now();
+        self.reward(&mut groups, how.seed)?;
         metrics.add(
             &format!("{prefix}time/reward"),
             begin.elapsed().as_secs_f64(),
         );
         count(&groups, prefix, metrics);
-        let rolled = groups.into_iter().zip(prompts);
-        let mut teaching = Vec::new();
-        for (group, prompt) in rolled {
-            if let Some(rolled) = self.teaching(group, prompt, prefix, metrics)? {
-                teaching.push(rolled);
+        let mut rolls = Rolls::default();
+        for (group, prompt) in groups.into_iter().zip(prompts) {
+            match self.config.keep.judge(&group, &mut rolls.counts) {
+                Fate::Kept => rolls.teaching.push(self.rolled(group.clone(), prompt)?),
+                Fate::Failed | Fate::Equal(_) | Fate::TooHard | Fate::TooEasy => {}
             }
+            rolls.all.push(group);
         }
-        Ok(teaching)
+        metrics.add_all(&format!("{prefix}groups/"), &rolls.counts);
+        Ok(rolls)
+    }
+
+    /// Asks the scorers, of the player's answers also the one that looks at steps.
+    fn reward(&self, groups: &mut [Group], seed: u64) -> Result<()> {
+        let mut pairs: Vec<(Arc<Item>, &mut Rollout)> = Vec::new();
+        for group in groups {
+            let item = &group.item;
+            pairs.extend(group.rollouts.iter_mut().map(|r| (item.clone(), r)));
+        }
+        let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs
+            .iter_mut()
+            .map(|(item, rollout)| (&**item, &mut **rollout))
+            .collect();
+        self.judge.reward(&mut borrowed, seed)?;
+        if let Some(name) = &self.config.steps_scorer {
+            borrowed.retain(|(item, rollout)| item.role == Role::Player && rollout.reward.is_ok());
+            self.judge.steps(name, &mut borrowed, seed)?;
+        }
+        Ok(())
     }
 
     /// `group` orders for each item, and the items' prompts.
@@ -117,6 +150,7 @@ impl PolicyGradient {
                     answer: None,
                     // Until it is judged there is none.
                     reward: Err(rubrics::FailureKind::Internal),
+                    steps: None,
                 });
             }
             groups.push(Group {
@@ -127,42 +161,30 @@ impl PolicyGradient {
         Ok(groups)
     }
 
-    fn teaching(
-        &self,
-        group: Group,
-        prompt: Arc<[u32]>,
-        prefix: &str,
-        metrics: &mut Metrics,
-    ) -> Result<Option<Rolled>> {
-        let Some(mut rewards) = group.rewards() else {
-            metrics.add(&format!("{prefix}groups/without_reward"), 1.0);
-            return Ok(None);
-        };
+    /// What training needs of a group whose answers all have rewards.
+    fn rolled(&self, group: Group, prompt: Arc<[u32]>) -> Result<Rolled> {
+        let mut rewards = group.rewards().expect("a group that is kept has rewards");
         if let Some(buffer) = self.config.overlong.buffer {
             for (reward, rollout) in rewards.iter_mut().zip(&group.rollouts) {
                 let n = rollout.tokens.len();
                 *reward += overlong_penalty(n, self.config.max_tokens, buffer)?;
             }
         }
-        if all_equal(&rewards) {
-            metrics.add(&format!("{prefix}groups/equal"), 1.0);
-            match self.config.zero_variance {
-                ZeroVariance::Drop => return Ok(None),
-                ZeroVariance::Keep => {}
-            }
-        }
-        Ok(Some(Rolled {
+        // Judgements have no steps: a process-aware advantage sees their outcomes alone.
+        let signals = Signals::of(&self.config.advantage);
+        let signals = signals.filter(|_| group.item.role == Role::Player);
+        let steps = group.rollouts.iter().map(|rollout| match signals {
+            Some(signals) => signals.steps(&self.actor, &group.item, rollout),
+            None => Ok(Vec::new()),
+        });
+        Ok(Rolled {
+            steps: steps.collect::<Result<_>>()?,
             adapter: self.adapter(group.item.role),
             group,
             prompt,
             rewards,
-        }))
+        })
     }
-}
-
-#[expect(clippy::float_cmp, reason = "the very same number is meant")]
-fn all_equal(rewards: &[f64]) -> bool {
-    rewards.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 /// What was sampled and how it was rewarded.
@@ -184,5 +206,4 @@ fn count(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     metrics.set(format!("{prefix}rollout/length"), tokens as f64 / n);
     let cut = rollouts().filter(|rollout| rollout.truncated).count();
     metrics.set(format!("{prefix}rollout/truncated"), cut as f64 / n);
-    metrics.add(&format!("{prefix}groups/sampled"), groups.len() as f64);
 }
