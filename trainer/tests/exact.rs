@@ -71,6 +71,7 @@ impl World {
             adapter: adapters.get(at % 3).map(|(name, _)| name.clone()),
             stream: at as u64,
             partial: Vec::new(),
+            most: None,
         };
         (0..n).map(order).collect()
     }
@@ -295,7 +296,9 @@ fn interrupted_answers() {
         let orders = world.orders(12, 0);
         let unbroken = world.actor.sample(&orders, how).expect("sampled");
         for learned in [false, true] {
-            let first = world.actor.sample_until(&orders, how, 1).expect("sampled");
+            let each: Vec<usize> = (0..orders.len()).collect();
+            let first = world.actor.sample_until(&orders, how, &each, 1);
+            let first = first.expect("sampled");
             let broken = first.iter().filter(|sample| sample.interrupted).count();
             assert!(broken > 0, "every answer was complete at once");
             assert!(world.compare(&orders, &first, "interrupted") > 0);
