@@ -25,7 +25,7 @@ mod stream;
 use engine::{Host, Tokenizer};
 use models::template::Part;
 
-pub(crate) use chat::chat;
+pub(crate) use chat::{Rendering, chat, render};
 pub(crate) use chat_reply::ChatWire;
 pub(crate) use completion::completion;
 pub(crate) use completion_reply::CompletionWire;

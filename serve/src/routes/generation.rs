@@ -49,7 +49,9 @@ pub(super) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
     }
     let shown = shown(name);
     let message = if state.registry.get(name).is_some() {
-        format!("{shown:?} is a scorer: it judges a conversation that the assistant has ended, and generates nothing")
+        format!(
+            "{shown:?} is a scorer: it judges a conversation that the assistant has ended, and generates nothing"
+        )
     } else {
         let near = state.hosts.near(name);
         let hint = if near.is_empty() {
