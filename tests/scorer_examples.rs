@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::scripted::{self, Preset, Replies, TinyHead, TinySpec};
-use engine::{Host, HostSpec};
+use engine::{Capacity, Folder, Host, HostSpec};
 use openapi::ScoreRequest;
 use rubrics::{Ask, Models, Pool, Registry, Tools};
 use serde_json::Value;
@@ -109,12 +109,14 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
         make(&folder, head);
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
-            path: folder,
+            folder: Folder::directory(&folder),
             storage: scripted::WeightStorage::default(),
-            kv_memory: 64 << 20,
-            batch_tokens: 1024,
-            max_sequences: 16,
-            queue_tokens: 1 << 18,
+            capacity: Capacity {
+                kv_memory: 64 << 20,
+                batch_tokens: 1024,
+                max_sequences: 16,
+                queue_tokens: 1 << 18,
+            },
         });
         let served = Hosts::new(vec![Arc::new(host.expect("it loads"))]);
         match registry.check(&served) {

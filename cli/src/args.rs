@@ -9,6 +9,7 @@ use crate::models::ModelsCommand;
 use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
+use crate::train::TrainArgs;
 use crate::verify::VerifyArgs;
 
 const EXAMPLES: &str = "\
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Train a model by a run file
+    Train(TrainArgs),
     /// Check rubric files, and show what a policy is shown of them
     #[command(subcommand)]
     Rubric(RubricCommand),

@@ -20,6 +20,7 @@ mod serve;
 mod stream;
 mod tally;
 mod temporary;
+mod train;
 mod verdict;
 mod verify;
 
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Bench(command) => bench::run(command),
+        Command::Train(args) => train::run(&args),
         Command::Rubric(command) => rubric::run(command),
         Command::Models(command) => models::run(command),
         Command::Doctor(args) => doctor::run(&args),

@@ -95,10 +95,11 @@ fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result
             sampling
                 .check(limits.vocab_size)
                 .map_err(Problem::Invalid)?;
-            if n == context {
+            if n == context && sampling.resumed == 0 {
                 return Err(Problem::TooLong { given: n + 1 });
             }
-            sampling.max_tokens = sampling.max_tokens.min(context - n);
+            let room = (context - n).saturating_add(sampling.resumed);
+            sampling.max_tokens = sampling.max_tokens.min(room);
             sampling.min_tokens = sampling.min_tokens.min(sampling.max_tokens);
             Ok(())
         }

@@ -70,6 +70,17 @@ pub enum Failure {
     ShuttingDown,
 }
 
+/// Why weights were not changed as was meant.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum UpdateError {
+    /// The change panicked; it may have written some of what it meant to.
+    #[error("changing the weights panicked: {0}")]
+    Panicked(String),
+    /// The engine is stopping.
+    #[error("the engine is shutting down")]
+    ShuttingDown,
+}
+
 /// Why a model or an adapter cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

@@ -12,6 +12,7 @@ use crate::error::{Failure, LoadError, SubmitError};
 use crate::sampling::Sampler;
 use crate::scheduler::Task;
 use crate::thread;
+use crate::update::Standstill;
 use crate::work::{Answer, Terms, Update, Want, Work};
 
 /// What an engine needs to know of its model and its memory.
@@ -84,6 +85,8 @@ pub struct Status {
     pub output_tokens: u64,
     /// Sequences that were pre-empted.
     pub preemptions: u64,
+    /// How often the weights were changed: see [`Engine::update_weights`].
+    pub revision: u64,
     /// The adapters in service.
     pub adapters: Vec<AdapterStatus>,
 }
@@ -126,8 +129,9 @@ pub(crate) enum Event {
         name: Arc<str>,
         reply: oneshot::Sender<bool>,
     },
-    WeightsChanged {
-        reply: oneshot::Sender<()>,
+    /// Nothing is to be computed until the standstill ends.
+    StandStill {
+        reply: oneshot::Sender<Standstill>,
     },
     /// Some ticket was dropped before its works were done.
     Abandoned,
@@ -282,6 +286,15 @@ impl Engine {
         !self.events.is_closed()
     }
 
+    /// How often the weights were changed: see [`Engine::update_weights`].
+    pub fn revision(&self) -> u64 {
+        self.status.borrow().revision
+    }
+
+    pub(crate) fn events(&self) -> &mpsc::Sender<Event> {
+        &self.events
+    }
+
     /// What a request is held against.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -322,16 +335,6 @@ impl Engine {
     pub async fn remove_adapter(&self, name: Arc<str>) -> Result<bool, LoadError> {
         let (reply, answer) = oneshot::channel();
         self.tell(Event::Remove { name, reply }, answer).await
-    }
-
-    /// To be called after the weights were changed in place, between submissions: no prefix that
-    /// was computed before is used again, and sequences under way are computed anew.
-    ///
-    /// # Errors
-    /// [`LoadError::Refused`] when the engine is stopping.
-    pub async fn weights_changed(&self) -> Result<(), LoadError> {
-        let (reply, answer) = oneshot::channel();
-        self.tell(Event::WeightsChanged { reply }, answer).await
     }
 
     async fn tell<T>(&self, event: Event, answer: oneshot::Receiver<T>) -> Result<T, LoadError> {
@@ -376,6 +379,14 @@ impl Ticket {
             return None;
         }
         let update = self.updates.blocking_recv();
+        self.count(update)
+    }
+
+    /// What is new already, without waiting. Whoever stops a generation takes what there is by
+    /// this, and drops the ticket: with [`crate::Sampling::resumed`] the work is submitted again
+    /// later, and goes on as if it had never been stopped.
+    pub fn try_next(&mut self) -> Option<Update> {
+        let update = self.updates.try_recv().ok();
         self.count(update)
     }
 

@@ -17,13 +17,15 @@ pub mod sampling;
 pub mod scheduler;
 pub mod scripted;
 mod thread;
+mod update;
 pub mod work;
 
-pub use error::{Failure, LoadError, SubmitError};
+pub use error::{Failure, LoadError, SubmitError, UpdateError};
 pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
-pub use host::{Host, HostSpec};
+pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
 pub use models::config::HeadConfig;
+pub use models::folder::Folder;
 pub use models::template::Conversation;
 pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
@@ -31,4 +33,5 @@ pub use sampling::{
     Constraint, ConstraintError, Finish, Grammar, Sampled, Sampling, StopStrings, TextError,
     TextStream, Vocabulary,
 };
-pub use work::{Answer, Group, Priority, Produced, Terms, Update, Usage, Want, Work};
+pub use update::Updated;
+pub use work::{Answer, Group, Priority, Produced, Revisions, Terms, Update, Usage, Want, Work};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
 use models::kv::BLOCK;
-use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read, Tokenizer};
+use models::{Folder, Forward, ModelError, Output, Outputs, RaggedBatch, Read, Tokenizer};
 
 use crate::error::LoadError;
 use crate::handle::{Engine, EngineConfig};
-use crate::host::{Host, HostSpec};
+use crate::host::{Capacity, Host, HostSpec};
 
 pub use models::tiny::{Preset, TinyHead, TinySpec, make};
 pub use models::weights::Storage as WeightStorage;
@@ -93,12 +93,14 @@ pub fn host<S: Script + 'static>(
 ) -> Result<Host, LoadError> {
     let mut host = Host::load(&HostSpec {
         name: name.to_owned(),
-        path: dir.to_owned(),
+        folder: Folder::directory(dir),
         storage: WeightStorage::default(),
-        kv_memory: 64 << 20,
-        batch_tokens: 4096,
-        max_sequences: 64,
-        queue_tokens: 1 << 18,
+        capacity: Capacity {
+            kv_memory: 64 << 20,
+            batch_tokens: 4096,
+            max_sequences: 64,
+            queue_tokens: 1 << 18,
+        },
     })?;
     let limits = host.engine.limits().clone();
     let n_blocks = limits.kv_tokens / BLOCK;

@@ -3,6 +3,7 @@
 //! [`Core::tick`] is a plain method: it plans a step, runs it, and tells the callers. The thread
 //! calls it while there is work, and blocks on its inbox while there is none.
 
+use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,12 +12,13 @@ use std::time::Instant;
 use models::Forward;
 use models::adapter::Adapter;
 use models::batch::{AdapterSlot, Outputs, RaggedBatch};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use crate::cache::{SequenceId, Space};
 use crate::error::Failure;
 use crate::handle::{AdapterStatus, EngineConfig, Event, Order, Status, Submission};
 use crate::scheduler::{self, Scheduler, SchedulerConfig, Sequence};
+use crate::update::Standstill;
 use crate::work::{Answer, Produced, Terms, Update, Usage};
 
 /// Starts the thread; it ends when all senders of `inbox` are gone.
@@ -133,10 +135,26 @@ impl<F: Forward> Core<F> {
                 self.publish();
                 let _ = reply.send(was_there);
             }
-            Event::WeightsChanged { reply } => {
-                self.scheduler.forget_all();
-                let _ = reply.send(());
-            }
+            Event::StandStill { reply } => self.stand_still(reply),
+        }
+    }
+
+    /// Computes nothing until whoever asked has changed the weights, and forgets what was computed
+    /// under the old ones.
+    fn stand_still(&mut self, reply: oneshot::Sender<Standstill>) {
+        let (standstill, ended) = Standstill::new();
+        if reply.send(standstill).is_err() {
+            // Whoever asked has left, and wrote nothing.
+            return;
+        }
+        // One who leaves without a word may have written.
+        let reply = ended.blocking_recv();
+        self.scheduler.forget_all();
+        // Before anything is computed under the new weights: who knows this revision knows that
+        // what he was told earlier is not newer.
+        self.publish();
+        if let Ok(reply) = reply {
+            let _ = reply.send(self.scheduler.revision());
         }
     }
 
@@ -181,6 +199,21 @@ impl<F: Forward> Core<F> {
                 return;
             }
         };
+        let caller = Caller {
+            updates,
+            work,
+            deadline: terms.deadline,
+            serving: serving.clone(),
+            permit: order.permit,
+        };
+        if let Some(produced) = order.task.done() {
+            let usage = Usage {
+                input_tokens: order.token_ids.len(),
+                ..Usage::default()
+            };
+            caller.answer(Ok((produced, usage)), self.scheduler.revision());
+            return;
+        }
         let id = SequenceId(self.next_id);
         self.next_id += 1;
         if let Some(serving) = &serving {
@@ -201,13 +234,6 @@ impl<F: Forward> Core<F> {
             client: terms.client,
             task: order.task,
         });
-        let caller = Caller {
-            updates,
-            work,
-            deadline: terms.deadline,
-            serving,
-            permit: order.permit,
-        };
         self.callers.insert(id, caller);
     }
 
@@ -231,7 +257,7 @@ impl<F: Forward> Core<F> {
                         tokens: vec![sampled],
                     });
                 }
-                caller.answer(result);
+                caller.answer(result, self.scheduler.revision());
             }
         }
     }
@@ -244,7 +270,7 @@ impl<F: Forward> Core<F> {
             }
             self.scheduler.cancel(id);
             match self.forget(id) {
-                Some(caller) => caller.answer(Err(Failure::Deadline)),
+                Some(caller) => caller.answer(Err(Failure::Deadline), self.scheduler.revision()),
                 None => {
                     self.deadlines.remove(&(deadline, id));
                 }
@@ -338,6 +364,7 @@ impl<F: Forward> Core<F> {
             cached_tokens: totals.cached_tokens,
             output_tokens: totals.output_tokens,
             preemptions: totals.preemptions,
+            revision: self.scheduler.revision(),
             adapters,
         };
         // Nobody may be looking.
@@ -352,13 +379,14 @@ impl Caller {
         let _ = self.updates.try_send(update);
     }
 
-    fn answer(self, result: Result<(Produced, Usage), Failure>) {
+    fn answer(self, result: Result<(Produced, Usage), Failure>, revision: u64) {
         drop(self.permit);
         let digest = self.serving.map(|serving| serving.digest);
         let result = result.map(|(produced, usage)| Answer {
             produced,
             usage,
             adapter: digest,
+            revision,
         });
         let done = Update::Done {
             work: self.work,
@@ -373,13 +401,13 @@ impl Caller {
 fn run(forward: &mut impl Forward, batch: &RaggedBatch) -> Result<Outputs, String> {
     match catch_unwind(AssertUnwindSafe(|| forward.forward(batch))) {
         Ok(outputs) => outputs.map_err(|error| error.to_string()),
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(format!(
-                "it panicked: {}",
-                text.unwrap_or_else(|| "no message".to_owned())
-            ))
-        }
+        Err(panic) => Err(format!("it panicked: {}", message_of(&*panic))),
     }
+}
+
+/// What a panic said.
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
 }

@@ -26,6 +26,14 @@ pub enum Want {
     /// One output for each row: an index into the tokens, and what to read there.
     Rows(Vec<(usize, Read)>),
     /// Tokens that continue it.
+    ///
+    /// Who trains on them samples at temperature 1 and changes the distribution in no other way:
+    /// no `top_p`, `top_k`, `min_p`, penalty, bias, minimum of tokens or constraint. Then
+    /// [`Sampled::logprob`] is the log-probability that the token was drawn with; it has the bits
+    /// that a forward over the same tokens under the weights of [`Sampled::revision`] reads for
+    /// it, so that the first ratio of a policy gradient is exactly 1. In every other case it is
+    /// still that of the model's own distribution, and not of the one that was drawn from: a ratio
+    /// made with it is wrong by as much as the two differ, without any sign of it.
     Tokens(Box<Sampling>),
 }
 
@@ -100,6 +108,43 @@ pub struct Answer {
     pub usage: Usage,
     /// Digest of the adapter that it ran under.
     pub adapter: Option<Arc<str>>,
+    /// Revision of the weights, as of [`crate::Engine::update_weights`]: 0 where they never
+    /// changed. All rows are of it; of a generation its last token is, and each token has its own.
+    pub revision: u64,
+}
+
+impl Answer {
+    /// The weights that it was computed under: of a generation each token has its own.
+    pub fn revisions(&self) -> Revisions {
+        let first = match &self.produced {
+            Produced::Rows(_) => None,
+            Produced::Tokens { tokens, .. } => tokens.first(),
+        };
+        Revisions {
+            oldest: first.map_or(self.revision, |token| token.revision),
+            newest: self.revision,
+        }
+    }
+}
+
+/// The weights that something was computed under, of a model that is trained while it is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revisions {
+    /// The oldest that any of it was computed under.
+    pub oldest: u64,
+    /// The newest; the same where the weights did not change meanwhile.
+    pub newest: u64,
+}
+
+impl Revisions {
+    /// Those of several parts together; none where there are no parts.
+    pub fn of_all(parts: impl IntoIterator<Item = Revisions>) -> Option<Revisions> {
+        let wider = |a: Revisions, b: Revisions| Revisions {
+            oldest: a.oldest.min(b.oldest),
+            newest: a.newest.max(b.newest),
+        };
+        parts.into_iter().reduce(wider)
+    }
 }
 
 /// What was wanted.

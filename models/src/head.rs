@@ -1,9 +1,11 @@
 //! Heads over gathered rows: what a hidden state is read as.
 
-use candle_core::Tensor;
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Tensor, Var};
 
 use crate::config::HeadConfig;
-use crate::error::Result;
+use crate::error::{ModelError, Result};
 use crate::ops;
 use crate::packed::{Matrix, Weight};
 use crate::weights::{HeadPart, Place, WeightSource};
@@ -65,6 +67,59 @@ impl Head {
             inner: None,
             weight: Weight::Panels(weight),
             bias,
+        }
+    }
+
+    /// A copy whose parts are f32 variables, which are added under `head.weight`, `head.bias`,
+    /// `head.inner.weight` and `head.inner.bias`.
+    ///
+    /// # Errors
+    /// 8-bit weights, which have no gradient.
+    pub fn to_variables(&self, variables: &mut BTreeMap<String, Var>) -> Result<Head> {
+        let mut matrix = |weight: &Weight, name: &str| match weight {
+            Weight::Panels(matrix) => {
+                let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
+                variables.insert(format!("head.{name}"), variable);
+                Ok(Weight::Panels(matrix))
+            }
+            Weight::Int8(_) => Err(ModelError::Unavailable {
+                asked: "gradient of 8-bit weights".into(),
+                available: "those of weights stored as floats".into(),
+            }),
+        };
+        let weight = matrix(&self.weight, "weight")?;
+        let inner = match &self.inner {
+            None => None,
+            Some((inner, bias)) => Some((matrix(inner, "inner.weight")?, bias)),
+        };
+        let mut vector = |vector: &Tensor, name: &str| {
+            let variable = Var::from_tensor(&vector.detach())?;
+            let tensor = variable.as_tensor().clone();
+            variables.insert(format!("head.{name}"), variable);
+            Ok::<_, ModelError>(tensor)
+        };
+        Ok(Head {
+            weight,
+            inner: match inner {
+                None => None,
+                Some((inner, bias)) => Some((inner, vector(bias, "inner.bias")?)),
+            },
+            bias: match &self.bias {
+                None => None,
+                Some(bias) => Some(vector(bias, "bias")?),
+            },
+        })
+    }
+
+    /// The same head over the same storage, recording no gradient: it follows variables that are
+    /// written in place.
+    #[must_use]
+    pub fn detached(&self) -> Head {
+        let inner = self.inner.as_ref();
+        Head {
+            inner: inner.map(|(weight, bias)| (weight.detached(), bias.detach())),
+            weight: self.weight.detached(),
+            bias: self.bias.as_ref().map(Tensor::detach),
         }
     }
 

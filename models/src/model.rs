@@ -8,8 +8,8 @@ use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::digest::{Content, digest};
 use crate::error::Result;
+use crate::folder::Folder;
 use crate::head::Head;
-use crate::weights::checkpoint::check_folder;
 use crate::weights::names::detect_head;
 use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
 
@@ -52,22 +52,33 @@ impl Model {
     /// not understood, a tensor that is missing, left over, misshapen, of a wrong type or not
     /// finite, and everything that can be wrong with the files themselves.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Model> {
-        check_folder(dir)?;
-        let (config_file, config) = ModelConfig::read_file(dir)?;
-        let checkpoint = Arc::new(Checkpoint::open(dir)?);
+        Model::of_folder(&Folder::directory(dir), options)
+    }
+
+    /// [`Model::digest`] of a folder that is not loaded.
+    ///
+    /// # Errors
+    /// As [`Model::load`], of `config.json` and of the weight files as files.
+    pub fn digest_of(folder: &Folder) -> Result<String> {
+        folder.check()?;
+        let (config_file, _) = ModelConfig::read_file(folder)?;
+        let checkpoint = Checkpoint::of_folder(folder)?;
+        digest(&parts(&config_file, &checkpoint))
+    }
+
+    /// The same for a folder that may be in memory: equal content has an equal digest.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn of_folder(folder: &Folder, options: &LoadOptions) -> Result<Model> {
+        folder.check()?;
+        let (config_file, config) = ModelConfig::read_file(folder)?;
+        let checkpoint = Arc::new(Checkpoint::of_folder(folder)?);
         let config = Arc::new(ModelConfig {
-            head: detect_head(config.head, dir, |name| checkpoint.has(name))?,
+            head: detect_head(config.head, folder.path(), |name| checkpoint.has(name))?,
             ..config
         });
-        let mut parts = BTreeMap::from([(CONFIG, Content::Bytes(config_file.as_bytes()))]);
-        let names = checkpoint.files().iter().map(|file| {
-            let name = file.path().file_name().and_then(|name| name.to_str());
-            (
-                name.expect("checked when it was opened"),
-                Content::File(file),
-            )
-        });
-        parts.extend(names);
+        let parts = parts(&config_file, &checkpoint);
         // Hashing is as much work as packing, and needs one thread.
         let (digest, built) = rayon::join(
             || digest(&parts),
@@ -75,7 +86,7 @@ impl Model {
         );
         let (decoder, head, loaded) = built?;
         Ok(Model {
-            files: parts.keys().map(|name| dir.join(name)).collect(),
+            files: parts.keys().map(|name| folder.path_of(name)).collect(),
             digest: digest?,
             config,
             decoder,
@@ -84,6 +95,19 @@ impl Model {
             parameters: loaded.parameters,
         })
     }
+}
+
+/// What the digest is of.
+fn parts<'a>(config_file: &'a str, checkpoint: &'a Checkpoint) -> BTreeMap<&'a str, Content<'a>> {
+    let files = checkpoint.files().iter().map(|file| {
+        let name = file.path().file_name().and_then(|name| name.to_str());
+        (
+            name.expect("checked when it was opened"),
+            Content::File(file),
+        )
+    });
+    let config = (CONFIG, Content::Bytes(config_file.as_bytes()));
+    files.chain([config]).collect()
 }
 
 const CONFIG: &str = "config.json";

@@ -62,11 +62,22 @@ impl Matrix {
 
     /// A copy of the matrix whose panels are a trainable variable.
     pub fn to_var(&self) -> Result<(Matrix, Var)> {
-        let var = Var::from_tensor(&self.panels)?;
+        // A variable's own tensor would be taken as it is, and written with the copy.
+        let var = Var::from_tensor(&self.panels.detach())?;
         Ok((
             Self::from_panels(var.as_tensor().clone(), self.n, self.k)?,
             var,
         ))
+    }
+
+    /// The same matrix over the same storage, recording no gradient: it follows a variable that is
+    /// written in place.
+    #[must_use]
+    pub fn detached(&self) -> Matrix {
+        Matrix {
+            panels: self.panels.detach(),
+            ..*self
+        }
     }
 
     /// The row-major matrix `[n, k]` as f32.
@@ -105,6 +116,15 @@ pub enum Weight {
 }
 
 impl Weight {
+    /// The same weight over the same storage, recording no gradient.
+    #[must_use]
+    pub fn detached(&self) -> Weight {
+        match self {
+            Weight::Panels(matrix) => Weight::Panels(matrix.detached()),
+            Weight::Int8(matrix) => Weight::Int8(matrix.clone()),
+        }
+    }
+
     /// Output columns.
     pub fn n(&self) -> usize {
         match self {

@@ -21,7 +21,7 @@ pub struct ChatResponse {
     pub choices: Vec<ChatChoice>,
     /// Tokens.
     pub usage: GenerationUsage,
-    /// Follows from the digests of model and adapter.
+    /// Follows from the digests of model and adapter, and from the revision of a model in training.
     pub system_fingerprint: String,
     /// What this server adds.
     pub tribunal: GenerationExtension,
@@ -100,7 +100,7 @@ pub struct ChatChunk {
     pub model: String,
     /// What is new; none in the chunk that has the usage.
     pub choices: Vec<ChunkChoice>,
-    /// Follows from the digests of model and adapter.
+    /// Follows from the digests of model and adapter, and from the revision of a model in training.
     pub system_fingerprint: String,
     /// Tokens, in the last chunk where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

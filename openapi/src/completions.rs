@@ -169,7 +169,7 @@ pub struct CompletionResponse {
     pub model: String,
     /// All choices of the first prompt, then those of the next.
     pub choices: Vec<CompletionChoice>,
-    /// Follows from the digests of model and adapter.
+    /// Follows from the digests of model and adapter, and from the revision of a model in training.
     pub system_fingerprint: String,
     /// Tokens; in a stream in the last chunk, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

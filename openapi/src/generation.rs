@@ -455,6 +455,11 @@ pub struct GenerationDigests {
     /// Of the prompt as the model reads it, where there is one prompt: of its text, or of the
     /// little-endian bytes of its token ids where those were given.
     pub prompt: Option<String>,
+    /// Oldest and newest revision of the weights that any of it was computed under; only of a model
+    /// that is trained while it is served, whose digest begins with `live:`. The two differ where
+    /// the weights changed meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<[u64; 2]>,
 }
 
 /// Reads `logit_bias` keys as token ids.

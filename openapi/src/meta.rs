@@ -51,6 +51,9 @@ pub struct ModelDigests {
     pub model: Option<String>,
     /// Of an adapter.
     pub adapter: Option<String>,
+    /// How often the weights were changed; only of a model that is trained while it is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
 }
 
 /// What a request may hold.

@@ -239,6 +239,11 @@ pub struct Digests {
     pub adapter: Option<String>,
     /// Of the wording that a model was asked in: the prompt file and the chat template.
     pub prompt: Option<String>,
+    /// Oldest and newest revision of the weights that any of it was computed under; only of a model
+    /// that is trained while it is served, whose digest begins with `live:`. The two differ where
+    /// the weights changed meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<[u64; 2]>,
 }
 
 /// Tokens.

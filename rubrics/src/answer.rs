@@ -1,7 +1,7 @@
 //! Scorers that extract an answer and verify it.
 
 use serde::Serialize;
-use verifiers::extract::{self, AnswerPolicy, Extracted, MANY_CANDIDATES};
+use verifiers::extract::{self, AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence};
 use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 
 use crate::outcome::{CodePoints, Evidence, Failure, Found, Outcome, Reward};
@@ -15,6 +15,13 @@ pub(crate) enum Extract {
     Answer(AnswerPolicy),
     /// The same, and the text after the last thinking block where no answer is marked.
     AnswerOrWhole(AnswerPolicy),
+    /// The text between the balanced braces of one marker, and nothing else.
+    Marked {
+        /// `\boxed` in `\boxed{…}`.
+        marker: String,
+        /// Which one counts.
+        occurrence: Occurrence,
+    },
     /// The text after the last thinking block.
     Visible,
     /// The response as it is.
@@ -70,7 +77,7 @@ impl AnswerScorer {
             Extract::Answer(policy) | Extract::AnswerOrWhole(policy) => {
                 policy.refuse_many && found.flags.contains(&MANY_CANDIDATES)
             }
-            Extract::Visible | Extract::Whole => false,
+            Extract::Marked { .. } | Extract::Visible | Extract::Whole => false,
         }
     }
 
@@ -79,6 +86,9 @@ impl AnswerScorer {
             Extract::Answer(policy) => extract::answer(response, policy),
             Extract::AnswerOrWhole(policy) => {
                 extract::answer(response, policy).or_else(|| unmarked(response))
+            }
+            Extract::Marked { marker, occurrence } => {
+                extract::marked(response, marker, *occurrence)
             }
             Extract::Visible => extract::whole(response),
             Extract::Whole => Some(as_it_is(response)),
@@ -89,13 +99,15 @@ impl AnswerScorer {
     fn report(&self, response: &str, extracted: Option<Extracted<'_>>) -> Option<Found> {
         let extracted = extracted?;
         match self.extract {
-            Extract::Answer(_) | Extract::AnswerOrWhole(_) => Some(Found {
-                text: extracted.text.to_owned(),
-                span: CodePoints::new(response).range(&extracted.span),
-                count: extracted.count,
-                source: extracted.source,
-                flags: extracted.flags,
-            }),
+            Extract::Answer(_) | Extract::AnswerOrWhole(_) | Extract::Marked { .. } => {
+                Some(Found {
+                    text: extracted.text.to_owned(),
+                    span: CodePoints::new(response).range(&extracted.span),
+                    count: extracted.count,
+                    source: extracted.source,
+                    flags: extracted.flags,
+                })
+            }
             Extract::Visible | Extract::Whole => None,
         }
     }

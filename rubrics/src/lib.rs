@@ -20,7 +20,7 @@ pub mod models;
 mod outcome;
 mod pipeline;
 mod pool;
-mod prompt;
+pub mod prompt;
 mod quote;
 mod registry;
 pub mod rubric;

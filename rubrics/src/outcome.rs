@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use engine::Revisions;
 use verifiers::{Reason, Standing, Verdict, VerifyError};
 
 /// The result for one input.
@@ -129,6 +130,9 @@ pub struct Trace {
     pub label_mass: Option<f64>,
     /// Tokens, over all that was asked.
     pub usage: engine::Usage,
+    /// Revisions of the weights that it was computed under, where they change while the model is
+    /// served.
+    pub revisions: Option<Revisions>,
 }
 
 impl Trace {
@@ -145,6 +149,12 @@ impl Trace {
         keep(&mut self.prompt, &other.prompt);
         self.saw_mass(other.label_mass);
         self.used(&other.usage);
+        self.saw_revisions(other.revisions);
+    }
+
+    /// Widens the revisions by others.
+    pub(crate) fn saw_revisions(&mut self, revisions: Option<Revisions>) {
+        self.revisions = Revisions::of_all([self.revisions, revisions].into_iter().flatten());
     }
 
     /// Keeps the smallest label mass.

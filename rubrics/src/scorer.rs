@@ -168,8 +168,10 @@ impl Scorer {
         sha256_text(&self.digest)
     }
 
-    /// SHA-256 over the scorer's digest and those of the models and adapters that it asks, as they
-    /// are being served: what may change a verdict beside the input and how it is asked.
+    /// SHA-256 over the scorer's digest, those of the models and adapters that it asks, as they are
+    /// being served, and the revisions of their weights: what may change a verdict beside the input
+    /// and how it is asked. Where it is the same before something was judged and after, all of it
+    /// was judged by the same: no weights ever come back to an earlier revision.
     pub fn digest_with(&self, models: &dyn Models) -> [u8; 32] {
         if self.models.is_empty() {
             return self.digest;
@@ -184,6 +186,8 @@ impl Scorer {
                 hash.update((part.len() as u64).to_le_bytes());
                 hash.update(part);
             }
+            let revision = served.as_ref().and_then(|served| served.host.revision());
+            hash.update(revision.unwrap_or(0).to_le_bytes());
         }
         hash.finalize().into()
     }

@@ -257,6 +257,7 @@ impl<'a> Session<'a> {
             }
             for answer in self.wave(&served.host.engine, wave, tokens).await? {
                 trace.used(&answer.usage);
+                trace.saw_revisions(served.host.is_live().then(|| answer.revisions()));
                 answers.push(answer);
             }
         }
@@ -390,3 +391,6 @@ fn other_than_asked() -> Failure {
         Reason::with("internal_error", detail),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec, WeightStorage};
-use engine::{Host, HostSpec, Tokenizer};
+use engine::{Capacity, Folder, Host, HostSpec, Tokenizer};
 
 use crate::config::Document;
 use crate::models::{Models, Served};
@@ -37,12 +37,14 @@ impl Bench {
     pub(crate) fn real(toml: &str, preset: Preset, head: TinyHead, seed: u64) -> Self {
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
-            path: folder(preset, head, seed),
+            folder: Folder::directory(&folder(preset, head, seed)),
             storage: WeightStorage::default(),
-            kv_memory: 64 << 20,
-            batch_tokens: 1024,
-            max_sequences: 64,
-            queue_tokens: 1 << 18,
+            capacity: Capacity {
+                kv_memory: 64 << 20,
+                batch_tokens: 1024,
+                max_sequences: 64,
+                queue_tokens: 1 << 18,
+            },
         });
         Self::over(toml, host.expect("a made model loads"))
     }

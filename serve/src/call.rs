@@ -207,7 +207,6 @@ impl<'r> Call<'r> {
         let answering = Answering {
             state: self.state,
             scorer: &scorer,
-            identity: scorer.digest_with(&*self.state.tools.models),
             inputs,
             ask,
             mode: manner.mode,

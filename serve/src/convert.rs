@@ -118,7 +118,13 @@ fn digests(scorer: &str, trace: Option<&rubrics::Trace>) -> wire::Digests {
         model: trace.and_then(|trace| text(&trace.model)),
         adapter: trace.and_then(|trace| text(&trace.adapter)),
         prompt: trace.and_then(|trace| text(&trace.prompt)),
+        revisions: trace.and_then(|trace| trace.revisions).map(revisions),
     }
+}
+
+/// Revisions as the wire has them.
+pub(crate) fn revisions(of: engine::Revisions) -> [u64; 2] {
+    [of.oldest, of.newest]
 }
 
 fn usage(trace: &rubrics::Trace) -> wire::Usage {

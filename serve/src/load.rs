@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Host, HostSpec, LoadError};
+use engine::{Capacity, Folder, Host, HostSpec, LoadError};
 use rubrics::decide::{CalibrationError, Calibrations};
 
 use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec};
@@ -65,12 +65,14 @@ fn load_model(config: &Config, model: &ModelSpec) -> Result<Host, LoadError> {
     let start = Instant::now();
     let host = Host::load(&HostSpec {
         name: model.name.clone(),
-        path: model.path.clone(),
+        folder: Folder::directory(&model.path),
         storage: model.storage,
-        kv_memory: config.kv_memory as u64,
-        batch_tokens: config.batch_tokens,
-        max_sequences: config.max_sequences,
-        queue_tokens: config.queue_tokens,
+        capacity: Capacity {
+            kv_memory: config.kv_memory as u64,
+            batch_tokens: config.batch_tokens,
+            max_sequences: config.max_sequences,
+            queue_tokens: config.queue_tokens,
+        },
     })?;
     tracing::info!(
         model = model.name,

@@ -39,8 +39,6 @@ pub(crate) struct Answering<'a> {
     pub state: &'a State,
     /// Who judges.
     pub scorer: &'a Arc<Scorer>,
-    /// Who judges, with which models: [`Scorer::digest_with`].
-    pub identity: [u8; 32],
     /// What is judged.
     pub inputs: &'a [Arc<Input>],
     /// How.
@@ -56,17 +54,18 @@ impl Answering<'_> {
     /// requests that wait for each other's inputs both get on.
     pub(crate) async fn run(self) -> Vec<Answered> {
         let mut answers: Vec<Option<Answered>> = vec![None; self.inputs.len()];
+        let identity = self.identity();
         let (mut leads, mut joins) = (Vec::new(), Vec::new());
         let pressed = self.state.admission.is_pressed();
         for (index, input) in self.inputs.iter().enumerate() {
-            match self.plan(input, pressed) {
+            match self.plan(input, &identity, pressed) {
                 Plan::Known(outcome) => answers[index] = Some(stored(outcome)),
                 Plan::Join(receiver) => joins.push((index, receiver)),
                 Plan::Score(flight) => leads.push((index, flight)),
             }
         }
         self.count(leads.len(), joins.len());
-        self.lead(leads, &mut answers).await;
+        self.lead(leads, &identity, &mut answers).await;
         self.join(joins, &mut answers).await;
         answers
             .into_iter()
@@ -74,7 +73,12 @@ impl Answering<'_> {
             .collect()
     }
 
-    fn plan(&self, input: &Input, pressed: bool) -> Plan {
+    /// Who judges, with which models and weights, as of now.
+    fn identity(&self) -> [u8; 32] {
+        self.scorer.digest_with(&*self.state.tools.models)
+    }
+
+    fn plan(&self, input: &Input, identity: &[u8; 32], pressed: bool) -> Plan {
         let fresh = match self.mode {
             CacheMode::Bypass => return Plan::Score(None),
             // Looking up what is as quickly judged is the first work to go under pressure.
@@ -82,7 +86,7 @@ impl Answering<'_> {
             CacheMode::Refresh => true,
             CacheMode::Use => false,
         };
-        let key = Key::new(&self.identity, input, self.ask.explain, self.ask.seed);
+        let key = Key::new(identity, input, self.ask.explain, self.ask.seed);
         match self.state.cache.look_up(key, fresh) {
             Lookup::Known(outcome) => Plan::Known(outcome),
             Lookup::OnItsWay(receiver) => Plan::Join(receiver),
@@ -102,7 +106,15 @@ impl Answering<'_> {
         }
     }
 
-    async fn lead(&self, leads: Vec<(usize, Option<Flight>)>, answers: &mut [Option<Answered>]) {
+    /// Scores inputs. `identity` is what stood in the keys of their flights: where adapters or
+    /// weights changed meanwhile, the verdicts are this request's alone, because it cannot be told
+    /// which of them each is of.
+    async fn lead(
+        &self,
+        leads: Vec<(usize, Option<Flight>)>,
+        identity: &[u8; 32],
+        answers: &mut [Option<Answered>],
+    ) {
         if leads.is_empty() {
             return;
         }
@@ -111,6 +123,7 @@ impl Answering<'_> {
             .map(|(index, _)| Arc::clone(&self.inputs[*index]));
         let chosen: Vec<Arc<Input>> = chosen.collect();
         let scored = rubrics::score(self.scorer, &chosen, self.ask, &self.state.tools).await;
+        let lasts = self.identity() == *identity;
         for ((index, flight), scored) in leads.into_iter().zip(scored) {
             let Scored {
                 outcome,
@@ -118,7 +131,7 @@ impl Answering<'_> {
                 exec,
             } = scored;
             let outcome = Arc::new(outcome);
-            if let Some(flight) = flight {
+            if let Some(flight) = flight.filter(|_| lasts) {
                 flight.land(&outcome);
             }
             answers[index] = Some(Answered {
@@ -140,7 +153,7 @@ impl Answering<'_> {
                 Err(_) => left_alone.push((index, None)),
             }
         }
-        self.lead(left_alone, answers).await;
+        self.lead(left_alone, &self.identity(), answers).await;
     }
 }
 

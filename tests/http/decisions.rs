@@ -446,7 +446,7 @@ fn four_hundred_questions_are_answered_in_order() {
 fn a_small_queue_is_asked_in_turns() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = load(&made(folder.path()), "judge", |spec| {
-        spec.queue_tokens = 600;
+        spec.capacity.queue_tokens = 600;
     });
     let small = Server::with_models(vec![host]);
     let large = Server::with_models(vec![tiny("judge")]);

@@ -10,6 +10,7 @@ mod harness;
 mod hostile;
 mod lifecycle;
 mod limits;
+mod live;
 mod mixed;
 mod models;
 mod models_route;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use engine::{Host, HostSpec};
+use engine::{Capacity, Folder, Host, HostSpec};
 use models::tiny::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use models::weights::Storage;
 use serde_json::Value;
@@ -57,12 +57,14 @@ pub(crate) fn made(below: &Path) -> std::path::PathBuf {
 pub(crate) fn load(dir: &Path, name: &str, change: impl FnOnce(&mut HostSpec)) -> Arc<Host> {
     let mut spec = HostSpec {
         name: name.to_owned(),
-        path: dir.to_owned(),
+        folder: Folder::directory(dir),
         storage: Storage::default(),
-        kv_memory: 64 << 20,
-        batch_tokens: 512,
-        max_sequences: 64,
-        queue_tokens: 1 << 18,
+        capacity: Capacity {
+            kv_memory: 64 << 20,
+            batch_tokens: 512,
+            max_sequences: 64,
+            queue_tokens: 1 << 18,
+        },
     };
     change(&mut spec);
     Arc::new(Host::load(&spec).expect("it loads"))

@@ -2,6 +2,8 @@
 
 use models::ModelError;
 
+use crate::losses::FormulaError;
+
 /// Why a step, a file or a run failed. Every variant names the place.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
@@ -19,6 +21,9 @@ pub enum TrainError {
         /// Why.
         source: std::io::Error,
     },
+    /// A loss or an advantage has no value for what it was given.
+    #[error(transparent)]
+    Formula(#[from] FormulaError),
     /// Input that cannot be used: a run file, a row of data, a checkpoint. It names file and place.
     #[error("{0}")]
     Invalid(String),
@@ -41,4 +46,4 @@ pub enum TrainError {
 }
 
 /// A result of this crate.
-pub type Result<T> = std::result::Result<T, TrainError>;
+pub type Result<T, E = TrainError> = std::result::Result<T, E>;

@@ -14,13 +14,20 @@
 
 pub mod advantages;
 pub mod curriculum;
+pub mod encode;
 pub mod error;
 pub mod item;
 pub mod log;
 pub mod losses;
+pub mod methods;
+pub mod metrics;
+pub mod optimiser;
 pub mod policy;
 pub mod random;
 pub mod recycle;
+pub mod rollout;
+pub mod run;
+pub mod staleness;
 pub mod task;
 
 pub use error::{Result, TrainError};

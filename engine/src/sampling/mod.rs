@@ -28,7 +28,7 @@ pub use text::{TextError, TextStream};
 /// leaves.
 #[derive(Debug)]
 pub struct Sampling {
-    /// At most so many tokens are generated; at least 1.
+    /// At most so many tokens are generated, those that are resumed included; at least 1.
     pub max_tokens: usize,
     /// Before so many tokens no stop token comes, unless nothing else can, and no stop string
     /// counts; at most `max_tokens`.
@@ -64,6 +64,13 @@ pub struct Sampling {
     pub constraint: Option<Box<dyn Constraint>>,
     /// Strings that end the generation.
     pub stop: Option<StopStrings>,
+    /// How many tokens at the end of the sequence are not of its prompt, but of this very
+    /// generation, which was stopped before. They count for everything here as if they had just
+    /// been generated (positions of chance, `max_tokens`, `min_tokens`, penalties, stop strings,
+    /// constraint), and are not given again. So what was stopped and what resumes it are together,
+    /// bit for bit, what would have come without the stop, if the weights are the same. One that
+    /// had come to its end, which whoever stopped it did not wait to hear, gives no token more.
+    pub resumed: usize,
 }
 
 impl Sampling {
@@ -96,6 +103,7 @@ impl Default for Sampling {
             logprobs: None,
             constraint: None,
             stop: None,
+            resumed: 0,
         }
     }
 }
@@ -111,6 +119,9 @@ pub struct Sampled {
     /// The most likely tokens with theirs, most likely first, as many as were asked for; of equal
     /// ones the smaller id comes first.
     pub top: Vec<(u32, f32)>,
+    /// Revision of the weights that it was sampled under: see [`crate::Answer::revision`]. A
+    /// [`Sampler`] by itself knows none and says 0.
+    pub revision: u64,
 }
 
 /// Why a generation ended.

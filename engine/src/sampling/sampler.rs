@@ -1,6 +1,7 @@
 //! One generation, token by token.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use models::kernels::readout::{Readout, row_readout};
 
@@ -20,21 +21,63 @@ pub struct Sampler {
     edits: Edits,
     n_prompt: usize,
     n_generated: usize,
+    /// Why it was at its end before it began: it was resumed there.
+    ended: Option<Finish>,
 }
 
 impl Sampler {
-    /// Begins a generation after `prompt`, for a model of `vocab_size` logits.
+    /// Begins a generation after `token_ids`, for a model of `vocab_size` logits, or resumes one
+    /// whose first tokens are at their end.
     ///
     /// # Errors
     /// What cannot be asked for: a sentence that begins with the parameter.
-    pub fn new(sampling: Sampling, prompt: &[u32], vocab_size: usize) -> Result<Sampler, String> {
+    pub fn new(
+        sampling: Sampling,
+        token_ids: &[u32],
+        vocab_size: usize,
+    ) -> Result<Sampler, String> {
         sampling.check(vocab_size)?;
-        Ok(Sampler {
+        let n_prompt = token_ids.len().checked_sub(sampling.resumed);
+        let Some(n_prompt) = n_prompt.filter(|n| *n > 0 || sampling.resumed == 0) else {
+            return Err(format!(
+                "resumed is {}, and the sequence has {} tokens with its prompt",
+                sampling.resumed,
+                token_ids.len()
+            ));
+        };
+        let (prompt, resumed) = token_ids.split_at(n_prompt);
+        let mut sampler = Sampler {
             edits: Edits::new(&sampling, prompt),
             sampling,
-            n_prompt: prompt.len(),
+            n_prompt,
             n_generated: 0,
-        })
+            ended: None,
+        };
+        sampler.resume(resumed)?;
+        Ok(sampler)
+    }
+
+    /// Why nothing can follow, of a generation that was resumed at its end.
+    pub fn ended(&self) -> Option<&Finish> {
+        self.ended.as_ref()
+    }
+
+    /// Takes tokens that were generated before.
+    fn resume(&mut self, token_ids: &[u32]) -> Result<(), String> {
+        for (at, id) in token_ids.iter().enumerate() {
+            if self.ended.is_some() {
+                return Err(format!(
+                    "resumed: the token before {at} ended the generation"
+                ));
+            }
+            // A constraint runs code of others over text of strangers.
+            let taken = catch_unwind(AssertUnwindSafe(|| self.count(*id)));
+            let taken =
+                taken.map_err(|_| format!("resumed: token {at} made a constraint panic"))?;
+            self.ended =
+                taken.map_err(|error| format!("resumed: token {at} cannot come: {error}"))?;
+        }
+        Ok(())
     }
 
     /// Chooses the next token from the model's logits, which it may change.
@@ -129,6 +172,7 @@ impl Sampler {
                 token_id,
                 logprob: 0.0,
                 top: Vec::new(),
+                revision: 0,
             };
         };
         let readout: Readout = row_readout(logits);
@@ -137,16 +181,20 @@ impl Sampler {
             token_id,
             logprob: readout.logprob(logits[token_id as usize]),
             top: top.map(|c| (c.id, readout.logprob(c.logit))).collect(),
+            revision: 0,
         }
     }
 
     /// Takes note of the token and says whether it is the last.
     fn take(&mut self, sampled: Sampled) -> Result<Next, SampleError> {
-        let id = sampled.token_id;
+        let finish = self.count(sampled.token_id)?;
+        Ok(Next { sampled, finish })
+    }
+
+    fn count(&mut self, id: u32) -> Result<Option<Finish>, SampleError> {
         self.n_generated += 1;
         self.edits.count(id);
-        let finish = self.finish(id)?;
-        Ok(Next { sampled, finish })
+        self.finish(id)
     }
 
     fn finish(&mut self, id: u32) -> Result<Option<Finish>, SampleError> {

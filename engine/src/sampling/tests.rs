@@ -1,3 +1,5 @@
+mod resumed;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -196,6 +198,7 @@ fn sampled(token_id: u32) -> Sampled {
         token_id,
         logprob: 0.0,
         top: Vec::new(),
+        revision: 0,
     }
 }
 

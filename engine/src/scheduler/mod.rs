@@ -65,6 +65,8 @@ pub struct Scheduler {
     /// Sequences that hold blocks, in order of admission.
     running: Vec<SequenceId>,
     totals: Totals,
+    /// How often everything was forgotten.
+    revision: u64,
 }
 
 /// Counts since the start.
@@ -142,6 +144,7 @@ impl Scheduler {
             n_waiting: 0,
             running: Vec::new(),
             totals: Totals::default(),
+            revision: 0,
         }
     }
 
@@ -194,14 +197,24 @@ impl Scheduler {
         self.take_out(id).is_some()
     }
 
-    /// To be called when the weights have changed: no prefix that is cached is used again, and
-    /// sequences under way are computed anew.
+    /// To be called when the weights have changed, between a finished step and the next: no prefix
+    /// that is cached is used again, sequences under way are computed anew, and the revision is one
+    /// more.
     pub fn forget_all(&mut self) {
+        self.revision += 1;
         self.cache.forget_all();
         for id in std::mem::take(&mut self.running) {
             self.set_back(id);
-            self.get(id).reread();
         }
+        // Also of those that had to give way and wait: they may have read some of their rows.
+        for running in self.sequences.values_mut() {
+            running.reread();
+        }
+    }
+
+    /// Which weights these are: how often everything was forgotten.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The sequences that hold blocks.
@@ -249,7 +262,7 @@ impl Scheduler {
         let end = running.computed + member.n_tokens;
         running.usage.computed_tokens += member.n_tokens;
         self.totals.computed_tokens += member.n_tokens as u64;
-        let progress = match running.take(rows, end) {
+        let progress = match running.take(rows, end, self.revision) {
             Ok(progress) => progress,
             // What gave no number is not kept for others either.
             Err(failure) => return self.fail(member.id, failure),

@@ -71,6 +71,18 @@ impl Task {
         })
     }
 
+    /// What is wanted, where there is nothing to do for it: of a generation that was resumed at its
+    /// end.
+    pub(crate) fn done(&self) -> Option<Produced> {
+        match self {
+            Task::Rows(_) => None,
+            Task::Tokens(generation) => Some(Produced::Tokens {
+                tokens: Vec::new(),
+                finish: generation.sampler.ended()?.clone(),
+            }),
+        }
+    }
+
     /// A continuation.
     pub fn tokens(sampler: Sampler) -> Task {
         Task::Tokens(Box::new(Generation {
@@ -182,8 +194,13 @@ impl Running {
         }
     }
 
-    /// Takes what a step read.
-    pub(super) fn take(&mut self, outputs: Vec<Output>, end: usize) -> Result<Progress, Failure> {
+    /// Takes what a step under the weights of `revision` read.
+    pub(super) fn take(
+        &mut self,
+        outputs: Vec<Output>,
+        end: usize,
+        revision: u64,
+    ) -> Result<Progress, Failure> {
         let whole = end == self.len();
         match &mut self.sequence.task {
             Task::Rows(rows) => {
@@ -198,7 +215,7 @@ impl Running {
                 let Some(output) = outputs.into_iter().next() else {
                     return Ok(Progress::On);
                 };
-                let (sampled, last) = generation.take(output, end)?;
+                let (sampled, last) = generation.take(output, end, revision)?;
                 self.sequence.token_ids.push(sampled.token_id);
                 self.usage.output_tokens += 1;
                 Ok(if last {
@@ -250,7 +267,12 @@ impl Rows {
 }
 
 impl Generation {
-    fn take(&mut self, output: Output, position: usize) -> Result<(Sampled, bool), Failure> {
+    fn take(
+        &mut self,
+        output: Output,
+        position: usize,
+        revision: u64,
+    ) -> Result<(Sampled, bool), Failure> {
         let Output::Vocab(mut logits) = output else {
             return Err(Failure::Model(
                 "the forward gave no logits for a row whose logits were asked for".to_owned(),
@@ -268,9 +290,13 @@ impl Generation {
             },
             SampleError::Constraint(what) => Failure::Constraint(what),
         })?;
-        self.tokens.push(next.sampled.clone());
+        let sampled = Sampled {
+            revision,
+            ..next.sampled
+        };
+        self.tokens.push(sampled.clone());
         self.finish = next.finish;
-        Ok((next.sampled, self.finish.is_some()))
+        Ok((sampled, self.finish.is_some()))
     }
 }
 

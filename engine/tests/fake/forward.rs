@@ -5,6 +5,7 @@
 //! be those of [`naive`], which looks at the tokens alone.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
@@ -25,8 +26,28 @@ pub(crate) enum Fault {
     TooFewOutputs,
 }
 
+/// Weights that somebody else may write: two numbers, so that half a change can be seen.
+#[derive(Debug, Default)]
+pub(crate) struct Weights([AtomicU64; 2]);
+
+impl Weights {
+    /// Writes one half, lets others run, and writes the other.
+    pub(crate) fn set(&self, weights: u64) {
+        self.0[0].store(weights, Ordering::SeqCst);
+        std::thread::yield_now();
+        self.0[1].store(weights, Ordering::SeqCst);
+    }
+
+    fn get(&self) -> u64 {
+        let [first, second] = [0, 1].map(|half| self.0[half].load(Ordering::SeqCst));
+        assert_eq!(first, second, "half a change of the weights was seen");
+        first
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Fake {
+    pub(crate) weights: Arc<Weights>,
     /// What each slot holds: a digest of the prefix that ends there.
     slots: Vec<u64>,
     /// Steps that fail, by their number.
@@ -42,6 +63,7 @@ const EMPTY: u64 = 0;
 impl Fake {
     pub(crate) fn new(n_blocks: usize) -> Fake {
         Fake {
+            weights: Arc::default(),
             slots: vec![EMPTY; n_blocks * BLOCK],
             faults: Vec::new(),
             steps: 0,
@@ -56,6 +78,7 @@ impl Fake {
             let (from, to) = (copy.from.0 as usize * BLOCK, copy.to.0 as usize * BLOCK);
             self.slots.copy_within(from..from + BLOCK, to);
         }
+        let weights = self.weights.get();
         let mut ends = Vec::new();
         for sequence in 0..batch.n_sequences() {
             let span =
@@ -67,7 +90,7 @@ impl Fake {
                 let position = batch.positions[row] as usize;
                 assert_eq!(slot(position), paging.slot_mapping[row] as usize);
                 let before = match position.checked_sub(1) {
-                    None => start(batch.adapters[sequence]),
+                    None => start(weights, batch.adapters[sequence]),
                     Some(before) => self.slots[slot(before)],
                 };
                 assert_ne!(
@@ -79,6 +102,7 @@ impl Fake {
                 ends.push(value);
             }
         }
+        assert_eq!(self.weights.get(), weights, "the weights changed in a step");
         let rows = batch.rows.iter();
         Outputs {
             rows: rows
@@ -121,9 +145,10 @@ impl Forward for Fake {
     }
 }
 
-/// Where sequences begin.
-fn start(adapter: Option<AdapterSlot>) -> u64 {
-    next(0x5eed, adapter.map_or(99, |slot| slot.0))
+/// Where sequences begin: all that follows depends on the weights.
+fn start(weights: u64, adapter: Option<AdapterSlot>) -> u64 {
+    let begin = 0x5eed ^ weights.wrapping_mul(0x0001_0000_01b3_0000);
+    next(begin, adapter.map_or(99, |slot| slot.0))
 }
 
 fn next(before: u64, token: u32) -> u64 {
@@ -164,9 +189,19 @@ fn output(value: u64, read: &Read) -> Output {
 
 /// What a row must come to, from the tokens alone.
 pub(crate) fn naive(token_ids: &[u32], adapter: Option<AdapterSlot>, read: &Read) -> Output {
+    naive_under(0, token_ids, adapter, read)
+}
+
+/// The same under other weights than the first.
+pub(crate) fn naive_under(
+    weights: u64,
+    token_ids: &[u32],
+    adapter: Option<AdapterSlot>,
+    read: &Read,
+) -> Output {
     let value = token_ids
         .iter()
-        .fold(start(adapter), |value, token| next(value, *token));
+        .fold(start(weights, adapter), |value, token| next(value, *token));
     output(value, read)
 }
 

@@ -37,7 +37,7 @@ impl Forward for Gated {
 
 const BLOCKS: usize = 8;
 
-fn config() -> EngineConfig {
+pub(crate) fn config() -> EngineConfig {
     EngineConfig {
         n_blocks: BLOCKS,
         batch_tokens: 64,
@@ -350,7 +350,7 @@ fn a_number_that_is_none_is_a_failure_of_its_own_sequence() {
     }
 }
 
-fn adapter(digest: &str) -> Arc<Adapter> {
+pub(crate) fn adapter(digest: &str) -> Arc<Adapter> {
     Arc::new(Adapter {
         digest: digest.to_owned(),
         pairs: std::collections::BTreeMap::new(),
@@ -437,7 +437,7 @@ async fn new_weights_meet_no_old_prefix() {
     };
     assert_eq!(cached(&engine).await, 0);
     assert_eq!(cached(&engine).await, 19);
-    engine.weights_changed().await.unwrap();
+    engine.update_weights(|| ()).await.unwrap();
     assert_eq!(cached(&engine).await, 0);
 }
 

@@ -10,3 +10,4 @@ mod forward;
 mod handle;
 mod random;
 mod steps;
+mod update;

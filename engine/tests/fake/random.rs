@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
+use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_panics};
 use engine::cache::{SequenceId, Space};
 use engine::sampling::{Sampler, Sampling};
 use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, Task};
@@ -36,7 +36,7 @@ enum Move {
     Step,
     Cancel(usize),
     Fault(Fault),
-    Forget,
+    Change,
 }
 
 /// A scheduler over a fake, and what is still owed to whom.
@@ -78,7 +78,10 @@ impl World {
                 }
             }
             Move::Fault(fault) => self.fake.faults.push((self.fake.steps, fault)),
-            Move::Forget => self.scheduler.forget_all(),
+            Move::Change => {
+                self.fake.weights.set(self.scheduler.revision() + 1);
+                self.scheduler.forget_all();
+            }
         }
     }
 
@@ -143,7 +146,7 @@ impl World {
         match result {
             Ok((produced, usage)) => {
                 assert_eq!(usage.input_tokens, asked.token_ids.len());
-                check(&asked, &produced);
+                check(&asked, &produced, self.scheduler.revision());
             }
             Err(Failure::NotFinite { .. }) => {
                 assert!(poisoned, "{asked:?}");
@@ -162,12 +165,14 @@ impl World {
     }
 }
 
-fn check(asked: &Asked, produced: &Produced) {
+/// All rows are of the weights of now; of a generation each token is of its own, the last of now.
+fn check(asked: &Asked, produced: &Produced, now: u64) {
     match (&asked.want, produced) {
         (Wanted::Rows(reads), Produced::Rows(outputs)) => {
             assert_eq!(reads.len(), outputs.len());
             for ((at, read), output) in reads.iter().zip(outputs) {
-                let expected = naive(&asked.token_ids[..=*at], asked.slot, read);
+                let ids = &asked.token_ids[..=*at];
+                let expected = naive_under(now, ids, asked.slot, read);
                 assert_eq!(*output, expected, "row {at} of {asked:?}");
             }
         }
@@ -175,16 +180,20 @@ fn check(asked: &Asked, produced: &Produced) {
             assert_eq!(tokens.len(), *max_tokens);
             let mut ids = asked.token_ids.clone();
             for token in tokens {
-                assert_eq!(token.token_id, greedy(&ids, asked.slot), "{asked:?}");
+                let expected = greedy(token.revision, &ids, asked.slot);
+                assert_eq!(token.token_id, expected, "{asked:?}");
                 ids.push(token.token_id);
             }
+            let revisions: Vec<u64> = tokens.iter().map(|token| token.revision).collect();
+            assert!(revisions.is_sorted(), "{revisions:?}");
+            assert_eq!(revisions.last(), Some(&now));
         }
         (want, produced) => panic!("{produced:?} for {want:?}"),
     }
 }
 
-fn greedy(ids: &[u32], slot: Option<AdapterSlot>) -> u32 {
-    let Output::Vocab(logits) = naive(ids, slot, &Read::Vocab) else {
+fn greedy(weights: u64, ids: &[u32], slot: Option<AdapterSlot>) -> u32 {
+    let Output::Vocab(logits) = naive_under(weights, ids, slot, &Read::Vocab) else {
         unreachable!("logits were asked for");
     };
     let mut best = 0;
@@ -256,7 +265,7 @@ fn step(longest: usize) -> impl Strategy<Value = Move> {
         24 => Just(Move::Step),
         2 => any::<usize>().prop_map(Move::Cancel),
         1 => fault.prop_map(Move::Fault),
-        1 => Just(Move::Forget),
+        1 => Just(Move::Change),
     ]
 }
 

@@ -69,6 +69,28 @@ pub struct Adapter {
     pub report: AdapterReport,
 }
 
+impl Adapter {
+    /// The same adapter over the same storage, recording no gradient: it follows variables that are
+    /// written in place.
+    #[must_use]
+    pub fn detached(&self) -> Adapter {
+        let detached = |(site, pair): (&Site, &LoraPair)| {
+            let pair = LoraPair {
+                a: pair.a.detached(),
+                b: pair.b.detached(),
+                scale: pair.scale,
+            };
+            (*site, pair)
+        };
+        Adapter {
+            digest: self.digest.clone(),
+            pairs: self.pairs.iter().map(detached).collect(),
+            head: self.head.as_ref().map(Head::detached),
+            report: self.report.clone(),
+        }
+    }
+}
+
 impl fmt::Display for Site {
     /// `embedding`, `vocab`, `layers.3.q`, `layers.3.experts.5.gate`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,7 +15,7 @@ use super::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, known, rope,
 };
 use crate::error::{ModelError, Result};
-use crate::weights::Positioned;
+use crate::folder::Folder;
 
 /// Most layers.
 pub const MAX_LAYERS: usize = 4096;
@@ -41,12 +41,11 @@ pub const MAX_PARAMETERS: u64 = 1 << 41;
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads `config.json` of a folder: its text, and what it says.
-pub(super) fn read(dir: &Path) -> Result<(String, ModelConfig)> {
-    let path = dir.join("config.json");
-    let file = Positioned::open(&path)?;
+pub(super) fn read(folder: &Folder) -> Result<(String, ModelConfig)> {
+    let file = folder.open("config.json")?;
     let text = String::from_utf8(file.read_all(MAX_BYTES)?)
         .map_err(|error| file.error(format!("not UTF-8: {error}")))?;
-    let config = from_json(&path, &text)?;
+    let config = from_json(file.path(), &text)?;
     Ok((text, config))
 }
 

@@ -19,6 +19,7 @@ pub use hf::{
 };
 
 use crate::error::Result;
+use crate::folder::Folder;
 
 /// A decoder's shape and the choices that families differ in.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,12 +71,12 @@ impl ModelConfig {
     /// [`crate::ModelError::Config`] names a field that is malformed, out of bounds, unsupported at
     /// its value, or not understood; `Io` and `File` are about the file as a whole.
     pub fn read(dir: &Path) -> Result<ModelConfig> {
-        Ok(hf::read(dir)?.1)
+        Ok(hf::read(&Folder::directory(dir))?.1)
     }
 
     /// The same, with the file's text.
-    pub(crate) fn read_file(dir: &Path) -> Result<(String, ModelConfig)> {
-        hf::read(dir)
+    pub(crate) fn read_file(folder: &Folder) -> Result<(String, ModelConfig)> {
+        hf::read(folder)
     }
 
     /// The same from the file's text; errors name `path`.

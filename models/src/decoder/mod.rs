@@ -5,6 +5,7 @@ mod layer;
 mod linear;
 mod mlp;
 mod rope;
+mod walk;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::packed::Matrix;
 use crate::weights::{Place, WeightSource};
 use layer::Layer;
 use rope::Rope;
+pub use walk::Walk;
 
 /// Embedding, layers and final norm.
 #[derive(Clone, Debug)]

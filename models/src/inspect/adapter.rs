@@ -11,6 +11,7 @@ use super::{Inspection, Options};
 use crate::adapter::{Adapter, AdapterReport, Base, Outline, WEIGHTS_FILE};
 use crate::config::ModelConfig;
 use crate::error::Result;
+use crate::folder::Folder;
 use crate::weights::Checkpoint;
 use crate::weights::names::detect_head;
 
@@ -58,7 +59,7 @@ pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
 
 /// The base's weights are hashed only where all is to be checked: they are many.
 fn load(dir: &Path, base: &Path, check: bool) -> Result<Adapter> {
-    let (text, config) = ModelConfig::read_file(base)?;
+    let (text, config) = ModelConfig::read_file(&Folder::directory(base))?;
     let files = Checkpoint::open(base)?;
     let config = Arc::new(ModelConfig {
         head: detect_head(config.head, base, |name| files.has(name))?,

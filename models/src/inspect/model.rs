@@ -13,6 +13,7 @@ use super::{Inspection, Options, tokenizer};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, RopeScaling};
 use crate::digest::{Content, digest};
 use crate::error::Result;
+use crate::folder::Folder;
 use crate::kv::KvCache;
 use crate::weights::Checkpoint;
 use crate::weights::names::detect_head;
@@ -115,7 +116,7 @@ pub struct RopeFacts {
 
 /// Fills in what a model's folder holds.
 pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
-    let read = found.keep(ModelConfig::read_file(dir));
+    let read = found.keep(ModelConfig::read_file(&Folder::directory(dir)));
     let checkpoint = found.keep(Checkpoint::open(dir));
     if let Some(checkpoint) = &checkpoint {
         found.weights = Some(WeightFiles::of(checkpoint));

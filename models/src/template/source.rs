@@ -1,11 +1,11 @@
 //! Where a model folder keeps its chat templates, and the one tag that Jinja does not know.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::GENERATION_FILTER;
+use crate::folder::Folder;
 use crate::{ModelError, Result};
 
 /// The newest convention: a file of its own.
@@ -20,17 +20,17 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Template sources by name, the default one called `default`. The files are looked for as
 /// transformers 5 does: `chat_template.jinja` and `additional_chat_templates/` win over
 /// `chat_template.json`, and that over `chat_template` of `tokenizer_config.json`.
-pub(crate) fn find(dir: &Path, tokenizer_config: &Value) -> Result<Vec<(String, String)>> {
+pub(crate) fn find(folder: &Folder, tokenizer_config: &Value) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    if let Some(source) = read(&dir.join(TEMPLATE_FILE))? {
+    if let Some(source) = read(folder, TEMPLATE_FILE)? {
         found.push(("default".to_owned(), source));
     }
-    found.extend(folder(&dir.join(TEMPLATE_FOLDER))?);
+    found.extend(named(folder)?);
     if !found.is_empty() {
         return Ok(found);
     }
-    let path = dir.join(JSON_FILE);
-    if let Some(text) = read(&path)? {
+    if let Some(text) = read(folder, JSON_FILE)? {
+        let path = folder.path_of(JSON_FILE);
         let json: Value = serde_json::from_str(&text).map_err(|e| ModelError::File {
             path: path.clone(),
             what: e.to_string(),
@@ -46,22 +46,15 @@ pub(crate) fn find(dir: &Path, tokenizer_config: &Value) -> Result<Vec<(String, 
     }
     match tokenizer_config.get("chat_template") {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(value) => declared(&dir.join("tokenizer_config.json"), value),
+        Some(value) => declared(&folder.path_of("tokenizer_config.json"), value),
     }
 }
 
-fn folder(dir: &Path) -> Result<Vec<(String, String)>> {
-    let Ok(entries) = fs::read_dir(dir) else {
-        return Ok(Vec::new());
-    };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-    paths.sort();
+fn named(folder: &Folder) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for path in paths {
-        let name = path.file_stem().and_then(|s| s.to_str());
-        if path.extension().is_some_and(|e| e == "jinja")
-            && let Some(name) = name
-            && let Some(source) = read(&path)?
+    for file in folder.names_in(TEMPLATE_FOLDER) {
+        if let Some(name) = file.strip_suffix(".jinja").filter(|name| !name.is_empty())
+            && let Some(source) = read(folder, &format!("{TEMPLATE_FOLDER}/{file}"))?
         {
             found.push((name.to_owned(), source));
         }
@@ -93,23 +86,16 @@ fn declared(path: &Path, value: &Value) -> Result<Vec<(String, String)>> {
 }
 
 /// The text of a file, or nothing where there is none.
-fn read(path: &Path) -> Result<Option<String>> {
-    let io = |source| ModelError::Io {
-        path: path.to_owned(),
-        source,
+fn read(folder: &Folder, name: &str) -> Result<Option<String>> {
+    let Some(bytes) = folder.read(name, MAX_BYTES)? else {
+        return Ok(None);
     };
-    let size = match fs::metadata(path) {
-        Ok(meta) => meta.len(),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(io(e)),
-    };
-    if size > MAX_BYTES {
-        return Err(ModelError::File {
-            path: path.to_owned(),
-            what: format!("{size} bytes; a template has at most {MAX_BYTES}"),
-        });
-    }
-    fs::read_to_string(path).map(Some).map_err(io)
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|error| ModelError::File {
+            path: folder.path_of(name),
+            what: format!("not UTF-8: {error}"),
+        })
 }
 
 /// `{% generation %}` and `{% endgeneration %}` as a filter block, which has the same white space

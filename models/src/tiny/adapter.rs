@@ -8,13 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::safetensors::{Entry, Writer};
-use super::stage::{Stage, io_error};
-use super::tensors::{self, TensorPlan};
 use super::{Made, Storage, TinySpec, config};
 use crate::config::ModelConfig;
 use crate::error::{ModelError, Result};
 use crate::random::named_numbers;
+use crate::save::{Entry, Stage, TensorPlan, Writer, hex, io_error, plan};
 
 const CONFIG: &str = "adapter_config.json";
 const WEIGHTS: &str = "adapter_model.safetensors";
@@ -80,14 +78,14 @@ pub fn make_adapter(dir: &Path, base: &TinySpec, spec: &AdapterSpec) -> Result<M
         n_parameters: entries.iter().map(Entry::len).sum(),
         n_bytes: written.map_err(io_error(&path))?,
         files: vec![WEIGHTS.into()],
-        digest: tensors::hex(digest),
+        digest: hex(digest),
     };
     stage.finish()?;
     Ok(made)
 }
 
 fn factors(dir: &Path, model: &Arc<ModelConfig>, spec: &AdapterSpec) -> Result<Vec<Factor>> {
-    let plans = tensors::plan(model)?;
+    let plans = plan(model)?;
     let modules: Vec<_> = plans.iter().filter_map(module).collect();
     check(dir, &modules, spec)?;
     let mut factors = Vec::new();

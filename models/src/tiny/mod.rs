@@ -9,8 +9,6 @@
 mod adapter;
 mod config;
 mod preset;
-mod safetensors;
-mod stage;
 mod tensors;
 mod tokenizer;
 
@@ -26,7 +24,7 @@ use serde_json::Value;
 use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
 use crate::random::RandomWeights;
-use stage::Stage;
+use crate::save::Stage;
 
 pub use adapter::{AdapterSpec, make_adapter};
 pub use preset::Preset;

@@ -1,85 +1,23 @@
-//! Which tensors a model has, and their numbers.
-//!
-//! The decoder is loaded from a source that only takes notes, so the list cannot differ from what
-//! loading asks for; names come from the table that loading uses.
+//! The numbers of a made model's tensors, and its weight files.
 
-use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Tensor};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::safetensors::{Entry, Writer};
-use super::stage::{Stage, io_error};
 use super::{Made, TinySpec};
 use crate::config::ModelConfig;
 use crate::error::{ModelError, Result};
-use crate::model::assemble;
-use crate::packed::{Matrix, PANEL, Weight};
 use crate::random::RandomWeights;
-use crate::weights::names::Names;
-use crate::weights::{LayerPart, Place, WeightSource};
+use crate::save::{Stage, TensorPlan, Writer, hex, io_error, plan};
+use crate::weights::{LayerPart, Place};
 
 /// Numbers made and written at once.
 const PIECE: usize = 1 << 16;
 
 /// Most weight files of one model.
 const MAX_SHARDS: usize = 1000;
-
-/// A tensor of the files and the places whose rows it holds, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TensorPlan {
-    pub(super) entry: Entry,
-    parts: Vec<Request>,
-}
-
-/// What the decoder asked for: a matrix `[n, k]`, or a vector `[n]` with `k` 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
-    place: Place,
-    n: usize,
-    k: usize,
-    is_vector: bool,
-}
-
-/// The tensors of a model, in the order of loading.
-pub(super) fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
-    let mut recorder = Recorder::default();
-    assemble(config, &mut recorder)?;
-    let names = Names::new(config, |_| false);
-    let mut tensors: Vec<(TensorPlan, Vec<usize>)> = Vec::new();
-    for request in recorder.requests {
-        let location = names.locate(request.place);
-        let start = location.part.as_ref().map_or(0, |part| part.rows.start);
-        if let Some((plan, starts)) = tensors
-            .iter_mut()
-            .find(|(plan, _)| plan.entry.name == location.name)
-        {
-            let at = starts.partition_point(|other| *other < start);
-            starts.insert(at, start);
-            plan.parts.insert(at, request);
-            continue;
-        }
-        let n = location.part.map_or(request.n, |part| part.of);
-        let shape = if request.is_vector {
-            vec![n]
-        } else {
-            vec![n, request.k]
-        };
-        let entry = Entry {
-            name: location.name,
-            shape,
-        };
-        let plan = TensorPlan {
-            entry,
-            parts: vec![request],
-        };
-        tensors.push((plan, vec![start]));
-    }
-    Ok(tensors.into_iter().map(|(plan, _)| plan).collect())
-}
 
 /// Writes the weight files, and the index where there is more than one.
 pub(super) fn write(
@@ -121,15 +59,6 @@ pub(super) fn write(
     }
     made.digest = hex(digest);
     Ok(made)
-}
-
-/// A digest as it is written everywhere.
-pub(super) fn hex(digest: Sha256) -> String {
-    let mut text = String::from("sha256:");
-    for byte in digest.finalize() {
-        write!(text, "{byte:02x}").expect("writing to memory does not fail");
-    }
-    text
 }
 
 fn fill(
@@ -198,44 +127,4 @@ fn index(shards: &[&[TensorPlan]], total_size: u64) -> Value {
         }
     }
     json!({ "metadata": { "total_size": total_size }, "weight_map": map })
-}
-
-/// A source that notes what it is asked for and gives zeros that take no memory.
-#[derive(Debug, Default)]
-struct Recorder {
-    requests: Vec<Request>,
-}
-
-impl Recorder {
-    fn zeros(&mut self, request: Request, shape: &[usize]) -> Result<Tensor> {
-        self.requests.push(request);
-        Ok(Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(shape)?)
-    }
-}
-
-impl WeightSource for Recorder {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
-        Ok(Weight::Panels(self.matrix(place, n, k)?))
-    }
-
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
-        let request = Request {
-            place,
-            n,
-            k,
-            is_vector: false,
-        };
-        let panels = self.zeros(request, &[n.div_ceil(PANEL), k, PANEL])?;
-        Matrix::from_panels(panels, n, k)
-    }
-
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
-        let request = Request {
-            place,
-            n,
-            k: 1,
-            is_vector: true,
-        };
-        self.zeros(request, &[n])
-    }
 }

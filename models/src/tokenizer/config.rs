@@ -1,14 +1,18 @@
 //! What the files beside tokenizer.json say: special tokens by name, and what ends a generation.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::folder::Folder;
 use crate::{ModelError, Result};
 
 /// The largest file that is read; the largest vocabularies in use take some 35 MB.
-const MAX_BYTES: u64 = 256 << 20;
+pub(super) const MAX_BYTES: u64 = 256 << 20;
+const CONFIG: &str = "tokenizer_config.json";
+/// Where older folders name the special tokens.
+const LEGACY: &str = "special_tokens_map.json";
+const GENERATION: &str = "generation_config.json";
 /// The names of tokens that templates and callers use.
 const NAMES: [&str; 7] = [
     "bos_token",
@@ -44,44 +48,24 @@ pub struct Declared {
     pub add_eos_token: Option<bool>,
 }
 
-/// The content of a file, or nothing where there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    let io = |source| ModelError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let size = match fs::metadata(path) {
-        Ok(meta) => meta.len(),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(io(e)),
-    };
-    if size > MAX_BYTES {
-        return Err(ModelError::File {
-            path: path.to_owned(),
-            what: format!("{size} bytes; at most {MAX_BYTES} are read"),
-        });
-    }
-    fs::read(path).map(Some).map_err(io)
-}
-
-fn read_object(path: &Path) -> Result<Option<Map<String, Value>>> {
-    let Some(bytes) = read(path)? else {
+fn read_object(folder: &Folder, name: &str) -> Result<Option<Map<String, Value>>> {
+    let Some(bytes) = folder.read(name, MAX_BYTES)? else {
         return Ok(None);
     };
     serde_json::from_slice(&bytes)
         .map(Some)
         .map_err(|e| ModelError::File {
-            path: path.to_owned(),
+            path: folder.path_of(name),
             what: e.to_string(),
         })
 }
 
 /// Reads the files of a folder. All of them may be absent.
-pub(super) fn load(dir: &Path) -> Result<Config> {
-    let path = dir.join("tokenizer_config.json");
-    let mut fields = read_object(&path)?.unwrap_or_default();
-    let legacy_path = dir.join("special_tokens_map.json");
-    let legacy = read_object(&legacy_path)?.unwrap_or_default();
+pub(super) fn load(folder: &Folder) -> Result<Config> {
+    let path = folder.path_of(CONFIG);
+    let mut fields = read_object(folder, CONFIG)?.unwrap_or_default();
+    let legacy_path = folder.path_of(LEGACY);
+    let legacy = read_object(folder, LEGACY)?.unwrap_or_default();
     let mut config = Config::default();
     for name in NAMES {
         let found = match token(&path, name, fields.get(name))? {
@@ -107,7 +91,7 @@ pub(super) fn load(dir: &Path) -> Result<Config> {
         add_bos_token: flag(&path, "add_bos_token", &fields)?,
         add_eos_token: flag(&path, "add_eos_token", &fields)?,
     };
-    config.eos_ids = eos_ids(&dir.join("generation_config.json"))?;
+    config.eos_ids = eos_ids(folder)?;
     fields.remove("added_tokens_decoder");
     config.raw = Value::Object(fields);
     Ok(config)
@@ -158,15 +142,16 @@ fn flag(path: &Path, field: &str, fields: &Map<String, Value>) -> Result<Option<
 }
 
 /// `eos_token_id`: one id or several.
-fn eos_ids(path: &Path) -> Result<Vec<u32>> {
-    let Some(fields) = read_object(path)? else {
+fn eos_ids(folder: &Folder) -> Result<Vec<u32>> {
+    let Some(fields) = read_object(folder, GENERATION)? else {
         return Ok(Vec::new());
     };
+    let path = folder.path_of(GENERATION);
     let id = |value: &Value| {
         value
             .as_u64()
             .and_then(|id| u32::try_from(id).ok())
-            .ok_or_else(|| wrong(path, "eos_token_id", "is not a token id"))
+            .ok_or_else(|| wrong(&path, "eos_token_id", "is not a token id"))
     };
     match fields.get("eos_token_id") {
         None | Some(Value::Null) => Ok(Vec::new()),

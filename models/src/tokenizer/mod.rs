@@ -19,8 +19,11 @@ pub use self::encode::{EncodedChat, MAX_TEXT_BYTES};
 pub use self::stream::{DecodeState, DecodeStream};
 
 use self::added::AddedTokens;
+use crate::folder::Folder;
 use crate::template::{ChatTemplate, TemplateReport, source};
 use crate::{ModelError, Result};
+
+const FILE: &str = "tokenizer.json";
 
 /// A tokenizer with its special tokens and chat templates.
 #[derive(Debug)]
@@ -51,8 +54,17 @@ impl Tokenizer {
     /// [`ModelError::Config`] where a file cannot be understood, [`ModelError::Template`] where a
     /// chat template does not parse.
     pub fn load(dir: &Path) -> Result<Tokenizer> {
-        let path = dir.join("tokenizer.json");
-        let bytes = config::read(&path)?.ok_or_else(|| ModelError::Io {
+        Tokenizer::of_folder(&Folder::directory(dir))
+    }
+
+    /// The same for a folder that may be in memory.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`].
+    pub fn of_folder(folder: &Folder) -> Result<Tokenizer> {
+        let path = folder.path_of(FILE);
+        let bytes = folder.read(FILE, config::MAX_BYTES)?;
+        let bytes = bytes.ok_or_else(|| ModelError::Io {
             path: path.clone(),
             source: std::io::ErrorKind::NotFound.into(),
         })?;
@@ -67,9 +79,9 @@ impl Tokenizer {
         inner
             .with_truncation(None)
             .map_err(|e| unusable(e.to_string()))?;
-        let config = config::load(dir)?;
+        let config = config::load(folder)?;
         add_missing(&mut inner, &config).map_err(|e| unusable(e.to_string()))?;
-        let sources = source::find(dir, &config.raw)?;
+        let sources = source::find(folder, &config.raw)?;
         Self::assemble(inner, path, config, sources)
     }
 

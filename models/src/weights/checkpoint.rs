@@ -15,6 +15,7 @@ use super::header::{self, Entry};
 use super::index::Index;
 use super::positioned::Positioned;
 use crate::error::{ModelError, Result};
+use crate::folder::Folder;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -89,21 +90,6 @@ impl TensorRef<'_> {
     }
 }
 
-/// Refuses what is not a folder.
-pub(crate) fn check_folder(dir: &Path) -> Result<()> {
-    match std::fs::metadata(dir) {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(ModelError::File {
-            path: dir.to_path_buf(),
-            what: "not a folder".into(),
-        }),
-        Err(source) => Err(ModelError::Io {
-            path: dir.to_path_buf(),
-            source,
-        }),
-    }
-}
-
 impl Checkpoint {
     /// Opens the files of a folder and checks their headers; no weight is read.
     ///
@@ -112,19 +98,26 @@ impl Checkpoint {
     /// what they should be, [`ModelError::Tensor`] for a tensor that lies wrongly in its file, is
     /// in two files, or is not where the index says.
     pub fn open(dir: &Path) -> Result<Checkpoint> {
+        Checkpoint::of_folder(&Folder::directory(dir))
+    }
+
+    /// The same for the files of a folder that may be in memory.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`].
+    pub fn of_folder(folder: &Folder) -> Result<Checkpoint> {
         let error = |what: String| ModelError::File {
-            path: dir.to_path_buf(),
+            path: folder.path().to_path_buf(),
             what,
         };
-        check_folder(dir)?;
-        // Asked without following links, so that a link to nothing is an error and not an absence.
-        let there = |name: &&str| std::fs::symlink_metadata(dir.join(name)).is_ok();
+        folder.check()?;
+        let there = |name: &&str| folder.has(name);
         match (there(&SINGLE), there(&INDEX)) {
             (true, true) => Err(error(format!(
                 "holds {SINGLE} and {INDEX}, and which of them counts cannot be told"
             ))),
-            (true, false) => Checkpoint::read(dir, &BTreeSet::from([SINGLE])),
-            (false, true) => Checkpoint::sharded(dir),
+            (true, false) => Checkpoint::read(folder, &BTreeSet::from([SINGLE])),
+            (false, true) => Checkpoint::sharded(folder),
             (false, false) => Err(error(match PICKLED.iter().find(|name| there(name)) {
                 None => format!("holds neither {SINGLE} nor {INDEX}"),
                 Some(pickled) => format!(
@@ -150,36 +143,33 @@ impl Checkpoint {
                 what: "no name of a file".into(),
             });
         };
-        Checkpoint::read(dir, &BTreeSet::from([name]))
+        Checkpoint::read(&Folder::directory(dir), &BTreeSet::from([name]))
     }
 
-    fn sharded(dir: &Path) -> Result<Checkpoint> {
-        let path = dir.join(INDEX);
-        let index = Index::read(&path)?;
+    fn sharded(folder: &Folder) -> Result<Checkpoint> {
+        let file = folder.open(INDEX)?;
+        let index = Index::read(&file)?;
         let names: BTreeSet<&str> = index.shards().values().map(String::as_str).collect();
-        if let Some(absent) = names
-            .iter()
-            .find(|name| std::fs::symlink_metadata(dir.join(name)).is_err())
-        {
+        if let Some(absent) = names.iter().find(|name| !folder.has(name)) {
             return Err(ModelError::File {
-                path: dir.join(absent),
+                path: folder.path_of(absent),
                 what: format!("named by {INDEX}, and absent"),
             });
         }
-        let checkpoint = Checkpoint::read(dir, &names)?;
-        checkpoint.check_index(&index, &path)?;
+        let checkpoint = Checkpoint::read(folder, &names)?;
+        checkpoint.check_index(&index, file.path())?;
         Ok(checkpoint)
     }
 
     /// Opens files of a folder, in the order of their names.
-    fn read(dir: &Path, names: &BTreeSet<&str>) -> Result<Checkpoint> {
+    fn read(folder: &Folder, names: &BTreeSet<&str>) -> Result<Checkpoint> {
         let mut checkpoint = Checkpoint {
-            dir: dir.to_path_buf(),
+            dir: folder.path().to_path_buf(),
             files: Vec::new(),
             tensors: BTreeMap::new(),
         };
         for name in names {
-            let file = Positioned::open(&dir.join(name))?;
+            let file = folder.open(name)?;
             for entry in header::read(&file)? {
                 let (name, stored) = (
                     entry.name.clone(),

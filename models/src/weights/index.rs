@@ -29,8 +29,7 @@ struct Unique(BTreeMap<String, String>);
 
 impl Index {
     /// Reads the index. Every shard that it names is a file of the same folder.
-    pub(super) fn read(path: &Path) -> Result<Index> {
-        let file = Positioned::open(path)?;
+    pub(super) fn read(file: &Positioned) -> Result<Index> {
         let json = file.read_all(MAX_BYTES)?;
         let index: Index = serde_json::from_slice(&json)
             .map_err(|error| file.error(format!("not an index of shards: {error}")))?;

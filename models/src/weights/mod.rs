@@ -1,6 +1,7 @@
 //! Where weights come from: places in a model, and the files that hold them.
 
 pub mod checkpoint;
+mod detached;
 mod header;
 mod index;
 pub mod names;
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::packed::{Matrix, Weight};
 
 pub use checkpoint::Checkpoint;
+pub use detached::DetachedWeights;
 pub use names::Names;
 pub use positioned::Positioned;
 pub use source::{FileWeights, Loaded, Memory, Storage};

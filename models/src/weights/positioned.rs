@@ -1,4 +1,4 @@
-//! A file that is read at positions, by any number of threads at once.
+//! A file that is read at positions, by any number of threads at once, or bytes that stand for one.
 
 use std::fs::File;
 use std::io;
@@ -9,9 +9,15 @@ use crate::error::{ModelError, Result};
 /// An open file, its path and its length when it was opened.
 #[derive(Debug)]
 pub struct Positioned {
-    file: File,
+    content: Content,
     path: PathBuf,
     len: u64,
+}
+
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Memory(&'static [u8]),
 }
 
 impl Positioned {
@@ -31,15 +37,28 @@ impl Positioned {
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
         Ok(Positioned {
-            file,
+            content: Content::File(file),
             path: path.to_path_buf(),
             len,
         })
     }
 
+    /// Bytes in the place of a file; errors name `path`.
+    pub(crate) fn in_memory(path: PathBuf, bytes: &'static [u8]) -> Positioned {
+        Positioned {
+            content: Content::Memory(bytes),
+            path,
+            len: bytes.len() as u64,
+        }
+    }
+
     /// Fills `buffer` with the bytes from `offset` on.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
-        read_exact_at(&self.file, buffer, offset).map_err(|source| ModelError::Io {
+        let read = match &self.content {
+            Content::File(file) => read_exact_at(file, buffer, offset),
+            Content::Memory(bytes) => copy_exact_at(bytes, buffer, offset),
+        };
+        read.map_err(|source| ModelError::Io {
             path: self.path.clone(),
             source,
         })
@@ -81,6 +100,17 @@ impl Positioned {
             name: name.into(),
             what: what.into(),
         }
+    }
+}
+
+fn copy_exact_at(bytes: &[u8], buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    let from = usize::try_from(offset).ok().and_then(|at| bytes.get(at..));
+    match from.and_then(|from| from.get(..buffer.len())) {
+        Some(from) => {
+            buffer.copy_from_slice(from);
+            Ok(())
+        }
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 

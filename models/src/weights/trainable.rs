@@ -64,7 +64,7 @@ impl<S: WeightSource> WeightSource for TrainableWeights<S> {
     }
 
     fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
-        let variable = Var::from_tensor(&self.source.vector(place, n)?)?;
+        let variable = Var::from_tensor(&self.source.vector(place, n)?.detach())?;
         let vector = variable.as_tensor().clone();
         self.track(place, variable);
         Ok(vector)

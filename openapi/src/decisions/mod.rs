@@ -78,4 +78,9 @@ pub struct DecisionDigests {
     pub adapter: Option<String>,
     /// Of the wording around input and question, and of the model's chat template.
     pub prompt_template: String,
+    /// Oldest and newest revision of the weights that any of it was computed under; only of a model
+    /// that is trained while it is served, whose digest begins with `live:`. The two differ where
+    /// the weights changed meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<[u64; 2]>,
 }

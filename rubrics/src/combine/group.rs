@@ -1,13 +1,13 @@
 //! Rewards relative to their group: the responses to one prompt.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::spread::{all_equal, mean, moments};
 use super::{CombineError, Variance, at_least, count, finite, not_negative, results, some_finite};
 
 /// How a group's rewards become advantages.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Normalisation {
     /// `(r_i - mean) / (std + epsilon)`, as in GRPO.
     Grpo {

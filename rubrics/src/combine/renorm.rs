@@ -4,12 +4,12 @@
 //! That one half is subtracted from both is reported of the paper; where the outcome enters is
 //! not, so both readings are here, and neither is called the paper's.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{CombineError, shares, some_finite};
 
 /// Where the outcome enters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeAt {
     /// At every step: `r_t = r_p + r_o - 1`. A good step of a failed episode gets at most 0.

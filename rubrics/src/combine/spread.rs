@@ -1,11 +1,11 @@
 //! Mean and variance, with the divisor that a method means.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{CombineError, at_least, count, result};
 
 /// What the squared deviations are divided by. Papers and their code differ, so nothing assumes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Variance {
     /// By n: the variance of these numbers.

@@ -54,6 +54,9 @@ pub struct Decided {
     pub adapter: Option<Arc<str>>,
     /// Digest of the wording and the chat template.
     pub prompt_template: String,
+    /// Revisions of the weights that it was computed under, where they change while the model is
+    /// served.
+    pub revisions: Option<engine::Revisions>,
 }
 
 /// Questions as tokens, ready for the engine.
@@ -64,6 +67,8 @@ pub struct Prepared {
     calibrations: Option<Arc<Calibrations>>,
     planned: Vec<Planned>,
     prompt_template: String,
+    /// Whether the model is trained while it is served.
+    is_live: bool,
 }
 
 /// One question and its tokens.
@@ -128,6 +133,7 @@ pub fn prepare(
         calibrations: asking.calibrations,
         planned,
         prompt_template: template_digest(&tokenizer.template().digest()),
+        is_live: host.is_live(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Answer, Engine, Failure, Output, Produced, Terms, Usage, Want, Work};
+use engine::{Answer, Engine, Failure, Output, Produced, Revisions, Terms, Usage, Want, Work};
 
 use super::answer::{DecisionAnswer, Method, Read, judge};
 use super::encode::Labels;
@@ -37,6 +37,8 @@ impl Prepared {
             usage: Usage::default(),
             adapter: read.first().and_then(|answer| answer.adapter.clone()),
             prompt_template: self.prompt_template,
+            revisions: Revisions::of_all(read.iter().map(Answer::revisions))
+                .filter(|_| self.is_live),
         };
         for answer in &read {
             let (sum, usage) = (&mut decided.usage, &answer.usage);

@@ -5,7 +5,11 @@
 //! head is read in the same way. Of a head with several outputs one is chosen, or they are combined
 //! with weights: qualities such as those of `HelpSteer2` (2406.08673), or classes of which a
 //! softmax tells how likely each is.
+//!
+//! A model without a head that was trained to end a conversation with a verdict is read for two
+//! label tokens at the same place ([`labelled`]).
 
+mod labelled;
 mod options;
 #[cfg(test)]
 mod tests;
@@ -16,9 +20,10 @@ use verifiers::{Reason, Standing};
 use engine::{Output, Want};
 
 use super::{Case, Judging, Kind};
+use crate::Turn;
 use crate::calibration::sigmoid;
 use crate::config::Section;
-use crate::models::{Chat, Models, Served, wording_digest};
+use crate::models::{Chat, Models, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward, Trace};
 use crate::registry::Scope;
 use crate::session::Session;
@@ -33,6 +38,10 @@ struct RewardKind {
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+    let ways = [("head", false), ("labels", true)];
+    if section.word("method", &ways).unwrap_or(false) {
+        return labelled::read(section, scope);
+    }
     let options = Options::read(section, scope)?;
     Some(Box::new(RewardKind { options }))
 }
@@ -87,13 +96,8 @@ impl RewardKind {
         let served = session.served(&self.options.model)?;
         let turns = case.conversation();
         let rendering = served.clone();
-        let prompt = session
-            .run(move || rendering.prompt(&Chat::whole(&turns)))
-            .await??;
-        let last = prompt.token_ids.len().checked_sub(1).ok_or_else(|| {
-            let detail = "the chat template makes nothing of this conversation";
-            Failure::refused("prompt_not_rendered", detail)
-        })?;
+        let prompt = session.run(move || whole(&rendering, &turns)).await??;
+        let last = prompt.token_ids.len() - 1;
         let mut trace = Trace {
             prompt: Some(wording_digest(&served, &[])),
             ..Trace::default()
@@ -188,6 +192,19 @@ impl Options {
         };
         outputs.map(part).collect()
     }
+}
+
+/// A conversation as it is; it has at least one token.
+///
+/// # Errors
+/// A refusal: it cannot be put to this model.
+fn whole(served: &Served, turns: &[Turn]) -> Result<Prompted, Failure> {
+    let prompt = served.prompt(&Chat::whole(turns))?;
+    if prompt.token_ids.is_empty() {
+        let detail = "the chat template makes nothing of this conversation";
+        return Err(Failure::refused("prompt_not_rendered", detail));
+    }
+    Ok(prompt)
 }
 
 /// The probabilities of classes.

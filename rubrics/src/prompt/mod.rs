@@ -31,14 +31,14 @@ pub(crate) use transcript::{lines, quoted, transcript};
 
 /// The wording of one question.
 #[derive(Debug, Clone)]
-pub(crate) struct Prompt {
+pub struct Prompt {
     /// What reports call it.
-    pub(crate) name: String,
+    pub name: String,
     /// Rises with every change of the wording.
-    pub(crate) version: u32,
+    pub version: u32,
     messages: Vec<Template>,
     /// SHA-256 of the wording, as `sha256:…`.
-    pub(crate) digest: Arc<str>,
+    pub digest: Arc<str>,
 }
 
 /// A message with slots.
@@ -75,11 +75,11 @@ struct File {
 /// A message of a prompt as a file or a configuration writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Message {
+pub struct Message {
     /// `system`, `user`, …
-    pub(crate) role: String,
+    pub role: String,
     /// Text with slots.
-    pub(crate) content: String,
+    pub content: String,
 }
 
 /// Every prompt that comes with the crate. A new file gets a line here and one in `versions.tsv`.
@@ -131,7 +131,7 @@ impl Prompt {
     ///
     /// # Errors
     /// A slot that cannot be read.
-    pub(crate) fn new(name: &str, version: u32, messages: &[Message]) -> Result<Self, String> {
+    pub fn new(name: &str, version: u32, messages: &[Message]) -> Result<Self, String> {
         let templates = messages.iter().map(|message| {
             Ok(Template {
                 role: message.role.clone(),
@@ -148,7 +148,7 @@ impl Prompt {
     }
 
     /// The slots that the wording has, each once, in order.
-    pub(crate) fn slots(&self) -> Vec<&str> {
+    pub fn slots(&self) -> Vec<&str> {
         let mut slots = Vec::new();
         for piece in self.messages.iter().flat_map(|message| &message.pieces) {
             match piece {
@@ -163,7 +163,7 @@ impl Prompt {
     ///
     /// # Panics
     /// Where a slot has no text: which slots there are is checked when a prompt is read.
-    pub(crate) fn fill(&self, texts: &[(&str, &str)]) -> Vec<Turn> {
+    pub fn fill(&self, texts: &[(&str, &str)]) -> Vec<Turn> {
         let text_of = |slot: &str| {
             let found = texts.iter().find(|(name, _)| *name == slot);
             found.expect("every slot of the wording has a text").1

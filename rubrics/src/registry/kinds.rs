@@ -11,7 +11,7 @@ use serde::Serialize;
 use verifiers::arithmetic::{ArithmeticConfig, Rounding, RunOn, Splitter};
 use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
 use verifiers::exact::{ExactConfig, ExactVerifier};
-use verifiers::extract::AnswerPolicy;
+use verifiers::extract::{AnswerPolicy, Occurrence};
 use verifiers::format::{Follow, FormatConfig, FormatVerifier};
 use verifiers::json::{JsonConfig, JsonVerifier};
 use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
@@ -332,7 +332,7 @@ fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Scorer {
 fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
     let policy = match &default {
         Extract::Answer(own) | Extract::AnswerOrWhole(own) => own.clone(),
-        Extract::Visible | Extract::Whole => AnswerPolicy::default(),
+        Extract::Marked { .. } | Extract::Visible | Extract::Whole => AnswerPolicy::default(),
     };
     let policy = AnswerPolicy {
         phrases: section.boolean("phrases").unwrap_or(policy.phrases),
@@ -348,12 +348,30 @@ fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
         ("answer_or_whole", 1),
         ("visible", 2),
         ("whole", 3),
+        ("marked", 4),
     ];
     match (section.word("extract", &words), default) {
         (Some(0), _) | (None, Extract::Answer(_)) => Extract::Answer(policy),
         (Some(1), _) | (None, Extract::AnswerOrWhole(_)) => Extract::AnswerOrWhole(policy),
         (Some(2), _) | (None, Extract::Visible) => Extract::Visible,
+        (Some(4), _) => marked(section),
+        (None, marked @ Extract::Marked { .. }) => marked,
         (Some(_), _) | (None, Extract::Whole) => Extract::Whole,
+    }
+}
+
+/// The braces after `marker`, of which the last ones count unless `occurrence` says otherwise.
+fn marked(section: &Section<'_, '_>) -> Extract {
+    let words = [("first", Occurrence::First), ("last", Occurrence::Last)];
+    let marker = section.text("marker");
+    if marker.as_deref() == Some("") {
+        section.problem("marker", "an empty marker is everywhere");
+    }
+    Extract::Marked {
+        marker: marker.unwrap_or_else(|| "\\boxed".to_owned()),
+        occurrence: section
+            .word("occurrence", &words)
+            .unwrap_or(Occurrence::Last),
     }
 }
 

@@ -379,8 +379,28 @@ fn digests_follow_every_option_and_not_the_name() {
         "kind = \"math\"\ntolerance = \"gold_digits\"\n",
         "kind = \"math\"\nextract = \"whole\"\n",
         "kind = \"math\"\nlast_number = false\n",
+        "kind = \"math\"\nextract = \"marked\"\n",
         "kind = \"text\"\n",
     ] {
         assert_ne!(base, digest(&scorer("a", other), "a"), "{other}");
     }
+}
+
+#[test]
+fn a_marker_has_its_options() {
+    let scorer = |rest: &str| {
+        format!("[[scorer]]\nname = \"m\"\nkind = \"exact\"\nextract = \"marked\"\n{rest}")
+    };
+    check_valid(&scorer(""), &["m"]);
+    check_valid(
+        &scorer("marker = \"/conclusion\"\noccurrence = \"first\"\n"),
+        &["m"],
+    );
+    check_problems(&scorer("marker = \"\"\n"), &["an empty marker"]);
+    check_problems(
+        &scorer("occurrence = \"any\"\n"),
+        &["not one of first, last"],
+    );
+    let unread = "[[scorer]]\nname = \"m\"\nkind = \"exact\"\nmarker = \"x\"\n";
+    check_problems(unread, &["marker"]);
 }

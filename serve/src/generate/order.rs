@@ -172,6 +172,7 @@ impl Order {
                 model: self.served.host.digest.to_string(),
                 adapter: adapter.map(str::to_owned),
                 prompt,
+                revisions: None,
             },
             ..GenerationExtension::default()
         }
@@ -185,13 +186,17 @@ impl Order {
         Some(adapter.digest)
     }
 
-    /// A short name of what computes, that follows from the digests of model and adapter.
+    /// A short name of what computes, that follows from the digests of model and adapter, and from
+    /// the revision of weights that change.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.served.host.digest.as_bytes());
         if let Some(adapter) = self.adapter_digest() {
             hash.update(b" ");
             hash.update(adapter.as_bytes());
+        }
+        if let Some(revision) = self.served.host.revision() {
+            hash.update(revision.to_le_bytes());
         }
         let digest = hash.finalize();
         let hex = digest.iter().take(6).map(|byte| format!("{byte:02x}"));

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Answer, Finish, Sampled, Ticket, Update};
+use engine::{Answer, Finish, Revisions, Sampled, Ticket, Update};
 use openapi::{GenerationExtension, GenerationUsage, PromptTokensDetails};
 use serde::Serialize;
 
 use super::choice::{Choice, Piece};
 use super::failed;
 use super::order::Order;
+use crate::convert;
 use crate::error::ApiError;
 
 /// How a stream of one of the interfaces looks.
@@ -143,11 +144,13 @@ impl Progress {
                 cached_tokens: self.tally.cached_before.iter().flatten().sum(),
             },
         };
-        let extension = GenerationExtension {
+        let mut extension = GenerationExtension {
             computed_tokens: self.tally.computed_tokens,
             cached_tokens: self.tally.cached_tokens,
             ..order.extension(self.tally.adapter.as_deref())
         };
+        let revisions = self.tally.revisions.map(convert::revisions);
+        extension.digests.revisions = revisions.filter(|_| order.served.host.is_live());
         (usage, extension)
     }
 }
@@ -163,6 +166,7 @@ struct Tally {
     /// that no sequence of this request computed for another.
     cached_before: Vec<Option<u64>>,
     adapter: Option<Arc<str>>,
+    revisions: Option<Revisions>,
 }
 
 impl Tally {
@@ -173,6 +177,8 @@ impl Tally {
         self.computed_tokens += usage.computed_tokens as u64;
         self.cached_tokens += usage.cached_tokens as u64;
         self.adapter.clone_from(&answer.adapter);
+        let all = self.revisions.into_iter().chain([answer.revisions()]);
+        self.revisions = Revisions::of_all(all);
         let cached = usage.cached_tokens as u64;
         self.cached_before.resize(order.prompts.len(), None);
         let before = &mut self.cached_before[order.prompt_index(sequence)];

@@ -154,6 +154,7 @@ impl Settings {
             logprobs: self.logprobs,
             constraint,
             stop: self.stop_strings(&host.tokenizer)?,
+            ..Sampling::default()
         };
         let checked = sampling.check(host.engine.limits().vocab_size);
         checked.map_err(|fault| ApiError::new(Code::InvalidBody, fault))?;

@@ -134,6 +134,7 @@ fn served(host: &Arc<engine::Host>, state: &State, limits: ModelLimits) -> Vec<M
                 scorer: scorer.map(|scorer| scorer.digest_text()),
                 model: Some(host.digest.to_string()),
                 adapter,
+                revision: host.revision(),
             },
             ..shape(name)
         }

@@ -176,6 +176,7 @@ pub(crate) fn reply_notes(decided: &Decided, model_digest: &str) -> DecisionNote
             model: model_digest.to_owned(),
             adapter: decided.adapter.as_deref().map(str::to_owned),
             prompt_template: decided.prompt_template.clone(),
+            revisions: decided.revisions.map(crate::convert::revisions),
         },
     }
 }

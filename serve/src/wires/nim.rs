@@ -206,6 +206,9 @@ fn extension(trace: Option<&Trace>) -> GenerationExtension {
                 .unwrap_or_default(),
             adapter: trace.and_then(|trace| text(&trace.adapter)),
             prompt: trace.and_then(|trace| text(&trace.prompt)),
+            revisions: trace
+                .and_then(|trace| trace.revisions)
+                .map(crate::convert::revisions),
         },
     }
 }

@@ -1,1 +1,233 @@
-//! From rewards to advantages, one function a paper: group, leave-one-out, mean-only and process-aware.
+//! From rewards to advantages, one function a paper: group, leave-one-out, mean-only, whitened over
+//! the batch, and process-aware.
+//!
+//! A batch is groups of episodes: the answers to one prompt. Every function gives one advantage a
+//! token. Where a method normalises numbers that are all equal, their advantages are exactly 0 and
+//! not what rounding leaves; whether such a group is dropped is for somebody else to say. What a
+//! process-aware method adds to an outcome (a wrong thought, a step's own reward) is not made 0 by
+//! equal outcomes, because it still tells steps apart.
+//!
+//! | module | method |
+//! |---|---|
+//! | [`group`] | GRPO, Dr.GRPO's mean, RLOO, `MaxRL`: one number an answer |
+//! | [`batch`] | REINFORCE++ and its baseline form, whitening, `StableReinforce`'s filter |
+//! | [`process`] | CAPO, TP-GRPO, PPR, iStar, returns of steps |
+//! | [`steps`] | step rewards: iStar's implicit ones, SPA-RL's; returns, and steps to tokens |
+
+pub mod batch;
+pub mod group;
+pub mod process;
+pub mod steps;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use rubrics::combine::thoughts::Label;
+use serde::{Deserialize, Serialize};
+
+pub use batch::{Middle, ReinforcePlusPlus, ReinforcePlusPlusBaseline, StableReinforce, Whitening};
+pub use group::{Grpo, MaxRl, Mean, Rloo};
+pub use process::{Capo, IStar, Ppr, StepReturns, TpGrpo};
+
+use crate::losses::error::{FormulaError, Result, finite, lengths};
+
+/// One answer, as advantages see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Episode<'a> {
+    /// Its reward.
+    pub reward: f64,
+    /// How many tokens it has.
+    pub n_tokens: usize,
+    /// Its steps, in order, for the process-aware methods.
+    pub steps: &'a [Step],
+    /// Rewards of single tokens beside the reward of the whole, one a token or none at all: minus
+    /// the divergence from the reference ([`penalties`](crate::losses::kl::penalties)). REINFORCE++
+    /// adds them token by token, the methods of groups add their sum to the reward, and the
+    /// process-aware methods refuse them.
+    pub token_rewards: &'a [f64],
+}
+
+/// A step of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its tokens, counted from the answer's first.
+    pub tokens: Range<usize>,
+    /// What is known of it.
+    pub signal: Signal,
+}
+
+/// What is known of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Signal {
+    /// How wrong it is, from 0 to 1, as critiques voted: CAPO.
+    Wrong(f64),
+    /// What it is to the solution: TP-GRPO.
+    Label(Label),
+    /// Its own reward: PPR, iStar, returns of steps.
+    Reward(f64),
+}
+
+impl<'a> Episode<'a> {
+    /// An answer with a reward and nothing else.
+    pub fn new(reward: f64, n_tokens: usize) -> Self {
+        Self {
+            reward,
+            n_tokens,
+            steps: &[],
+            token_rewards: &[],
+        }
+    }
+
+    /// The same with steps.
+    #[must_use]
+    pub fn with_steps(self, steps: &'a [Step]) -> Self {
+        Self { steps, ..self }
+    }
+
+    fn check(&self, index: usize) -> Result<()> {
+        if !self.reward.is_finite() {
+            let what = "reward";
+            return Err(FormulaError::NotFinite { what, index });
+        }
+        if !self.token_rewards.is_empty() {
+            lengths("token rewards", self.token_rewards.len(), self.n_tokens)?;
+            finite("token reward", self.token_rewards)?;
+        }
+        let mut end = 0;
+        for step in self.steps {
+            if step.tokens.start < end || step.tokens.is_empty() || step.tokens.end > self.n_tokens
+            {
+                return Err(FormulaError::OutOfRange {
+                    what: "steps of answer",
+                    index,
+                    range: "in order, apart and within its tokens",
+                });
+            }
+            end = step.tokens.end;
+        }
+        Ok(())
+    }
+
+    /// The reward and all that its tokens earned.
+    fn total(&self) -> f64 {
+        self.reward + self.token_rewards.iter().sum::<f64>()
+    }
+}
+
+/// Advantages of tokens: of each group, each answer, each token.
+pub type TokenAdvantages = Vec<Vec<Vec<f64>>>;
+
+/// Which advantages, and their options.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AdvantageKind {
+    /// See [`Grpo`].
+    Grpo(Grpo),
+    /// See [`Mean`].
+    Mean(Mean),
+    /// See [`Rloo`].
+    Rloo(Rloo),
+    /// See [`MaxRl`].
+    MaxRl(MaxRl),
+    /// See [`ReinforcePlusPlus`].
+    ReinforcePlusPlus(ReinforcePlusPlus),
+    /// See [`ReinforcePlusPlusBaseline`].
+    ReinforcePlusPlusBaseline(ReinforcePlusPlusBaseline),
+    /// See [`StableReinforce`].
+    StableReinforce(StableReinforce),
+    /// See [`Capo`].
+    Capo(Capo),
+    /// See [`TpGrpo`].
+    TpGrpo(TpGrpo),
+    /// See [`Ppr`].
+    Ppr(Ppr),
+    /// See [`IStar`].
+    #[serde(rename = "istar")]
+    IStar(IStar),
+    /// See [`StepReturns`].
+    StepReturns(StepReturns),
+}
+
+impl Default for AdvantageKind {
+    /// GRPO.
+    fn default() -> Self {
+        Self::Grpo(Grpo::default())
+    }
+}
+
+impl AdvantageKind {
+    /// # Errors
+    /// An option without meaning.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Grpo(grpo) => grpo.check(),
+            Self::Mean(_) | Self::Rloo(_) | Self::MaxRl(_) => Ok(()),
+            Self::ReinforcePlusPlus(kind) => kind.check(),
+            Self::ReinforcePlusPlusBaseline(kind) => kind.check(),
+            Self::StableReinforce(kind) => kind.check(),
+            Self::Capo(capo) => capo.check(),
+            Self::TpGrpo(kind) => kind.check(),
+            Self::Ppr(ppr) => ppr.check(),
+            Self::IStar(istar) => istar.check(),
+            Self::StepReturns(kind) => kind.check(),
+        }
+    }
+
+    /// The advantage of every token of a whole batch.
+    ///
+    /// # Errors
+    /// Options without meaning, steps or signals that do not fit, or numbers that are not finite.
+    pub fn evaluate(&self, groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
+        self.check()?;
+        for group in groups {
+            for (index, episode) in group.iter().enumerate() {
+                episode.check(index)?;
+            }
+        }
+        let advantages = match self {
+            Self::Grpo(grpo) => group::of_outcomes(groups, grpo.normalisation()),
+            Self::Mean(_) => group::of_outcomes(groups, Mean::NORMALISATION),
+            Self::Rloo(_) => group::of_outcomes(groups, Rloo::NORMALISATION),
+            Self::MaxRl(_) => MaxRl::evaluate(groups),
+            Self::ReinforcePlusPlus(kind) => kind.evaluate(groups),
+            Self::ReinforcePlusPlusBaseline(kind) => kind.evaluate(groups),
+            Self::StableReinforce(kind) => kind.evaluate(groups),
+            Self::Capo(capo) => each(groups, |group| capo.group(group)),
+            Self::TpGrpo(kind) => each(groups, |group| kind.group(group)),
+            Self::Ppr(ppr) => each(groups, |group| ppr.group(group)),
+            Self::IStar(istar) => each(groups, |group| istar.group(group)),
+            Self::StepReturns(kind) => each(groups, |group| kind.group(group)),
+        }?;
+        let mut values = advantages.iter().flatten().flatten();
+        if values.all(|value| value.is_finite()) {
+            return Ok(advantages);
+        }
+        let what = "an advantage";
+        Err(FormulaError::Overflow { what })
+    }
+}
+
+/// What a process-aware method gives each group; an empty group has nothing.
+fn each(
+    groups: &[Vec<Episode<'_>>],
+    of: impl Fn(&[Episode<'_>]) -> Result<Vec<Vec<f64>>>,
+) -> Result<TokenAdvantages> {
+    let group = |group: &Vec<Episode<'_>>| {
+        if group
+            .iter()
+            .any(|episode| !episode.token_rewards.is_empty())
+        {
+            return Err(FormulaError::Setting {
+                name: "token rewards of a process-aware method",
+                range: "none: the divergence belongs in its loss",
+            });
+        }
+        if group.is_empty() {
+            return Ok(Vec::new());
+        }
+        of(group)
+    };
+    groups.iter().map(group).collect()
+}

@@ -1,1 +1,326 @@
-//! Which problems come next: pass-rate bands, DUMP, SEC and PCL.
+//! Which problems come next, and which groups of answers are worth a gradient.
+//!
+//! [`Curriculum`] draws problems: uniformly, by the learnability of their categories (DUMP, SEC), or by
+//! a value model's guess of how hard they are (PCL). [`keep`] judges groups once they are answered:
+//! a difficulty band (ODF), or just that rewards differ (DAPO); [`fill`] samples until a batch is
+//! full. All of it is plain state over numbers, and a resumed run draws what the unbroken one would
+//! have drawn.
+
+mod arms;
+pub mod fill;
+pub mod keep;
+pub mod pcl;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::decision;
+use crate::{Result, TrainError};
+use arms::Arm;
+pub use fill::{Fill, FillConfig};
+pub use keep::{Fate, Keep, KeepCounts, StuckRule};
+use pool::Place;
+
+/// How problems are chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
+pub enum CurriculumConfig {
+    /// All problems in a new random order each episode.
+    Uniform,
+    /// DUMP (arXiv 2504.09710, the id is unconfirmed): categories by an upper confidence bound of
+    /// their mean absolute advantage.
+    Dump {
+        /// Advantages that the mean is over: the last 300 of a category, as in the authors' code.
+        #[serde(default = "default_window")]
+        window: usize,
+        /// Temperature of the softmax over bounds: 0.1, as in the authors' code.
+        #[serde(default = "default_dump_temperature")]
+        temperature: f64,
+    },
+    /// SEC (arXiv 2505.14970): categories by a running estimate of their mean absolute advantage.
+    Sec {
+        /// Weight of the newest batch in the estimate: 0.1, from a re-implementation.
+        #[serde(default = "default_rate")]
+        rate: f64,
+        /// Temperature of the softmax over estimates: 1, from a re-implementation.
+        #[serde(default = "default_sec_temperature")]
+        temperature: f64,
+    },
+    /// PCL (arXiv 2510.01135): of several times as many candidates those that a value model finds
+    /// nearest to the target ([`pcl`]).
+    Pcl {
+        /// The expected reward that is best to learn from: 0.5, as reported.
+        #[serde(default = "default_target")]
+        target: f64,
+        /// Candidates for each problem that is drawn: 4, as reported.
+        #[serde(default = "default_candidates")]
+        candidates: usize,
+    },
+}
+
+fn default_window() -> usize {
+    300
+}
+
+fn default_dump_temperature() -> f64 {
+    0.1
+}
+
+fn default_rate() -> f64 {
+    0.1
+}
+
+fn default_sec_temperature() -> f64 {
+    1.0
+}
+
+fn default_target() -> f64 {
+    0.5
+}
+
+fn default_candidates() -> usize {
+    4
+}
+
+impl CurriculumConfig {
+    fn check(&self) -> Result<()> {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        let problem = match self {
+            Self::Dump { window: 0, .. } => "a window holds at least one advantage",
+            Self::Dump { temperature, .. } | Self::Sec { temperature, .. }
+                if !positive(*temperature) =>
+            {
+                "a temperature is above 0"
+            }
+            Self::Sec { rate, .. } if !positive(*rate) || *rate > 1.0 => {
+                "a rate is above 0 and at most 1"
+            }
+            Self::Pcl { candidates: 0, .. } => "there is at least one candidate a problem",
+            Self::Pcl { target, .. } if !target.is_finite() => "a target is finite",
+            Self::Uniform | Self::Dump { .. } | Self::Sec { .. } | Self::Pcl { .. } => {
+                return Ok(());
+            }
+        };
+        Err(TrainError::Invalid(format!("curriculum: {problem}")))
+    }
+
+    /// Whether problems are chosen by category.
+    fn by_category(&self) -> bool {
+        match self {
+            Self::Uniform | Self::Pcl { .. } => false,
+            Self::Dump { .. } | Self::Sec { .. } => true,
+        }
+    }
+}
+
+/// Draws problems.
+#[derive(Clone, Debug)]
+pub struct Curriculum {
+    config: CurriculumConfig,
+    seed: u64,
+    drawn: u64,
+    problems: u64,
+    arms: BTreeMap<String, Arm>,
+}
+
+/// All that a curriculum has learnt and where it stands, for checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurriculumState {
+    drawn: u64,
+    arms: BTreeMap<String, ArmState>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArmState {
+    problems: u64,
+    place: Place,
+    window: Vec<f64>,
+    seen: u64,
+    estimate: f64,
+}
+
+/// What one group of answers taught: how far its rewards were from each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// The problem's category.
+    pub category: Option<&'a str>,
+    /// The advantages of its answers.
+    pub advantages: &'a [f64],
+}
+
+/// The name of problems without a category, and of all problems where categories do not matter.
+const ALL: &str = "";
+
+impl Curriculum {
+    /// Over `problems`, each an index of the data with its category.
+    ///
+    /// # Errors
+    /// No problem, or options out of range.
+    pub fn new<'a>(
+        config: CurriculumConfig,
+        problems: impl IntoIterator<Item = (u64, Option<&'a str>)>,
+        seed: u64,
+    ) -> Result<Self> {
+        config.check()?;
+        let mut members: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for (index, category) in problems {
+            let category = category.filter(|_| config.by_category()).unwrap_or(ALL);
+            members.entry(category.to_owned()).or_default().push(index);
+        }
+        if members.is_empty() {
+            return Err(TrainError::Invalid("there are no problems".to_owned()));
+        }
+        let problems = members.values().map(|of| of.len() as u64).sum();
+        let arms = members.into_iter().map(|(name, members)| {
+            let arm = Arm::new(&name, members, seed);
+            (name, arm)
+        });
+        Ok(Self {
+            config,
+            seed,
+            drawn: 0,
+            problems,
+            arms: arms.collect(),
+        })
+    }
+
+    /// The next `count` problems. `value` is asked by PCL alone: the expected reward of each of the
+    /// problems that it is given.
+    ///
+    /// # Errors
+    /// Those of `value`, and values that are not finite or not one for each.
+    pub fn draw(
+        &mut self,
+        count: usize,
+        mut value: impl FnMut(&[u64]) -> Result<Vec<f64>>,
+    ) -> Result<Vec<u64>> {
+        match self.config {
+            CurriculumConfig::Uniform
+            | CurriculumConfig::Dump { .. }
+            | CurriculumConfig::Sec { .. } => {
+                let weights: Vec<f64> = self.weights().into_iter().map(|(_, w)| w).collect();
+                Ok((0..count).map(|_| self.next(&weights)).collect())
+            }
+            CurriculumConfig::Pcl { target, candidates } => {
+                let before = self.state();
+                let wanted = count.saturating_mul(candidates);
+                let candidates: Vec<u64> = (0..wanted).map(|_| self.next(&[1.0])).collect();
+                let chosen = value(&candidates)
+                    .and_then(|values| pcl::nearest(&candidates, &values, target, count));
+                if chosen.is_err() {
+                    self.resume(before)
+                        .expect("its own state is of its own problems");
+                }
+                chosen
+            }
+        }
+    }
+
+    /// Takes in what a batch taught. Lessons in categories that this curriculum does not have are
+    /// passed over, as are all where categories do not matter.
+    ///
+    /// # Errors
+    /// An advantage that is not finite; nothing is changed then.
+    pub fn observe(&mut self, lessons: &[Lesson<'_>]) -> Result<()> {
+        let advantages = lessons.iter().flat_map(|lesson| lesson.advantages);
+        if advantages.clone().any(|advantage| !advantage.is_finite()) {
+            return Err(TrainError::Invalid(
+                "curriculum: an advantage is not finite".to_owned(),
+            ));
+        }
+        for (name, arm) in &mut self.arms {
+            let own = lessons.iter().filter(|l| l.category.unwrap_or(ALL) == name);
+            let sizes = own.flat_map(|lesson| lesson.advantages).map(|a| a.abs());
+            let sizes: Vec<f64> = sizes.collect();
+            match self.config {
+                CurriculumConfig::Uniform | CurriculumConfig::Pcl { .. } => {}
+                CurriculumConfig::Dump { window, .. } => arm.remember(&sizes, window),
+                CurriculumConfig::Sec { rate, .. } => arm.estimate(&sizes, rate),
+            }
+        }
+        Ok(())
+    }
+
+    /// The probability of each category, by name.
+    pub fn weights(&self) -> Vec<(&str, f64)> {
+        let names = self.arms.keys().map(String::as_str);
+        let arms: Vec<&Arm> = self.arms.values().collect();
+        let weights = match self.config {
+            CurriculumConfig::Uniform | CurriculumConfig::Pcl { .. } => vec![1.0; arms.len()],
+            CurriculumConfig::Dump { temperature, .. } => {
+                arms::softmax(&arms::upper_bounds(&arms), temperature)
+            }
+            CurriculumConfig::Sec { temperature, .. } => {
+                let estimates: Vec<f64> = arms.iter().map(|arm| arm.estimate).collect();
+                arms::softmax(&estimates, temperature)
+            }
+        };
+        names.zip(weights).collect()
+    }
+
+    /// How many times as many problems were drawn as there are, rounded down: the episode that the
+    /// next draw belongs to, from 0.
+    pub fn episode(&self) -> u64 {
+        self.drawn / self.problems
+    }
+
+    /// What a checkpoint needs.
+    pub fn state(&self) -> CurriculumState {
+        let arms = self.arms.iter().map(|(name, arm)| {
+            let state = ArmState {
+                problems: arm.pool.len() as u64,
+                place: arm.pool.place(),
+                window: arm.window.iter().copied().collect(),
+                seen: arm.seen,
+                estimate: arm.estimate,
+            };
+            (name.clone(), state)
+        });
+        CurriculumState {
+            drawn: self.drawn,
+            arms: arms.collect(),
+        }
+    }
+
+    /// Goes on from a checkpoint of the same problems, options and seed.
+    ///
+    /// # Errors
+    /// Categories that are not those of the checkpoint, or have other numbers of problems.
+    pub fn resume(&mut self, state: CurriculumState) -> Result<()> {
+        let have = self
+            .arms
+            .iter()
+            .map(|(name, arm)| (name, arm.pool.len() as u64));
+        let had = state.arms.iter().map(|(name, arm)| (name, arm.problems));
+        if !have.clone().eq(had.clone()) {
+            return Err(TrainError::Invalid(format!(
+                "curriculum: the checkpoint was made with other problems: {:?} then, {:?} now",
+                had.collect::<Vec<_>>(),
+                have.collect::<Vec<_>>()
+            )));
+        }
+        self.drawn = state.drawn;
+        for (arm, state) in self.arms.values_mut().zip(state.arms.into_values()) {
+            arm.pool.go_to(state.place)?;
+            arm.window = state.window.into();
+            arm.seen = state.seen;
+            arm.estimate = state.estimate;
+        }
+        Ok(())
+    }
+
+    /// The next problem of an arm that is drawn by weight.
+    fn next(&mut self, weights: &[f64]) -> u64 {
+        let mut rng = decision(self.seed, "curriculum", &[self.drawn]);
+        self.drawn += 1;
+        let arm = arms::drawn(weights, &mut rng);
+        let arm = self.arms.values_mut().nth(arm);
+        arm.expect("there is a weight for each arm").pool.next()
+    }
+}

@@ -1,1 +1,51 @@
 //! Losses, one pure function a paper: numbers in, a value and its gradient out.
+//!
+//! A loss knows no model. It is given log-probabilities or scores and returns its value and the
+//! derivative with respect to each of them; the decoder's backward carries that on. Everything is
+//! `f64`, everything that is not finite is a [`FormulaError`] and never a number, and where a paper
+//! leaves something open the option's documentation says that the choice is ours.
+//!
+//! What is held constant in a derivative (`sg`, a stop-gradient) is said in the formula. The value
+//! is then the one that automatic differentiation would show.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`objective`] | [`Objective`]: a policy loss with everything around it, and `evaluate` |
+//! | [`policy`] | REINFORCE, PPO, GRPO, Dr.GRPO, DAPO, GSPO, CISPO, SAPO, DPPO, AIPO, OREAL, `StableReinforce`, decoupled PPO |
+//! | [`aggregate`], [`layout`] | denominators of the whole batch, token weights, streams |
+//! | [`kl`] | k1, k2, k3, k3+ and the unbiased estimate, in the loss or in the reward |
+//! | [`correction`] | TIS, `IcePop`, sequence MIS, geometric mask, OPSM, M2PO |
+//! | [`length`] | DAPO's over-long penalty and filter |
+//! | [`preference`] | Bradley-Terry, Plackett-Luce, DPO, IPO and their weights |
+//! | [`process`] | step labels: two-class heads, one-output heads, verdict tokens; SPA-RL progress |
+//! | [`filter`] | PF-PPO: which of scored responses count |
+
+pub mod aggregate;
+pub mod correction;
+pub mod error;
+pub mod filter;
+pub mod kl;
+pub mod layout;
+pub mod length;
+pub mod objective;
+pub mod policy;
+pub mod preference;
+pub mod process;
+
+mod logistic;
+mod meter;
+mod stats;
+mod tokens;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use aggregate::{Aggregation, Denominators, Limits, Streams};
+pub use correction::Correction;
+pub use error::FormulaError;
+pub use kl::Kl;
+pub use layout::{Layout, Stream};
+pub use objective::{Loss, Objective};
+pub use policy::Policy;
+pub use stats::{Stats, Tally};
+pub use tokens::{MAX_LOG_RATIO, Tokens};

@@ -28,6 +28,7 @@
 mod boxed;
 mod broken;
 mod labelled;
+mod marked;
 mod phrases;
 mod prose;
 mod tail;
@@ -40,6 +41,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+pub use marked::{Occurrence, marked};
 pub use thinking::{Visible, visible};
 pub(crate) use trim::unwrapped;
 

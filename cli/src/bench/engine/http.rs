@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Host, HostSpec, Read};
+use engine::{Capacity, Folder, Host, HostSpec, Read};
 use models::kv::KvCache;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -112,12 +112,14 @@ fn start(args: &BenchEngineArgs, subject: &Subject) -> Result<Background, CliErr
     let a_token = KvCache::bytes_per_token(&subject.loaded.model.config) as u64;
     let host = Host::load(&HostSpec {
         name: MODEL.to_owned(),
-        path: args.model.clone(),
+        folder: Folder::directory(&args.model),
         storage: args.storage.into(),
-        kv_memory: a_token * u64::from(args.kv_tokens),
-        batch_tokens: args.batch_tokens as usize,
-        max_sequences: 1024,
-        queue_tokens: NO_QUEUE_LIMIT,
+        capacity: Capacity {
+            kv_memory: a_token * u64::from(args.kv_tokens),
+            batch_tokens: args.batch_tokens as usize,
+            max_sequences: 1024,
+            queue_tokens: NO_QUEUE_LIMIT,
+        },
     });
     let host = host.map_err(|error| failed(&error))?;
     let config = Config {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ::models::tiny::{self, TinySpec};
-use engine::{Host, HostSpec};
+use engine::{Capacity, Folder, Host, HostSpec};
 use rubrics::{Tape, Taped};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
@@ -150,12 +150,14 @@ fn host(
     tiny::make(&path, &spec).map_err(failed)?;
     Host::load(&HostSpec {
         name: "m".to_owned(),
-        path,
+        folder: Folder::directory(&path),
         storage: ::models::weights::Storage::AsStored,
-        kv_memory: 1 << 30,
-        batch_tokens: 1024,
-        max_sequences: 256,
-        queue_tokens: QUEUE_TOKENS,
+        capacity: Capacity {
+            kv_memory: 1 << 30,
+            batch_tokens: 1024,
+            max_sequences: 256,
+            queue_tokens: QUEUE_TOKENS,
+        },
     })
     .map_err(failed)
 }

@@ -7,7 +7,7 @@ use verifiers::{Reason, Standing};
 use super::asked::{self, Log, mean, uncombined};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
-use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer};
+use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer, splitter};
 use crate::combine::critique::{self, Vote, Weights};
 use crate::config::Section;
 use crate::kinds::Case;
@@ -16,6 +16,7 @@ use crate::outcome::{
 };
 use crate::registry::Scope;
 use crate::session::{Session, Written};
+use crate::split::Splitter;
 
 /// What the spans with token rewards are called.
 const TOKEN_REWARD: &str = "token_reward";
@@ -26,6 +27,7 @@ pub(super) struct Capo {
     #[serde(flatten)]
     pub(super) critique: Critique,
     pub(super) wording: Wording,
+    splitter: Splitter,
     critiques: u64,
     vote: Vote,
     all_failed: AllFailed,
@@ -72,6 +74,7 @@ impl Capo {
         let capo = Self {
             critique: Critique::read(section, if is_greedy { 0.0 } else { 0.7 }),
             wording: Wording::read(section, "critic-wrong-steps", slots)?,
+            splitter: splitter(section),
             critiques: section
                 .integer("critiques", 1..65)
                 .unwrap_or(if is_greedy { 1 } else { 4 }),
@@ -97,7 +100,7 @@ impl Capo {
         case: Case<'a>,
         session: &'a Session<'a>,
     ) -> Outcome {
-        let steps = Steps::of(&case)?;
+        let steps = Steps::of(&case, self.splitter)?;
         let turns = self.turns(&case, &steps)?;
         let mut log = Log::new(session, &session.served(model)?, &[&*self.wording]);
         let asked = Asked {

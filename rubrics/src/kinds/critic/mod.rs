@@ -36,6 +36,7 @@ use crate::models::Models;
 use crate::outcome::{Failure, Outcome};
 use crate::registry::Scope;
 use crate::session::{Session, Written, stream_of};
+use crate::split::{SPLITTERS, Splitter};
 use crate::{Scorer, Turn, group};
 
 use capo::Capo;
@@ -147,6 +148,11 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
         model: model?,
         mode,
     }))
+}
+
+/// `splitter` (`blank_lines`): what separates the steps of a response that comes without `steps`.
+fn splitter(section: &Section<'_, '_>) -> Splitter {
+    section.word("splitter", SPLITTERS).unwrap_or_default()
 }
 
 /// The scorer that `outcome` names: one that comes before this one in the file, or a built-in one.

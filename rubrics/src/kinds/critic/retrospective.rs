@@ -8,13 +8,14 @@ use verifiers::{Reason, Standing};
 use super::asked::{self, Log, uncombined};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Judged};
-use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer};
+use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer, splitter};
 use crate::combine::steps::share_right;
 use crate::config::Section;
 use crate::kinds::Case;
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward};
 use crate::registry::Scope;
 use crate::session::{Session, Written};
+use crate::split::Splitter;
 
 /// The options of the mode.
 #[derive(Debug, Clone, Serialize)]
@@ -22,6 +23,7 @@ pub(super) struct Retrospective {
     #[serde(flatten)]
     pub(super) critique: Critique,
     pub(super) wording: Wording,
+    splitter: Splitter,
     show_reference: bool,
     pub(super) outcome: Option<Outside>,
 }
@@ -36,6 +38,7 @@ impl Retrospective {
         Some(Self {
             critique: Critique::read(section, 0.0),
             wording: Wording::read(section, "critic-retrospective", slots)?,
+            splitter: splitter(section),
             show_reference: section.boolean("show_reference").unwrap_or(false),
             outcome: outcome.ok()?,
         })
@@ -47,7 +50,7 @@ impl Retrospective {
         case: Case<'a>,
         session: &'a Session<'a>,
     ) -> Outcome {
-        let steps = Steps::of(&case)?;
+        let steps = Steps::of(&case, self.splitter)?;
         let turns = self.turns(&case, &steps)?;
         let mut log = Log::new(session, &session.served(model)?, &[&*self.wording]);
         let asked = Asked {

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use verifiers::arithmetic::{self, Splitter};
+use verifiers::arithmetic;
 
 use super::asked::quotation;
 use crate::kinds::Case;
 use crate::outcome::{CodePoints, Failure, StepReward};
+use crate::split::Splitter;
 
 /// The steps of one response; there is at least one.
 pub(super) struct Steps<'r> {
@@ -25,12 +26,12 @@ pub(super) struct Mark {
 }
 
 impl<'r> Steps<'r> {
-    /// Those of the client, or else the paragraphs of the response.
+    /// Those of the client, or else what the splitter makes of the response.
     ///
     /// # Errors
     /// A refusal: there is none, or the client's do not stand in the response.
-    pub(super) fn of(case: &Case<'r>) -> Result<Self, Failure> {
-        Self::within(case, 0..case.response.len())
+    pub(super) fn of(case: &Case<'r>, splitter: Splitter) -> Result<Self, Failure> {
+        Self::within(case, 0..case.response.len(), splitter)
     }
 
     /// The same for the thought of the response alone.
@@ -42,14 +43,14 @@ impl<'r> Steps<'r> {
             let detail = "the response has no <think> text to judge";
             Failure::refused("no_thought", detail)
         })?;
-        Self::within(case, thought)
+        Self::within(case, thought, Splitter::BlankLines)
     }
 
-    fn within(case: &Case<'r>, range: Range<usize>) -> Result<Self, Failure> {
+    fn within(case: &Case<'r>, range: Range<usize>, splitter: Splitter) -> Result<Self, Failure> {
         let response = case.response;
         let text = &response[range.clone()];
         let spans = match &case.input.steps {
-            None => arithmetic::split(text, Splitter::BlankLines),
+            None => splitter.split(text),
             Some(steps) => arithmetic::locate(text, steps).ok_or_else(|| {
                 let detail =
                     "the steps do not stand in the response in their order, so they have no places";

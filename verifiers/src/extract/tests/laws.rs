@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::found;
+use super::{Occurrence, found, marked};
 
 #[test]
 fn hostile_responses_end() {
@@ -42,6 +42,9 @@ fn hostile_responses_end() {
         "\\boxed{1}".to_owned() + &" and".repeat(200_000) + "\\boxed{2}",
     ] {
         if let Some(found) = found(&response) {
+            assert_eq!(&response[found.span], found.text);
+        }
+        if let Some(found) = marked(&response, "\\boxed", Occurrence::Last) {
             assert_eq!(&response[found.span], found.text);
         }
     }
@@ -103,6 +106,17 @@ proptest! {
             prop_assert_eq!(response.get(found.span.clone()), Some(found.text));
             prop_assert_eq!(found.text.trim(), found.text);
             prop_assert!(found.count >= 1);
+        }
+    }
+
+    #[test]
+    fn marked_spans_are_balanced_slices(response in pieces()) {
+        for which in [Occurrence::First, Occurrence::Last] {
+            if let Some(found) = marked(&response, "\\boxed", which) {
+                prop_assert_eq!(response.get(found.span.clone()), Some(found.text));
+                let inside = found.text.replace("\\{", "").replace("\\}", "");
+                prop_assert_eq!(inside.matches('{').count(), inside.matches('}').count());
+            }
         }
     }
 

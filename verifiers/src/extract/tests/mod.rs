@@ -1,6 +1,6 @@
 mod laws;
 
-use super::{AnswerPolicy, Extracted, MANY_CANDIDATES, answer, whole};
+use super::{AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence, answer, marked, whole};
 
 fn found(response: &str) -> Option<Extracted<'_>> {
     answer(response, &AnswerPolicy::default())
@@ -27,6 +27,58 @@ fn check_count(response: &str, count: usize) {
 
 fn check_none(response: &str) {
     assert_eq!(found(response), None, "{response:?}");
+}
+
+/// The first and the last text between the braces of `marker`, and how many there are.
+fn check_marked(marker: &str, response: &str, expected: Option<(&str, &str, usize)>) {
+    let first = marked(response, marker, Occurrence::First);
+    let last = marked(response, marker, Occurrence::Last);
+    let both = first.zip(last);
+    let both = both.map(|(first, last)| (first.text, last.text, last.count));
+    assert_eq!(both, expected, "{response:?}");
+}
+
+#[test]
+fn one_marker_with_balanced_braces() {
+    let boxed = "\\boxed";
+    check_marked(boxed, "so \\boxed{Yes}", Some(("Yes", "Yes", 1)));
+    check_marked(boxed, "\\boxed{A} or \\boxed{ B }", Some(("A", "B", 2)));
+    check_marked(
+        boxed,
+        "\\boxed{1 \\boxed{2} 3}",
+        Some(("1 \\boxed{2} 3", "2", 2)),
+    );
+    check_marked(boxed, "\\boxed{A} \\boxed{B", Some(("A", "A", 1)));
+    check_marked(boxed, "\\boxed{ \\boxed{B}", Some(("B", "B", 1)));
+    check_marked(
+        boxed,
+        "\\boxed{\\frac{1}{2}}",
+        Some(("\\frac{1}{2}", "\\frac{1}{2}", 1)),
+    );
+    check_marked(
+        boxed,
+        "} \\boxed{\\{1\\}} {",
+        Some(("\\{1\\}", "\\{1\\}", 1)),
+    );
+    check_marked(boxed, "\\boxed{}", Some(("", "", 1)));
+    check_marked(
+        "/conclusion",
+        "/conclusion{T} /conclusion{F}",
+        Some(("T", "F", 2)),
+    );
+    for nothing in [
+        "\\box{Yes}",
+        "\\boxed {Yes}",
+        "\\boxed Yes",
+        "\\boxed{Yes",
+        "\\boxed{{Yes}",
+        "\\fbox{Yes}",
+        "<think>\\boxed{Yes}</think>",
+        "the answer is Yes",
+        "",
+    ] {
+        check_marked(boxed, nothing, None);
+    }
 }
 
 #[test]

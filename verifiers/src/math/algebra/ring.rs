@@ -241,7 +241,7 @@ impl<'r, 'f> Ring<'r, 'f> {
                     let prime = RBig::from(prime.clone());
                     let whole = exponent.floor();
                     let length = bits(&prime).saturating_mul(whole.unsigned_abs());
-                    self.spend(1 + big(length + bits(&coefficient)))?;
+                    self.spend(1 + big(length.saturating_add(bits(&coefficient))))?;
                     let whole = isize::try_from(whole).map_err(|_| Stop::Costly)?;
                     coefficient *= prime.pow(whole);
                 }

@@ -8,6 +8,7 @@ fn capo(vote: Vote, all_failed: AllFailed) -> Capo {
             constrain: false,
         },
         wording: Wording::built_in("critic-wrong-steps"),
+        splitter: Splitter::default(),
         critiques: 4,
         vote,
         all_failed,

@@ -54,6 +54,21 @@ fn a3_capo_without_an_outcome_there_are_no_token_rewards() {
 }
 
 #[test]
+fn the_splitter_says_what_a_step_is() {
+    let check = |splitter: &str, expected: &[&str]| {
+        let config = format!(
+            "[[scorer]]\nname = 's'\nkind = 'critic'\nmode = 'capo'\nmax_tokens = 64\n{splitter}"
+        );
+        let reply = |_: &str| "Wrong steps: [2]".to_owned();
+        let bench = Bench::replying(&config, reply);
+        let found = bench.one("s", asked("1 + 1 = 2\n2 + 2 = 5\n\nSo it is 5."));
+        assert_eq!(labels(&found.expect("a reward")), expected);
+    };
+    check("", &["right", "wrong"]);
+    check("splitter = 'lines'", &["right", "wrong", "right"]);
+}
+
+#[test]
 fn critiques_share_their_prompt() {
     let bench = capo("Wrong steps: []");
     let reward = bench.one("capo", asked(THREE_STEPS)).expect("a reward");

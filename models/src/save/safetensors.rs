@@ -11,25 +11,25 @@ use half::{bf16, f16};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Storage;
+use crate::tiny::Storage;
 
 /// A tensor's name and row-major shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) name: String,
-    pub(super) shape: Vec<usize>,
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
 }
 
 impl Entry {
     /// Numbers in the tensor.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.shape.iter().map(|n| *n as u64).product()
     }
 }
 
 impl Storage {
     /// Bytes of one number.
-    pub(super) fn size(self) -> u64 {
+    pub(crate) fn size(self) -> u64 {
         match self {
             Storage::F32 => 4,
             Storage::F16 | Storage::Bf16 => 2,
@@ -47,7 +47,7 @@ impl Storage {
 
 /// A file being written: after the header, the numbers of the entries in order.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     out: BufWriter<File>,
     storage: Storage,
     digest: &'a mut Sha256,
@@ -56,7 +56,7 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Creates the file and writes its header; all bytes go into `digest` too.
-    pub(super) fn create(
+    pub(crate) fn create(
         path: &Path,
         storage: Storage,
         entries: &[Entry],
@@ -75,7 +75,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the next numbers.
-    pub(super) fn numbers(&mut self, numbers: &[f32]) -> io::Result<()> {
+    pub(crate) fn numbers(&mut self, numbers: &[f32]) -> io::Result<()> {
         let bytes: Vec<u8> = match self.storage {
             Storage::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Storage::F16 => numbers
@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes sure that the file is on the disk; gives its length in bytes.
-    pub(super) fn finish(self) -> io::Result<u64> {
+    pub(crate) fn finish(self) -> io::Result<u64> {
         let file = self
             .out
             .into_inner()

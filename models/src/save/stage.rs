@@ -10,15 +10,17 @@ use crate::error::{ModelError, Result};
 
 /// A folder being written. Dropped before [`Stage::finish`], it leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub struct Stage {
     target: PathBuf,
     partial: PathBuf,
 }
 
 impl Stage {
+    /// Begins beside `target`.
+    ///
     /// # Errors
     /// [`ModelError::File`] if there is something at `target` other than an empty folder.
-    pub(super) fn begin(target: &Path) -> Result<Stage> {
+    pub fn begin(target: &Path) -> Result<Stage> {
         let refuse = |what: &str| {
             Err(ModelError::File {
                 path: target.to_owned(),
@@ -48,12 +50,12 @@ impl Stage {
     }
 
     /// Where a file of the folder lies for now.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.partial.join(name)
     }
 
     /// Writes a JSON file.
-    pub(super) fn json(&self, name: &str, value: &Value) -> Result<()> {
+    pub fn json(&self, name: &str, value: &Value) -> Result<()> {
         let path = self.path(name);
         let text = serde_json::to_string_pretty(value).expect("a JSON value is written to memory");
         let written = fs::File::create_new(&path).and_then(|mut file| {
@@ -64,8 +66,18 @@ impl Stage {
         written.map_err(io_error(&path))
     }
 
+    /// Writes a file of any content.
+    pub fn bytes(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(name);
+        let written = fs::File::create_new(&path).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written.map_err(io_error(&path))
+    }
+
     /// Puts the folder into its place.
-    pub(super) fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         match fs::remove_dir(&self.target) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -83,7 +95,7 @@ impl Drop for Stage {
 }
 
 /// For `map_err` on work with a file.
-pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ModelError {
+pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ModelError {
     let path = path.to_owned();
     move |source| ModelError::Io { path, source }
 }

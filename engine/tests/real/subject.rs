@@ -1,29 +1,27 @@
-//! Scores and generations of real models are equal, bit for bit: alone and among others, in whole
-//! and in pieces, with the cache cold and warm, pre-empted and not, as a tree and flat.
-
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Made models with adapters, engines over them, and things to ask of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Answer, Engine, EngineConfig, Failure, Group, Output, Priority, Produced, Read, Sampling,
-    Terms, Want, Work,
+    Answer, Engine, EngineConfig, Failure, Output, Produced, Read, Sampling, Terms, Want, Work,
 };
 use models::adapter::{Adapter, Base};
-use models::kv::BLOCK;
+use models::live::View;
 use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
-use models::{LoadOptions, Model, Runner};
+use models::{LoadOptions, Model, ModelConfig, Runner};
 
-/// A made model with two adapters, and whatever engines are started over it.
-struct Folder {
-    model: Model,
-    adapters: Vec<Arc<Adapter>>,
+/// A model with two adapters, and whatever engines are started over it.
+pub(crate) struct Subject {
+    pub(crate) config: Arc<ModelConfig>,
+    pub(crate) view: View,
+    pub(crate) adapters: Vec<Arc<Adapter>>,
 }
 
-impl Folder {
-    fn make(dir: &Path, head: TinyHead) -> Folder {
+impl Subject {
+    /// A made model, in the folder `base`, and adapters of it, `adapter-1` and `adapter-2`.
+    pub(crate) fn make(dir: &Path, head: TinyHead) -> Subject {
         let spec = TinySpec {
             head,
             ..TinySpec::from(Preset::Qwen2)
@@ -48,23 +46,27 @@ impl Folder {
             make_adapter(&dir, &spec, &adapter).unwrap();
             Arc::new(Adapter::load(&dir, &Base::of(&model.config)).unwrap())
         });
-        Folder {
+        Subject {
             adapters: adapters.collect(),
-            model,
+            config: model.config,
+            view: View {
+                decoder: model.decoder,
+                head: model.head,
+            },
         }
     }
 
-    fn engine(&self, machine: Machine) -> Engine {
-        let runner = Runner::new(self.model.decoder.clone(), self.model.head.clone());
+    pub(crate) fn engine(&self, machine: Machine) -> Engine {
+        let runner = Runner::new(self.view.decoder.clone(), self.view.head.clone());
         let config = EngineConfig {
             n_blocks: machine.n_blocks,
             batch_tokens: machine.batch_tokens,
             max_sequences: machine.max_sequences,
             queue_tokens: 1 << 20,
-            max_positions: self.model.config.max_positions,
-            vocab_size: self.model.config.vocab_size,
-            has_vocabulary: self.model.decoder.vocabulary().is_some(),
-            head_labels: self.model.head.as_ref().map(models::head::Head::n_labels),
+            max_positions: self.config.max_positions,
+            vocab_size: self.config.vocab_size,
+            has_vocabulary: self.view.decoder.vocabulary().is_some(),
+            head_labels: self.view.head.as_ref().map(models::head::Head::n_labels),
         };
         let engine = Engine::start(runner.with_kv(machine.n_blocks).unwrap(), config).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -78,25 +80,25 @@ impl Folder {
     }
 }
 
-fn name(adapter: usize) -> Arc<str> {
+pub(crate) fn name(adapter: usize) -> Arc<str> {
     format!("adapter-{adapter}").into()
 }
 
 /// What an engine has.
 #[derive(Clone, Copy, Debug)]
-struct Machine {
-    n_blocks: usize,
-    batch_tokens: usize,
-    max_sequences: usize,
+pub(crate) struct Machine {
+    pub(crate) n_blocks: usize,
+    pub(crate) batch_tokens: usize,
+    pub(crate) max_sequences: usize,
 }
 
-const WIDE: Machine = Machine {
+pub(crate) const WIDE: Machine = Machine {
     n_blocks: 1024,
     batch_tokens: 4096,
     max_sequences: 512,
 };
 
-const MACHINES: [Machine; 5] = [
+pub(crate) const MACHINES: [Machine; 5] = [
     WIDE,
     // Prompts in small pieces.
     Machine {
@@ -122,20 +124,20 @@ const MACHINES: [Machine; 5] = [
 
 /// Work that can be submitted again and again.
 #[derive(Clone, Debug)]
-struct Asked {
-    token_ids: Vec<u32>,
-    adapter: Option<usize>,
-    want: Wanted,
+pub(crate) struct Asked {
+    pub(crate) token_ids: Vec<u32>,
+    pub(crate) adapter: Option<usize>,
+    pub(crate) want: Wanted,
 }
 
 #[derive(Clone, Debug)]
-enum Wanted {
+pub(crate) enum Wanted {
     Rows(Vec<(usize, Read)>),
     Tokens { max_tokens: usize, temperature: f32 },
 }
 
 impl Asked {
-    fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> Work {
         let want = match &self.want {
             Wanted::Rows(rows) => Want::Rows(rows.clone()),
             Wanted::Tokens {
@@ -157,10 +159,10 @@ impl Asked {
 }
 
 /// Two prompts, responses to each, and things to know of all of them.
-fn asked(folder: &Folder) -> Vec<Asked> {
-    let vocabulary = folder.model.decoder.vocabulary().is_some();
-    let head = folder.model.head.is_some();
-    let vocab = u32::try_from(folder.model.config.vocab_size).unwrap();
+pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
+    let vocabulary = subject.view.decoder.vocabulary().is_some();
+    let head = subject.view.head.is_some();
+    let vocab = u32::try_from(subject.config.vocab_size).unwrap();
     let text = |n: u32, salt: u32| -> Vec<u32> {
         (0..n)
             .map(|i| (i * 7919 + salt * 104_729) % vocab)
@@ -208,10 +210,10 @@ fn asked(folder: &Folder) -> Vec<Asked> {
     all
 }
 
-type Bits = Vec<Vec<u32>>;
+pub(crate) type Bits = Vec<Vec<u32>>;
 
 /// Comparable without loss: floats by their bits.
-fn bits(answer: &Result<Answer, Failure>) -> Bits {
+pub(crate) fn bits(answer: &Result<Answer, Failure>) -> Bits {
     let of = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
     match &answer.as_ref().expect("it is answered").produced {
         Produced::Rows(outputs) => outputs
@@ -238,120 +240,8 @@ fn bits(answer: &Result<Answer, Failure>) -> Bits {
     }
 }
 
-fn run(engine: &Engine, asked: &[Asked], terms: Terms) -> Vec<Bits> {
+pub(crate) fn run(engine: &Engine, asked: &[Asked], terms: Terms) -> Vec<Bits> {
     let works = asked.iter().map(Asked::work).collect();
     let answers = engine.submit(works, terms).expect("there is room").wait();
     answers.iter().map(bits).collect()
-}
-
-/// Each in an engine of its own state: nothing cached, nobody beside it.
-fn alone(folder: &Folder, asked: &[Asked]) -> Vec<Bits> {
-    let each = asked.iter().enumerate().map(|(salt, asked)| {
-        let terms = Terms {
-            salt: salt as u64,
-            ..Terms::default()
-        };
-        (asked, terms)
-    });
-    let engine = folder.engine(WIDE);
-    each.map(|(asked, terms)| run(&engine, std::slice::from_ref(asked), terms).remove(0))
-        .collect()
-}
-
-fn check(folder: &Folder) {
-    let asked = asked(folder);
-    let expected = alone(folder, &asked);
-    let same = |found: Vec<Bits>, how: &str| {
-        for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert!(found == expected, "{how}: {:?}", asked[at]);
-        }
-    };
-    for machine in MACHINES {
-        let engine = folder.engine(machine);
-        let how = |what: &str| format!("{what} on {machine:?}");
-        same(run(&engine, &asked, Terms::default()), &how("cold"));
-        same(run(&engine, &asked, Terms::default()), &how("warm"));
-        let batch = Terms {
-            priority: Priority::Batch,
-            client: 3,
-            ..Terms::default()
-        };
-        // Many requests at once, of two priorities, some of whom leave.
-        let tickets: Vec<_> = asked
-            .iter()
-            .map(|asked| {
-                let gone = engine.submit(vec![asked.work()], Terms::default());
-                let stays = engine.submit(vec![asked.work()], batch).expect("room");
-                drop(gone);
-                stays
-            })
-            .collect();
-        let found = tickets.into_iter().map(|ticket| bits(&ticket.wait()[0]));
-        same(found.collect(), &how("many requests"));
-        // When this is answered, those who left have been looked at.
-        run(&engine, &asked[..1], Terms::default());
-        let status = engine.status();
-        assert_eq!((status.running, status.held_blocks), (0, 0), "{machine:?}");
-    }
-    let tight = folder.engine(MACHINES[3]);
-    run(&tight, &asked, Terms::default());
-    let gave_way = tight.status().preemptions > 0;
-    assert_eq!(gave_way, folder.model.decoder.vocabulary().is_some());
-}
-
-#[test]
-fn a_policy_with_adapters() {
-    let dir = tempfile::tempdir().unwrap();
-    check(&Folder::make(dir.path(), TinyHead::Vocab));
-}
-
-#[test]
-fn a_reward_model_with_adapters() {
-    let dir = tempfile::tempdir().unwrap();
-    check(&Folder::make(dir.path(), TinyHead::Sequence));
-}
-
-#[test]
-fn a_policy_with_a_value_head() {
-    let dir = tempfile::tempdir().unwrap();
-    check(&Folder::make(dir.path(), TinyHead::Value));
-}
-
-#[test]
-fn four_hundred_questions_as_a_tree_and_flat() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = Folder::make(dir.path(), TinyHead::Vocab);
-    let labels = || Read::Labels {
-        columns: [5, 9].into(),
-        mass: true,
-    };
-    let mut group = Group::default();
-    let mut flat = Vec::new();
-    let text = group.node(None, &(0..50).collect::<Vec<u32>>());
-    for question in 0..400_u32 {
-        let node = group.node(Some(text), &[question % 64, question / 64, 7]);
-        group.want(node, None, |ids| {
-            flat.push(Asked {
-                token_ids: ids.to_vec(),
-                adapter: None,
-                want: Wanted::Rows(vec![(ids.len() - 1, labels())]),
-            });
-            Want::Rows(vec![(ids.len() - 1, labels())])
-        });
-    }
-    let engine = folder.engine(WIDE);
-    let answers = engine
-        .submit(group.into_works(), Terms::default())
-        .unwrap()
-        .wait();
-    let computed: usize = answers
-        .iter()
-        .map(|answer| answer.as_ref().unwrap().usage.computed_tokens)
-        .sum();
-    // The text once; the first tokens of the questions, of which there are 64 and those 64 again.
-    let unique = 50 + 64 + 400 + 400;
-    assert_eq!(computed, unique);
-    let tree: Vec<Bits> = answers.iter().map(bits).collect();
-    assert!(tree == alone(&folder, &flat), "the tree changed a bit");
-    assert!(engine.status().cached_blocks <= 1024 && BLOCK == 16);
 }

@@ -1,0 +1,198 @@
+//! `tribunal train`: a run file to checkpoints.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use trainer::TrainError;
+use trainer::metrics::Metrics;
+use trainer::run::{News, Resume, Run, RunConfig, drive};
+
+use crate::error::{CliError, Outcome};
+
+const EXAMPLES: &str = "\
+Examples:
+  tribunal train run.toml
+  tribunal train run.toml --resume
+  tribunal serve --model policy=runs/chain/step-000200
+
+The run's folder gets metrics.jsonl and evaluations.jsonl (one object a line), events/ for
+TensorBoard, and a folder for each checkpoint, which can be served as it is. SIGTERM and SIGINT end
+the step under way and write a checkpoint. Run files are described in docs/training.md.
+
+Exit code: 0 every step was taken; 1 something failed, or the run was stopped; 2 the run file
+cannot work as it was written.";
+
+/// Trains a model by a run file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TrainArgs {
+    /// Run file (TOML)
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Go on from the newest checkpoint of the run's folder
+    #[arg(long)]
+    resume: bool,
+    /// Go on although the run file has changed since the checkpoint
+    #[arg(long, requires = "resume")]
+    allow_changes: bool,
+    /// Read the run file and load everything, and train nothing
+    #[arg(long)]
+    check: bool,
+}
+
+/// Time between lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
+    let config = RunConfig::read(&args.run).map_err(|error| match error {
+        error @ TrainError::Invalid(_) => CliError::Usage(error.to_string()),
+        error => CliError::Failed(error.to_string()),
+    })?;
+    let resume = Resume {
+        resume: args.resume,
+        allow_changes: args.allow_changes,
+    };
+    let mut run = Run::open(config, resume).map_err(failed)?;
+    eprintln!(
+        "{} numbers are trained, on {} threads; steps {} to {} into {}",
+        crate::tally::grouped(run.policy().trainable() as u64),
+        ::models::threads(),
+        run.done() + 1,
+        run.steps(),
+        run.folder().display()
+    );
+    if args.check {
+        return Ok(Outcome::Done);
+    }
+    let stop = stop_on_signal()?;
+    let mut show = Show::start(run.steps(), run.done());
+    let ended = drive(&mut run, &stop, &mut |news| show.tell(&news));
+    show.end();
+    let ended = ended.map_err(failed)?;
+    if !ended.complete {
+        eprintln!(
+            "stopped after step {} of {}; go on with --resume",
+            ended.done,
+            run.steps()
+        );
+    }
+    if let Some(path) = &ended.checkpoint {
+        crate::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(Outcome::failed_if(!ended.complete))
+}
+
+fn failed(error: TrainError) -> CliError {
+    match error {
+        TrainError::Invalid(what) => CliError::Usage(what),
+        error => CliError::Failed(error.to_string()),
+    }
+}
+
+/// A flag that SIGINT and SIGTERM set.
+fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = stop.clone();
+    let cannot = |error: std::io::Error| CliError::Failed(format!("cannot catch signals: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .map_err(cannot)?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                use tokio::signal::unix::{SignalKind, signal};
+                let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+                let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
+                    return;
+                };
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                set.store(true, Ordering::Relaxed);
+            });
+        })
+        .map_err(cannot)?;
+    Ok(stop)
+}
+
+/// How far a run is: a bar on a terminal, a line now and then elsewhere.
+struct Show {
+    bar: Option<ProgressBar>,
+    last: Option<Instant>,
+}
+
+impl Show {
+    fn start(steps: u64, done: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = "{wide_bar} {pos}/{len} {eta} {msg}";
+            let style = ProgressStyle::with_template(style).expect("a valid template");
+            let bar = ProgressBar::new(steps).with_style(style);
+            bar.set_position(done);
+            bar
+        });
+        Self { bar, last: None }
+    }
+
+    fn tell(&mut self, news: &News<'_>) {
+        match news {
+            News::Step { line, metrics } => {
+                let text = format!("step {}/{}: {}", line.step, line.steps, brief(metrics));
+                if let Some(bar) = &self.bar {
+                    bar.set_position(line.step);
+                    bar.set_message(brief(metrics));
+                    return;
+                }
+                let due = self.last.is_none_or(|last| last.elapsed() >= LINE_EVERY);
+                if due || line.step == line.steps {
+                    self.last = Some(Instant::now());
+                    eprintln!("{text}");
+                }
+            }
+            News::Evaluation { step, metrics } => {
+                let all = metrics
+                    .iter()
+                    .filter(|(name, _)| !name.starts_with("time/"));
+                let all: Vec<String> = all.map(|(name, n)| format!("{name} {n:.4}")).collect();
+                self.line(&format!("evaluation after {step}: {}", all.join(", ")));
+            }
+            News::Checkpoint(path) => self.line(&format!("checkpoint {}", path.display())),
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish();
+        }
+    }
+}
+
+/// The numbers that say most.
+fn brief(metrics: &Metrics) -> String {
+    let names = [
+        "loss",
+        "reward",
+        "judge/reward",
+        "entropy",
+        "rollout/length",
+        "max_abs_dlogp",
+    ];
+    let known = names
+        .iter()
+        .filter_map(|name| Some((name, metrics.get(name)?)));
+    let known: Vec<String> = known.map(|(name, n)| format!("{name} {n:.4}")).collect();
+    known.join(", ")
+}

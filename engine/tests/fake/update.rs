@@ -1,0 +1,441 @@
+//! Weights that change under a running engine, and generations that stop and go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use crate::forward::{Fake, VOCAB, Weights, naive_under, silence_injected_panics};
+use crate::handle::{adapter, config};
+use engine::sampling::Sampler;
+use engine::{
+    Answer, Engine, Finish, Produced, Read, Sampled, Sampling, SubmitError, Terms, Ticket, Update,
+    UpdateError, Updated, Want, Work,
+};
+use models::adapter::Adapter;
+use models::batch::AdapterSlot;
+use models::{Forward, ModelError, Output, Outputs, RaggedBatch};
+use proptest::prelude::*;
+
+/// A fake that says when it stands before a step, and takes it when the test says so.
+struct Stepped {
+    fake: Fake,
+    stands: mpsc::Sender<()>,
+    gate: mpsc::Receiver<()>,
+}
+
+impl Forward for Stepped {
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
+        // When the test has let go, nobody hears and the gate is open.
+        let _ = self.stands.send(());
+        let _ = self.gate.recv();
+        self.fake.forward(batch)
+    }
+
+    fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+        self.fake.insert(adapter)
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.fake.remove(slot)
+    }
+}
+
+/// What the test has of a stepped engine.
+struct Steps {
+    engine: Engine,
+    weights: Arc<Weights>,
+    stands: mpsc::Receiver<()>,
+    gate: mpsc::Sender<()>,
+}
+
+impl Steps {
+    fn start() -> Steps {
+        let fake = Fake::new(8);
+        let weights = fake.weights.clone();
+        let ((say, stands), (gate, opens)) = (mpsc::channel(), mpsc::channel());
+        let stepped = Stepped {
+            fake,
+            stands: say,
+            gate: opens,
+        };
+        Steps {
+            engine: Engine::start(stepped, config()).unwrap(),
+            weights,
+            stands,
+            gate,
+        }
+    }
+
+    /// Lets one step go, which the engine stands before.
+    fn step(&self) {
+        self.stands.recv().unwrap();
+        self.gate.send(()).unwrap();
+    }
+
+    /// Asks for a change while the engine stands before a step, and lets that step go: the change
+    /// comes right after it.
+    async fn change(&self, to: u64) {
+        self.stands.recv().unwrap();
+        let changing = tokio::spawn({
+            let (engine, weights) = (self.engine.clone(), self.weights.clone());
+            async move { engine.update_weights(|| weights.set(to)).await }
+        });
+        tokio::task::yield_now().await;
+        self.gate.send(()).unwrap();
+        let updated = changing.await.unwrap().unwrap();
+        assert_eq!(updated.revision, to);
+        let status = self.engine.status();
+        assert_eq!((self.engine.revision(), status.revision), (to, to));
+    }
+
+    /// Lets all steps go.
+    fn open(self) -> (Engine, Arc<Weights>) {
+        (self.engine, self.weights)
+    }
+}
+
+/// An engine that goes by itself.
+fn engine() -> (Engine, Arc<Weights>) {
+    Steps::start().open()
+}
+
+/// A generation by chance, with its log-probabilities.
+fn sampling(max_tokens: usize, resumed: usize) -> Sampling {
+    Sampling {
+        max_tokens,
+        temperature: 1.0,
+        seed: 5,
+        stream: 9,
+        presence_penalty: 0.5,
+        frequency_penalty: 0.25,
+        logprobs: Some(2),
+        resumed,
+        ..Sampling::default()
+    }
+}
+
+fn generate(token_ids: &[u32], sampling: Sampling) -> Work {
+    Work {
+        token_ids: token_ids.into(),
+        adapter: None,
+        want: Want::Tokens(Box::new(sampling)),
+    }
+}
+
+fn scores(token_ids: &[u32]) -> Work {
+    Work {
+        token_ids: token_ids.into(),
+        adapter: None,
+        want: Want::scores(0..token_ids.len()),
+    }
+}
+
+fn submit(engine: &Engine, work: Work) -> Ticket {
+    engine.submit(vec![work], Terms::default()).unwrap()
+}
+
+fn tokens(answer: &Answer) -> &[Sampled] {
+    match &answer.produced {
+        Produced::Tokens { tokens, .. } => tokens,
+        Produced::Rows(_) => panic!("tokens were asked for"),
+    }
+}
+
+/// What the next token must be under some weights, given those before it.
+fn expected(weights: u64, prompt: &[u32], before: &[Sampled]) -> Sampled {
+    let ids = before.iter().map(|token| token.token_id);
+    let ids: Vec<u32> = prompt.iter().copied().chain(ids).collect();
+    let Output::Vocab(mut logits) = naive_under(weights, &ids, None, &Read::Vocab) else {
+        unreachable!("logits were asked for")
+    };
+    let mut sampler = Sampler::new(sampling(1000, before.len()), &ids, VOCAB).unwrap();
+    Sampled {
+        revision: weights,
+        ..sampler.next(&mut logits).unwrap().sampled
+    }
+}
+
+/// The token, its log-probability and the likely ones are those of the weights that it names.
+fn check_tokens(prompt: &[u32], tokens: &[Sampled]) {
+    for (at, token) in tokens.iter().enumerate() {
+        assert_eq!(*token, expected(token.revision, prompt, &tokens[..at]));
+    }
+    assert!(tokens.is_sorted_by_key(|token| token.revision));
+}
+
+fn finish(answer: &Answer) -> Finish {
+    match &answer.produced {
+        Produced::Tokens { finish, .. } => finish.clone(),
+        Produced::Rows(_) => panic!("tokens were asked for"),
+    }
+}
+
+fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &Answer) {
+    let Produced::Rows(rows) = &answer.produced else {
+        panic!("rows were asked for")
+    };
+    for (at, row) in rows.iter().enumerate() {
+        let under = naive_under(answer.revision, &token_ids[..=at], slot, &Read::Head);
+        assert_eq!(*row, under, "row {at} of revision {}", answer.revision);
+    }
+}
+
+#[tokio::test]
+async fn every_token_is_of_the_weights_that_it_names() {
+    let steps = Steps::start();
+    let prompt = [1, 2, 3];
+    let ticket = submit(&steps.engine, generate(&prompt, sampling(20, 0)));
+    for to in 1..=3 {
+        for _ in 0..4 {
+            steps.step();
+        }
+        steps.change(to).await;
+    }
+    let _engine = steps.open();
+    let answer = ticket.all().await.remove(0).unwrap();
+    let tokens = tokens(&answer);
+    check_tokens(&prompt, tokens);
+    let of = |revision| tokens.iter().filter(|t| t.revision == revision).count();
+    assert_eq!([of(0), of(1), of(2), of(3)], [5, 5, 5, 5]);
+    assert_eq!(answer.revision, 3);
+    // The prompt and the tokens so far are computed anew each time.
+    let computed = (3 + 4) + (8 + 4) + (13 + 4) + (18 + 4);
+    assert_eq!(answer.usage.computed_tokens, computed);
+}
+
+#[tokio::test]
+async fn rows_of_an_answer_are_of_one_revision() {
+    let steps = Steps::start();
+    let ids: Vec<u32> = (0..90).map(|at| at * 5 % 8).collect();
+    // More than a step takes: some of the rows are read before the change.
+    let ticket = submit(&steps.engine, scores(&ids));
+    steps.change(1).await;
+    let _engine = steps.open();
+    let answer = ticket.all().await.remove(0).unwrap();
+    assert_eq!(answer.revision, 1);
+    assert_eq!(answer.usage.computed_tokens, 64 + 90);
+    check_rows(&ids, None, &answer);
+}
+
+#[tokio::test]
+async fn an_adapters_prefixes_are_forgotten_with_the_others() {
+    let (engine, weights) = engine();
+    let inserted = engine.insert_adapter("strict".into(), adapter("live:one"));
+    inserted.await.unwrap();
+    let slot = Some(AdapterSlot(0));
+    for revision in 0..3 {
+        let cached = async || {
+            let mut work = scores(&[1; 20]);
+            work.want = Want::scores([19]);
+            work.adapter = Some("strict".into());
+            let answer = submit(&engine, work).all().await.remove(0).unwrap();
+            let row = naive_under(revision, &[1; 20], slot, &Read::Head);
+            assert_eq!(answer.produced, Produced::Rows(vec![row]));
+            assert_eq!(answer.revision, revision);
+            answer.usage.cached_tokens
+        };
+        assert_eq!([cached().await, cached().await], [0, 19]);
+        let set = || weights.set(revision + 1);
+        engine.update_weights(set).await.unwrap();
+    }
+}
+
+#[test]
+fn a_change_gives_what_it_returns_and_may_borrow() {
+    let (engine, _) = engine();
+    let mut moments = vec![1, 2];
+    let updated = engine.update_weights_blocking(|| {
+        moments.push(3);
+        Err::<(), _>("the gradient is not finite")
+    });
+    let value = Err("the gradient is not finite");
+    assert_eq!(updated, Ok(Updated { value, revision: 1 }));
+    assert_eq!(moments, [1, 2, 3]);
+    assert_eq!(engine.revision(), 1);
+}
+
+#[test]
+fn a_change_that_panics_is_its_callers_error_and_the_engine_goes_on() {
+    silence_injected_panics();
+    let (engine, weights) = engine();
+    let ticket = submit(&engine, generate(&[1, 2], sampling(50, 0)));
+    let outcome = engine.update_weights_blocking(|| {
+        weights.set(1);
+        panic!("injected")
+    });
+    let panicked = UpdateError::Panicked("injected".to_owned());
+    assert_eq!(outcome, Err::<Updated<()>, _>(panicked));
+    // Something was written: what was computed before is not used again.
+    assert_eq!(engine.revision(), 1);
+    check_tokens(&[1, 2], tokens(ticket.wait()[0].as_ref().unwrap()));
+    let answer = submit(&engine, scores(&[1, 2])).wait().remove(0).unwrap();
+    check_rows(&[1, 2], None, &answer);
+}
+
+#[tokio::test]
+async fn who_asks_for_a_change_and_leaves_holds_nobody_up() {
+    let steps = Steps::start();
+    let ticket = submit(&steps.engine, generate(&[1, 2], sampling(5, 0)));
+    steps.stands.recv().unwrap();
+    let changing = tokio::spawn({
+        let engine = steps.engine.clone();
+        async move { engine.update_weights(|| unreachable!("he has left")).await }
+    });
+    tokio::task::yield_now().await;
+    changing.abort();
+    assert!(changing.await.unwrap_err().is_cancelled());
+    let _engine = steps.open();
+    let answer = ticket.all().await.remove(0).unwrap();
+    assert_eq!((tokens(&answer).len(), answer.revision), (5, 0));
+}
+
+/// Threads that submit while another changes the weights: each work is answered once, wholly by
+/// the weights that its answer names, and no step sees half a change.
+#[test]
+fn whoever_submits_during_changes_is_answered_once() {
+    let (engine, weights) = engine();
+    let done = AtomicBool::new(false);
+    let caller = |caller: u32| {
+        for round in 0..60 {
+            let ids: Vec<u32> = (0..3 + (caller + round) % 9)
+                .map(|at| (at + round) % 8)
+                .collect();
+            let n_tokens = 1 + (round as usize) % 7;
+            let works = vec![scores(&ids), generate(&ids, sampling(n_tokens, 0))];
+            let before = engine.revision();
+            let ticket = match engine.submit(works, Terms::default()) {
+                Ok(ticket) => ticket,
+                Err(SubmitError::Overloaded { .. }) => continue,
+                Err(other) => panic!("{other}"),
+            };
+            let answers = ticket.wait();
+            let after = engine.revision();
+            let [rows, text] = [0, 1].map(|at| answers[at].as_ref().unwrap());
+            check_rows(&ids, None, rows);
+            check_tokens(&ids, tokens(text));
+            assert_eq!(tokens(text).len(), n_tokens);
+            for answer in [rows, text] {
+                assert!((before..=after).contains(&answer.revision));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..4).map(|at| scope.spawn(move || caller(at))).collect();
+        let changes = scope.spawn(|| {
+            let mut revision = 0;
+            while !done.load(Ordering::SeqCst) {
+                revision += 1;
+                let set = || weights.set(revision);
+                let updated = engine.update_weights_blocking(set).unwrap();
+                assert_eq!(updated.revision, revision);
+            }
+            revision
+        });
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        assert!(changes.join().unwrap() > 0);
+    });
+    let status = engine.status();
+    assert_eq!((status.held_blocks, status.failed_steps), (0, 0));
+    assert_eq!(engine.queued_tokens(), 0);
+}
+
+/// Takes some tokens of a generation and stops it.
+fn stopped(engine: &Engine, work: Work, after: usize) -> Vec<Sampled> {
+    let mut ticket = submit(engine, work);
+    let mut taken = Vec::new();
+    let mut take = |update: Option<Update>| match update {
+        Some(Update::Tokens { tokens, .. }) => {
+            taken.extend(tokens);
+            true
+        }
+        Some(Update::Done { .. }) | None => false,
+    };
+    let mut n = 0;
+    while n < after && take(ticket.wait_next()) {
+        n += 1;
+    }
+    while take(ticket.try_next()) {}
+    taken
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// However often it is stopped, and wherever: the pieces are the whole.
+    #[test]
+    fn stopped_and_resumed_is_the_same_as_not_stopped(
+        prompt in proptest::collection::vec(0..8_u32, 1..20),
+        max_tokens in 1..30_usize,
+        stops in proptest::collection::vec(0..8_usize, 0..5),
+        stop_token in 0..12_u32,
+        min_tokens in 0..4_usize,
+    ) {
+        let (engine, _) = engine();
+        let sampling = |resumed| Sampling {
+            min_tokens: min_tokens.min(max_tokens),
+            stop_token_ids: vec![stop_token],
+            repetition_penalty: 1.2,
+            ..sampling(max_tokens, resumed)
+        };
+        let whole = submit(&engine, generate(&prompt, sampling(0))).wait().remove(0).unwrap();
+        let mut pieces: Vec<Sampled> = Vec::new();
+        let ids = |pieces: &[Sampled]| -> Vec<u32> {
+            let generated = pieces.iter().map(|token| token.token_id);
+            prompt.iter().copied().chain(generated).collect()
+        };
+        let ended = |pieces: &[Sampled]| pieces.len() == tokens(&whole).len();
+        for after in stops {
+            if !ended(&pieces) {
+                let work = generate(&ids(&pieces), sampling(pieces.len()));
+                pieces.extend(stopped(&engine, work, after));
+            }
+        }
+        if !ended(&pieces) {
+            let work = generate(&ids(&pieces), sampling(pieces.len()));
+            let rest = submit(&engine, work).wait().remove(0).unwrap();
+            prop_assert_eq!(rest.usage.output_tokens, tokens(&rest).len());
+            pieces.extend_from_slice(tokens(&rest));
+            prop_assert_eq!(finish(&rest), finish(&whole));
+        }
+        prop_assert_eq!(&pieces[..], tokens(&whole));
+        // Who did not wait to hear the end hears it now, and nothing is computed for it.
+        let work = generate(&ids(&pieces), sampling(pieces.len()));
+        let again = submit(&engine, work).wait().remove(0).unwrap();
+        prop_assert_eq!((finish(&again), tokens(&again)), (finish(&whole), &[][..]));
+        prop_assert_eq!(again.usage.computed_tokens, 0);
+        prop_assert_eq!(engine.queued_tokens(), 0);
+    }
+}
+
+/// `max_tokens` and the context count a generation once, however it came.
+#[test]
+fn what_is_resumed_counts_for_the_limits() {
+    let (engine, _) = engine();
+    let check = |n_tokens: u32, resumed: usize, max_tokens: usize, expected: usize| {
+        let ids: Vec<u32> = (0..n_tokens).map(|at| at % 8).collect();
+        let work = generate(&ids, sampling(max_tokens, resumed));
+        let answer = submit(&engine, work).wait().remove(0).unwrap();
+        let found = (tokens(&answer).len(), finish(&answer));
+        assert_eq!(found, (expected, Finish::Length), "{n_tokens}, {resumed}");
+    };
+    check(90, 5, 8, 3);
+    check(90, 8, 8, 0);
+    // The context holds 100.
+    check(90, 5, 1000, 10);
+    check(99, 5, 1000, 1);
+    check(100, 5, 1000, 0);
+    let refused = |resumed: usize, max_tokens: usize| {
+        let work = generate(&[1, 2, 3], sampling(max_tokens, resumed));
+        let refused = engine.submit(vec![work], Terms::default());
+        refused.unwrap_err().to_string()
+    };
+    let all = "work 0: resumed is 3, and the sequence has 3 tokens with its prompt";
+    assert_eq!(refused(3, 10), all);
+    let more = "work 0: resumed is 4, and the sequence has 3 tokens with its prompt";
+    assert_eq!(refused(4, 10), more);
+    let ended = "work 0: resumed: the token before 1 ended the generation";
+    assert_eq!(refused(2, 1), ended);
+}

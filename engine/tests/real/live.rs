@@ -1,0 +1,313 @@
+//! Models that are served while their weights change: what an engine gives is what a fresh one
+//! over the same weights would give, bit for bit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{
+    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Produced, Read, Sampled, Sampling, Terms,
+    Want, Work,
+};
+use models::tiny::TinyHead;
+use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
+use models::{LiveAdapter, LiveModel, Model, Tokenizer};
+
+use crate::subject::{MACHINES, Subject, WIDE, asked, name, run};
+
+/// A subject whose every number is a variable.
+struct Live {
+    model: LiveModel,
+    adapters: Vec<LiveAdapter>,
+    names: Names,
+}
+
+impl Live {
+    fn of(dir: &Path, subject: &Subject) -> Live {
+        let checkpoint = Arc::new(Checkpoint::open(&dir.join("base")).unwrap());
+        let names = Names::new(&subject.config, |name| checkpoint.has(name));
+        let source = FileWeights::new(&checkpoint, &subject.config, Storage::F32);
+        let adapters = subject.adapters.iter();
+        Live {
+            model: LiveModel::new(&subject.config, source, &names).unwrap(),
+            adapters: adapters.map(|a| LiveAdapter::new(a).unwrap()).collect(),
+            names,
+        }
+    }
+
+    /// The same numbers in variables of their own.
+    fn copy(&self) -> Live {
+        let source = DetachedWeights::new(&self.names, &self.model.variables);
+        let adapters = self.adapters.iter();
+        Live {
+            model: LiveModel::new(&self.model.config, source, &self.names).unwrap(),
+            adapters: adapters
+                .map(|adapter| LiveAdapter::new(&adapter.detached).unwrap())
+                .collect(),
+            names: self.names.clone(),
+        }
+    }
+
+    /// What an engine serves of it.
+    fn served(&self) -> Subject {
+        let adapters = self.adapters.iter();
+        Subject {
+            config: self.model.config.clone(),
+            view: self.model.detached.clone(),
+            adapters: adapters.map(|adapter| adapter.detached.clone()).collect(),
+        }
+    }
+
+    /// Every number moves, in place.
+    fn step(&self) {
+        let adapters = self.adapters.iter().map(|adapter| &adapter.variables);
+        let all = adapters.chain([&self.model.variables]);
+        for variable in all.flat_map(BTreeMap::values) {
+            let moved = variable.as_detached_tensor().affine(0.9, 0.01);
+            variable.set(&moved.unwrap()).unwrap();
+        }
+    }
+}
+
+fn check(head: TinyHead) {
+    let dir = tempfile::tempdir().unwrap();
+    let subject = Subject::make(dir.path(), head);
+    let asked = asked(&subject);
+    let live = Live::of(dir.path(), &subject);
+    let engines = [WIDE, MACHINES[4]].map(|machine| live.served().engine(machine));
+    let over_files = run(&subject.engine(WIDE), &asked, Terms::default());
+    let mut before = over_files;
+    for revision in 0..3 {
+        let fresh = live.copy().served().engine(WIDE);
+        let expected = run(&fresh, &asked, Terms::default());
+        // What is served is what was loaded, and it changes with the variables.
+        assert_eq!(expected == before, revision == 0);
+        for engine in &engines {
+            assert_eq!(engine.revision(), revision);
+            assert!(run(engine, &asked, Terms::default()) == expected);
+        }
+        before = expected;
+        let [first, second] = &engines;
+        // Both stand still while the one set of variables is written.
+        let changed = first.update_weights_blocking(|| {
+            let updated = second.update_weights_blocking(|| live.step());
+            updated.unwrap().revision
+        });
+        assert_eq!(changed.unwrap().value, revision + 1);
+    }
+}
+
+#[test]
+fn a_policy_after_changes_is_as_a_fresh_one() {
+    check(TinyHead::Vocab);
+}
+
+#[test]
+fn a_reward_model_after_changes_is_as_a_fresh_one() {
+    check(TinyHead::Sequence);
+}
+
+#[test]
+fn a_policy_with_a_value_head_after_changes_is_as_a_fresh_one() {
+    check(TinyHead::Value);
+}
+
+const PROMPT: [u32; 5] = [3, 60, 17, 5, 9];
+
+fn generate(before: &[Sampled], adapter: Option<usize>, max_tokens: usize) -> Work {
+    let ids = before.iter().map(|token| token.token_id);
+    Work {
+        token_ids: PROMPT.into_iter().chain(ids).collect(),
+        adapter: adapter.map(name),
+        want: Want::Tokens(Box::new(Sampling {
+            max_tokens,
+            temperature: 1.0,
+            logprobs: Some(2),
+            seed: 11,
+            resumed: before.len(),
+            ..Sampling::default()
+        })),
+    }
+}
+
+fn tokens(engine: &Engine, work: Work) -> Vec<Sampled> {
+    let ticket = engine.submit(vec![work], Terms::default()).unwrap();
+    match ticket.wait().remove(0).unwrap().produced {
+        Produced::Tokens { tokens, .. } => tokens,
+        Produced::Rows(_) => unreachable!("tokens were asked for"),
+    }
+}
+
+/// Weights change all the time while texts are written. Each token, with its log-probability, is
+/// the one that an engine over the weights of its revision gives after the tokens before it.
+#[test]
+fn each_token_is_that_of_its_own_weights() {
+    let dir = tempfile::tempdir().unwrap();
+    let subject = Subject::make(dir.path(), TinyHead::Vocab);
+    let live = Live::of(dir.path(), &subject);
+    let engine = live.served().engine(WIDE);
+    let texts = [None, Some(0), Some(1)];
+    let works = texts.map(|adapter| generate(&[], adapter, 48)).into();
+    let mut ticket = engine.submit(works, Terms::default()).unwrap();
+    let mut copies = vec![live.copy()];
+    for _ in 0..6 {
+        // Some tokens between the changes.
+        for _ in 0..9 {
+            ticket.wait_next().unwrap();
+        }
+        engine.update_weights_blocking(|| live.step()).unwrap();
+        copies.push(live.copy());
+    }
+    let answers = ticket.wait();
+    let engines: Vec<Engine> = copies
+        .iter()
+        .map(|copy| copy.served().engine(WIDE))
+        .collect();
+    let mut seen = BTreeMap::new();
+    for (adapter, answer) in texts.into_iter().zip(answers) {
+        let Produced::Tokens { tokens: all, .. } = answer.unwrap().produced else {
+            unreachable!("tokens were asked for")
+        };
+        assert_eq!(all.len(), 48);
+        for (at, token) in all.iter().enumerate() {
+            let engine = &engines[usize::try_from(token.revision).unwrap()];
+            let alone = tokens(engine, generate(&all[..at], adapter, at + 1));
+            let revision = token.revision;
+            assert_eq!(
+                alone,
+                [Sampled {
+                    revision: 0,
+                    ..token.clone()
+                }]
+            );
+            *seen.entry(revision).or_insert(0) += 1;
+        }
+    }
+    assert!(seen.len() > 3, "{seen:?}");
+}
+
+/// The log-probability that a reading forward gives a sampled token has the bits of the sampler's.
+#[test]
+fn stopped_and_resumed_with_log_probabilities() {
+    let dir = tempfile::tempdir().unwrap();
+    let subject = Subject::make(dir.path(), TinyHead::Vocab);
+    let engine = subject.engine(WIDE);
+    let whole = tokens(&engine, generate(&[], Some(1), 24));
+    for at in 0..24 {
+        let rest = tokens(&engine, generate(&whole[..at], Some(1), 24));
+        assert_eq!(rest, whole[at..]);
+    }
+    let ids: Vec<u32> = PROMPT
+        .into_iter()
+        .chain(whole.iter().map(|token| token.token_id))
+        .collect();
+    let work = Work {
+        token_ids: ids.as_slice().into(),
+        adapter: Some(name(1)),
+        want: Want::logprobs(&ids, PROMPT.len()..ids.len()),
+    };
+    let ticket = engine.submit(vec![work], Terms::default()).unwrap();
+    let Produced::Rows(rows) = ticket.wait().remove(0).unwrap().produced else {
+        unreachable!("rows were asked for")
+    };
+    for (row, token) in rows.iter().zip(&whole) {
+        let engine::Output::Logprob { logprob, .. } = row else {
+            unreachable!("log-probabilities were asked for")
+        };
+        assert_eq!(logprob.to_bits(), token.logprob.to_bits());
+    }
+}
+
+const CAPACITY: Capacity = Capacity {
+    kv_memory: 1 << 20,
+    batch_tokens: 64,
+    max_sequences: 8,
+    queue_tokens: 1 << 12,
+};
+
+fn scores(host: &Host, adapter: Option<&str>) -> Vec<u32> {
+    let work = Work {
+        token_ids: PROMPT.into(),
+        adapter: adapter.map(Into::into),
+        want: Want::Rows(vec![(4, Read::Hidden)]),
+    };
+    let ticket = host.engine.submit(vec![work], Terms::default()).unwrap();
+    let Produced::Rows(rows) = ticket.wait().remove(0).unwrap().produced else {
+        unreachable!("rows were asked for")
+    };
+    let engine::Output::Hidden(state) = &rows[0] else {
+        unreachable!("hidden states were asked for")
+    };
+    state.iter().map(|x| x.to_bits()).collect()
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(future)
+}
+
+#[test]
+fn a_host_of_a_model_in_training() {
+    let dir = tempfile::tempdir().unwrap();
+    let subject = Subject::make(dir.path(), TinyHead::Vocab);
+    let live = Live::of(dir.path(), &subject);
+    let folder = Folder::directory(&dir.path().join("base"));
+    let loaded = loaded(folder.clone());
+    let host = Host::live(LiveSpec {
+        name: "policy".to_owned(),
+        config: subject.config.clone(),
+        view: live.model.detached.clone(),
+        tokenizer: Arc::new(Tokenizer::of_folder(&folder).unwrap()),
+        digest: Model::digest_of(&folder).unwrap(),
+        capacity: CAPACITY,
+    })
+    .unwrap();
+    assert_eq!((loaded.is_live(), loaded.revision()), (false, None));
+    assert_eq!((host.is_live(), host.revision()), (true, Some(0)));
+    assert_eq!(*host.digest, format!("live:{}", loaded.digest));
+    assert_eq!(host.parameters, loaded.parameters);
+    let adapter = dir.path().join("adapter-1");
+    for host in [&host, &loaded] {
+        block_on(host.load_adapter("strict", &adapter)).unwrap();
+    }
+    for adapter in [None, Some("strict")] {
+        assert_eq!(scores(&host, adapter), scores(&loaded, adapter));
+    }
+    block_on(host.engine.update_weights(|| live.step())).unwrap();
+    assert_eq!(host.revision(), Some(1));
+    for adapter in [None, Some("strict")] {
+        assert_ne!(scores(&host, adapter), scores(&loaded, adapter));
+    }
+}
+
+fn loaded(folder: Folder) -> Host {
+    let spec = HostSpec {
+        name: "m".to_owned(),
+        folder,
+        storage: Storage::default(),
+        capacity: CAPACITY,
+    };
+    Host::load(&spec).unwrap()
+}
+
+#[test]
+fn a_host_of_a_model_that_is_part_of_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    Subject::make(dir.path(), TinyHead::Vocab);
+    let base = dir.path().join("base");
+    let files = std::fs::read_dir(&base).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let bytes = std::fs::read(&path).unwrap();
+        (&*name.leak(), &*bytes.leak())
+    });
+    let here = loaded(Folder::in_memory(Path::new("<built in>"), files));
+    let there = loaded(Folder::directory(&base));
+    assert_eq!(here.digest, there.digest);
+    for host in [&here, &there] {
+        block_on(host.load_adapter("strict", &dir.path().join("adapter-1"))).unwrap();
+    }
+    for adapter in [None, Some("strict")] {
+        assert_eq!(scores(&here, adapter), scores(&there, adapter));
+    }
+}

@@ -1,0 +1,7 @@
+//! Engines over real models that are made on the spot.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod equal;
+mod live;
+mod subject;

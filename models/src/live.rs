@@ -1,0 +1,124 @@
+//! Models and adapters that are trained and served at once: one set of variables, seen twice.
+//!
+//! The tracked view records gradients and is what a trainer runs; the detached view shares the
+//! variables' storage, records nothing, and is what an engine serves. Their bits are equal, because
+//! the operations are the same and the numbers are the same numbers. A step of an optimiser that
+//! writes in place is a step of both: there are no weights to hand over. Whoever writes sees to it
+//! that nobody computes meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use candle_core::{DType, Var};
+
+use crate::adapter::{Adapter, LoraPair};
+use crate::config::ModelConfig;
+use crate::decoder::Decoder;
+use crate::error::{ModelError, Result};
+use crate::head::Head;
+use crate::model::assemble;
+use crate::packed::Matrix;
+use crate::weights::{DetachedWeights, Names, TrainableWeights, WeightSource};
+
+/// Decoder and head over some weights.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Embedding, layers and final norm.
+    pub decoder: Decoder,
+    /// The head beside the vocabulary, where there is one.
+    pub head: Option<Head>,
+}
+
+/// A model whose every weight is a variable.
+#[derive(Clone, Debug)]
+pub struct LiveModel {
+    /// Its shape.
+    pub config: Arc<ModelConfig>,
+    /// The view that records gradients.
+    pub tracked: View,
+    /// The view that records none.
+    pub detached: View,
+    /// The variables that both are made of, by the names of [`Names::unfused`]. Matrices are in
+    /// panels ([`crate::packed`]).
+    pub variables: BTreeMap<String, Var>,
+}
+
+impl LiveModel {
+    /// A model of this shape that begins with the numbers of a source, as f32.
+    ///
+    /// # Errors
+    /// What the source lacks; 8-bit weights, which have no gradient.
+    pub fn new(
+        config: &Arc<ModelConfig>,
+        source: impl WeightSource,
+        names: &Names,
+    ) -> Result<LiveModel> {
+        let mut trainable = TrainableWeights::new(source, names.clone());
+        let tracked = view(config, &mut trainable)?;
+        let (_, variables) = trainable.into_parts();
+        let detached = view(config, &mut DetachedWeights::new(names, &variables))?;
+        Ok(LiveModel {
+            config: config.clone(),
+            tracked,
+            detached,
+            variables,
+        })
+    }
+}
+
+fn view(config: &Arc<ModelConfig>, source: &mut impl WeightSource) -> Result<View> {
+    let (decoder, head) = assemble(config, source)?;
+    Ok(View { decoder, head })
+}
+
+/// An adapter whose factors and head are variables.
+#[derive(Clone, Debug)]
+pub struct LiveAdapter {
+    /// The view that records gradients.
+    pub tracked: Arc<Adapter>,
+    /// The view that records none.
+    pub detached: Arc<Adapter>,
+    /// The variables that both are made of: `layers.3.q.a`, `layers.3.q.b` and, with a head,
+    /// `head.weight` and `head.bias`.
+    pub variables: BTreeMap<String, Var>,
+}
+
+impl LiveAdapter {
+    /// An adapter that begins with the numbers of another. Its digest is `live:` and the digest
+    /// that it began with: what it computes changes under that name.
+    ///
+    /// # Errors
+    /// A tensor that cannot be copied.
+    pub fn new(adapter: &Adapter) -> Result<LiveAdapter> {
+        let mut variables = BTreeMap::new();
+        let mut tracked = BTreeMap::new();
+        for (site, pair) in &adapter.pairs {
+            let mut factor = |matrix: &Matrix, name: &str| {
+                let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
+                variables.insert(format!("{site}.{name}"), variable);
+                Ok::<_, ModelError>(matrix)
+            };
+            let pair = LoraPair {
+                a: factor(&pair.a, "a")?,
+                b: factor(&pair.b, "b")?,
+                scale: pair.scale,
+            };
+            tracked.insert(*site, pair);
+        }
+        let head = match &adapter.head {
+            None => None,
+            Some(head) => Some(head.to_variables(&mut variables)?),
+        };
+        let tracked = Adapter {
+            digest: format!("live:{}", adapter.digest),
+            pairs: tracked,
+            head,
+            report: adapter.report.clone(),
+        };
+        Ok(LiveAdapter {
+            detached: Arc::new(tracked.detached()),
+            tracked: Arc::new(tracked),
+            variables,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Writing models and adapters as folders in the Hugging Face layout.
+
+mod plan;
+mod safetensors;
+mod stage;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+pub(crate) use plan::{TensorPlan, plan};
+pub(crate) use safetensors::{Entry, Writer};
+pub use stage::Stage;
+pub(crate) use stage::io_error;
+
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::tiny::Storage;
+use crate::weights::Place;
+
+/// A digest as it is written everywhere.
+pub(crate) fn hex(digest: Sha256) -> String {
+    let mut text = String::from("sha256:");
+    for byte in digest.finalize() {
+        write!(text, "{byte:02x}").expect("writing to memory does not fail");
+    }
+    text
+}
+
+/// Writes the tensors of a model into one weight file of a staged folder, and gives its length in
+/// bytes. `numbers` gives the row-major f32 numbers of a place, `n` by `k`; of a vector `k` is 1.
+///
+/// # Errors
+/// What `numbers` gives, and [`crate::ModelError::Io`] where the system refuses.
+pub fn weights(
+    stage: &Stage,
+    file: &str,
+    config: &Arc<ModelConfig>,
+    storage: Storage,
+    mut numbers: impl FnMut(Place, usize, usize) -> Result<Vec<f32>>,
+) -> Result<u64> {
+    let plans = plan(config)?;
+    let entries: Vec<Entry> = plans.iter().map(|plan| plan.entry.clone()).collect();
+    let path = stage.path(file);
+    let mut digest = Sha256::new();
+    let created = Writer::create(&path, storage, &entries, &mut digest);
+    let mut writer = created.map_err(io_error(&path))?;
+    for part in plans.iter().flat_map(|plan| &plan.parts) {
+        let numbers = numbers(part.place, part.n, part.k)?;
+        assert_eq!(
+            numbers.len(),
+            part.n * part.k,
+            "the numbers of {:?}",
+            part.place
+        );
+        writer.numbers(&numbers).map_err(io_error(&path))?;
+    }
+    writer.finish().map_err(io_error(&path))
+}
+
+/// Writes tensors by name, `(name, shape, numbers)`, into one weight file of a staged folder.
+///
+/// # Errors
+/// [`crate::ModelError::Io`] where the system refuses.
+pub fn tensors<'a>(
+    stage: &Stage,
+    file: &str,
+    storage: Storage,
+    tensors: impl IntoIterator<Item = (String, Vec<usize>, &'a [f32])>,
+) -> Result<u64> {
+    let (entries, numbers): (Vec<Entry>, Vec<&[f32]>) = tensors
+        .into_iter()
+        .map(|(name, shape, numbers)| (Entry { name, shape }, numbers))
+        .unzip();
+    let path = stage.path(file);
+    let mut digest = Sha256::new();
+    let written = Writer::create(&path, storage, &entries, &mut digest).and_then(|mut writer| {
+        for (entry, numbers) in entries.iter().zip(numbers) {
+            assert_eq!(entry.len(), numbers.len() as u64, "{}", entry.name);
+            writer.numbers(numbers)?;
+        }
+        writer.finish()
+    });
+    written.map_err(io_error(&path))
+}

@@ -1,0 +1,327 @@
+//! Advantages that know which step was wrong. The formulas of CAPO, TP-GRPO and PPR are those of
+//! [`rubrics::combine`], by which the server's process scorers judge.
+
+use rubrics::combine::Variance;
+use rubrics::combine::critique::{Weights, step_rewards, token_advantages};
+use rubrics::combine::group::{Normalisation, advantages};
+use rubrics::combine::renorm::{OutcomeAt, renorm};
+use rubrics::combine::thoughts;
+use serde::{Deserialize, Serialize};
+
+use super::batch::check_gamma;
+use super::group::{check_epsilon, check_normalisation, outcomes};
+use super::steps::{over_steps, token_returns, towards_steps};
+use super::{Episode, Signal};
+use crate::losses::error::{FormulaError, Result, setting};
+
+/// Every number of a group by its standard deviation, which is ours where a paper says no more
+/// than that it is normalised.
+const STANDARD: Normalisation = Normalisation::Grpo {
+    variance: Variance::Unbiased,
+    epsilon: 1e-4,
+};
+
+/// CAPO (2508.02298): a token earns `r W_whole - wrong W_process`, and all token rewards of a group
+/// are normalised together. Rewards are 0 or 1; signals are [`Signal::Wrong`]. Tokens outside steps
+/// are in no wrong step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Capo {
+    /// What a right answer weighs; the paper's 2.
+    pub whole: f64,
+    /// What a wrong step weighs; the paper's 1.
+    pub process: f64,
+    /// How token rewards are normalised. That it is by the unbiased standard deviation and 1e-4 is
+    /// ours.
+    pub normalise: Normalisation,
+}
+
+/// TP-GRPO (2507.23317): outcomes are standardised over the group, thoughts add or take
+/// `r_c = alpha acc_G`. Rewards are 0 or 1; signals are [`Signal::Label`]. Tokens outside thoughts
+/// have the outcome's advantage, which is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TpGrpo {
+    /// What a wrong thought costs where every answer of the group is right. The paper's value is
+    /// not known, so there is no default.
+    pub alpha: f64,
+    /// How outcomes are standardised. That it is by the unbiased standard deviation and 1e-4 is
+    /// ours.
+    #[serde(default = "standard")]
+    pub normalise: Normalisation,
+}
+
+/// PPR (2509.25598): process and outcome rewards in [0, 1] are combined by `ReNorm`, and a step's
+/// tokens have the return from it on. Signals are [`Signal::Reward`].
+///
+/// The paper trains a critic and uses GAE; this trainer has none, so that returns relative to all
+/// steps of the group stand in its place, which is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ppr {
+    /// Where the outcome enters. Both readings are ours; at every step by default.
+    pub outcome: OutcomeAt,
+    /// The discount from step to step; 1 by default.
+    pub gamma: f64,
+    /// How returns become relative to those of all steps of the group.
+    pub normalise: Normalisation,
+}
+
+/// iStar (2509.19199): `A_E + alpha A_S`, the outcome standardised over the answers of the group
+/// and a step's own reward over all steps of the group. Signals are [`Signal::Reward`], from
+/// [`implicit_rewards`](super::steps::implicit_rewards). Tokens outside steps have `A_E`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IStar {
+    /// What steps count for; the paper's 1.
+    pub alpha: f64,
+    /// How both are standardised. That it is by the unbiased standard deviation is ours.
+    pub variance: Variance,
+    /// 1e-4, which is ours.
+    pub epsilon: f64,
+}
+
+/// Returns of step rewards, relative to those of all steps of the group: what SPA-RL's rewards
+/// ([`grounded_rewards`](super::steps::grounded_rewards)) are used by. Signals are
+/// [`Signal::Reward`]; the reward of the whole is not read, because contributions add up to it.
+/// The paper's PPO has a critic; the group in its place is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepReturns {
+    /// The discount from step to step; 1 by default.
+    pub gamma: f64,
+    /// How returns become relative.
+    pub normalise: Normalisation,
+}
+
+fn standard() -> Normalisation {
+    STANDARD
+}
+
+impl Default for Capo {
+    fn default() -> Self {
+        let Weights { whole, process } = Weights::default();
+        Self {
+            whole,
+            process,
+            normalise: STANDARD,
+        }
+    }
+}
+
+impl Default for Ppr {
+    fn default() -> Self {
+        Self {
+            outcome: OutcomeAt::default(),
+            gamma: 1.0,
+            normalise: STANDARD,
+        }
+    }
+}
+
+impl Default for IStar {
+    fn default() -> Self {
+        Self {
+            alpha: 1.0,
+            variance: Variance::Unbiased,
+            epsilon: 1e-4,
+        }
+    }
+}
+
+impl Default for StepReturns {
+    fn default() -> Self {
+        Self {
+            gamma: 1.0,
+            normalise: STANDARD,
+        }
+    }
+}
+
+impl Capo {
+    pub(super) fn check(&self) -> Result<()> {
+        let holds = [self.whole, self.process]
+            .iter()
+            .all(|weight| weight.is_finite() && *weight >= 0.0);
+        setting("whole and process", "0 or more", holds)?;
+        check_normalisation(self.normalise)
+    }
+
+    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+        let weights = Weights {
+            whole: self.whole,
+            process: self.process,
+        };
+        let mut rewards = Vec::with_capacity(group.len());
+        for (index, episode) in group.iter().enumerate() {
+            let is_right = right(index, episode)?;
+            let wrong = signals(index, episode, "how wrong it is", |signal| match signal {
+                Signal::Wrong(wrong) => Some(wrong),
+                Signal::Label(_) | Signal::Reward(_) => None,
+            })?;
+            let outside = step_rewards(is_right, &[0.0], weights)?[0];
+            let steps = step_rewards(is_right, &wrong, weights)?;
+            rewards.push(over_steps(episode, &steps, outside));
+        }
+        if rewards.iter().all(Vec::is_empty) {
+            return Ok(rewards);
+        }
+        Ok(token_advantages(&rewards, self.normalise)?)
+    }
+}
+
+impl TpGrpo {
+    pub(super) fn check(&self) -> Result<()> {
+        let holds = self.alpha.is_finite() && self.alpha > 0.0;
+        setting("alpha", "above 0", holds)?;
+        check_normalisation(self.normalise)
+    }
+
+    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+        let accuracy = group.iter().map(|episode| episode.reward).sum::<f64>() / group.len() as f64;
+        let mut tokens = Vec::with_capacity(group.len());
+        for ((index, episode), outcome) in group
+            .iter()
+            .enumerate()
+            .zip(outcomes(group, self.normalise)?)
+        {
+            let is_right = right(index, episode)?;
+            let labels = signals(index, episode, "its label", |signal| match signal {
+                Signal::Label(label) if fits(label, is_right) => Some(label),
+                Signal::Label(_) | Signal::Wrong(_) | Signal::Reward(_) => None,
+            })?;
+            let cost = thoughts::capability(self.alpha, accuracy)?;
+            let mut thought = Vec::with_capacity(labels.len());
+            for label in labels {
+                thought.push(thoughts::advantage(label, outcome, cost)?);
+            }
+            tokens.push(over_steps(episode, &thought, outcome));
+        }
+        Ok(tokens)
+    }
+}
+
+/// Whether a label is one of a right or of a wrong solution.
+fn fits(label: thoughts::Label, is_right: bool) -> bool {
+    match label {
+        thoughts::Label::Right | thoughts::Label::Wrong => is_right,
+        thoughts::Label::Matching | thoughts::Label::Mismatched => !is_right,
+    }
+}
+
+impl Ppr {
+    pub(super) fn check(&self) -> Result<()> {
+        check_gamma(self.gamma)?;
+        check_normalisation(self.normalise)
+    }
+
+    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+        let mut rewards = Vec::with_capacity(group.len());
+        for (index, episode) in group.iter().enumerate() {
+            let own = own_rewards(index, episode)?;
+            rewards.push(match own.as_slice() {
+                [] => Vec::new(),
+                own => renorm(own, episode.reward, self.outcome)?,
+            });
+        }
+        relative_returns(group, &rewards, self.gamma, self.normalise)
+    }
+}
+
+impl IStar {
+    pub(super) fn check(&self) -> Result<()> {
+        setting("alpha", "finite", self.alpha.is_finite())?;
+        check_epsilon(self.epsilon)
+    }
+
+    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+        let how = Normalisation::Grpo {
+            variance: self.variance,
+            epsilon: self.epsilon,
+        };
+        let mut rewards = Vec::with_capacity(group.len());
+        for (index, episode) in group.iter().enumerate() {
+            rewards.push(own_rewards(index, episode)?);
+        }
+        let steps = together(&rewards, how)?;
+        let tokens = |((episode, steps), outcome): ((&Episode<'_>, Vec<f64>), f64)| {
+            let sums: Vec<f64> = steps.iter().map(|own| outcome + self.alpha * own).collect();
+            over_steps(episode, &sums, outcome)
+        };
+        Ok(group
+            .iter()
+            .zip(steps)
+            .zip(outcomes(group, how)?)
+            .map(tokens)
+            .collect())
+    }
+}
+
+impl StepReturns {
+    pub(super) fn check(&self) -> Result<()> {
+        check_gamma(self.gamma)?;
+        check_normalisation(self.normalise)
+    }
+
+    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+        let mut rewards = Vec::with_capacity(group.len());
+        for (index, episode) in group.iter().enumerate() {
+            rewards.push(own_rewards(index, episode)?);
+        }
+        relative_returns(group, &rewards, self.gamma, self.normalise)
+    }
+}
+
+fn relative_returns(
+    group: &[Episode<'_>],
+    rewards: &[Vec<f64>],
+    gamma: f64,
+    how: Normalisation,
+) -> Result<Vec<Vec<f64>>> {
+    let mut returns = Vec::with_capacity(rewards.len());
+    for steps in rewards {
+        returns.push(token_returns(steps, gamma)?);
+    }
+    let relative = together(&returns, how)?;
+    let tokens = |(episode, steps): (&Episode<'_>, Vec<f64>)| towards_steps(episode, &steps);
+    Ok(group.iter().zip(relative).map(tokens).collect())
+}
+
+/// Numbers of steps, relative to those of all steps of the group.
+fn together(steps: &[Vec<f64>], how: Normalisation) -> Result<Vec<Vec<f64>>> {
+    let all = steps.concat();
+    if all.is_empty() {
+        return Ok(steps.to_vec());
+    }
+    let mut left = advantages(&all, how)?.into_iter();
+    let take = |own: &Vec<f64>| left.by_ref().take(own.len()).collect();
+    Ok(steps.iter().map(take).collect())
+}
+
+fn own_rewards(index: usize, episode: &Episode<'_>) -> Result<Vec<f64>> {
+    signals(index, episode, "its reward", |signal| match signal {
+        Signal::Reward(reward) => Some(reward),
+        Signal::Wrong(_) | Signal::Label(_) => None,
+    })
+}
+
+fn signals<T>(
+    index: usize,
+    episode: &Episode<'_>,
+    range: &'static str,
+    of: impl Fn(Signal) -> Option<T>,
+) -> Result<Vec<T>> {
+    let signals = episode.steps.iter().map(|step| of(step.signal)).collect();
+    let what = "the signal of every step of answer";
+    Option::ok_or(signals, FormulaError::OutOfRange { what, index, range })
+}
+
+fn right(index: usize, episode: &Episode<'_>) -> Result<bool> {
+    #[expect(clippy::float_cmp, reason = "a verifier gives these very numbers")]
+    let (is_right, is_wrong) = (episode.reward == 1.0, episode.reward == 0.0);
+    if is_right || is_wrong {
+        return Ok(is_right);
+    }
+    let (what, range) = ("reward", "0 or 1");
+    Err(FormulaError::OutOfRange { what, index, range })
+}

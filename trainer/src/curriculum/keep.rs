@@ -1,0 +1,185 @@
+//! Which groups of answers are trained on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Group, Result, TrainError};
+
+/// The rule. A group in which a rewarder gave a status in the place of a reward is never trained on,
+/// whatever the rule: its rewards are not known. Who wants to train on the answers that do have rewards
+/// takes the others out first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "keep")]
+pub enum Keep {
+    /// All groups, those of zero variance too, as SPARK (arXiv 2509.22624): their advantages are 0,
+    /// but a divergence from the reference still has a gradient.
+    All,
+    /// Groups whose rewards differ, as DAPO (arXiv 2503.14476) and CRL.
+    #[default]
+    Varied,
+    /// Groups whose pass rate is within a band that is balanced around a half: online difficulty
+    /// filtering (ODF, arXiv 2504.03380). The thresholds are not known from the paper; 0.2 and 0.8
+    /// are ours. 0 and 1 are always outside.
+    Band {
+        /// The least pass rate.
+        #[serde(default = "default_low")]
+        low: f64,
+        /// The greatest pass rate.
+        #[serde(default = "default_high")]
+        high: f64,
+        /// The reward from which an answer passes: 1.
+        #[serde(default = "default_pass")]
+        pass: f64,
+    },
+}
+
+fn default_low() -> f64 {
+    0.2
+}
+
+fn default_high() -> f64 {
+    0.8
+}
+
+fn default_pass() -> f64 {
+    1.0
+}
+
+/// What becomes of a group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fate {
+    /// It is trained on.
+    Kept,
+    /// Some reward is missing.
+    Failed,
+    /// All rewards are equal: this one.
+    Equal(f64),
+    /// Too few answers pass.
+    TooHard,
+    /// Too many do.
+    TooEasy,
+}
+
+/// Groups by their fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KeepCounts {
+    /// All that were looked at.
+    pub groups: u64,
+    /// Trained on.
+    pub kept: u64,
+    /// Dropped because a reward is missing.
+    pub failed: u64,
+    /// Of equal rewards, whether they were kept or not.
+    pub zero_variance: u64,
+    /// Those of them in which every answer has a reward of 1 or more.
+    pub all_right: u64,
+    /// Dropped below a band.
+    pub too_hard: u64,
+    /// Dropped above it.
+    pub too_easy: u64,
+}
+
+impl Keep {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// A band that is empty, or that holds 0 or 1.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::All | Self::Varied => Ok(()),
+            Self::Band { low, high, pass } => {
+                if *low > 0.0 && low <= high && *high < 1.0 && pass.is_finite() {
+                    return Ok(());
+                }
+                Err(TrainError::Invalid(format!(
+                    "curriculum: a band has 0 < low <= high < 1 and a finite pass, not {low}, \
+                     {high} and {pass}"
+                )))
+            }
+        }
+    }
+
+    /// What becomes of `group`, and counts it. A group without answers has no reward.
+    pub fn judge(&self, group: &Group, counts: &mut KeepCounts) -> Fate {
+        counts.groups += 1;
+        let rewards = group.rewards().filter(|rewards| !rewards.is_empty());
+        let fate = rewards.map_or(Fate::Failed, |rewards| self.fate(&rewards, counts));
+        match fate {
+            Fate::Kept => counts.kept += 1,
+            Fate::Failed => counts.failed += 1,
+            Fate::Equal(_) => {}
+            Fate::TooHard => counts.too_hard += 1,
+            Fate::TooEasy => counts.too_easy += 1,
+        }
+        fate
+    }
+
+    fn fate(&self, rewards: &[f64], counts: &mut KeepCounts) -> Fate {
+        if rewards.iter().any(|reward| !reward.is_finite()) {
+            return Fate::Failed;
+        }
+        let equal = rewards
+            .windows(2)
+            .all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
+        if equal {
+            counts.zero_variance += 1;
+            counts.all_right += u64::from(rewards[0] >= 1.0);
+        }
+        match *self {
+            Self::Varied | Self::Band { .. } if equal => Fate::Equal(rewards[0]),
+            Self::All | Self::Varied => Fate::Kept,
+            Self::Band { low, high, pass } => {
+                let passed = rewards.iter().filter(|reward| **reward >= pass).count();
+                let rate = passed as f64 / rewards.len() as f64;
+                if rate < low {
+                    Fate::TooHard
+                } else if rate > high {
+                    Fate::TooEasy
+                } else {
+                    Fate::Kept
+                }
+            }
+        }
+    }
+}
+
+/// Ends a run that has nothing to learn from: no group with different rewards for `limit` steps.
+/// Serialisable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StuckRule {
+    limit: u64,
+    in_a_row: u64,
+}
+
+impl StuckRule {
+    /// After `limit` steps in a row; 0 never ends a run.
+    pub fn new(limit: u64) -> Self {
+        Self { limit, in_a_row: 0 }
+    }
+
+    /// Takes the counts of one step.
+    ///
+    /// # Errors
+    /// [`TrainError::Stuck`], with what there was in the place of differences.
+    pub fn observe(&mut self, counts: &KeepCounts) -> Result<()> {
+        let taught = counts.groups > counts.zero_variance + counts.failed;
+        self.in_a_row = if taught { 0 } else { self.in_a_row + 1 };
+        if self.limit == 0 || self.in_a_row < self.limit {
+            return Ok(());
+        }
+        let wrong = counts.zero_variance - counts.all_right;
+        let advice = if counts.failed == counts.groups {
+            "look at why the scorer gives no rewards"
+        } else if counts.all_right >= wrong {
+            "the problems are too easy for this model"
+        } else {
+            "the problems are too hard for this model, or the scorer cannot read its answers"
+        };
+        Err(TrainError::Stuck(format!(
+            "for {} steps no group had different rewards, so there is nothing to learn: of the last \
+             {} groups {} were all right, {wrong} equal and not right, and {} had a missing reward; \
+             {advice}",
+            self.in_a_row, counts.groups, counts.all_right, counts.failed
+        )))
+    }
+}

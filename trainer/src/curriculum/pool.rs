@@ -1,0 +1,81 @@
+//! Problems in a new random order each time all of them were drawn.
+
+use rand::seq::SliceRandom as _;
+use serde::{Deserialize, Serialize};
+
+use crate::random::decision;
+use crate::{Result, TrainError};
+
+/// Problems and a place in their order.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    name: String,
+    seed: u64,
+    members: Vec<u64>,
+    /// The members in the order of this episode.
+    order: Vec<u64>,
+    place: Place,
+}
+
+/// Where a pool stands; its order follows from the episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Place {
+    episode: u64,
+    at: usize,
+}
+
+impl Pool {
+    /// Of one member or more.
+    pub(super) fn new(name: &str, members: Vec<u64>, seed: u64) -> Self {
+        let mut pool = Self {
+            name: format!("pool {name}"),
+            seed,
+            order: Vec::new(),
+            members,
+            place: Place { episode: 0, at: 0 },
+        };
+        pool.shuffle();
+        pool
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(super) fn go_to(&mut self, place: Place) -> Result<()> {
+        if place.at > self.members.len() {
+            return Err(TrainError::Invalid(format!(
+                "curriculum: place {} in a pool of {} problems",
+                place.at,
+                self.members.len()
+            )));
+        }
+        self.place = place;
+        self.shuffle();
+        Ok(())
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        if self.place.at == self.order.len() {
+            self.place = Place {
+                episode: self.place.episode + 1,
+                at: 0,
+            };
+            self.shuffle();
+        }
+        self.place.at += 1;
+        self.order[self.place.at - 1]
+    }
+
+    /// The order of this episode, which depends on no other.
+    fn shuffle(&mut self) {
+        self.order.clone_from(&self.members);
+        let mut rng = decision(self.seed, &self.name, &[self.place.episode]);
+        self.order.shuffle(&mut rng);
+    }
+}

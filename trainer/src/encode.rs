@@ -1,0 +1,121 @@
+//! Conversations and completions as tokens, in the form that the server gives them.
+
+use std::sync::Arc;
+
+use engine::{Conversation, LocalTime, Tokenizer};
+use rubrics::Turn;
+use serde_json::json;
+
+use crate::error::{Result, TrainError};
+
+/// The day that every prompt is asked on, so that a run can be repeated.
+const TODAY: LocalTime = LocalTime {
+    year: 2026,
+    month: 1,
+    day: 1,
+    hour: 0,
+    minute: 0,
+    second: 0,
+};
+
+/// Renders and encodes.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    tokenizer: Arc<Tokenizer>,
+    end: u32,
+}
+
+impl Encoder {
+    /// Over a model's tokenizer.
+    ///
+    /// # Errors
+    /// A tokenizer without an end of text: nothing could tell the model to stop.
+    pub fn new(tokenizer: Arc<Tokenizer>) -> Result<Encoder> {
+        let end = tokenizer.eos_ids().first().copied().ok_or_else(|| {
+            TrainError::Invalid("the tokenizer has no token that ends a text (eos)".to_owned())
+        })?;
+        Ok(Encoder { tokenizer, end })
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// Tokens that end an answer.
+    pub fn stops(&self) -> &[u32] {
+        self.tokenizer.eos_ids()
+    }
+
+    /// A conversation, open for the model's turn.
+    ///
+    /// # Errors
+    /// What the template refuses.
+    pub fn prompt(&self, turns: &[Turn]) -> Result<Vec<u32>> {
+        self.render(turns, true)
+    }
+
+    /// A conversation as it is, for heads that read it.
+    ///
+    /// # Errors
+    /// What the template refuses.
+    pub fn whole(&self, turns: &[Turn]) -> Result<Vec<u32>> {
+        self.render(turns, false)
+    }
+
+    fn render(&self, turns: &[Turn], open: bool) -> Result<Vec<u32>> {
+        let message = |turn: &Turn| json!({ "role": turn.role, "content": turn.content });
+        let mut kwargs = serde_json::Map::new();
+        for switch in rubrics::decide::REASONING_SWITCHES {
+            kwargs.insert(switch.to_owned(), json!(false));
+        }
+        let conversation = Conversation {
+            messages: turns.iter().map(message).collect(),
+            add_generation_prompt: open,
+            kwargs,
+            now: Some(TODAY),
+            ..Conversation::default()
+        };
+        let encoded = self.tokenizer.encode_chat(&conversation);
+        Ok(encoded.map(|chat| chat.token_ids)?)
+    }
+
+    /// A conversation and its answer, as a score head reads it.
+    ///
+    /// # Errors
+    /// What the template refuses.
+    pub fn answered(&self, turns: &[Turn], answer: &str) -> Result<Vec<u32>> {
+        let mut turns = turns.to_vec();
+        turns.push(Turn {
+            role: "assistant".to_owned(),
+            content: answer.to_owned(),
+        });
+        self.whole(&turns)
+    }
+
+    /// A marker of ours: a special token where the tokenizer has one of this name, else its text.
+    ///
+    /// # Errors
+    /// What the tokenizer refuses.
+    pub fn marker(&self, marker: &str) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.encode(marker, false)?)
+    }
+
+    /// A text that the model is to write, with the token that ends it.
+    ///
+    /// # Errors
+    /// What the tokenizer refuses.
+    pub fn completion(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = self.text(text)?;
+        ids.push(self.end);
+        Ok(ids)
+    }
+
+    /// A text alone; nothing in it is a special token.
+    ///
+    /// # Errors
+    /// What the tokenizer refuses.
+    pub fn text(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.encode_untrusted(text, false)?)
+    }
+}

@@ -1,0 +1,113 @@
+//! How far a run is, as data: who renders it is somebody else's affair.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Steps that the rate is taken over: enough to be calm, few enough to follow a change.
+const WINDOW: usize = 20;
+
+/// Where a run stands.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    steps: u64,
+    marks: VecDeque<(u64, Duration)>,
+    reward: Option<f64>,
+}
+
+/// What a line on a terminal may show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Steps that are done.
+    pub step: u64,
+    /// Steps of the whole run.
+    pub steps: u64,
+    /// Time since this process began.
+    pub elapsed: Duration,
+    /// Steps a second over the last ones; none before the second step that this process does.
+    pub steps_per_s: Option<f64>,
+    /// Time to the end at that rate.
+    pub remaining: Option<Duration>,
+    /// The last mean reward.
+    pub reward: Option<f64>,
+}
+
+impl Progress {
+    /// A run of `steps` steps.
+    pub fn new(steps: u64) -> Self {
+        Self {
+            steps,
+            marks: VecDeque::new(),
+            reward: None,
+        }
+    }
+
+    /// Takes the end of `step`, `elapsed` after the process began. A reward that was not measured
+    /// leaves the last one.
+    pub fn observe(&mut self, step: u64, elapsed: Duration, reward: Option<f64>) -> Line {
+        if self.marks.len() > WINDOW {
+            self.marks.pop_front();
+        }
+        self.marks.push_back((step, elapsed));
+        self.reward = reward.filter(|reward| reward.is_finite()).or(self.reward);
+        let steps_per_s = self.rate();
+        let left = self.steps.saturating_sub(step) as f64;
+        let remaining = steps_per_s.map(|rate| Duration::try_from_secs_f64(left / rate));
+        Line {
+            step,
+            steps: self.steps,
+            elapsed,
+            steps_per_s,
+            remaining: remaining.and_then(Result::ok),
+            reward: self.reward,
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        let ((first, began), (last, ended)) = (self.marks.front()?, self.marks.back()?);
+        let time = ended.saturating_sub(*began).as_secs_f64();
+        let steps = last.saturating_sub(*first) as f64;
+        (steps > 0.0 && time > 0.0).then(|| steps / time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: Option<f64>, expected: f64) -> bool {
+        found.is_some_and(|found| (found - expected).abs() < 1e-9)
+    }
+
+    #[test]
+    fn rate_and_remaining_time_follow_the_last_steps() {
+        let at = |seconds| Duration::from_secs(seconds);
+        let mut progress = Progress::new(100);
+        // Resumed at step 41: what another process did says nothing of this one's pace.
+        let line = progress.observe(41, at(7), None);
+        assert_eq!(
+            (line.steps_per_s, line.remaining, line.reward),
+            (None, None, None)
+        );
+        let line = progress.observe(42, at(9), Some(0.25));
+        assert!(close(line.steps_per_s, 0.5), "{line:?}");
+        assert!(
+            close(line.remaining.map(|r| r.as_secs_f64()), 116.0),
+            "{line:?}"
+        );
+        assert_eq!((line.step, line.steps, line.elapsed), (42, 100, at(9)));
+        let line = progress.observe(43, at(11), Some(f64::NAN));
+        assert_eq!(line.reward, Some(0.25));
+        // From here on a step takes a second.
+        let last = (44..=80)
+            .map(|step| progress.observe(step, at(step - 32), None))
+            .last();
+        assert!(
+            close(last.and_then(|line| line.steps_per_s), 1.0),
+            "{last:?}"
+        );
+        let over = progress.observe(120, at(88), None);
+        assert_eq!(over.remaining, Some(Duration::ZERO));
+        let same = Progress::new(1).observe(1, Duration::ZERO, None);
+        assert_eq!(same.remaining, None);
+    }
+}

@@ -1,0 +1,118 @@
+//! How tokens lie in sequences, which of them count, and to which stream a sequence belongs.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Result, boundaries, lengths};
+
+/// What a sequence teaches. The token weights of each stream are normalised by that stream's own
+/// counts, so that judge data cannot dilute the gradient of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Policy gradient on answers of the player.
+    Player,
+    /// Policy gradient on answers of a judge.
+    Judge,
+    /// Cross-entropy on given tokens: recycled labels, demonstrations.
+    Ce,
+    /// Divergence from the reference alone, on tokens that earn nothing.
+    RefKl,
+}
+
+impl Stream {
+    /// All of them, in the order of their indices.
+    pub const ALL: [Self; 4] = [Self::Player, Self::Judge, Self::Ce, Self::RefKl];
+
+    /// As it stands in logs and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Player => "player",
+            Self::Judge => "judge",
+            Self::Ce => "ce",
+            Self::RefKl => "ref_kl",
+        }
+    }
+
+    /// Whether its tokens have a policy loss.
+    pub fn is_policy(self) -> bool {
+        match self {
+            Self::Player | Self::Judge => true,
+            Self::Ce | Self::RefKl => false,
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Player => 0,
+            Self::Judge => 1,
+            Self::Ce => 2,
+            Self::RefKl => 3,
+        }
+    }
+}
+
+/// Packed sequences of tokens: of a whole batch, or of the micro-batch at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout<'a> {
+    /// Where sequences begin, from 0, and last the number of tokens.
+    pub cu_seqlens: &'a [usize],
+    /// Whether a token counts: false for what a tool wrote, and for all of an over-long answer
+    /// that is filtered. Nothing that belongs to a token that does not count is ever read.
+    pub mask: &'a [bool],
+    /// The stream of each sequence; without it all are [`Stream::Player`].
+    pub streams: Option<&'a [Stream]>,
+    /// Whether each sequence earned a positive reward. OREAL alone reads it.
+    pub positive: Option<&'a [bool]>,
+}
+
+/// One sequence of a layout.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sequence {
+    pub(crate) tokens: Range<usize>,
+    pub(crate) stream: Stream,
+    /// How many of its tokens count.
+    pub(crate) counted: usize,
+    pub(crate) positive: Option<bool>,
+}
+
+impl<'a> Layout<'a> {
+    /// Sequences of the player.
+    pub fn new(cu_seqlens: &'a [usize], mask: &'a [bool]) -> Self {
+        Self {
+            cu_seqlens,
+            mask,
+            streams: None,
+            positive: None,
+        }
+    }
+
+    /// The sequences, in order; an error where the lists do not belong together.
+    pub(crate) fn sequences(&self) -> Result<Vec<Sequence>> {
+        boundaries("cu_seqlens", self.cu_seqlens, self.mask.len())?;
+        let n = self.cu_seqlens.len() - 1;
+        if let Some(streams) = self.streams {
+            lengths("streams", streams.len(), n)?;
+        }
+        if let Some(positive) = self.positive {
+            lengths("signs of rewards", positive.len(), n)?;
+        }
+        let sequence = |(index, ends): (usize, &[usize])| {
+            let tokens = ends[0]..ends[1];
+            let counts = &self.mask[tokens.clone()];
+            Sequence {
+                counted: counts.iter().filter(|counts| **counts).count(),
+                tokens,
+                stream: self.streams.map_or(Stream::Player, |all| all[index]),
+                positive: self.positive.map(|all| all[index]),
+            }
+        };
+        Ok(self
+            .cu_seqlens
+            .windows(2)
+            .enumerate()
+            .map(sequence)
+            .collect())
+    }
+}

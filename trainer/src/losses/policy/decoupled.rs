@@ -1,0 +1,128 @@
+//! Decoupled PPO: the policy that data came from is not the one that a step stays close to.
+
+use serde::{Deserialize, Serialize};
+
+use super::clip::Clip;
+use super::term::{Cut, Term};
+use crate::losses::error::{Result, setting};
+use crate::losses::tokens::{Ratio, View};
+
+/// Decoupled PPO of `AReaL` (2505.24298): `w max(-rho A, -clip(rho) A)` with `rho` the ratio of now
+/// to the step's beginning and `w` that of the step's beginning to the weights that sampled. Tokens
+/// that are rejected stay in the denominators, as in the published code.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecoupledPpo {
+    /// As for PPO; 0.2. The paper's runs have 0.4.
+    pub low: f64,
+    /// As for PPO; 0.2. The paper's runs have 0.4.
+    pub high: f64,
+    /// As for PPO; none by default.
+    pub dual_clip: Option<f64>,
+    /// The largest `w`; 5 as in the published code.
+    pub weight_cap: f64,
+    /// What happens beyond it; tokens are rejected by default.
+    pub beyond_cap: BeyondCap,
+    /// Whether ratios belong to tokens or to sequences; to tokens by default.
+    pub level: Level,
+    /// What a step stays close to; its beginning by default.
+    pub proximal: Proximal,
+}
+
+/// What happens to a token whose `w` is above the cap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BeyondCap {
+    /// It adds nothing.
+    #[default]
+    Reject,
+    /// Its `w` is the cap.
+    Clamp,
+}
+
+/// What a ratio belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Each token has its own.
+    #[default]
+    Token,
+    /// All tokens of a sequence have the geometric mean of theirs, `w` as well as `rho`, and the
+    /// mean of their advantages. The gradient is handed to the tokens as in
+    /// [`Gspo`](super::Gspo).
+    Sequence,
+}
+
+/// What a step stays close to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proximal {
+    /// The weights at the beginning of the step.
+    #[default]
+    StepStart,
+    /// The weights that sampled: `w` is 1 and this is PPO on stale data.
+    Behaviour,
+}
+
+impl Default for DecoupledPpo {
+    fn default() -> Self {
+        Self {
+            low: 0.2,
+            high: 0.2,
+            dual_clip: None,
+            weight_cap: 5.0,
+            beyond_cap: BeyondCap::Reject,
+            level: Level::Token,
+            proximal: Proximal::StepStart,
+        }
+    }
+}
+
+impl DecoupledPpo {
+    fn clip(&self) -> Clip {
+        Clip {
+            dual: self.dual_clip,
+            ..Clip::plain(self.low, self.high)
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let holds = self.weight_cap.is_finite() && self.weight_cap >= 1.0;
+        setting("weight_cap", "1 or more", holds)?;
+        self.clip().check()
+    }
+
+    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<Term>> {
+        let behaviour = view.needs_behaviour("decoupled_ppo")?;
+        let proximal = match self.proximal {
+            Proximal::StepStart => view.old,
+            Proximal::Behaviour => behaviour,
+        };
+        let terms = match self.level {
+            Level::Token => view.map(Term::NONE, |at| {
+                let rho = view.logp[at] - proximal[at];
+                self.term(rho, proximal[at] - behaviour[at], view.advantages[at])
+            }),
+            Level::Sequence => {
+                let zeros = vec![0.0; view.mask.len()];
+                let advantage = view.mean_log_ratio(view.advantages, &zeros);
+                let rho = view.mean_log_ratio(view.logp, proximal);
+                let weight = view.mean_log_ratio(proximal, behaviour);
+                view.map(Term::NONE, |_| self.term(rho, weight, advantage))
+            }
+        };
+        Ok(terms)
+    }
+
+    fn term(&self, log_rho: f64, log_weight: f64, advantage: f64) -> Term {
+        let term = self.clip().term(Ratio::of(log_rho), advantage);
+        let weight = Ratio::of(log_weight).value;
+        match self.beyond_cap {
+            BeyondCap::Reject if weight > self.weight_cap => Term {
+                cut: Cut::Dropped,
+                ..Term::NONE
+            },
+            BeyondCap::Reject | BeyondCap::Clamp => term.times(weight.min(self.weight_cap)),
+        }
+    }
+}

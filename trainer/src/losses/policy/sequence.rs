@@ -1,0 +1,48 @@
+//! GSPO: one ratio for a whole sequence.
+
+use serde::{Deserialize, Serialize};
+
+use super::clip::Clip;
+use super::term::Term;
+use crate::losses::tokens::{Ratio, View};
+
+/// Above this the log-ratio of a sequence is constant, as published trainers have it.
+const MAX_LOG: f64 = 10.0;
+
+/// GSPO (Group Sequence Policy Optimization, 2507.18071): the ratio of a sequence is
+/// `s = exp(mean of log-ratios)`, and is what is clipped.
+///
+/// It is taken in the paper's token form, `log s_t = sg[log s] + logp_t - sg[logp_t]`: every token
+/// has the value of `s` and the gradient `s A_t` for itself. With one advantage a sequence and the
+/// default aggregation (mean over tokens, then over sequences) that is the very gradient of the
+/// sequence form.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gspo {
+    /// `s` is clipped below 1 less this; 3e-4, as reported of the paper.
+    pub low: f64,
+    /// `s` is clipped above 1 and this; 4e-4, as reported of the paper.
+    pub high: f64,
+}
+
+impl Default for Gspo {
+    fn default() -> Self {
+        Self {
+            low: 3e-4,
+            high: 4e-4,
+        }
+    }
+}
+
+impl Gspo {
+    pub(super) fn clip(&self) -> Clip {
+        Clip::plain(self.low, self.high)
+    }
+
+    pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
+        let log_ratio = view.mean_log_ratio(view.logp, view.old);
+        let ratio = Ratio::within(log_ratio, f64::NEG_INFINITY, MAX_LOG);
+        let clip = self.clip();
+        view.map(Term::NONE, |at| clip.term(ratio, view.advantages[at]))
+    }
+}

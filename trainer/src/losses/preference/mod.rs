@@ -1,0 +1,11 @@
+//! Losses on preferences: Bradley-Terry and Plackett-Luce on scores, DPO and IPO on the
+//! log-probabilities of whole answers, and the weights that pairs may have.
+
+pub mod bradley_terry;
+pub mod direct;
+pub mod plackett_luce;
+pub mod weights;
+
+pub use bradley_terry::{BradleyTerry, Pairs, Strength, strength};
+pub use direct::{DirectPreference, PreferredAnswers};
+pub use plackett_luce::plackett_luce;

@@ -1,0 +1,76 @@
+//! What a pair of answers counts for.
+
+use crate::losses::error::{Result, all, finite, lengths};
+
+/// The weight of WPO (2406.11827) for one answer, to be multiplied for both of a pair: `exp` of
+/// the mean over tokens of `log p_t - log sum over v of p_v^2`. Answers that the policy would
+/// hardly give count less. It is held constant in the loss.
+///
+/// `log_squares` has `log sum over v of p_v^2` of each token's distribution.
+///
+/// # Errors
+/// Lists of different lengths, or numbers that are not finite.
+pub fn wpo(logp: &[f64], log_squares: &[f64]) -> Result<f64> {
+    lengths("log-squares", log_squares.len(), logp.len())?;
+    finite("log-probability", logp)?;
+    finite("log-square", log_squares)?;
+    if logp.is_empty() {
+        return Ok(1.0);
+    }
+    let sum: f64 = logp.iter().zip(log_squares).map(|(p, s)| p - s).sum();
+    let weight = (sum / logp.len() as f64).exp();
+    finite("weight", &[weight])?;
+    Ok(weight)
+}
+
+/// `|2 p - 1|`: what a judge's probability `p` that the first of two answers is better is worth.
+///
+/// # Errors
+/// A probability outside [0, 1].
+pub fn confidence(p: f64) -> Result<f64> {
+    all("probability", &[p], "from 0 to 1", |p| {
+        (0.0..=1.0).contains(&p)
+    })?;
+    Ok((2.0 * p - 1.0).abs())
+}
+
+/// A solution as W-DPO of `StepORLM` (2509.22558) compares it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// Whether the solver found it right.
+    pub is_right: bool,
+    /// The share of its steps that are right, from 0 to 1.
+    pub right_share: f64,
+}
+
+/// Which of two solutions W-DPO prefers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preference {
+    /// Whether it is the first.
+    pub prefers_first: bool,
+    /// What the pair counts for.
+    pub weight: f64,
+}
+
+/// Where outcomes differ the right one wins with weight 1; where they do not, the one with more
+/// right steps, with the difference of their shares. Solutions that are alike in both are no pair.
+///
+/// # Errors
+/// A share outside [0, 1].
+pub fn step_orlm(first: Judged, second: Judged) -> Result<Option<Preference>> {
+    let shares = [first.right_share, second.right_share];
+    all("share of right steps", &shares, "from 0 to 1", |share| {
+        (0.0..=1.0).contains(&share)
+    })?;
+    let difference = shares[0] - shares[1];
+    let (prefers_first, weight) = if first.is_right == second.is_right {
+        (difference > 0.0, difference.abs())
+    } else {
+        (first.is_right, 1.0)
+    };
+    let preference = Preference {
+        prefers_first,
+        weight,
+    };
+    Ok((weight > 0.0).then_some(preference))
+}

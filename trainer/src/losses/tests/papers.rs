@@ -1,0 +1,437 @@
+//! Published formulas by hand-computed numbers, and what holds at the first step.
+
+use proptest::prelude::*;
+use rubrics::combine::Variance;
+
+use super::gradients::batches;
+use super::{Batch, LIMITS, all_near, near, objective};
+use crate::losses::aggregate::Aggregation;
+use crate::losses::filter::ResponseFilter;
+use crate::losses::kl::{Estimator, Kl, penalties};
+use crate::losses::length::{overlong_penalty, without_truncated};
+use crate::losses::policy::Policy;
+use crate::losses::preference::weights::{Judged, Preference, confidence, step_orlm, wpo};
+use crate::losses::preference::{BradleyTerry, Pairs, plackett_luce, strength};
+use crate::losses::{Layout, Objective};
+
+/// Tokens of one sequence with the given ratios and advantages.
+fn batch(ratios: &[f64], advantages: &[f64]) -> Batch {
+    let n = ratios.len();
+    Batch {
+        cu_seqlens: vec![0, n],
+        mask: vec![true; n],
+        logp: ratios.iter().map(|ratio| ratio.ln() - 1.0).collect(),
+        old: vec![-1.0; n],
+        advantages: advantages.to_vec(),
+        ..Batch::default()
+    }
+}
+
+/// The token losses of an objective, one token at a time.
+#[track_caller]
+fn check(text: &str, ratios: &[f64], advantages: &[f64], values: &[f64], slopes: &[f64]) {
+    let objective = objective(text);
+    for at in 0..ratios.len() {
+        let loss = batch(&ratios[at..=at], &advantages[at..=at]).loss(&objective);
+        let what = format!("{text}, token {at}");
+        near(&what, loss.value, values[at]);
+        near(&what, loss.grad[0], slopes[at]);
+    }
+}
+
+#[test]
+fn ppo_clips_on_the_side_of_the_advantage() {
+    let ratios = [1.0, 1.5, 0.5, 1.5, 0.5];
+    let advantages = [2.0, 1.0, 1.0, -1.0, -1.0];
+    let values = [-2.0, -1.2, -0.5, 1.5, 0.8];
+    let slopes = [-2.0, 0.0, -0.5, 1.5, 0.0];
+    check(
+        "policy = { kind = 'ppo' }",
+        &ratios,
+        &advantages,
+        &values,
+        &slopes,
+    );
+    check(
+        "policy = { kind = 'grpo' }",
+        &ratios,
+        &advantages,
+        &values,
+        &slopes,
+    );
+    check(
+        "policy = { kind = 'dapo' }",
+        &ratios,
+        &advantages,
+        &[-2.0, -1.28, -0.5, 1.5, 0.8],
+        &slopes,
+    );
+}
+
+#[test]
+fn second_bounds_for_negative_advantages() {
+    let capped = "policy = { kind = 'ppo', ratio_cap = 3.0 }";
+    check(
+        capped,
+        &[2.0, 5.0, 5.0],
+        &[-1.0, -1.0, 1.0],
+        &[2.0, 3.0, -1.2],
+        &[2.0, 0.0, 0.0],
+    );
+    let dual = "policy = { kind = 'ppo', dual_clip = 3.0 }";
+    check(
+        dual,
+        &[2.0, 5.0, 5.0],
+        &[-1.0, -2.0, 1.0],
+        &[2.0, 6.0, -1.2],
+        &[2.0, 0.0, 0.0],
+    );
+}
+
+#[test]
+fn cispo_by_three_conventions() {
+    let (ratios, advantages) = ([0.1, 3.0, 7.0], [1.0, 1.0, -1.0]);
+    let values = |held: [f64; 3]| {
+        let logp = |at: usize| f64::ln(ratios[at]) - 1.0;
+        [0, 1, 2].map(|at| -held[at] * advantages[at] * logp(at))
+    };
+    for (kind, held) in [
+        ("cispo_trl", [0.1, 3.0, 5.0]),
+        ("cispo_verl", [0.8, 1.2, 1.2]),
+        ("cispo_skyrl", [0.1, 3.0, 5.0]),
+    ] {
+        let text = format!("policy = {{ kind = '{kind}' }}");
+        let slopes = [-held[0], -held[1], held[2]];
+        check(&text, &ratios, &advantages, &values(held), &slopes);
+    }
+}
+
+#[test]
+fn sapo_is_soft() {
+    let loss = batch(&[1.0], &[3.0]).loss(&objective("policy = { kind = 'sapo' }"));
+    near("at ratio 1", loss.value, -6.0);
+    near("at ratio 1", loss.grad[0], -3.0);
+    let far = batch(&[8.0], &[3.0]).loss(&objective("policy = { kind = 'sapo' }"));
+    assert!(far.grad[0] < 0.0 && far.grad[0] > -0.1);
+}
+
+#[test]
+fn gspo_has_one_ratio_a_sequence() {
+    // The geometric mean of 2, 1 and 1/2 is 1.
+    let whole = batch(&[2.0, 1.0, 0.5], &[1.0; 3]);
+    let loss = whole.loss(&objective("policy = { kind = 'gspo' }"));
+    near("value", loss.value, -1.0);
+    all_near("slopes", &loss.grad, &[-1.0 / 3.0; 3]);
+}
+
+#[test]
+fn dppo_drops_what_moved_too_far() {
+    let text = "policy = { kind = 'dppo', kl_weight = 0.0 }";
+    // From probability 0.368: 1.5 times it is 0.18 more, 1.6 times 0.22 more.
+    check(text, &[1.5, 1.6], &[1.0, 1.0], &[-1.5, 0.0], &[-1.5, 0.0]);
+    check(
+        text,
+        &[1.6, 0.5, 0.4],
+        &[-1.0; 3],
+        &[1.6, 0.5, 0.0],
+        &[1.6, 0.5, 0.0],
+    );
+}
+
+#[test]
+fn c7_stable_reinforce_clips_before_the_exponential() {
+    let text = "policy = { kind = 'stable_reinforce' }";
+    check(
+        text,
+        &[999.0, 1e6, 1e-6],
+        &[-1.0, -1.0, 1.0],
+        &[999.0, 1000.0, -1e-3],
+        &[999.0, 0.0, 0.0],
+    );
+}
+
+#[test]
+fn c10_decoupled_ppo_weighs_by_staleness() {
+    // rho = 1.5 is clipped to 1.2; w = 2 and 6.
+    let mut stale = batch(&[1.5], &[1.0]);
+    for (w, kind, expected) in [
+        (2.0, "", -2.4),
+        (6.0, "", 0.0),
+        (6.0, ", beyond_cap = 'clamp'", -6.0),
+        (2.0, ", proximal = 'behaviour'", -1.2),
+    ] {
+        stale.behaviour = Some(vec![-1.0 - f64::ln(w)]);
+        let text = format!("policy = {{ kind = 'decoupled_ppo'{kind} }}");
+        near(&text, stale.loss(&objective(&text)).value, expected);
+    }
+}
+
+#[test]
+fn c10_rejected_tokens_stay_in_the_denominator() {
+    let mut stale = batch(&[1.0, 1.0], &[1.0, 1.0]);
+    stale.behaviour = Some(vec![-1.0, -1.0 - f64::ln(9.0)]);
+    let loss = stale.loss(&objective("policy = { kind = 'decoupled_ppo' }"));
+    near("one of two", loss.value, -0.5);
+    near(
+        "dropped",
+        loss.stats.get("player/dropped").expect("counted").total,
+        1.0,
+    );
+}
+
+#[test]
+fn c11_aipo_truncates_above_alone() {
+    let mut stale = batch(&[1.0, 1.0], &[1.0, 1.0]);
+    stale.behaviour = Some(vec![-1.0 - f64::ln(4.0), -1.0 + f64::ln(4.0)]);
+    let loss = stale.loss(&objective("policy = { kind = 'aipo' }"));
+    all_near("slopes", &loss.grad, &[-1.0, -0.125]);
+}
+
+#[test]
+fn c4_oreal_weights() {
+    let text = "policy = { kind = 'oreal' }";
+    let mut answers = Batch {
+        cu_seqlens: vec![0, 3, 5],
+        positive: Some(vec![true, false]),
+        credit: Some(vec![0.25, 0.75, 1.0, 0.25, 0.75]),
+        ..batch(&[1.0; 5], &[2.0, 2.0, 2.0, -2.0, -2.0])
+    };
+    let loss = answers.loss(&objective(text));
+    // w+ is 0, 1/2, 1 by 3 tokens; w- is 1/2, 0 by 2 tokens and halved.
+    all_near(
+        "slopes",
+        &loss.grad,
+        &[0.0, -1.0 / 3.0, -2.0 / 3.0, 0.25, 0.0],
+    );
+    near("value", loss.value, 1.0 + 0.25);
+    let even = "policy = { kind = 'oreal', credit = 'even', positive_times_advantage = false }";
+    answers.credit = None;
+    let loss = answers.loss(&objective(even));
+    let third = -1.0 / 3.0;
+    all_near("slopes", &loss.grad, &[third, third, third, 0.5, 0.5]);
+}
+
+#[test]
+fn c8_pf_ppo_filters() {
+    let check = |filter: ResponseFilter, rewards: &[f64], expected: &[f64]| {
+        let weights = filter.weights(rewards).expect("good rewards");
+        all_near(&format!("{filter:?}"), &weights, expected);
+    };
+    let rewards = [0.5, 2.0, -1.0, 0.0];
+    check(ResponseFilter::BestOfN {}, &rewards, &[0.0, 4.0, 0.0, 0.0]);
+    check(
+        ResponseFilter::BestWorst {},
+        &rewards,
+        &[0.0, 2.0, 2.0, 0.0],
+    );
+    check(ResponseFilter::default(), &rewards, &[0.0, 2.0, 2.0, 0.0]);
+    let seventh = 4.0 / 7.0;
+    let resampled = ResponseFilter::BestRandom {
+        best: 0.4,
+        other: 0.1,
+    };
+    check(
+        resampled,
+        &rewards,
+        &[seventh, 4.0 * seventh, seventh, seventh],
+    );
+    let squares = ResponseFilter::Reweight { power: 2.0 };
+    check(squares, &[1.0, 2.0, 0.0], &[0.6, 2.4, 0.0]);
+    check(squares, &[0.0, 0.0], &[1.0, 1.0]);
+    check(ResponseFilter::BestWorst {}, &[1.0, 1.0], &[2.0, 0.0]);
+    check(squares, &[], &[]);
+}
+
+#[test]
+fn c9_step_orlm_pairs() {
+    let judged = |is_right, right_share| Judged {
+        is_right,
+        right_share,
+    };
+    let preferred = |prefers_first, weight| {
+        Some(Preference {
+            prefers_first,
+            weight,
+        })
+    };
+    for (first, second, expected) in [
+        (judged(true, 0.2), judged(false, 0.9), preferred(true, 1.0)),
+        (judged(false, 0.9), judged(true, 0.2), preferred(false, 1.0)),
+        (judged(true, 0.75), judged(true, 0.25), preferred(true, 0.5)),
+        (
+            judged(false, 0.25),
+            judged(false, 0.75),
+            preferred(false, 0.5),
+        ),
+        (judged(true, 0.5), judged(true, 0.5), None),
+    ] {
+        assert_eq!(step_orlm(first, second), Ok(expected));
+    }
+}
+
+#[test]
+fn weights_of_pairs() {
+    // Two tokens, each with its distribution's log of the sum of squares.
+    let weight = wpo(
+        &[f64::ln(0.5), f64::ln(0.25)],
+        &[f64::ln(0.5), f64::ln(0.5)],
+    );
+    near("wpo", weight.expect("good numbers"), f64::sqrt(0.5));
+    for (p, expected) in [(0.5, 0.0), (0.9, 0.8), (0.1, 0.8), (1.0, 1.0)] {
+        near(
+            "confidence",
+            confidence(p).expect("a probability"),
+            expected,
+        );
+    }
+}
+
+#[test]
+fn d_secrets_ii_strength() {
+    let strength = strength(&[1.0, 2.0, 3.0, -2.0], Variance::Population).expect("good numbers");
+    near("mean", strength.mean, 1.0);
+    near("std", strength.std, f64::sqrt(3.5));
+    // A label that is surely wrong is the other label.
+    let (a, b) = ([0.3], [1.1]);
+    let flipped = Pairs {
+        doubts: Some(&[1.0]),
+        ..Pairs::new(&a, &b)
+    };
+    let plain = BradleyTerry::default();
+    near(
+        "flipped",
+        plain.evaluate(&flipped, 1).expect("good numbers").value,
+        plain
+            .evaluate(&Pairs::new(&b, &a), 1)
+            .expect("good numbers")
+            .value,
+    );
+}
+
+#[test]
+fn a_list_of_two_is_a_pair() {
+    let list = plackett_luce(&[1.5, -0.5], &[0, 2], 1).expect("good numbers");
+    let pair = BradleyTerry::default()
+        .evaluate(&Pairs::new(&[1.5], &[-0.5]), 1)
+        .expect("good numbers");
+    near("value", list.value, pair.value);
+    all_near("gradient", &list.grad, &pair.grad);
+}
+
+#[test]
+fn dapo_overlong() {
+    for (n, expected) in [
+        (0, 0.0),
+        (80, 0.0),
+        (85, -0.25),
+        (90, -0.5),
+        (100, -1.0),
+        (101, -1.0),
+    ] {
+        near(
+            "penalty",
+            overlong_penalty(n, 100, 20).expect("a good buffer"),
+            expected,
+        );
+    }
+    assert!(overlong_penalty(1, 100, 0).is_err());
+    assert!(overlong_penalty(1, 100, 101).is_err());
+    let layout = Layout::new(&[0, 2, 3], &[true, false, true]);
+    assert_eq!(
+        without_truncated(&layout, &[true, false]),
+        Ok(vec![false, false, true])
+    );
+}
+
+#[test]
+fn divergence_as_a_penalty() {
+    let check = |estimator, expected: f64| {
+        let kl = Kl {
+            weight: 0.1,
+            estimator,
+        };
+        let penalty = penalties(&kl, &[-1.0], &[-2.0]).expect("good numbers");
+        all_near(&format!("{estimator:?}"), &penalty, &[expected]);
+    };
+    check(Estimator::K1, -0.1);
+    check(Estimator::K2, -0.05);
+    let k3 = -0.1 * f64::exp(-1.0);
+    check(Estimator::K3, k3);
+    check(Estimator::K3Plus, k3);
+    check(Estimator::Unbiased, k3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Where the weights are those that sampled, every ratio is 1: the value of a clipped loss is
+    /// minus the weighted advantage, and all gradients are those of REINFORCE.
+    #[test]
+    fn the_first_step_is_reinforce(mut batch in batches()) {
+        batch.old.clone_from(&batch.logp);
+        batch.behaviour = Some(batch.logp.clone());
+        batch.factors = None;
+        for kind in [
+            "ppo", "grpo", "dr_grpo", "dapo", "gspo", "stable_reinforce", "decoupled_ppo", "dppo",
+            "cispo_trl", "cispo_verl", "cispo_skyrl", "aipo", "sapo",
+        ] {
+            let clipped = objective(&format!("policy = {{ kind = '{kind}' }}"));
+            let aggregation = clipped.aggregation();
+            let plain = Objective {
+                policy: Policy::Reinforce(crate::losses::policy::Reinforce {}),
+                aggregation: Some(aggregation),
+                ..Objective::default()
+            };
+            let loss = batch.loss(&clipped);
+            all_near(kind, &loss.grad, &batch.loss(&plain).grad);
+            if matches!(kind, "ppo" | "grpo" | "dr_grpo" | "dapo" | "gspo" | "decoupled_ppo") {
+                let weights = batch.denominators(LIMITS)
+                    .weights(aggregation, &batch.layout())
+                    .expect("a good layout");
+                let mean: f64 = weights.iter().zip(&batch.advantages).map(|(w, a)| w * a).sum();
+                near(kind, loss.value, -mean);
+            }
+            if let Some(equal) = loss.stats.get("player/equal") {
+                prop_assert_eq!(equal.mean(), Some(1.0));
+                prop_assert_eq!(loss.stats.get("player/abs_dlogp").map(|tally| tally.max), Some(0.0));
+            }
+        }
+    }
+
+    /// On-policy rollouts are corrected by nothing.
+    #[test]
+    fn corrections_leave_the_first_step_alone(mut batch in batches()) {
+        batch.behaviour = Some(batch.old.clone());
+        let plain = batch.loss(&objective("policy = { kind = 'dapo' }"));
+        for kind in ["tis", "ice_pop", "sequence_mis", "geometric_mask", "m2po"] {
+            let text = format!("policy = {{ kind = 'dapo' }}\ncorrection = {{ kind = '{kind}' }}");
+            let corrected = batch.loss(&objective(&text));
+            near(kind, corrected.value, plain.value);
+            all_near(kind, &corrected.grad, &plain.grad);
+        }
+    }
+
+    /// A group in which all advantages are 0 moves nothing.
+    #[test]
+    fn no_advantage_no_gradient(mut batch in batches()) {
+        batch.advantages.fill(0.0);
+        for kind in ["reinforce", "ppo", "gspo", "cispo_trl", "sapo", "aipo", "oreal", "decoupled_ppo"] {
+            let loss = batch.loss(&objective(&format!("policy = {{ kind = '{kind}' }}")));
+            prop_assert!(loss.value == 0.0 && loss.grad.iter().all(|slope| *slope == 0.0));
+        }
+    }
+}
+
+#[test]
+fn every_method_has_its_papers_aggregation() {
+    for (kind, expected) in [
+        ("grpo", Aggregation::SeqMeanTokenMean),
+        ("gspo", Aggregation::SeqMeanTokenMean),
+        ("dr_grpo", Aggregation::DrGrpo),
+        ("dapo", Aggregation::TokenMean),
+        ("decoupled_ppo", Aggregation::TokenMean),
+    ] {
+        let named = objective(&format!("policy = {{ kind = '{kind}' }}"));
+        assert_eq!(named.aggregation(), expected, "{kind}");
+    }
+}

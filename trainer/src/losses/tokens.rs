@@ -1,0 +1,194 @@
+//! The action tokens that a policy gradient is taken over.
+
+use super::error::{FormulaError, Result, lengths};
+use super::layout::{Layout, Sequence, Stream};
+
+/// Log-probability differences are held within this before the exponential is taken, so that one
+/// absurd token cannot make a ratio overflow. Beyond it a ratio is constant and has no gradient.
+pub const MAX_LOG_RATIO: f64 = 20.0;
+
+/// All action tokens of a batch or micro-batch: one entry a token in each list, log-probabilities
+/// in nats. Prompts are not among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens<'a> {
+    /// How they lie in sequences.
+    pub layout: Layout<'a>,
+    /// Under the weights of now; gradients are with respect to these.
+    pub logp: &'a [f64],
+    /// Under the weights at the beginning of the step. Streams `ce` and `ref_kl` do not read it.
+    pub old: &'a [f64],
+    /// Under the weights that sampled the tokens, where they may be others than at the beginning
+    /// of the step: stale, partial or imported rollouts.
+    pub behaviour: Option<&'a [f64]>,
+    /// Under the frozen reference.
+    pub reference: Option<&'a [f64]>,
+    /// The advantage of each token. Streams `ce` and `ref_kl` do not read it.
+    pub advantages: &'a [f64],
+    /// What the policy term of each token is multiplied by, fixed once for the whole batch: sample
+    /// weights, trust in a self-given score, a mask that only the whole batch can say. It does not
+    /// enter denominators.
+    pub factors: Option<&'a [f64]>,
+    /// The entropy of the distribution that each token was drawn from.
+    pub entropies: Option<&'a [f64]>,
+    /// The probability, by a token reward model, that the answer is right so far. OREAL reads it.
+    pub credit: Option<&'a [f64]>,
+}
+
+impl<'a> Tokens<'a> {
+    /// Tokens with what every policy gradient needs.
+    pub fn new(layout: Layout<'a>, logp: &'a [f64], old: &'a [f64], advantages: &'a [f64]) -> Self {
+        Self {
+            layout,
+            logp,
+            old,
+            behaviour: None,
+            reference: None,
+            advantages,
+            factors: None,
+            entropies: None,
+            credit: None,
+        }
+    }
+
+    /// The sequences; an error where lists differ in length or a number that will be read is not
+    /// finite.
+    pub(crate) fn checked(&self) -> Result<Vec<Sequence>> {
+        let sequences = self.layout.sequences()?;
+        let n = self.layout.mask.len();
+        for (what, list) in self.lists() {
+            if let Some(list) = list {
+                lengths(what, list.len(), n)?;
+            }
+        }
+        for sequence in &sequences {
+            for (place, (what, list)) in self.lists().into_iter().enumerate() {
+                let read = match sequence.stream {
+                    Stream::Player | Stream::Judge => true,
+                    Stream::Ce => place == LOGP,
+                    Stream::RefKl => place == LOGP || place == REFERENCE,
+                };
+                let Some(list) = list.filter(|_| read) else {
+                    continue;
+                };
+                let bad = |at: &usize| self.layout.mask[*at] && !list[*at].is_finite();
+                if let Some(index) = sequence.tokens.clone().find(bad) {
+                    return Err(FormulaError::NotFinite { what, index });
+                }
+            }
+        }
+        Ok(sequences)
+    }
+
+    fn lists(&self) -> [(&'static str, Option<&'a [f64]>); 8] {
+        [
+            ("log-probability", Some(self.logp)),
+            ("reference log-probability", self.reference),
+            ("old log-probability", Some(self.old)),
+            ("behaviour log-probability", self.behaviour),
+            ("advantage", Some(self.advantages)),
+            ("factor", self.factors),
+            ("entropy", self.entropies),
+            ("credit", self.credit),
+        ]
+    }
+
+    pub(crate) fn view(&self, sequence: &Sequence) -> View<'a> {
+        let range = &sequence.tokens;
+        let part = |list: &'a [f64]| &list[range.clone()];
+        View {
+            start: range.start,
+            counted: sequence.counted,
+            positive: sequence.positive,
+            mask: &self.layout.mask[range.clone()],
+            logp: part(self.logp),
+            old: part(self.old),
+            behaviour: self.behaviour.map(part),
+            reference: self.reference.map(part),
+            advantages: part(self.advantages),
+            factors: self.factors.map(part),
+            entropies: self.entropies.map(part),
+            credit: self.credit.map(part),
+        }
+    }
+}
+
+const LOGP: usize = 0;
+const REFERENCE: usize = 1;
+
+/// The tokens of one sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    /// Where it begins among all tokens.
+    pub(crate) start: usize,
+    pub(crate) counted: usize,
+    pub(crate) positive: Option<bool>,
+    pub(crate) mask: &'a [bool],
+    pub(crate) logp: &'a [f64],
+    pub(crate) old: &'a [f64],
+    pub(crate) behaviour: Option<&'a [f64]>,
+    pub(crate) reference: Option<&'a [f64]>,
+    pub(crate) advantages: &'a [f64],
+    pub(crate) factors: Option<&'a [f64]>,
+    pub(crate) entropies: Option<&'a [f64]>,
+    pub(crate) credit: Option<&'a [f64]>,
+}
+
+impl<'a> View<'a> {
+    /// Under the weights that sampled the tokens: those of the step's beginning unless others are
+    /// given.
+    pub(crate) fn sampled(&self) -> &'a [f64] {
+        self.behaviour.unwrap_or(self.old)
+    }
+
+    /// The behaviour log-probabilities, for a method that is about them.
+    pub(crate) fn needs_behaviour(&self, method: &'static str) -> Result<&'a [f64]> {
+        let what = "behaviour log-probabilities";
+        self.behaviour.ok_or(FormulaError::Missing { method, what })
+    }
+
+    /// The places of the tokens that count.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let mask = self.mask;
+        (0..mask.len()).filter(move |at| mask[*at])
+    }
+
+    /// The mean over counted tokens of `above - below`; 0 of none.
+    pub(crate) fn mean_log_ratio(&self, above: &[f64], below: &[f64]) -> f64 {
+        if self.counted == 0 {
+            return 0.0;
+        }
+        let sum: f64 = self.places().map(|at| above[at] - below[at]).sum();
+        sum / self.counted as f64
+    }
+
+    /// A number for every token, of which those that do not count get `absent`.
+    pub(crate) fn map<T: Clone>(&self, absent: T, of: impl Fn(usize) -> T) -> Vec<T> {
+        let mut values = vec![absent; self.mask.len()];
+        for at in self.places() {
+            values[at] = of(at);
+        }
+        values
+    }
+}
+
+/// A ratio of probabilities and its derivative with respect to the log-probability above.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ratio {
+    pub(crate) value: f64,
+    pub(crate) slope: f64,
+}
+
+impl Ratio {
+    /// `exp` of a difference of log-probabilities, held within [`MAX_LOG_RATIO`].
+    pub(crate) fn of(log_ratio: f64) -> Self {
+        Self::within(log_ratio, -MAX_LOG_RATIO, MAX_LOG_RATIO)
+    }
+
+    /// `exp` of a difference that is held within bounds, beyond which it is constant.
+    pub(crate) fn within(log_ratio: f64, low: f64, high: f64) -> Self {
+        let value = log_ratio.clamp(low, high).exp();
+        let inside = (low..=high).contains(&log_ratio);
+        let slope = if inside { value } else { 0.0 };
+        Self { value, slope }
+    }
+}

@@ -1,0 +1,149 @@
+//! Direct preference optimisation: pairs of answers against a frozen reference.
+
+use models::Output;
+use serde::{Deserialize, Serialize};
+
+use super::supervised::logprobs;
+use super::{Step, Stepped, check_rows, report, wrong_kind};
+use crate::error::{Result, TrainError};
+use crate::losses::preference::{DirectPreference, PreferredAnswers};
+use crate::losses::{Layout, Stats};
+use crate::metrics::Metrics;
+use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::run::Row;
+
+/// Options of preference optimisation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PreferenceConfig {
+    /// Pairs of a step.
+    pub rows: usize,
+    /// The loss.
+    #[serde(default)]
+    pub loss: DirectPreference,
+    /// Whether a pair counts for the margin that its row has, as in weighted DPO.
+    #[serde(default)]
+    pub weighted: bool,
+    /// Whether the reference, the model as it was when the run began, is left out.
+    #[serde(default)]
+    pub reference_free: bool,
+    /// The adapter that is trained, where it is not the model itself.
+    #[serde(default)]
+    pub adapter: Option<String>,
+}
+
+impl PreferenceConfig {
+    pub(super) fn check(&self) -> Vec<String> {
+        let mut problems = check_rows(self.rows);
+        problems.extend(
+            self.loss
+                .check()
+                .err()
+                .map(|error| format!("loss: {error}")),
+        );
+        problems
+    }
+}
+
+pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+    let adapter = step.adapter(config.adapter.as_deref())?;
+    let (mut sequences, mut weights) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Row::Preference(row) = row else {
+            return Err(wrong_kind(row, "preference"));
+        };
+        let prompt = step.encoder.prompt(&row.turns)?;
+        for answer in [&row.chosen, &row.rejected] {
+            sequences.push(Sequence {
+                adapter,
+                ..Sequence::continued(&prompt, &step.encoder.completion(answer)?)
+            });
+        }
+        weights.push(row.margin.filter(|_| config.weighted).unwrap_or(1.0));
+    }
+    let reference = reference(config, step, &sequences)?;
+    let (mut value, mut stats) = (0.0, Stats::default());
+    let mut gradients = Gradients::new(step.policy);
+    let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+        let (mut logp, mut before, mut cu_seqlens) = (Vec::new(), Vec::new(), vec![0]);
+        for (member, outputs) in members.iter().zip(outputs) {
+            logp.extend(logprobs(outputs)?);
+            if let Some(reference) = &reference {
+                before.extend_from_slice(&reference[*member]);
+            }
+            cu_seqlens.push(logp.len());
+        }
+        let mask = vec![true; logp.len()];
+        let weights: Vec<f64> = members
+            .iter()
+            .step_by(2)
+            .map(|at| weights[at / 2])
+            .collect();
+        let answers = PreferredAnswers {
+            layout: Layout::new(&cu_seqlens, &mask),
+            logp: &logp,
+            reference: reference.as_ref().map(|_| before.as_slice()),
+            weights: Some(&weights),
+        };
+        let loss = config.loss.evaluate(&answers, rows.len())?;
+        value += loss.value;
+        stats.merge(&loss.stats);
+        let parts = cu_seqlens
+            .windows(2)
+            .map(|ends| slopes(&loss.grad[ends[0]..ends[1]]));
+        Ok(parts.collect())
+    };
+    let packing = Packing {
+        tokens: step.micro_tokens,
+        together: 2,
+    };
+    step.policy
+        .gradients(&sequences, packing, &mut gradients, loss)?;
+    let mut metrics = Metrics::default();
+    metrics.set("loss", value);
+    report(&mut metrics, &stats);
+    metrics.set("tokens_forward", super::tokens(&sequences));
+    Ok(Stepped {
+        gradients: Some(gradients),
+        metrics,
+    })
+}
+
+/// Log-probabilities under the reference, unless the loss does without.
+fn reference(
+    config: &PreferenceConfig,
+    step: &Step<'_>,
+    sequences: &[Sequence],
+) -> Result<Option<Vec<Vec<f64>>>> {
+    if config.reference_free {
+        return Ok(None);
+    }
+    let reference = step.reference.ok_or_else(|| {
+        TrainError::Invalid("the loss compares with a reference, and there is none".to_owned())
+    })?;
+    let bare: Vec<Sequence> = sequences
+        .iter()
+        .map(|sequence| Sequence {
+            adapter: None,
+            ..sequence.clone()
+        })
+        .collect();
+    let read = reference.read(&bare, step.micro_tokens)?;
+    read.iter()
+        .map(|outputs| logprobs(outputs))
+        .collect::<Result<_>>()
+        .map(Some)
+}
+
+/// Slopes by log-probabilities alone.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "slopes, rounded to the gradients' type"
+)]
+pub(super) fn slopes(grad: &[f64]) -> Vec<Slope> {
+    let slope = |slope: &f64| Slope::Logprob {
+        logprob: *slope as f32,
+        entropy: 0.0,
+    };
+    grad.iter().map(slope).collect()
+}

@@ -1,0 +1,175 @@
+//! A process reward model from labelled steps: a head, or verdict tokens, at the separator that
+//! follows each step.
+
+use std::sync::Arc;
+
+use models::{Output, Read};
+use serde::{Deserialize, Serialize};
+
+use super::{Step, Stepped, check_rows, report, wrong_kind};
+use crate::error::{Result, TrainError};
+use crate::losses::process::{binary, two_class};
+use crate::losses::{Loss, Stats};
+use crate::metrics::Metrics;
+use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::run::{Process, Row};
+
+/// Options of a process reward model's training: those of the scorer `process` that will read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessConfig {
+    /// Solutions of a step.
+    pub rows: usize,
+    /// What stands after each step; its last token is where the step is read.
+    pub separator: String,
+    /// What stands between a separator and the next step.
+    #[serde(default)]
+    pub joint: String,
+    /// The words for a right step and a wrong one; without them a head is read.
+    #[serde(default)]
+    pub labels: Option<[String; 2]>,
+    /// The adapter that is trained, where it is not the model itself.
+    #[serde(default)]
+    pub adapter: Option<String>,
+}
+
+impl ProcessConfig {
+    pub(super) fn check(&self) -> Vec<String> {
+        let mut problems = check_rows(self.rows);
+        if self.separator.is_empty() {
+            problems.push("`separator` is what stands after each step, and not empty".to_owned());
+        }
+        problems
+    }
+}
+
+pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+    let adapter = step.adapter(config.adapter.as_deref())?;
+    let read = read(config, step)?;
+    let (mut sequences, mut labels) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Row::Process(row) = row else {
+            return Err(wrong_kind(row, "process"));
+        };
+        sequences.push(Sequence {
+            adapter,
+            ..sequence(config, step, row, &read)?
+        });
+        let number = |label: &Option<bool>| label.map(|right| f64::from(u8::from(right)));
+        labels.push(row.labels.iter().map(number).collect::<Vec<_>>());
+    }
+    let total = labels.iter().flatten().flatten().count();
+    let (mut value, mut stats) = (0.0, Stats::default());
+    let mut gradients = Gradients::new(step.policy);
+    let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+        let mut slopes = Vec::with_capacity(members.len());
+        for (member, outputs) in members.iter().zip(outputs) {
+            let (loss, own) = one(outputs, &labels[*member], total)?;
+            value += loss.value;
+            stats.merge(&loss.stats);
+            slopes.push(own);
+        }
+        Ok(slopes)
+    };
+    step.policy.gradients(
+        &sequences,
+        Packing::of(step.micro_tokens),
+        &mut gradients,
+        loss,
+    )?;
+    let mut metrics = Metrics::default();
+    metrics.set("loss", value);
+    report(&mut metrics, &stats);
+    metrics.set("tokens_forward", super::tokens(&sequences));
+    Ok(Stepped {
+        gradients: Some(gradients),
+        metrics,
+    })
+}
+
+/// What is read after each step: wrong first, so that both forms have the same order.
+fn read(config: &ProcessConfig, step: &Step<'_>) -> Result<Read> {
+    let Some([right, wrong]) = &config.labels else {
+        return Ok(Read::Head);
+    };
+    let token = |word: &String| match step.encoder.text(word)?.as_slice() {
+        [token] => Ok(*token),
+        ids => Err(TrainError::Invalid(format!(
+            "the label '{word}' is {} tokens, and has to be one",
+            ids.len()
+        ))),
+    };
+    let columns: Arc<[u32]> = vec![token(wrong)?, token(right)?].into();
+    Ok(Read::Labels {
+        columns,
+        mass: false,
+    })
+}
+
+fn sequence(
+    config: &ProcessConfig,
+    step: &Step<'_>,
+    row: &Process,
+    read: &Read,
+) -> Result<Sequence> {
+    let mut token_ids = step.encoder.prompt(&row.turns)?;
+    let mut reads = Vec::with_capacity(row.steps.len());
+    for (index, text) in row.steps.iter().enumerate() {
+        if index > 0 {
+            token_ids.extend(step.encoder.text(&config.joint)?);
+        }
+        token_ids.extend(step.encoder.text(text)?);
+        token_ids.extend(step.encoder.marker(&config.separator)?);
+        reads.push((token_ids.len() - 1, read.clone()));
+    }
+    Ok(Sequence {
+        token_ids,
+        reads,
+        adapter: None,
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "slopes, rounded to the gradients' type"
+)]
+fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss, Vec<Slope>)> {
+    let values: Vec<(&[f32], bool)> = outputs
+        .iter()
+        .map(|output| match output {
+            Output::Head(values) => Ok((values.as_slice(), true)),
+            Output::Labels { logits, .. } => Ok((logits.as_slice(), false)),
+            Output::Logprob { .. } | Output::Vocab(_) | Output::Hidden(_) => Err(
+                TrainError::Invalid("steps are read by a head or by labels".to_owned()),
+            ),
+        })
+        .collect::<Result<_>>()?;
+    let width = values.first().map_or(0, |(values, _)| values.len());
+    let loss = match width {
+        1 => {
+            let logits: Vec<f64> = values.iter().map(|(v, _)| f64::from(v[0])).collect();
+            binary(&logits, labels, total)?
+        }
+        2 => {
+            let pair = |(v, _): &(&[f32], bool)| [f64::from(v[0]), f64::from(v[1])];
+            let logits: Vec<[f64; 2]> = values.iter().map(pair).collect();
+            two_class(&logits, labels, total)?
+        }
+        n => {
+            return Err(TrainError::Invalid(format!(
+                "a step head has one output or two, and this one has {n}"
+            )));
+        }
+    };
+    let slopes = loss.grad.chunks_exact(width).zip(&values);
+    let slopes = slopes.map(|(slopes, (_, is_head))| {
+        let slopes = slopes.iter().map(|slope| *slope as f32).collect();
+        if *is_head {
+            Slope::Head(slopes)
+        } else {
+            Slope::Labels(slopes)
+        }
+    });
+    let slopes = slopes.collect();
+    Ok((loss, slopes))
+}

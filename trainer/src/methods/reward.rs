@@ -1,0 +1,117 @@
+//! A reward model from pairs: the score head at the last token of each answer, and Bradley-Terry.
+
+use models::{Output, Read};
+use serde::{Deserialize, Serialize};
+
+use super::{Step, Stepped, check_rows, report, wrong_kind};
+use crate::error::{Result, TrainError};
+use crate::losses::Stats;
+use crate::losses::preference::{BradleyTerry, Pairs};
+use crate::metrics::Metrics;
+use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::run::Row;
+
+/// Options of a reward model's training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RewardConfig {
+    /// Pairs of a step.
+    pub rows: usize,
+    /// The loss.
+    #[serde(default)]
+    pub loss: BradleyTerry,
+    /// The adapter that is trained, where it is not the model itself.
+    #[serde(default)]
+    pub adapter: Option<String>,
+}
+
+impl RewardConfig {
+    pub(super) fn check(&self) -> Vec<String> {
+        let mut problems = check_rows(self.rows);
+        problems.extend(
+            self.loss
+                .check()
+                .err()
+                .map(|error| format!("loss: {error}")),
+        );
+        problems
+    }
+}
+
+pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+    let adapter = step.adapter(config.adapter.as_deref())?;
+    let (mut sequences, mut margins) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Row::Preference(row) = row else {
+            return Err(wrong_kind(row, "preference"));
+        };
+        for answer in [&row.chosen, &row.rejected] {
+            let token_ids = step.encoder.answered(&row.turns, answer)?;
+            sequences.push(Sequence {
+                reads: vec![(token_ids.len() - 1, Read::Head)],
+                token_ids,
+                adapter,
+            });
+        }
+        margins.push(row.margin.unwrap_or(0.0));
+    }
+    let (mut value, mut stats) = (0.0, Stats::default());
+    let mut gradients = Gradients::new(step.policy);
+    let total = rows.len();
+    let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+        let scores: Vec<f64> = outputs.iter().map(|o| score(o)).collect::<Result<_>>()?;
+        let (chosen, rejected) = halves(&scores);
+        let margins: Vec<f64> = members
+            .iter()
+            .step_by(2)
+            .map(|at| margins[at / 2])
+            .collect();
+        let pairs = Pairs {
+            margins: Some(&margins),
+            ..Pairs::new(&chosen, &rejected)
+        };
+        let loss = config.loss.evaluate(&pairs, total)?;
+        value += loss.value;
+        stats.merge(&loss.stats);
+        let (chosen, rejected) = loss.grad.split_at(chosen.len());
+        let slopes = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
+        Ok(slopes.map(|slope| vec![head(slope)]).collect())
+    };
+    let packing = Packing {
+        tokens: step.micro_tokens,
+        together: 2,
+    };
+    step.policy
+        .gradients(&sequences, packing, &mut gradients, loss)?;
+    let mut metrics = Metrics::default();
+    metrics.set("loss", value);
+    report(&mut metrics, &stats);
+    metrics.set("tokens_forward", super::tokens(&sequences));
+    Ok(Stepped {
+        gradients: Some(gradients),
+        metrics,
+    })
+}
+
+/// Even entries and odd ones.
+fn halves(scores: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let pairs = scores.chunks_exact(2);
+    pairs.map(|pair| (pair[0], pair[1])).unzip()
+}
+
+fn score(outputs: &[Output]) -> Result<f64> {
+    match outputs {
+        [Output::Head(values)] if values.len() == 1 => Ok(f64::from(values[0])),
+        _ => Err(TrainError::Invalid(
+            "a reward model has a score head of one output".to_owned(),
+        )),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a slope, rounded to the gradients' type"
+)]
+fn head(slope: f64) -> Slope {
+    Slope::Head(vec![slope as f32])
+}

@@ -1,0 +1,69 @@
+//! Backward with activation checkpointing (Chen et al., 2016, arXiv 1604.06174): forward keeps what
+//! goes into each layer and nothing else; on the way back each layer is computed again, with its
+//! graph, and the graph is dropped before the next one.
+//!
+//! Memory for activations is one `[T, d]` a layer and the graph of one layer; the price is one more
+//! forward. The gradients are those of the whole graph up to rounding.
+
+use candle_core::{Tensor, Var};
+use models::Output;
+use models::decoder::Walk;
+
+use super::pass::{Slope, distinct};
+use super::{Gradients, Micro, Policy};
+use crate::error::{Result, TrainError};
+
+impl Policy {
+    pub(super) fn checkpointed(
+        &self,
+        micro: &Micro,
+        gradients: &mut Gradients,
+        slopes: &mut impl FnMut(Vec<Output>) -> Result<Vec<Slope>>,
+    ) -> Result<()> {
+        let (plain, tracked) = (self.segments(micro, false), self.segments(micro, true));
+        let forward = Walk::new(&self.view(false).decoder, &micro.batch, &plain);
+        let back = Walk::new(&self.view(true).decoder, &micro.batch, &tracked);
+        let mut inputs = vec![forward.embed()?];
+        for layer in 0..forward.layers() {
+            let next = forward.layer(layer, &inputs[layer])?;
+            inputs.push(next);
+        }
+        let last = Var::from_tensor(&inputs.pop().expect("the embeddings at least"))?;
+        let mut slope = {
+            let hidden = back.finish(last.as_tensor())?;
+            let rows = distinct(micro);
+            let index = Tensor::new(rows.as_slice(), hidden.device())?;
+            let reads = self.reads(micro, &rows, &hidden.index_select(&index, 0)?, true)?;
+            let surrogate = reads.surrogate(&slopes(reads.outputs()?)?)?;
+            self.backward(&surrogate, Some(&last), gradients)?
+        };
+        for (layer, input) in inputs.iter().enumerate().rev() {
+            let x = Var::from_tensor(input)?;
+            let y = back.layer(layer, x.as_tensor())?;
+            let surrogate = (y * &slope)?.sum_all()?;
+            slope = self.backward(&surrogate, Some(&x), gradients)?;
+        }
+        let embedded = back.embed()?;
+        if embedded.track_op() {
+            self.backward(&(embedded * &slope)?.sum_all()?, None, gradients)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the parameters' gradients and gives the input's; without an input, nothing of use.
+    fn backward(
+        &self,
+        scalar: &Tensor,
+        input: Option<&Var>,
+        gradients: &mut Gradients,
+    ) -> Result<Tensor> {
+        let mut store = scalar.backward()?;
+        gradients.take(&self.parameters, &mut store)?;
+        match input {
+            None => Ok(scalar.detach()),
+            Some(input) => store.remove(input.as_tensor()).ok_or_else(|| {
+                TrainError::Invalid("no gradient came back to a layer's input".to_owned())
+            }),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+use std::path::Path;
+
+use models::save::Stage;
+use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
+use models::{Output, Read};
+
+use super::{Gradients, Packing, Policy, Sequence, Slope};
+use crate::optimiser::{AdamW, AdamWConfig};
+
+fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
+    let spec = TinySpec {
+        head,
+        ..TinySpec::from(preset)
+    };
+    make(dir, &spec).expect("a made model");
+    spec
+}
+
+/// Some sequences of different lengths, of which the last tokens are read.
+fn sequences(n: usize) -> Vec<Sequence> {
+    let token =
+        |at: usize, i: usize| u32::try_from((at * 31 + i * 17 + i * i) % 300).expect("small");
+    (0..n)
+        .map(|at| {
+            let prompt: Vec<u32> = (0..3 + at * 5 % 11).map(|i| token(at, i)).collect();
+            let answer: Vec<u32> = (0..2 + at * 3 % 7).map(|i| token(at + 50, i)).collect();
+            Sequence::continued(&prompt, &answer)
+        })
+        .collect()
+}
+
+/// Slopes that differ from read to read: by index of the sequence and place.
+fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
+    let number = |at: usize, place: usize| 0.1 + ((at * 7 + place * 3) % 10) as f32 / 10.0;
+    let slope = |at: usize, place: usize, output: &Output| match output {
+        Output::Logprob { .. } => Slope::Logprob {
+            logprob: -number(at, place),
+            entropy: 0.01 * number(place, at),
+        },
+        Output::Head(values) => Slope::Head(vec![number(at, place); values.len()]),
+        Output::Labels { logits, .. } => Slope::Labels(vec![-number(at, place); logits.len()]),
+        Output::Vocab(_) | Output::Hidden(_) => panic!("not asked for"),
+    };
+    let all = indices.iter().zip(outputs);
+    all.map(|(at, outputs)| {
+        let places = outputs.iter().enumerate();
+        places
+            .map(|(place, output)| slope(*at, place, output))
+            .collect()
+    })
+    .collect()
+}
+
+fn gradients(policy: &Policy, sequences: &[Sequence], budget: usize) -> Gradients {
+    let mut gradients = Gradients::new(policy);
+    policy
+        .gradients(
+            sequences,
+            Packing::of(budget),
+            &mut gradients,
+            |at, outputs| Ok(slopes(at, outputs)),
+        )
+        .expect("a backward");
+    gradients
+}
+
+fn assert_close(got: &Gradients, want: &Gradients, what: &str) {
+    for (index, (got, want)) in got.parts.iter().zip(&want.parts).enumerate() {
+        let (Some(got), Some(want)) = (got, want) else {
+            assert_eq!(got, want, "{what}: {index}");
+            continue;
+        };
+        let scale = want.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
+        for (a, b) in got.iter().zip(want) {
+            assert!(
+                (a - b).abs() <= 1e-4 * scale,
+                "{what}: {index}: {a} for {b}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_parameter_is_reached_and_checkpointing_gives_the_same() {
+    for preset in [Preset::Qwen2, Preset::Qwen3, Preset::Gemma2] {
+        let dir = tempfile::tempdir().expect("a folder");
+        folder(dir.path(), preset, TinyHead::Vocab);
+        let mut policy = Policy::full(dir.path()).expect("it loads");
+        let sequences = sequences(6);
+        let whole = gradients(&policy, &sequences, 64);
+        policy.assert_reached(&whole).expect("all are reached");
+        policy.checkpointing = true;
+        let again = gradients(&policy, &sequences, 64);
+        assert_close(&again, &whole, preset.name());
+    }
+}
+
+#[test]
+fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
+    let dir = tempfile::tempdir().expect("a folder");
+    folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
+    let policy = Policy::full(dir.path()).expect("it loads");
+    let all = sequences(9);
+    let plain = |at: &[usize], outputs: &[Vec<Output>]| {
+        // By content, so that a shuffled batch has the same slopes.
+        let _ = at;
+        let slope = |output: &Output| match output {
+            Output::Logprob { logprob, .. } => Slope::Logprob {
+                logprob: *logprob,
+                entropy: 0.0,
+            },
+            _ => panic!("not asked for"),
+        };
+        let all = outputs.iter();
+        Ok(all
+            .map(|outputs| outputs.iter().map(slope).collect())
+            .collect())
+    };
+    let sum = |sequences: &[Sequence], budget| {
+        let mut gradients = Gradients::new(&policy);
+        let done = policy.gradients(sequences, Packing::of(budget), &mut gradients, plain);
+        done.expect("a backward");
+        gradients
+    };
+    let want = sum(&all, 40);
+    let mut shuffled = all.clone();
+    shuffled.reverse();
+    shuffled.swap(0, 4);
+    assert_eq!(sum(&shuffled, 40), want, "order");
+    for budget in [1, 25, 1000] {
+        assert_close(&sum(&all, budget), &want, "budget");
+    }
+}
+
+#[test]
+fn reading_gives_the_bits_of_training() {
+    let dir = tempfile::tempdir().expect("a folder");
+    folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
+    let policy = Policy::full(dir.path()).expect("it loads");
+    let all = sequences(8);
+    let read = policy.read(&all, 30).expect("it is read");
+    let mut seen = vec![Vec::new(); all.len()];
+    let mut gradients = Gradients::new(&policy);
+    policy
+        .gradients(&all, Packing::of(1000), &mut gradients, |at, outputs| {
+            for (at, outputs) in at.iter().zip(outputs) {
+                seen[*at] = outputs.clone();
+            }
+            Ok(slopes(at, outputs))
+        })
+        .expect("a backward");
+    assert_eq!(seen, read);
+}
+
+#[test]
+fn heads_and_labels_are_read_and_trained() {
+    for head in [TinyHead::Sequence, TinyHead::Process, TinyHead::Value] {
+        let dir = tempfile::tempdir().expect("a folder");
+        folder(dir.path(), Preset::Qwen2, head);
+        let policy = Policy::full(dir.path()).expect("it loads");
+        let mut all = sequences(4);
+        for sequence in &mut all {
+            let last = sequence.token_ids.len() - 1;
+            sequence.reads = vec![(0, Read::Head), (last, Read::Head)];
+        }
+        let got = gradients(&policy, &all, 64);
+        let faults = got.faults(&policy);
+        assert!(
+            faults.iter().all(|fault| fault.contains("lm_head")),
+            "{head}: {faults:?}"
+        );
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    folder(dir.path(), Preset::Qwen2, TinyHead::Vocab);
+    let policy = Policy::full(dir.path()).expect("it loads");
+    let mut all = sequences(4);
+    for sequence in &mut all {
+        let columns = vec![5, 9].into();
+        sequence.reads = vec![(
+            2,
+            Read::Labels {
+                columns,
+                mass: false,
+            },
+        )];
+    }
+    policy
+        .assert_reached(&gradients(&policy, &all, 64))
+        .expect("all are reached");
+}
+
+#[test]
+fn a_step_is_seen_by_what_is_served_and_by_what_is_saved() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let base = dir.path().join("base");
+    folder(&base, Preset::Qwen3, TinyHead::Vocab);
+    let policy = Policy::full(&base).expect("it loads");
+    let all = sequences(5);
+    let before = policy.read(&all, 100).expect("it is read");
+    let mut optimiser = AdamW::new(AdamWConfig::default(), &policy);
+    let mut gradients = gradients(&policy, &all, 100);
+    optimiser
+        .step(&policy, &mut gradients, 1e-2)
+        .expect("a step");
+    let after = policy.read(&all, 100).expect("it is read");
+    assert_ne!(before, after);
+
+    let target = dir.path().join("saved");
+    let stage = Stage::begin(&target).expect("a free place");
+    policy.save(&stage).expect("it is saved");
+    stage.finish().expect("renamed");
+    let again = Policy::full(&target).expect("it loads");
+    assert_eq!(again.read(&all, 17).expect("it is read"), after);
+}
+
+#[test]
+fn an_adapter_learns_alone_and_is_saved() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (base, peft) = (dir.path().join("base"), dir.path().join("peft"));
+    let spec = folder(&base, Preset::Qwen3, TinyHead::Vocab);
+    let adapter = AdapterSpec {
+        seed: 3,
+        r: 4,
+        alpha: 8,
+        targets: ["q_proj", "v_proj", "down_proj"]
+            .map(str::to_owned)
+            .to_vec(),
+        rank_pattern: Default::default(),
+        alpha_pattern: Default::default(),
+        rslora: false,
+        score_labels: None,
+    };
+    make_adapter(&peft, &spec, &adapter).expect("a made adapter");
+    let load = |folder: &Path| {
+        let config = std::sync::Arc::new(models::ModelConfig::read(&base).expect("it is read"));
+        models::adapter::Adapter::load(folder, &models::adapter::Base::of(&config))
+            .expect("it loads")
+    };
+    let policy = Policy::adapted(&base, &[("a".into(), load(&peft))]).expect("it loads");
+    let mut all = sequences(5);
+    for sequence in &mut all[1..] {
+        sequence.adapter = Some(0);
+    }
+    let before = policy.read(&all, 100).expect("it is read");
+    let mut gradients = gradients(&policy, &all, 100);
+    policy.assert_reached(&gradients).expect("all are reached");
+    let mut optimiser = AdamW::new(AdamWConfig::default(), &policy);
+    optimiser
+        .step(&policy, &mut gradients, 1e-2)
+        .expect("a step");
+    let after = policy.read(&all, 100).expect("it is read");
+    assert_eq!(before[0], after[0], "the base stays");
+    assert_ne!(before[1..], after[1..]);
+
+    let target = dir.path().join("saved");
+    let stage = Stage::begin(&target).expect("a free place");
+    policy.save_adapter("a", &stage).expect("it is saved");
+    stage.finish().expect("renamed");
+    let again = Policy::adapted(&base, &[("b".into(), load(&target))]).expect("it loads");
+    assert_eq!(again.read(&all, 17).expect("it is read"), after);
+}
+
+#[test]
+fn what_cannot_be_trained_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    folder(dir.path(), Preset::Qwen2, TinyHead::Sequence);
+    let policy = Policy::full(dir.path()).expect("it loads");
+    let error = policy.read(&sequences(1), 10).expect_err("no vocabulary");
+    assert!(error.to_string().contains("vocabulary"), "{error}");
+    let past = Sequence {
+        token_ids: vec![1, 2],
+        reads: vec![(2, Read::Head)],
+        adapter: None,
+    };
+    let error = policy.read(&[past], 10).expect_err("past its end");
+    assert!(error.to_string().contains("2 tokens"), "{error}");
+}
+
+#[test]
+fn a_norm_that_is_not_finite_changes_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
+    let policy = Policy::full(dir.path()).expect("it loads");
+    let all = sequences(3);
+    let before = policy.read(&all, 100).expect("it is read");
+    let mut optimiser = AdamW::new(AdamWConfig::default(), &policy);
+    let fresh = optimiser.clone();
+    let mut gradients = gradients(&policy, &all, 100);
+    gradients.parts[1].as_mut().expect("reached")[0] = f32::NAN;
+    let error = optimiser
+        .step(&policy, &mut gradients, 1e-2)
+        .expect_err("refused");
+    assert!(
+        error.to_string().contains(&policy.parameters()[1].name),
+        "{error}"
+    );
+    assert_eq!(optimiser, fresh);
+    assert_eq!(policy.read(&all, 100).expect("it is read"), before);
+}

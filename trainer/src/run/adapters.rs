@@ -1,0 +1,166 @@
+//! The policy of a run: all weights, or adapters over a model, fresh or from a checkpoint.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use models::ModelConfig;
+use models::adapter::{Adapter, Base, CONFIG_FILE, WEIGHTS_FILE};
+use models::config::MlpConfig;
+use models::save::{self, Stage};
+use models::tiny::Storage;
+use models::weights::{LayerPart, Names, Place, Projection};
+use rand::RngExt as _;
+use serde_json::{Value, json};
+
+use super::config::{AdapterSection, RunConfig};
+use crate::error::{Result, TrainError};
+use crate::methods::MethodConfig;
+use crate::policy::Policy;
+use crate::random::decision;
+
+/// What PEFT calls the modules of all linear layers.
+const ALL_LINEAR: [&str; 7] = [
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+];
+
+/// The model that a run trains, as its newest checkpoint has it where there is one.
+pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -> Result<Policy> {
+    let base = config.path(&config.policy.path);
+    let mut policy = if config.policy.adapter.is_empty() {
+        Policy::full(newest.unwrap_or(&base))?
+    } else {
+        let shape = Arc::new(ModelConfig::read(&base)?);
+        let mut adapters = Vec::new();
+        for section in &config.policy.adapter {
+            let from = match (newest, &section.path) {
+                (Some(newest), _) => newest.join("adapters").join(&section.name),
+                (None, Some(path)) => config.path(path),
+                (None, None) => fresh(config, section, folder, &shape)?,
+            };
+            let adapter = Adapter::load(&from, &Base::of(&shape))?;
+            adapters.push((section.name.as_str().into(), adapter));
+        }
+        Policy::adapted(&base, &adapters)?
+    };
+    policy.checkpointing = config.policy.checkpointing;
+    Ok(policy)
+}
+
+/// The model as it was when the run began, where the method compares with it.
+pub(super) fn reference(config: &RunConfig) -> Result<Option<Policy>> {
+    let needed = match &config.method {
+        MethodConfig::Supervised(_) | MethodConfig::Reward(_) | MethodConfig::Process(_) => false,
+        MethodConfig::Preference(method) => !method.reference_free,
+        MethodConfig::PolicyGradient(method) => method.objective.kl.is_some(),
+    };
+    if !needed {
+        return Ok(None);
+    }
+    Policy::adapted(&config.path(&config.policy.path), &[]).map(Some)
+}
+
+/// A fresh adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
+/// (Kaiming with a = √5) has it, and `B` zero, so that it begins as no change at all.
+fn fresh(
+    config: &RunConfig,
+    section: &AdapterSection,
+    folder: &Path,
+    shape: &Arc<ModelConfig>,
+) -> Result<std::path::PathBuf> {
+    let target = folder.join("fresh").join(&section.name);
+    let parent = folder.join("fresh");
+    std::fs::create_dir_all(&parent).map_err(|source| TrainError::File {
+        path: parent.display().to_string(),
+        source,
+    })?;
+    if target.exists() {
+        std::fs::remove_dir_all(&target).map_err(|source| TrainError::File {
+            path: target.display().to_string(),
+            source,
+        })?;
+    }
+    let targets: Vec<String> = match &section.targets {
+        Some(targets) => targets.clone(),
+        None => ALL_LINEAR.map(str::to_owned).to_vec(),
+    };
+    let modules = modules(shape, &targets)?;
+    let mut tensors = Vec::new();
+    for (module, n, k) in &modules {
+        let mut rng = decision(
+            config.run.seed,
+            &format!("fresh {} {module}", section.name),
+            &[],
+        );
+        let bound = 1.0 / (*k as f32).sqrt();
+        let a: Vec<f32> = (0..section.r * k)
+            .map(|_| rng.random_range(-bound..bound))
+            .collect();
+        let name = |factor: &str| format!("base_model.model.{module}.lora_{factor}.weight");
+        tensors.push((name("A"), vec![section.r, *k], a));
+        tensors.push((name("B"), vec![*n, section.r], vec![0.0; n * section.r]));
+    }
+    let stage = Stage::begin(&target)?;
+    save::tensors(
+        &stage,
+        WEIGHTS_FILE,
+        Storage::F32,
+        tensors
+            .iter()
+            .map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
+    )?;
+    let fields: Value = json!({
+        "peft_type": "LORA", "task_type": "CAUSAL_LM", "r": section.r,
+        "lora_alpha": section.alpha, "target_modules": targets, "bias": "none",
+        "base_model_name_or_path": config.policy.path.display().to_string(),
+    });
+    stage.json(CONFIG_FILE, &fields)?;
+    stage.finish()?;
+    Ok(target)
+}
+
+/// The linear layers whose module ends in one of `targets`: path, outputs, inputs.
+fn modules(shape: &Arc<ModelConfig>, targets: &[String]) -> Result<Vec<(String, usize, usize)>> {
+    let names = Names::new(shape, |_| false);
+    let (hidden, dim) = (shape.hidden_size, shape.head_dim);
+    let (q, kv) = (shape.num_heads * dim, shape.num_kv_heads * dim);
+    let mut modules = Vec::new();
+    for (index, layer) in shape.layers.iter().enumerate() {
+        let MlpConfig::Dense { intermediate_size } = layer.mlp else {
+            return Err(TrainError::Invalid(
+                "fresh adapters are made for dense models; bring one (`path`) for experts"
+                    .to_owned(),
+            ));
+        };
+        for (projection, n, k) in [
+            (Projection::Q, q, hidden),
+            (Projection::K, kv, hidden),
+            (Projection::V, kv, hidden),
+            (Projection::O, hidden, q),
+            (Projection::Gate, intermediate_size, hidden),
+            (Projection::Up, intermediate_size, hidden),
+            (Projection::Down, hidden, intermediate_size),
+        ] {
+            let place = Place::Layer(index, LayerPart::Weight(projection));
+            let name = names.unfused(place);
+            let module = name.trim_end_matches(".weight");
+            let leaf = module.rsplit('.').next().unwrap_or(module);
+            if targets.iter().any(|target| target == leaf) {
+                modules.push((module.to_owned(), n, k));
+            }
+        }
+    }
+    if modules.is_empty() {
+        return Err(TrainError::Invalid(format!(
+            "no linear layer of the model is called {}; there are {}",
+            targets.join(", "),
+            ALL_LINEAR.join(", ")
+        )));
+    }
+    Ok(modules)
+}

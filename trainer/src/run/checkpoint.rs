@@ -1,0 +1,248 @@
+//! Checkpoints: the model as a folder that can be served, and beside it all that a resumed run
+//! needs to go on to the same bytes.
+
+use std::path::{Path, PathBuf};
+
+use models::save::{self, Stage};
+use models::tiny::Storage;
+use safetensors::SafeTensors;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::config::RunConfig;
+use crate::error::{Result, TrainError};
+use crate::methods::policy_gradient::PolicyGradientState;
+use crate::optimiser::{AdamW, Moments};
+use crate::policy::{Parameter, Policy};
+
+const STATE: &str = "training_state.json";
+const MOMENTS: &str = "optimiser.safetensors";
+const PREFIX: &str = "step-";
+
+/// The state beside the weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// Steps that are done.
+    pub done: u64,
+    /// Steps of the optimiser.
+    pub optimiser_steps: u64,
+    /// The run file.
+    pub config: Value,
+    /// Of a run of policy gradients.
+    pub rollouts: Option<PolicyGradientState>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+/// What goes into a checkpoint beside the policy.
+#[derive(Debug)]
+pub(super) struct State<'a> {
+    pub(super) optimiser: &'a AdamW,
+    pub(super) done: u64,
+    pub(super) config: &'a Value,
+    pub(super) rollouts: Option<PolicyGradientState>,
+}
+
+/// The newest checkpoint of a run's folder.
+///
+/// # Errors
+/// A folder that cannot be listed.
+pub fn latest(folder: &Path) -> Result<Option<PathBuf>> {
+    Ok(all(folder)?.pop().map(|(_, path)| path))
+}
+
+/// Checkpoints by their steps, oldest first. What is being written has another name.
+fn all(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let failed = |source| TrainError::File {
+        path: folder.display().to_string(),
+        source,
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let step = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if let Some(step) = step.and_then(|step| step.parse().ok()) {
+            found.push((step, entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Writes a checkpoint and drops the oldest beyond `keep`.
+pub(super) fn write(
+    folder: &Path,
+    policy: &Policy,
+    state: &State<'_>,
+    keep: usize,
+) -> Result<PathBuf> {
+    let target = folder.join(format!("{PREFIX}{:06}", state.done));
+    let stage = Stage::begin(&target)?;
+    if policy.served_adapters().is_empty() {
+        policy.save(&stage)?;
+    }
+    for (name, _) in policy.served_adapters() {
+        let inner = Stage::begin(&stage.path(&format!("adapters/{name}")))?;
+        policy.save_adapter(&name, &inner)?;
+        inner.finish()?;
+    }
+    let parts = policy.parameters().iter().zip(&state.optimiser.moments);
+    let tensors = parts.flat_map(|(parameter, moments)| {
+        let name = |what: &str| format!("{}.{what}", parameter.name);
+        let n = moments.mean.len();
+        [
+            (name("mean"), vec![n], &moments.mean[..]),
+            (name("square"), vec![n], &moments.square[..]),
+        ]
+    });
+    save::tensors(&stage, MOMENTS, Storage::F32, tensors)?;
+    let checkpoint = Checkpoint {
+        done: state.done,
+        optimiser_steps: state.optimiser.steps,
+        config: state.config.clone(),
+        rollouts: state.rollouts.clone(),
+        path: PathBuf::new(),
+    };
+    let json = serde_json::to_value(&checkpoint).expect("a state of plain data");
+    stage.json(STATE, &json)?;
+    stage.finish()?;
+    if keep > 0 {
+        let all = all(folder)?;
+        for (_, path) in &all[..all.len().saturating_sub(keep)] {
+            std::fs::remove_dir_all(path).map_err(|source| TrainError::File {
+                path: path.display().to_string(),
+                source,
+            })?;
+        }
+    }
+    Ok(target)
+}
+
+impl Checkpoint {
+    /// Reads the state of a checkpoint.
+    ///
+    /// # Errors
+    /// A file that is missing or not what a run writes.
+    pub fn read(path: &Path) -> Result<Checkpoint> {
+        let file = path.join(STATE);
+        let text = std::fs::read_to_string(&file).map_err(|source| TrainError::File {
+            path: file.display().to_string(),
+            source,
+        })?;
+        let checkpoint: Checkpoint = serde_json::from_str(&text)
+            .map_err(|error| TrainError::Invalid(format!("{}: {error}", file.display())))?;
+        Ok(Checkpoint {
+            path: path.to_owned(),
+            ..checkpoint
+        })
+    }
+
+    /// Holds the run file against that of the checkpoint. The number of steps may grow, and where
+    /// and how often things are written may change.
+    ///
+    /// # Errors
+    /// [`TrainError::Invalid`] with every difference, unless changes are allowed.
+    pub fn compare(&self, config: &RunConfig, allow_changes: bool) -> Result<()> {
+        let mut differences = Vec::new();
+        differ("", &self.config, &config.json, &mut differences);
+        differences.retain(|difference| !FREE.iter().any(|key| difference.starts_with(key)));
+        if differences.is_empty() || allow_changes {
+            return Ok(());
+        }
+        Err(TrainError::Invalid(format!(
+            "the run file differs from the one that {} was made with, so the run would not go on \
+             as it began; allow it with --allow-changes:\n{}",
+            self.path.display(),
+            differences.join("\n")
+        )))
+    }
+
+    /// Puts the optimiser's state back, and gives the number of steps that are done.
+    pub(super) fn restore(&self, optimiser: &mut AdamW, policy: &Policy) -> Result<u64> {
+        let file = self.path.join(MOMENTS);
+        let bytes = std::fs::read(&file).map_err(|source| TrainError::File {
+            path: file.display().to_string(),
+            source,
+        })?;
+        let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", file.display()));
+        let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
+        for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
+            *moments = Moments {
+                mean: numbers(&tensors, parameter, "mean").map_err(&wrong)?,
+                square: numbers(&tensors, parameter, "square").map_err(&wrong)?,
+            };
+        }
+        optimiser.steps = self.optimiser_steps;
+        Ok(self.done)
+    }
+}
+
+/// Keys that may change between a run and its resumption.
+const FREE: [&str; 5] = [
+    "run.steps",
+    "run.folder",
+    "run.checkpoint_every",
+    "run.keep",
+    "evaluation",
+];
+
+fn numbers(
+    tensors: &SafeTensors<'_>,
+    parameter: &Parameter,
+    what: &str,
+) -> Result<Vec<f32>, String> {
+    let name = format!("{}.{what}", parameter.name);
+    let tensor = tensors
+        .tensor(&name)
+        .map_err(|error| format!("`{name}`: {error}"))?;
+    let numbers: Vec<f32> = tensor
+        .data()
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes")))
+        .collect();
+    let want = parameter.var.elem_count();
+    if numbers.len() == want {
+        return Ok(numbers);
+    }
+    Err(format!(
+        "`{name}` has {} numbers, not {want}",
+        numbers.len()
+    ))
+}
+
+/// The leaves in which two values differ, each as `key: then -> now`.
+fn differ(path: &str, then: &Value, now: &Value, differences: &mut Vec<String>) {
+    let join = |key: &str| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{path}.{key}")
+        }
+    };
+    match (then, now) {
+        (Value::Object(a), Value::Object(b)) => {
+            for (key, then) in a {
+                differ(
+                    &join(key),
+                    then,
+                    b.get(key).unwrap_or(&Value::Null),
+                    differences,
+                );
+            }
+            for (key, now) in b {
+                if !a.contains_key(key) {
+                    differ(&join(key), &Value::Null, now, differences);
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (then, now)) in a.iter().zip(b).enumerate() {
+                differ(&format!("{path}[{index}]"), then, now, differences);
+            }
+        }
+        (then, now) if then != now => differences.push(format!("{path}: {then} -> {now}")),
+        _ => {}
+    }
+}

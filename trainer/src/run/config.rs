@@ -1,0 +1,357 @@
+//! Run files: what a run is told, read with every problem and its place.
+
+use std::path::{Path, PathBuf};
+
+use rubrics::Registry;
+use rubrics::config::{Document, Problem, Section, Step};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::source::DataSource;
+use crate::error::{Result, TrainError};
+use crate::methods::MethodConfig;
+use crate::optimiser::{AdamWConfig, Schedule};
+use crate::task::Shape;
+
+/// The name by which scorers of a run file ask the model in training.
+pub const POLICY: &str = "policy";
+
+/// A run file.
+#[derive(Debug)]
+pub struct RunConfig {
+    /// `[run]`.
+    pub run: RunSection,
+    /// `[policy]`.
+    pub policy: PolicySection,
+    /// `[optimiser]`.
+    pub optimiser: OptimiserSection,
+    /// `[[data]]`.
+    pub data: Vec<DataSource>,
+    /// `[method]`.
+    pub method: MethodConfig,
+    /// `[evaluation]`.
+    pub evaluation: EvaluationSection,
+    /// `[[scorer]]`, and the built-in scorers.
+    pub scorers: Registry,
+    /// The folder that paths are relative to.
+    pub base: PathBuf,
+    /// All of the file as JSON, for comparing with the file of a run that is resumed.
+    pub json: serde_json::Value,
+}
+
+/// `[run]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSection {
+    /// Where logs and checkpoints go.
+    pub folder: PathBuf,
+    /// Steps in all.
+    pub steps: u64,
+    /// Everything that is left to chance follows from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// Steps between checkpoints; 0 writes one at the end alone.
+    #[serde(default)]
+    pub checkpoint_every: u64,
+    /// Checkpoints that are kept, the newest ones; 0 keeps all.
+    #[serde(default)]
+    pub keep: usize,
+}
+
+/// `[policy]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicySection {
+    /// A folder in the Hugging Face layout.
+    pub path: PathBuf,
+    /// Makes the folder where it is not there: a fresh model of the task, of this shape.
+    #[serde(default)]
+    pub make: Option<MadeShape>,
+    /// Adapters that are trained over it, in the place of its own weights.
+    #[serde(default)]
+    pub adapter: Vec<AdapterSection>,
+    /// Whether layers are computed again on the way back, so that less is kept.
+    #[serde(default)]
+    pub checkpointing: bool,
+    /// Tokens of a micro-batch at most; a longer sequence has one of its own.
+    #[serde(default = "micro_tokens")]
+    pub micro_tokens: usize,
+    /// Tokens for which the engine holds keys and values.
+    #[serde(default = "kv_tokens")]
+    pub kv_tokens: usize,
+}
+
+/// Shapes of fresh models of the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeShape {
+    /// [`Shape::SMOKE`].
+    Smoke,
+    /// [`Shape::DEMO`].
+    Demo,
+    /// [`Shape::EMBEDDED`].
+    Embedded,
+}
+
+impl MadeShape {
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            MadeShape::Smoke => Shape::SMOKE,
+            MadeShape::Demo => Shape::DEMO,
+            MadeShape::Embedded => Shape::EMBEDDED,
+        }
+    }
+}
+
+fn micro_tokens() -> usize {
+    4096
+}
+
+fn kv_tokens() -> usize {
+    65536
+}
+
+/// `[[policy.adapter]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterSection {
+    /// What sequences and scorers call it.
+    pub name: String,
+    /// A PEFT folder to begin with; without it a fresh adapter.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+    /// Rank of a fresh adapter.
+    #[serde(default = "rank")]
+    pub r: usize,
+    /// α of a fresh adapter.
+    #[serde(default = "alpha")]
+    pub alpha: f64,
+    /// Modules of a fresh adapter; all linear layers without it.
+    #[serde(default)]
+    pub targets: Option<Vec<String>>,
+}
+
+fn rank() -> usize {
+    16
+}
+
+fn alpha() -> f64 {
+    32.0
+}
+
+/// `[optimiser]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptimiserSection {
+    /// The peak learning rate.
+    pub rate: f64,
+    /// Its course.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// AdamW's numbers.
+    #[serde(default)]
+    pub adamw: AdamWConfig,
+}
+
+/// `[evaluation]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvaluationSection {
+    /// Steps between evaluations; 0 evaluates at the end alone.
+    pub every: u64,
+    /// Problems that are solved greedily and by sampling.
+    pub data: Vec<DataSource>,
+    /// Problems at most.
+    pub problems: Option<usize>,
+    /// Samples of each problem, for pass@k.
+    pub samples: usize,
+    /// Tokens of an answer at most.
+    pub max_tokens: Option<usize>,
+}
+
+impl RunConfig {
+    /// Reads a run file.
+    ///
+    /// # Errors
+    /// [`TrainError::Invalid`] with every problem, each with file, line and key.
+    pub fn read(path: &Path) -> Result<RunConfig> {
+        let text = std::fs::read_to_string(path).map_err(|source| TrainError::File {
+            path: path.display().to_string(),
+            source,
+        })?;
+        let base = path.parent().unwrap_or(Path::new("")).to_owned();
+        RunConfig::parse(&path.display().to_string(), &text, &base)
+    }
+
+    /// The same from text; problems name `file`, and paths are relative to `base`.
+    ///
+    /// # Errors
+    /// As [`RunConfig::read`].
+    pub fn parse(file: &str, text: &str, base: &Path) -> Result<RunConfig> {
+        // The scorers of the recycling templates are known to every run.
+        let text = &format!("{text}\n{}", missing_scorers(text));
+        let document = Document::new(file, text);
+        let config = {
+            let table = document.parse();
+            let root = document.root(&table);
+            let config = Self::sections(&root, base);
+            root.finish();
+            config
+        };
+        let problems = document.into_problems();
+        match config {
+            Some(config) if problems.is_empty() => Ok(config),
+            _ => Err(TrainError::Invalid(listed(&problems))),
+        }
+    }
+
+    fn sections(root: &Section<'_, '_>, base: &Path) -> Option<RunConfig> {
+        let run: Option<RunSection> = required(root, "run");
+        let policy: Option<PolicySection> = required(root, "policy");
+        let optimiser: Option<OptimiserSection> = required(root, "optimiser");
+        let method: Option<MethodConfig> = required(root, "method");
+        let evaluation = match root.section("evaluation") {
+            None => Some(EvaluationSection::default()),
+            Some(section) => typed(&section),
+        };
+        let data = root.sections("data").iter().map(typed).collect::<Vec<_>>();
+        let names: Vec<String> = policy
+            .iter()
+            .flat_map(|policy| &policy.adapter)
+            .map(|adapter| adapter.name.clone())
+            .chain([POLICY.to_owned()])
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let scorers = Registry::read_beside(root, &names, Some(base));
+        let config = RunConfig {
+            run: run?,
+            policy: policy?,
+            optimiser: optimiser?,
+            data: data.into_iter().collect::<Option<Vec<_>>>()?,
+            method: method?,
+            evaluation: evaluation?,
+            scorers,
+            base: base.to_owned(),
+            json: root.to_json(),
+        };
+        config.check(root);
+        Some(config)
+    }
+
+    /// What no section can see by itself.
+    fn check(&self, root: &Section<'_, '_>) {
+        if self.run.steps == 0 {
+            root.problem("run", "`steps` is at least 1");
+        }
+        if !(self.optimiser.rate.is_finite() && self.optimiser.rate > 0.0) {
+            root.problem("optimiser", "`rate` is a positive number");
+        }
+        if self.policy.micro_tokens == 0 {
+            root.problem("policy", "`micro_tokens` is at least 1");
+        }
+        for (index, adapter) in self.policy.adapter.iter().enumerate() {
+            let others = &self.policy.adapter[..index];
+            if adapter.name == POLICY || others.iter().any(|other| other.name == adapter.name) {
+                let what = format!("the name '{}' is taken", adapter.name);
+                root.problem("policy", what);
+            }
+            if adapter.r == 0 {
+                root.problem("policy", "the rank `r` of an adapter is at least 1");
+            }
+        }
+        if self.data.is_empty() {
+            root.problem("data", "a run needs at least one [[data]]");
+        }
+        for problem in self.method.check(self) {
+            root.problem("method", problem);
+        }
+    }
+
+    /// A path of the run file, as it can be opened.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
+    }
+}
+
+/// The scorers of the recycling templates that the file does not define itself.
+fn missing_scorers(text: &str) -> String {
+    let defined = |name: &str| text.contains(&format!("name = \"{name}\""));
+    let tables = crate::recycle::SCORERS.split("[[scorer]]").skip(1);
+    let missing = tables.filter(|table| {
+        let name = table.split('"').nth(1).unwrap_or_default();
+        !defined(name)
+    });
+    missing.map(|table| format!("[[scorer]]{table}")).collect()
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> Option<T> {
+    match root.section(key) {
+        Some(section) => typed(&section),
+        None => {
+            root.require(key);
+            None
+        }
+    }
+}
+
+/// A section as its type. serde stops at the first problem, so unknown keys are taken out one by
+/// one until all of them were named.
+fn typed<T: DeserializeOwned>(section: &Section<'_, '_>) -> Option<T> {
+    let mut value = section.to_json();
+    loop {
+        let error = match serde_path_to_error::deserialize(value.clone()) {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        let mut place = steps(error.path());
+        let message = error.inner().to_string();
+        let unknown = message
+            .strip_prefix("unknown field `")
+            .and_then(|rest| rest.split('`').next())
+            .map(str::to_owned);
+        if let Some(unknown) = &unknown
+            && place.last() != Some(&Step::Key(unknown.clone()))
+        {
+            place.push(Step::Key(unknown.clone()));
+        }
+        section.problem_at(&place, message);
+        if unknown.is_none() || !remove(&mut value, &place) {
+            return None;
+        }
+    }
+}
+
+fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
+    use serde_path_to_error::Segment;
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    };
+    path.iter().filter_map(step).collect()
+}
+
+/// Takes out the value at a place; says whether there was one.
+fn remove(value: &mut serde_json::Value, place: &[Step]) -> bool {
+    let Some((Step::Key(last), before)) = place.split_last() else {
+        return false;
+    };
+    let mut at = value;
+    for step in before {
+        let next = match step {
+            Step::Key(key) => at.get_mut(key),
+            Step::Index(index) => at.get_mut(index),
+        };
+        match next {
+            Some(next) => at = next,
+            None => return false,
+        }
+    }
+    let fields = at.as_object_mut();
+    fields.is_some_and(|fields| fields.remove(last).is_some())
+}

@@ -1,0 +1,137 @@
+//! A run from where it is to its end: steps, logs, evaluations, checkpoints.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::Run;
+use crate::error::Result;
+use crate::log::{EventFile, JsonLines, Line, Progress, Record};
+use crate::metrics::Metrics;
+
+/// What happens in a run.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A step was taken.
+    Step {
+        /// How far the run is.
+        line: Line,
+        /// Its numbers.
+        metrics: &'a Metrics,
+    },
+    /// An evaluation was made.
+    Evaluation {
+        /// After so many steps.
+        step: u64,
+        /// Its numbers.
+        metrics: &'a Metrics,
+    },
+    /// A checkpoint was written.
+    Checkpoint(&'a Path),
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether all steps were taken; else somebody asked it to stop, and it can be resumed.
+    pub complete: bool,
+    /// Steps that are done.
+    pub done: u64,
+    /// The last checkpoint.
+    pub checkpoint: Option<PathBuf>,
+}
+
+/// The log files of a run: `metrics.jsonl`, `evaluations.jsonl` and TensorBoard's under `events`.
+struct Logs {
+    steps: JsonLines,
+    evaluations: JsonLines,
+    events: EventFile,
+}
+
+impl Logs {
+    fn open(folder: &Path, done: u64) -> Result<Logs> {
+        let resumed_at = (done > 0).then_some(done + 1);
+        // What was logged after the checkpoint that the run goes on from is written again.
+        let lines = |name: &str| JsonLines::resume(&folder.join(name), done + 1);
+        Ok(Logs {
+            steps: lines("metrics.jsonl")?,
+            evaluations: lines("evaluations.jsonl")?,
+            events: EventFile::create(&folder.join("events"), now(), resumed_at)?,
+        })
+    }
+
+    fn step(&mut self, step: u64, metrics: &Metrics) -> Result<()> {
+        let record = record(step, "", metrics);
+        self.steps.write(&record)?;
+        self.events.write(&record)
+    }
+
+    fn evaluation(&mut self, step: u64, metrics: &Metrics) -> Result<()> {
+        self.evaluations.write(&record(step, "", metrics))?;
+        self.events.write(&record(step, "evaluation/", metrics))
+    }
+}
+
+/// Takes steps until the run is done or `stop` is set; then the step under way is ended and a
+/// checkpoint written.
+///
+/// # Errors
+/// The first step, evaluation, log or checkpoint that fails.
+pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -> Result<Ended> {
+    let mut logs = Logs::open(run.folder(), run.done())?;
+    let mut progress = Progress::new(run.steps());
+    let begin = Instant::now();
+    let mut checkpoint = None;
+    if run.done() == 0 && run.config().evaluation.every > 0 {
+        evaluate(run, &mut logs, tell)?;
+    }
+    while run.done() < run.steps() && !stop.load(Ordering::Relaxed) {
+        let metrics = run.step()?;
+        logs.step(run.done(), &metrics)?;
+        let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
+        tell(News::Step {
+            line,
+            metrics: &metrics,
+        });
+        if run.evaluation_is_due() {
+            evaluate(run, &mut logs, tell)?;
+        }
+        if run.checkpoint_is_due() || stop.load(Ordering::Relaxed) {
+            logs.steps.sync()?;
+            let path = run.checkpoint()?;
+            tell(News::Checkpoint(&path));
+            checkpoint = Some(path);
+        }
+    }
+    Ok(Ended {
+        complete: run.done() >= run.steps(),
+        done: run.done(),
+        checkpoint,
+    })
+}
+
+fn evaluate(run: &mut Run, logs: &mut Logs, tell: &mut dyn FnMut(News<'_>)) -> Result<()> {
+    let begin = Instant::now();
+    let mut metrics = run.evaluate()?;
+    metrics.set("time/evaluation", begin.elapsed().as_secs_f64());
+    logs.evaluation(run.done(), &metrics)?;
+    tell(News::Evaluation {
+        step: run.done(),
+        metrics: &metrics,
+    });
+    Ok(())
+}
+
+fn record(step: u64, prefix: &str, metrics: &Metrics) -> Record {
+    let mut record = Record::new(step, now());
+    for (name, value) in metrics.iter() {
+        record.set(&format!("{prefix}{name}"), value);
+    }
+    record
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or(Duration::ZERO).as_secs_f64()
+}

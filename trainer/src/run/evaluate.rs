@@ -1,0 +1,142 @@
+//! Evaluations: problems solved greedily and by sampling, and losses on rows that are not trained.
+
+use super::{Row, Run};
+use crate::error::{Result, TrainError};
+use crate::item::{Item, Rollout};
+use crate::methods::policy_gradient::PolicyGradient;
+use crate::methods::{MethodConfig, Step, offline};
+use crate::metrics::Metrics;
+use crate::rollout::{How, Order};
+use crate::task::measure::pass_at_k;
+
+/// The loss on the evaluation's rows, by the run's own method; nothing is learned.
+pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
+    let mut metrics = Metrics::default();
+    let per_step = run.config.method.rows();
+    let Some(rows) = &mut run.evaluation else {
+        return Ok(metrics);
+    };
+    let n = rows.len().or(run.config.evaluation.problems);
+    let rounds = (n.unwrap_or(per_step) / per_step).max(1) as u64;
+    for round in 1..=rounds {
+        let step = Step {
+            policy: &run.policy,
+            reference: run.reference.as_ref(),
+            encoder: run.actor.encoder(),
+            micro_tokens: run.config.policy.micro_tokens,
+            step: round,
+            seed: 0,
+            revision: run.actor.host().engine.revision(),
+        };
+        let stepped = offline(&run.config.method, &step, rows)?;
+        for (name, value) in stepped.metrics.iter() {
+            metrics.add(name, value / rounds as f64);
+        }
+    }
+    Ok(metrics)
+}
+
+/// `greedy` and `pass@k` over the evaluation's problems.
+pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
+    let (Some(rollouts), Some(evaluation)) = (&run.rollouts, &mut run.evaluation) else {
+        return Ok(Metrics::default());
+    };
+    let n = evaluation.len().or(run.config.evaluation.problems);
+    let rows = evaluation.take(0, n.unwrap_or(0))?;
+    let items = rows.iter().map(|row| match row {
+        Row::Problem(item) => Ok(item),
+        Row::Supervised(_) | Row::Preference(_) | Row::Process(_) | Row::Written(_) => Err(
+            TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()),
+        ),
+    });
+    let items: Vec<&Item> = items.collect::<Result<_>>()?;
+    let MethodConfig::PolicyGradient(method) = &run.config.method else {
+        return Err(TrainError::Invalid("only policies are sampled".to_owned()));
+    };
+    let max_tokens = run
+        .config
+        .evaluation
+        .max_tokens
+        .unwrap_or(method.max_tokens);
+    let how = |temperature| How {
+        // The same chance at every evaluation, so that two of them differ by their weights alone.
+        seed: run.config.run.seed,
+        max_tokens,
+        temperature,
+    };
+    let mut metrics = Metrics::default();
+    let greedy = rewards(rollouts, &items, 1, how(0.0))?;
+    let rewarded: Vec<f64> = greedy
+        .iter()
+        .flatten()
+        .filter_map(|reward| *reward)
+        .collect();
+    metrics.set("greedy", mean(&rewarded));
+    let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
+    metrics.set("without_reward", unrewarded.count() as f64);
+    let samples = run.config.evaluation.samples;
+    if samples > 0 {
+        let sampled = rewards(rollouts, &items, samples, how(1.0))?;
+        for k in [1, 2, 4, 8, 16, 32, 64]
+            .into_iter()
+            .filter(|k| *k <= samples)
+        {
+            let passes: Vec<f64> = sampled
+                .iter()
+                .filter_map(|rewards| {
+                    let right = rewards
+                        .iter()
+                        .filter(|reward| **reward == Some(1.0))
+                        .count();
+                    pass_at_k(samples, right, k)
+                })
+                .collect();
+            metrics.set(format!("pass@{k}"), mean(&passes));
+        }
+    }
+    Ok(metrics)
+}
+
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+}
+
+/// The rewards of `n` answers to each item.
+fn rewards(
+    rollouts: &PolicyGradient,
+    items: &[&Item],
+    n: usize,
+    how: How,
+) -> Result<Vec<Vec<Option<f64>>>> {
+    let mut orders = Vec::with_capacity(items.len() * n);
+    for item in items {
+        let prompt = rollouts.actor().prompt(item)?;
+        for _ in 0..n {
+            orders.push(Order {
+                prompt: prompt.clone(),
+                adapter: rollouts.player(),
+                stream: orders.len() as u64,
+                partial: Vec::new(),
+            });
+        }
+    }
+    let samples = rollouts.actor().sample(&orders, how)?;
+    let mut answers = Vec::with_capacity(samples.len());
+    for sample in samples {
+        answers.push(Rollout {
+            text: rollouts.actor().text(&sample.tokens)?,
+            truncated: !sample.ended,
+            tokens: sample.tokens,
+            answer: None,
+            reward: Err(rubrics::FailureKind::Internal),
+        });
+    }
+    let mut pairs: Vec<(&Item, &mut Rollout)> = answers
+        .iter_mut()
+        .enumerate()
+        .map(|(at, rollout)| (items[at / n], rollout))
+        .collect();
+    rollouts.judge().reward(&mut pairs, how.seed)?;
+    let rewards: Vec<Option<f64>> = answers.iter().map(|answer| answer.reward.ok()).collect();
+    Ok(rewards.chunks(n).map(<[_]>::to_vec).collect())
+}

@@ -1,0 +1,320 @@
+//! A run: a model, data, a method and an optimiser, step by step, with logs and checkpoints.
+
+mod adapters;
+mod checkpoint;
+mod config;
+mod data;
+mod drive;
+mod evaluate;
+mod folder;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{Capacity, Host, LiveSpec, Tokenizer};
+
+pub use checkpoint::{Checkpoint, latest};
+pub use config::{
+    AdapterSection, EvaluationSection, MadeShape, OptimiserSection, POLICY, PolicySection,
+    RunConfig, RunSection,
+};
+pub use data::{Order, Preference, Process, Row, Supervised, Written, read_jsonl};
+pub use drive::{Ended, News, drive};
+pub use folder::RunFolder;
+pub use source::{ChainSource, DataSource, JsonlSource, MixtureSource, Rows};
+
+use crate::error::{Result, TrainError};
+use crate::methods::policy_gradient::PolicyGradient;
+use crate::methods::{MethodConfig, Step, offline};
+use crate::metrics::Metrics;
+use crate::optimiser::AdamW;
+use crate::policy::{Gradients, Policy};
+use crate::rollout::{Actor, Judge};
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run {
+    config: RunConfig,
+    folder: RunFolder,
+    policy: Policy,
+    reference: Option<Policy>,
+    optimiser: AdamW,
+    actor: Actor,
+    rows: Rows,
+    rollouts: Option<PolicyGradient>,
+    evaluation: Option<Rows>,
+    /// Steps that are done.
+    done: u64,
+}
+
+/// How a run goes on from its checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// Whether to go on from the newest checkpoint; without it a folder with checkpoints is
+    /// refused.
+    pub resume: bool,
+    /// Whether the run file may differ from the one that the checkpoint was made with.
+    pub allow_changes: bool,
+}
+
+impl Run {
+    /// Opens a run: loads everything and checks it, and trains nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the run's folder, model, data, scorers or checkpoint.
+    pub fn open(config: RunConfig, resume: Resume) -> Result<Run> {
+        let folder = RunFolder::open(&config.path(&config.run.folder))?;
+        let newest = latest(folder.path())?;
+        let checkpoint = match (&newest, resume.resume) {
+            (Some(path), true) => Some(Checkpoint::read(path)?),
+            (Some(path), false) => {
+                return Err(TrainError::Invalid(format!(
+                    "{} holds checkpoints of an earlier run; go on with it (--resume) or choose \
+                     another folder",
+                    path.display()
+                )));
+            }
+            (None, true) => {
+                return Err(TrainError::Invalid(format!(
+                    "{} holds no checkpoint to go on from",
+                    folder.path().display()
+                )));
+            }
+            (None, false) => None,
+        };
+        if let Some(checkpoint) = &checkpoint {
+            checkpoint.compare(&config, resume.allow_changes)?;
+        }
+        if let Some(made) = config.policy.make {
+            make(&config.path(&config.policy.path), made, config.run.seed)?;
+        }
+        let policy = adapters::policy(&config, folder.path(), newest.as_deref())?;
+        let reference = adapters::reference(&config)?;
+        let actor = Actor::new(Arc::new(host(&config, &policy)?))?;
+        let rows = rows(&config, &config.data, &actor)?;
+        let evaluation = match config.evaluation.data.as_slice() {
+            [] => None,
+            sources => Some(rows_of_evaluation(&config, sources, &actor)?),
+        };
+        let mut run = Run {
+            optimiser: AdamW::new(config.optimiser.adamw, &policy),
+            rollouts: None,
+            folder,
+            policy,
+            reference,
+            actor,
+            rows,
+            evaluation,
+            done: 0,
+            config,
+        };
+        run.serve_adapters()?;
+        if let MethodConfig::PolicyGradient(method) = &run.config.method {
+            let scorers = std::mem::take(&mut run.config.scorers);
+            let judge = Judge::new(scorers, run.actor.host().clone())?;
+            run.rollouts = Some(PolicyGradient::new(
+                (**method).clone(),
+                run.actor.clone(),
+                judge,
+            )?);
+        }
+        if let Some(checkpoint) = checkpoint {
+            run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
+            if let (Some(rollouts), Some(state)) = (&mut run.rollouts, checkpoint.rollouts) {
+                rollouts.restore(state);
+            }
+        }
+        Ok(run)
+    }
+
+    fn serve_adapters(&self) -> Result<()> {
+        for (name, adapter) in self.policy.served_adapters() {
+            let insert = self.actor.host().engine.insert_adapter(name, adapter);
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.map_err(|error| TrainError::Engine(error.to_string()))?;
+            let inserted = runtime.block_on(insert);
+            inserted.map_err(|error| TrainError::Engine(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Steps that are done.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Steps in all.
+    pub fn steps(&self) -> u64 {
+        self.config.run.steps
+    }
+
+    /// What it was told.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The model.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The engine that serves it while it trains.
+    pub fn host(&self) -> &Arc<Host> {
+        self.actor.host()
+    }
+
+    /// One step.
+    ///
+    /// # Errors
+    /// A step that was refused leaves the weights as they were.
+    pub fn step(&mut self) -> Result<Metrics> {
+        let begin = Instant::now();
+        let number = self.done + 1;
+        let rate =
+            self.config.optimiser.rate * self.config.optimiser.schedule.share(number, self.steps());
+        let engine = self.actor.host().engine.clone();
+        let step = Step {
+            policy: &self.policy,
+            reference: self.reference.as_ref(),
+            encoder: self.actor.encoder(),
+            micro_tokens: self.config.policy.micro_tokens,
+            step: number,
+            seed: self.config.run.seed,
+            revision: engine.revision(),
+        };
+        let (policy, optimiser) = (&self.policy, &mut self.optimiser);
+        let mut apply = |gradients: &mut Gradients| {
+            if optimiser.steps == 0 {
+                policy.assert_reached(gradients)?;
+            }
+            let stepped =
+                engine.update_weights_blocking(|| optimiser.step(policy, gradients, rate));
+            stepped
+                .map_err(|error| TrainError::Engine(error.to_string()))?
+                .value
+        };
+        let mut metrics = match &mut self.rollouts {
+            Some(rollouts) => rollouts.step(&step, &mut self.rows, &mut apply)?,
+            None => {
+                let stepped = offline(&self.config.method, &step, &mut self.rows)?;
+                let mut metrics = stepped.metrics;
+                if let Some(mut gradients) = stepped.gradients {
+                    metrics.set("gradient_norm", apply(&mut gradients)?);
+                }
+                metrics
+            }
+        };
+        self.done = number;
+        metrics.set("rate", rate);
+        metrics.set("time/step", begin.elapsed().as_secs_f64());
+        Ok(metrics)
+    }
+
+    /// Whether a checkpoint is due after the step that was just taken.
+    pub fn checkpoint_is_due(&self) -> bool {
+        let every = self.config.run.checkpoint_every;
+        self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every))
+    }
+
+    /// Whether an evaluation is due after the step that was just taken.
+    pub fn evaluation_is_due(&self) -> bool {
+        let every = self.config.evaluation.every;
+        self.evaluation.is_some()
+            && (self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every)))
+    }
+
+    /// Writes a checkpoint, which appears whole or not at all, and drops the oldest ones beyond
+    /// what the run keeps.
+    ///
+    /// # Errors
+    /// Where it cannot be written; what was there before stays.
+    pub fn checkpoint(&self) -> Result<PathBuf> {
+        checkpoint::write(
+            self.folder.path(),
+            &self.policy,
+            &checkpoint::State {
+                optimiser: &self.optimiser,
+                done: self.done,
+                config: &self.config.json,
+                rollouts: self.rollouts.as_ref().map(PolicyGradient::state),
+            },
+            self.config.run.keep,
+        )
+    }
+
+    /// Solves the evaluation's problems, greedily and by sampling.
+    ///
+    /// # Errors
+    /// Where a problem cannot be asked or judged.
+    pub fn evaluate(&mut self) -> Result<Metrics> {
+        if self.rollouts.is_some() {
+            evaluate::problems(self)
+        } else {
+            evaluate::loss(self)
+        }
+    }
+}
+
+fn rows(config: &RunConfig, sources: &[DataSource], actor: &Actor) -> Result<Rows> {
+    let scorer = match &config.method {
+        MethodConfig::PolicyGradient(method) => method.scorer.as_deref(),
+        MethodConfig::Supervised(_)
+        | MethodConfig::Reward(_)
+        | MethodConfig::Process(_)
+        | MethodConfig::Preference(_) => None,
+    };
+    Rows::open(config, sources, actor.encoder().tokenizer(), scorer)
+}
+
+fn rows_of_evaluation(config: &RunConfig, sources: &[DataSource], actor: &Actor) -> Result<Rows> {
+    let mut all = rows(config, sources, actor)?;
+    if let (Rows::Stored { rows, order }, Some(most)) = (&mut all, config.evaluation.problems) {
+        rows.truncate(most);
+        *order = Order::new(0, rows.len());
+    }
+    Ok(all)
+}
+
+/// Makes a fresh model where there is none.
+fn make(path: &Path, made: MadeShape, seed: u64) -> Result<()> {
+    if path.join("config.json").exists() {
+        return Ok(());
+    }
+    crate::task::folder(path, made.shape(), seed)
+}
+
+/// The engine over the policy's detached view.
+fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
+    let failed = |error: engine::LoadError| TrainError::Engine(error.to_string());
+    let per_token = models::kv::KvCache::bytes_per_token(policy.config()) as u64;
+    Host::live(LiveSpec {
+        name: POLICY.to_owned(),
+        view: policy.served(),
+        config: policy.config().clone(),
+        tokenizer: Arc::new(Tokenizer::load(policy.origin())?),
+        digest: policy.digest().to_owned(),
+        capacity: Capacity {
+            kv_memory: per_token * config.policy.kv_tokens as u64,
+            batch_tokens: config.policy.micro_tokens,
+            max_sequences: MOST_SEQUENCES,
+            queue_tokens: QUEUE_TOKENS,
+        },
+    })
+    .map_err(failed)
+}
+
+/// Sequences that are sampled at a time, at most.
+const MOST_SEQUENCES: usize = 256;
+
+/// Input tokens that may wait for the engine.
+const QUEUE_TOKENS: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! Where rows come from: files, and the task that makes its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::Tokenizer;
+use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
+
+use super::config::RunConfig;
+use super::data::{Order, Row, Written, read_jsonl};
+use crate::error::{Result, TrainError};
+use crate::item::{Item, Role};
+use crate::random::decision;
+use crate::task::make::Difficulty;
+use crate::task::{self, Encoder, Format, Mixture, Target, check};
+
+/// `[[data]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DataSource {
+    /// Rows of JSON lines.
+    Jsonl(JsonlSource),
+    /// Rows that teach every format of the task, without end; the only source of its run.
+    Mixture(MixtureSource),
+    /// Problems of the task.
+    Chains(ChainSource),
+}
+
+/// `kind = "jsonl"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JsonlSource {
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// `kind = "mixture"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixtureSource {
+    /// Everything follows from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// The fewest and the most operations of a chain.
+    #[serde(default = "lengths")]
+    pub lengths: [usize; 2],
+    /// Share of multiplications.
+    #[serde(default = "times")]
+    pub times: f64,
+    /// Share of countdown problems where a format can be about either.
+    #[serde(default)]
+    pub countdown: f64,
+    /// How often each format comes; those that are not listed never do. The usual shares without it.
+    #[serde(default)]
+    pub formats: Option<BTreeMap<String, f64>>,
+}
+
+/// `kind = "chains"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainSource {
+    /// Everything follows from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// How many problems.
+    pub count: usize,
+    /// The fewest and the most operations.
+    #[serde(default = "lengths")]
+    pub lengths: [usize; 2],
+    /// Share of multiplications.
+    #[serde(default = "times")]
+    pub times: f64,
+    /// Problems that no training sees, for evaluations.
+    #[serde(default)]
+    pub held_out: bool,
+    /// The scorer of problems whose result is known.
+    #[serde(default = "scorer")]
+    pub scorer: String,
+    /// The share of problems whose result the run may know.
+    #[serde(default = "all")]
+    pub labelled: f64,
+    /// The scorer of the others, which has to do without it; without one they are left out.
+    #[serde(default)]
+    pub judge: Option<String>,
+}
+
+fn lengths() -> [usize; 2] {
+    [1, 6]
+}
+
+fn times() -> f64 {
+    0.3
+}
+
+fn scorer() -> String {
+    "math".to_owned()
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+/// All rows of a run.
+#[derive(Debug)]
+pub enum Rows {
+    /// Rows that are there, in an order that is another one every epoch.
+    Stored {
+        /// The rows.
+        rows: Vec<Row>,
+        /// Their order.
+        order: Order,
+    },
+    /// Rows that are made when they are asked for.
+    Made {
+        /// What they are drawn from.
+        mixture: Box<Mixture>,
+        /// What encodes them.
+        tokenizer: Arc<Tokenizer>,
+    },
+}
+
+impl Rows {
+    /// The rows of sources.
+    ///
+    /// # Errors
+    /// Files that cannot be used, and a mixture that is not alone.
+    pub fn open(
+        config: &RunConfig,
+        sources: &[DataSource],
+        tokenizer: &Arc<Tokenizer>,
+        scorer: Option<&str>,
+    ) -> Result<Rows> {
+        let mut rows = Vec::new();
+        for source in sources {
+            match source {
+                DataSource::Jsonl(source) => {
+                    rows.extend(read_jsonl(&config.path(&source.path), scorer)?);
+                }
+                DataSource::Chains(source) => rows.extend(source.rows()?),
+                DataSource::Mixture(source) if sources.len() == 1 => {
+                    // So that a tokenizer of another kind is refused before the first step.
+                    Encoder::new(tokenizer)?;
+                    return Ok(Rows::Made {
+                        mixture: Box::new(source.mixture()?),
+                        tokenizer: tokenizer.clone(),
+                    });
+                }
+                DataSource::Mixture(_) => {
+                    return Err(TrainError::Invalid(
+                        "a mixture has no end, so it is the only source of its run".to_owned(),
+                    ));
+                }
+            }
+        }
+        Ok(Rows::Stored {
+            order: Order::new(config.run.seed, rows.len()),
+            rows,
+        })
+    }
+
+    /// How many there are; none of rows without end.
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            Rows::Stored { rows, .. } => Some(rows.len()),
+            Rows::Made { .. } => None,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// `n` rows from a position of the run, counted over all epochs.
+    ///
+    /// # Errors
+    /// A row that cannot be encoded.
+    pub fn take(&mut self, first: u64, n: usize) -> Result<Vec<Row>> {
+        let positions = first..first + n as u64;
+        match self {
+            Rows::Stored { rows, order } => Ok(positions
+                .map(|position| rows[order.row(position)].clone())
+                .collect()),
+            Rows::Made { mixture, tokenizer } => {
+                let encoder = Encoder::new(tokenizer)?;
+                positions
+                    .map(|position| {
+                        let row = mixture.row(position);
+                        Ok(Row::Written(Written {
+                            kind: row.format.name().into(),
+                            example: encoder.encode(&row)?,
+                        }))
+                    })
+                    .collect()
+            }
+        }
+    }
+}
+
+impl MixtureSource {
+    fn mixture(&self) -> Result<Mixture> {
+        let mut mixture = Mixture {
+            seed: self.seed,
+            difficulty: difficulty(self.lengths, self.times),
+            countdown: self.countdown,
+            ..Mixture::default()
+        };
+        if let Some(formats) = &self.formats {
+            mixture.weights = formats
+                .iter()
+                .map(|(name, weight)| Ok((format(name)?, *weight)))
+                .collect::<Result<_>>()?;
+        }
+        let checked = mixture.check();
+        checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
+        Ok(mixture)
+    }
+}
+
+fn format(name: &str) -> Result<Format> {
+    let found = Format::ALL.into_iter().find(|format| format.name() == name);
+    found.ok_or_else(|| {
+        let names = Format::ALL.map(Format::name).join(", ");
+        TrainError::Invalid(format!(
+            "data: there is no format '{name}'; there are {names}"
+        ))
+    })
+}
+
+fn difficulty(lengths: [usize; 2], times: f64) -> Difficulty {
+    Difficulty {
+        lengths: lengths[0]..=lengths[1],
+        times,
+        ..Difficulty::default()
+    }
+}
+
+impl ChainSource {
+    fn rows(&self) -> Result<Vec<Row>> {
+        if !(0.0..=1.0).contains(&self.labelled) {
+            return Err(TrainError::Invalid(
+                "data: `labelled` is a share".to_owned(),
+            ));
+        }
+        let mut rows = Vec::new();
+        for (index, problem) in self.problems()?.into_iter().enumerate() {
+            let gold = check::gold(&problem).ok_or_else(|| {
+                TrainError::Invalid(format!("'{problem}' is no problem of the task"))
+            })?;
+            let mut rng = decision(self.seed, "labelled", &[index as u64]);
+            let known = rng.random_bool(self.labelled);
+            let scorer = match (&self.judge, known) {
+                (_, true) => &self.scorer,
+                (Some(judge), false) => judge,
+                (None, false) => continue,
+            };
+            rows.push(Row::Problem(Item {
+                index: index as u64,
+                role: Role::Player,
+                turns: vec![rubrics::Turn {
+                    role: "user".to_owned(),
+                    content: problem.clone(),
+                }],
+                problem: problem.into(),
+                gold: known.then(|| gold.to_string().into()),
+                scorer: scorer.as_str().into(),
+                category: None,
+                parent: None,
+            }));
+        }
+        Ok(rows)
+    }
+
+    /// Problems that training may see, or those that it may not.
+    fn problems(&self) -> Result<Vec<String>> {
+        let difficulty = difficulty(self.lengths, self.times);
+        if self.held_out {
+            let problems = task::sets::problems(self.seed, &difficulty, self.count);
+            return Ok(problems
+                .into_iter()
+                .map(|problem| problem.problem)
+                .collect());
+        }
+        let mixture = Mixture {
+            seed: self.seed,
+            difficulty,
+            ..Mixture::default()
+        };
+        mixture
+            .check()
+            .map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
+        let rows = (0..self.count as u64).map(|index| mixture.row_of(Format::Player, index));
+        rows.map(|row| match (&row.target, row.turns.last()) {
+            (Target::Reply(_), Some(turn)) => Ok(turn.content.clone()),
+            _ => Err(TrainError::Invalid("a problem is one message".to_owned())),
+        })
+        .collect()
+    }
+}

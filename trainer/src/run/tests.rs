@@ -1,0 +1,349 @@
+use std::fmt::Write as _;
+use std::path::Path;
+
+use models::tiny::{Preset, TinyHead, TinySpec, make};
+
+use super::{Resume, Run, RunConfig};
+use crate::metrics::Metrics;
+
+/// A made model and a run file over it.
+struct Bench {
+    dir: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(head: TinyHead, rows: &str) -> Bench {
+        let dir = tempfile::tempdir().expect("a folder");
+        let spec = TinySpec {
+            head,
+            ..TinySpec::from(Preset::Qwen3)
+        };
+        make(&dir.path().join("model"), &spec).expect("a made model");
+        std::fs::write(dir.path().join("rows.jsonl"), rows).expect("written");
+        Bench { dir }
+    }
+
+    fn config(&self, steps: u64, rest: &str) -> RunConfig {
+        let text = format!(
+            "[run]\nfolder = \"out\"\nsteps = {steps}\nseed = 7\n\n[policy]\npath = \"model\"\n\
+             micro_tokens = 256\nkv_tokens = 4096\n\n[optimiser]\nrate = 1e-3\n\n[[data]]\n\
+             kind = \"jsonl\"\npath = \"rows.jsonl\"\n\n{rest}"
+        );
+        RunConfig::parse("run.toml", &text, self.dir.path())
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn run(&self, steps: u64, rest: &str) -> Run {
+        Run::open(self.config(steps, rest), Resume::default()).expect("it opens")
+    }
+}
+
+fn supervised() -> String {
+    let mut rows = String::new();
+    for i in 0..12 {
+        let (a, b) = (i % 4, i % 3);
+        writeln!(
+            rows,
+            "{{\"prompt\": \"{a}+{b}=\", \"completion\": \"{}\"}}",
+            a + b
+        )
+        .expect("memory");
+    }
+    rows
+}
+
+const SUPERVISED: &str = "[method]\nkind = \"supervised\"\nrows = 4\n";
+
+fn weights(run: &Run) -> Vec<u32> {
+    let parameters = run.policy().parameters().iter();
+    parameters
+        .flat_map(|parameter| {
+            let numbers = parameter.var.as_tensor().flatten_all();
+            let numbers: Vec<f32> = numbers.expect("flat").to_vec1().expect("f32");
+            numbers.into_iter().map(f32::to_bits)
+        })
+        .collect()
+}
+
+fn steps(run: &mut Run, n: u64) -> Vec<Metrics> {
+    (0..n).map(|_| run.step().expect("a step")).collect()
+}
+
+#[test]
+fn supervised_training_learns_its_rows() {
+    let bench = Bench::new(TinyHead::Vocab, &supervised());
+    let mut run = bench.run(30, SUPERVISED);
+    let metrics = steps(&mut run, 30);
+    let loss = |at: usize| metrics[at].get("loss").expect("a loss");
+    assert!(loss(29) < 0.5 * loss(0), "{} to {}", loss(0), loss(29));
+}
+
+/// k steps, a checkpoint and the rest are all the steps at once, byte for byte.
+fn check_resume(head: TinyHead, rows: &str, rest: &str) {
+    let bench = Bench::new(head, rows);
+    let mut whole = bench.run(6, rest);
+    steps(&mut whole, 6);
+    let want = weights(&whole);
+    drop(whole);
+
+    let bench = Bench::new(head, rows);
+    let mut first = bench.run(6, rest);
+    steps(&mut first, 2);
+    first.checkpoint().expect("written");
+    // What comes after the checkpoint is lost with the process.
+    steps(&mut first, 1);
+    drop(first);
+    let resume = Resume {
+        resume: true,
+        allow_changes: false,
+    };
+    let mut second = Run::open(bench.config(6, rest), resume).expect("it resumes");
+    assert_eq!(second.done(), 2);
+    steps(&mut second, 4);
+    assert!(weights(&second) == want, "{rest}");
+}
+
+#[test]
+fn a_resumed_run_ends_with_the_same_bytes() {
+    check_resume(TinyHead::Vocab, &supervised(), SUPERVISED);
+    check_resume(TinyHead::Vocab, &problems(), POLICY_GRADIENT);
+    check_resume(TinyHead::Vocab, &problems(), SPARK);
+    check_resume(
+        TinyHead::Vocab,
+        &preferences(),
+        "[method]\nkind = \"preference\"\nrows = 3\n",
+    );
+    check_resume(
+        TinyHead::Sequence,
+        &preferences(),
+        "[method]\nkind = \"reward\"\nrows = 3\n",
+    );
+    check_resume(TinyHead::Token, &processes(), PROCESS);
+    check_resume(
+        TinyHead::Vocab,
+        &supervised(),
+        &format!("{SUPERVISED}adapter = \"a\"\n\n[[policy.adapter]]\nname = \"a\"\nr = 4\n"),
+    );
+}
+
+fn problems() -> String {
+    let mut rows = String::new();
+    for i in 0..9 {
+        writeln!(
+            rows,
+            "{{\"prompt\": \"say {i}\", \"answer\": \"e\", \"scorer\": \"has-e\"}}"
+        )
+        .expect("memory");
+    }
+    rows
+}
+
+/// A reward that a random model earns now and then.
+const POLICY_GRADIENT: &str = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 6\n\
+    max_tokens = 6\nobjective = { kl = { weight = 0.01 } }\n\n[[scorer]]\nname = \"has-e\"\n\
+    kind = \"regex\"\nextract = \"whole\"\nmode = \"search\"\n";
+
+const SPARK: &str = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 6\n\
+    max_tokens = 6\n\n[method.spark]\nbatch = 2\n\n[[scorer]]\nname = \"has-e\"\n\
+    kind = \"regex\"\nextract = \"whole\"\nmode = \"search\"\n";
+
+fn preferences() -> String {
+    let mut rows = String::new();
+    for i in 0..7 {
+        writeln!(
+            rows,
+            "{{\"prompt\": \"{i}\", \"chosen\": \"good {i}\", \"rejected\": \"bad\"}}"
+        )
+        .expect("memory");
+    }
+    rows
+}
+
+fn processes() -> String {
+    let mut rows = String::new();
+    for i in 0..5 {
+        writeln!(
+            rows,
+            "{{\"prompt\": \"{i}\", \"steps\": [\"a {i}\", \"b\", \"c\"], \
+             \"labels\": [true, false, null]}}"
+        )
+        .expect("memory");
+    }
+    rows
+}
+
+const PROCESS: &str = "[method]\nkind = \"process\"\nrows = 3\nseparator = \"<extra_0>\"\n";
+
+#[test]
+fn sampled_probabilities_are_those_of_training_bit_for_bit() {
+    for rest in [
+        POLICY_GRADIENT.to_owned(),
+        format!(
+            "{}\n[[policy.adapter]]\nname = \"a\"\nr = 4\n",
+            POLICY_GRADIENT.replace("max_tokens = 6", "max_tokens = 6\nadapter = \"a\"")
+        ),
+    ] {
+        let bench = Bench::new(TinyHead::Vocab, &problems());
+        let mut run = bench.run(5, &rest);
+        let mut seen = 0;
+        for metrics in steps(&mut run, 5) {
+            if let Some(difference) = metrics.get("max_abs_dlogp") {
+                assert!(difference == 0.0, "{metrics:?}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 0, "no step had anything to learn from");
+    }
+}
+
+#[test]
+fn recycled_items_are_answered_by_a_judge() {
+    let bench = Bench::new(TinyHead::Vocab, &problems());
+    let mut run = bench.run(4, SPARK);
+    let metrics = steps(&mut run, 4);
+    assert!(
+        metrics
+            .iter()
+            .any(|metrics| metrics.get("judge/reward").is_some()),
+        "{metrics:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_run_file_is_listed() {
+    let check = |text: &str, wants: &[&str]| {
+        let error = RunConfig::parse("run.toml", text, Path::new("")).expect_err("refused");
+        let error = error.to_string();
+        for want in wants {
+            assert!(error.contains(want), "{want} in\n{error}");
+        }
+    };
+    check(
+        "",
+        &[
+            "run.toml",
+            "run: missing",
+            "policy: missing",
+            "method: missing",
+        ],
+    );
+    check(
+        "[run]\nfolder = \"o\"\nsteps = 1\nsed = 2\nstep = 3\n[policy]\npath = \"m\"\n\
+         [optimiser]\nrate = -1\nadamw = { beta3 = 1 }\n[method]\nkind = \"supervised\"\n\
+         rows = 0\n",
+        &["run.sed", "run.step", "beta3"],
+    );
+    check(
+        "[run]\nfolder = \"o\"\nsteps = 0\n[policy]\npath = \"m\"\n[optimiser]\nrate = -1\n\
+         [method]\nkind = \"supervised\"\nrows = 0\n",
+        &[
+            "`steps` is at least 1",
+            "`rate` is a positive",
+            "`rows` is at least 1",
+            "[[data]]",
+        ],
+    );
+}
+
+#[test]
+fn a_folder_belongs_to_one_run_and_to_one_run_file() {
+    let bench = Bench::new(TinyHead::Vocab, &supervised());
+    let mut run = bench.run(3, SUPERVISED);
+    let refused = |resume, config| {
+        let error = Run::open(config, resume).expect_err("refused");
+        error.to_string()
+    };
+    let error = refused(Resume::default(), bench.config(3, SUPERVISED));
+    assert!(error.contains("another run"), "{error}");
+    steps(&mut run, 1);
+    run.checkpoint().expect("written");
+    drop(run);
+    let error = refused(Resume::default(), bench.config(3, SUPERVISED));
+    assert!(error.contains("--resume"), "{error}");
+    let resume = Resume {
+        resume: true,
+        allow_changes: false,
+    };
+    let other = SUPERVISED.replace("rows = 4", "rows = 5");
+    let error = refused(resume, bench.config(3, &other));
+    assert!(error.contains("method.rows: 4 -> 5"), "{error}");
+    let allowed = Resume {
+        allow_changes: true,
+        ..resume
+    };
+    assert_eq!(
+        Run::open(bench.config(3, &other), allowed)
+            .expect("allowed")
+            .done(),
+        1
+    );
+    // More steps are no other run.
+    assert_eq!(
+        Run::open(bench.config(9, SUPERVISED), resume)
+            .expect("longer")
+            .done(),
+        1
+    );
+}
+
+#[test]
+fn rows_that_cannot_be_used_are_named() {
+    let check = |rows: &str, rest: &str, want: &str| {
+        let bench = Bench::new(TinyHead::Vocab, rows);
+        let error = match Run::open(bench.config(2, rest), Resume::default()) {
+            Err(error) => error.to_string(),
+            Ok(mut run) => run.step().expect_err("refused").to_string(),
+        };
+        assert!(error.contains(want), "{want} in {error}");
+    };
+    check("", SUPERVISED, "there is no row");
+    check(
+        "{\"prompt\": 3}\n{\"a\": 1}\n",
+        SUPERVISED,
+        "rows.jsonl:2: unknown field `a`",
+    );
+    check(
+        "{\"prompt\": \"a\", \"answer\": \"b\"}\n",
+        SUPERVISED,
+        "names a `scorer`",
+    );
+    check(&preferences(), SUPERVISED, "needs supervised rows");
+    check(&supervised(), POLICY_GRADIENT, "needs problem rows");
+    let unknown = problems().replace("has-e", "hase");
+    check(&unknown, POLICY_GRADIENT, "no scorer 'hase'");
+}
+
+/// Every answer gets the same reward for ever.
+#[test]
+fn a_run_without_anything_to_learn_from_stops() {
+    let rest = POLICY_GRADIENT
+        .replace("max_tokens = 6\n", "max_tokens = 6\nstuck_after = 3\n")
+        .replace(
+            "mode = \"search\"",
+            "mode = \"search\"\npattern = \"zzzzzzzz\"",
+        );
+    let bench = Bench::new(TinyHead::Vocab, &problems());
+    let mut run = bench.run(9, &rest);
+    let before = weights(&run);
+    steps(&mut run, 2);
+    let error = run.step().expect_err("stuck").to_string();
+    assert!(error.contains("for 3 steps"), "{error}");
+    assert!(weights(&run) == before);
+}
+
+/// A scorer that has no verdict: the group is dropped and counted, and never 0.
+#[test]
+fn answers_without_a_reward_teach_nothing() {
+    let rest = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 3\nmax_tokens = 4\n\n\
+        [[scorer]]\nname = \"has-e\"\nkind = \"json\"\n";
+    let bench = Bench::new(TinyHead::Vocab, &problems());
+    let mut run = bench.run(3, rest);
+    let before = weights(&run);
+    let metrics = run.step().expect("a step");
+    assert!(
+        metrics.get("groups/without_reward") == Some(4.0),
+        "{metrics:?}"
+    );
+    assert!(metrics.get("reward").is_none(), "{metrics:?}");
+    assert!(weights(&run) == before);
+}

@@ -1,0 +1,219 @@
+//! What policies and judges are measured by: pure functions of what came out.
+//!
+//! A figure that has no value is `None`, never 0.
+
+use rubrics::calibration::{Binning, Prediction, auroc, bins, expected_error};
+use serde::Serialize;
+
+/// Pass@k of one problem, of which `right` of `samples` were right: the chance that at least one of
+/// `k` of them is, `1 - C(n - c, k) / C(n, k)`, without bias (Chen et al., Evaluating Large Language
+/// Models Trained on Code, arXiv 2107.03374). None where there are fewer than `k` samples.
+pub fn pass_at_k(samples: usize, right: usize, k: usize) -> Option<f64> {
+    if k == 0 || samples < k || right > samples {
+        return None;
+    }
+    if samples - right < k {
+        return Some(1.0);
+    }
+    let missed = (samples - right + 1..=samples).map(|n| 1.0 - k as f64 / n as f64);
+    Some(1.0 - missed.product::<f64>())
+}
+
+/// The mean of pass@k over problems, given as (samples, right ones).
+pub fn mean_pass_at_k(problems: &[(usize, usize)], k: usize) -> Option<f64> {
+    let each = problems.iter().map(|(n, c)| pass_at_k(*n, *c, k));
+    mean(&each.collect::<Option<Vec<f64>>>()?)
+}
+
+/// The mean of the shares of right ones and of wrong ones that were recognised, as a threshold of
+/// one half has it; at one half it is a yes. None unless there are both.
+pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
+    let share = |of: bool| {
+        let such = predictions.iter().filter(|it| it.right == of);
+        let found: Vec<f64> = such
+            .map(|it| f64::from(u8::from((it.probability >= 0.5) == of)))
+            .collect();
+        mean(&found)
+    };
+    Some(f64::midpoint(share(true)?, share(false)?))
+}
+
+/// What is known of a judge that says how likely each answer is right.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct JudgeFigures {
+    /// Answers that were judged.
+    pub n: usize,
+    /// See [`balanced_accuracy`].
+    pub balanced_accuracy: f64,
+    /// Area under the receiver operating characteristic.
+    pub auroc: f64,
+    /// Expected calibration error over ten bins of one width.
+    pub ece: f64,
+    /// Share of wrong answers that it takes for right ones.
+    pub false_positives: f64,
+}
+
+/// The figures of a judge; none unless it saw right and wrong answers.
+pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
+    let wrong = predictions.iter().filter(|it| !it.right);
+    let taken: Vec<f64> = wrong
+        .map(|it| f64::from(u8::from(it.probability >= 0.5)))
+        .collect();
+    Some(JudgeFigures {
+        n: predictions.len(),
+        balanced_accuracy: balanced_accuracy(predictions)?,
+        auroc: auroc(predictions)?,
+        ece: expected_error(&bins(predictions, Binning::EqualWidth(10))),
+        false_positives: mean(&taken)?,
+    })
+}
+
+/// How well the first wrong step is found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FirstError {
+    /// Share of wrong solutions whose first wrong step was named.
+    pub erroneous: f64,
+    /// Share of right solutions in which no step was called wrong.
+    pub correct: f64,
+    /// The harmonic mean of the two.
+    pub f1: f64,
+}
+
+/// The F1 of `ProcessBench` (arXiv 2412.06559): of (first wrong step, first step that was called
+/// wrong), both from 0 and none where there is none. None unless there are right and wrong
+/// solutions.
+pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstError> {
+    let share = |has_error: bool| {
+        let such = cases.iter().filter(|(gold, _)| gold.is_some() == has_error);
+        let found: Vec<f64> = such
+            .map(|(gold, said)| f64::from(u8::from(gold == said)))
+            .collect();
+        mean(&found)
+    };
+    let (erroneous, correct) = (share(true)?, share(false)?);
+    let sum = erroneous + correct;
+    let f1 = if sum > 0.0 {
+        2.0 * erroneous * correct / sum
+    } else {
+        0.0
+    };
+    Some(FirstError {
+        erroneous,
+        correct,
+        f1,
+    })
+}
+
+/// The share of a gap that was closed: 0 at what one begins with, 1 at the best that is known. None
+/// where there is no gap.
+pub fn gap_closed(found: f64, begin: f64, best: f64) -> Option<f64> {
+    let share = (found - begin) / (best - begin);
+    share.is_finite().then_some(share)
+}
+
+/// The first step whose probability of being right is below one half.
+pub fn first_below_half(steps: &[f64]) -> Option<usize> {
+    steps.iter().position(|probability| *probability < 0.5)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn near(found: Option<f64>, expected: f64) {
+        let found = found.expect("a figure");
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+
+    #[test]
+    fn pass_at_k_is_counted_over_subsets() {
+        near(pass_at_k(8, 0, 1), 0.0);
+        near(pass_at_k(8, 2, 1), 0.25);
+        near(pass_at_k(8, 8, 3), 1.0);
+        // Of the 56 triples of 8, 20 hold none of the 2 right ones.
+        near(pass_at_k(8, 2, 3), 36.0 / 56.0);
+        // Of the 10 pairs of 5, 1 holds none of the 3 right ones.
+        near(pass_at_k(5, 3, 2), 0.9);
+        near(pass_at_k(5, 3, 3), 1.0);
+        for (n, c, k) in [(2, 1, 3), (2, 1, 0), (2, 3, 1)] {
+            assert_eq!(pass_at_k(n, c, k), None);
+        }
+        near(
+            mean_pass_at_k(&[(8, 2), (5, 3)], 1),
+            f64::midpoint(0.25, 0.6),
+        );
+        assert_eq!(mean_pass_at_k(&[(8, 2), (1, 1)], 2), None);
+        assert_eq!(mean_pass_at_k(&[], 1), None);
+    }
+
+    fn predictions(of: &[(f64, bool)]) -> Vec<Prediction> {
+        of.iter()
+            .map(|(probability, right)| Prediction {
+                probability: *probability,
+                right: *right,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_judge_is_measured_on_both_sides() {
+        let judged = predictions(&[
+            (0.9, true),
+            (0.7, true),
+            (0.4, true),
+            (0.5, true),
+            (0.2, false),
+            (0.6, false),
+        ]);
+        let figures = judge_figures(&judged).expect("both sides");
+        assert_eq!(figures.n, 6);
+        // Three of four right ones, one of two wrong ones.
+        near(Some(figures.balanced_accuracy), 0.625);
+        near(Some(figures.false_positives), 0.5);
+        // Of eight pairs the right one is above in 0.9, 0.7 twice each, 0.4 and 0.5 once each.
+        near(Some(figures.auroc), 6.0 / 8.0);
+        // One in each bin: |p - truth| / 6.
+        near(Some(figures.ece), (0.1 + 0.3 + 0.6 + 0.5 + 0.2 + 0.6) / 6.0);
+        // Yes to everything is no better than no judge.
+        let yes = predictions(&[(1.0, true), (1.0, true), (1.0, true), (1.0, false)]);
+        near(balanced_accuracy(&yes), 0.5);
+        assert_eq!(balanced_accuracy(&predictions(&[(0.3, true)])), None);
+        assert!(judge_figures(&[]).is_none());
+    }
+
+    #[test]
+    fn first_errors_are_scored_as_in_process_bench() {
+        let cases = [
+            (Some(1), Some(1)),
+            (Some(1), Some(2)),
+            (Some(0), None),
+            (Some(3), Some(3)),
+            (None, None),
+            (None, Some(0)),
+            (None, None),
+            (None, None),
+        ];
+        let found = first_error(&cases).expect("both sides");
+        near(Some(found.erroneous), 0.5);
+        near(Some(found.correct), 0.75);
+        near(Some(found.f1), 0.6);
+        let silent = [(Some(1), None), (None, Some(2))];
+        near(first_error(&silent).map(|found| found.f1), 0.0);
+        assert_eq!(first_error(&cases[..4]), None);
+        assert_eq!(first_below_half(&[0.9, 0.5, 0.49, 0.1]), Some(2));
+        assert_eq!(first_below_half(&[0.9]), None);
+    }
+
+    #[test]
+    fn a_gap_is_closed_in_part() {
+        near(gap_closed(0.6, 0.4, 0.8), 0.5);
+        near(gap_closed(0.3, 0.4, 0.8), -0.25);
+        assert_eq!(gap_closed(0.4, 0.4, 0.4), None);
+    }
+}

@@ -1,0 +1,7 @@
+//! Generators held against verifiers, and what is trained on against what is served.
+
+mod agreement;
+mod balance;
+mod served;
+mod text;
+mod world;
