@@ -15,7 +15,7 @@ use crate::middleware::{guard, observe};
 use crate::routes::{chat, completions, decisions, meta, score};
 use crate::state::State;
 use crate::wires::vllm::{classify, generative, lora, pooling, rerank, score as pairs, tokenize};
-use crate::wires::{nemo_gym, openrlhf, sglang, slime, tei};
+use crate::wires::{graders, nemo_gym, openrlhf, sglang, slime, tei};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -68,6 +68,8 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(sglang::embeddings)
         .service(tei::predict)
         .service(tei::info)
+        .service(graders::run_grader)
+        .service(graders::validate_grader)
         .service(meta::health)
         .service(meta::models)
         .service(meta::healthz)

@@ -1,12 +1,15 @@
 //! What a model's files say of its head's outputs: their names, and what makes probabilities of
 //! their logits.
 
-use std::path::Path;
+use std::collections::HashMap;
 
 use engine::Host;
+use models::Folder;
 use rubrics::calibration::sigmoid;
 use serde::Deserialize;
-use std::collections::HashMap;
+
+/// Bytes of a `config.json`, as when the model was loaded.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The outputs of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +42,8 @@ impl Labels {
     /// has the names that transformers gives.
     pub(crate) fn read(host: &Host) -> Labels {
         let n_labels = host.engine.limits().head_labels.unwrap_or(0);
-        Labels::of(fields(&host.path).unwrap_or_default(), n_labels)
+        let fields = host.folder().and_then(fields).unwrap_or_default();
+        Labels::of(fields, n_labels)
     }
 
     fn of(mut fields: Fields, n_labels: usize) -> Labels {
@@ -75,9 +79,9 @@ impl Labels {
     }
 }
 
-fn fields(folder: &Path) -> Option<Fields> {
-    let text = std::fs::read_to_string(folder.join("config.json")).ok()?;
-    serde_json::from_str(&text).ok()
+fn fields(folder: &Folder) -> Option<Fields> {
+    let text = folder.read("config.json", MOST_BYTES).ok()??;
+    serde_json::from_slice(&text).ok()
 }
 
 fn default_name(at: usize) -> String {

@@ -1,6 +1,8 @@
 //! Bodies of other interfaces: those that trainers and clients send already.
 
 mod errors;
+mod graders;
+mod grades;
 mod label;
 mod nemo_gym;
 mod openrlhf;
@@ -15,6 +17,14 @@ mod vllm;
 pub use errors::{
     DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
     VllmErrorDetail,
+};
+pub use graders::{
+    Grader, GraderContent, GraderInput, GraderKind, GraderMessage, GraderPart, GraderPartKind,
+    GraderRole, GraderRunRequest, GraderSampling, GraderValidateRequest, SimilarityMetric,
+    StringOperation, grader_parts,
+};
+pub use grades::{
+    GraderErrors, GraderMetadata, GraderNotes, GraderProblem, GraderRunReply, GraderValidateReply,
 };
 pub use label::Label;
 pub use nemo_gym::{

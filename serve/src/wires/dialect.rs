@@ -19,6 +19,8 @@ use crate::error::{ApiError, Code};
 pub(crate) enum Dialect {
     /// This server's own, which OpenAI's clients read.
     Own,
+    /// The same, but an overload is a 429, which OpenAI's clients wait for and try again.
+    OpenAi,
     /// `{"detail": …}`, as services written with `FastAPI` answer: `OpenRLHF`, slime, `NeMo`-Gym.
     FastApi,
     /// `{"error": {…, "code": 400}}`. verl gives up at any 4xx, and tries again after a 5xx.
@@ -51,6 +53,9 @@ impl Dialect {
             | "/v1/unload_lora_adapter" => Dialect::Vllm,
             "/v1/classify" => Dialect::Sglang,
             "/predict" | "/info" => Dialect::Tei,
+            "/v1/fine_tuning/alpha/graders/run" | "/v1/fine_tuning/alpha/graders/validate" => {
+                Dialect::OpenAi
+            }
             _ => Dialect::Own,
         }
     }
@@ -60,7 +65,7 @@ impl Dialect {
         let status = self.status(error);
         let mut head = error.head(status);
         match self {
-            Dialect::Own => head.json(error.wire()),
+            Dialect::Own | Dialect::OpenAi => head.json(error.wire()),
             Dialect::FastApi => head.json(detail(error)),
             Dialect::Vllm => head.json(VllmError {
                 error: VllmErrorDetail {
@@ -98,7 +103,7 @@ impl Dialect {
             (Dialect::Vllm | Dialect::Sglang, Code::InvalidBody | Code::ContextLength) => {
                 StatusCode::BAD_REQUEST
             }
-            (Dialect::Tei, Code::Overloaded) => StatusCode::TOO_MANY_REQUESTS,
+            (Dialect::Tei | Dialect::OpenAi, Code::Overloaded) => StatusCode::TOO_MANY_REQUESTS,
             (Dialect::Tei, Code::Internal) => StatusCode::FAILED_DEPENDENCY,
             _ => error.status_code(),
         }

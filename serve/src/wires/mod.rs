@@ -8,6 +8,7 @@
 mod base64;
 mod dialect;
 mod failures;
+pub(crate) mod graders;
 pub(crate) mod nemo_gym;
 mod next_token;
 pub(crate) mod nim;

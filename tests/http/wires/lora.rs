@@ -134,8 +134,10 @@ fn adapters_come_from_their_folder_and_go() {
         400,
         "several models",
     );
-    let other = json!({ "lora_name": "x", "lora_path": "one", "base_model_name": "prm" });
-    check(&server, LOAD, &other, 400, "lora_path");
+    let of_adapter = json!({ "lora_name": "x", "lora_path": "one", "base_model_name": "new" });
+    check(&server, LOAD, &of_adapter, 400, "an adapter itself");
+    std::fs::write(folder.join("two/adapter_config.json"), "{}").expect("it can be written");
+    check(&server, LOAD, &load("x", "two"), 400, "adapter_config.json");
 
     check(
         &server,

@@ -74,7 +74,9 @@ pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<H
     let state = State::new(config, registry, Keys::default()).expect("threads start");
     let state = state.with_hosts(Hosts::new(hosts.clone()));
     assert_eq!(state.registry.check(&*state.tools.models), Ok(()));
-    (Server::over(state), hosts)
+    let mut server = Server::over(state);
+    server.files = Some(folder);
+    (server, hosts)
 }
 
 /// The same as it is.

@@ -359,8 +359,8 @@ fn errors_have_their_shape() {
     check(
         "/classify",
         json!({ "model": "rm", "input": ["a", 3] }),
-        (400, "input"),
-        "",
+        (400, "input[1]"),
+        "expected a string",
     );
     check(
         "/classify",

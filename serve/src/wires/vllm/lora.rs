@@ -220,10 +220,17 @@ fn read(host: &Host, name: &str, path: &Path) -> Result<(), String> {
     loading.map(drop).map_err(|error| error.to_string())
 }
 
-/// A message without where the folder lies.
+/// A message without where the folder lies. One that names a file elsewhere, as of the base model,
+/// is for the log alone.
 fn hidden(folder: &Path, message: &str) -> String {
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    message.replace(&*root.to_string_lossy(), "adapters")
+    let told = message.replace(&*root.to_string_lossy(), "adapters");
+    let is_path = |word: &str| word.starts_with('/');
+    if told.split([' ', '`', '"', '\'', '(']).any(is_path) {
+        tracing::warn!(message, "an adapter could not be loaded by request");
+        return "it could not be loaded; the server's log says why".to_owned();
+    }
+    told
 }
 
 fn forbidden(message: &str) -> ApiError {
@@ -248,6 +255,19 @@ mod tests {
             inner.to_string_lossy().into_owned()
         });
         assert_eq!(found, expected.map(str::to_owned), "{asked}");
+    }
+
+    #[test]
+    fn messages_name_no_other_place() {
+        let folder = std::env::temp_dir();
+        let root = folder.canonicalize().expect("it is there");
+        let own = format!("{}/a/adapter_config.json: `r` is 0", root.display());
+        let told = "adapters/a/adapter_config.json: `r` is 0";
+        assert_eq!(hidden(&folder, &own), told);
+        let hidden_words = "it could not be loaded; the server's log says why";
+        for other in ["/srv/rm: gone", "reading \"/srv/rm\": gone", "in `/srv/rm`"] {
+            assert_eq!(hidden(&folder, other), hidden_words, "{other}");
+        }
     }
 
     #[test]
