@@ -1,12 +1,15 @@
 //! `tribunal train`: a run file to checkpoints.
 
 use std::io::IsTerminal as _;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serve::config::{Given, Loaded, Override, load};
+use serve::{Background, Hosts, State};
 use trainer::TrainError;
 use trainer::metrics::Metrics;
 use trainer::run::{News, Resume, Run, RunConfig, drive};
@@ -17,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   tribunal train run.toml
   tribunal train run.toml --resume
+  tribunal train run.toml --serve 127.0.0.1:8080
   tribunal serve --model policy=runs/chain/step-000200
 
 The run's folder gets metrics.jsonl and evaluations.jsonl (one object a line), events/ for
@@ -39,6 +43,9 @@ pub(crate) struct TrainArgs {
     /// Go on although the run file has changed since the checkpoint
     #[arg(long, requires = "resume")]
     allow_changes: bool,
+    /// While it trains, serve the live weights as `policy`, and the run's scorers, on this address
+    #[arg(long, value_name = "ADDR")]
+    serve: Option<String>,
     /// Read the run file and load everything, and train nothing
     #[arg(long)]
     check: bool,
@@ -68,10 +75,18 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
     if args.check {
         return Ok(Outcome::Done);
     }
+    let server = match &args.serve {
+        None => None,
+        Some(address) => Some(serve_live(address, &run)?),
+    };
     let stop = stop_on_signal()?;
     let mut show = Show::start(run.steps(), run.done());
     let ended = drive(&mut run, &stop, &mut |news| show.tell(&news));
     show.end();
+    if let Some(server) = server {
+        let stopped = server.stop();
+        stopped.map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
+    }
     let ended = ended.map_err(failed)?;
     if !ended.complete {
         eprintln!(
@@ -84,6 +99,33 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
         crate::print(&format!("{}\n", path.display()))?;
     }
     Ok(Outcome::failed_if(!ended.complete))
+}
+
+/// The server's defaults and environment, over the model in training and the scorers of its run.
+/// Verdicts name the revision of the weights that gave them.
+fn serve_live(address: &str, run: &Run) -> Result<Background, CliError> {
+    let given = Given {
+        settings: vec![Override {
+            origin: "--serve".to_owned(),
+            name: "server.bind".to_owned(),
+            value: address.to_owned(),
+        }],
+        ..Given::default()
+    };
+    let Loaded { config, keys, .. } = load(None, &given).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        CliError::Usage(lines.join("\n"))
+    })?;
+    let cannot = |error: std::io::Error| CliError::Failed(format!("cannot serve: {error}"));
+    let listener = TcpListener::bind(config.bind).map_err(cannot)?;
+    let state = State::new(config, run.config().scorers.clone(), keys).map_err(cannot)?;
+    let hosts = Hosts::new(vec![run.host().clone()]);
+    let server = Background::start(listener, state.with_hosts(hosts)).map_err(cannot)?;
+    eprintln!(
+        "tribunal listening on http://{} (docs at /docs)",
+        server.address()
+    );
+    Ok(server)
 }
 
 fn failed(error: TrainError) -> CliError {

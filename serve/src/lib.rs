@@ -33,6 +33,7 @@ use actix_web::{HttpServer, web};
 pub use app::{app, document, document_text};
 pub use background::{Background, run_until_signal};
 pub use config::Config;
+pub use hosts::Hosts;
 pub use load::{CannotLoad, calibrated, load_models};
 pub use routes::meta::Document;
 pub use state::State;

@@ -247,8 +247,3 @@ fn what_is_judged_across_a_change_is_kept_for_nobody() {
         assert_eq!(verdict(&good(&server.score(&body)), 0), under(2, true));
     }
 }
-
-#[test]
-fn temporary_write_document() {
-    std::fs::write("../openapi/openapi.json", serve::document_text()).unwrap();
-}

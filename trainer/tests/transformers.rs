@@ -1,6 +1,6 @@
 //! The task's folder beside transformers: tokens, chats and logits are the same.
 //!
-//! `trainer/tests/fixtures/make_task_golden.py` writes what transformers says of the folder that is
+//! `trainer/tests/goldens/task_folder.py` writes what transformers says of the folder that is
 //! made here again from its seed.
 
 use std::path::Path;
@@ -40,7 +40,7 @@ const TOLERANCE: f32 = 1e-4;
 const EVERY: usize = 16;
 
 fn golden() -> Golden {
-    serde_json::from_str(include_str!("fixtures/task.json")).expect("the golden is JSON")
+    serde_json::from_str(include_str!("goldens/task_folder.json")).expect("the golden is JSON")
 }
 
 fn made(check: impl FnOnce(&Path)) {

@@ -17,7 +17,7 @@ use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
 use crate::{Models, Scorer};
 
 /// Scorers by name, in the order of their names.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Registry {
     scorers: BTreeMap<String, Arc<Scorer>>,
 }

@@ -50,7 +50,7 @@ pub struct Policy {
 #[derive(Debug)]
 enum Base {
     /// All of them are variables.
-    Live(LiveModel),
+    Live(Box<LiveModel>),
     /// They stay as they are.
     Frozen(View),
 }
@@ -87,7 +87,7 @@ impl Policy {
             digest: digest(&live.variables)?,
             parameters: parameters("", &live.variables),
             config,
-            base: Base::Live(live),
+            base: Base::Live(Box::new(live)),
             adapters: Vec::new(),
             origin: folder.to_owned(),
             checkpointing: false,
@@ -157,7 +157,7 @@ impl Policy {
         &self.parameters
     }
 
-    /// Numbers in its variables, without the padding of their panels' last columns counted twice.
+    /// Numbers in its variables, the padding of their last panels included.
     pub fn trainable(&self) -> usize {
         let count = |parameter: &Parameter| parameter.var.elem_count();
         self.parameters.iter().map(count).sum()

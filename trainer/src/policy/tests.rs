@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use models::save::Stage;
@@ -109,7 +110,9 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
                 logprob: *logprob,
                 entropy: 0.0,
             },
-            _ => panic!("not asked for"),
+            Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
+                panic!("not asked for")
+            }
         };
         let all = outputs.iter();
         Ok(all
@@ -225,8 +228,8 @@ fn an_adapter_learns_alone_and_is_saved() {
         targets: ["q_proj", "v_proj", "down_proj"]
             .map(str::to_owned)
             .to_vec(),
-        rank_pattern: Default::default(),
-        alpha_pattern: Default::default(),
+        rank_pattern: BTreeMap::default(),
+        alpha_pattern: BTreeMap::default(),
         rslora: false,
         score_labels: None,
     };

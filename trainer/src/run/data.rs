@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Role};
 use crate::random::decision;
+use crate::recycle::urpo;
 use crate::task::Example;
 
 /// A row of training data.
@@ -25,6 +26,10 @@ pub enum Row {
     Problem(Item),
     /// Tokens, and what the model is to say at some of them.
     Written(Written),
+    /// Answers to a question, with their places.
+    Ranked(Ranked),
+    /// An instruction without a right answer.
+    Open(Item),
 }
 
 /// Tokens, and what the model is to say at some of them.
@@ -60,6 +65,17 @@ pub struct Preference {
     pub margin: Option<f64>,
 }
 
+/// Answers to a question, with their places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// The question.
+    pub problem: String,
+    /// The answers, two or more.
+    pub candidates: Vec<String>,
+    /// Their places, the smallest being the best.
+    pub ranks: Vec<f64>,
+}
+
 /// A solution in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
@@ -80,6 +96,8 @@ impl Row {
             Row::Process(_) => "process (`prompt`, `steps`, `labels`)",
             Row::Problem(_) => "problem (`prompt`, `answer`)",
             Row::Written(_) => "a mixture's",
+            Row::Ranked(_) => "preference (`prompt`, `candidates`, `gold_rank`)",
+            Row::Open(_) => "open (`prompt`, `kind`)",
         }
     }
 }
@@ -107,9 +125,25 @@ struct Line {
     #[serde(default)]
     answer: Option<String>,
     #[serde(default)]
+    audit: Option<String>,
+    #[serde(default)]
+    candidates: Option<Vec<String>>,
+    #[serde(default)]
+    gold_rank: Option<Vec<f64>>,
+    #[serde(default)]
+    kind: Option<Kind>,
+    #[serde(default)]
     scorer: Option<String>,
     #[serde(default)]
     category: Option<String>,
+}
+
+/// Kinds of rows that no other key tells.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// An instruction without a right answer.
+    Open,
 }
 
 #[derive(Deserialize)]
@@ -170,6 +204,45 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
             .collect(),
         _ => return Err("a row has either `prompt` or `messages`, and they are not empty".into()),
     };
+    let problem = turns.last().map_or("", |turn| &turn.content).to_owned();
+    if let (Some(candidates), Some(ranks)) = (&line.candidates, &line.gold_rank) {
+        urpo::check_ranks(candidates.len(), ranks)?;
+        return Ok(Row::Ranked(Ranked {
+            problem,
+            candidates: candidates.clone(),
+            ranks: ranks.clone(),
+        }));
+    }
+    if line.candidates.is_some() || line.gold_rank.is_some() {
+        return Err("`candidates` come with `gold_rank`".into());
+    }
+    // What is judged by the model itself, or by a scorer that needs no answer.
+    let judged = match (line.kind, &line.audit, &line.answer) {
+        (None, None, _) => None,
+        (Some(Kind::Open), None, None) => Some(line.scorer.as_deref().unwrap_or(urpo::SCORER)),
+        (None, Some(_), None) => {
+            let scorer = line.scorer.as_deref().or(scorer);
+            Some(scorer.ok_or("a problem names a `scorer`, or the method does")?)
+        }
+        _ => return Err("`kind = \"open\"`, `audit` and `answer` exclude each other".into()),
+    };
+    if let Some(scorer) = judged {
+        let item = Item {
+            index,
+            role: Role::Player,
+            problem: problem.into(),
+            turns,
+            gold: None,
+            audit: line.audit.map(Into::into),
+            scorer: scorer.into(),
+            category: line.category.map(Into::into),
+            parent: None,
+        };
+        return Ok(match line.kind {
+            Some(Kind::Open) => Row::Open(item),
+            None => Row::Problem(item),
+        });
+    }
     match (
         line.completion,
         line.chosen,
@@ -209,13 +282,13 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
         (None, None, None, None, Some(answer)) => {
             let scorer = line.scorer.as_deref().or(scorer);
             let scorer = scorer.ok_or("a problem names a `scorer`, or the method does")?;
-            let problem = turns.last().map(|turn| turn.content.as_str());
             Ok(Row::Problem(Item {
                 index,
                 role: Role::Player,
-                problem: problem.unwrap_or_default().into(),
+                problem: problem.into(),
                 turns,
                 gold: Some(answer.into()),
+                audit: None,
                 scorer: scorer.into(),
                 category: line.category.map(Into::into),
                 parent: None,
@@ -223,7 +296,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
         }
         _ => Err(
             "a row has one of: `completion`; `chosen` and `rejected`; `steps` and `labels`; \
-             `answer`"
+             `answer`; `audit`; `candidates` and `gold_rank`; `kind = \"open\"`"
                 .into(),
         ),
     }

@@ -264,6 +264,7 @@ impl ChainSource {
                     content: problem.clone(),
                 }],
                 problem: problem.into(),
+                audit: (!known).then(|| gold.to_string().into()),
                 gold: known.then(|| gold.to_string().into()),
                 scorer: scorer.as_str().into(),
                 category: None,

@@ -50,7 +50,7 @@ fn check(sampling: &dyn Fn(u64) -> Sampling, vocab_size: usize) -> Vec<Finish> {
 #[test]
 fn penalties_lengths_and_stop_tokens_count_what_is_resumed() {
     let sampling = |seed| Sampling {
-        max_tokens: 12,
+        max_tokens: 7,
         min_tokens: 4,
         temperature: 1.0,
         repetition_penalty: 1.5,

@@ -370,8 +370,7 @@ fn critic() {
 fn other_critics() {
     let toml = format!(
         "[[scorer]]\nname = 'r'\nkind = 'critic'\nmode = 'retrospective'\nmodel = '{MODEL}'\n\
-         splitter = 'lines'\nmax_tokens = 384\n{}",
-        SCORERS
+         splitter = 'lines'\nmax_tokens = 384\n{SCORERS}"
     );
     let bench = Bench::new(&toml);
     for at in 0..24 {
