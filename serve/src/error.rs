@@ -25,6 +25,8 @@ pub enum Code {
     MalformedJson,
     /// No key, or a key that is not known.
     InvalidApiKey,
+    /// What the configuration does not allow.
+    Forbidden,
     /// No such route.
     RouteNotFound,
     /// The route exists, the method does not.
@@ -65,6 +67,7 @@ impl Code {
                 "authentication_error",
                 "invalid_api_key",
             ),
+            Self::Forbidden => (StatusCode::FORBIDDEN, "permission_error", "forbidden"),
             Self::RouteNotFound => (StatusCode::NOT_FOUND, INVALID, "route_not_found"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,

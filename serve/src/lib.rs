@@ -14,6 +14,7 @@ pub mod error;
 mod generate;
 pub mod hosts;
 pub mod keys;
+pub mod labels;
 mod load;
 pub mod logs;
 pub mod metrics;

@@ -117,6 +117,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "scorer",
         read: |c, v| into(&mut c.wires_scorer, name(v)),
     },
+    Setting {
+        table: "wires",
+        key: "adapters",
+        read: |c, v| into(&mut c.wires_adapters, path(v)),
+    },
 ];
 
 fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
