@@ -1,3 +1,5 @@
+mod loops;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
