@@ -477,8 +477,12 @@ fn a_judge_is_held_against_sets() {
     steps(&mut run, 1);
     let metrics = run.evaluate().expect("an evaluation");
     let get = |name: &str| metrics.get(name).unwrap_or(f64::NAN);
-    assert!(get("judge/near/cases") == 12.0, "{metrics:?}");
-    assert!(get("judge/near/without_verdict") == 0.0, "{metrics:?}");
+    assert_eq!(metrics.get("judge/near/cases"), Some(12.0), "{metrics:?}");
+    assert_eq!(
+        metrics.get("judge/near/without_verdict"),
+        Some(0.0),
+        "{metrics:?}"
+    );
     assert!(
         (0.0..=1.0).contains(&get("judge/near/balanced_accuracy")),
         "{metrics:?}"

@@ -67,6 +67,9 @@ struct Stored {
 /// A token, the bits of its log-probability, and how many revisions old it is.
 type StoredToken = (u32, u32, u64);
 
+/// Launched groups and their answers, by their places.
+type Places = Vec<(usize, usize)>;
+
 /// What a round is to sample.
 pub(super) struct Round<'a> {
     pub(super) want: usize,
@@ -171,7 +174,7 @@ impl Ahead {
     }
 
     /// What is left to sample, and of which launched group and which of its answers it is.
-    fn orders(&self, round: &Round<'_>, ids: &[u64]) -> Result<(Vec<Order>, Vec<(usize, usize)>)> {
+    fn orders(&self, round: &Round<'_>, ids: &[u64]) -> Result<(Vec<Order>, Places)> {
         let (mut orders, mut places) = (Vec::new(), Vec::new());
         for (at, id) in ids.iter().enumerate() {
             let held = &self.held[id];
