@@ -1,4 +1,4 @@
-//! AdamW (Loshchilov and Hutter, Decoupled Weight Decay Regularization, arXiv 1711.05101).
+//! `AdamW` (Loshchilov and Hutter, Decoupled Weight Decay Regularization, arXiv 1711.05101).
 //!
 //! Masters and moments are f32. A step writes the variables in place, so that whoever shares their
 //! storage sees it at once; nobody may compute meanwhile.

@@ -1,4 +1,4 @@
-//! AdamW on f32 masters, learning-rate schedules, and clipping by the global norm.
+//! `AdamW` on f32 masters, learning-rate schedules, and clipping by the global norm.
 
 mod adamw;
 mod schedule;

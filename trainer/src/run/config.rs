@@ -148,7 +148,7 @@ pub struct OptimiserSection {
     /// Its course.
     #[serde(default)]
     pub schedule: Schedule,
-    /// AdamW's numbers.
+    /// `AdamW`'s numbers.
     #[serde(default)]
     pub adamw: AdamWConfig,
 }
@@ -281,7 +281,7 @@ fn missing_scorers(text: &str) -> String {
         let name = table.split('"').nth(1).unwrap_or_default();
         !defined(name)
     });
-    missing.map(|table| format!("[[scorer]]{table}")).collect()
+    missing.flat_map(|table| ["[[scorer]]", table]).collect()
 }
 
 fn listed(problems: &[Problem]) -> String {
@@ -290,13 +290,11 @@ fn listed(problems: &[Problem]) -> String {
 }
 
 fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> Option<T> {
-    match root.section(key) {
-        Some(section) => typed(&section),
-        None => {
-            root.require(key);
-            None
-        }
-    }
+    let Some(section) = root.section(key) else {
+        root.require(key);
+        return None;
+    };
+    typed(&section)
 }
 
 /// A section as its type. serde stops at the first problem, so unknown keys are taken out one by

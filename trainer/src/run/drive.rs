@@ -41,7 +41,7 @@ pub struct Ended {
     pub checkpoint: Option<PathBuf>,
 }
 
-/// The log files of a run: `metrics.jsonl`, `evaluations.jsonl` and TensorBoard's under `events`.
+/// The log files of a run: `metrics.jsonl`, `evaluations.jsonl` and `TensorBoard`'s under `events`.
 struct Logs {
     steps: JsonLines,
     evaluations: JsonLines,

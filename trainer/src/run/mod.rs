@@ -202,16 +202,15 @@ impl Run {
                 .map_err(|error| TrainError::Engine(error.to_string()))?
                 .value
         };
-        let mut metrics = match &mut self.rollouts {
-            Some(rollouts) => rollouts.step(&step, &mut apply)?,
-            None => {
-                let stepped = offline(&self.config.method, &step, &mut self.rows)?;
-                let mut metrics = stepped.metrics;
-                if let Some(mut gradients) = stepped.gradients {
-                    metrics.set("gradient_norm", apply(&mut gradients)?);
-                }
-                metrics
+        let mut metrics = if let Some(rollouts) = &mut self.rollouts {
+            rollouts.step(&step, &mut apply)?
+        } else {
+            let stepped = offline(&self.config.method, &step, &mut self.rows)?;
+            let mut metrics = stepped.metrics;
+            if let Some(mut gradients) = stepped.gradients {
+                metrics.set("gradient_norm", apply(&mut gradients)?);
             }
+            metrics
         };
         self.done = number;
         metrics.set("rate", rate);

@@ -75,7 +75,7 @@ pub(super) fn learn(
         read.concat()
     };
     if let Some(Correction::M2po(m2po)) = &config.objective.correction {
-        batch.mask_by(m2po, &old, &mut metrics)?;
+        batch.mask_by(*m2po, &old, &mut metrics)?;
     }
     for epoch in 0..config.epochs {
         let begin = Instant::now();
@@ -164,7 +164,7 @@ impl Batch {
     }
 
     /// M2PO's mask, which only the whole batch can say.
-    fn mask_by(&mut self, m2po: &M2po, old: &[f64], metrics: &mut Metrics) -> Result<()> {
+    fn mask_by(&mut self, m2po: M2po, old: &[f64], metrics: &mut Metrics) -> Result<()> {
         let tokens = Tokens {
             behaviour: Some(&self.behaviour),
             ..Tokens::new(self.layout(), old, old, &self.advantages)

@@ -145,14 +145,12 @@ impl PolicyGradient {
         let mut sure = Vec::with_capacity(all.len());
         for mut rollout in std::mem::take(&mut group.rollouts) {
             // A reward that is missing stays so, and with it the group is dropped.
-            let found = match rollout.reward {
-                Ok(p) => opinion(p, tau)?,
-                Err(_) => {
-                    trust.push(1.0);
-                    sure.push(rollout);
-                    continue;
-                }
+            let Ok(p) = rollout.reward else {
+                trust.push(1.0);
+                sure.push(rollout);
+                continue;
             };
+            let found = opinion(p, tau)?;
             match found {
                 Some(found) => {
                     rollout.reward = Ok(f64::from(u8::from(found.right)));

@@ -67,6 +67,9 @@ struct Stored {
 /// A token, the bits of its log-probability, and how many revisions old it is.
 type StoredToken = (u32, u32, u64);
 
+/// Of which launched group, and which of its answers, each order is.
+type Places = Vec<(usize, usize)>;
+
 /// What a round is to sample.
 pub(super) struct Round<'a> {
     pub(super) want: usize,
@@ -170,8 +173,8 @@ impl Ahead {
         Ok(launched.into_iter().map(|launch| launch.id).collect())
     }
 
-    /// What is left to sample, and of which launched group and which of its answers it is.
-    fn orders(&self, round: &Round<'_>, ids: &[u64]) -> Result<(Vec<Order>, Vec<(usize, usize)>)> {
+    /// What is left to sample.
+    fn orders(&self, round: &Round<'_>, ids: &[u64]) -> Result<(Vec<Order>, Places)> {
         let (mut orders, mut places) = (Vec::new(), Vec::new());
         for (at, id) in ids.iter().enumerate() {
             let held = &self.held[id];
