@@ -151,7 +151,7 @@ pub struct OptimiserSection {
     /// Its course.
     #[serde(default)]
     pub schedule: Schedule,
-    /// The numbers of `AdamW`.
+    /// `AdamW`'s numbers.
     #[serde(default)]
     pub adamw: AdamWConfig,
 }
@@ -304,7 +304,7 @@ fn missing_scorers(text: &str) -> String {
         let name = table.split('"').nth(1).unwrap_or_default();
         !defined(name)
     });
-    missing.fold(String::new(), |text, table| text + "[[scorer]]" + table)
+    missing.flat_map(|table| ["[[scorer]]", table]).collect()
 }
 
 fn listed(problems: &[Problem]) -> String {
@@ -313,11 +313,11 @@ fn listed(problems: &[Problem]) -> String {
 }
 
 fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> Option<T> {
-    if let Some(section) = root.section(key) {
-        return typed(&section);
-    }
-    root.require(key);
-    None
+    let Some(section) = root.section(key) else {
+        root.require(key);
+        return None;
+    };
+    typed(&section)
 }
 
 /// A section as its type. serde stops at the first problem, so unknown keys are taken out one by

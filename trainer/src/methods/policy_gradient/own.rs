@@ -150,12 +150,14 @@ impl PolicyGradient {
                 sure.push(rollout);
                 continue;
             };
-            if let Some(found) = opinion(p, tau)? {
-                rollout.reward = Ok(f64::from(u8::from(found.right)));
-                trust.push(if guard.weigh { found.weight } else { 1.0 });
-                sure.push(rollout);
-            } else {
-                metrics.add("abstained", 1.0);
+            let found = opinion(p, tau)?;
+            match found {
+                Some(found) => {
+                    rollout.reward = Ok(f64::from(u8::from(found.right)));
+                    trust.push(if guard.weigh { found.weight } else { 1.0 });
+                    sure.push(rollout);
+                }
+                None => metrics.add("abstained", 1.0),
             }
         }
         group.rollouts = sure;

@@ -67,7 +67,7 @@ struct Stored {
 /// A token, the bits of its log-probability, and how many revisions old it is.
 type StoredToken = (u32, u32, u64);
 
-/// Launched groups and their answers, by their places.
+/// Of which launched group, and which of its answers, each order is.
 type Places = Vec<(usize, usize)>;
 
 /// What a round is to sample.
@@ -173,7 +173,7 @@ impl Ahead {
         Ok(launched.into_iter().map(|launch| launch.id).collect())
     }
 
-    /// What is left to sample, and of which launched group and which of its answers it is.
+    /// What is left to sample.
     fn orders(&self, round: &Round<'_>, ids: &[u64]) -> Result<(Vec<Order>, Places)> {
         let (mut orders, mut places) = (Vec::new(), Vec::new());
         for (at, id) in ids.iter().enumerate() {
