@@ -72,9 +72,10 @@ impl Labels {
     pub(crate) fn activated(&self, logits: &[f64]) -> Vec<f64> {
         match self.problem {
             Some(Problem::Regression) => logits.to_vec(),
-            Some(Problem::MultiLabelClassification) => each_sigmoid(logits),
             Some(Problem::SingleLabelClassification) | None if logits.len() > 1 => softmax(logits),
-            Some(Problem::SingleLabelClassification) | None => each_sigmoid(logits),
+            Some(Problem::MultiLabelClassification | Problem::SingleLabelClassification) | None => {
+                each_sigmoid(logits)
+            }
         }
     }
 }

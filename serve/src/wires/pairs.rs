@@ -48,12 +48,12 @@ enum Done<'r> {
 ///
 /// # Errors
 /// A pair that cannot be scored, by its place; a model without a head of one output.
-pub(crate) async fn score<'r>(
-    call: Call<'r>,
+pub(crate) async fn score(
+    call: Call<'_>,
     target: Target,
     pairs: Vec<Pair>,
     (activate, terms): (bool, Terms),
-) -> Result<Scored<'r>, ApiError> {
+) -> Result<Scored<'_>, ApiError> {
     match target {
         Target::Scorer(scorer) => judged(call, scorer, pairs, activate).await,
         Target::Model(served) => read(call, served, pairs, (activate, terms)).await,
@@ -80,12 +80,12 @@ impl Scored<'_> {
     }
 }
 
-async fn judged<'r>(
-    call: Call<'r>,
+async fn judged(
+    call: Call<'_>,
     scorer: Arc<Scorer>,
     pairs: Vec<Pair>,
     activate: bool,
-) -> Result<Scored<'r>, ApiError> {
+) -> Result<Scored<'_>, ApiError> {
     let (mut paths, mut inputs) = (Vec::new(), Vec::new());
     for pair in pairs {
         paths.push(pair.path);
@@ -119,12 +119,12 @@ async fn judged<'r>(
     })
 }
 
-async fn read<'r>(
-    mut call: Call<'r>,
+async fn read(
+    mut call: Call<'_>,
     served: Served,
     pairs: Vec<Pair>,
     (activate, terms): (bool, Terms),
-) -> Result<Scored<'r>, ApiError> {
+) -> Result<Scored<'_>, ApiError> {
     reading::check_scalar(&served)?;
     let texts = pairs
         .into_iter()

@@ -48,10 +48,6 @@ pub struct Policy {
 
 /// The weights under the adapters.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a run has one or two, and never many of them"
-)]
 enum Base {
     /// All of them are variables.
     Live(Box<LiveModel>),

@@ -65,7 +65,7 @@ pub(crate) async fn run_grader(
         let grader = Checked::read(&state, "grader", asked.grader)?;
         call.admit(grader.count(), call.deadline())?;
         let asking = Asking::new(&request, call.deadline());
-        let subject = Arc::new(Subject::new(asked.model_sample, asked.item));
+        let subject = Arc::new(Subject::new(&asked.model_sample, asked.item));
         let grade = in_time(asking, run::run(&grader, &subject, asking)).await?;
         let (exec, replying) = (working.elapsed(), Instant::now());
         let reply = reply(&grader, grade, exec.as_secs_f64());

@@ -23,8 +23,8 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Of what a model wrote and of a row of a dataset.
-    pub(super) fn new(sample: String, item: Option<Map<String, Value>>) -> Subject {
-        let read: Result<Value, serde_json::Error> = serde_json::from_str(&sample);
+    pub(super) fn new(sample: &str, item: Option<Map<String, Value>>) -> Subject {
+        let read: Result<Value, serde_json::Error> = serde_json::from_str(sample);
         let message = json!({ "role": "assistant", "content": sample, "tool_calls": [] });
         let mut fields = json!({
             "output_tools": [],
@@ -225,7 +225,7 @@ mod tests {
             "{{ item.n }}": "odd",
         });
         let item = item.as_object().cloned();
-        let subject = Subject::new(sample.to_owned(), item);
+        let subject = Subject::new(sample, item);
         let template = Template::read("grader.input", text).map_err(|error| error.to_string())?;
         let filled = template.fill(&subject);
         filled.map_err(|problem| format!("{:?}: {}", problem.flag, problem.message))
