@@ -209,6 +209,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check(path: &str, expected: Value) {
         assert_eq!(json!(location(path)), expected, "{path}");
     }
