@@ -192,6 +192,7 @@ fn a_mixture_that_cannot_be_is_told() {
     check(|it| it.difficulty.lengths = 1..=33, "lengths");
     check(|it| it.difficulty.times = 1.5, "share");
     check(|it| it.countdown = f64::NAN, "share");
+    check(|it| it.difficulty.addends = 0..=9, "addends");
     check(|it| it.difficulty.multipliers = 1..=9, "multipliers");
     check(|it| it.numbers = 1..=3, "countdown");
 }
@@ -239,6 +240,7 @@ fn evaluation_sees_what_training_does_not() {
         lengths: 1..=1,
         times: 1.0,
         multipliers: 2..=2,
+        ..Difficulty::default()
     };
     assert!(sets::problems(1, &few, 1000).len() < 99);
     assert_eq!(sets::Case::of(sets::Source::BaseModel, "2+2=?", "4"), None);
