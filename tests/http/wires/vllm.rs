@@ -321,6 +321,7 @@ fn tokens_go_there_and_back() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of bodies and their errors")]
 fn errors_have_their_shape() {
     let (server, _) = start();
     let check = |path: &str, body: Value, expected: (u16, &str), told: &str| {
