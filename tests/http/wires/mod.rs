@@ -1,9 +1,11 @@
 //! Interfaces of others, each with the bodies that its clients send.
 
+mod graders;
 mod lora;
 mod nemo_gym;
 mod nim;
 mod openrlhf;
+mod overload;
 mod sglang;
 mod slime;
 mod tei;
