@@ -47,6 +47,8 @@ pub enum Code {
     ToolFailed,
     /// The server holds as much work as it takes.
     Overloaded,
+    /// This client comes faster than it may.
+    TooFast,
     /// The server is shutting down.
     Draining,
     /// The deadline passed before any work was done.
@@ -90,6 +92,11 @@ impl Code {
                 "overloaded_error",
                 "overloaded",
             ),
+            Self::TooFast => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit_error",
+                "rate_limit_exceeded",
+            ),
             Self::Draining => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overloaded_error",
@@ -131,6 +138,16 @@ impl ApiError {
         Self {
             retry_after: Some(retry_after),
             ..error
+        }
+    }
+
+    /// A client that comes faster than it may.
+    pub fn too_fast(rate: u32, retry_after: Duration) -> Self {
+        let message =
+            format!("this client sends more requests than limits.client_requests: {rate} a second");
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(Code::TooFast, message)
         }
     }
 

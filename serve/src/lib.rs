@@ -8,6 +8,7 @@ mod background;
 mod body;
 pub mod cache;
 mod call;
+pub mod clients;
 pub mod config;
 pub mod convert;
 pub mod error;

@@ -313,7 +313,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GraderContent, A::Error> {
-        let part = GraderPart::deserialize(MapAccessDeserializer::new(map))?;
+        let part = <GraderPart as Deserialize>::deserialize(MapAccessDeserializer::new(map))?;
         Ok(GraderContent(vec![part]))
     }
 
@@ -347,7 +347,7 @@ impl<'de> Visitor<'de> for PieceVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Piece, A::Error> {
-        GraderPart::deserialize(MapAccessDeserializer::new(map)).map(Piece)
+        <GraderPart as Deserialize>::deserialize(MapAccessDeserializer::new(map)).map(Piece)
     }
 }
 

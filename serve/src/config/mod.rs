@@ -46,6 +46,8 @@ pub struct Config {
     pub queue_items: usize,
     /// Body bytes in hand.
     pub queue_bytes: usize,
+    /// Requests a second that each client may send; 0 for any number.
+    pub client_requests: u32,
     /// Longest time to answer a request.
     pub deadline: Duration,
     /// Tokens in one step of an engine, at most.
@@ -80,6 +82,7 @@ impl Default for Config {
             queue_requests: 1024,
             queue_items: 2048,
             queue_bytes: 256 << 20,
+            client_requests: 0,
             deadline: Duration::from_secs(30),
             batch_tokens: 1024,
             kv_memory: 2 << 30,

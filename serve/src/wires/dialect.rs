@@ -53,6 +53,7 @@ impl Dialect {
             | "/v1/unload_lora_adapter" => Dialect::Vllm,
             "/v1/classify" => Dialect::Sglang,
             "/predict" | "/info" => Dialect::Tei,
+            _ if path.starts_with("/ng-rollout/") => Dialect::FastApi,
             "/v1/fine_tuning/alpha/graders/run" | "/v1/fine_tuning/alpha/graders/validate" => {
                 Dialect::OpenAi
             }
@@ -103,6 +104,10 @@ impl Dialect {
             (Dialect::Vllm | Dialect::Sglang, Code::InvalidBody | Code::ContextLength) => {
                 StatusCode::BAD_REQUEST
             }
+            // Their clients try again after a 5xx alone.
+            (Dialect::FastApi | Dialect::Vllm | Dialect::Sglang, Code::TooFast) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             (Dialect::Tei | Dialect::OpenAi, Code::Overloaded) => StatusCode::TOO_MANY_REQUESTS,
             (Dialect::Tei, Code::Internal) => StatusCode::FAILED_DEPENDENCY,
             _ => error.status_code(),
@@ -124,7 +129,7 @@ fn kind(status: StatusCode) -> &'static str {
 
 fn tei_type(code: Code) -> TeiErrorType {
     match code {
-        Code::Overloaded => TeiErrorType::Overloaded,
+        Code::Overloaded | Code::TooFast => TeiErrorType::Overloaded,
         Code::Draining | Code::DeadlinePassed => TeiErrorType::Unhealthy,
         Code::Internal | Code::ToolFailed => TeiErrorType::Backend,
         Code::ContextLength => TeiErrorType::Tokenizer,
@@ -183,6 +188,7 @@ fn detail(error: &ApiError) -> DetailError {
         | Code::Unmeasured
         | Code::ToolFailed
         | Code::Overloaded
+        | Code::TooFast
         | Code::Draining
         | Code::DeadlinePassed
         | Code::Internal => Details::Text(error.to_string()),

@@ -5,10 +5,12 @@
     reason = "wires hand on the very number that the scorer gave"
 )]
 
+mod graders;
 mod lora;
 mod nemo_gym;
 mod nim;
 mod openrlhf;
+mod overload;
 mod sglang;
 mod slime;
 mod tei;

@@ -202,6 +202,7 @@ fn fault(error: ApiError, path: &str) -> Result<Problem, ApiError> {
         | Code::Unmeasured
         | Code::ToolFailed
         | Code::Overloaded
+        | Code::TooFast
         | Code::Draining
         | Code::DeadlinePassed => Err(error),
     }
