@@ -61,6 +61,11 @@ fn openai_decisions() {
 }
 
 #[test]
+fn openai_graders() {
+    runs("graders.py");
+}
+
+#[test]
 fn openai_chats_and_completions() {
     runs("chat.py");
 }

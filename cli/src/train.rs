@@ -55,10 +55,7 @@ pub(crate) struct TrainArgs {
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
-    let config = RunConfig::read(&args.run).map_err(|error| match error {
-        error @ TrainError::Invalid(_) => CliError::Usage(error.to_string()),
-        error => CliError::Failed(error.to_string()),
-    })?;
+    let config = RunConfig::read(&args.run).map_err(failed)?;
     let resume = Resume {
         resume: args.resume,
         allow_changes: args.allow_changes,
@@ -129,10 +126,10 @@ fn serve_live(address: &str, run: &Run) -> Result<Background, CliError> {
 }
 
 fn failed(error: TrainError) -> CliError {
-    match error {
-        TrainError::Invalid(what) => CliError::Usage(what),
-        error => CliError::Failed(error.to_string()),
+    if let TrainError::Invalid(what) = error {
+        return CliError::Usage(what);
     }
+    CliError::Failed(error.to_string())
 }
 
 /// A flag that SIGINT and SIGTERM set.

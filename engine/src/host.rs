@@ -156,6 +156,11 @@ impl Host {
         made.as_ref()
     }
 
+    /// Where it was loaded from; none for one that is trained.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.folder.as_ref()
+    }
+
     /// Loads a PEFT folder and serves it under a name, in the place of any that had it before.
     /// Reading the folder takes a while: call it where blocking is allowed, or in its own thread.
     ///

@@ -91,7 +91,10 @@ impl Folder {
     }
 
     /// The content of a file of at most `limit` bytes, or nothing where there is none.
-    pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+    ///
+    /// # Errors
+    /// It is longer, or cannot be read.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let file = match self.open(name) {
             Ok(file) => file,
             Err(ModelError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {

@@ -64,7 +64,20 @@ pub use result::{
     ScoreResult, SpanNote, Status, StepScore, Timing, Usage,
 };
 pub use wires::{
-    AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, DetailError,
-    Details, FieldError, Label, PathPart, RemoteReward, RemoteRewardReply, RemoteRewardRequest,
-    ReverifyMode, RewardQuery, RewardReply, SessionSeed, VerifyReply, VerifyRequest,
+    AggregateReply, AggregateRequest, Classified, ClassifyBody, ClassifyBodyReply, ClassifyReply,
+    CompareReply, CompareRequest, Comparison, DetailError, Details, DetokenizeReply,
+    DetokenizeRequest, Embedded, EmbeddingReply, EmbeddingRequest, Encoding, FieldError,
+    GenerativeScoringRequest, Grader, GraderContent, GraderErrors, GraderInput, GraderKind,
+    GraderMessage, GraderMetadata, GraderNotes, GraderPart, GraderPartKind, GraderProblem,
+    GraderRole, GraderRunReply, GraderRunRequest, GraderSampling, GraderValidateReply,
+    GraderValidateRequest, Label, LoadAdapterRequest, PairScore, PairScores, PathPart, Pooled,
+    PooledRows, PooledUsage, PoolingReply, PoolingRequest, PoolingTask, PredictInputs,
+    PredictReply, PredictRequest, Prediction, RemoteReward, RemoteRewardReply, RemoteRewardRequest,
+    RerankBody, RerankBodyReply, RerankDocument, RerankReply, RerankRequest, RerankText, Reranked,
+    ReverifyMode, RewardQuery, RewardReply, Rows, ScoreBody, ScoreReply, SessionSeed, SglangError,
+    SglangMeta, SglangReward, SglangRewardRequest, SglangRewards, SglangScoreRequest, SglangScores,
+    SimilarityMetric, StringOperation, TeiError, TeiErrorType, TeiInfo, TeiLabels, TeiModelType,
+    TeiRank, TeiRerankRequest, TokenizeReply, TokenizeRequest, UnloadAdapterRequest, Vector,
+    VerifyReply, VerifyRequest, VllmClassifyRequest, VllmError, VllmErrorDetail, VllmScoreRequest,
+    grader_parts, parse_classify, parse_rerank, parse_score,
 };

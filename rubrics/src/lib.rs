@@ -10,6 +10,7 @@ pub mod canary;
 pub mod combine;
 pub mod config;
 pub mod decide;
+pub mod formula;
 mod group;
 mod hex;
 mod input;

@@ -3,6 +3,7 @@
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::{App, Error, body::BoxBody, web};
+use openapi::{SglangError, TeiError, VllmError};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -13,7 +14,8 @@ use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 use crate::middleware::{guard, observe};
 use crate::routes::{chat, completions, decisions, meta, score};
 use crate::state::State;
-use crate::wires::{nemo_gym, openrlhf, slime};
+use crate::wires::vllm::{classify, generative, lora, pooling, rerank, score as pairs, tokenize};
+use crate::wires::{graders, nemo_gym, openrlhf, sglang, slime, tei};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -23,6 +25,7 @@ use crate::wires::{nemo_gym, openrlhf, slime};
                        endpoint. A failed measurement is a status and never a number.",
         license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT"),
     ),
+    components(schemas(SglangError, TeiError, VllmError)),
     tags(
         (name = "scoring", description = "Turn model outputs into rewards."),
         (name = "generation", description = "Text from models, as OpenAI's clients ask for it."),
@@ -44,10 +47,32 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(openrlhf::get_reward)
         .service(slime::remote_rm)
         .service(nemo_gym::verify)
+        .service(nemo_gym::verify_observed)
         .service(nemo_gym::seed_session)
+        .service(nemo_gym::seed_observed)
         .service(nemo_gym::aggregate_metrics)
         .service(nemo_gym::reverify_mode)
         .service(nemo_gym::compare)
+        .service(classify::classify)
+        .service(pairs::score)
+        .service(rerank::rerank)
+        .service(rerank::reranking)
+        .service(rerank::v1_rerank)
+        .service(rerank::v1_reranking)
+        .service(rerank::v2_rerank)
+        .service(pooling::pooling)
+        .service(generative::generative_scoring)
+        .service(tokenize::tokenize)
+        .service(tokenize::detokenize)
+        .service(lora::load_lora_adapter)
+        .service(lora::unload_lora_adapter)
+        .service(sglang::classify)
+        .service(sglang::embeddings)
+        .service(tei::predict)
+        .service(tei::info)
+        .service(graders::run_grader)
+        .service(graders::validate_grader)
+        .service(meta::health)
         .service(meta::models)
         .service(meta::healthz)
         .service(meta::readyz)

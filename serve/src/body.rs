@@ -1,6 +1,6 @@
 //! Reads a request body within its limits.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_LENGTH;
@@ -19,8 +19,8 @@ pub(crate) const INLINE_BYTES: usize = 64 << 10;
 ///
 /// # Errors
 /// 413 past `server.max_body`; 408 when it takes longer than `server.body_timeout`, so that a
-/// client that sends a byte now and then holds nothing for long; 503 where there is no room; 503
-/// while draining; 400 when the connection breaks.
+/// client that sends a byte now and then holds nothing for long; 429 where this client comes too
+/// fast; 503 where there is no room; 503 while draining; 400 when the connection breaks.
 pub(crate) async fn read(
     request: &HttpRequest,
     mut payload: Payload,
@@ -34,7 +34,11 @@ pub(crate) async fn read(
         Err(ApiError::new(Code::Draining, "the server is shutting down"))
     } else {
         let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
-        state.admission.enter(announced).map_err(refused)
+        let client = state.clients.of(request, &state.keys);
+        let taken = state.clients.take(client, Instant::now());
+        let too_fast = |wait| ApiError::too_fast(state.clients.rate(), wait);
+        let entering = || state.admission.enter(announced).map_err(refused);
+        taken.map_err(too_fast).and_then(|()| entering())
     };
     let mut permit = match entered {
         Ok(permit) => permit,

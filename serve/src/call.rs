@@ -14,6 +14,7 @@ use crate::admit::{Permit, Refused};
 use crate::body::{self, INLINE_BYTES};
 use crate::convert;
 use crate::error::{ApiError, Code};
+use crate::hosts::Served;
 use crate::metrics::Stage;
 use crate::middleware::{Arrived, RequestId, StageTimes};
 use crate::state::State;
@@ -138,6 +139,48 @@ impl<'r> Call<'r> {
     /// The times of the stages that are over: reading, and parsing up to now.
     pub(crate) fn times(&self) -> (Duration, Duration) {
         (self.read, self.parsing.elapsed())
+    }
+
+    /// The reply to what an engine read for the request, counted: how many sequences there were,
+    /// and when the work began. Time series go by the model: adapters may come and go without
+    /// number.
+    ///
+    /// # Errors
+    /// A reply that cannot be written, which is a fault of ours.
+    pub(crate) fn read_reply(
+        &self,
+        served: &Served,
+        (n_answers, working): (usize, Instant),
+        body: impl Serialize,
+    ) -> Result<HttpResponse, ApiError> {
+        let (exec, replying) = (working.elapsed(), Instant::now());
+        let bytes = serde_json::to_vec(&body).map_err(ApiError::internal)?;
+        self.count_read(
+            &served.host.name,
+            n_answers,
+            [working - self.parsing, exec, replying.elapsed()],
+        );
+        Ok(json(bytes))
+    }
+
+    /// Counts what an engine read, and names the stages: parsing, work, reply.
+    pub(crate) fn count_read(&self, model: &str, n_answers: usize, times: [Duration; 3]) {
+        let metrics = &self.state.metrics;
+        metrics.verdicts(model, "ok", n_answers as u64);
+        let [parse, exec, reply] = times;
+        let stages = [
+            (Stage::Read, "read", self.read),
+            (Stage::Parse, "parse", parse),
+            (Stage::Exec, "exec", exec),
+            (Stage::Reply, "reply", reply),
+        ];
+        let mut timing = Vec::with_capacity(stages.len());
+        for (stage, label, time) in stages {
+            metrics.stage(model, stage, [time]);
+            timing.push(format!("{label};dur={:.3}", millis(time)));
+        }
+        let timing = StageTimes(timing.join(", "));
+        self.request.extensions_mut().insert(timing);
     }
 
     /// Judges inputs, one answer for each, in order.

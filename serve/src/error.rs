@@ -25,6 +25,8 @@ pub enum Code {
     MalformedJson,
     /// No key, or a key that is not known.
     InvalidApiKey,
+    /// What the configuration does not allow.
+    Forbidden,
     /// No such route.
     RouteNotFound,
     /// The route exists, the method does not.
@@ -45,6 +47,8 @@ pub enum Code {
     ToolFailed,
     /// The server holds as much work as it takes.
     Overloaded,
+    /// This client comes faster than it may.
+    TooFast,
     /// The server is shutting down.
     Draining,
     /// The deadline passed before any work was done.
@@ -65,6 +69,7 @@ impl Code {
                 "authentication_error",
                 "invalid_api_key",
             ),
+            Self::Forbidden => (StatusCode::FORBIDDEN, "permission_error", "forbidden"),
             Self::RouteNotFound => (StatusCode::NOT_FOUND, INVALID, "route_not_found"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -86,6 +91,11 @@ impl Code {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overloaded_error",
                 "overloaded",
+            ),
+            Self::TooFast => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit_error",
+                "rate_limit_exceeded",
             ),
             Self::Draining => (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -128,6 +138,16 @@ impl ApiError {
         Self {
             retry_after: Some(retry_after),
             ..error
+        }
+    }
+
+    /// A client that comes faster than it may.
+    pub fn too_fast(rate: u32, retry_after: Duration) -> Self {
+        let message =
+            format!("this client sends more requests than limits.client_requests: {rate} a second");
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(Code::TooFast, message)
         }
     }
 

@@ -5,18 +5,25 @@ use std::sync::Arc;
 use engine::Host;
 use rubrics::config::nearest;
 
+use tokio::sync::Mutex;
+
 use crate::generate::Generating;
+use crate::labels::Labels;
 
 /// Every model, and by its own name every adapter of each.
 #[derive(Debug, Default)]
 pub struct Hosts {
     entries: Vec<Entry>,
+    /// Adapters that requests have loaded. A lock, because whoever loads one looks first whether
+    /// its name is free, and loading takes a while.
+    pub(crate) loaded: Mutex<Vec<Arc<str>>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     host: Arc<Host>,
     generating: Arc<Generating>,
+    labels: Arc<Labels>,
 }
 
 /// What a name in a request stands for.
@@ -28,6 +35,8 @@ pub struct Served {
     pub adapter: Option<Arc<str>>,
     /// What generating text with the model takes beside it.
     pub generating: Arc<Generating>,
+    /// What its files say of its head's outputs.
+    pub labels: Arc<Labels>,
 }
 
 impl Served {
@@ -42,10 +51,12 @@ impl Hosts {
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
         let entry = |host: Arc<Host>| Entry {
             generating: Arc::new(Generating::new(&host)),
+            labels: Arc::new(Labels::read(&host)),
             host,
         };
         Hosts {
             entries: hosts.into_iter().map(entry).collect(),
+            loaded: Mutex::default(),
         }
     }
 
@@ -55,6 +66,7 @@ impl Hosts {
             host: entry.host.clone(),
             adapter,
             generating: entry.generating.clone(),
+            labels: entry.labels.clone(),
         };
         if let Some(entry) = self.entries.iter().find(|entry| &*entry.host.name == name) {
             return Some(served(entry, None));

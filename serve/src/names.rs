@@ -55,6 +55,10 @@ pub(crate) fn model(state: &State, name: Option<&str>) -> Result<Served, ApiErro
     if let Some(served) = state.hosts.get(name) {
         return Ok(served);
     }
+    if state.registry.get(name).is_some() {
+        let message = format!("'{name}' is a scorer, and models are asked here");
+        return Err(not_found(message));
+    }
     let near = state.hosts.near(name);
     let hint = if near.is_empty() {
         "GET /v1/models lists the models".to_owned()

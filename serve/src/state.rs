@@ -11,6 +11,7 @@ use rubrics::{NoModels, Pool, Registry, Tools};
 use crate::Config;
 use crate::admit::Admission;
 use crate::cache::Cache;
+use crate::clients::Clients;
 use crate::hosts::Hosts;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
@@ -32,6 +33,8 @@ pub struct State {
     pub cache: Arc<Cache>,
     /// Work in hand.
     pub admission: Arc<Admission>,
+    /// How fast each client may come.
+    pub clients: Clients,
     /// Counters.
     pub metrics: Metrics,
     /// Who may call.
@@ -56,6 +59,7 @@ impl State {
             },
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),
+            clients: Clients::new(config.client_requests),
             metrics: Metrics::new(),
             started: unix_seconds(),
             draining: AtomicBool::new(false),

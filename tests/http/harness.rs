@@ -19,6 +19,8 @@ pub(crate) struct Server {
     background: Option<Background>,
     pub(crate) address: SocketAddr,
     agent: ureq::Agent,
+    /// The folder that its models came from, where they are read again.
+    pub(crate) files: Option<tempfile::TempDir>,
 }
 
 /// A reply.
@@ -89,6 +91,7 @@ impl Server {
             address: background.address(),
             background: Some(background),
             agent: agent.into(),
+            files: None,
         }
     }
 
@@ -230,7 +233,7 @@ const COUNTS: [&str; 4] = [
 ];
 
 /// Texts that no two replies share.
-const IDS: [&str; 3] = ["chatcmpl-", "score-", "fp_"];
+const IDS: [&str; 5] = ["chatcmpl-", "classify-", "pooling-", "score-", "fp_"];
 
 /// A reply without what differs from machine to machine, to be compared with a recorded one.
 fn shape(value: &Value) -> Value {

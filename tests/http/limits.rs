@@ -47,7 +47,7 @@ fn keys_are_asked_for_on_every_route() {
 }
 
 /// A request whose body is only half there: it holds its bytes and its place.
-fn half_a_request(server: &Server, announced: usize) -> std::net::TcpStream {
+pub(crate) fn half_a_request(server: &Server, announced: usize) -> std::net::TcpStream {
     let mut stream = server.connect();
     let head =
         format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {announced}\r\n\r\n{{");

@@ -1,5 +1,6 @@
 //! What is asked of the model in a run, and what it answered.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rubrics::{FailureKind, Turn};
@@ -57,6 +58,8 @@ pub struct Item {
     /// The right answer: of a problem its solution, of a judgement the label. None where only a
     /// model can say how good an answer is.
     pub gold: Option<Arc<str>>,
+    /// The right answer of a problem that is rewarded without it: audits alone read it.
+    pub audit: Option<Arc<str>>,
     /// The scorer that rewards the answers, by name.
     pub scorer: Arc<str>,
     /// The category or level that curricula choose by.
@@ -89,6 +92,19 @@ pub struct Rollout {
     pub answer: Option<String>,
     /// Its reward, or why there is none.
     pub reward: Result<f64, FailureKind>,
+    /// Its steps, where the scorer that judged it has looked at steps.
+    pub steps: Option<Vec<JudgedStep>>,
+}
+
+/// A step of an answer, as a scorer judged it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedStep {
+    /// Where it stands in the text, in code points.
+    pub span: Range<usize>,
+    /// From 0, wrong, to 1, right; none where nothing in it could be checked.
+    pub score: Option<f64>,
+    /// What the scorer calls it: `right`, `wrong`, `matching`, `mismatched`, …
+    pub label: String,
 }
 
 impl Rollout {

@@ -16,6 +16,7 @@ pub mod advantages;
 pub mod curriculum;
 pub mod encode;
 pub mod error;
+mod exact;
 pub mod item;
 pub mod log;
 pub mod losses;

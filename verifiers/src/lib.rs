@@ -22,6 +22,7 @@ pub mod length;
 pub mod math;
 mod number;
 pub mod pattern;
+pub mod similarity;
 pub mod text;
 mod verdict;
 

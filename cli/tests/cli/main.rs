@@ -12,4 +12,5 @@ mod resume;
 mod rubric;
 mod score;
 mod serve;
+mod train;
 mod verify;

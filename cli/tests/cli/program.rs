@@ -116,7 +116,13 @@ impl Folder {
 
     /// The names of the files, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).expect("the folder is ours");
+        self.names_in("")
+    }
+
+    /// The names of the files in a folder of it, sorted.
+    #[track_caller]
+    pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(folder)).expect("the folder is ours");
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
             entry
                 .expect("readable")

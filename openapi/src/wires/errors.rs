@@ -41,3 +41,66 @@ pub enum PathPart {
     /// Of a list.
     Index(usize),
 }
+
+/// An error as vLLM answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VllmError {
+    /// What went wrong.
+    pub error: VllmErrorDetail,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VllmErrorDetail {
+    /// In a sentence.
+    pub message: String,
+    /// Such as `BadRequestError`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// JSON path of the offending value.
+    pub param: Option<String>,
+    /// The status.
+    pub code: u16,
+}
+
+/// An error as `SGLang` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SglangError {
+    /// Always `error`.
+    pub object: String,
+    /// What went wrong, in a sentence.
+    pub message: String,
+    /// Such as `BadRequestError`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// JSON path of the offending value.
+    pub param: Option<String>,
+    /// The status.
+    pub code: u16,
+}
+
+/// An error as Text Embeddings Inference answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TeiError {
+    /// What went wrong, in a sentence.
+    pub error: String,
+    /// What kind of fault.
+    pub error_type: TeiErrorType,
+}
+
+/// Kinds of faults of Text Embeddings Inference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum TeiErrorType {
+    /// The server takes no work.
+    Unhealthy,
+    /// The model failed.
+    Backend,
+    /// There is too much work.
+    Overloaded,
+    /// The body cannot be used.
+    Validation,
+    /// A text cannot be read.
+    Tokenizer,
+    /// There is nothing in the body.
+    Empty,
+}

@@ -1,16 +1,55 @@
 //! Bodies of other interfaces: those that trainers and clients send already.
 
 mod errors;
+mod graders;
+mod grades;
 mod label;
 mod nemo_gym;
 mod openrlhf;
+mod pooled;
+mod sglang;
+mod shape;
 mod slime;
+mod tei;
+mod told;
+mod vllm;
 
-pub use errors::{DetailError, Details, FieldError, PathPart};
+pub use errors::{
+    DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
+    VllmErrorDetail,
+};
+pub use graders::{
+    Grader, GraderContent, GraderInput, GraderKind, GraderMessage, GraderPart, GraderPartKind,
+    GraderRole, GraderRunRequest, GraderSampling, GraderValidateRequest, SimilarityMetric,
+    StringOperation, grader_parts,
+};
+pub use grades::{
+    GraderErrors, GraderMetadata, GraderNotes, GraderProblem, GraderRunReply, GraderValidateReply,
+};
 pub use label::Label;
 pub use nemo_gym::{
     AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, ReverifyMode,
     SessionSeed, VerifyReply, VerifyRequest,
 };
 pub use openrlhf::{RewardQuery, RewardReply};
+pub use pooled::{Pooled, PooledUsage};
+pub use sglang::{
+    Embedded, EmbeddingReply, EmbeddingRequest, SglangMeta, SglangReward, SglangRewardRequest,
+    SglangRewards, SglangScoreRequest, SglangScores, Vector,
+};
+pub use shape::{
+    ClassifyBody, ClassifyBodyReply, RerankBody, RerankBodyReply, ScoreBody, ScoreReply,
+    parse_classify, parse_rerank, parse_score,
+};
 pub use slime::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
+pub use tei::{
+    PredictInputs, PredictReply, PredictRequest, Prediction, TeiInfo, TeiLabels, TeiModelType,
+    TeiRank, TeiRerankRequest,
+};
+pub use vllm::{
+    Classified, ClassifyReply, DetokenizeReply, DetokenizeRequest, Encoding,
+    GenerativeScoringRequest, LoadAdapterRequest, PairScore, PairScores, PooledRows, PoolingReply,
+    PoolingRequest, PoolingTask, RerankDocument, RerankReply, RerankRequest, RerankText, Reranked,
+    Rows, TokenizeReply, TokenizeRequest, UnloadAdapterRequest, VllmClassifyRequest,
+    VllmScoreRequest,
+};

@@ -131,7 +131,7 @@ fn check_folder_flag(flag: &str, name: &str, path: &Path, problems: &mut Vec<Pro
     }
 }
 
-fn not_a_folder(path: &Path) -> Option<String> {
+pub(super) fn not_a_folder(path: &Path) -> Option<String> {
     let shown = path.display();
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => None,

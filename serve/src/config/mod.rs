@@ -46,6 +46,8 @@ pub struct Config {
     pub queue_items: usize,
     /// Body bytes in hand.
     pub queue_bytes: usize,
+    /// Requests a second that each client may send; 0 for any number.
+    pub client_requests: u32,
     /// Longest time to answer a request.
     pub deadline: Duration,
     /// Tokens in one step of an engine, at most.
@@ -62,6 +64,8 @@ pub struct Config {
     pub cache_memory: usize,
     /// Who is asked on wires whose requests name nobody: a scorer, a model or an adapter.
     pub wires_scorer: Option<String>,
+    /// The folder that requests may load adapters from; without it they load none.
+    pub wires_adapters: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -78,6 +82,7 @@ impl Default for Config {
             queue_requests: 1024,
             queue_items: 2048,
             queue_bytes: 256 << 20,
+            client_requests: 0,
             deadline: Duration::from_secs(30),
             batch_tokens: 1024,
             kv_memory: 2 << 30,
@@ -86,6 +91,7 @@ impl Default for Config {
             threads: cores,
             cache_memory: 32 << 20,
             wires_scorer: None,
+            wires_adapters: None,
         }
     }
 }
@@ -274,8 +280,11 @@ fn read_document(
             }
             section.finish();
         }
-        if let (Some(base), Some(keys)) = (place.base, &mut config.api_keys_file) {
-            *keys = base.join(&*keys);
+        if let Some(base) = place.base {
+            let paths = [&mut config.api_keys_file, &mut config.wires_adapters];
+            for path in paths.into_iter().flatten() {
+                *path = base.join(&*path);
+            }
         }
         let known = [place.flags.names(), place.models.to_vec()].concat();
         let registry = Registry::read_beside(&root, &known, place.files);
@@ -367,6 +376,11 @@ fn check_wires(
     catalogue: &Catalogue,
     problems: &mut Vec<Problem>,
 ) {
+    if let Some(folder) = &config.wires_adapters
+        && let Some(message) = catalogue::not_a_folder(folder)
+    {
+        problems.push(problem("configuration", "wires.adapters", message));
+    }
     let Some(name) = &config.wires_scorer else {
         return;
     };

@@ -69,6 +69,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         table: "limits",
+        key: "client_requests",
+        read: |c, v| into(&mut c.client_requests, rate(v)),
+    },
+    Setting {
+        table: "limits",
         key: "deadline",
         read: |c, v| into(&mut c.deadline, time(v)),
     },
@@ -116,6 +121,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         table: "wires",
         key: "scorer",
         read: |c, v| into(&mut c.wires_scorer, name(v)),
+    },
+    Setting {
+        table: "wires",
+        key: "adapters",
+        read: |c, v| into(&mut c.wires_adapters, path(v)),
     },
 ];
 
@@ -166,6 +176,11 @@ fn count(text: &str) -> Result<usize, &'static str> {
         .ok()
         .filter(|count| (1..=1 << 24).contains(count));
     count.ok_or("a whole number above zero")
+}
+
+fn rate(text: &str) -> Result<u32, &'static str> {
+    let rate = text.parse().ok().filter(|rate| *rate <= 1 << 24);
+    rate.ok_or("a whole number of requests a second, or 0 for no limit")
 }
 
 /// Every device that this build can be told to use is the processor, so that there is nothing to

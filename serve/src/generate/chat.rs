@@ -163,24 +163,53 @@ fn prompt(
     tokenizer: &Tokenizer,
 ) -> Result<PromptTokens, ApiError> {
     let continued = asked.continue_final_message.unwrap_or(false);
-    let opened = asked.add_generation_prompt.unwrap_or(!continued);
-    if continued && opened {
+    let rendering = Rendering {
+        opened: asked.add_generation_prompt.unwrap_or(!continued),
+        continued,
+        kwargs: asked.chat_template_kwargs.take().unwrap_or_default(),
+        tools: tools.map(<[Tool]>::to_vec),
+    };
+    render(std::mem::take(&mut asked.messages), rendering, tokenizer)
+}
+
+/// How a conversation becomes a prompt.
+pub(crate) struct Rendering {
+    /// Whether it ends where the assistant is to speak.
+    pub(crate) opened: bool,
+    /// Whether it ends within the last message.
+    pub(crate) continued: bool,
+    /// The template's own switches.
+    pub(crate) kwargs: Map<String, Value>,
+    /// Functions that the template may show.
+    pub(crate) tools: Option<Vec<Tool>>,
+}
+
+/// A conversation as the model's template renders it, and its tokens.
+///
+/// # Errors
+/// What the template refuses, and messages that cannot be, by their paths.
+pub(crate) fn render(
+    messages: Vec<ChatMessage>,
+    rendering: Rendering,
+    tokenizer: &Tokenizer,
+) -> Result<PromptTokens, ApiError> {
+    let continued = rendering.continued;
+    if continued && rendering.opened {
         let message = "the last message is continued, so that no other one can begin";
         return Err(invalid("add_generation_prompt", message));
     }
-    let messages = std::mem::take(&mut asked.messages);
     if messages.is_empty() {
         return Err(invalid("messages", "there are none"));
     }
     let messages = messages.into_iter().enumerate();
     let messages: Result<Vec<Value>, ApiError> = messages.map(|(at, m)| message(at, m)).collect();
-    let tools = tools.map(|tools| tools.iter().map(|tool| json!(tool)).collect());
+    let tools = rendering.tools;
     let conversation = Conversation {
         messages: messages?,
-        tools,
+        tools: tools.map(|tools| tools.iter().map(|tool| json!(tool)).collect()),
         documents: None,
-        add_generation_prompt: opened,
-        kwargs: asked.chat_template_kwargs.take().unwrap_or_default(),
+        add_generation_prompt: rendering.opened,
+        kwargs: rendering.kwargs,
         now: Some(now()),
     };
     let unusable = |error: models::ModelError| invalid("messages", error);

@@ -25,12 +25,12 @@ mod stream;
 use engine::{Host, Tokenizer};
 use models::template::Part;
 
-pub(crate) use chat::chat;
+pub(crate) use chat::{Rendering, chat, render};
 pub(crate) use chat_reply::ChatWire;
 pub(crate) use completion::completion;
 pub(crate) use completion_reply::CompletionWire;
 pub(crate) use failure::{failed, not_taken};
-pub(crate) use order::{Asking, Order};
+pub(crate) use order::{Asking, Order, in_time};
 pub(crate) use run::{Answered, Wire, answer};
 pub(crate) use stream::stream;
 

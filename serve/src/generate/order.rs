@@ -13,7 +13,7 @@ use super::choice::Choice;
 use super::run::Progress;
 use super::settings::{Settings, choices};
 use super::{invalid, not_taken};
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 
 /// Most sequences that one request may generate.
@@ -42,6 +42,18 @@ impl Asking {
     pub(crate) fn patience(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
+}
+
+/// Waits no longer than the request can: a text that was begun and is not done is no reply.
+pub(crate) async fn in_time<T>(
+    asking: Asking,
+    work: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    let done = tokio::time::timeout(asking.patience(), work).await;
+    done.unwrap_or_else(|_| {
+        let message = "the deadline passed before the text was done";
+        Err(ApiError::new(Code::DeadlinePassed, message))
+    })
 }
 
 /// A number that stands for a text.

@@ -47,6 +47,14 @@ pub(crate) struct Answered {
     pub(super) extension: GenerationExtension,
 }
 
+impl Answered {
+    /// The text of the first sequence, and all tokens that it took.
+    pub(crate) fn into_text(self) -> (String, u64) {
+        let first = self.sequences.into_iter().next().unwrap_or_default();
+        (first.text, self.usage.total_tokens)
+    }
+}
+
 /// Waits for all sequences. Dropping this cancels what is not done.
 ///
 /// # Errors

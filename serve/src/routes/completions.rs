@@ -4,10 +4,10 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{CompletionRequest, CompletionResponse, ErrorBody, parse_body};
 
-use super::generation::{Incoming, aside, find, in_time, reply};
+use super::generation::{Incoming, aside, find, reply};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::generate::{CompletionWire, completion};
+use crate::generate::{CompletionWire, completion, in_time};
 use crate::state::State;
 
 /// Continues prompts as they are, as OpenAI's clients ask for it.

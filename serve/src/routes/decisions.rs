@@ -4,23 +4,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpMessage, HttpRequest, HttpResponse, post, web};
+use actix_web::{HttpRequest, HttpResponse, post, web};
 use engine::{Failure, SubmitError, Terms};
 use openapi::{
     Decision, DecisionBody, ErrorBody, SystemOneReply, SystemOneRequest, parse_body, parse_decision,
 };
 use rubrics::decide::{Asking, Calibrations, DecideError, Place, Temperature, prepare};
-use sha2::{Digest as _, Sha256};
 
 use crate::call::{Call, deadline_passed, json};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
-use crate::metrics::Stage;
-use crate::middleware::StageTimes;
 use crate::names::{self, not_found};
 use crate::state::State;
 use crate::wires::{
-    Asked, Wire, invalid, openai_decisions, reply_notes, sglang_decisions, systemone as system_one,
+    Asked, Wire, invalid, openai_decisions, reply_notes, salt, sglang_decisions,
+    systemone as system_one,
 };
 
 /// Answers typed questions about an input from the probabilities of labels. No text is generated.
@@ -96,7 +94,7 @@ async fn answer<W: Wire>(
 ) -> Result<HttpResponse, ApiError> {
     let state = call.state;
     let served = names::model(state, asked.model.as_deref())?;
-    let (read, parse) = call.times();
+    let (_, parse) = call.times();
     let deadline = call.deadline();
     let patience = call.admit(asked.questions.len(), deadline)?;
     let working = Instant::now();
@@ -107,29 +105,15 @@ async fn answer<W: Wire>(
     let exec = working.elapsed();
 
     let replying = Instant::now();
-    let n_answers = decided.answers.len() as u64;
+    let n_answers = decided.answers.len();
     let model = served.adapter.as_ref().unwrap_or(&served.host.name);
     let notes = reply_notes(&decided, &served.host.digest);
     let reply = wire.reply(model.to_string(), decided, notes);
     let bytes = reply.map_err(ApiError::internal)?;
     // The permit goes without a word of how long it was held: the pace that admission learns is
     // that of the verifiers, and the engine counts its own tokens.
-    let stages = [
-        (Stage::Read, "read", read),
-        (Stage::Parse, "parse", parse),
-        (Stage::Exec, "exec", exec),
-        (Stage::Reply, "reply", replying.elapsed()),
-    ];
-    // Time series go by the model: adapters may come and go without number.
-    let name = &served.host.name;
-    state.metrics.verdicts(name, "ok", n_answers);
-    let mut timing = Vec::with_capacity(stages.len());
-    for (stage, label, time) in stages {
-        state.metrics.stage(name, stage, [time]);
-        timing.push(format!("{label};dur={:.3}", time.as_secs_f64() * 1e3));
-    }
-    let timing = StageTimes(timing.join(", "));
-    call.request.extensions_mut().insert(timing);
+    let times = [parse, exec, replying.elapsed()];
+    call.count_read(&served.host.name, n_answers, times);
     Ok(json(bytes))
 }
 
@@ -157,13 +141,6 @@ async fn decide(
     let preparing = web::block(move || prepare(&host, &asked.input, asked.questions, asking)).await;
     let failed = |error: actix_web::error::BlockingError| Failure::Model(error.to_string());
     preparing.map_err(failed)??.run(terms).await
-}
-
-/// Prefixes are shared by equal salts: a client's key becomes one, and 0 is left to those without.
-fn salt(key: &str) -> u64 {
-    let digest = Sha256::digest(key);
-    let (head, _) = digest.split_at(8);
-    u64::from_le_bytes(head.try_into().expect("eight bytes")) | 1
 }
 
 /// Tokens a second that an engine is taken to have until it says better: what is told to a client

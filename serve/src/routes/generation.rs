@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::admit::Permit;
 use crate::call::Call;
 use crate::error::{ApiError, Code};
-use crate::generate::{Answered, Asking, Order, Wire, answer, stream};
+use crate::generate::{Answered, Asking, Order, Wire, answer, in_time, stream};
 use crate::hosts::Served;
 use crate::metrics::Stage;
 use crate::middleware::StageTimes;
@@ -120,16 +120,4 @@ where
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
         .body(body))
-}
-
-/// Waits no longer than the request can: a text that was begun and is not done is no reply.
-pub(super) async fn in_time<T>(
-    asking: Asking,
-    work: impl Future<Output = Result<T, ApiError>>,
-) -> Result<T, ApiError> {
-    let done = tokio::time::timeout(asking.patience(), work).await;
-    done.unwrap_or_else(|_| {
-        let message = "the deadline passed before the text was done";
-        Err(ApiError::new(Code::DeadlinePassed, message))
-    })
 }

@@ -23,6 +23,23 @@ use crate::state::State;
 )]
 #[get("/healthz")]
 pub(crate) async fn healthz() -> web::Json<Health> {
+    healthy()
+}
+
+/// Whether the process answers, under the name that vLLM, `SGLang` and others give it.
+#[utoipa::path(
+    tag = "wires",
+    responses(
+        (status = 200, description = "The process answers.", body = Health),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+    )
+)]
+#[get("/health")]
+pub(crate) async fn health() -> web::Json<Health> {
+    healthy()
+}
+
+fn healthy() -> web::Json<Health> {
     web::Json(Health {
         status: "ok".to_owned(),
     })

@@ -6,8 +6,8 @@ use std::time::Duration;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{
-    ErrorBody, MAX_INPUTS, Options, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage,
-    parse_body,
+    ErrorBody, MAX_INPUTS, Options, Priority, ScoreBody, ScoreReply, ScoreRequest, ScoreResponse,
+    ScoreResult, Usage, parse_score,
 };
 use rubrics::Scorer;
 
@@ -17,16 +17,20 @@ use crate::error::{ApiError, Code};
 use crate::names;
 use crate::state::{State, unix_seconds};
 use crate::verdicts::Answered;
+use crate::wires::{Dialect, sglang, vllm};
 
 /// Scores a batch of inputs with one scorer.
 ///
 /// The reply is 200 whenever the request was well formed: each result has a status of its own, and
 /// only the status `ok` carries a score.
+///
+/// vLLM's body (`queries` with `documents`, and its other names) and `SGLang`'s (`query` with
+/// `items`) are told by their fields, and answered in their own shapes, errors included.
 #[utoipa::path(
     tag = "scoring",
-    request_body = ScoreRequest,
+    request_body = ScoreBody,
     responses(
-        (status = 200, description = "One result for each input, in order.", body = ScoreResponse),
+        (status = 200, description = "One result for each input, in order.", body = ScoreReply),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 401, description = "No valid API key.", body = ErrorBody),
         (status = 404, description = "No such scorer; near names are listed.", body = ErrorBody),
@@ -34,6 +38,8 @@ use crate::verdicts::Answered;
         (status = 413, description = "The body is too large.", body = ErrorBody),
         (status = 422, description = "JSON of the wrong shape; `param` is its path.", body = ErrorBody),
         (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 502, description = "A tool failed, where the body is another's.",
+         body = ErrorBody),
         (status = 503, description = "Overloaded or draining.", body = ErrorBody,
          headers(("retry-after" = u64, description = "Seconds to wait."))),
         (status = 504, description = "The deadline passed before any work.", body = ErrorBody),
@@ -46,8 +52,17 @@ pub(crate) async fn score(
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
-    let asked = call.parse(parse_body::<ScoreRequest>).await?;
-    answer(call, asked).await
+    match call.parse(parse_score).await? {
+        ScoreBody::Own(asked) => answer(call, asked).await,
+        ScoreBody::Vllm(asked) => {
+            let answered = vllm::score::answer(call, asked).await;
+            Ok(answered.unwrap_or_else(|error| Dialect::Vllm.response(&error)))
+        }
+        ScoreBody::Sglang(asked) => {
+            let answered = sglang::score(call, asked).await;
+            Ok(answered.unwrap_or_else(|error| Dialect::Sglang.response(&error)))
+        }
+    }
 }
 
 /// Scores what a request asks.

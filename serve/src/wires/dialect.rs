@@ -7,7 +7,10 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
-use openapi::{DetailError, Details, FieldError, PathPart};
+use openapi::{
+    DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
+    VllmErrorDetail,
+};
 
 use crate::error::{ApiError, Code};
 
@@ -16,8 +19,16 @@ use crate::error::{ApiError, Code};
 pub(crate) enum Dialect {
     /// This server's own, which OpenAI's clients read.
     Own,
+    /// The same, but an overload is a 429, which OpenAI's clients wait for and try again.
+    OpenAi,
     /// `{"detail": …}`, as services written with `FastAPI` answer: `OpenRLHF`, slime, `NeMo`-Gym.
     FastApi,
+    /// `{"error": {…, "code": 400}}`. verl gives up at any 4xx, and tries again after a 5xx.
+    Vllm,
+    /// `{"object": "error", …, "code": 400}`.
+    Sglang,
+    /// `{"error": "…", "error_type": "…"}`.
+    Tei,
 }
 
 impl Dialect {
@@ -26,16 +37,56 @@ impl Dialect {
         match path {
             "/get_reward" | "/remote_rm" | "/verify" | "/seed_session" | "/aggregate_metrics"
             | "/reverify_mode" | "/compare" => Dialect::FastApi,
+            "/classify"
+            | "/score"
+            | "/rerank"
+            | "/reranking"
+            | "/v1/rerank"
+            | "/v1/reranking"
+            | "/v2/rerank"
+            | "/pooling"
+            | "/generative_scoring"
+            | "/tokenize"
+            | "/detokenize"
+            | "/v1/embeddings"
+            | "/v1/load_lora_adapter"
+            | "/v1/unload_lora_adapter" => Dialect::Vllm,
+            "/v1/classify" => Dialect::Sglang,
+            "/predict" | "/info" => Dialect::Tei,
+            _ if path.starts_with("/ng-rollout/") => Dialect::FastApi,
+            "/v1/fine_tuning/alpha/graders/run" | "/v1/fine_tuning/alpha/graders/validate" => {
+                Dialect::OpenAi
+            }
             _ => Dialect::Own,
         }
     }
 
     /// An error as a reply.
     pub(crate) fn response(self, error: &ApiError) -> HttpResponse {
-        let mut head = error.head(self.status(error));
+        let status = self.status(error);
+        let mut head = error.head(status);
         match self {
-            Dialect::Own => head.json(error.wire()),
+            Dialect::Own | Dialect::OpenAi => head.json(error.wire()),
             Dialect::FastApi => head.json(detail(error)),
+            Dialect::Vllm => head.json(VllmError {
+                error: VllmErrorDetail {
+                    message: error.to_string(),
+                    kind: kind(status).to_owned(),
+                    param: error.param().map(str::to_owned),
+                    code: status.as_u16(),
+                },
+            }),
+            Dialect::Sglang => head.json(SglangError {
+                object: "error".to_owned(),
+                message: error.to_string(),
+                kind: kind(status).to_owned(),
+                param: error.param().map(str::to_owned),
+                code: status.as_u16(),
+            }),
+            Dialect::Tei => head.json(TeiError {
+                error: error.to_string(),
+                error_type: tei_type(error.code()),
+            }),
         }
     }
 
@@ -50,8 +101,48 @@ impl Dialect {
     fn status(self, error: &ApiError) -> StatusCode {
         match (self, error.code()) {
             (Dialect::FastApi, Code::MalformedJson) => StatusCode::UNPROCESSABLE_ENTITY,
-            (Dialect::Own | Dialect::FastApi, _) => error.status_code(),
+            (Dialect::Vllm | Dialect::Sglang, Code::InvalidBody | Code::ContextLength) => {
+                StatusCode::BAD_REQUEST
+            }
+            // Their clients try again after a 5xx alone.
+            (Dialect::FastApi | Dialect::Vllm | Dialect::Sglang, Code::TooFast) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            (Dialect::Tei | Dialect::OpenAi, Code::Overloaded) => StatusCode::TOO_MANY_REQUESTS,
+            (Dialect::Tei, Code::Internal) => StatusCode::FAILED_DEPENDENCY,
+            _ => error.status_code(),
         }
+    }
+}
+
+/// What vLLM and `SGLang` call the statuses.
+fn kind(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 | 408 | 413 => "BadRequestError",
+        401 | 403 => "PermissionDeniedError",
+        404 | 405 => "NotFoundError",
+        422 => "UnprocessableEntityError",
+        503 => "ServiceUnavailableError",
+        _ => "InternalServerError",
+    }
+}
+
+fn tei_type(code: Code) -> TeiErrorType {
+    match code {
+        Code::Overloaded | Code::TooFast => TeiErrorType::Overloaded,
+        Code::Draining | Code::DeadlinePassed => TeiErrorType::Unhealthy,
+        Code::Internal | Code::ToolFailed => TeiErrorType::Backend,
+        Code::ContextLength => TeiErrorType::Tokenizer,
+        Code::MalformedJson
+        | Code::InvalidApiKey
+        | Code::Forbidden
+        | Code::RouteNotFound
+        | Code::MethodNotAllowed
+        | Code::ScorerNotFound
+        | Code::BodyTimeout
+        | Code::BodyTooLarge
+        | Code::InvalidBody
+        | Code::Unmeasured => TeiErrorType::Validation,
     }
 }
 
@@ -87,6 +178,7 @@ fn detail(error: &ApiError) -> DetailError {
             msg: error.to_string(),
         }]),
         Code::InvalidApiKey
+        | Code::Forbidden
         | Code::RouteNotFound
         | Code::MethodNotAllowed
         | Code::ScorerNotFound
@@ -96,6 +188,7 @@ fn detail(error: &ApiError) -> DetailError {
         | Code::Unmeasured
         | Code::ToolFailed
         | Code::Overloaded
+        | Code::TooFast
         | Code::Draining
         | Code::DeadlinePassed
         | Code::Internal => Details::Text(error.to_string()),
@@ -122,6 +215,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check(path: &str, expected: Value) {
         assert_eq!(json!(location(path)), expected, "{path}");
     }

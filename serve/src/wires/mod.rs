@@ -5,20 +5,30 @@
 //! client's terms, errors in its own [`Dialect`]. The shapes of decisions become [`Asked`]; their
 //! routes are in `crate::routes`.
 
+mod base64;
 mod dialect;
+mod failures;
+pub(crate) mod graders;
 pub(crate) mod nemo_gym;
+mod next_token;
 pub(crate) mod nim;
 pub(crate) mod openai_decisions;
 pub(crate) mod openrlhf;
+mod pairs;
+mod pooled;
 mod reading;
 mod rendered;
+pub(crate) mod sglang;
 pub(crate) mod sglang_decisions;
 pub(crate) mod slime;
 pub(crate) mod systemone;
 mod target;
+pub(crate) mod tei;
 mod verdict;
+pub(crate) mod vllm;
 
 pub(crate) use dialect::{Dialect, Refusal};
+pub(crate) use reading::salt;
 
 use openapi::{
     AnswerNotes, DecisionDigests, DecisionNotes, LabelMethod, MAX_INPUTS, MAX_QUESTIONS, TextOrJson,

@@ -89,6 +89,7 @@ pub(crate) async fn encode<T: Send + 'static>(
 }
 
 /// Text of known origins.
+#[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn by_origin(tokenizer: &Tokenizer, text: Text) -> Result<Vec<u32>, String> {
     tokenizer
         .encode_text(&text)
@@ -96,6 +97,7 @@ pub(crate) fn by_origin(tokenizer: &Tokenizer, text: Text) -> Result<Vec<u32>, S
 }
 
 /// Text whose special tokens are meant, with the tokenizer's own around it.
+#[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn as_written(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
     tokenizer
         .encode(&text, true)
@@ -103,6 +105,7 @@ pub(crate) fn as_written(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>
 }
 
 /// The same without any around it.
+#[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn bare(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
     tokenizer
         .encode(&text, false)

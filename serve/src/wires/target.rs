@@ -46,11 +46,29 @@ pub(crate) enum ReplyShape {
 /// # Errors
 /// 404 for a name that is nobody's, and where there is no name.
 pub(crate) fn of_url(call: &Call<'_>) -> Result<Target, ApiError> {
-    let name = said(call)?.model;
-    let configured = || call.state.config.wires_scorer.clone();
-    match name.or_else(configured) {
-        Some(name) => named(call.state, &name),
-        None => only(call.state).map(Target::Model),
+    of_query(call.state, call.request.query_string())
+}
+
+/// The same for the query of a URL.
+///
+/// # Errors
+/// As [`of_url`].
+pub(crate) fn of_query(state: &State, query: &str) -> Result<Target, ApiError> {
+    let name = said(query)?.model;
+    match name.or_else(|| state.config.wires_scorer.clone()) {
+        Some(name) => named(state, &name),
+        None => only(state).map(Target::Model),
+    }
+}
+
+/// Whom a body names, where it does; else as [`of_url`].
+///
+/// # Errors
+/// As [`of_url`].
+pub(crate) fn of_body(call: &Call<'_>, name: Option<&str>) -> Result<Target, ApiError> {
+    match name {
+        Some(name) => named(call.state, name),
+        None => of_url(call),
     }
 }
 
@@ -70,11 +88,11 @@ pub(crate) fn scorer_of_url(call: &Call<'_>) -> Result<Arc<Scorer>, ApiError> {
 /// # Errors
 /// A value that it cannot have.
 pub(crate) fn reply_shape(call: &Call<'_>) -> Result<ReplyShape, ApiError> {
-    Ok(said(call)?.reply.unwrap_or_default())
+    Ok(said(call.request.query_string())?.reply.unwrap_or_default())
 }
 
-fn said(call: &Call<'_>) -> Result<Said, ApiError> {
-    let query = Query::<Said>::from_query(call.request.query_string());
+fn said(query: &str) -> Result<Said, ApiError> {
+    let query = Query::<Said>::from_query(query);
     query.map(Query::into_inner).map_err(|error| {
         let message = format!("the URL's query cannot be read: {error}");
         ApiError::new(Code::InvalidBody, message)

@@ -1,9 +1,20 @@
 //! Interfaces of others, each with the bodies that its clients send.
 
+#![expect(
+    clippy::float_cmp,
+    reason = "wires hand on the very number that the scorer gave"
+)]
+
+mod graders;
+mod lora;
 mod nemo_gym;
 mod nim;
 mod openrlhf;
+mod overload;
+mod sglang;
 mod slime;
+mod tei;
+mod vllm;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +81,9 @@ pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<H
     let state = State::new(config, registry, Keys::default()).expect("threads start");
     let state = state.with_hosts(Hosts::new(hosts.clone()));
     assert_eq!(state.registry.check(&*state.tools.models), Ok(()));
-    (Server::over(state), hosts)
+    let mut server = Server::over(state);
+    server.files = Some(folder);
+    (server, hosts)
 }
 
 /// The same as it is.
@@ -85,7 +98,7 @@ pub(crate) fn built_in(scorer: Option<&str>) -> Server {
     })
 }
 
-fn spec_of(head: TinyHead) -> TinySpec {
+pub(crate) fn spec_of(head: TinyHead) -> TinySpec {
     TinySpec {
         head,
         ..TinySpec::from(Preset::Qwen2)
@@ -125,6 +138,36 @@ pub(crate) fn number(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+pub(crate) fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// Posts a body that must be refused with a status, at a place (`*` for any, `-` for none) and with
+/// words, both of which `read` finds in the reply.
+#[track_caller]
+pub(crate) fn refused_by(
+    server: &Server,
+    path: &str,
+    body: &str,
+    (status, param): (u16, &str),
+    told: &str,
+    read: impl Fn(&Value) -> (Value, Value),
+) {
+    let reply = server.post(path, body);
+    let shown: String = body.chars().take(200).collect();
+    assert_eq!(reply.status, status, "{path} {shown}: {}", reply.text);
+    let (found, message) = read(&reply.json());
+    let message = message.as_str().expect("a sentence");
+    assert!(message.contains(told), "{path} {shown}: {message}");
+    if param != "*" {
+        assert_eq!(
+            found.as_str().unwrap_or("-"),
+            param,
+            "{path} {shown}: {message}"
+        );
+    }
+}
+
 /// A reply that must be a success.
 #[track_caller]
 pub(crate) fn good(reply: &Reply) -> Value {
@@ -151,7 +194,7 @@ pub(crate) fn detail(reply: &Reply) -> String {
     format!("{} {what}", reply.status)
 }
 
-/// Nothing of the outside world is held after all of this.
+/// Posts a body that must be refused as `FastAPI` refuses it.
 #[track_caller]
 pub(crate) fn check_detail(server: &Server, path: &str, body: &str, expected: &str) {
     let reply = server.post(path, body);

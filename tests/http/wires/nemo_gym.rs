@@ -131,6 +131,19 @@ fn answers(texts: &[&str]) -> Value {
     })
 }
 
+/// Where rollouts are observed their ids stand before the paths.
+#[test]
+fn observed_rollouts_are_the_same() {
+    let (server, _) = start();
+    let row = rollout("x");
+    let plain = answered(&server, "/verify?model=math", &row);
+    let observed = answered(&server, "/ng-rollout/a-7/verify?model=math", &row);
+    assert_eq!(observed["reward"], plain["reward"]);
+    let seeded = answered(&server, "/ng-rollout/a-7/seed_session", &json!({}));
+    assert_eq!(seeded, json!({}));
+    check_detail(&server, "/ng-rollout/a-7/verify?model=math", "3", "422 ");
+}
+
 #[test]
 fn responses_are_compared() {
     let (server, _) = start();

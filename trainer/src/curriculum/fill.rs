@@ -97,6 +97,14 @@ impl Fill {
         }
     }
 
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// As [`Fill::new`].
+    pub fn check(config: FillConfig) -> Result<()> {
+        Self::new(config, 1).map(|_| ())
+    }
+
     /// Ends a round that kept so many groups.
     pub fn add(&mut self, kept: usize) {
         self.have += kept;

@@ -63,10 +63,12 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KeepCounts {
     /// All that were looked at.
+    #[serde(rename = "sampled")]
     pub groups: u64,
     /// Trained on.
     pub kept: u64,
     /// Dropped because a reward is missing.
+    #[serde(rename = "without_reward")]
     pub failed: u64,
     /// Of equal rewards, whether they were kept or not.
     pub zero_variance: u64,
@@ -76,6 +78,19 @@ pub struct KeepCounts {
     pub too_hard: u64,
     /// Dropped above it.
     pub too_easy: u64,
+}
+
+impl KeepCounts {
+    /// Adds those of another round.
+    pub fn add(&mut self, other: Self) {
+        self.groups += other.groups;
+        self.kept += other.kept;
+        self.failed += other.failed;
+        self.zero_variance += other.zero_variance;
+        self.all_right += other.all_right;
+        self.too_hard += other.too_hard;
+        self.too_easy += other.too_easy;
+    }
 }
 
 impl Keep {

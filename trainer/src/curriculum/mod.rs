@@ -26,10 +26,11 @@ pub use keep::{Fate, Keep, KeepCounts, StuckRule};
 use pool::Place;
 
 /// How problems are chosen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
 pub enum CurriculumConfig {
     /// All problems in a new random order each episode.
+    #[default]
     Uniform,
     /// DUMP (arXiv 2504.09710, the id is unconfirmed): categories by an upper confidence bound of
     /// their mean absolute advantage.
@@ -87,7 +88,11 @@ fn default_candidates() -> usize {
 }
 
 impl CurriculumConfig {
-    fn check(&self) -> Result<()> {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// One that is out of its range.
+    pub fn check(&self) -> Result<()> {
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let problem = match self {
             Self::Dump { window: 0, .. } => "a window holds at least one advantage",
@@ -140,8 +145,10 @@ pub struct CurriculumState {
 struct ArmState {
     problems: u64,
     place: Place,
+    #[serde(with = "crate::exact::list")]
     window: Vec<f64>,
     seen: u64,
+    #[serde(with = "crate::exact")]
     estimate: f64,
 }
 

@@ -47,7 +47,11 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
                 (Sequence::continued(&prompt, &completion), &row.kind)
             }
             Row::Written(row) => (written(&row.example), &row.kind),
-            Row::Preference(_) | Row::Process(_) | Row::Problem(_) => {
+            Row::Preference(_)
+            | Row::Process(_)
+            | Row::Problem(_)
+            | Row::Ranked(_)
+            | Row::Open(_) => {
                 return Err(wrong_kind(row, "supervised"));
             }
         };

@@ -17,6 +17,7 @@ pub(crate) fn problem(index: u64, gold: &str) -> Item {
         }],
         problem: format!("problem {index}").into(),
         gold: Some(gold.into()),
+        audit: None,
         scorer: "math".into(),
         category: Some("sums".into()),
         parent: None,
@@ -38,6 +39,7 @@ fn rollout(answer: &str, reward: Result<f64, FailureKind>) -> Rollout {
         truncated: false,
         answer: Some(answer.to_owned()),
         reward,
+        steps: None,
     }
 }
 

@@ -15,6 +15,7 @@ struct Stored {
     turns: Vec<(String, String)>,
     problem: String,
     gold: Option<String>,
+    audit: Option<String>,
     scorer: String,
     category: Option<String>,
     parent: Option<usize>,
@@ -40,6 +41,7 @@ impl Serialize for Item {
                 .collect(),
             problem: self.problem.to_string(),
             gold: self.gold.as_deref().map(str::to_owned),
+            audit: self.audit.as_deref().map(str::to_owned),
             scorer: self.scorer.to_string(),
             category: self.category.as_deref().map(str::to_owned),
             parent: self.parent,
@@ -62,6 +64,7 @@ impl<'de> Deserialize<'de> for Item {
                 .collect(),
             problem: stored.problem.into(),
             gold: stored.gold.map(Into::into),
+            audit: stored.audit.map(Into::into),
             scorer: stored.scorer.into(),
             category: stored.category.map(Into::into),
             parent: stored.parent,
@@ -85,6 +88,7 @@ mod tests {
                 }],
                 problem: "1+1".into(),
                 gold: Some("2".into()),
+                audit: Some("3".into()),
                 scorer: "exact".into(),
                 category: None,
                 parent: Some(3),
@@ -92,7 +96,7 @@ mod tests {
             let text = serde_json::to_string(&item).expect("serialises");
             assert_eq!(serde_json::from_str::<Item>(&text).expect("reads"), item);
         }
-        let text = r#"{"index":1,"role":"king","turns":[],"problem":"","gold":null,
+        let text = r#"{"index":1,"role":"king","turns":[],"problem":"","gold":null,"audit":null,
             "scorer":"","category":null,"parent":null}"#;
         let error = serde_json::from_str::<Item>(text).expect_err("no such role");
         assert!(error.to_string().contains("no role 'king'"));

@@ -38,6 +38,8 @@ pub struct Order {
     pub stream: u64,
     /// Tokens of this answer that were sampled before it was interrupted.
     pub partial: Vec<Token>,
+    /// Tokens after which it is interrupted, those of before included; none goes on to its end.
+    pub most: Option<usize>,
 }
 
 /// How to sample.
@@ -98,16 +100,25 @@ impl Actor {
     /// [`TrainError::Engine`] where one cannot be sampled: then there is something wrong with the
     /// run and not with an answer.
     pub fn sample(&self, orders: &[Order], how: How) -> Result<Vec<Sample>> {
-        self.sample_until(orders, how, orders.len())
+        let each: Vec<usize> = (0..orders.len()).collect();
+        self.sample_until(orders, how, &each, orders.len())
     }
 
-    /// Samples until `enough` answers are complete, and interrupts the others (APRIL, arXiv
-    /// 2509.18521): they come back as far as they got. Waiting for an answer costs the time of the
-    /// longest; whoever resumes the others loses none of their tokens.
+    /// Samples until `enough` groups have all of their answers, and interrupts the others (APRIL,
+    /// arXiv 2509.18521): they come back as far as they got. `groups` says which group each order
+    /// is of, by numbers from 0. Waiting for an answer costs the time of the longest; whoever
+    /// resumes the others loses none of their tokens. Where the others are interrupted is chance.
     ///
     /// # Errors
     /// As [`Actor::sample`].
-    pub fn sample_until(&self, orders: &[Order], how: How, enough: usize) -> Result<Vec<Sample>> {
+    pub fn sample_until(
+        &self,
+        orders: &[Order],
+        how: How,
+        groups: &[usize],
+        enough: usize,
+    ) -> Result<Vec<Sample>> {
+        let mut open = Open::new(groups, enough);
         let most = (self.host.engine.limits().queue_tokens / 2).max(1);
         let mut samples = Vec::with_capacity(orders.len());
         let mut first = 0;
@@ -119,14 +130,18 @@ impl Actor {
             });
             let n = fits.count().max(1);
             let chunk = &orders[first..first + n];
-            let left = enough.saturating_sub(samples.len());
-            samples.extend(self.chunk(chunk, how, left)?);
+            samples.extend(self.chunk(chunk, how, (first, &mut open))?);
             first += n;
         }
         Ok(samples)
     }
 
-    fn chunk(&self, orders: &[Order], how: How, enough: usize) -> Result<Vec<Sample>> {
+    fn chunk(
+        &self,
+        orders: &[Order],
+        how: How,
+        open: (usize, &mut Open<'_>),
+    ) -> Result<Vec<Sample>> {
         let works = orders.iter().map(|order| self.work(order, how)).collect();
         let terms = Terms {
             priority: Priority::Batch,
@@ -134,7 +149,7 @@ impl Actor {
         };
         let ticket = self.host.engine.submit(works, terms);
         let ticket = ticket.map_err(|error| TrainError::Engine(error.to_string()))?;
-        collect(ticket, orders, enough)
+        collect(ticket, (orders, how), open)
     }
 
     fn work(&self, order: &Order, how: How) -> Work {
@@ -143,7 +158,7 @@ impl Actor {
             token_ids: [&order.prompt[..], &partial].concat().into(),
             adapter: order.adapter.clone(),
             want: Want::Tokens(Box::new(Sampling {
-                max_tokens: how.max_tokens,
+                max_tokens: order.most.unwrap_or(how.max_tokens),
                 temperature: how.temperature,
                 seed: how.seed,
                 stream: order.stream,
@@ -173,37 +188,74 @@ fn token(sampled: &Sampled) -> Token {
     }
 }
 
-fn collect(mut ticket: Ticket, orders: &[Order], enough: usize) -> Result<Vec<Sample>> {
+/// Which groups still lack answers.
+struct Open<'a> {
+    groups: &'a [usize],
+    /// Answers that each group lacks.
+    lacks: Vec<usize>,
+    /// Groups that are still to be completed.
+    wanted: usize,
+}
+
+impl Open<'_> {
+    fn new(groups: &[usize], enough: usize) -> Open<'_> {
+        let n = groups.iter().max().map_or(0, |most| most + 1);
+        let mut lacks = vec![0; n];
+        for group in groups {
+            lacks[*group] += 1;
+        }
+        Open {
+            groups,
+            lacks,
+            wanted: enough,
+        }
+    }
+
+    fn done(&mut self, order: usize) {
+        let lacks = &mut self.lacks[self.groups[order]];
+        *lacks -= 1;
+        if *lacks == 0 {
+            self.wanted = self.wanted.saturating_sub(1);
+        }
+    }
+}
+
+fn collect(
+    mut ticket: Ticket,
+    (orders, how): (&[Order], How),
+    (first, open): (usize, &mut Open<'_>),
+) -> Result<Vec<Sample>> {
     let begun = |order: &Order| Sample {
         tokens: order.partial.clone(),
         ended: false,
         interrupted: true,
     };
     let mut samples: Vec<Sample> = orders.iter().map(begun).collect();
-    let mut done = 0;
-    let mut take = |update: Update, done: &mut usize| -> Result<()> {
+    let mut take = |update: Update, open: &mut Open<'_>| -> Result<()> {
         match update {
             Update::Tokens { work, tokens } => {
                 samples[work].tokens.extend(tokens.iter().map(token));
             }
             Update::Done { work, result } => {
                 let answer = result.map_err(|error| TrainError::Engine(error.to_string()))?;
-                samples[work].interrupted = false;
-                samples[work].ended = ended(&answer.produced);
-                *done += 1;
+                let sample = &mut samples[work];
+                sample.ended = ended(&answer.produced);
+                let cut = orders[work].most.is_some_and(|most| most < how.max_tokens);
+                sample.interrupted = cut && !sample.ended;
+                open.done(first + work);
             }
         }
         Ok(())
     };
-    while done < enough {
+    while open.wanted > 0 {
         let Some(update) = ticket.wait_next() else {
             break;
         };
-        take(update, &mut done)?;
+        take(update, open)?;
     }
     // What came while the last one was waited for.
     while let Some(update) = ticket.try_next() {
-        take(update, &mut done)?;
+        take(update, open)?;
     }
     Ok(samples)
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rubrics::{
-    Ask, FailureKind, Input, Models, Passage, Pool, Priority, Reference, Registry, Responses,
-    Scorer, Served, Tools, score,
+    Ask, FailureKind, Input, Models, Outcome, Passage, Pool, Priority, Reference, Registry,
+    Responses, Scorer, Served, StepReward, Tools, score,
 };
 
 use crate::error::{Result, TrainError};
-use crate::item::{Item, Rollout};
+use crate::item::{Item, JudgedStep, Rollout};
 
 /// Judges answers by the scorers of a run.
 #[derive(Debug)]
@@ -19,17 +19,19 @@ pub struct Judge {
     runtime: tokio::runtime::Runtime,
 }
 
-/// The models that scorers of a run may ask: the policy under its name, and its adapters.
+/// The models that scorers of a run may ask: the policy under its name, its adapters, and models
+/// that stay as they are.
 #[derive(Debug)]
-struct Live(Arc<engine::Host>);
+struct Live(Vec<Arc<engine::Host>>);
 
 impl Models for Live {
     fn find(&self, name: &str) -> Option<Served> {
-        Served::of(&self.0, name)
+        self.0.iter().find_map(|host| Served::of(host, name))
     }
 
     fn near(&self, _: &str) -> Vec<Arc<str>> {
-        vec![self.0.name.clone()]
+        let names = self.0.iter().map(|host| host.name.clone());
+        names.take(3).collect()
     }
 }
 
@@ -37,12 +39,12 @@ impl Models for Live {
 const QUEUE: usize = 1 << 16;
 
 impl Judge {
-    /// Over the scorers of a run and the model in training.
+    /// Over the scorers of a run and the models that they may ask, the one in training among them.
     ///
     /// # Errors
     /// Scorers that cannot work with this model, each with what it lacks.
-    pub fn new(registry: Registry, host: Arc<engine::Host>) -> Result<Judge> {
-        let models = Arc::new(Live(host));
+    pub fn new(registry: Registry, hosts: Vec<Arc<engine::Host>>) -> Result<Judge> {
+        let models = Arc::new(Live(hosts));
         registry
             .check(&*models)
             .map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
@@ -81,23 +83,15 @@ impl Judge {
             by_scorer.entry(item.scorer.clone()).or_default().push(at);
         }
         for (name, members) in by_scorer {
-            let scorer = self.scorer(&name)?;
             let inputs: Vec<Arc<Input>> = members
                 .iter()
                 .map(|at| Arc::new(input(pairs[*at].0, pairs[*at].1)))
                 .collect();
-            let ask = Ask {
-                priority: Priority::Batch,
-                seed,
-                ..Ask::default()
-            };
-            let scored = self
-                .runtime
-                .block_on(score(scorer, &inputs, ask, &self.tools));
-            for (at, scored) in members.into_iter().zip(scored) {
-                let rollout = &mut *pairs[at].1;
-                match scored.outcome {
+            for (at, outcome) in members.iter().zip(self.outcomes(&name, &inputs, seed)?) {
+                let rollout = &mut *pairs[*at].1;
+                match outcome {
                     Ok(reward) => {
+                        rollout.steps = reward.evidence.steps.map(judged);
                         let found = reward.evidence.candidate;
                         rollout.answer = found.map(|found| found.text);
                         rollout.reward = Ok(reward.score);
@@ -111,6 +105,56 @@ impl Judge {
         }
         Ok(())
     }
+
+    /// Fills in the steps of rollouts as a scorer judges them, whatever rewards them. Where that
+    /// scorer has no verdict, the rollout has no reward any more: it cannot be trained on.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn steps(&self, name: &str, pairs: &mut [(&Item, &mut Rollout)], seed: u64) -> Result<()> {
+        let inputs: Vec<Arc<Input>> = pairs
+            .iter()
+            .map(|(item, rollout)| Arc::new(input(item, rollout)))
+            .collect();
+        let outcomes = self.outcomes(name, &inputs, seed)?;
+        for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
+            match outcome {
+                Ok(reward) => rollout.steps = reward.evidence.steps.map(judged),
+                // Who abstains from a verdict on the whole has looked at the steps all the same.
+                Err(failure) => match (failure.kind, failure.evidence.steps) {
+                    (FailureKind::Abstain, Some(steps)) => rollout.steps = Some(judged(steps)),
+                    (kind, _) => rollout.reward = Err(kind),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcomes of a scorer, one for each input, in order.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
+        let scorer = self.scorer(name)?;
+        let ask = Ask {
+            priority: Priority::Batch,
+            seed,
+            ..Ask::default()
+        };
+        let scored = self
+            .runtime
+            .block_on(score(scorer, inputs, ask, &self.tools));
+        Ok(scored.into_iter().map(|scored| scored.outcome).collect())
+    }
+}
+
+fn judged(steps: Vec<StepReward>) -> Vec<JudgedStep> {
+    let judged = |step: StepReward| JudgedStep {
+        span: step.span,
+        score: step.score,
+        label: step.label.into_owned(),
+    };
+    steps.into_iter().map(judged).collect()
 }
 
 fn input(item: &Item, rollout: &Rollout) -> Input {

@@ -7,6 +7,7 @@ use rubrics::config::{Document, Problem, Section, Step};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::judges::JudgeSet;
 use super::source::DataSource;
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
@@ -31,6 +32,8 @@ pub struct RunConfig {
     pub method: MethodConfig,
     /// `[evaluation]`.
     pub evaluation: EvaluationSection,
+    /// `[[model]]`.
+    pub models: Vec<FrozenModel>,
     /// `[[scorer]]`, and the built-in scorers.
     pub scorers: Registry,
     /// The folder that paths are relative to.
@@ -148,7 +151,7 @@ pub struct OptimiserSection {
     /// Its course.
     #[serde(default)]
     pub schedule: Schedule,
-    /// The numbers of `AdamW`.
+    /// `AdamW`'s numbers.
     #[serde(default)]
     pub adamw: AdamWConfig,
 }
@@ -167,6 +170,18 @@ pub struct EvaluationSection {
     pub samples: usize,
     /// Tokens of an answer at most.
     pub max_tokens: Option<usize>,
+    /// Sets on which the model is held to what it judges.
+    pub judge: Vec<JudgeSet>,
+}
+
+/// `[[model]]`: a model beside the one in training, which stays as it is; scorers ask it by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrozenModel {
+    /// What scorers call it.
+    pub name: String,
+    /// A folder in the Hugging Face layout.
+    pub path: PathBuf,
 }
 
 impl RunConfig {
@@ -214,6 +229,7 @@ impl RunConfig {
             None => Some(EvaluationSection::default()),
             Some(section) => typed(&section),
         };
+        let models = root.sections("model").iter().map(typed).collect::<Vec<_>>();
         let data = root.sections("data").iter().map(typed).collect::<Vec<_>>();
         let names: Vec<String> = policy
             .iter()
@@ -230,6 +246,7 @@ impl RunConfig {
             data: data.into_iter().collect::<Option<Vec<_>>>()?,
             method: method?,
             evaluation: evaluation?,
+            models: models.into_iter().collect::<Option<Vec<_>>>()?,
             scorers,
             base: base.to_owned(),
             json: root.to_json(),
@@ -259,6 +276,12 @@ impl RunConfig {
                 root.problem("policy", "the rank `r` of an adapter is at least 1");
             }
         }
+        if self.models.iter().any(|model| model.name == POLICY) {
+            root.problem(
+                "model",
+                "the name 'policy' is that of the model in training",
+            );
+        }
         if self.data.is_empty() {
             root.problem("data", "a run needs at least one [[data]]");
         }
@@ -281,7 +304,7 @@ fn missing_scorers(text: &str) -> String {
         let name = table.split('"').nth(1).unwrap_or_default();
         !defined(name)
     });
-    missing.fold(String::new(), |text, table| text + "[[scorer]]" + table)
+    missing.flat_map(|table| ["[[scorer]]", table]).collect()
 }
 
 fn listed(problems: &[Problem]) -> String {
@@ -290,11 +313,11 @@ fn listed(problems: &[Problem]) -> String {
 }
 
 fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> Option<T> {
-    if let Some(section) = root.section(key) {
-        return typed(&section);
-    }
-    root.require(key);
-    None
+    let Some(section) = root.section(key) else {
+        root.require(key);
+        return None;
+    };
+    typed(&section)
 }
 
 /// A section as its type. serde stops at the first problem, so unknown keys are taken out one by

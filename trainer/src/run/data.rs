@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Role};
 use crate::random::decision;
+use crate::recycle::urpo;
 use crate::task::Example;
 
 /// A row of training data.
@@ -25,6 +26,10 @@ pub enum Row {
     Problem(Item),
     /// Tokens, and what the model is to say at some of them.
     Written(Written),
+    /// Answers to a question, with their places.
+    Ranked(Ranked),
+    /// An instruction without a right answer.
+    Open(Item),
 }
 
 /// Tokens, and what the model is to say at some of them.
@@ -60,6 +65,17 @@ pub struct Preference {
     pub margin: Option<f64>,
 }
 
+/// Answers to a question, with their places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// The question.
+    pub problem: String,
+    /// The answers, two or more.
+    pub candidates: Vec<String>,
+    /// Their places, the smallest being the best.
+    pub ranks: Vec<f64>,
+}
+
 /// A solution in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
@@ -80,6 +96,8 @@ impl Row {
             Row::Process(_) => "process (`prompt`, `steps`, `labels`)",
             Row::Problem(_) => "problem (`prompt`, `answer`)",
             Row::Written(_) => "a mixture's",
+            Row::Ranked(_) => "preference (`prompt`, `candidates`, `gold_rank`)",
+            Row::Open(_) => "open (`prompt`, `kind`)",
         }
     }
 }
@@ -107,9 +125,25 @@ struct Line {
     #[serde(default)]
     answer: Option<String>,
     #[serde(default)]
+    audit: Option<String>,
+    #[serde(default)]
+    candidates: Option<Vec<String>>,
+    #[serde(default)]
+    gold_rank: Option<Vec<f64>>,
+    #[serde(default)]
+    kind: Option<Kind>,
+    #[serde(default)]
     scorer: Option<String>,
     #[serde(default)]
     category: Option<String>,
+}
+
+/// Kinds of rows that no other key tells.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// An instruction without a right answer.
+    Open,
 }
 
 #[derive(Deserialize)]
@@ -155,78 +189,122 @@ pub fn read_jsonl(path: &Path, scorer: Option<&str>) -> Result<Vec<Row>> {
 const MOST_PROBLEMS: usize = 10;
 
 fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
-    let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    let turns = match (line.prompt, line.messages) {
-        (Some(prompt), None) => vec![Turn {
+    let mut line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let kinds = [
+        line.completion.is_some(),
+        line.chosen.is_some() || line.rejected.is_some(),
+        line.steps.is_some(),
+        line.candidates.is_some() || line.gold_rank.is_some(),
+        line.answer.is_some() || line.audit.is_some() || line.kind.is_some(),
+    ];
+    if kinds.into_iter().filter(|is| *is).count() != 1 {
+        return Err(ONE_OF.into());
+    }
+    let turns = turns(&mut line)?;
+    if let Some(completion) = line.completion {
+        return Ok(Row::Supervised(Supervised {
+            turns,
+            completion,
+            kind: line.category.as_deref().unwrap_or("rows").into(),
+        }));
+    }
+    if let Some(steps) = line.steps {
+        return process(turns, steps, line.labels);
+    }
+    match (line.chosen, line.rejected) {
+        (Some(chosen), Some(rejected)) if chosen != rejected => {
+            return Ok(Row::Preference(Preference {
+                turns,
+                chosen,
+                rejected,
+                margin: line.margin,
+            }));
+        }
+        (Some(_), Some(_)) => return Err("`chosen` and `rejected` are the same".into()),
+        (None, None) => {}
+        (Some(_), None) | (None, Some(_)) => return Err(ONE_OF.into()),
+    }
+    let problem = turns.last().map_or("", |turn| &turn.content).to_owned();
+    match (line.candidates, line.gold_rank) {
+        (Some(candidates), Some(ranks)) => {
+            urpo::check_ranks(candidates.len(), &ranks)?;
+            return Ok(Row::Ranked(Ranked {
+                problem,
+                candidates,
+                ranks,
+            }));
+        }
+        (None, None) => {}
+        (Some(_), None) | (None, Some(_)) => {
+            return Err("`candidates` come with `gold_rank`".into());
+        }
+    }
+    let is_open = line.kind.is_some();
+    if usize::from(is_open) + usize::from(line.answer.is_some()) + usize::from(line.audit.is_some())
+        > 1
+    {
+        return Err("`kind = \"open\"`, `audit` and `answer` exclude each other".into());
+    }
+    let own = Some(urpo::SCORER).filter(|_| is_open);
+    let scorer = line.scorer.as_deref().or(own).or(scorer);
+    let item = Item {
+        index,
+        role: Role::Player,
+        problem: problem.into(),
+        turns,
+        gold: line.answer.map(Into::into),
+        audit: line.audit.map(Into::into),
+        scorer: scorer
+            .ok_or("a problem names a `scorer`, or the method does")?
+            .into(),
+        category: line.category.map(Into::into),
+        parent: None,
+    };
+    Ok(match line.kind {
+        Some(Kind::Open) => Row::Open(item),
+        None => Row::Problem(item),
+    })
+}
+
+const ONE_OF: &str = "a row has one of: `completion`; `chosen` and `rejected`; `steps` and \
+     `labels`; `answer`; `audit`; `candidates` and `gold_rank`; `kind` = `open`";
+
+/// The conversation of a row.
+fn turns(line: &mut Line) -> Result<Vec<Turn>, String> {
+    match (line.prompt.take(), line.messages.take()) {
+        (Some(prompt), None) => Ok(vec![Turn {
             role: "user".to_owned(),
             content: prompt,
-        }],
-        (None, Some(messages)) if !messages.is_empty() => messages
+        }]),
+        (None, Some(messages)) if !messages.is_empty() => Ok(messages
             .into_iter()
             .map(|message| Turn {
                 role: message.role,
                 content: message.content,
             })
-            .collect(),
-        _ => return Err("a row has either `prompt` or `messages`, and they are not empty".into()),
-    };
-    match (
-        line.completion,
-        line.chosen,
-        line.rejected,
-        line.steps,
-        line.answer,
-    ) {
-        (Some(completion), None, None, None, None) => Ok(Row::Supervised(Supervised {
-            turns,
-            completion,
-            kind: line.category.as_deref().unwrap_or("rows").into(),
-        })),
-        (None, Some(chosen), Some(rejected), None, None) if chosen != rejected => {
-            Ok(Row::Preference(Preference {
-                turns,
-                chosen,
-                rejected,
-                margin: line.margin,
-            }))
-        }
-        (None, Some(_), Some(_), None, None) => Err("`chosen` and `rejected` are the same".into()),
-        (None, None, None, Some(steps), None) => {
-            let labels = line.labels.ok_or("`steps` come with `labels`")?;
-            if labels.len() != steps.len() || steps.is_empty() {
-                return Err(format!(
-                    "{} steps have {} labels",
-                    steps.len(),
-                    labels.len()
-                ));
-            }
-            Ok(Row::Process(Process {
-                turns,
-                steps,
-                labels,
-            }))
-        }
-        (None, None, None, None, Some(answer)) => {
-            let scorer = line.scorer.as_deref().or(scorer);
-            let scorer = scorer.ok_or("a problem names a `scorer`, or the method does")?;
-            let problem = turns.last().map(|turn| turn.content.as_str());
-            Ok(Row::Problem(Item {
-                index,
-                role: Role::Player,
-                problem: problem.unwrap_or_default().into(),
-                turns,
-                gold: Some(answer.into()),
-                scorer: scorer.into(),
-                category: line.category.map(Into::into),
-                parent: None,
-            }))
-        }
-        _ => Err(
-            "a row has one of: `completion`; `chosen` and `rejected`; `steps` and `labels`; \
-             `answer`"
-                .into(),
-        ),
+            .collect()),
+        _ => Err("a row has either `prompt` or `messages`, and they are not empty".into()),
     }
+}
+
+fn process(
+    turns: Vec<Turn>,
+    steps: Vec<String>,
+    labels: Option<Vec<Option<bool>>>,
+) -> Result<Row, String> {
+    let labels = labels.ok_or("`steps` come with `labels`")?;
+    if labels.len() != steps.len() || steps.is_empty() {
+        return Err(format!(
+            "{} steps have {} labels",
+            steps.len(),
+            labels.len()
+        ));
+    }
+    Ok(Row::Process(Process {
+        turns,
+        steps,
+        labels,
+    }))
 }
 
 /// The order of rows: every epoch another permutation, and any position of it by its number.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Run;
-use crate::error::Result;
+use crate::error::{Result, TrainError};
 use crate::log::{EventFile, JsonLines, Line, Progress, Record};
 use crate::metrics::Metrics;
 
@@ -51,8 +51,15 @@ struct Logs {
 impl Logs {
     fn open(folder: &Path, done: u64) -> Result<Logs> {
         let resumed_at = (done > 0).then_some(done + 1);
-        // What was logged after the checkpoint that the run goes on from is written again.
-        let lines = |name: &str| JsonLines::resume(&folder.join(name), done + 1);
+        // What was logged after the checkpoint that the run goes on from is written again; without a
+        // checkpoint that is all of it, the evaluation before the first step too.
+        let lines = |name: &str| {
+            let path = folder.join(name);
+            if done == 0 {
+                begin_anew(&path)?;
+            }
+            JsonLines::resume(&path, done)
+        };
         Ok(Logs {
             steps: lines("metrics.jsonl")?,
             evaluations: lines("evaluations.jsonl")?,
@@ -85,7 +92,8 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
     if run.done() == 0 && run.config().evaluation.every > 0 {
         evaluate(run, &mut logs, tell)?;
     }
-    while run.done() < run.steps() && !stop.load(Ordering::Relaxed) {
+    let mut stopped = stop.load(Ordering::Relaxed);
+    while run.done() < run.steps() && !stopped {
         let metrics = run.step()?;
         logs.step(run.done(), &metrics)?;
         let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
@@ -96,7 +104,9 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
         if run.evaluation_is_due() {
             evaluate(run, &mut logs, tell)?;
         }
-        if run.checkpoint_is_due() || stop.load(Ordering::Relaxed) {
+        // Asked once a step: whoever stops the run after this is heard after the next one.
+        stopped = stop.load(Ordering::Relaxed);
+        if run.checkpoint_is_due() || stopped {
             logs.steps.sync()?;
             let path = run.checkpoint()?;
             tell(News::Checkpoint(&path));
@@ -108,6 +118,18 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
         done: run.done(),
         checkpoint,
     })
+}
+
+/// Takes away the log of a run that came to no checkpoint.
+fn begin_anew(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(TrainError::File {
+            path: path.display().to_string(),
+            source,
+        }),
+    }
 }
 
 fn evaluate(run: &mut Run, logs: &mut Logs, tell: &mut dyn FnMut(News<'_>)) -> Result<()> {

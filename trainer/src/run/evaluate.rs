@@ -45,9 +45,14 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
     let rows = evaluation.take(0, n.unwrap_or(0))?;
     let items = rows.iter().map(|row| match row {
         Row::Problem(item) => Ok(item),
-        Row::Supervised(_) | Row::Preference(_) | Row::Process(_) | Row::Written(_) => Err(
-            TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()),
-        ),
+        Row::Supervised(_)
+        | Row::Preference(_)
+        | Row::Process(_)
+        | Row::Written(_)
+        | Row::Ranked(_)
+        | Row::Open(_) => Err(TrainError::Invalid(
+            "an evaluation of a policy needs problem rows".to_owned(),
+        )),
     });
     let items: Vec<&Item> = items.collect::<Result<_>>()?;
     let MethodConfig::PolicyGradient(method) = &run.config.method else {
@@ -71,7 +76,7 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
         .flatten()
         .filter_map(|reward| *reward)
         .collect();
-    metrics.set("greedy", mean(&rewarded));
+    set_mean(&mut metrics, "greedy", &rewarded);
     let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
     metrics.set("without_reward", unrewarded.count() as f64);
     let samples = run.config.evaluation.samples;
@@ -84,6 +89,10 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
             let passes: Vec<f64> = sampled
                 .iter()
                 .filter_map(|rewards| {
+                    // An answer that has no reward is not a wrong one.
+                    if rewards.contains(&None) {
+                        return None;
+                    }
                     let right = rewards
                         .iter()
                         .filter(|reward| **reward == Some(1.0))
@@ -91,14 +100,18 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
                     pass_at_k(samples, right, k)
                 })
                 .collect();
-            metrics.set(format!("pass@{k}"), mean(&passes));
+            set_mean(&mut metrics, &format!("pass@{k}"), &passes);
         }
     }
     Ok(metrics)
 }
 
-fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+/// The mean, where there is anything to take it of.
+fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
+    if !numbers.is_empty() {
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        metrics.set(name, mean);
+    }
 }
 
 /// The rewards of `n` answers to each item.
@@ -117,6 +130,7 @@ fn rewards(
                 adapter: rollouts.player(),
                 stream: orders.len() as u64,
                 partial: Vec::new(),
+                most: None,
             });
         }
     }
@@ -129,6 +143,7 @@ fn rewards(
             tokens: sample.tokens,
             answer: None,
             reward: Err(rubrics::FailureKind::Internal),
+            steps: None,
         });
     }
     let mut pairs: Vec<(&Item, &mut Rollout)> = answers

@@ -7,22 +7,24 @@ mod data;
 mod drive;
 mod evaluate;
 mod folder;
+mod judges;
 mod source;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Capacity, Host, LiveSpec, Tokenizer};
+use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, Tokenizer};
 
 pub use checkpoint::{Checkpoint, latest};
 pub use config::{
-    AdapterSection, EvaluationSection, MadeShape, OptimiserSection, POLICY, PolicySection,
-    RunConfig, RunSection,
+    AdapterSection, EvaluationSection, FrozenModel, MadeShape, OptimiserSection, POLICY,
+    PolicySection, RunConfig, RunSection,
 };
-pub use data::{Order, Preference, Process, Row, Supervised, Written, read_jsonl};
+pub use data::{Order, Preference, Process, Ranked, Row, Supervised, Written, read_jsonl};
 pub use drive::{Ended, News, drive};
 pub use folder::RunFolder;
+pub use judges::{JudgeSet, SetSource};
 pub use source::{ChainSource, DataSource, JsonlSource, MixtureSource, Rows};
 
 use crate::error::{Result, TrainError};
@@ -45,6 +47,10 @@ pub struct Run {
     rows: Rows,
     rollouts: Option<PolicyGradient>,
     evaluation: Option<Rows>,
+    /// The model in training, and those that stay as they are.
+    hosts: Vec<Arc<Host>>,
+    /// For the sets on which the model is held to what it judges.
+    evaluator: Option<Judge>,
     /// Steps that are done.
     done: u64,
 }
@@ -93,6 +99,10 @@ impl Run {
         let policy = adapters::policy(&config, folder.path(), newest.as_deref())?;
         let reference = adapters::reference(&config)?;
         let actor = Actor::new(Arc::new(host(&config, &policy)?))?;
+        let mut hosts = vec![actor.host().clone()];
+        for model in &config.models {
+            hosts.push(Arc::new(frozen(&config, model)?));
+        }
         let rows = rows(&config, &config.data, &actor)?;
         let evaluation = match config.evaluation.data.as_slice() {
             [] => None,
@@ -101,6 +111,8 @@ impl Run {
         let mut run = Run {
             optimiser: AdamW::new(config.optimiser.adamw, &policy),
             rollouts: None,
+            evaluator: None,
+            hosts,
             folder,
             policy,
             reference,
@@ -111,19 +123,25 @@ impl Run {
             config,
         };
         run.serve_adapters()?;
+        if !run.config.evaluation.judge.is_empty() {
+            let scorers = run.config.scorers.clone();
+            run.evaluator = Some(Judge::new(scorers, run.hosts.clone())?);
+        }
         if let MethodConfig::PolicyGradient(method) = &run.config.method {
             let scorers = run.config.scorers.clone();
-            let judge = Judge::new(scorers, run.actor.host().clone())?;
+            let judge = Judge::new(scorers, run.hosts.clone())?;
             run.rollouts = Some(PolicyGradient::new(
                 (**method).clone(),
                 run.actor.clone(),
                 judge,
+                &run.rows,
+                run.config.run.seed,
             )?);
         }
         if let Some(checkpoint) = checkpoint {
             run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
             if let (Some(rollouts), Some(state)) = (&mut run.rollouts, checkpoint.rollouts) {
-                rollouts.restore(state);
+                rollouts.restore(state)?;
             }
         }
         Ok(run)
@@ -201,7 +219,7 @@ impl Run {
                 .value
         };
         let mut metrics = if let Some(rollouts) = &mut self.rollouts {
-            rollouts.step(&step, &mut self.rows, &mut apply)?
+            rollouts.step(&step, &mut apply)?
         } else {
             let stepped = offline(&self.config.method, &step, &mut self.rows)?;
             let mut metrics = stepped.metrics;
@@ -225,7 +243,7 @@ impl Run {
     /// Whether an evaluation is due after the step that was just taken.
     pub fn evaluation_is_due(&self) -> bool {
         let every = self.config.evaluation.every;
-        self.evaluation.is_some()
+        (self.evaluation.is_some() || self.evaluator.is_some())
             && (self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every)))
     }
 
@@ -253,11 +271,46 @@ impl Run {
     /// # Errors
     /// Where a problem cannot be asked or judged.
     pub fn evaluate(&mut self) -> Result<Metrics> {
-        if self.rollouts.is_some() {
-            evaluate::problems(self)
+        let mut metrics = if self.rollouts.is_some() {
+            evaluate::problems(self)?
         } else {
-            evaluate::loss(self)
+            evaluate::loss(self)?
+        };
+        if let Some(evaluator) = &self.evaluator {
+            let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
+            for set in &self.config.evaluation.judge {
+                let cases = set.cases(&self.config, &self.actor, max_tokens)?;
+                let measured = set.measure(&cases, evaluator)?;
+                metrics.extend(&format!("judge/{}/", set.name), &measured);
+            }
         }
+        Ok(metrics)
+    }
+}
+
+/// Tokens of an answer that an evaluation samples, where nothing else is said.
+const MOST_ANSWER: usize = 128;
+
+/// A model that stays as it is, for scorers to ask.
+fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
+    let folder = Folder::directory(&config.path(&model.path));
+    let shape = models::ModelConfig::read(folder.path())?;
+    let per_token = models::kv::KvCache::bytes_per_token(&shape) as u64;
+    Host::load(&HostSpec {
+        name: model.name.clone(),
+        folder,
+        storage: models::weights::Storage::AsStored,
+        capacity: capacity(config, per_token),
+    })
+    .map_err(|error| TrainError::Engine(format!("model '{}': {error}", model.name)))
+}
+
+fn capacity(config: &RunConfig, per_token: u64) -> Capacity {
+    Capacity {
+        kv_memory: per_token * config.policy.kv_tokens as u64,
+        batch_tokens: config.policy.micro_tokens,
+        max_sequences: MOST_SEQUENCES,
+        queue_tokens: QUEUE_TOKENS,
     }
 }
 
@@ -299,12 +352,7 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
         config: policy.config().clone(),
         tokenizer: Arc::new(Tokenizer::load(policy.origin())?),
         digest: policy.digest().to_owned(),
-        capacity: Capacity {
-            kv_memory: per_token * config.policy.kv_tokens as u64,
-            batch_tokens: config.policy.micro_tokens,
-            max_sequences: MOST_SEQUENCES,
-            queue_tokens: QUEUE_TOKENS,
-        },
+        capacity: capacity(config, per_token),
     })
     .map_err(failed)
 }

@@ -264,6 +264,7 @@ impl ChainSource {
                     content: problem.clone(),
                 }],
                 problem: problem.into(),
+                audit: (!known).then(|| gold.to_string().into()),
                 gold: known.then(|| gold.to_string().into()),
                 scorer: scorer.as_str().into(),
                 category: None,
@@ -276,6 +277,8 @@ impl ChainSource {
     /// Problems that training may see, or those that it may not.
     fn problems(&self) -> Result<Vec<String>> {
         let difficulty = difficulty(self.lengths, self.times);
+        let checked = difficulty.check();
+        checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
         if self.held_out {
             let problems = task::sets::problems(self.seed, &difficulty, self.count);
             return Ok(problems
@@ -288,9 +291,6 @@ impl ChainSource {
             difficulty,
             ..Mixture::default()
         };
-        mixture
-            .check()
-            .map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
         let rows = (0..self.count as u64).map(|index| mixture.row_of(Format::Player, index));
         rows.map(|row| match (&row.target, row.turns.last()) {
             (Target::Reply(_), Some(turn)) => Ok(turn.content.clone()),

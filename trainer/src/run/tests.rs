@@ -1,9 +1,12 @@
+mod loops;
+
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use models::tiny::{Preset, TinyHead, TinySpec, make};
 
-use super::{Resume, Run, RunConfig};
+use super::{Resume, Run, RunConfig, drive};
 use crate::metrics::Metrics;
 
 /// A made model and a run file over it.
@@ -346,4 +349,147 @@ fn answers_without_a_reward_teach_nothing() {
     );
     assert!(metrics.get("reward").is_none(), "{metrics:?}");
     assert!(weights(&run) == before);
+}
+
+/// Writes a number over the first of a parameter, as a step of the optimiser would, and gives what
+/// stood there.
+fn poke(run: &Run, name: &str, number: f32) -> f32 {
+    let mut parameters = run.policy().parameters().iter();
+    let parameter = parameters.find(|parameter| parameter.name == name);
+    let parameter = parameter.expect("a parameter of this name");
+    let flat = parameter.var.as_tensor().flatten_all().expect("flat");
+    let mut numbers: Vec<f32> = flat.to_vec1().expect("f32");
+    let old = std::mem::replace(&mut numbers[0], number);
+    let shape = parameter.var.shape().clone();
+    let numbers = candle_core::Tensor::from_vec(numbers, shape, &candle_core::Device::Cpu);
+    let set = parameter.var.set(&numbers.expect("a tensor"));
+    set.expect("the same shape");
+    old
+}
+
+/// A number of the loss or of a gradient that is none: the step is refused and says what it was,
+/// and weights, moments and steps are as before.
+#[test]
+fn a_step_that_is_not_finite_is_refused() {
+    let name = "model.layers.1.mlp.down_proj.weight";
+    for (head, rows, rest) in [
+        (TinyHead::Vocab, supervised(), SUPERVISED),
+        (TinyHead::Vocab, problems(), POLICY_GRADIENT),
+        (
+            TinyHead::Vocab,
+            preferences(),
+            "[method]\nkind = \"preference\"\nrows = 3\n",
+        ),
+        (
+            TinyHead::Sequence,
+            preferences(),
+            "[method]\nkind = \"reward\"\nrows = 3\n",
+        ),
+        (TinyHead::Token, processes(), PROCESS),
+    ] {
+        let bench = Bench::new(head, &rows);
+        let mut whole = bench.run(3, rest);
+        steps(&mut whole, 3);
+        let want = weights(&whole);
+        drop(whole);
+        let bench = Bench::new(head, &rows);
+        let mut run = bench.run(3, rest);
+        steps(&mut run, 1);
+        for bad in [f32::NAN, f32::INFINITY] {
+            let old = poke(&run, name, bad);
+            let before = weights(&run);
+            let error = run.step().expect_err("refused").to_string();
+            // The engine finds it before a loss does.
+            let named = ["finite", "NaN"];
+            assert!(
+                named.iter().any(|what| error.contains(what)),
+                "{rest}{error}"
+            );
+            assert!(weights(&run) == before, "{rest}{error}");
+            assert_eq!(run.done(), 1, "{rest}{error}");
+            poke(&run, name, old);
+        }
+        if rest != POLICY_GRADIENT {
+            // Problems that were drawn for a step that failed are not drawn again.
+            steps(&mut run, 2);
+            assert!(weights(&run) == want, "{rest}");
+        }
+    }
+}
+
+/// A step that is taken again, because the checkpoint before it was the last one, has one line.
+#[test]
+fn a_step_is_logged_once_however_often_it_is_taken() {
+    let rest = format!(
+        "{SUPERVISED}\n[evaluation]\nevery = 1\n\n[[evaluation.data]]\nkind = \"jsonl\"\n\
+         path = \"rows.jsonl\"\n"
+    );
+    let bench = Bench::new(TinyHead::Vocab, &supervised());
+    let out = bench.dir.path().join("out");
+    let driven = |steps: u64, resume: bool| {
+        let resume = Resume {
+            resume,
+            allow_changes: false,
+        };
+        let mut run = Run::open(bench.config(steps, &rest), resume).expect("it opens");
+        let ended = drive(&mut run, &AtomicBool::new(false), &mut |_| {});
+        assert!(ended.expect("it ends").complete);
+        for (name, first) in [("metrics.jsonl", 1), ("evaluations.jsonl", 0)] {
+            let text = std::fs::read_to_string(out.join(name)).expect("a log");
+            let lines = text.lines().map(|line| {
+                let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+                line["step"].as_u64().expect("a step")
+            });
+            assert_eq!(
+                lines.collect::<Vec<_>>(),
+                (first..=steps).collect::<Vec<_>>()
+            );
+        }
+    };
+    let lose = |step: u64| {
+        let lost = std::fs::remove_dir_all(out.join(format!("step-{step:06}")));
+        lost.expect("it was there");
+    };
+    driven(2, false);
+    driven(4, true);
+    lose(4);
+    driven(5, true);
+    lose(5);
+    lose(2);
+    driven(3, false);
+}
+
+/// A fresh model of the task knows nothing; what is measured of it is measured all the same.
+#[test]
+fn a_judge_is_held_against_sets() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"base\"\nmake = \"smoke\"\n\
+        [optimiser]\nrate = 1e-3\n[[data]]\nkind = \"mixture\"\n[method]\nkind = \"supervised\"\n\
+        rows = 4\n[[scorer]]\nname = \"right\"\nkind = \"reward\"\nmethod = \"labels\"\n\
+        model = \"policy\"\nmin_label_mass = 0.0\n[[scorer]]\nname = \"steps\"\n\
+        kind = \"process\"\nmethod = \"labels\"\nseparator = \"<|step|>\"\nspellings = \"bare\"\n\
+        splitter = \"lines\"\nmodel = \"policy\"\nmin_label_mass = 0.0\n\
+        [[evaluation.judge]]\nname = \"near\"\nset = \"near_misses\"\ncount = 12\n\
+        scorer = \"right\"\nsteps = \"steps\"\n\
+        [[evaluation.judge]]\nname = \"own\"\nset = \"policy\"\ncount = 6\nscorer = \"right\"\n";
+    let config = RunConfig::parse("run.toml", text, dir.path()).expect("a run file");
+    let mut run = Run::open(config, Resume::default()).expect("it opens");
+    steps(&mut run, 1);
+    let metrics = run.evaluate().expect("an evaluation");
+    let get = |name: &str| metrics.get(name).unwrap_or(f64::NAN);
+    assert_eq!(metrics.get("judge/near/cases"), Some(12.0), "{metrics:?}");
+    assert_eq!(
+        metrics.get("judge/near/without_verdict"),
+        Some(0.0),
+        "{metrics:?}"
+    );
+    assert!(
+        (0.0..=1.0).contains(&get("judge/near/balanced_accuracy")),
+        "{metrics:?}"
+    );
+    assert!(
+        (0.0..=1.0).contains(&get("judge/near/steps/f1")),
+        "{metrics:?}"
+    );
+    assert!(metrics.get("judge/own/cases").is_some(), "{metrics:?}");
 }

@@ -1,7 +1,8 @@
 //! What policies and judges are measured on: frozen sets, made once and never trained on.
 //!
 //! Solvers' own mistakes need a solver: [`Case::of`] makes a record of any solution. Near misses and
-//! lengths beyond those of training come from here.
+//! lengths beyond those of training come from here. Whoever draws has checked the difficulty
+//! ([`Difficulty::check`]).
 
 use serde::{Deserialize, Serialize};
 

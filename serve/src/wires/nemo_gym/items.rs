@@ -98,12 +98,13 @@ mod tests {
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
-        match value {
-            Value::Object(object) => object,
-            other => unreachable!("{other} is no object"),
-        }
+        let Value::Object(object) = value else {
+            unreachable!("{value} is no object")
+        };
+        object
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check_prompt(params: Value, expected: &[(&str, &str)]) {
         let turns = prompt("p", &object(params.clone())).expect("it can be read");
         let turns: Vec<(&str, &str)> = turns
@@ -113,6 +114,7 @@ mod tests {
         assert_eq!(turns, expected, "{params}");
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check_response(output: Value, expected: Result<&str, &str>) {
         let read = response("response", &object(json!({ "output": output.clone() })));
         let read = read.map_err(|error| error.param().unwrap_or_default().to_owned());

@@ -56,6 +56,37 @@ pub(crate) async fn verify(
     answered.map_err(Dialect::FastApi.refusal())
 }
 
+/// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
+#[utoipa::path(
+    tag = "wires",
+    params(
+        ("rollout_id" = String, Path, description = "Of the client alone."),
+        ("model" = Option<String>, Query, description = "A scorer, a model or an adapter."),
+    ),
+    request_body = VerifyRequest,
+    responses(
+        (status = 200, description = "The row and its reward.", body = VerifyReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/ng-rollout/{rollout_id}/verify")]
+pub(crate) async fn verify_observed(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = verified(&request, payload, &state).await;
+    answered.map_err(Dialect::FastApi.refusal())
+}
+
 /// Seeds a session, of which there is nothing to keep.
 #[utoipa::path(
     tag = "wires",
@@ -75,8 +106,39 @@ pub(crate) async fn seed_session(
     payload: Payload,
     state: Data<State>,
 ) -> Result<web::Json<SessionSeed>, Refusal> {
+    seeded(&request, payload, &state).await
+}
+
+/// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
+#[utoipa::path(
+    tag = "wires",
+    params(("rollout_id" = String, Path, description = "Of the client alone.")),
+    request_body = Object,
+    responses(
+        (status = 200, description = "Nothing was seeded.", body = SessionSeed),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "The body is no object.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError),
+    )
+)]
+#[post("/ng-rollout/{rollout_id}/seed_session")]
+pub(crate) async fn seed_observed(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<web::Json<SessionSeed>, Refusal> {
+    seeded(&request, payload, &state).await
+}
+
+async fn seeded(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<web::Json<SessionSeed>, Refusal> {
     let seeding = async {
-        let call = Call::begin(&request, payload, &state).await?;
+        let call = Call::begin(request, payload, state).await?;
         call.parse(parse_body::<Map<String, Value>>).await
     };
     seeding.await.map_err(Dialect::FastApi.refusal())?;

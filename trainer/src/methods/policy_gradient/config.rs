@@ -3,9 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advantages::AdvantageKind;
+use crate::curriculum::{CurriculumConfig, Fill, FillConfig, Keep};
+use crate::losses::policy::{CreditWeights, Policy};
 use crate::losses::{Objective, Streams};
 use crate::recycle::SparkConfig;
+use crate::recycle::crl::CrlConfig;
 use crate::run::RunConfig;
+use crate::staleness::Partials;
+
+use super::mixed::UrpoSection;
+use super::own::GuardSection;
+use super::partial::PartialSection;
+use super::process::Signals;
 
 /// `[method]` with `kind = "policy_gradient"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,14 +38,22 @@ pub struct PolicyGradientConfig {
     /// What each stream counts for in the loss.
     #[serde(default)]
     pub streams: Streams,
-    /// What becomes of groups whose rewards are all the same.
+    /// The scorer whose verdicts on steps a process-aware advantage reads; without it they are those
+    /// of the scorer that rewards the answer.
     #[serde(default)]
-    pub zero_variance: ZeroVariance,
-    /// How often problems are drawn again, until `prompts` groups have something to teach (DAPO,
-    /// arXiv 2503.14476); 0 takes what comes. Of use where such groups are dropped.
+    pub steps_scorer: Option<String>,
+    /// How problems are chosen.
     #[serde(default)]
-    pub resample: usize,
-    /// Steps without anything to learn from after which the run stops; 0 goes on for ever.
+    pub curriculum: CurriculumConfig,
+    /// Which groups are trained on.
+    #[serde(default)]
+    pub keep: Keep,
+    /// How problems are drawn again until there are `prompts` groups to train on (DAPO, arXiv
+    /// 2503.14476); without it a step takes what comes.
+    #[serde(default)]
+    pub fill: Option<FillConfig>,
+    /// Steps in which no group has different rewards, one after the other, after which the run
+    /// stops; 0 goes on for ever.
     #[serde(default = "stuck_after")]
     pub stuck_after: u64,
     /// Steps of the optimiser on the same rollouts.
@@ -48,6 +65,21 @@ pub struct PolicyGradientConfig {
     /// Judging and reflection items made of rollouts.
     #[serde(default)]
     pub spark: Option<SparkSection>,
+    /// A share of critiques in the player's batch (CRL).
+    #[serde(default)]
+    pub crl: Option<CrlSection>,
+    /// Old mistakes that are kept, for judging items that lack new ones; none by default.
+    #[serde(default)]
+    pub reservoir: usize,
+    /// Ranked and open rows beside problems (URPO).
+    #[serde(default)]
+    pub urpo: Option<UrpoSection>,
+    /// Groups that are begun beyond need and go on in later steps (APRIL).
+    #[serde(default)]
+    pub partial: Option<PartialSection>,
+    /// What watches rewards that the model gives itself.
+    #[serde(default)]
+    pub guard: Option<GuardSection>,
     /// The adapter that solves, where it is not the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
@@ -64,18 +96,6 @@ fn one() -> u64 {
     1
 }
 
-/// What becomes of groups whose rewards are all the same: SPARK keeps them, since the divergence
-/// from the reference still applies; CRL and online difficulty filtering drop them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ZeroVariance {
-    /// They are left out of the loss and its denominators.
-    #[default]
-    Drop,
-    /// They stay, with advantages of 0.
-    Keep,
-}
-
 /// What answers that are too long lose (DAPO, arXiv 2503.14476).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -84,6 +104,22 @@ pub struct Overlong {
     pub buffer: Option<usize>,
     /// Whether answers that were cut teach nothing.
     pub filter: bool,
+}
+
+/// `[method.crl]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrlSection {
+    /// The share, and whether labels are balanced.
+    #[serde(default)]
+    pub options: CrlConfig,
+    /// The wordings.
+    #[serde(default = "critiques")]
+    pub templates: String,
+}
+
+fn critiques() -> String {
+    "crl".to_owned()
 }
 
 /// `[method.spark]`.
@@ -128,6 +164,38 @@ impl PolicyGradientConfig {
         for (name, checked) in checks {
             problems.extend(checked.err().map(|error| format!("{name}: {error}")));
         }
+        let checks = [
+            self.curriculum.check(),
+            self.keep.check(),
+            self.fill.map_or(Ok(()), Fill::check),
+        ];
+        problems.extend(
+            checks
+                .into_iter()
+                .filter_map(Result::err)
+                .map(|e| e.to_string()),
+        );
+        problems.extend(self.check_steps());
+        problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
+        if let Some(partial) = &self.partial {
+            problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
+        }
+        if self.urpo.is_some() && Signals::of(&self.advantage).is_some() {
+            problems.push(
+                "URPO's kinds have rewards on three scales and judgements have no steps, so that \
+                 `advantage` is one of whole answers there"
+                    .to_owned(),
+            );
+        }
+        if let Policy::Oreal(oreal) = &self.objective.policy
+            && oreal.credit != CreditWeights::Even
+        {
+            problems.push(
+                "OREAL's credit comes from a token reward model, which this loop does not train; it \
+                 is `credit = \"even\"` here"
+                    .to_owned(),
+            );
+        }
         for name in [&self.adapter, &self.judge_adapter].into_iter().flatten() {
             if !run
                 .policy
@@ -138,12 +206,32 @@ impl PolicyGradientConfig {
                 problems.push(format!("the adapter '{name}' is not in [[policy.adapter]]"));
             }
         }
-        if let Some(name) = &self.scorer
-            && run.scorers.get(name).is_none()
-        {
-            let near = run.scorers.near(name).join("', '");
-            problems.push(format!("there is no scorer '{name}'; near are '{near}'"));
+        for name in [&self.scorer, &self.steps_scorer].into_iter().flatten() {
+            if run.scorers.get(name).is_none() {
+                let near = run.scorers.near(name).join("', '");
+                problems.push(format!("there is no scorer '{name}'; near are '{near}'"));
+            }
         }
         problems
+    }
+
+    /// What a process-aware advantage cannot work with.
+    fn check_steps(&self) -> Option<String> {
+        let outcomes = match Signals::of(&self.advantage) {
+            None => {
+                return self.steps_scorer.as_ref().map(|_| {
+                    "`steps_scorer` is there for an advantage that reads steps, and this one does not"
+                        .to_owned()
+                });
+            }
+            Some(Signals::Wrong | Signals::Labels) => "0 or 1",
+            Some(Signals::Rewards) => return None,
+        };
+        self.overlong.buffer.map(|_| {
+            format!(
+                "`overlong.buffer` takes something off rewards, and this advantage needs rewards \
+                 that are {outcomes}; use `overlong.filter`"
+            )
+        })
     }
 }

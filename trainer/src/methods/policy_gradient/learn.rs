@@ -10,6 +10,7 @@ use super::{Apply, PolicyGradientConfig};
 use crate::advantages::Episode;
 use crate::error::{Result, TrainError};
 use crate::item::Role;
+use crate::losses::correction::{Correction, M2po};
 use crate::losses::length::without_truncated;
 use crate::losses::{Denominators, Layout, Limits, Loss, Stats, Stream, Tokens};
 use crate::methods::preference::slopes;
@@ -32,6 +33,8 @@ struct Batch {
     /// Whether those are the weights of now.
     fresh: Vec<bool>,
     reference: Option<Vec<f64>>,
+    /// What the policy term of each token is multiplied by.
+    factors: Option<Vec<f64>>,
 }
 
 /// Trains on groups; without any there are no metrics but that.
@@ -46,8 +49,21 @@ pub(super) fn learn(
     if groups.is_empty() {
         return Ok(metrics);
     }
-    let batch = Batch::new(config, step, groups)?;
+    let mut batch = Batch::new(config, step, groups)?;
     metrics.set("tokens", batch.mask.len() as f64);
+    if config.partial.is_some() {
+        let stale = groups
+            .iter()
+            .flat_map(|rolled| &rolled.group.rollouts)
+            .flat_map(|rollout| &rollout.tokens)
+            .filter(|token| is_stale(config, step, token.revision));
+        metrics.set("tokens_stale", stale.count() as f64);
+        let fresh = batch.fresh.iter().filter(|fresh| **fresh).count();
+        metrics.set("tokens_old", (batch.fresh.len() - fresh) as f64);
+    }
+    if !batch.mask.contains(&true) {
+        return Ok(metrics);
+    }
     metrics.set("tokens_forward", crate::methods::tokens(&batch.sequences));
     // What the loss is relative to: what was sampled with, unless some of it is older than the
     // weights are; then the probabilities of now are read once, before the first step.
@@ -58,6 +74,9 @@ pub(super) fn learn(
         let read: Vec<Vec<f64>> = read.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
         read.concat()
     };
+    if let Some(Correction::M2po(m2po)) = &config.objective.correction {
+        batch.mask_by(*m2po, &old, &mut metrics)?;
+    }
     for epoch in 0..config.epochs {
         let begin = Instant::now();
         let mut gradients = Gradients::new(step.policy);
@@ -94,7 +113,10 @@ impl Batch {
             .iter()
             .map(|rolled| {
                 let all = rolled.rewards.iter().zip(&rolled.group.rollouts);
-                all.map(|(reward, rollout)| Episode::new(*reward, rollout.tokens.len()))
+                all.zip(&rolled.steps)
+                    .map(|((reward, rollout), steps)| {
+                        Episode::new(*reward, rollout.tokens.len()).with_steps(steps)
+                    })
                     .collect()
             })
             .collect();
@@ -103,10 +125,13 @@ impl Batch {
             cu_seqlens: vec![0],
             ..Batch::default()
         };
-        let mut truncated = Vec::new();
+        let (mut truncated, mut factors) = (Vec::new(), Vec::new());
         for (rolled, advantages) in groups.iter().zip(advantages) {
+            let first = batch.positive.len();
             let answers = rolled.group.rollouts.iter().zip(advantages);
             for ((rollout, advantages), reward) in answers.zip(&rolled.rewards) {
+                let at = batch.positive.len() - first;
+                let trust = rolled.trust[at];
                 let ids: Vec<u32> = rollout.tokens.iter().map(|token| token.id).collect();
                 batch.sequences.push(Sequence {
                     adapter: step.adapter(rolled.adapter.as_deref())?,
@@ -119,7 +144,8 @@ impl Batch {
                 for token in &rollout.tokens {
                     batch.behaviour.push(f64::from(token.logprob));
                     batch.fresh.push(token.revision == step.revision);
-                    batch.mask.push(true);
+                    batch.mask.push(!is_stale(config, step, token.revision));
+                    factors.push(trust);
                 }
                 batch.cu_seqlens.push(batch.mask.len());
             }
@@ -128,10 +154,28 @@ impl Batch {
             let layout = Layout::new(&batch.cu_seqlens, &batch.mask);
             batch.mask = without_truncated(&layout, &truncated)?;
         }
+        if config.guard.as_ref().is_some_and(|guard| guard.weigh) {
+            batch.factors = Some(factors);
+        }
         if config.objective.kl.is_some() {
             batch.reference = Some(batch.read_reference(step)?);
         }
         Ok(batch)
+    }
+
+    /// M2PO's mask, which only the whole batch can say.
+    fn mask_by(&mut self, m2po: M2po, old: &[f64], metrics: &mut Metrics) -> Result<()> {
+        let tokens = Tokens {
+            behaviour: Some(&self.behaviour),
+            ..Tokens::new(self.layout(), old, old, &self.advantages)
+        };
+        let keep = m2po.keep(&tokens)?;
+        let kept = keep.iter().sum::<f64>() / keep.len().max(1) as f64;
+        metrics.set("m2po_kept", kept);
+        let given = self.factors.take().unwrap_or_else(|| vec![1.0; keep.len()]);
+        let both = keep.iter().zip(given);
+        self.factors = Some(both.map(|(keep, given)| keep * given).collect());
+        Ok(())
     }
 
     fn read_reference(&self, step: &Step<'_>) -> Result<Vec<f64>> {
@@ -193,6 +237,12 @@ impl Batch {
     }
 }
 
+/// Whether a token is older than the run allows.
+fn is_stale(config: &PolicyGradientConfig, step: &Step<'_>, revision: u64) -> bool {
+    let most = config.partial.and_then(|partial| partial.max_staleness);
+    most.is_some_and(|most| step.revision.wrapping_sub(revision) > most)
+}
+
 fn stream(role: Role) -> Stream {
     if role.judges() {
         Stream::Judge
@@ -215,6 +265,7 @@ struct Part {
     fresh: Vec<bool>,
     advantages: Vec<f64>,
     reference: Option<Vec<f64>>,
+    factors: Option<Vec<f64>>,
 }
 
 impl Part {
@@ -222,6 +273,7 @@ impl Part {
         let mut part = Part {
             cu_seqlens: vec![0],
             reference: batch.reference.as_ref().map(|_| Vec::new()),
+            factors: batch.factors.as_ref().map(|_| Vec::new()),
             ..Part::default()
         };
         for (member, outputs) in members.iter().zip(outputs) {
@@ -238,6 +290,9 @@ impl Part {
             part.advantages
                 .extend_from_slice(&batch.advantages[span.clone()]);
             if let (Some(part), Some(all)) = (&mut part.reference, &batch.reference) {
+                part.extend_from_slice(&all[span.clone()]);
+            }
+            if let (Some(part), Some(all)) = (&mut part.factors, &batch.factors) {
                 part.extend_from_slice(&all[span]);
             }
             part.cu_seqlens.push(part.mask.len());
@@ -254,6 +309,7 @@ impl Part {
         Tokens {
             behaviour: Some(&self.behaviour),
             reference: self.reference.as_deref(),
+            factors: self.factors.as_deref(),
             entropies: Some(&self.entropies),
             ..Tokens::new(layout, &self.logp, &self.old, &self.advantages)
         }

@@ -1,17 +1,23 @@
-//! Items to groups: sampled, judged, and sorted into those that teach and those that do not.
+//! Items to groups: sampled, judged, and sorted into those that are trained on and those that are
+//! not.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use rand::Rng as _;
 
-use super::{Period, PolicyGradient, ZeroVariance};
+use super::partial::Round;
+use super::process::Signals;
+use super::{Period, PolicyGradient};
+use crate::advantages;
+use crate::curriculum::{Fate, Keep, KeepCounts};
 use crate::error::Result;
 use crate::item::{Group, Item, Role, Rollout};
 use crate::losses::length::overlong_penalty;
 use crate::methods::Step;
 use crate::metrics::Metrics;
 use crate::random::decision;
+use crate::recycle::urpo;
 use crate::rollout::{How, Order, Sample, failures};
 
 /// A group, and what training needs of it beside.
@@ -22,66 +28,167 @@ pub(crate) struct Rolled {
     pub(crate) adapter: Option<Arc<str>>,
     /// The rewards with what over-long answers lose; what advantages are made of.
     pub(crate) rewards: Vec<f64>,
+    /// What each answer counts for.
+    pub(crate) trust: Vec<f64>,
+    /// The steps of each answer, for process-aware advantages; empty for others.
+    pub(crate) steps: Vec<Vec<advantages::Step>>,
+}
+
+/// What became of items.
+#[derive(Debug, Default)]
+pub(crate) struct Rolls {
+    /// The groups that are trained on.
+    pub(crate) teaching: Vec<Rolled>,
+    /// All of them.
+    pub(crate) all: Vec<Group>,
+    /// How many there were of which fate.
+    pub(crate) counts: KeepCounts,
+}
+
+impl Rolls {
+    /// Takes in another round.
+    pub(crate) fn extend(&mut self, other: Rolls) {
+        self.teaching.extend(other.teaching);
+        self.all.extend(other.all);
+        self.counts.add(other.counts);
+    }
 }
 
 impl PolicyGradient {
     /// Samples and judges answers to items. Groups with an answer that has no reward are dropped
-    /// and counted, and so are groups of equal rewards where the run says so.
+    /// and counted, and so are those that the run does not keep.
     pub(super) fn roll(
         &self,
         step: &Step<'_>,
         items: &[Item],
         period: Period,
         metrics: &mut Metrics,
-    ) -> Result<Vec<Rolled>> {
-        let prefix = period.prefix();
+    ) -> Result<Rolls> {
+        if items.is_empty() {
+            return Ok(Rolls::default());
+        }
         let begin = Instant::now();
-        let (orders, prompts) = self.orders(items)?;
-        let how = How {
+        let how = self.how(step, period);
+        let samples = self.actor.sample(&self.orders(items)?, how)?;
+        metrics.add(
+            &format!("{}time/rollout", period.prefix()),
+            begin.elapsed().as_secs_f64(),
+        );
+        let mut samples = samples.into_iter();
+        let of = |item: &Item| {
+            let samples = samples.by_ref().take(self.config.group).collect();
+            (item.clone(), samples)
+        };
+        let whole = items.iter().map(of).collect();
+        self.judged(step, whole, period, metrics)
+    }
+
+    /// The same for `want` problems of which some were begun in earlier steps.
+    pub(super) fn roll_ahead(
+        &mut self,
+        step: &Step<'_>,
+        want: usize,
+        period: Period,
+        metrics: &mut Metrics,
+    ) -> Result<Rolls> {
+        let begin = Instant::now();
+        let round = Round {
+            want,
+            group: self.config.group,
+            adapter: self.adapter(Role::Player),
+            how: self.how(step, period),
+            actor: &self.actor,
+        };
+        let Some(ahead) = &mut self.ahead else {
+            return Ok(Rolls::default());
+        };
+        let whole = ahead.round(&round, &mut self.problems)?;
+        metrics.set("partial/waiting", ahead.waiting() as f64);
+        metrics.add("time/rollout", begin.elapsed().as_secs_f64());
+        let rolls = self.judged(step, whole, period, metrics)?;
+        if let Some(ahead) = &mut self.ahead {
+            for number in 0..rolls.all.len() {
+                ahead.judged(number < rolls.teaching.len())?;
+            }
+        }
+        Ok(rolls)
+    }
+
+    fn how(&self, step: &Step<'_>, period: Period) -> How {
+        How {
             seed: decision(step.seed, "rollouts", &[step.step, period.number()]).next_u64(),
             max_tokens: self.config.max_tokens,
             temperature: 1.0,
-        };
-        let samples = self.actor.sample(&orders, how)?;
-        metrics.add(
-            &format!("{prefix}time/rollout"),
-            begin.elapsed().as_secs_f64(),
-        );
-        let begin = Instant::now();
-        let mut groups = self.groups(items, samples)?;
-        let mut pairs = Vec::new();
-        for group in &mut groups {
-            let item = group.item.clone();
-            pairs.extend(
-                group
-                    .rollouts
-                    .iter_mut()
-                    .map(|rollout| (item.clone(), rollout)),
-            );
         }
-        let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs
-            .iter_mut()
-            .map(|(item, rollout)| (&**item, &mut **rollout))
-            .collect();
-        self.judge.reward(&mut borrowed, how.seed)?;
+    }
+
+    /// Judges answers and sorts their groups.
+    fn judged(
+        &self,
+        step: &Step<'_>,
+        whole: Vec<(Item, Vec<Sample>)>,
+        period: Period,
+        metrics: &mut Metrics,
+    ) -> Result<Rolls> {
+        let prefix = period.prefix();
+        let mut rolls = Rolls::default();
+        if whole.is_empty() {
+            return Ok(rolls);
+        }
+        let begin = Instant::now();
+        let mut groups = self.groups(whole)?;
+        self.reward(&mut groups, self.how(step, period).seed)?;
+        self.reward_mixed(&mut groups, step, metrics)?;
         metrics.add(
             &format!("{prefix}time/reward"),
             begin.elapsed().as_secs_f64(),
         );
         count(&groups, prefix, metrics);
-        let rolled = groups.into_iter().zip(prompts);
-        let mut teaching = Vec::new();
-        for (group, prompt) in rolled {
-            if let Some(rolled) = self.teaching(group, prompt, prefix, metrics)? {
-                teaching.push(rolled);
+        for mut group in groups {
+            let trust = self.trust(&mut group, metrics)?;
+            let keep = self.keep(&group.item);
+            match keep.judge(&group, &mut rolls.counts) {
+                Fate::Kept => rolls.teaching.push(self.rolled(group.clone(), trust)?),
+                Fate::Failed | Fate::Equal(_) | Fate::TooHard | Fate::TooEasy => {}
             }
+            rolls.all.push(group);
         }
-        Ok(teaching)
+        metrics.add_all(&format!("{prefix}groups/"), &rolls.counts);
+        Ok(rolls)
     }
 
-    /// `group` orders for each item, and the items' prompts.
-    fn orders(&self, items: &[Item]) -> Result<(Vec<Order>, Vec<Arc<[u32]>>)> {
-        let (mut orders, mut prompts) = (Vec::new(), Vec::new());
+    /// The rule for groups of an item. Rewards that are no verdicts of right and wrong have no pass
+    /// rate that a band could be about.
+    fn keep(&self, item: &Item) -> Keep {
+        match self.config.keep {
+            Keep::Band { .. } if &*item.scorer == urpo::SCORER => Keep::Varied,
+            keep @ (Keep::All | Keep::Varied | Keep::Band { .. }) => keep,
+        }
+    }
+
+    /// Asks the scorers, of the player's answers also the one that looks at steps.
+    fn reward(&self, groups: &mut [Group], seed: u64) -> Result<()> {
+        let mut pairs: Vec<(Arc<Item>, &mut Rollout)> = Vec::new();
+        let judged = |group: &&mut Group| &*group.item.scorer != urpo::SCORER;
+        for group in groups.iter_mut().filter(judged) {
+            let item = &group.item;
+            pairs.extend(group.rollouts.iter_mut().map(|r| (item.clone(), r)));
+        }
+        let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs
+            .iter_mut()
+            .map(|(item, rollout)| (&**item, &mut **rollout))
+            .collect();
+        self.judge.reward(&mut borrowed, seed)?;
+        if let Some(name) = &self.config.steps_scorer {
+            borrowed.retain(|(item, rollout)| item.role == Role::Player && rollout.reward.is_ok());
+            self.judge.steps(name, &mut borrowed, seed)?;
+        }
+        Ok(())
+    }
+
+    /// `group` orders for each item.
+    fn orders(&self, items: &[Item]) -> Result<Vec<Order>> {
+        let mut orders = Vec::with_capacity(items.len() * self.config.group);
         for item in items {
             let prompt = self.actor.prompt(item)?;
             for _ in 0..self.config.group {
@@ -90,26 +197,25 @@ impl PolicyGradient {
                     adapter: self.adapter(item.role),
                     stream: orders.len() as u64,
                     partial: Vec::new(),
+                    most: None,
                 });
             }
-            prompts.push(prompt);
         }
-        Ok((orders, prompts))
+        Ok(orders)
     }
 
     /// The adapter that answers an item of a role.
-    fn adapter(&self, role: Role) -> Option<Arc<str>> {
+    pub(super) fn adapter(&self, role: Role) -> Option<Arc<str>> {
         let judge = self.config.judge_adapter.as_deref();
         let own = judge.filter(|_| role.judges());
         own.or(self.config.adapter.as_deref()).map(Into::into)
     }
 
-    fn groups(&self, items: &[Item], samples: Vec<Sample>) -> Result<Vec<Group>> {
-        let mut samples = samples.into_iter();
-        let mut groups = Vec::with_capacity(items.len());
-        for item in items {
-            let mut rollouts = Vec::with_capacity(self.config.group);
-            for sample in samples.by_ref().take(self.config.group) {
+    fn groups(&self, whole: Vec<(Item, Vec<Sample>)>) -> Result<Vec<Group>> {
+        let mut groups = Vec::with_capacity(whole.len());
+        for (item, samples) in whole {
+            let mut rollouts = Vec::with_capacity(samples.len());
+            for sample in samples {
                 rollouts.push(Rollout {
                     text: self.actor.text(&sample.tokens)?,
                     truncated: !sample.ended,
@@ -117,52 +223,42 @@ impl PolicyGradient {
                     answer: None,
                     // Until it is judged there is none.
                     reward: Err(rubrics::FailureKind::Internal),
+                    steps: None,
                 });
             }
             groups.push(Group {
-                item: Arc::new(item.clone()),
+                item: Arc::new(item),
                 rollouts,
             });
         }
         Ok(groups)
     }
 
-    fn teaching(
-        &self,
-        group: Group,
-        prompt: Arc<[u32]>,
-        prefix: &str,
-        metrics: &mut Metrics,
-    ) -> Result<Option<Rolled>> {
-        let Some(mut rewards) = group.rewards() else {
-            metrics.add(&format!("{prefix}groups/without_reward"), 1.0);
-            return Ok(None);
-        };
+    /// What training needs of a group whose answers all have rewards.
+    fn rolled(&self, group: Group, trust: Vec<f64>) -> Result<Rolled> {
+        let mut rewards = group.rewards().expect("a group that is kept has rewards");
         if let Some(buffer) = self.config.overlong.buffer {
             for (reward, rollout) in rewards.iter_mut().zip(&group.rollouts) {
                 let n = rollout.tokens.len();
                 *reward += overlong_penalty(n, self.config.max_tokens, buffer)?;
             }
         }
-        if all_equal(&rewards) {
-            metrics.add(&format!("{prefix}groups/equal"), 1.0);
-            match self.config.zero_variance {
-                ZeroVariance::Drop => return Ok(None),
-                ZeroVariance::Keep => {}
-            }
-        }
-        Ok(Some(Rolled {
+        // Judgements have no steps: a process-aware advantage sees their outcomes alone.
+        let signals = Signals::of(&self.config.advantage);
+        let signals = signals.filter(|_| group.item.role == Role::Player);
+        let steps = group.rollouts.iter().map(|rollout| match signals {
+            Some(signals) => signals.steps(&self.actor, &group.item, rollout),
+            None => Ok(Vec::new()),
+        });
+        Ok(Rolled {
+            steps: steps.collect::<Result<_>>()?,
             adapter: self.adapter(group.item.role),
+            prompt: self.actor.prompt(&group.item)?,
             group,
-            prompt,
             rewards,
-        }))
+            trust,
+        })
     }
-}
-
-#[expect(clippy::float_cmp, reason = "the very same number is meant")]
-fn all_equal(rewards: &[f64]) -> bool {
-    rewards.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 /// What was sampled and how it was rewarded.
@@ -184,5 +280,4 @@ fn count(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     metrics.set(format!("{prefix}rollout/length"), tokens as f64 / n);
     let cut = rollouts().filter(|rollout| rollout.truncated).count();
     metrics.set(format!("{prefix}rollout/truncated"), cut as f64 / n);
-    metrics.add(&format!("{prefix}groups/sampled"), groups.len() as f64);
 }

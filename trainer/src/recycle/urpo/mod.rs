@@ -156,7 +156,7 @@ impl Record {
     }
 }
 
-fn check_ranks(candidates: usize, ranks: &[f64]) -> std::result::Result<(), String> {
+pub(crate) fn check_ranks(candidates: usize, ranks: &[f64]) -> std::result::Result<(), String> {
     if candidates < 2 || candidates != ranks.len() {
         return Err(format!(
             "{candidates} candidates and {} ranks: two or more are ranked, each once",

@@ -179,6 +179,7 @@ pub fn preference_item(
         turns: template.fill_candidates(prompt, &candidates),
         problem: prompt.into(),
         gold: Some(gold.into()),
+        audit: None,
         scorer: SCORER.into(),
         category: None,
         parent: None,

@@ -71,18 +71,51 @@ pub struct Difficulty {
     pub lengths: RangeInclusive<usize>,
     /// Share of multiplications among the operations.
     pub times: f64,
+    /// How much is added and subtracted.
+    pub addends: RangeInclusive<u8>,
     /// By how much is multiplied.
     pub multipliers: RangeInclusive<u8>,
 }
 
 impl Default for Difficulty {
-    /// One to six operations, three in ten of them multiplications by one digit.
+    /// One to six operations, three in ten of them multiplications by one digit; any other number
+    /// below 100 is added or subtracted.
     fn default() -> Self {
         Self {
             lengths: 1..=6,
             times: 0.3,
+            addends: 1..=99,
             multipliers: 2..=9,
         }
+    }
+}
+
+/// Operations of the longest chain.
+const MOST_LENGTH: usize = 32;
+
+impl Difficulty {
+    /// Whether chains can be drawn.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        let within = |range: &RangeInclusive<u8>, least: u8| {
+            !range.is_empty() && *range.start() >= least && *range.end() <= 99
+        };
+        if self.lengths.is_empty() || *self.lengths.start() < 1 || *self.lengths.end() > MOST_LENGTH
+        {
+            return Err(format!("lengths go from 1 to {MOST_LENGTH}"));
+        }
+        if !(0.0..=1.0).contains(&self.times) {
+            return Err("a share is from 0 to 1".to_owned());
+        }
+        if !within(&self.addends, 1) {
+            return Err("addends go from 1 to 99".to_owned());
+        }
+        if !within(&self.multipliers, 2) {
+            return Err("multipliers go from 2 to 99".to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -92,19 +125,14 @@ impl Chain {
         let length = least + dice.below(most - least + 1);
         let start = dice.within(1, 99);
         let link = |dice: &mut Dice| {
-            if dice.chance(difficulty.times) {
-                let (least, most) = (
-                    *difficulty.multipliers.start(),
-                    *difficulty.multipliers.end(),
-                );
-                return Link {
-                    op: Op::Times,
-                    right: dice.within(least, most),
-                };
-            }
+            let (op, among) = if dice.chance(difficulty.times) {
+                (Op::Times, &difficulty.multipliers)
+            } else {
+                (*dice.pick(&[Op::Plus, Op::Minus]), &difficulty.addends)
+            };
             Link {
-                op: *dice.pick(&[Op::Plus, Op::Minus]),
-                right: dice.within(1, 99),
+                op,
+                right: dice.within(*among.start(), *among.end()),
             }
         };
         Self {
@@ -241,6 +269,7 @@ mod tests {
         let difficulty = Difficulty {
             lengths: 2..=4,
             times: 0.5,
+            addends: 20..=40,
             multipliers: 3..=5,
         };
         let (mut lengths, mut times, mut links) = ([0; 5], 0, 0);
@@ -254,7 +283,7 @@ mod tests {
                         times += 1;
                         assert!((3..=5).contains(&link.right));
                     }
-                    Op::Plus | Op::Minus => assert!((1..=99).contains(&link.right)),
+                    Op::Plus | Op::Minus => assert!((20..=40).contains(&link.right)),
                 }
             }
         }

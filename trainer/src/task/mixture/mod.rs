@@ -110,7 +110,10 @@ impl Mixture {
         rows::row(format, &self.pool(), &mut dice)
     }
 
-    /// What is wrong with it, if something is.
+    /// Whether rows can be drawn.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn check(&self) -> Result<(), String> {
         let weights = || self.weights.iter().map(|(_, weight)| *weight);
         if weights().any(|weight| !weight.is_finite() || weight < 0.0) {
@@ -119,19 +122,9 @@ impl Mixture {
         if weights().sum::<f64>() <= 0.0 {
             return Err("no format has a weight above 0".to_owned());
         }
-        let Difficulty {
-            lengths,
-            times,
-            multipliers,
-        } = &self.difficulty;
-        if *lengths.start() < 1 || lengths.is_empty() || *lengths.end() > MOST_LENGTH {
-            return Err(format!("lengths go from 1 to {MOST_LENGTH}"));
-        }
-        if !(0.0..=1.0).contains(times) || !(0.0..=1.0).contains(&self.countdown) {
+        self.difficulty.check()?;
+        if !(0.0..=1.0).contains(&self.countdown) {
             return Err("a share is from 0 to 1".to_owned());
-        }
-        if multipliers.is_empty() || *multipliers.start() < 2 || *multipliers.end() > 99 {
-            return Err("multipliers go from 2 to 99".to_owned());
         }
         if *self.numbers.start() < 2 || self.numbers.is_empty() || *self.numbers.end() > 6 {
             return Err("countdown gives from 2 to 6 numbers".to_owned());
@@ -161,6 +154,3 @@ impl Mixture {
         usable.expect("a weight is above 0").0
     }
 }
-
-/// Operations of the longest chain.
-const MOST_LENGTH: usize = 32;

@@ -11,6 +11,7 @@ fn difficulty(most: usize) -> Difficulty {
         lengths: 1..=most,
         times: 0.4,
         multipliers: 2..=99,
+        ..Difficulty::default()
     }
 }
 

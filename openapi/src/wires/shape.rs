@@ -1,0 +1,269 @@
+//! Bodies whose path belongs to several interfaces.
+
+use utoipa::ToSchema;
+
+use super::told::{Interface, tell};
+use super::{
+    ClassifyReply, PairScores, RerankReply, RerankRequest, SglangRewardRequest, SglangRewards,
+    SglangScoreRequest, SglangScores, TeiRank, TeiRerankRequest, VllmClassifyRequest,
+    VllmScoreRequest,
+};
+use crate::{BodyError, ScoreRequest, ScoreResponse, parse_body};
+
+const OWN_SCORE: Interface = Interface {
+    name: "this server's own",
+    marks: &["inputs", "options"],
+};
+const VLLM_SCORE: Interface = Interface {
+    name: "vLLM's",
+    marks: &[
+        "queries",
+        "documents",
+        "data_1",
+        "data_2",
+        "text_1",
+        "text_2",
+        "use_activation",
+        "activation",
+        "truncate_prompt_tokens",
+    ],
+};
+const SGLANG_SCORE: Interface = Interface {
+    name: "SGLang's",
+    marks: &["query", "label_token_ids", "apply_softmax", "item_first"],
+};
+const VLLM_CLASSIFY: Interface = Interface {
+    name: "vLLM's",
+    marks: &[
+        "input",
+        "messages",
+        "use_activation",
+        "activation",
+        "add_special_tokens",
+    ],
+};
+const SGLANG_CLASSIFY: Interface = Interface {
+    name: "SGLang's",
+    marks: &["text", "input_ids", "sampling_params"],
+};
+const COHERE_RERANK: Interface = Interface {
+    name: "Cohere's",
+    marks: &["documents", "return_documents", "use_activation"],
+};
+const TEI_RERANK: Interface = Interface {
+    name: "Text Embeddings Inference's",
+    marks: &["texts", "raw_scores", "return_text", "truncate"],
+};
+
+/// A body of `POST /v1/score`.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "ScoreBody")]
+#[serde(untagged)]
+pub enum ScoreBody {
+    /// This server's own: `inputs`.
+    Own(ScoreRequest),
+    /// vLLM's: `queries` with `documents`, and its other pairs of names.
+    Vllm(VllmScoreRequest),
+    /// `SGLang`'s: `query` with `items`.
+    Sglang(SglangScoreRequest),
+}
+
+/// A reply of `POST /v1/score`, in the shape of its request.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "ScoreReply")]
+#[serde(untagged)]
+pub enum ScoreReply {
+    /// To this server's own.
+    Own(ScoreResponse),
+    /// To vLLM's.
+    Vllm(PairScores),
+    /// To `SGLang`'s.
+    Sglang(SglangScores),
+}
+
+/// A body of `POST /classify`.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "ClassifyBody")]
+#[serde(untagged)]
+pub enum ClassifyBody {
+    /// vLLM's: `input` or `messages`.
+    Vllm(VllmClassifyRequest),
+    /// `SGLang`'s: `text` or `input_ids`.
+    Sglang(SglangRewardRequest),
+}
+
+/// A reply of `POST /classify`, in the shape of its request.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "ClassifyBodyReply")]
+#[serde(untagged)]
+pub enum ClassifyBodyReply {
+    /// To vLLM's.
+    Vllm(ClassifyReply),
+    /// To `SGLang`'s.
+    Sglang(SglangRewards),
+}
+
+/// A body of `POST /rerank`.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "RerankBody")]
+#[serde(untagged)]
+pub enum RerankBody {
+    /// Cohere's, Jina's, vLLM's and llama.cpp's: `documents`.
+    Cohere(RerankRequest),
+    /// Text Embeddings Inference's: `texts`.
+    Tei(TeiRerankRequest),
+}
+
+/// A reply of `POST /rerank`, in the shape of its request.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "RerankBodyReply")]
+#[serde(untagged)]
+pub enum RerankBodyReply {
+    /// To Cohere's.
+    Cohere(RerankReply),
+    /// To Text Embeddings Inference's.
+    Tei(Vec<TeiRank>),
+}
+
+/// Reads a body of `POST /v1/score` by its shape.
+///
+/// A body of this server's own costs nothing for the choice: only one that is not is looked at
+/// again.
+///
+/// # Errors
+/// As [`parse_body`], for the shape that the body has; and a body that has two.
+pub fn parse_score(bytes: &[u8]) -> Result<ScoreBody, BodyError> {
+    let error = match parse_body(bytes) {
+        Ok(own) => return Ok(ScoreBody::Own(own)),
+        Err(error) => error,
+    };
+    match tell(bytes, &[OWN_SCORE, VLLM_SCORE, SGLANG_SCORE])? {
+        0 => Err(error),
+        1 => parse_body(bytes).map(ScoreBody::Vllm),
+        _ => parse_body(bytes).map(ScoreBody::Sglang),
+    }
+}
+
+/// Reads a body of `POST /classify` by its shape.
+///
+/// # Errors
+/// As [`parse_body`], for the shape that the body has; and a body that has two.
+pub fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, BodyError> {
+    match tell(bytes, &[VLLM_CLASSIFY, SGLANG_CLASSIFY])? {
+        0 => parse_body(bytes).map(ClassifyBody::Vllm),
+        _ => parse_body(bytes).map(ClassifyBody::Sglang),
+    }
+}
+
+/// Reads a body of `POST /rerank` by its shape.
+///
+/// # Errors
+/// As [`parse_body`], for the shape that the body has; and a body that has two.
+pub fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, BodyError> {
+    match tell(bytes, &[COHERE_RERANK, TEI_RERANK])? {
+        0 => parse_body(bytes).map(RerankBody::Cohere),
+        _ => parse_body(bytes).map(RerankBody::Tei),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told<T>(read: Result<T, BodyError>, name: impl Fn(&T) -> &'static str) -> String {
+        match read {
+            Ok(body) => name(&body).to_owned(),
+            Err(BodyError::Malformed { .. }) => "malformed".to_owned(),
+            Err(BodyError::Invalid { path, message }) if message.contains("two interfaces") => {
+                format!("two at {path}: {message}")
+            }
+            Err(BodyError::Invalid { path, .. }) => format!("invalid {path}"),
+        }
+    }
+
+    fn check_score(body: &str, expected: &str) {
+        let found = told(parse_score(body.as_bytes()), |body| match body {
+            ScoreBody::Own(_) => "own",
+            ScoreBody::Vllm(_) => "vllm",
+            ScoreBody::Sglang(_) => "sglang",
+        });
+        assert!(found.starts_with(expected), "{body}: {found}");
+    }
+
+    fn check_rerank(body: &str, expected: &str) {
+        let found = told(parse_rerank(body.as_bytes()), |body| match body {
+            RerankBody::Cohere(_) => "cohere",
+            RerankBody::Tei(_) => "tei",
+        });
+        assert!(found.starts_with(expected), "{body}: {found}");
+    }
+
+    fn check_classify(body: &str, expected: &str) {
+        let found = told(parse_classify(body.as_bytes()), |body| match body {
+            ClassifyBody::Vllm(_) => "vllm",
+            ClassifyBody::Sglang(_) => "sglang",
+        });
+        assert!(found.starts_with(expected), "{body}: {found}");
+    }
+
+    #[test]
+    fn scores_are_told_apart() {
+        check_score(r#"{"model":"m","inputs":[{"response":"x"}]}"#, "own");
+        check_score(r#"{"queries":"a","documents":["b"]}"#, "vllm");
+        check_score(r#"{"queries":"a","items":["b"]}"#, "vllm");
+        check_score(r#"{"text_1":"a","text_2":"b","model":"m"}"#, "vllm");
+        check_score(
+            r#"{"query":"a","items":["b"],"label_token_ids":[1]}"#,
+            "sglang",
+        );
+        check_score(
+            r#"{"query":[1,2],"items":[[3]],"label_token_ids":[[1]]}"#,
+            "sglang",
+        );
+        check_score(
+            r#"{"model":"m","inputs":[],"queries":"a"}"#,
+            "two at queries",
+        );
+        check_score(
+            r#"{"query":"a","documents":["b"]}"#,
+            "two at query: the body fits two interfaces, vLLM's by `documents` and SGLang's by `query`",
+        );
+        check_score("{}", "invalid ");
+        check_score(r#"{"model":"m"}"#, "invalid ");
+        check_score(r#"{"model":"m","inputs":3}"#, "invalid inputs");
+        check_score(r#"{"queries":3}"#, "invalid queries");
+        check_score("{", "malformed");
+        check_score("[]", "invalid .");
+    }
+
+    #[test]
+    fn rankings_are_told_apart() {
+        check_rerank(r#"{"query":"a","documents":["b",{"text":"c"}]}"#, "cohere");
+        check_rerank(r#"{"query":"a","documents":[],"top_n":1}"#, "cohere");
+        check_rerank(r#"{"query":"a","texts":["b"],"raw_scores":true}"#, "tei");
+        check_rerank(
+            r#"{"query":"a","texts":["b"],"documents":["b"]}"#,
+            "two at texts",
+        );
+        check_rerank(r#"{"query":"a"}"#, "invalid ");
+        check_rerank(
+            r#"{"query":"a","documents":["b"],"rank":1}"#,
+            "invalid rank",
+        );
+        check_rerank(r#"{"query":"a","documents":[3]}"#, "invalid documents[0]");
+    }
+
+    #[test]
+    fn classifications_are_told_apart() {
+        check_classify(r#"{"input":"a"}"#, "vllm");
+        check_classify(
+            r#"{"model":"m","input":[[1,2]],"activation":false}"#,
+            "vllm",
+        );
+        check_classify(r#"{"messages":[{"role":"user","content":"a"}]}"#, "vllm");
+        check_classify(r#"{"text":["a"]}"#, "sglang");
+        check_classify(r#"{"input_ids":[1]}"#, "sglang");
+        check_classify(r#"{"text":"a","input":"a"}"#, "two at text");
+        check_classify(r#"{"inputs":"a"}"#, "invalid inputs");
+    }
+}

@@ -1,0 +1,194 @@
+//! Formulas over named rewards, as graders of other services combine them: `0.8 * exact +
+//! 0.2 * min(style, tone)`.
+//!
+//! There are numbers, names, `+ - * / ^`, parentheses and the functions `min`, `max`, `abs`,
+//! `floor`, `ceil`, `exp`, `sqrt` and `log`. `^` binds tightest and from the right, a sign less
+//! tightly than `^`. Nothing loops or calls back, so that a formula costs as much as it is long.
+
+mod parse;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Bytes of the longest formula.
+pub const MAX_FORMULA_BYTES: usize = 4096;
+
+/// A formula that has been read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula {
+    root: Node,
+}
+
+/// Where a formula cannot be read, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormulaError {
+    /// Bytes before the place.
+    pub at: usize,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for FormulaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.at, self.what)
+    }
+}
+
+impl std::error::Error for FormulaError {}
+
+/// Why a formula has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoValue {
+    /// A name whose value is not known.
+    Unknown(String),
+    /// What came out is no number: a division by zero, a logarithm of nothing, an overflow.
+    NotFinite,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    Number(f64),
+    Name(String),
+    Negated(Box<Node>),
+    Both(Operator, Box<(Node, Node)>),
+    Call(Function, Vec<Node>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Min,
+    Max,
+    Abs,
+    Floor,
+    Ceil,
+    Exp,
+    Sqrt,
+    Log,
+}
+
+const FUNCTIONS: [(&str, Function); 8] = [
+    ("min", Function::Min),
+    ("max", Function::Max),
+    ("abs", Function::Abs),
+    ("floor", Function::Floor),
+    ("ceil", Function::Ceil),
+    ("exp", Function::Exp),
+    ("sqrt", Function::Sqrt),
+    ("log", Function::Log),
+];
+
+impl Formula {
+    /// Reads a formula.
+    ///
+    /// # Errors
+    /// The first place that cannot be read.
+    pub fn parse(text: &str) -> Result<Formula, FormulaError> {
+        parse::parse(text).map(|root| Formula { root })
+    }
+
+    /// The names that it has.
+    pub fn names(&self) -> BTreeSet<&str> {
+        let mut names = BTreeSet::new();
+        self.root.collect(&mut names);
+        names
+    }
+
+    /// Its value where names have theirs.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn value(&self, of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, NoValue> {
+        self.root.value(of)
+    }
+}
+
+impl Node {
+    fn collect<'n>(&'n self, names: &mut BTreeSet<&'n str>) {
+        match self {
+            Node::Number(_) => {}
+            Node::Name(name) => {
+                names.insert(name);
+            }
+            Node::Negated(inner) => inner.collect(names),
+            Node::Both(_, both) => {
+                both.0.collect(names);
+                both.1.collect(names);
+            }
+            Node::Call(_, given) => given.iter().for_each(|inner| inner.collect(names)),
+        }
+    }
+
+    fn value(&self, of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, NoValue> {
+        let value = match self {
+            Node::Number(number) => *number,
+            Node::Name(name) => of(name).ok_or_else(|| NoValue::Unknown(name.clone()))?,
+            Node::Negated(inner) => -inner.value(of)?,
+            Node::Both(operator, both) => operator.apply(both.0.value(of)?, both.1.value(of)?),
+            Node::Call(function, given) => {
+                let given: Result<Vec<f64>, NoValue> =
+                    given.iter().map(|inner| inner.value(of)).collect();
+                function.apply(&given?)
+            }
+        };
+        // Each step, so that `1 / (1 / 0)` is no number either.
+        if value.is_finite() {
+            Ok(value)
+        } else {
+            Err(NoValue::NotFinite)
+        }
+    }
+}
+
+impl Operator {
+    fn apply(self, left: f64, right: f64) -> f64 {
+        match self {
+            Operator::Add => left + right,
+            Operator::Subtract => left - right,
+            Operator::Multiply => left * right,
+            Operator::Divide => left / right,
+            Operator::Power => left.powf(right),
+        }
+    }
+}
+
+impl Function {
+    /// Whether it takes any number of values above none; the others take one.
+    fn takes_many(self) -> bool {
+        match self {
+            Function::Min | Function::Max => true,
+            Function::Abs
+            | Function::Floor
+            | Function::Ceil
+            | Function::Exp
+            | Function::Sqrt
+            | Function::Log => false,
+        }
+    }
+
+    /// Of at least one value, which is a number.
+    fn apply(self, given: &[f64]) -> f64 {
+        let first = given[0];
+        match self {
+            Function::Min => given.iter().copied().fold(first, f64::min),
+            Function::Max => given.iter().copied().fold(first, f64::max),
+            Function::Abs => first.abs(),
+            Function::Floor => first.floor(),
+            Function::Ceil => first.ceil(),
+            Function::Exp => first.exp(),
+            Function::Sqrt => first.sqrt(),
+            Function::Log => first.ln(),
+        }
+    }
+}

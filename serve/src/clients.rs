@@ -1,0 +1,145 @@
+//! How fast each client may come: a bucket of requests for each, so that one that asks without a
+//! pause leaves room for the others. Off unless `limits.client_requests` is set.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix_web::HttpRequest;
+use actix_web::http::header::AUTHORIZATION;
+
+use crate::keys::Keys;
+
+/// Clients that are remembered; full buckets are forgotten beyond.
+const MOST_CLIENTS: usize = 1 << 16;
+
+/// A bucket for each client.
+#[derive(Debug)]
+pub struct Clients {
+    /// Requests that are put into each bucket in a second, and that fit into it; 0 for no limit.
+    rate: u32,
+    hasher: RandomState,
+    buckets: Mutex<HashMap<u64, Bucket>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    fn at(self, now: Instant, rate: f64) -> Bucket {
+        let elapsed = now.saturating_duration_since(self.at);
+        Bucket {
+            left: (self.left + elapsed.as_secs_f64() * rate).min(rate),
+            at: now,
+        }
+    }
+}
+
+impl Clients {
+    /// With so many requests a second for each client.
+    pub fn new(rate: u32) -> Clients {
+        Clients {
+            rate,
+            hasher: RandomState::new(),
+            buckets: Mutex::default(),
+        }
+    }
+
+    /// Takes a request of `client` out of its bucket.
+    ///
+    /// # Errors
+    /// The time until there is one again.
+    pub fn take(&self, client: u64, now: Instant) -> Result<(), Duration> {
+        if self.rate == 0 {
+            return Ok(());
+        }
+        let rate = f64::from(self.rate);
+        let full = Bucket {
+            left: rate,
+            at: now,
+        };
+        // A panic elsewhere leaves numbers that are still numbers.
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= MOST_CLIENTS && !buckets.contains_key(&client) {
+            buckets.retain(|_, bucket| bucket.at(now, rate).left < rate);
+            if buckets.len() >= MOST_CLIENTS {
+                buckets.clear();
+            }
+        }
+        let bucket = buckets.entry(client).or_insert(full);
+        *bucket = bucket.at(now, rate);
+        if bucket.left >= 1.0 {
+            bucket.left -= 1.0;
+            return Ok(());
+        }
+        Err(Duration::from_secs_f64((1.0 - bucket.left) / rate))
+    }
+
+    /// Requests a second.
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// Who sends a request: its key where there are keys, which the guard has checked, else its
+    /// address.
+    pub(crate) fn of(&self, request: &HttpRequest, keys: &Keys) -> u64 {
+        if keys.is_open() {
+            let address = request.peer_addr().map(|address| address.ip());
+            return self.hasher.hash_one(address);
+        }
+        let header = request.headers().get(AUTHORIZATION);
+        // The scheme before it may be written in several ways.
+        let key = header.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b' ').next());
+        self.hasher.hash_one(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_empties_and_fills() {
+        let clients = Clients::new(4);
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        for _ in 0..4 {
+            assert_eq!(clients.take(1, start), Ok(()));
+        }
+        assert_eq!(clients.take(1, start), Err(Duration::from_millis(250)));
+        assert_eq!(clients.take(2, start), Ok(()), "another client has its own");
+        assert_eq!(clients.take(1, after(125)), Err(Duration::from_millis(125)));
+        assert_eq!(clients.take(1, after(250)), Ok(()));
+        assert!(clients.take(1, after(250)).is_err());
+        // No more fits in than a second's worth.
+        for _ in 0..4 {
+            assert_eq!(clients.take(1, after(60_000)), Ok(()));
+        }
+        assert!(clients.take(1, after(60_000)).is_err());
+        // Threads see clocks in different orders.
+        assert!(clients.take(1, start).is_err());
+    }
+
+    #[test]
+    fn without_a_rate_there_is_no_limit() {
+        let clients = Clients::new(0);
+        let now = Instant::now();
+        assert!((0..10_000).all(|_| clients.take(1, now).is_ok()));
+        assert!(clients.buckets.lock().expect("nobody panicked").is_empty());
+    }
+
+    #[test]
+    fn clients_without_number_take_no_memory_without_number() {
+        let clients = Clients::new(1);
+        let now = Instant::now();
+        for client in 0..MOST_CLIENTS as u64 + 10 {
+            assert_eq!(clients.take(client, now), Ok(()));
+        }
+        let held = clients.buckets.lock().expect("nobody panicked").len();
+        assert!(held <= MOST_CLIENTS, "{held}");
+    }
+}

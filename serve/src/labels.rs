@@ -1,0 +1,144 @@
+//! What a model's files say of its head's outputs: their names, and what makes probabilities of
+//! their logits.
+
+use std::collections::HashMap;
+
+use engine::Host;
+use models::Folder;
+use rubrics::calibration::sigmoid;
+use serde::Deserialize;
+
+/// Bytes of a `config.json`, as when the model was loaded.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The outputs of a head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    names: Vec<String>,
+    problem: Option<Problem>,
+}
+
+/// What a head was trained for, as `problem_type` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Problem {
+    Regression,
+    SingleLabelClassification,
+    MultiLabelClassification,
+}
+
+/// The fields of `config.json` that are read here. Whatever else is wrong with it was found when
+/// the model was loaded.
+#[derive(Debug, Default, Deserialize)]
+struct Fields {
+    #[serde(default)]
+    id2label: HashMap<String, String>,
+    #[serde(default)]
+    problem_type: Option<Problem>,
+}
+
+impl Labels {
+    /// Of a model that has just been loaded. What its files do not say, or cannot be read again,
+    /// has the names that transformers gives.
+    pub(crate) fn read(host: &Host) -> Labels {
+        let n_labels = host.engine.limits().head_labels.unwrap_or(0);
+        let fields = host.folder().and_then(fields).unwrap_or_default();
+        Labels::of(fields, n_labels)
+    }
+
+    fn of(mut fields: Fields, n_labels: usize) -> Labels {
+        let name = |at: usize| fields.id2label.remove(&at.to_string());
+        let names = (0..n_labels).map(name);
+        Labels {
+            names: names
+                .enumerate()
+                .map(|(at, name)| name.unwrap_or_else(|| default_name(at)))
+                .collect(),
+            problem: fields.problem_type,
+        }
+    }
+
+    /// The name of an output; of an adapter's own head, where it has more, what transformers would
+    /// call it.
+    pub(crate) fn name(&self, at: usize) -> String {
+        self.names
+            .get(at)
+            .cloned()
+            .unwrap_or_else(|| default_name(at))
+    }
+
+    /// Probabilities of logits: one output is a logistic one, several share all probability,
+    /// unless the model was trained for something else.
+    pub(crate) fn activated(&self, logits: &[f64]) -> Vec<f64> {
+        match self.problem {
+            Some(Problem::Regression) => logits.to_vec(),
+            Some(Problem::SingleLabelClassification) | None if logits.len() > 1 => softmax(logits),
+            Some(Problem::MultiLabelClassification | Problem::SingleLabelClassification) | None => {
+                each_sigmoid(logits)
+            }
+        }
+    }
+}
+
+fn fields(folder: &Folder) -> Option<Fields> {
+    let text = folder.read("config.json", MOST_BYTES).ok()??;
+    serde_json::from_slice(&text).ok()
+}
+
+fn default_name(at: usize) -> String {
+    format!("LABEL_{at}")
+}
+
+fn each_sigmoid(logits: &[f64]) -> Vec<f64> {
+    logits.iter().copied().map(sigmoid).collect()
+}
+
+/// The shares of exponentials.
+pub(crate) fn softmax(logits: &[f64]) -> Vec<f64> {
+    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logits.iter().map(|x| (x - most).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(config: &str, logits: &[f64], expected: &[f64], names: &[&str]) {
+        let fields = serde_json::from_str(config).expect("a configuration");
+        let labels = Labels::of(fields, logits.len());
+        let found = labels.activated(logits);
+        let near = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near, "{config}: {found:?}");
+        let named: Vec<String> = (0..logits.len()).map(|at| labels.name(at)).collect();
+        assert_eq!(named, names, "{config}");
+    }
+
+    #[test]
+    fn what_files_say() {
+        check("{}", &[0.0], &[0.5], &["LABEL_0"]);
+        check(
+            r#"{"id2label": {"0": "bad", "1": "good"}}"#,
+            &[0.0, 3.0_f64.ln()],
+            &[0.25, 0.75],
+            &["bad", "good"],
+        );
+        check(
+            r#"{"problem_type": "multi_label_classification", "id2label": {"1": "b"}}"#,
+            &[0.0, 0.0],
+            &[0.5, 0.5],
+            &["LABEL_0", "b"],
+        );
+        check(
+            r#"{"problem_type": "regression"}"#,
+            &[-7.5],
+            &[-7.5],
+            &["LABEL_0"],
+        );
+        check(r#"{"problem_type": null}"#, &[0.0], &[0.5], &["LABEL_0"]);
+    }
+}

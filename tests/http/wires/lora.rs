@@ -1,0 +1,165 @@
+//! vLLM: adapters that come and go by request.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use models::tiny::{AdapterSpec, TinyHead, make_adapter};
+use serde_json::{Value, json};
+
+use super::{answered, number, refused_by, rendered, spec_of, start, start_with};
+use crate::harness::Server;
+
+const LOAD: &str = "/v1/load_lora_adapter";
+const UNLOAD: &str = "/v1/unload_lora_adapter";
+
+fn adapter(path: &Path, seed: u64) {
+    let spec = AdapterSpec {
+        seed,
+        r: 4,
+        alpha: 64,
+        targets: vec!["q_proj".to_owned()],
+        rank_pattern: BTreeMap::new(),
+        alpha_pattern: BTreeMap::new(),
+        rslora: false,
+        score_labels: None,
+    };
+    make_adapter(path, &spec_of(TinyHead::Sequence), &spec).expect("an adapter");
+}
+
+#[track_caller]
+fn check(server: &Server, path: &str, body: &Value, status: u16, told: &str) {
+    refused_by(
+        server,
+        path,
+        &body.to_string(),
+        (status, "*"),
+        told,
+        |reply| {
+            (
+                reply["error"]["param"].clone(),
+                reply["error"]["message"].clone(),
+            )
+        },
+    );
+}
+
+#[test]
+fn nothing_is_loaded_unless_the_configuration_allows_it() {
+    let (server, _) = start();
+    let body = json!({ "lora_name": "new", "lora_path": "/etc" });
+    check(&server, LOAD, &body, 403, "wires.adapters");
+    check(
+        &server,
+        UNLOAD,
+        &json!({ "lora_name": "strict" }),
+        403,
+        "wires.adapters",
+    );
+    assert!(server.get("/v1/models").text.contains("\"adapter\""));
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one life of an adapter, in order")]
+fn adapters_come_from_their_folder_and_go() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("adapters");
+    adapter(&folder.join("one"), 11);
+    adapter(&folder.join("two"), 12);
+    adapter(&place.path().join("outside"), 13);
+    std::fs::create_dir(folder.join("empty")).expect("a folder");
+    let allowed = folder.clone();
+    let (server, _) = start_with(|config| config.wires_adapters = Some(allowed));
+    let score = |model: &str| {
+        let body = json!({
+            "model": model, "input": rendered("How much?", "Two."), "activation": false,
+        });
+        number(&answered(&server, "/classify", &body)["data"][0]["probs"][0])
+    };
+    let load = |name: &str, path: &str| json!({ "lora_name": name, "lora_path": path, "base_model_name": "rm" });
+    let reply = server.post(LOAD, load("new", "one").to_string());
+    assert_eq!(
+        (reply.status, reply.text.as_str()),
+        (200, "Success: LoRA adapter 'new' added successfully.")
+    );
+    let one = score("new");
+    assert!((one - score("rm")).abs() > 1e-9);
+    check(&server, LOAD, &load("new", "two"), 400, "load_inplace");
+    let mut inplace = load("new", "two");
+    inplace["load_inplace"] = json!(true);
+    assert_eq!(server.post(LOAD, inplace.to_string()).status, 200);
+    assert!((score("new") - one).abs() > 1e-9);
+    let absolute = folder.join("one").to_string_lossy().into_owned();
+    assert_eq!(
+        server
+            .post(LOAD, load("again", &absolute).to_string())
+            .status,
+        200
+    );
+    assert_eq!(score("again"), one);
+
+    check(
+        &server,
+        LOAD,
+        &load("x", "../outside"),
+        403,
+        "wires.adapters",
+    );
+    let outside = place.path().join("outside").to_string_lossy().into_owned();
+    check(&server, LOAD, &load("x", &outside), 403, "wires.adapters");
+    check(&server, LOAD, &load("x", "nothing"), 404, "no such folder");
+    check(&server, LOAD, &load("x", "empty"), 400, "lora_path");
+    let told = server.post(LOAD, load("x", "empty").to_string()).text;
+    assert!(!told.contains(&*place.path().to_string_lossy()), "{told}");
+    check(
+        &server,
+        LOAD,
+        &load("strict", "one"),
+        403,
+        "the configuration",
+    );
+    check(
+        &server,
+        LOAD,
+        &load("math", "one"),
+        403,
+        "the configuration",
+    );
+    check(&server, LOAD, &load("a b", "one"), 400, "lora_name");
+    check(
+        &server,
+        LOAD,
+        &json!({ "lora_name": "x", "lora_path": "one" }),
+        400,
+        "several models",
+    );
+    let of_adapter = json!({ "lora_name": "x", "lora_path": "one", "base_model_name": "new" });
+    check(&server, LOAD, &of_adapter, 400, "an adapter itself");
+    std::fs::write(folder.join("two/adapter_config.json"), "{}").expect("it can be written");
+    check(&server, LOAD, &load("x", "two"), 400, "adapter_config.json");
+
+    check(
+        &server,
+        UNLOAD,
+        &json!({ "lora_name": "strict" }),
+        403,
+        "the configuration",
+    );
+    check(
+        &server,
+        UNLOAD,
+        &json!({ "lora_name": "x" }),
+        404,
+        "no adapter",
+    );
+    let gone = json!({ "lora_name": "new", "lora_int_id": 3 });
+    assert_eq!(server.post(UNLOAD, gone.to_string()).status, 200);
+    check(
+        &server,
+        "/classify",
+        &json!({ "model": "new", "input": "x" }),
+        404,
+        "no model",
+    );
+    check(&server, UNLOAD, &gone, 404, "no adapter");
+    server.settles();
+}

@@ -1,0 +1,126 @@
+//! A server that has no room says so in each wire's own words, with the time to wait.
+
+use serde_json::Value;
+
+use crate::harness::{Server, eventually};
+use crate::limits::half_a_request;
+
+/// Where each wire has its words.
+enum Words {
+    Own,
+    FastApi,
+    Vllm,
+    Sglang,
+    Tei,
+}
+
+const WIRES: [(&str, u16, Words); 24] = [
+    ("/v1/score", 503, Words::Own),
+    ("/v1/chat/completions", 503, Words::Own),
+    ("/v1/decisions", 503, Words::Own),
+    ("/v1/fine_tuning/alpha/graders/run", 429, Words::Own),
+    ("/v1/fine_tuning/alpha/graders/validate", 429, Words::Own),
+    ("/get_reward", 503, Words::FastApi),
+    ("/remote_rm", 503, Words::FastApi),
+    ("/verify", 503, Words::FastApi),
+    ("/compare", 503, Words::FastApi),
+    ("/classify", 503, Words::Vllm),
+    ("/score", 503, Words::Vllm),
+    ("/rerank", 503, Words::Vllm),
+    ("/reranking", 503, Words::Vllm),
+    ("/v1/rerank", 503, Words::Vllm),
+    ("/v1/reranking", 503, Words::Vllm),
+    ("/v2/rerank", 503, Words::Vllm),
+    ("/pooling", 503, Words::Vllm),
+    ("/generative_scoring", 503, Words::Vllm),
+    ("/tokenize", 503, Words::Vllm),
+    ("/detokenize", 503, Words::Vllm),
+    ("/v1/embeddings", 503, Words::Vllm),
+    ("/v1/load_lora_adapter", 503, Words::Vllm),
+    ("/v1/classify", 503, Words::Sglang),
+    ("/predict", 429, Words::Tei),
+];
+
+#[test]
+fn no_room_is_told_in_each_wires_words() {
+    let server = Server::configured("", |config| config.queue_requests = 2);
+    let held = [half_a_request(&server, 100), half_a_request(&server, 100)];
+    eventually("both are in hand", || {
+        server.metric("tribunal_held{what=\"requests\"}") > 1.5
+    });
+    for (path, status, words) in WIRES {
+        let reply = server.post(path, "{}");
+        assert_eq!(reply.status, status, "{path}: {}", reply.text);
+        for header in ["retry-after", "retry-after-ms"] {
+            let after = reply
+                .header(header)
+                .unwrap_or_else(|| panic!("{path}: {header}"));
+            assert!(after.parse::<u64>().is_ok(), "{path}: {header}: {after}");
+        }
+        let body = reply.json();
+        let sentence = match words {
+            Words::Own => {
+                assert_eq!(body["error"]["code"], "overloaded", "{path}");
+                body["error"]["message"].clone()
+            }
+            Words::FastApi => body["detail"].clone(),
+            Words::Vllm => {
+                assert_eq!(body["error"]["code"], status, "{path}");
+                body["error"]["message"].clone()
+            }
+            Words::Sglang => {
+                assert_eq!(body["object"], "error", "{path}");
+                body["message"].clone()
+            }
+            Words::Tei => {
+                assert_eq!(body["error_type"], "Overloaded", "{path}");
+                body["error"].clone()
+            }
+        };
+        assert!(
+            sentence
+                .as_str()
+                .is_some_and(|text| text.contains("as much work")),
+            "{path}"
+        );
+    }
+    drop(held);
+    server.settles();
+    let reply = server.post("/predict", Value::Null.to_string());
+    assert_ne!(reply.status, 429, "a refusal holds nothing");
+}
+
+/// A client that comes too fast is told so, each in the words and the status that it acts on.
+#[test]
+fn a_client_that_comes_too_fast_waits() {
+    let server = Server::configured("", |config| config.client_requests = 1);
+    let statuses = [
+        ("/v1/score", 429),
+        ("/v1/fine_tuning/alpha/graders/run", 429),
+        ("/get_reward", 503),
+        ("/classify", 503),
+        ("/v1/classify", 503),
+        ("/predict", 429),
+    ];
+    for (path, status) in statuses {
+        eventually(path, || {
+            let reply = server.post(path, "{}");
+            if reply.status != status {
+                return false;
+            }
+            assert!(reply.text.contains("1 a second"), "{}", reply.text);
+            let after = reply.header("retry-after-ms").expect("set");
+            assert!(
+                after.parse::<u64>().is_ok_and(|after| after <= 1000),
+                "{after}"
+            );
+            assert_eq!(reply.header("retry-after"), Some("1"));
+            true
+        });
+    }
+    // What has no body is free.
+    for _ in 0..20 {
+        assert_eq!(server.get("/healthz").status, 200);
+    }
+    server.settles();
+}

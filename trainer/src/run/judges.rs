@@ -1,0 +1,218 @@
+//! How well the model judges: its scorers on solutions whose truth is known.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rubrics::calibration::Prediction;
+use rubrics::{Input, Outcome, Passage, Turn};
+use serde::{Deserialize, Serialize};
+
+use super::config::RunConfig;
+use crate::error::{Result, TrainError};
+use crate::item::{Item, Role};
+use crate::metrics::Metrics;
+use crate::rollout::{Actor, How, Judge, Order};
+use crate::task::make::Difficulty;
+use crate::task::measure::{first_below_half, first_error, judge_figures};
+use crate::task::sets::{self, Case, Source};
+
+/// `[[evaluation.judge]]`: a set of solutions, and the scorers that are held against it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JudgeSet {
+    /// What its numbers are called.
+    pub name: String,
+    /// Where its solutions come from.
+    pub set: SetSource,
+    /// A file of cases, one JSON object a line, for `set = "file"`.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+    /// Solutions, at most.
+    #[serde(default = "count")]
+    pub count: usize,
+    /// The fewest and the most operations.
+    #[serde(default = "lengths")]
+    pub lengths: [usize; 2],
+    /// Which solutions, and which samples.
+    #[serde(default)]
+    pub seed: u64,
+    /// The scorer whose score is how likely the solution is right.
+    #[serde(default)]
+    pub scorer: Option<String>,
+    /// The scorer that judges steps.
+    #[serde(default)]
+    pub steps: Option<String>,
+}
+
+/// Where solutions come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetSource {
+    /// One digit of a right solution changed; half of them right.
+    NearMisses,
+    /// A mistake that the rest goes on from; half of them right.
+    Slips,
+    /// What the model of now writes to problems that it was not trained on.
+    Policy,
+    /// A file that was made before.
+    File,
+}
+
+fn count() -> usize {
+    200
+}
+
+fn lengths() -> [usize; 2] {
+    [1, 6]
+}
+
+impl JudgeSet {
+    /// The cases.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and whatever the engine refuses.
+    pub fn cases(&self, config: &RunConfig, actor: &Actor, max_tokens: usize) -> Result<Vec<Case>> {
+        let difficulty = Difficulty {
+            lengths: self.lengths[0]..=self.lengths[1],
+            ..Difficulty::default()
+        };
+        match self.set {
+            SetSource::NearMisses => Ok(sets::near_misses(self.seed, &difficulty, self.count)),
+            SetSource::Slips => Ok(sets::slips(self.seed, &difficulty, self.count)),
+            SetSource::Policy => self.sampled(actor, &difficulty, max_tokens),
+            SetSource::File => self.read(config),
+        }
+    }
+
+    fn read(&self, config: &RunConfig) -> Result<Vec<Case>> {
+        let path = self.path.as_ref().ok_or_else(|| {
+            TrainError::Invalid(format!("evaluation.judge '{}' needs a `path`", self.name))
+        })?;
+        let path = config.path(path);
+        let text = std::fs::read_to_string(&path).map_err(|source| TrainError::File {
+            path: path.display().to_string(),
+            source,
+        })?;
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let case = |(index, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| {
+                TrainError::Invalid(format!("{}:{}: {error}", path.display(), index + 1))
+            })
+        };
+        lines.enumerate().take(self.count).map(case).collect()
+    }
+
+    /// Solutions that the model writes, each once.
+    fn sampled(
+        &self,
+        actor: &Actor,
+        difficulty: &Difficulty,
+        max_tokens: usize,
+    ) -> Result<Vec<Case>> {
+        let problems = sets::problems(self.seed, difficulty, self.count);
+        let orders = problems.iter().enumerate().map(|(index, problem)| {
+            let turns = vec![user(&problem.problem)];
+            let item = Item {
+                index: index as u64,
+                role: Role::Player,
+                problem: problem.problem.as_str().into(),
+                turns,
+                gold: None,
+                scorer: "".into(),
+                category: None,
+                parent: None,
+                audit: None,
+            };
+            Ok(Order {
+                prompt: actor.prompt(&item)?,
+                adapter: None,
+                stream: index as u64,
+                partial: Vec::new(),
+                most: None,
+            })
+        });
+        let orders: Vec<Order> = orders.collect::<Result<_>>()?;
+        let how = How {
+            seed: self.seed,
+            max_tokens,
+            temperature: 1.0,
+        };
+        let mut cases = Vec::new();
+        for (problem, sample) in problems.iter().zip(actor.sample(&orders, how)?) {
+            let text = actor.text(&sample.tokens)?;
+            cases.extend(Case::of(Source::CurrentPolicy, &problem.problem, &text));
+        }
+        Ok(cases)
+    }
+
+    /// The figures of the scorers on the cases. A case that a scorer has no verdict for is counted
+    /// and left out.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn measure(&self, cases: &[Case], judge: &Judge) -> Result<Metrics> {
+        let mut metrics = Metrics::default();
+        metrics.set("cases", cases.len() as f64);
+        let inputs: Vec<Arc<Input>> = cases.iter().map(|case| Arc::new(input(case))).collect();
+        if let Some(scorer) = &self.scorer {
+            let outcomes = judge.outcomes(scorer, &inputs, self.seed)?;
+            whole(cases, &outcomes, &mut metrics);
+        }
+        if let Some(scorer) = &self.steps {
+            let outcomes = judge.outcomes(scorer, &inputs, self.seed)?;
+            steps(cases, &outcomes, &mut metrics);
+        }
+        Ok(metrics)
+    }
+}
+
+fn user(problem: &str) -> Turn {
+    Turn {
+        role: "user".to_owned(),
+        content: problem.to_owned(),
+    }
+}
+
+fn input(case: &Case) -> Input {
+    let mut input = Input::of(case.solution.clone());
+    input.prompt = Some(Passage::Turns(vec![user(&case.problem)]));
+    input
+}
+
+fn whole(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
+    let pairs = cases.iter().zip(outcomes);
+    let predictions: Vec<Prediction> = pairs
+        .filter_map(|(case, outcome)| {
+            Some(Prediction {
+                probability: outcome.as_ref().ok()?.score,
+                right: case.is_final_right,
+            })
+        })
+        .collect();
+    let missing = cases.len() - predictions.len();
+    metrics.set("without_verdict", missing as f64);
+    if let Some(figures) = judge_figures(&predictions) {
+        metrics.add_all("", &figures);
+    }
+}
+
+fn steps(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
+    let mut found = Vec::new();
+    let mut missing = 0.0;
+    for (case, outcome) in cases.iter().zip(outcomes) {
+        let steps = outcome
+            .as_ref()
+            .ok()
+            .and_then(|reward| reward.evidence.steps.as_ref());
+        let scores: Option<Vec<f64>> =
+            steps.and_then(|steps| steps.iter().map(|step| step.score).collect());
+        match scores {
+            Some(scores) => found.push((case.first_error, first_below_half(&scores))),
+            None => missing += 1.0,
+        }
+    }
+    metrics.set("steps/without_verdict", missing);
+    if let Some(figures) = first_error(&found) {
+        metrics.add_all("steps/", &figures);
+    }
+}

@@ -1,0 +1,315 @@
+//! What policy gradients may be asked for beside problems and rewards.
+
+use super::*;
+
+const HAS_E: &str = "\n[[scorer]]\nname = \"has-e\"\nkind = \"regex\"\nextract = \"whole\"\n\
+    mode = \"search\"\n";
+
+/// The policy itself says of each line whether it is right.
+const STEPS: &str = "\n[[scorer]]\nname = \"steps\"\nkind = \"process\"\nmodel = \"policy\"\n\
+    method = \"labels\"\nlabels = [\"a\", \"b\"]\nseparator = \"#\"\nsplitter = \"lines\"\n\
+    aggregate = \"mean\"\nmin_label_mass = 0.0\n";
+
+fn method(rest: &str) -> String {
+    format!(
+        "[method]\nkind = \"policy_gradient\"\nprompts = 3\ngroup = 5\nmax_tokens = 8\n\
+         stuck_after = 0\n{rest}\n{HAS_E}{STEPS}"
+    )
+}
+
+/// Problems of two categories.
+fn categories() -> String {
+    let row = |i: usize| {
+        format!(
+            "{{\"prompt\": \"say {i}\", \"answer\": \"e\", \"scorer\": \"has-e\", \
+             \"category\": \"{}\"}}\n",
+            ["odd", "even"][i % 2]
+        )
+    };
+    (0..9).map(row).collect()
+}
+
+/// Every kind of row that URPO mixes.
+fn kinds() -> String {
+    let mut rows = categories();
+    for i in 0..6 {
+        writeln!(
+            rows,
+            "{{\"prompt\": \"q {i}\", \"candidates\": [\"x\", \"y\", \"z\"], \
+             \"gold_rank\": [1, 2, 3]}}\n\
+             {{\"prompt\": \"p {i}\", \"chosen\": \"good\", \"rejected\": \"bad\"}}\n\
+             {{\"prompt\": \"open {i}\", \"kind\": \"open\"}}"
+        )
+        .expect("memory");
+    }
+    rows
+}
+
+/// Problems whose answer only audits know.
+fn judged() -> String {
+    let row = |i: usize| {
+        format!("{{\"prompt\": \"say {i}\", \"audit\": \"e\", \"scorer\": \"steps\"}}\n")
+    };
+    (0..9).map(row).collect()
+}
+
+fn all_metrics(rows: &str, rest: &str, n: u64) -> Vec<Metrics> {
+    let bench = Bench::new(TinyHead::Vocab, rows);
+    let metrics = steps(&mut bench.run(n, rest), n);
+    for metrics in &metrics {
+        let difference = metrics.get("max_abs_dlogp");
+        assert!(difference.is_none_or(|d| d == 0.0), "{rest}\n{metrics:?}");
+    }
+    metrics
+}
+
+fn sum(metrics: &[Metrics], name: &str) -> f64 {
+    metrics.iter().filter_map(|metrics| metrics.get(name)).sum()
+}
+
+#[test]
+fn curricula_and_fills_resume_to_the_same_bytes() {
+    for rest in [
+        "curriculum = { kind = \"dump\" }",
+        "curriculum = { kind = \"sec\" }\nkeep = { keep = \"all\" }",
+        "curriculum = { kind = \"pcl\" }\nfill = { rounds = 3 }",
+    ] {
+        check_resume(TinyHead::Vocab, &categories(), &method(rest));
+    }
+}
+
+#[test]
+fn batches_of_several_kinds_resume_to_the_same_bytes() {
+    check_resume(
+        TinyHead::Vocab,
+        &categories(),
+        &method("reservoir = 5\n[method.crl]\noptions = { share = 0.4 }"),
+    );
+    check_resume(
+        TinyHead::Vocab,
+        &kinds(),
+        &method("[method.urpo]\nopen = { rule = \"ramp\", from = 1, to = 4 }"),
+    );
+}
+
+#[test]
+fn partial_rollouts_resume_to_the_same_bytes() {
+    for rest in [
+        "[method.partial]\nmax_staleness = 1",
+        "fill = { rounds = 2 }\n[method.partial]\noptions = { over = 1.5, max_resumes = 1 }",
+    ] {
+        check_resume(TinyHead::Vocab, &categories(), &method(rest));
+    }
+}
+
+#[test]
+fn guards_resume_to_the_same_bytes() {
+    check_resume(TinyHead::Vocab, &judged(), &method(GUARD));
+}
+
+const GUARD: &str = "[method.guard]\nscorer = \"has-e\"\nshare = 1.0\ntau = 0.0\nweigh = true\n\
+    stop = { limit = 2.0, patience = 1 }";
+
+#[test]
+fn categories_are_drawn_by_what_they_teach() {
+    let metrics = all_metrics(
+        &categories(),
+        &method("curriculum = { kind = \"dump\" }"),
+        4,
+    );
+    for metrics in &metrics {
+        let both = ["curriculum/odd", "curriculum/even"].map(|name| metrics.get(name));
+        let sum: f64 = both.into_iter().flatten().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{metrics:?}");
+    }
+}
+
+#[test]
+fn a_batch_is_filled_and_its_surplus_dropped() {
+    let filled = all_metrics(&categories(), &method("fill = { rounds = 20 }"), 3);
+    for metrics in &filled {
+        assert_eq!(metrics.get("groups/teaching"), Some(3.0), "{metrics:?}");
+    }
+    let bench = Bench::new(TinyHead::Vocab, &categories());
+    let rest = method("fill = { rounds = 2, shortfall = \"fail\" }")
+        .replace("mode = \"search\"", "mode = \"search\"\npattern = \"zzzz\"");
+    let error = bench.run(1, &rest).step().expect_err("nothing differs");
+    assert!(error.to_string().contains("after 2 rounds"), "{error}");
+}
+
+#[test]
+fn advantages_read_the_steps_of_a_scorer() {
+    for kind in [
+        "kind = \"capo\"",
+        "kind = \"ppr\"",
+        "kind = \"istar\"",
+        "kind = \"step_returns\"",
+    ] {
+        let rest = format!("advantage = {{ {kind} }}\nsteps_scorer = \"steps\"");
+        let metrics = all_metrics(&categories(), &method(&rest), 4);
+        assert!(sum(&metrics, "tokens") > 0.0, "{kind} {metrics:?}");
+    }
+    let without = method("advantage = { kind = \"capo\" }\nkeep = { keep = \"all\" }");
+    let bench = Bench::new(TinyHead::Vocab, &categories());
+    let error = bench.run(1, &without).step().expect_err("no steps");
+    let error = error.to_string();
+    assert!(
+        error.contains("'has-e' says nothing of steps") && error.contains("steps_scorer"),
+        "{error}"
+    );
+}
+
+#[test]
+fn critiques_stand_beside_answers() {
+    let rest = "reservoir = 9\n[method.crl]\noptions = { share = 0.4 }";
+    let metrics = all_metrics(&categories(), &method(rest), 5);
+    assert!(sum(&metrics, "crl/groups/sampled") > 0.0, "{metrics:?}");
+    let made = sum(&metrics, "crl/right") + sum(&metrics, "crl/wrong");
+    assert!((made - sum(&metrics, "crl/groups/sampled")).abs() < 0.5);
+}
+
+#[test]
+fn kinds_of_rows_share_a_batch() {
+    let rest = "[method.urpo]\nopen = { rule = \"always\" }\nmix = { verifiable = 1, \
+                preference = 1, open = 1 }";
+    let metrics = all_metrics(&kinds(), &method(rest), 3);
+    for metrics in &metrics {
+        for kind in ["urpo/verifiable", "urpo/preference", "urpo/open"] {
+            assert_eq!(metrics.get(kind), Some(1.0), "{metrics:?}");
+        }
+        assert_eq!(metrics.get("referee/groups/sampled"), Some(1.0));
+        assert_eq!(metrics.get("open/groups/sampled"), Some(1.0));
+    }
+    // A random model writes no scores: the worst tau as a referee, and no reward of its own.
+    assert!(sum(&metrics, "open/unreadable") > 0.0, "{metrics:?}");
+    assert!(sum(&metrics, "referee/reward") < 0.0, "{metrics:?}");
+    let gated = all_metrics(&kinds(), &method("[method.urpo]\nevery = 2"), 3);
+    assert!(sum(&gated, "urpo/open") == 0.0, "the gate is shut");
+    let measured = |at: usize| gated[at].get("referee/held_out_accuracy").is_some();
+    assert_eq!([0, 1, 2].map(measured), [true, false, true]);
+}
+
+#[test]
+fn groups_that_are_cut_go_on_and_old_tokens_are_dropped() {
+    let long = |rest: &str| method(rest).replace("max_tokens = 8", "max_tokens = 40");
+    let kept = all_metrics(&categories(), &long("[method.partial]"), 6);
+    assert!(sum(&kept, "tokens_old") > 0.0, "{kept:?}");
+    assert!(sum(&kept, "tokens_stale") == 0.0);
+    let bounded = all_metrics(
+        &categories(),
+        &long("[method.partial]\nmax_staleness = 0\noptions = { over = 3.0 }"),
+        6,
+    );
+    for metrics in &bounded {
+        assert_eq!(metrics.get("tokens_stale"), metrics.get("tokens_old"));
+    }
+}
+
+#[test]
+fn self_given_rewards_are_held_against_the_truth() {
+    let metrics = all_metrics(&judged(), &method(GUARD), 3);
+    for metrics in &metrics {
+        assert!(metrics.get("self_reward_gap").is_some(), "{metrics:?}");
+    }
+    // A limit that every gap is above.
+    let rest = method(&GUARD.replace("limit = 2.0", "limit = -2.0"));
+    let bench = Bench::new(TinyHead::Vocab, &judged());
+    let error = bench.run(1, &rest).step().expect_err("it stops");
+    assert!(error.to_string().contains("please its judge"), "{error}");
+    // Nobody is as sure as that: every answer abstains.
+    let rest = method(&GUARD.replace("tau = 0.0", "tau = 0.5"));
+    let metrics = all_metrics(&judged(), &rest, 1);
+    assert!(sum(&metrics, "abstained") > 0.0, "{metrics:?}");
+    assert!(metrics[0].get("tokens").is_none());
+}
+
+#[test]
+fn m2po_masks_by_the_whole_batch() {
+    let rest = "epochs = 2\nobjective = { correction = { kind = \"m2po\" } }\n[method.partial]";
+    let metrics = all_metrics(&categories(), &method(rest), 4);
+    assert!(sum(&metrics, "m2po_kept") > 0.0, "{metrics:?}");
+}
+
+#[test]
+fn what_cannot_work_together_is_refused() {
+    let check = |rows: &str, rest: &str, want: &str| {
+        let bench = Bench::new(TinyHead::Vocab, rows);
+        let text = format!(
+            "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"model\"\n[optimiser]\n\
+             rate = 1e-3\n[[data]]\nkind = \"jsonl\"\npath = \"rows.jsonl\"\n{}",
+            method(rest)
+        );
+        let config = RunConfig::parse("run.toml", &text, bench.dir.path());
+        let error = config.and_then(|config| Run::open(config, Resume::default()));
+        let error = error.expect_err(rest).to_string();
+        assert!(error.contains(want), "{want} in\n{error}");
+    };
+    let rows = categories();
+    check(
+        &rows,
+        "objective = { policy = { kind = \"oreal\" } }",
+        "token reward model",
+    );
+    check(
+        &rows,
+        "advantage = { kind = \"capo\" }\noverlong = { buffer = 2 }",
+        "overlong.filter",
+    );
+    check(&rows, "steps_scorer = \"steps\"", "this one does not");
+    check(&rows, "steps_scorer = \"stepz\"", "no scorer 'stepz'");
+    check(
+        &rows,
+        "keep = { keep = \"band\", low = 0.9 }",
+        "low <= high",
+    );
+    check(&rows, "fill = { rounds = 0 }", "one round");
+    check(&rows, "curriculum = { kind = \"sec\", rate = 2.0 }", "rate");
+    check(
+        &rows,
+        "[method.partial]\noptions = { over = 0.5 }",
+        "over is at least 1",
+    );
+    check(&rows, "[method.urpo]", "none to train on");
+    check(&kinds(), "", "needs problem rows");
+    check(
+        &kinds(),
+        "advantage = { kind = \"ppr\" }\n[method.urpo]",
+        "whole answers",
+    );
+    check(
+        &rows,
+        "[method.guard]\nscorer = \"has-e\"\nweigh = true",
+        "guard.tau",
+    );
+    check(
+        &rows,
+        "[method.crl]\noptions = { share = 1.0 }",
+        "crl.share",
+    );
+}
+
+#[test]
+fn rows_of_several_kinds_are_refused() {
+    let check = |row: &str, want: &str| {
+        let bench = Bench::new(TinyHead::Vocab, &format!("{{\"prompt\": \"a\", {row}}}\n"));
+        let read = crate::run::read_jsonl(&bench.dir.path().join("rows.jsonl"), Some("math"));
+        let error = read.expect_err(row).to_string();
+        assert!(error.contains(want), "{want} in {error}");
+    };
+    check("\"answer\": \"b\", \"audit\": \"c\"", "exclude each other");
+    check(
+        "\"answer\": \"b\", \"kind\": \"open\"",
+        "exclude each other",
+    );
+    check("\"kind\": \"shut\"", "unknown variant");
+    check(
+        "\"completion\": \"b\", \"answer\": \"c\"",
+        "a row has one of",
+    );
+    check("\"chosen\": \"b\"", "a row has one of");
+    check("\"candidates\": [\"x\", \"y\"]", "come with `gold_rank`");
+    check(
+        "\"candidates\": [\"x\", \"y\"], \"gold_rank\": [1, 1]",
+        "ranked equal",
+    );
+}

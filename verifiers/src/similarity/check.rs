@@ -1,0 +1,35 @@
+//! Texts that are the same, or one within the other.
+
+use caseless::Caseless as _;
+
+/// What two texts are held to, character by character.
+///
+/// Whether a text *contains* another is a weak test of an answer: whoever lists every answer
+/// passes. It is what some graders ask for; no verifier of this crate does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextCheck {
+    /// They are the same.
+    Equal,
+    /// They are not the same.
+    Differs,
+    /// The reference stands in the input.
+    Contains,
+    /// The same whatever the case, as Unicode folds it.
+    ContainsFolded,
+}
+
+impl TextCheck {
+    /// Whether `input` passes.
+    pub fn passes(self, input: &str, reference: &str) -> bool {
+        match self {
+            Self::Equal => input == reference,
+            Self::Differs => input != reference,
+            Self::Contains => input.contains(reference),
+            Self::ContainsFolded => folded(input).contains(&folded(reference)),
+        }
+    }
+}
+
+fn folded(text: &str) -> String {
+    text.chars().default_case_fold().collect()
+}
