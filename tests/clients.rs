@@ -8,7 +8,10 @@ mod models;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use engine::Host;
+use engine::scripted::{self, Preset, TinyHead, TinySpec};
 use rubrics::Registry;
 use serve::hosts::Hosts;
 use serve::keys::Keys;
@@ -24,26 +27,25 @@ fn clients() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
 }
 
-fn runs(script: &str) {
+/// Runs a script against a server of these models, once for each name.
+fn runs(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str]) {
     let Some(python) = interpreter() else {
         println!("skipped: tests/clients/.venv is not there; {script} tells how to make it");
         return;
     };
-    let hosts = Hosts::new(vec![
-        models::tiny_with_adapter("judge", "strict"),
-        models::tiny("critic"),
-    ]);
     let config = Config {
         threads: 1,
         workers: 2,
         ..Config::default()
     };
     let state = State::new(config, Registry::built_in(), Keys::default());
-    let state = state.expect("threads start").with_hosts(hosts);
+    let state = state
+        .expect("threads start")
+        .with_hosts(Hosts::new(models()));
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let server = Background::start(listener, state).expect("the server starts");
     let url = format!("http://{}", server.address());
-    for model in ["judge", "strict", "critic"] {
+    for model in names {
         let run = Command::new(&python)
             .arg(clients().join(script))
             .args(["--url", &url, "--model", model])
@@ -55,17 +57,43 @@ fn runs(script: &str) {
     server.stop().expect("the server ends well");
 }
 
+const WRITERS: [&str; 3] = ["judge", "strict", "critic"];
+
+/// Models that write, one of them with an adapter.
+fn writers() -> Vec<Arc<Host>> {
+    vec![
+        models::tiny_with_adapter("judge", "strict"),
+        models::tiny("critic"),
+    ]
+}
+
+fn reward_model() -> Vec<Arc<Host>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("rm");
+    let spec = TinySpec {
+        head: TinyHead::Sequence,
+        ..TinySpec::from(Preset::Qwen2)
+    };
+    scripted::make(&dir, &spec).expect("a model");
+    vec![models::load(&dir, "rm", |_| ())]
+}
+
 #[test]
 fn openai_decisions() {
-    runs("decisions.py");
+    runs("decisions.py", writers, &WRITERS);
 }
 
 #[test]
 fn openai_graders() {
-    runs("graders.py");
+    runs("graders.py", writers, &WRITERS);
 }
 
 #[test]
 fn openai_chats_and_completions() {
-    runs("chat.py");
+    runs("chat.py", writers, &WRITERS);
+}
+
+#[test]
+fn recipes_of_the_wires() {
+    runs("wires.py", reward_model, &["rm"]);
 }

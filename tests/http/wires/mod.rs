@@ -11,6 +11,7 @@ mod nemo_gym;
 mod nim;
 mod openrlhf;
 mod overload;
+mod recipes;
 mod sglang;
 mod slime;
 mod tei;

@@ -3,6 +3,9 @@
 //! What is put in is never read as a template: a sample that spells `{{ item.answer }}` stays as it
 //! is.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Map, Value, json};
 
 use super::grade::{Flag, Problem};
@@ -11,6 +14,9 @@ use crate::wires::invalid;
 
 /// Variables of one text, at most.
 const MAX_VARIABLES: usize = 256;
+/// Bytes that all variables of a request put in together, at most: a large item that is named often
+/// would be a small request for a lot of memory.
+const MAX_FILLED: usize = 32 << 20;
 
 /// What templates are filled with.
 #[derive(Debug)]
@@ -19,6 +25,8 @@ pub(super) struct Subject {
     sample: Value,
     /// Why `sample.output_json` is not there, where it is not.
     no_json: Option<String>,
+    /// Bytes that may still be put in.
+    room: AtomicUsize,
 }
 
 impl Subject {
@@ -42,7 +50,15 @@ impl Subject {
             item: Value::Object(item.unwrap_or_default()),
             sample: fields,
             no_json,
+            room: AtomicUsize::new(MAX_FILLED),
         }
+    }
+
+    /// Takes the room for a text of so many bytes, if there is.
+    fn has_room(&self, len: usize) -> bool {
+        let order = Ordering::Relaxed;
+        let take = |room: usize| room.checked_sub(len);
+        self.room.fetch_update(order, order, take).is_ok()
     }
 }
 
@@ -125,14 +141,19 @@ impl Template {
                         let message = format!("`{}`: {what}", variable.shown);
                         Problem::new(flag, self.path.clone(), message)
                     })?;
-                    match value {
-                        Value::String(value) => text += value,
+                    let value = match value {
+                        Value::String(value) => Cow::Borrowed(value.as_str()),
                         Value::Null
                         | Value::Bool(_)
                         | Value::Number(_)
                         | Value::Array(_)
-                        | Value::Object(_) => text += &value.to_string(),
+                        | Value::Object(_) => Cow::Owned(value.to_string()),
+                    };
+                    if !subject.has_room(value.len()) {
+                        let message = "all variables together are longer than what is filled in";
+                        return Err(Problem::new(Flag::TooLong, self.path.clone(), message));
                     }
+                    text += &value;
                 }
             }
         }
@@ -254,6 +275,16 @@ mod tests {
             "{{ sample.choices[0].message.content }}",
             r#"{"x": [0.5, "{{ item.answer }}"]}"#,
         );
+    }
+
+    #[test]
+    fn a_request_is_filled_with_so_much_and_no_more() {
+        let subject = Subject::new("x".repeat(1 << 20), None);
+        let text = "{{ sample.output_text }}";
+        let template = Template::read("grader.input", &text.repeat(20)).expect("it is one");
+        assert_eq!(template.fill(&subject).expect("room").len(), 20 << 20);
+        let problem = template.fill(&subject).expect_err("no room");
+        assert_eq!(problem.flag, Flag::TooLong);
     }
 
     #[test]

@@ -1,0 +1,61 @@
+"""Runs the recipes of docs/wires.md that are written in Python, as they are written.
+
+Needs a virtual environment beside this file:
+
+    python3 -m venv tests/clients/.venv
+    tests/clients/.venv/bin/pip install openai==3.52.0 aiohttp==3.14.5
+
+    tests/clients/.venv/bin/python tests/clients/wires.py --url http://127.0.0.1:8080 --model rm
+
+The model is a reward model. Only URL and name are replaced.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import io
+import math
+import pathlib
+import re
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "wires.md"
+
+
+def run(code, names):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(code, str(PAGE), "exec"), names)
+    return said.getvalue().split()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--url", required=True, help="where the server listens, without a path")
+    parser.add_argument("--model", required=True, help="a reward model")
+    args = parser.parse_args()
+    page = PAGE.read_text().replace("http://127.0.0.1:8080", args.url)
+    blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S)
+    assert len(blocks) == 3, len(blocks)
+    names = {}
+    for code in blocks:
+        said = run(code.replace('"rm"', repr(args.model)), names)
+        if "compute_score" in code:
+            compute_score = names["compute_score"]
+            for truth, expected in (("4", 1.0), ("5", 0.0)):
+                score = asyncio.run(compute_score("gsm8k", "\\boxed{4}", truth, extra_info={}))
+                assert score == expected, score
+            try:
+                asyncio.run(compute_score("gsm8k", "\\boxed{4}", ""))
+                raise AssertionError("an empty gold answer gave a number")
+            except RuntimeError as error:
+                assert "bad_reference" in str(error), error
+        elif "chat.completions" in code:
+            name, _, number = said[0].partition(":")
+            assert name == "reward" and math.isclose(float(number), float(said[1]), abs_tol=1e-6), said
+        else:
+            assert 0.0 <= float(said[0]) <= 1.0, said
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
