@@ -29,6 +29,11 @@ fn clients() -> PathBuf {
 
 /// Runs a script against a server of these models, once for each name.
 fn runs(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str]) {
+    runs_at(script, models, names, 0);
+}
+
+/// The same, with so many requests a second of each client at most.
+fn runs_at(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str], client_requests: u32) {
     let Some(python) = interpreter() else {
         println!("skipped: tests/clients/.venv is not there; {script} tells how to make it");
         return;
@@ -36,6 +41,7 @@ fn runs(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str]) {
     let config = Config {
         threads: 1,
         workers: 2,
+        client_requests,
         ..Config::default()
     };
     let state = State::new(config, Registry::built_in(), Keys::default());
@@ -96,4 +102,10 @@ fn openai_chats_and_completions() {
 #[test]
 fn recipes_of_the_wires() {
     runs("wires.py", reward_model, &["rm"]);
+}
+
+/// The clients come faster than they may, and wait.
+#[test]
+fn reward_clients_of_trainers() {
+    runs_at("trainers.py", reward_model, &["rm"], 4);
 }
