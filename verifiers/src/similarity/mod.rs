@@ -11,9 +11,9 @@
 
 mod align;
 mod check;
-mod common;
 mod ngrams;
 mod porter;
+mod subsequence;
 mod words;
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ pub fn similarity(
         .map_err(|_| TooLong::Reference)?;
     fuel.spend(scan(input)).map_err(|_| TooLong::Input)?;
     let share = match metric {
-        Metric::Fuzzy => common::of_chars(input, reference, fuel)?,
+        Metric::Fuzzy => subsequence::of_chars(input, reference, fuel)?,
         Metric::Bleu => of_sentences(input, reference, ngrams::bleu),
         Metric::Gleu => of_sentences(input, reference, ngrams::gleu),
         Metric::Meteor => {
@@ -97,7 +97,7 @@ pub fn similarity(
         }
         Metric::RougeL => {
             let (input, reference) = words::ids(words::plain(input), words::plain(reference));
-            common::rouge(&input, &reference, fuel)?
+            subsequence::rouge(&input, &reference, fuel)?
         }
     };
     // Rounding may end a hair above 1.
