@@ -324,6 +324,10 @@ fn without(mut grader: Value, field: &str) -> Value {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of graders and what is wrong with them"
+)]
 fn graders_that_cannot_be_are_refused() {
     let server = start();
     let check = |grader: Value, place: &str, told: &str| refused(&server, &grader, place, told);

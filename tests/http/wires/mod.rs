@@ -133,6 +133,7 @@ pub(crate) fn native_raw(server: &Server, model: &str, question: &str, answer: &
     number(&verdict["raw"])
 }
 
+#[expect(clippy::panic, reason = "a test that says what it saw")]
 pub(crate) fn number(value: &Value) -> f64 {
     value
         .as_f64()
@@ -146,6 +147,7 @@ pub(crate) fn sigmoid(x: f64) -> f64 {
 /// Posts a body that must be refused with a status, at a place (`*` for any, `-` for none) and with
 /// words, both of which `read` finds in the reply.
 #[track_caller]
+#[expect(clippy::too_many_arguments, reason = "the columns of a table")]
 pub(crate) fn refused_by(
     server: &Server,
     path: &str,
@@ -183,6 +185,7 @@ pub(crate) fn answered(server: &Server, path: &str, body: &Value) -> Value {
 }
 
 /// Status and place of an error as `FastAPI` has it, or its sentence.
+#[expect(clippy::panic, reason = "a test that says what it saw")]
 pub(crate) fn detail(reply: &Reply) -> String {
     let detail = &reply.json()["detail"];
     let what = match detail {

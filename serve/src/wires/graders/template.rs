@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_request_is_filled_with_so_much_and_no_more() {
-        let subject = Subject::new("x".repeat(1 << 20), None);
+        let subject = Subject::new(&"x".repeat(1 << 20), None);
         let text = "{{ sample.output_text }}";
         let template = Template::read("grader.input", &text.repeat(20)).expect("it is one");
         assert_eq!(template.fill(&subject).expect("room").len(), 20 << 20);
