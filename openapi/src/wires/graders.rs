@@ -452,6 +452,7 @@ mod tests {
     use super::*;
     use crate::parse_body;
 
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check(body: Value, expected: &str) {
         let found = match parse_body::<GraderValidateRequest>(body.to_string().as_bytes()) {
             Ok(_) => "ok".to_owned(),
