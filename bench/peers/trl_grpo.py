@@ -129,7 +129,9 @@ max_tokens = {tokens}
 scorer = "math"
 advantage = {{ kind = "mean" }}
 objective = {{ policy = {{ kind = "dapo" }} }}
-{kept}
+# TRL trains on groups of equal rewards too: both do the same work.
+keep = {{ keep = "all" }}
+stuck_after = 0
 """
 
 
@@ -144,8 +146,6 @@ def run_tribunal(options, folder, rows):
             prompts=options.prompts,
             group=options.group,
             tokens=options.tokens,
-            # TRL trains on groups of equal rewards too: both do the same work.
-            kept=options.kept,
         )
         out.write(text)
     subprocess.run([options.tribunal, "train", run], check=True, stdout=subprocess.DEVNULL)
@@ -165,7 +165,6 @@ def main():
     parser.add_argument("--prompts", type=int, default=16)
     parser.add_argument("--group", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--kept", default='zero_variance = "keep"')
     parser.add_argument("--rows")
     options = parser.parse_args()
     if options.rows:
