@@ -7,7 +7,7 @@ r"""Client of the Tribunal reward server.
         assert verdict.ok and verdict.score == 1.0
 
 A failed measurement is never a number: `score` is None unless `status` is `ok`. Rewards for
-trainers are in the modules `trl`, `verl`, `openrlhf`, `prime`, `rubric` and `ray`; importing this
+trainers are in the modules `trl`, `verl`, `openrlhf`, `prime` and `ray`; importing this
 package imports none of them.
 """
 

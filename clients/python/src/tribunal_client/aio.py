@@ -16,6 +16,7 @@ from .client import BODY_TOO_LARGE, Progress
 from .errors import Overloaded, RequestRefused, Unreachable
 from .http import DEFAULT_URL, Settings
 from .inputs import Batch, Content, Input, Options, Reference
+from .openrlhf_wire import Rewards
 from .retry import Attempts
 from .verdict import Verdict
 
@@ -32,7 +33,17 @@ class AsyncTribunal:
     """
 
     def __init__(self, url: str = DEFAULT_URL, **settings: Unpack[http.Given]) -> None:
-        self.settings = Settings(url=url, **settings)
+        self._set_up(Settings(url=url, **settings))
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """A client of settings that are made already."""
+        made = cls.__new__(cls)
+        made._set_up(settings)
+        return made
+
+    def _set_up(self, settings: Settings) -> None:
+        self.settings = settings
         self._http = httpx.AsyncClient(**self.settings.of_httpx())
 
     async def __aenter__(self) -> Self:
@@ -116,10 +127,10 @@ class AsyncTribunal:
         self,
         queries: Sequence[str],
         prompts: Sequence[str] | None = None,
-        labels: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
         *,
         model: str | None = None,
-    ) -> list[float]:
+    ) -> Rewards:
         """Rewards of rendered texts, as OpenRLHF asks for them; none of an empty list."""
         asked = openrlhf_wire.request(queries, prompts, labels, model)
         with openrlhf_wire.unmeasured():

@@ -7,11 +7,14 @@ measured of a single input is none of these: it is the `status` of that input's 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 
 class TribunalError(Exception):
     """Anything that this package raises about a server."""
+
+    passing: ClassVar[bool] = False
+    """Whether the same request may succeed later, or at another server."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers of other processes send errors home, and some of these need named arguments.
@@ -59,6 +62,8 @@ class RequestRefused(TribunalError):
 class Overloaded(TribunalError):
     """The server had no room in all the tries that were allowed."""
 
+    passing = True
+
     def __init__(self, message: str, *, status: int, retry_after: float | None) -> None:
         super().__init__(message)
         self.status = status
@@ -70,6 +75,8 @@ class Overloaded(TribunalError):
 class Unreachable(TribunalError):
     """No reply came: nobody listens, or the connection was lost on every try."""
 
+    passing = True
+
 
 class TimedOut(Unreachable):
     """The connection stood, and no reply came in time. Not tried again: the work may go on."""
@@ -77,6 +84,8 @@ class TimedOut(Unreachable):
 
 class ServerFailed(TribunalError):
     """The server has a fault (5xx other than 503)."""
+
+    passing = True
 
     def __init__(self, message: str, *, status: int, code: str | None) -> None:
         super().__init__(message)
@@ -86,6 +95,8 @@ class ServerFailed(TribunalError):
 
 class MalformedReply(TribunalError):
     """A reply that is not what the server's interface says. No number is made of it."""
+
+    passing = True
 
 
 class NotMeasured(TribunalError):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from . import reading
 from .errors import MalformedReply, NotMeasured, RequestRefused
 from .http import json_body
+from .inputs import reference
 
 # How the server says that a sample has a status and no number: `query[1]: bad_reference: …`.
 _UNMEASURED = re.compile(
@@ -17,19 +20,34 @@ _UNMEASURED = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """What the samples have earned, in their order."""
+
+    rewards: tuple[float, ...]
+    """Scores of a scorer, logits of a reward model."""
+    scores: tuple[float, ...]
+    """Scores of a scorer, logistic values of a reward model."""
+
+    @classmethod
+    def all(cls, number: float, n_samples: int) -> Rewards:
+        """The same number for each."""
+        return cls((number,) * n_samples, (number,) * n_samples)
+
+
 def request(
     queries: Sequence[str],
     prompts: Sequence[str] | None,
-    labels: Sequence[str] | None,
+    labels: Sequence[Any] | None,
     model: str | None,
 ) -> tuple[str, bytes]:
     """Path and body."""
     path = "/get_reward" if model is None else f"/get_reward?model={quote(model, safe='')}"
-    asked = {"query": list(queries)}
+    asked: dict[str, Any] = {"query": list(queries)}
     if prompts is not None:
         asked["prompts"] = list(prompts)
     if labels is not None:
-        asked["labels"] = list(labels)
+        asked["labels"] = [reference(label) for label in labels]
     return path, json_body(asked)
 
 
@@ -45,9 +63,15 @@ def unmeasured() -> Iterator[None]:
         raise NotMeasured(found[2], f"{found[1]}: {found[3]}") from refusal
 
 
-def rewards(body: bytes, expected: int) -> list[float]:
+def rewards(body: bytes, expected: int) -> Rewards:
     """One number for each query."""
-    read = reading.items(reading.document(body).get("rewards"), "rewards")
+    read = reading.document(body)
+    found = [_numbers(read.get(name), name, expected) for name in ("rewards", "scores")]
+    return Rewards(*found)
+
+
+def _numbers(value: object, name: str, expected: int) -> tuple[float, ...]:
+    read = reading.items(value, name)
     if len(read) != expected:
-        raise MalformedReply(f"{len(read)} rewards for {expected} queries")
-    return [reading.number(one, f"rewards[{at}]") for at, one in enumerate(read)]
+        raise MalformedReply(f"{len(read)} {name} for {expected} queries")
+    return tuple(reading.number(one, f"{name}[{at}]") for at, one in enumerate(read))
