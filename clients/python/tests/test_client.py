@@ -167,8 +167,17 @@ def test_half_a_surrogate_is_one_row_s_trouble() -> None:
 
 @pytest.mark.parametrize(
     ("given", "sent"),
-    [(4, "4"), (0.5, "0.5"), (-1, "-1"), (True, "true"), (10**30, str(10**30))]
-    + [([1, "2"], ["1", "2"]), ("4", "4"), ({"a": 1}, {"a": 1}), (float("nan"), "")],
+    [
+        (4, "4"),
+        (0.5, "0.5"),
+        (-1, "-1"),
+        (True, "true"),
+        (10**30, str(10**30)),
+        ([1, "2"], ["1", "2"]),
+        ("4", "4"),
+        ({"a": 1}, {"a": 1}),
+        (float("nan"), ""),
+    ],
 )
 def test_gold_answers_may_be_numbers(given: Any, sent: Any) -> None:
     with serving(lambda _, asked: ok([result(asked["inputs"][0]["id"])])) as fake:
@@ -208,5 +217,5 @@ def test_a_body_that_is_too_large_is_halved() -> None:
     "bad", [{"url": "localhost:80"}, {"url": "ftp://x"}, {"batch_size": 0}, {"timeout": -1}]
 )
 def test_settings_are_checked(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="url|batch_size|timeout"):
+    with pytest.raises(ValueError, match=r"url|batch_size|timeout"):
         Tribunal(**bad)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +102,7 @@ class AsyncTribunal:
         *,
         options: Options | None = None,
         progress: Progress | None = None,
-    ) -> AsyncIterator[Verdict]:
+    ) -> AsyncGenerator[Verdict, None]:
         """The verdicts on many inputs, in their order, as they come."""
         plan = inputs.plan(rows, self.settings.batch_size, self.settings.batch_bytes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -104,7 +104,7 @@ class Tribunal:
         *,
         options: Options | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[Verdict]:
+    ) -> Generator[Verdict, None, None]:
         """The verdicts on many inputs, in their order, as they come.
 
         Raises:

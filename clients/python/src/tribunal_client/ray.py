@@ -2,10 +2,10 @@
 
     scored = score_dataset(dataset, "math", ["http://a:8080", "http://b:8080"], workers=8)
 
-adds the columns `score`, `status`, `reason`, `label` and `raw`. `TribunalScorer` is the class behind
-it, for `map_batches` by hand. Each row comes out once, whatever happens to servers meanwhile: its
-columns are a function of the row, so Ray may run a block again, and another server may answer. A
-row that no server would judge has its status and no score.
+adds the columns `score`, `status`, `reason`, `label` and `raw`. `TribunalScorer` is the class
+behind it, for `map_batches` by hand. Each row comes out once, whatever happens to servers
+meanwhile: its columns are a function of the row, so Ray may run a block again, and another server
+may answer. A row that no server would judge has its status and no score.
 """
 
 from __future__ import annotations
