@@ -123,7 +123,9 @@ def five_steps(url, model, policy, conversational):
     assert rewards[1].statuses["bad_reference"] == n_none
     kind = "conversations" if conversational else "texts"
     print(f"{kind}: {STEPS} steps, {2 * len(trainer.seen)} rewards equal, {n_none} of them None,")
-    print(f"  {len(values)} different ones of the reward model, largest change of a weight {moved:.1e}")
+    print(
+        f"  {len(values)} different ones of the reward model, largest change of a weight {moved:.1e}"
+    )
 
 
 class Holes(TribunalReward):

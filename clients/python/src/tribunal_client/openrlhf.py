@@ -5,9 +5,10 @@
 is all that the file has to hold. Over the bare URL of `/get_reward` it adds an API key, as many
 tries as an overload takes, and an error that says what could not be measured.
 
-`TRIBUNAL_URL`, `TRIBUNAL_SCORER` and `TRIBUNAL_API_KEY` are read from the environment. OpenRLHF has
-no word for a sample without a reward, and drops none: an error ends the run. Where a number is to
-stand for it, `TRIBUNAL_FAILED_REWARD` says which, and `extra_logs["measured"]` counts.
+`TRIBUNAL_URL`, `TRIBUNAL_SCORER`, `TRIBUNAL_API_KEY` and `TRIBUNAL_PATIENCE` (seconds for which a
+server that is full or gone is asked again) are read from the environment. OpenRLHF has no word for
+a sample without a reward, and drops none: an error ends the run. Where a number is to stand for it,
+`TRIBUNAL_FAILED_REWARD` says which, and `extra_logs["measured"]` counts.
 """
 
 from __future__ import annotations
