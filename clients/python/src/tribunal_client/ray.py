@@ -130,10 +130,12 @@ def score_dataset(
 
     `arguments` are those of `TribunalScorer`.
     """
+    from ray.data import ActorPoolStrategy  # noqa: PLC0415 - who has a dataset has Ray
+
     return dataset.map_batches(
         TribunalScorer,
         fn_constructor_kwargs={"scorer": scorer, "urls": list(urls), **arguments},
         batch_format="pyarrow",
         batch_size=batch_rows,
-        concurrency=workers,
+        compute=ActorPoolStrategy(size=workers),
     )
