@@ -24,10 +24,10 @@ from verifiers.v1.judge import Judge, JudgeView, judge_question, judge_response
 from verifiers.v1.task import TaskData
 from verifiers.v1.trace import Trace
 
-from . import shared
-from .environment import API_KEY, TRAINER_CONNECTIONS
+from . import environment, shared
+from .environment import API_KEY
 from .errors import NotMeasured
-from .http import DEFAULT_URL, Settings
+from .http import DEFAULT_URL
 from .inputs import Options
 from .verdict import Verdict
 
@@ -74,11 +74,7 @@ class TribunalJudge(Judge[float, TribunalJudgeConfig]):
     async def verdict(self, task: TaskData, trace: Trace) -> Verdict:
         """The whole verdict on a rollout, which is noted in `trace.info["tribunal"]` too."""
         config = self.config
-        settings = Settings(
-            url=config.url,
-            api_key=os.environ.get(config.api_key_var) or None,
-            concurrency=TRAINER_CONNECTIONS,
-        )
+        settings = environment.settings(config.url, os.environ.get(config.api_key_var))
         options: Options = {"explain": config.explain}
         client = shared.async_client(settings)
         row = self._row(task, judge_response(trace, config.view))
