@@ -138,6 +138,14 @@ def test_more_than_a_client_may() -> None:
         assert scores == [float(at == 3) for at in range(12)]
 
 
+def test_more_than_a_server_takes() -> None:
+    with LocalServer(BINARY, ["--set", "limits.queue_requests=1"]) as server:
+        rows = [{"response": "1 + " * at + "3", "reference": 3} for at in range(200)]
+        with Tribunal(server.url, batch_size=4, concurrency=16) as tribunal:
+            verdicts = tribunal.score_many("math", rows, options={"cache": "bypass"})
+        assert {verdict.status for verdict in verdicts} == {"ok"}
+
+
 def test_a_server_that_is_killed() -> None:
     rows = [{"response": str(at), "reference": 3} for at in range(400)]
     fast = Retry(tries=3, first_seconds=0.01, longest_seconds=0.05)

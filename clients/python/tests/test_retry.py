@@ -150,19 +150,21 @@ def test_a_date_is_a_wait() -> None:
 
 
 def waits(failure: Overloaded | Unreachable, dice: float, n_waits: int) -> list[float]:
-    attempts = Attempts(Retry(tries=99), clock=lambda: 0.0, dice=lambda: dice)
+    attempts = Attempts(Retry(longest_seconds=20.0), clock=lambda: 0.0, dice=lambda: dice)
     return [attempts.wait_after(failure) for _ in range(n_waits)]
 
 
 def test_full_jitter_doubles_up_to_a_bound() -> None:
-    assert waits(Unreachable("x"), 1.0, 9) == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 20.0, 20.0]
+    expected = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20.0, 20.0]
+    assert waits(Unreachable("x"), 1.0, 10) == pytest.approx(expected)
     assert waits(Unreachable("x"), 0.0, 3) == [0.0, 0.0, 0.0]
 
 
 def test_a_named_wait_is_never_cut_short() -> None:
     full = Overloaded("x", status=503, retry_after=2.0)
     assert waits(full, 0.0, 3) == [2.0, 2.0, 2.0]
-    assert waits(full, 1.0, 1) == [2.2]
+    assert waits(full, 1.0, 1) == [4.0]
+    assert waits(Overloaded("x", status=503, retry_after=0.0), 1.0, 2) == [0.1, 0.1]
 
 
 @pytest.mark.parametrize("bad", [{"tries": 0}, {"total_seconds": float("nan")}])

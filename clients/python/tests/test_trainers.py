@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -213,3 +215,21 @@ def test_overloads_keep_their_words() -> None:
     script: Script = lambda *_: error(503, "overloaded", retry_after_ms="1")  # noqa: E731
     with serving(script) as fake, pytest.raises(Overloaded, match="told"):
         TribunalReward("math", fake.url, retry=FAST)(["p"], ["a"])
+
+
+def test_no_trainer_is_imported() -> None:
+    heavy = [
+        "numpy",
+        "openai",
+        "openrlhf",
+        "pyarrow",
+        "ray",
+        "torch",
+        "transformers",
+        "trl",
+        "verl",
+    ]
+    ours = ["trl", "verl", "openrlhf", "ray", "pool", "local", "shared"]
+    modules = ", ".join(["tribunal_client", *(f"tribunal_client.{name}" for name in ours)])
+    check = f"import sys, {modules}; sys.exit(' '.join(set({heavy}) & set(sys.modules)) or 0)"
+    subprocess.run([sys.executable, "-c", check], check=True)

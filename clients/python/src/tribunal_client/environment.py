@@ -1,7 +1,7 @@
 """Where a server is, for trainers that take a file and no arguments.
 
-`TRIBUNAL_URL`, `TRIBUNAL_SCORER`, `TRIBUNAL_API_KEY` and `TRIBUNAL_PATIENCE`, the seconds for which a
-server that is full or gone is asked again. They are read whenever a reward is asked for.
+`TRIBUNAL_URL`, `TRIBUNAL_SCORER`, `TRIBUNAL_API_KEY` and `TRIBUNAL_PATIENCE`, the seconds for which
+a server that is full or gone is asked again. They are read whenever a reward is asked for.
 """
 
 from __future__ import annotations

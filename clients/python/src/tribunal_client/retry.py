@@ -12,19 +12,16 @@ from email.utils import parsedate_to_datetime
 
 from .errors import Overloaded, TimedOut, Unreachable
 
-SPREAD = 0.1
-"""Clients that were refused together do not come back together: they wait up to a tenth longer."""
-
 
 @dataclass(frozen=True, slots=True)
 class Retry:
     """How often and how long a request is tried. A scoring request can be repeated without harm."""
 
-    tries: int = 10
+    tries: int = 200
     """Requests at most, the first included."""
     total_seconds: float = 300.0
     """No try begins later than this after the first."""
-    first_seconds: float = 0.25
+    first_seconds: float = 0.1
     """Upper end of the first wait where the server names none; it doubles with each try."""
     longest_seconds: float = 20.0
     """Upper end of the longest such wait."""
@@ -69,10 +66,14 @@ class Attempts:
         if self._made >= self._policy.tries or isinstance(failure, TimedOut):
             raise failure
         named = failure.retry_after if isinstance(failure, Overloaded) else None
-        wait = self._backoff() if named is None else named * (1.0 + SPREAD * self._dice())
+        wait = self._backoff() if named is None else named + self._spread(named)
         if self._clock() + wait - self._begun > self._policy.total_seconds:
             raise failure
         return wait
+
+    def _spread(self, named: float) -> float:
+        """Clients that were refused together come back apart, over as long as they have waited."""
+        return max(named, self._policy.first_seconds) * self._dice()
 
     def _backoff(self) -> float:
         """Full jitter: anything up to a bound that doubles, so that nobody keeps step."""
