@@ -112,6 +112,8 @@ def serving(script: Script) -> Iterator[Fake]:
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
+        # Clients of several threads connect at once.
+        request_queue_size = 128
 
         def handle_error(self, *_: Any) -> None:
             """Connections break here on purpose."""

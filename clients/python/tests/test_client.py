@@ -219,3 +219,15 @@ def test_a_body_that_is_too_large_is_halved() -> None:
 def test_settings_are_checked(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"url|batch_size|timeout"):
         Tribunal(**bad)
+
+
+def test_strange_replies_say_where() -> None:
+    steps = [
+        {"index": 0, "span": [0, 1], "label": "right"},
+        {"index": 1, "span": [2], "label": "x"},
+    ]
+    body = json.dumps({"results": [result("0"), result("1", steps=steps)]}).encode()
+    with serving(lambda *_: Reply(body)) as fake, Tribunal(fake.url) as tribunal:
+        with pytest.raises(MalformedReply) as strange:
+            tribunal.score_many("math", ROWS[:2])
+    assert str(strange.value) == "results[1].steps[1].span: a span has two ends"

@@ -13,7 +13,7 @@ from tribunal_client import RequestRefused, Retry
 from tribunal_client.pool import Pool
 from tribunal_client.ray import TribunalScorer
 
-FAST = Retry(tries=3, total_seconds=5.0, first_seconds=0.01, longest_seconds=0.02)
+FAST = Retry(tries=3, total_seconds=60.0, first_seconds=0.01, longest_seconds=0.02)
 ROWS = [{"response": "r", "reference": at} for at in range(60)]
 SCORES = [float(at) for at in range(60)]
 

@@ -22,7 +22,7 @@ from tribunal_client import (
 )
 from tribunal_client.retry import Attempts, retry_after
 
-FAST = Retry(tries=4, total_seconds=5.0, first_seconds=0.01, longest_seconds=0.02)
+FAST = Retry(tries=4, total_seconds=60.0, first_seconds=0.01, longest_seconds=0.02)
 
 
 def ask(script: Script, **settings: Any) -> tuple[Any, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import reading
+from .reading import every, number, optional, required, text, whole
 from .verdict import Digests, Json
 
 MODEL_KINDS = frozenset({"model", "adapter"})
@@ -74,32 +75,26 @@ class Decision:
     details: Json = field(default_factory=dict, repr=False)
 
 
-def _served(value: object, path: str) -> Served:
-    read = reading.mapping(value, path)
-    limits = reading.mapping(read.get("limits"), f"{path}.limits")
-    digests = reading.mapping(read.get("digests"), f"{path}.digests")
+def _served(value: object) -> Served:
+    read = reading.mapping(value)
+    limits = required(reading.mapping, read, "limits")
     return Served(
-        id=reading.text(read.get("id"), f"{path}.id"),
-        kind=reading.text(read.get("kind"), f"{path}.kind"),
-        description=reading.text(read.get("description"), f"{path}.description"),
-        digests=Digests(
-            scorer=reading.optional(reading.text, digests, "scorer", path),
-            model=reading.optional(reading.text, digests, "model", path),
-            adapter=reading.optional(reading.text, digests, "adapter", path),
-        ),
-        max_inputs=reading.whole(limits.get("inputs"), f"{path}.limits.inputs"),
-        max_body_bytes=reading.whole(limits.get("body_bytes"), f"{path}.limits.body_bytes"),
-        context_tokens=reading.optional(reading.whole, read, "context_tokens", path),
-        parameters=reading.optional(reading.whole, read, "parameters", path),
-        parent=reading.optional(reading.text, read, "parent", path),
+        id=required(text, read, "id"),
+        kind=required(text, read, "kind"),
+        description=required(text, read, "description"),
+        digests=required(reading.digests, read, "digests"),
+        max_inputs=required(whole, limits, "inputs"),
+        max_body_bytes=required(whole, limits, "body_bytes"),
+        context_tokens=optional(whole, read, "context_tokens"),
+        parameters=optional(whole, read, "parameters"),
+        parent=optional(text, read, "parent"),
         details=read,
     )
 
 
 def models(body: bytes) -> list[Served]:
     """A reply of `GET /v1/models`."""
-    data = reading.items(reading.document(body).get("data"), "data")
-    return [_served(one, f"data[{at}]") for at, one in enumerate(data)]
+    return list(required(every(_served), reading.document(body), "data"))
 
 
 def scorers(served: list[Served]) -> list[Served]:
@@ -111,41 +106,33 @@ def health(body: bytes) -> Health:
     """A reply of `GET /readyz`, whatever its status."""
     read = reading.document(body)
     return Health(
-        status=reading.text(read.get("status"), "status"),
-        scorers=reading.whole(read.get("scorers"), "scorers"),
-        models=reading.whole(read.get("models"), "models"),
+        status=required(text, read, "status"),
+        scorers=required(whole, read, "scorers"),
+        models=required(whole, read, "models"),
     )
 
 
-def _answer(value: object, path: str) -> Answer:
-    read = reading.mapping(value, path)
+def _probability(value: object) -> tuple[Any, float]:
+    read = reading.mapping(value)
+    return read.get("value"), required(number, read, "probability")
+
+
+def _answer(value: object) -> Answer:
+    read = reading.mapping(value)
     return Answer(
-        type=reading.text(read.get("type"), f"{path}.type"),
-        name=reading.optional(reading.text, read, "name", path),
-        probability=reading.optional(reading.number, read, "probability", path),
+        type=required(text, read, "type"),
+        name=optional(text, read, "name"),
+        probability=optional(number, read, "probability"),
         choice=read.get("choice"),
-        score=reading.optional(reading.number, read, "score", path),
-        confidence=reading.optional(reading.number, read, "confidence", path),
-        probabilities=_probabilities(read.get("probabilities") or [], f"{path}.probabilities"),
+        score=optional(number, read, "score"),
+        confidence=optional(number, read, "confidence"),
+        probabilities=optional(every(_probability), read, "probabilities") or (),
         details=read,
     )
-
-
-def _probabilities(value: object, path: str) -> tuple[tuple[Any, float], ...]:
-    pairs = []
-    for at, one in enumerate(reading.items(value, path)):
-        read = reading.mapping(one, f"{path}[{at}]")
-        probability = reading.number(read.get("probability"), f"{path}[{at}].probability")
-        pairs.append((read.get("value"), probability))
-    return tuple(pairs)
 
 
 def decision(body: bytes) -> Decision:
     """A reply of `POST /v1/decisions` in OpenAI's shape."""
     read = reading.document(body)
-    answers = reading.items(read.get("answers"), "answers")
-    return Decision(
-        model=reading.text(read.get("model"), "model"),
-        answers=tuple(_answer(one, f"answers[{at}]") for at, one in enumerate(answers)),
-        details=read,
-    )
+    answers = required(every(_answer), read, "answers")
+    return Decision(model=required(text, read, "model"), answers=answers, details=read)

@@ -98,6 +98,20 @@ class MalformedReply(TribunalError):
 
     passing = True
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.place = ""
+        """JSON path of what is strange, such as `results[3].score`."""
+
+    def within(self, place: str) -> MalformedReply:
+        """The same, of a part of something larger."""
+        joint = "." if place and self.place and not self.place.startswith("[") else ""
+        self.place = place + joint + self.place
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.place or 'the reply'}: {self.args[0]}"
+
 
 class NotMeasured(TribunalError):
     """A trainer's interface asked for a number where there is none."""

@@ -46,6 +46,7 @@ class Options(TypedDict, total=False):
 
 
 FIELDS = frozenset(Input.__annotations__)
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _PLACE = re.compile(r"^inputs\[(\d+)\]")
 
 
@@ -128,7 +129,7 @@ def _write(at: int, given: Mapping[str, Any]) -> Row | Verdict:
         fields["reference"] = reference(fields["reference"])
     name = fields.setdefault("id", str(at))
     try:
-        written = json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
+        written = _encode(fields).encode()
     except UnicodeEncodeError as error:
         # Half a surrogate pair is no text. It comes from broken decoding, and is this row's alone.
         why = f"inputs[{at}]: {error.reason}"
@@ -168,8 +169,8 @@ def answers(body: bytes, batch: Batch) -> list[Verdict]:
     read = verdicts(body, len(batch))
     for row, verdict in zip(batch, read, strict=True):
         if verdict.id != row.id:
-            raise MalformedReply(f"results[{row.at}]: about {verdict.id!r}, not {row.id!r}")
-    return read
+            raise MalformedReply(f"a result about {verdict.id!r} and not {row.id!r}")
+    return list(read)
 
 
 def too_large(row: Row, refusal: RequestRefused) -> Verdict:

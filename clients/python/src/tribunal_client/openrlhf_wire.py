@@ -66,12 +66,11 @@ def unmeasured() -> Iterator[None]:
 def rewards(body: bytes, expected: int) -> Rewards:
     """One number for each query."""
     read = reading.document(body)
-    found = [_numbers(read.get(name), name, expected) for name in ("rewards", "scores")]
+    found = [reading.required(_numbers, read, name) for name in ("rewards", "scores")]
+    for numbers in found:
+        if len(numbers) != expected:
+            raise MalformedReply(f"{len(numbers)} rewards for {expected} queries")
     return Rewards(*found)
 
 
-def _numbers(value: object, name: str, expected: int) -> tuple[float, ...]:
-    read = reading.items(value, name)
-    if len(read) != expected:
-        raise MalformedReply(f"{len(read)} {name} for {expected} queries")
-    return tuple(reading.number(one, f"{name}[{at}]") for at, one in enumerate(read))
+_numbers = reading.every(reading.number)
