@@ -22,13 +22,13 @@ import urllib.request
 try:
     import ray
     from ray.cluster_utils import Cluster
+    from tribunal_client import Retry, Tribunal
+    from tribunal_client.local import LocalServer
+    from tribunal_client.ray import score_dataset
 except ImportError as error:
     print(f"skipped: {error}")
     raise SystemExit(0) from None
 
-from tribunal_client import Retry, Tribunal
-from tribunal_client.local import LocalServer
-from tribunal_client.ray import score_dataset
 
 N_ROWS = 20_000
 KILL_AFTER = 4_000
@@ -37,7 +37,7 @@ JUDGED = re.compile(r"^tribunal_verdicts_total\{[^}]*\} (\d+)", re.MULTILINE)
 
 
 def row(at):
-    """A question, a response that is right every third time, and a gold answer that may be missing."""
+    """A response that is right every third time, and a gold answer that may be missing."""
     said = at if at % 3 == 0 else at + 1
     gold = "" if at % 50 == 7 else f"{2 * at}/2"
     return {"key": at, "response": f"So it is \\boxed{{{said}}}.", "reference": gold}

@@ -1,13 +1,15 @@
-"""verl and OpenRLHF with the reward files of the Python package, called by their own code.
+r"""verl and OpenRLHF with the reward files of the Python package, called by their own code.
 
 Needs a virtual environment beside this file, with PyTorch for the CPU:
 
     python3 -m venv tests/clients/.venv
     tests/clients/.venv/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
-    tests/clients/.venv/bin/pip install verl==0.9.1 aiohttp ./clients/python
-    tests/clients/.venv/bin/pip install --no-deps openrlhf==0.11.2
+    tests/clients/.venv/bin/pip install transformers datasets 'ray[default]' tensordict==0.10.0 \
+        hydra-core codetiming torchdata pylatexenc cachetools orjson aiohttp ./clients/python
+    tests/clients/.venv/bin/pip install --no-deps verl==0.9.1 openrlhf==0.11.2
 
-    tests/clients/.venv/bin/python tests/clients/reward_files.py --url http://127.0.0.1:8080 --model rm
+    tests/clients/.venv/bin/python tests/clients/reward_files.py \
+        --url http://127.0.0.1:8080 --model rm
 
 The model is a reward model. verl loads the function as its configuration says, and its own reward
 manager calls it; OpenRLHF's own executor loads the file, and calls it after a rollout that is made
@@ -35,6 +37,7 @@ try:
     import torch
     from omegaconf import OmegaConf
     from openrlhf.utils.agent import SingleTurnAgentExecutor
+    from tribunal_client import NotMeasured, RequestRefused, Unreachable
     from verl import DataProto
     from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
     from verl.trainer.ppo.reward import get_custom_reward_fn
@@ -42,7 +45,6 @@ except ImportError as error:
     print(f"skipped: {error}")
     raise SystemExit(0) from None
 
-from tribunal_client import NotMeasured, RequestRefused, Unreachable
 
 PROMPT = "<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n<|im_start|>assistant\n"
 KEYS = ["score", "measured", "status", "label", "reason"]

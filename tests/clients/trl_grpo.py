@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer with `TribunalReward`: the rewards that it trains on are the server's.
+r"""TRL's GRPOTrainer with `TribunalReward`: the rewards that it trains on are the server's.
 
 Needs a virtual environment beside this file, with PyTorch for the CPU:
 
@@ -31,11 +31,11 @@ try:
     import trl
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from tribunal_client.trl import TribunalReward
 except ImportError as error:
     print(f"skipped: {error}")
     raise SystemExit(0) from None
 
-from tribunal_client.trl import TribunalReward
 
 STEPS = 5
 GENERATIONS = 4
@@ -125,7 +125,7 @@ def five_steps(url, model, policy, conversational):
     kind = "conversations" if conversational else "texts"
     print(f"{kind}: {STEPS} steps, {2 * len(trainer.seen)} rewards equal, {n_none} of them None,")
     print(
-        f"  {len(values)} different ones of the reward model, largest change of a weight {moved:.1e}"
+        f"  {len(values)} different ones of the reward model, largest step of a weight {moved:.1e}"
     )
 
 

@@ -1,11 +1,12 @@
-"""A task of the verifiers package, judged by `TribunalJudge` in its own scoring.
+r"""A task of the verifiers package, judged by `TribunalJudge` in its own scoring.
 
 Needs a virtual environment beside this file:
 
     python3 -m venv tests/clients/.venv
     tests/clients/.venv/bin/pip install verifiers==0.4.0 ./clients/python
 
-    tests/clients/.venv/bin/python tests/clients/verifiers_judge.py --url http://127.0.0.1:8080 --model rm
+    tests/clients/.venv/bin/python tests/clients/verifiers_judge.py \
+        --url http://127.0.0.1:8080 --model rm
 
 The model is a reward model. Judges are named in the task's configuration, found by their id and run
 by `Task.score`; a rollout that cannot be measured is an error and has no reward.
@@ -19,12 +20,11 @@ import socket
 
 try:
     import verifiers.v1 as vf
+    from tribunal_client import Tribunal
     from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 except ImportError as error:
     print(f"skipped: {error}")
     raise SystemExit(0) from None
-
-from tribunal_client import Tribunal
 
 
 class Question(vf.TaskData):

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from typing import Any
 
 import pytest
 
 from fake import Asked, Reply, Script, echo, error, ok, result, serving
-from tribunal_client import AsyncTribunal, MalformedReply, RequestRefused, Retry, Tribunal, Verdict
+from tribunal_client import (
+    AsyncTribunal,
+    MalformedReply,
+    Ranked,
+    RequestRefused,
+    Retry,
+    Tribunal,
+    Verdict,
+    reading,
+)
 
 ROWS = [{"response": "r", "reference": at} for at in range(25)]
 
@@ -227,7 +237,41 @@ def test_strange_replies_say_where() -> None:
         {"index": 1, "span": [2], "label": "x"},
     ]
     body = json.dumps({"results": [result("0"), result("1", steps=steps)]}).encode()
-    with serving(lambda *_: Reply(body)) as fake, Tribunal(fake.url) as tribunal:
-        with pytest.raises(MalformedReply) as strange:
-            tribunal.score_many("math", ROWS[:2])
+    with (
+        serving(lambda *_: Reply(body)) as fake,
+        Tribunal(fake.url) as tribunal,
+        pytest.raises(MalformedReply) as strange,
+    ):
+        tribunal.score_many("math", ROWS[:2])
     assert str(strange.value) == "results[1].steps[1].span: a span has two ends"
+
+
+def mutated(value: Any, dice: random.Random) -> Any:
+    """A reply with something else here and there."""
+    if dice.random() < 0.03:
+        return dice.choice([None, True, -1, 1e300, "ok", "", [], {}, [0.5], "NaN", 0.5])
+    if isinstance(value, dict):
+        return {name: mutated(one, dice) for name, one in value.items()}
+    return [mutated(one, dice) for one in value] if isinstance(value, list) else value
+
+
+def test_mutated_replies_give_sound_verdicts_or_none() -> None:
+    candidate = {"text": "4", "span": [0, 1], "count": 1, "source": "boxed", "flags": ["fallback"]}
+    reason = {"code": "equal", "detail": None}
+    ranked = {"index": 0, "status": "ok", "score": 1.0, "candidate": candidate, "reason": reason}
+    step = {"index": 0, "span": [0, 1], "label": "right", "score": 1.0}
+    whole = result("0", candidate=candidate, candidates=[ranked], steps=[step], reason=reason)
+    missing = result("1", status="bad_reference", score=None)
+    dice, n_sound = random.Random(1), 0
+    for _ in range(3000):
+        body = json.dumps(mutated({"results": [whole, missing]}, dice)).encode()
+        try:
+            read = reading.verdicts(body, 2)
+        except MalformedReply:
+            continue
+        n_sound += 1
+        verdicts: list[Verdict | Ranked] = [*read, *(read[0].candidates or ())]
+        for verdict in verdicts:
+            assert (verdict.status == "ok") == (verdict.score is not None)
+            assert verdict.score is None or isinstance(verdict.score, float)
+    assert 300 < n_sound < 2700

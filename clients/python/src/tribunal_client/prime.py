@@ -1,4 +1,4 @@
-"""A judge of the `verifiers` package, which environments of prime-rl are made of (0.3 and later).
+"""A judge of the `verifiers` package, which environments of prime-rl are made of (0.4).
 
 In a task's configuration:
 

@@ -41,4 +41,5 @@ def async_client(settings: Settings) -> AsyncTribunal:
         return clients[settings]
 
 
-os.register_at_fork(after_in_child=_of_process.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_of_process.clear)
