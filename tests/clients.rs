@@ -109,3 +109,14 @@ fn recipes_of_the_wires() {
 fn reward_clients_of_trainers() {
     runs_at("trainers.py", reward_model, &["rm"], 4);
 }
+
+/// The Python package's reward functions, called by trainers that are there; else they say so.
+#[test]
+fn reward_files_of_trainers() {
+    runs("reward_files.py", reward_model, &["rm"]);
+}
+
+#[test]
+fn judges_of_verifiers() {
+    runs("verifiers_judge.py", reward_model, &["rm"]);
+}
