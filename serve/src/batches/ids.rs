@@ -46,11 +46,21 @@ id!(
     BatchId,
     "batch_"
 );
-id!(
-    /// The name of an answered line.
-    LineId,
-    "batch_req_"
-);
+/// The name of an answered line. Nobody asks for a line by it.
+#[derive(Debug)]
+pub(crate) struct LineId(String);
+
+impl LineId {
+    /// One that no line has.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self(format!("batch_req_{}", random()?)))
+    }
+
+    /// As text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 /// 128 bits in hexadecimal.
 fn random() -> std::io::Result<String> {

@@ -76,7 +76,13 @@ impl Crew {
                 biased;
                 () = stopped(&mut stop) => break,
                 () = self.batches.fresh.notified() => {}
-                Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
+                    if ended.is_err() {
+                        tracing::error!("a panic ended the work on a batch; it begins anew");
+                        self.state.metrics.batch_fault();
+                        tokio::time::sleep(WAITS.1).await;
+                    }
+                }
                 _ = round.tick() => {
                     let batches = self.batches.clone();
                     if let Err(error) = aside(move || batches.sweep()).await {
@@ -123,6 +129,13 @@ struct Work {
     live: Arc<Live>,
 }
 
+impl Drop for Work {
+    /// However it ends, somebody else may work on the batch from now on.
+    fn drop(&mut self) {
+        self.crew.batches.lives().remove(&self.id);
+    }
+}
+
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -150,7 +163,6 @@ impl Work {
                 }
             }
         }
-        self.crew.batches.lives().remove(&self.id);
     }
 
     async fn step(&self) -> Result<Next, StorageError> {
