@@ -170,7 +170,11 @@ pub(crate) fn read(raw: &Raw, url: &str, bounds: Bounds) -> Result<Asked, Fault>
     };
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|_| Fault::broken("the line is not UTF-8".to_owned()))?;
-    let shape: Shape<'_> = serde_json::from_str(text).map_err(|error| broken(text, &error))?;
+    // A list would be read as the fields in their order.
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(Fault::broken("the line is no JSON object".to_owned()));
+    }
+    let shape: Shape<'_> = serde_json::from_str(text).map_err(|error| broken(&error))?;
     let custom_id = shape.custom_id()?;
     shape.check_method()?;
     shape.check_url(url)?;
@@ -288,12 +292,9 @@ fn text(field: &'static str, raw: Option<&RawValue>) -> Result<String, Fault> {
     serde_json::from_str(raw.get()).map_err(|_| Fault::invalid(field, "a text is taken"))
 }
 
-fn broken(text: &str, error: &serde_json::Error) -> Fault {
-    let object = text.trim_ascii_start().starts_with('{');
-    if error.is_data() && object {
+fn broken(error: &serde_json::Error) -> Fault {
+    if error.is_data() {
         Fault::new("invalid_request", None, error.to_string())
-    } else if error.is_data() {
-        Fault::broken("the line is no JSON object".to_owned())
     } else {
         Fault::broken(format!("the line is no JSON: {error}"))
     }

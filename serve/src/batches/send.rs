@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use futures_util::FutureExt as _;
 use sha2::{Digest as _, Sha256};
@@ -83,7 +84,8 @@ impl Sending<'_> {
             if book.queue.is_empty() && !book.at_end {
                 book = book.read_ahead().await?;
             }
-            if book.queue.is_empty() && answers.is_empty() {
+            let over = Instant::now() >= line.deadline;
+            if over || (book.queue.is_empty() && answers.is_empty()) {
                 break Ended::Closed;
             }
             tokio::select! {
@@ -271,6 +273,11 @@ impl Call {
                     return Some(output::broken(self.number, &id, &self.asked.custom_id));
                 }
             };
+            let late = answer.status == StatusCode::GATEWAY_TIMEOUT;
+            if late && Instant::now() >= self.line.deadline {
+                // It is the batch's time that is over: the line was not answered.
+                return None;
+            }
             let Some(wait) = answer.busy else {
                 let custom_id = &self.asked.custom_id;
                 return Some(output::answered(self.number, &id, custom_id, &answer));

@@ -24,6 +24,9 @@ use super::status::is_over;
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches");
 
+/// What the database may keep in memory.
+const CACHE_BYTES: usize = 16 << 20;
+
 type Kept<T> = Result<T, StorageError>;
 
 /// The database.
@@ -209,7 +212,9 @@ impl Store {
         if let Some(database) = &*slot {
             return Ok(database.clone());
         }
-        let opened = Database::create(&self.path).map_err(redb::Error::from)?;
+        let mut builder = Database::builder();
+        let opened = builder.set_cache_size(CACHE_BYTES).create(&self.path);
+        let opened = opened.map_err(redb::Error::from)?;
         let opened = Arc::new(opened);
         *slot = Some(opened.clone());
         Ok(opened)
