@@ -372,7 +372,7 @@ fn cancelled_while_it_is_in_progress() {
     let errors = lines_of(&server, &done["error_file_id"]);
     assert_eq!(
         output.len() + errors.len(),
-        400,
+        2_000,
         "every line is in one file"
     );
     assert_eq!(done["request_counts"]["completed"], output.len());

@@ -176,7 +176,7 @@ fn forms_that_cannot_be_used() {
     for (parts, expected) in [
         (vec![purpose.clone()], invalid),
         (vec![file.clone()], invalid),
-        (vec![], malformed),
+        (vec![], invalid),
         (
             vec![purpose.clone(), purpose.clone(), file.clone()],
             invalid,
