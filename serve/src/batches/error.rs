@@ -20,20 +20,25 @@ pub(crate) enum StorageError {
 
 impl From<io::Error> for StorageError {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                Self::Full(error)
-            }
-            _ => Self::Disk(error),
+        let full = [
+            ErrorKind::StorageFull,
+            ErrorKind::QuotaExceeded,
+            ErrorKind::FileTooLarge,
+        ];
+        if full.contains(&error.kind()) {
+            Self::Full(error)
+        } else {
+            Self::Disk(error)
         }
     }
 }
 
 impl From<redb::Error> for StorageError {
     fn from(error: redb::Error) -> Self {
-        match error {
-            redb::Error::Io(error) => error.into(),
-            error => Self::Database(error.to_string()),
+        if let redb::Error::Io(error) = error {
+            error.into()
+        } else {
+            Self::Database(error.to_string())
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -60,8 +60,8 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Opens a journal, or begins it. What is not whole is cut off.
-    pub(crate) fn open(disk: &Arc<Disk>, path: PathBuf) -> io::Result<Journal> {
-        let file = open_own(&path)?;
+    pub(crate) fn open(disk: &Arc<Disk>, path: &Path) -> io::Result<Journal> {
+        let file = open_own(path)?;
         let length = file.metadata()?.len();
         let (places, end) = scan(&file, length)?;
         if end < length {

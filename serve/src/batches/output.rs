@@ -87,7 +87,7 @@ pub(crate) fn make(
     bounds: Bounds,
     (place, now): (u64, u64),
 ) -> Result<Made, StorageError> {
-    let journal = Journal::open(disk, disk.journal(&batch.id))?;
+    let journal = Journal::open(disk, &disk.journal(&batch.id))?;
     let (mut output, mut error) = (Draft::new(disk), Draft::new(disk));
     let mut unfinished = 0;
     // A file that was not found to be good has no lines yet.

@@ -122,7 +122,7 @@ impl Sending<'_> {
     async fn open(&self) -> Result<Book, StorageError> {
         let (batches, batch) = (self.batches.clone(), self.batch.clone());
         aside(move || {
-            let journal = Journal::open(&batches.disk, batches.disk.journal(&batch.id))?;
+            let journal = Journal::open(&batches.disk, &batches.disk.journal(&batch.id))?;
             let file = batches.content(&batch.input)?;
             let bounds = batches.bounds;
             Ok(Book {

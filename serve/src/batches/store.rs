@@ -221,7 +221,10 @@ impl Store {
     }
 
     fn failed(&self, error: redb::Error) -> StorageError {
-        if matches!(error, redb::Error::Io(_) | redb::Error::PreviousIo) {
+        if matches!(
+            error,
+            redb::Error::Io(_) | redb::Error::PreviousIo | redb::Error::LockPoisoned(_)
+        ) {
             let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
             *slot = None;
         }

@@ -36,7 +36,7 @@ fn place() -> Place {
 
 impl Place {
     fn open(&self) -> Journal {
-        Journal::open(&self.disk, self.path.clone()).expect("it can be read")
+        Journal::open(&self.disk, &self.path).expect("it can be read")
     }
 }
 

@@ -49,7 +49,12 @@ fn requests() -> String {
     (0..LINES).map(line).collect()
 }
 
-fn open(folder: &Path, faults: Arc<dyn Faults>) -> Option<Batches> {
+fn open(folder: &Path) -> Option<Batches> {
+    let faults: Arc<dyn Faults> = Arc::new(NoFaults);
+    open_with(folder, &faults)
+}
+
+fn open_with(folder: &Path, faults: &Arc<dyn Faults>) -> Option<Batches> {
     // The process before may not have let go of the database yet.
     let end = Instant::now() + Duration::from_secs(20);
     loop {
@@ -98,8 +103,14 @@ fn given(batches: &Batches, text: &str) -> BatchId {
 }
 
 /// A process: works until the batch is over or `ends` says so, and then ends without a word.
-fn process(folder: &Path, faults: Arc<dyn Faults>, id: &BatchId, ends: impl Fn() -> bool) {
-    let Some(batches) = open(folder, faults) else {
+fn process<F: Faults + 'static>(
+    folder: &Path,
+    faults: &Arc<F>,
+    id: &BatchId,
+    ends: impl Fn() -> bool,
+) {
+    let faults: Arc<dyn Faults> = faults.clone();
+    let Some(batches) = open_with(folder, &faults) else {
         return;
     };
     let state = State::new(config(), Registry::built_in(), Keys::default());
@@ -126,8 +137,8 @@ fn process(folder: &Path, faults: Arc<dyn Faults>, id: &BatchId, ends: impl Fn()
 }
 
 fn finished(folder: &Path, id: &BatchId) -> (BatchRecord, Vec<Value>, Vec<Value>) {
-    process(folder, Arc::new(NoFaults), id, || false);
-    let batches = open(folder, Arc::new(NoFaults)).expect("it is usable");
+    process(folder, &Arc::new(NoFaults), id, || false);
+    let batches = open(folder).expect("it is usable");
     let batch = batches.batch(id, OWNER).expect("readable").expect("known");
     let lines = |id: &Option<FileId>| {
         let Some(id) = id else { return Vec::new() };
@@ -182,7 +193,7 @@ fn check_all_once(folder: &Path, id: &BatchId) {
 }
 
 fn begun(folder: &Path, text: &str) -> BatchId {
-    let batches = open(folder, Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder).expect("it is usable");
     given(&batches, text)
 }
 
@@ -203,7 +214,7 @@ proptest! {
         let id = begun(folder.path(), &requests());
         for passing in ends {
             let plan = Arc::new(Plan::new(passing, usize::MAX, ErrorKind::BrokenPipe));
-            process(folder.path(), plan.clone(), &id, || plan.tripped());
+            process(folder.path(), &plan, &id, || plan.tripped());
         }
         check_all_once(folder.path(), &id);
     }
@@ -215,7 +226,7 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let id = begun(folder.path(), &requests());
         let plan = Arc::new(Plan::new(passing, failing, kind));
-        process(folder.path(), plan, &id, || false);
+        process(folder.path(), &plan, &id, || false);
         check_all_once(folder.path(), &id);
     }
 }
@@ -224,7 +235,7 @@ proptest! {
 fn a_batch_that_is_cancelled_before_it_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     assert!(batches.cancel(&id, "another").expect("writable").is_none());
     for _ in 0..2 {
         let (batch, done) = batches
@@ -241,7 +252,7 @@ fn a_batch_that_is_cancelled_before_it_is_read() {
         (vec![], vec![]),
         "nothing was known of its lines"
     );
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     let (_, done) = batches
         .cancel(&id, OWNER)
         .expect("writable")
@@ -251,7 +262,7 @@ fn a_batch_that_is_cancelled_before_it_is_read() {
 
 /// Puts a batch into a state, as a process leaves it behind.
 fn left_behind(folder: &Path, id: &BatchId, change: impl Fn(&mut BatchRecord)) {
-    let batches = open(folder, Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder).expect("it is usable");
     let change = |batch: &mut BatchRecord| {
         change(batch);
         true
@@ -264,9 +275,9 @@ fn what_is_being_written_cannot_be_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
     left_behind(folder.path(), &id, |batch| {
-        batch.enter(BatchStatus::Finalizing, 1)
+        batch.enter(BatchStatus::Finalizing, 1);
     });
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     let (batch, done) = batches
         .cancel(&id, OWNER)
         .expect("writable")
@@ -308,7 +319,7 @@ fn what_is_left_when_the_time_is_over_is_told() {
 fn files_whose_life_is_over_go() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     let batch = batches.batch(&id, OWNER).expect("readable").expect("known");
     let file = batches
         .file(&batch.input, OWNER)
@@ -330,9 +341,9 @@ fn files_whose_life_is_over_go() {
     assert_eq!(needed, Deleting::Needed(id.clone()));
     drop(batches);
     left_behind(folder.path(), &id, |batch| {
-        batch.enter(BatchStatus::Failed, 1)
+        batch.enter(BatchStatus::Failed, 1);
     });
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     batches.sweep().expect("it works");
     assert!(batches.content(&batch.input).is_err());
     assert_eq!(batches.bytes(), 0);
@@ -343,7 +354,7 @@ fn files_whose_life_is_over_go() {
 fn what_nobody_knows_of_goes() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     let known = batches.bytes();
     let mut writing = batches.begin_file().expect("room");
     writing.write(b"half").expect("room");
@@ -356,7 +367,7 @@ fn what_nobody_knows_of_goes() {
     let other = BatchId::new().expect("randomness");
     std::fs::write(batches.disk.journal(&other), b"of nothing").expect("writable");
     drop(batches);
-    let batches = open(folder.path(), Arc::new(NoFaults)).expect("it is usable");
+    let batches = open(folder.path()).expect("it is usable");
     assert_eq!(batches.bytes(), known);
     assert_eq!(batches.disk.file_names().expect("readable").len(), 1);
     drop(batches);
