@@ -142,27 +142,28 @@ fn names_of_files_are_for_showing() {
     }
 }
 
+fn field(name: &str, value: &[u8]) -> Vec<u8> {
+    let head = format!("content-disposition: form-data; name=\"{name}\"");
+    part(&head, value)
+}
+
+fn purpose() -> Vec<u8> {
+    field("purpose", b"batch")
+}
+
+fn a_file() -> Vec<u8> {
+    let head = "content-disposition: form-data; name=\"file\"; filename=\"a\"";
+    part(head, b"{}")
+}
+
 #[test]
-fn forms_that_cannot_be_used() {
-    let (server, folder) = changed(|config| config.batches_max_file = 100_000);
-    let purpose = part("content-disposition: form-data; name=\"purpose\"", b"batch");
-    let file = part(
-        "content-disposition: form-data; name=\"file\"; filename=\"a\"",
-        b"{}",
-    );
-    let field = |name: &str, value: &[u8]| {
-        part(
-            &format!("content-disposition: form-data; name=\"{name}\""),
-            value,
-        )
-    };
-    let good_form = whole(&[purpose.clone(), file.clone()]);
-    let check = |kind: &str, body: &[u8], (status, code): (u16, &str)| {
+fn bodies_that_are_no_forms() {
+    let (server, _folder) = start();
+    let form = whole(&[purpose(), a_file()]);
+    let check = |kind: &str, body: &[u8]| {
         let reply = server.send("POST", "/v1/files", &[("content-type", kind)], body);
-        let shown = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
-        is(&reply, status, code, &format!("{kind} {shown}"));
+        is(&reply, 400, "malformed_form", kind);
     };
-    let malformed = (400, "malformed_form");
     for kind in [
         "multipart/form-data",
         "multipart/form-data; boundary=",
@@ -170,79 +171,58 @@ fn forms_that_cannot_be_used() {
         "nonsense",
         "multipart/form-data; boundary=YY",
     ] {
-        check(kind, &good_form, malformed);
+        check(kind, &form);
     }
-    let invalid = (422, "invalid_body");
-    for (parts, expected) in [
-        (vec![purpose.clone()], invalid),
-        (vec![file.clone()], invalid),
-        (vec![], invalid),
-        (
-            vec![purpose.clone(), purpose.clone(), file.clone()],
-            invalid,
-        ),
-        (vec![purpose.clone(), file.clone(), file.clone()], invalid),
-        (vec![field("purpose", b"fine-tune"), file.clone()], invalid),
-        (vec![field("purpose", b"\xff\xfe"), file.clone()], invalid),
-        (vec![field("purpose", b"batch\0"), file.clone()], invalid),
-        (
-            vec![field("purpose", &[b'x'; 5_000]), file.clone()],
-            invalid,
-        ),
-        (
-            vec![purpose.clone(), file.clone(), field("extra", b"1")],
-            invalid,
-        ),
-        (
-            vec![
-                purpose.clone(),
-                file.clone(),
-                field("expires_after[seconds]", b"3600"),
-            ],
-            invalid,
-        ),
-        (
-            vec![
-                purpose.clone(),
-                file.clone(),
-                field("expires_after[anchor]", b"created_at"),
-                field("expires_after[seconds]", b"1"),
-            ],
-            invalid,
-        ),
-        (
-            vec![purpose.clone(), part("x-nothing: 1", b"{}")],
-            malformed,
-        ),
-        (
-            vec![purpose.clone(), field("file", &[b'x'; 100_001])],
-            (413, "body_too_large"),
-        ),
-    ] {
-        check(FORM.1, &whole(&parts), expected);
-    }
+    check(FORM.1, &whole(&[purpose(), part("x-nothing: 1", b"{}")]));
     // A form that ends before its end, and one that is cut in its head.
-    for cut in [good_form.len() - 10, 20] {
-        check(FORM.1, &good_form[..cut], malformed);
+    for cut in [form.len() - 10, 20] {
+        check(FORM.1, &form[..cut]);
     }
+    server.settles();
+}
+
+#[test]
+fn forms_that_cannot_be_used() {
+    let (server, folder) = changed(|config| config.batches_max_file = 100_000);
+    let check = |parts: &[Vec<u8>], (status, code): (u16, &str)| {
+        let body = whole(parts);
+        let reply = server.send("POST", "/v1/files", &[FORM], &body);
+        let shown = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
+        is(&reply, status, code, &shown);
+    };
+    let anchor = || field("expires_after[anchor]", b"created_at");
+    let seconds = |text: &[u8]| field("expires_after[seconds]", text);
+    for parts in [
+        vec![],
+        vec![purpose()],
+        vec![a_file()],
+        vec![purpose(), purpose(), a_file()],
+        vec![purpose(), a_file(), a_file()],
+        vec![field("purpose", b"fine-tune"), a_file()],
+        vec![field("purpose", b"\xff\xfe"), a_file()],
+        vec![field("purpose", b"batch\0"), a_file()],
+        vec![field("purpose", &[b'x'; 5_000]), a_file()],
+        vec![purpose(), a_file(), field("extra", b"1")],
+        vec![purpose(), a_file(), seconds(b"3600")],
+        vec![purpose(), a_file(), anchor(), seconds(b"1")],
+    ] {
+        check(&parts, (422, "invalid_body"));
+    }
+    let large = field("file", &vec![b'x'; 100_001]);
+    check(&[purpose(), large], (413, "body_too_large"));
     let kept = |name: &str| {
         let folder = folder.path().join("batches").join(name);
         std::fs::read_dir(folder).expect("readable").count()
     };
-    assert_eq!(
-        (kept("files"), kept("begun")),
-        (0, 0),
-        "nothing is left of them"
-    );
+    let left = (kept("files"), kept("begun"));
+    assert_eq!(left, (0, 0), "nothing is left of them");
     assert_eq!(server.metric("tribunal_held{what=\"batch_bytes\"}"), 0.0);
-    let form = form(
-        &[
-            ("purpose", "batch"),
-            ("expires_after[anchor]", "created_at"),
-            ("expires_after[seconds]", "3600"),
-        ],
-        &[b'x'; 100_000],
-    );
+    let life = [
+        ("purpose", "batch"),
+        ("expires_after[anchor]", "created_at"),
+        ("expires_after[seconds]", "3600"),
+    ];
+    let form = form(&life, &vec![b'x'; 100_000]);
     let file = good(&server.send("POST", "/v1/files", &[FORM], form));
     let life = file["expires_at"].as_u64().zip(file["created_at"].as_u64());
     assert_eq!(life.map(|(end, begin)| end - begin), Some(3600));
