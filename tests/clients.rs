@@ -38,10 +38,12 @@ fn runs_at(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str], client_
         println!("skipped: tests/clients/.venv is not there; {script} tells how to make it");
         return;
     };
+    let folder = tempfile::tempdir().expect("a folder");
     let config = Config {
         threads: 1,
         workers: 2,
         client_requests,
+        batches_folder: Some(folder.path().join("batches")),
         ..Config::default()
     };
     let state = State::new(config, Registry::built_in(), Keys::default());
@@ -92,6 +94,11 @@ fn openai_decisions() {
 #[test]
 fn openai_graders() {
     runs("graders.py", writers, &WRITERS);
+}
+
+#[test]
+fn openai_files_and_batches() {
+    runs("batches.py", writers, &["judge"]);
 }
 
 #[test]

@@ -64,9 +64,11 @@ pub use result::{
     ScoreResult, SpanNote, Status, StepScore, Timing, Usage,
 };
 pub use wires::{
-    AggregateReply, AggregateRequest, Classified, ClassifyBody, ClassifyBodyReply, ClassifyReply,
+    AggregateReply, AggregateRequest, BatchCounts, BatchErrors, BatchFault, BatchList, BatchObject,
+    BatchRequest, BatchStatus, Classified, ClassifyBody, ClassifyBodyReply, ClassifyReply,
     CompareReply, CompareRequest, Comparison, DetailError, Details, DetokenizeReply,
-    DetokenizeRequest, Embedded, EmbeddingReply, EmbeddingRequest, Encoding, FieldError,
+    DetokenizeRequest, Embedded, EmbeddingReply, EmbeddingRequest, Encoding, ExpiresAfter,
+    FieldError, FileDeleted, FileList, FileObject, FilePurpose, FileStatus, FileUpload,
     GenerativeScoringRequest, Grader, GraderContent, GraderErrors, GraderInput, GraderKind,
     GraderMessage, GraderMetadata, GraderNotes, GraderPart, GraderPartKind, GraderProblem,
     GraderRole, GraderRunReply, GraderRunRequest, GraderSampling, GraderValidateReply,

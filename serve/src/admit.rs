@@ -46,6 +46,8 @@ pub struct Permit {
     admission: Arc<Admission>,
     items: usize,
     bytes: usize,
+    /// Whether it leaves half of the room to others.
+    yields: bool,
     /// When the inputs were taken in hand, and how many there were then.
     since: Option<(Instant, usize)>,
 }
@@ -68,7 +70,24 @@ impl Admission {
     /// [`Refused`] where a limit is reached. A request is admitted while fewer than the allowed
     /// items are in hand, so that it is not read and parsed only to be refused.
     pub fn enter(self: &Arc<Self>, bytes: usize) -> Result<Permit, Refused> {
-        let full = self.items.load(Ordering::Relaxed) >= self.limits.items;
+        self.enter_within(bytes, self.limits.items, false)
+    }
+
+    /// The same for work that can wait, which leaves half of the room to work that cannot.
+    ///
+    /// # Errors
+    /// [`Refused`] where half of the inputs are in hand, or another limit is reached.
+    pub fn enter_behind(self: &Arc<Self>, bytes: usize) -> Result<Permit, Refused> {
+        self.enter_within(bytes, half(self.limits.items), true)
+    }
+
+    fn enter_within(
+        self: &Arc<Self>,
+        bytes: usize,
+        items: usize,
+        yields: bool,
+    ) -> Result<Permit, Refused> {
+        let full = self.items.load(Ordering::Relaxed) >= items;
         if full || !reserve(&self.requests, 1, self.limits.requests) {
             return Err(self.refused());
         }
@@ -76,6 +95,7 @@ impl Admission {
             admission: Arc::clone(self),
             items: 0,
             bytes: 0,
+            yields,
             since: None,
         };
         permit.add_bytes(bytes)?;
@@ -142,7 +162,11 @@ impl Permit {
     /// nothing else is in hand.
     pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), Refused> {
         let admission = &self.admission;
-        let limit = admission.limits.items;
+        let limit = if self.yields {
+            half(admission.limits.items)
+        } else {
+            admission.limits.items
+        };
         let fits = |held: usize| match held.checked_add(items) {
             Some(sum) if sum <= limit || held == 0 => Some(sum),
             _ => None,
@@ -177,6 +201,11 @@ impl Drop for Permit {
             .fetch_sub(self.bytes, Ordering::Relaxed);
         self.admission.requests.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Half of a limit, but never nothing.
+fn half(limit: usize) -> usize {
+    (limit / 2).max(1)
 }
 
 /// Adds `amount` to `counter` unless that passes `limit`.
@@ -244,6 +273,20 @@ mod tests {
         let mut large = admission.enter(0).expect("room");
         assert!(large.add_items(1000, PATIENT).is_err());
         assert!(large.add_items(usize::MAX, PATIENT).is_err());
+    }
+
+    #[test]
+    fn work_that_can_wait_leaves_half_of_the_room() {
+        let admission = admission();
+        let mut waiting = admission.enter_behind(0).expect("room");
+        waiting.add_items(5, PATIENT).expect("half of ten");
+        assert!(waiting.add_items(1, PATIENT).is_err());
+        assert!(admission.enter_behind(0).is_err(), "half is taken");
+        let mut urgent = admission.enter(0).expect("the other half");
+        urgent.add_items(5, PATIENT).expect("all of it");
+        drop((waiting, urgent));
+        let mut large = admission.enter_behind(0).expect("room");
+        large.add_items(100, PATIENT).expect("it is alone");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 use crate::middleware::{guard, observe};
 use crate::routes::{chat, completions, decisions, meta, score};
 use crate::state::State;
+use crate::wires::openai_batches::{batches, files};
 use crate::wires::vllm::{classify, generative, lora, pooling, rerank, score as pairs, tokenize};
 use crate::wires::{graders, nemo_gym, openrlhf, sglang, slime, tei};
 
@@ -72,6 +73,15 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(tei::info)
         .service(graders::run_grader)
         .service(graders::validate_grader)
+        .service(files::upload_file)
+        .service(files::list_files)
+        .service(files::retrieve_file)
+        .service(files::file_content)
+        .service(files::delete_file)
+        .service(batches::create_batch)
+        .service(batches::list_batches)
+        .service(batches::retrieve_batch)
+        .service(batches::cancel_batch)
         .service(meta::health)
         .service(meta::models)
         .service(meta::healthz)

@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 
 use crate::admit::Permit;
 use crate::error::{ApiError, Code};
+use crate::in_batch::InBatch;
 use crate::state::State;
 
 /// Above this a body is parsed on a blocking thread: an event loop that parses megabytes answers
@@ -30,17 +31,7 @@ pub(crate) async fn read(
     if announced > state.config.max_body {
         return Err(too_large(state));
     }
-    let entered = if state.is_draining() {
-        Err(ApiError::new(Code::Draining, "the server is shutting down"))
-    } else {
-        let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
-        let client = state.clients.of(request, &state.keys);
-        let taken = state.clients.take(client, Instant::now());
-        let too_fast = |wait| ApiError::too_fast(state.clients.rate(), wait);
-        let entering = || state.admission.enter(announced).map_err(refused);
-        taken.map_err(too_fast).and_then(|()| entering())
-    };
-    let mut permit = match entered {
+    let mut permit = match enter(request, announced, state) {
         Ok(permit) => permit,
         Err(error) => {
             // A small body that is read keeps the connection; making a client reconnect would
@@ -58,7 +49,30 @@ pub(crate) async fn read(
     Ok((body.map_err(late)??, permit))
 }
 
-fn announced_bytes(request: &HttpRequest) -> usize {
+/// Lets a request in whose body has so many bytes to hold in memory.
+///
+/// # Errors
+/// 429 where this client comes too fast; 503 where there is no room, and while draining.
+pub(crate) fn enter(
+    request: &HttpRequest,
+    bytes: usize,
+    state: &State,
+) -> Result<Permit, ApiError> {
+    if state.is_draining() {
+        return Err(ApiError::new(Code::Draining, "the server is shutting down"));
+    }
+    let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
+    if InBatch::of(request).is_some() {
+        return state.admission.enter_behind(bytes).map_err(refused);
+    }
+    let client = state.clients.of(request, &state.keys);
+    let taken = state.clients.take(client, Instant::now());
+    taken.map_err(|wait| ApiError::too_fast(state.clients.rate(), wait))?;
+    state.admission.enter(bytes).map_err(refused)
+}
+
+/// The length that a request gives its body.
+pub(crate) fn announced_bytes(request: &HttpRequest) -> usize {
     let header = request.headers().get(CONTENT_LENGTH);
     let length = header.and_then(|value| value.to_str().ok()).map(str::parse);
     length.and_then(Result::ok).unwrap_or(0)

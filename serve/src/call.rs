@@ -15,6 +15,7 @@ use crate::body::{self, INLINE_BYTES};
 use crate::convert;
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
+use crate::in_batch::InBatch;
 use crate::metrics::Stage;
 use crate::middleware::{Arrived, RequestId, StageTimes};
 use crate::state::State;
@@ -108,7 +109,8 @@ impl<'r> Call<'r> {
 
     /// When the server gives up.
     pub(crate) fn deadline(&self) -> Instant {
-        self.arrived + self.state.config.deadline
+        let own = self.arrived + self.state.config.deadline;
+        InBatch::of(self.request).map_or(own, |line| line.deadline)
     }
 
     /// Takes `items` in hand, if they can be answered before `deadline`. Gives the time that is
@@ -194,12 +196,16 @@ impl<'r> Call<'r> {
         manner: Manner,
     ) -> Result<Judged<'r>, ApiError> {
         let (read, parse) = self.times();
-        let limit = self.state.config.deadline;
-        let deadline = self.arrived + manner.deadline.unwrap_or(limit).min(limit);
+        let line = InBatch::of(self.request);
+        let limit = self.deadline();
+        let asked = manner
+            .deadline
+            .and_then(|time| self.arrived.checked_add(time));
+        let deadline = asked.map_or(limit, |asked| asked.min(limit));
         let patience = self.admit(inputs.len(), deadline)?;
         let margin = reply_margin(patience);
         let ask = Ask {
-            priority: manner.priority,
+            priority: line.map_or(manner.priority, |_| Priority::Batch),
             deadline: Some(deadline.checked_sub(margin).unwrap_or(deadline)),
             explain: manner.explain,
             seed: manner.seed,
@@ -215,6 +221,10 @@ impl<'r> Call<'r> {
         let answers = answering.await.map_err(|_| deadline_passed())?;
         if verdicts::all_too_late(&answers) {
             return Err(deadline_passed());
+        }
+        // Who waits for one answer is told of each input; a line of a batch comes again.
+        if line.is_some() && verdicts::any_without_room(&answers) {
+            return Err(ApiError::overloaded(self.state.admission.expected_wait()));
         }
         let replying = Instant::now();
         // The pace that admission learns is that of the verifiers: engines count their own tokens,

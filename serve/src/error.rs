@@ -27,6 +27,16 @@ pub enum Code {
     InvalidApiKey,
     /// What the configuration does not allow.
     Forbidden,
+    /// The body is no form of the kind that is taken.
+    MalformedForm,
+    /// No such file or batch.
+    NotFound,
+    /// What is asked cannot be done to a thing in the state that it is in.
+    Conflict,
+    /// There is no room on the disk.
+    StorageFull,
+    /// What was to be kept could not be.
+    StorageFailed,
     /// No such route.
     RouteNotFound,
     /// The route exists, the method does not.
@@ -70,6 +80,11 @@ impl Code {
                 "invalid_api_key",
             ),
             Self::Forbidden => (StatusCode::FORBIDDEN, "permission_error", "forbidden"),
+            Self::MalformedForm => (StatusCode::BAD_REQUEST, INVALID, "malformed_form"),
+            Self::NotFound => (StatusCode::NOT_FOUND, INVALID, "not_found"),
+            Self::Conflict => (StatusCode::CONFLICT, INVALID, "conflict"),
+            Self::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, SERVER, "storage_full"),
+            Self::StorageFailed => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "storage_failed"),
             Self::RouteNotFound => (StatusCode::NOT_FOUND, INVALID, "route_not_found"),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -173,6 +188,15 @@ impl ApiError {
     pub fn at(self, param: impl Into<String>) -> Self {
         Self {
             param: Some(param.into()),
+            ..self
+        }
+    }
+
+    /// Keeps the cause for the log.
+    #[must_use]
+    pub fn because(self, cause: impl fmt::Display) -> Self {
+        Self {
+            log: Some(cause.to_string()),
             ..self
         }
     }

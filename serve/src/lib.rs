@@ -5,6 +5,7 @@
 pub mod admit;
 mod app;
 mod background;
+pub mod batches;
 mod body;
 pub mod cache;
 mod call;
@@ -14,6 +15,7 @@ pub mod convert;
 pub mod error;
 mod generate;
 pub mod hosts;
+mod in_batch;
 pub mod keys;
 pub mod labels;
 mod load;
@@ -53,7 +55,8 @@ pub async fn run(
     let document = web::Data::new(Document::new(document_text()));
     let draining = state.clone();
     let config = state.config.clone();
-    let server = HttpServer::new(move || app(state.clone(), document.clone()))
+    let (shared, described) = (state.clone(), document.clone());
+    let server = HttpServer::new(move || app(shared.clone(), described.clone()))
         .workers(config.workers)
         .disable_signals()
         .shutdown_timeout(config.drain.as_secs().max(1))
@@ -62,6 +65,7 @@ pub async fn run(
         .h1_allow_half_closed(false)
         .listen(listener)?
         .run();
+    let batches = batches::runner::start(&state, &document);
     let handle = server.handle();
     actix_web::rt::spawn(async move {
         shutdown.await;
@@ -69,5 +73,11 @@ pub async fn run(
         draining.drain();
         handle.stop(true).await;
     });
-    server.await
+    let served = server.await;
+    state.drain();
+    if let Some(batches) = batches {
+        // A task that panicked has been reported, and what it did is written down.
+        let _ = batches.await;
+    }
+    served
 }

@@ -87,6 +87,16 @@ struct TokenLabels {
     kind: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BatchLabels {
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LineLabels {
+    outcome: &'static str,
+}
+
 /// What engines say of themselves, read off whenever somebody asks.
 #[derive(Debug, Default)]
 struct Engines {
@@ -199,6 +209,9 @@ pub struct Metrics {
     cache: Family<SourceLabels, Counter>,
     held: Family<HeldLabels, Gauge>,
     cancelled: Counter,
+    batches: Family<BatchLabels, Counter>,
+    batch_lines: Family<LineLabels, Counter>,
+    batch_faults: Counter,
     engines: Engines,
 }
 
@@ -220,6 +233,9 @@ impl Metrics {
             cache: Family::default(),
             held: Family::default(),
             cancelled: Counter::default(),
+            batches: Family::default(),
+            batch_lines: Family::default(),
+            batch_faults: Counter::default(),
             engines: Engines::default(),
         };
         metrics.register();
@@ -251,11 +267,17 @@ impl Metrics {
         );
         registry.register(
             "held",
-            "Work in hand: requests, items, bytes, jobs",
+            "Work in hand: requests, items, bytes, jobs, batches; and bytes of their files",
             self.held.clone(),
         );
         let help = "Requests whose client left before the reply";
         registry.register("cancelled_requests", help, self.cancelled.clone());
+        let help = "Batches that are over, by how they ended";
+        registry.register("batches", help, self.batches.clone());
+        let help = "Lines of batches that were answered, with success or with an error";
+        registry.register("batch_lines", help, self.batch_lines.clone());
+        let help = "Times that the disk of batches did not do what it had to";
+        registry.register("batch_storage_faults", help, self.batch_faults.clone());
         self.engines.register(registry);
     }
 
@@ -299,6 +321,24 @@ impl Metrics {
     /// Counts a client that left.
     pub fn cancelled(&self) {
         self.cancelled.inc();
+    }
+
+    /// Counts a batch that is over.
+    pub fn batch_ended(&self, status: &'static str) {
+        self.batches.get_or_create(&BatchLabels { status }).inc();
+    }
+
+    /// Counts a line of a batch.
+    pub fn batch_line(&self, good: bool) {
+        let outcome = if good { "completed" } else { "failed" };
+        self.batch_lines
+            .get_or_create(&LineLabels { outcome })
+            .inc();
+    }
+
+    /// Counts a fault of the disk of batches.
+    pub fn batch_fault(&self) {
+        self.batch_faults.inc();
     }
 
     /// Takes over what an engine says of itself.

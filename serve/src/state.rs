@@ -10,6 +10,7 @@ use rubrics::{NoModels, Pool, Registry, Tools};
 
 use crate::Config;
 use crate::admit::Admission;
+use crate::batches::Batches;
 use crate::cache::Cache;
 use crate::clients::Clients;
 use crate::hosts::Hosts;
@@ -35,6 +36,8 @@ pub struct State {
     pub admission: Arc<Admission>,
     /// How fast each client may come.
     pub clients: Clients,
+    /// Files and batches, where there is a folder for them.
+    pub batches: Option<Arc<Batches>>,
     /// Counters.
     pub metrics: Metrics,
     /// Who may call.
@@ -50,8 +53,14 @@ const POOL_JOBS: usize = 65_536;
 
 impl State {
     /// The state of a server that is about to start.
+    ///
+    /// # Errors
+    /// Threads that do not start, and a folder of batches that cannot be used.
     pub fn new(config: Config, registry: Registry, keys: Keys) -> std::io::Result<Self> {
+        let folder = config.batches_folder.as_deref();
+        let batches = folder.map(|folder| Batches::open(folder, &config));
         Ok(Self {
+            batches: batches.transpose()?.map(Arc::new),
             tools: Tools {
                 pool: Pool::new(config.threads, POOL_JOBS)?,
                 models: Arc::new(NoModels),
@@ -90,6 +99,9 @@ impl State {
     /// From now on new work is refused; work in hand is answered.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+        if let Some(batches) = &self.batches {
+            batches.stop();
+        }
     }
 
     /// Whether the server is shutting down.

@@ -158,6 +158,12 @@ impl Answering<'_> {
 }
 
 /// Whether the deadline passed before any of the work was done.
+/// Whether an input was not measured for want of room.
+pub(crate) fn any_without_room(answers: &[Answered]) -> bool {
+    let full = |answer: &Answered| is_kind(&answer.outcome, FailureKind::Overloaded);
+    answers.iter().any(full)
+}
+
 pub(crate) fn all_too_late(answers: &[Answered]) -> bool {
     answers
         .iter()

@@ -116,6 +116,8 @@ async fn the_document_lists_every_route() {
         .filter(|path| !path.starts_with("/docs"))
         .collect();
     routes.sort();
+    // A path with several methods is one path of the document.
+    routes.dedup();
     let document: Value = serde_json::from_str(&document_text()).expect("JSON");
     let paths = document["paths"].as_object().expect("paths");
     let mut documented: Vec<String> = paths.keys().cloned().collect();

@@ -121,6 +121,25 @@ impl Server {
         read(request.send(body.as_ref()).expect("the server answers"))
     }
 
+    /// Sends a body with headers of its own, with or without a content.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) -> Reply {
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address));
+        let add = |request: ureq::http::request::Builder, (name, value): &(&str, &str)| {
+            request.header(*name, *value)
+        };
+        let request = headers.iter().fold(request, add);
+        let request = request.body(body.as_ref()).expect("a request");
+        read(self.agent.run(request).expect("the server answers"))
+    }
+
     /// Sends a body to `/v1/score`.
     pub(crate) fn score(&self, body: &Value) -> Reply {
         self.post("/v1/score", body.to_string())

@@ -1,5 +1,6 @@
 //! The real binary, from outside.
 
+mod batches;
 mod bench;
 mod calibrate;
 mod doctor;

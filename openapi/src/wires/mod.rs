@@ -1,5 +1,6 @@
 //! Bodies of other interfaces: those that trainers and clients send already.
 
+mod batches;
 mod errors;
 mod graders;
 mod grades;
@@ -14,6 +15,10 @@ mod tei;
 mod told;
 mod vllm;
 
+pub use batches::{
+    BatchCounts, BatchErrors, BatchFault, BatchList, BatchObject, BatchRequest, BatchStatus,
+    ExpiresAfter, FileDeleted, FileList, FileObject, FilePurpose, FileStatus, FileUpload,
+};
 pub use errors::{
     DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
     VllmErrorDetail,

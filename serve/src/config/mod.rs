@@ -66,6 +66,16 @@ pub struct Config {
     pub wires_scorer: Option<String>,
     /// The folder that requests may load adapters from; without it they load none.
     pub wires_adapters: Option<PathBuf>,
+    /// The folder for files and batches; without it there are none.
+    pub batches_folder: Option<PathBuf>,
+    /// Most bytes of an uploaded file.
+    pub batches_max_file: usize,
+    /// Most requests of a batch.
+    pub batches_max_requests: usize,
+    /// Requests of batches that are answered at a time.
+    pub batches_concurrency: usize,
+    /// Most bytes of all files; 0 for as many as there is room for.
+    pub batches_quota: usize,
 }
 
 impl Default for Config {
@@ -92,6 +102,11 @@ impl Default for Config {
             cache_memory: 32 << 20,
             wires_scorer: None,
             wires_adapters: None,
+            batches_folder: None,
+            batches_max_file: 200 << 20,
+            batches_max_requests: 50_000,
+            batches_concurrency: 32,
+            batches_quota: 0,
         }
     }
 }
@@ -267,7 +282,9 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-        for section_name in ["server", "limits", "engine", "verify", "cache", "wires"] {
+        for section_name in [
+            "server", "limits", "engine", "verify", "cache", "wires", "batches",
+        ] {
             let Some(section) = root.section(section_name) else {
                 continue;
             };
@@ -281,7 +298,11 @@ fn read_document(
             section.finish();
         }
         if let Some(base) = place.base {
-            let paths = [&mut config.api_keys_file, &mut config.wires_adapters];
+            let paths = [
+                &mut config.api_keys_file,
+                &mut config.wires_adapters,
+                &mut config.batches_folder,
+            ];
             for path in paths.into_iter().flatten() {
                 *path = base.join(&*path);
             }
@@ -316,7 +337,7 @@ fn environment() -> Vec<Override> {
 fn environment_name(setting: &Setting) -> String {
     // `cache.memory` would otherwise be plain TRIBUNAL_MEMORY, which says too little.
     let key = match (setting.table, setting.key) {
-        ("cache" | "wires", key) => format!("{}_{key}", setting.table),
+        ("cache" | "wires" | "batches", key) => format!("{}_{key}", setting.table),
         (_, key) => key.to_owned(),
     };
     key.to_uppercase()

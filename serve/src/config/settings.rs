@@ -127,6 +127,31 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "adapters",
         read: |c, v| into(&mut c.wires_adapters, path(v)),
     },
+    Setting {
+        table: "batches",
+        key: "folder",
+        read: |c, v| into(&mut c.batches_folder, path(v)),
+    },
+    Setting {
+        table: "batches",
+        key: "max_file",
+        read: |c, v| into(&mut c.batches_max_file, bytes(v)),
+    },
+    Setting {
+        table: "batches",
+        key: "max_requests",
+        read: |c, v| into(&mut c.batches_max_requests, count(v)),
+    },
+    Setting {
+        table: "batches",
+        key: "concurrency",
+        read: |c, v| into(&mut c.batches_concurrency, count(v)),
+    },
+    Setting {
+        table: "batches",
+        key: "quota",
+        read: |c, v| into(&mut c.batches_quota, bytes_or_none(v)),
+    },
 ];
 
 fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {

@@ -15,6 +15,7 @@ use super::settings::{Settings, choices};
 use super::{invalid, not_taken};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
+use crate::in_batch::InBatch;
 
 /// Most sequences that one request may generate.
 const MAX_SEQUENCES: u64 = 2_048;
@@ -26,16 +27,26 @@ pub(crate) struct Asking {
     pub(crate) client: u64,
     /// When the server gives up.
     pub(crate) deadline: Instant,
+    /// Whether it is a line of a batch, which goes behind what somebody waits for.
+    behind: bool,
 }
 
 impl Asking {
     /// Of a request that has until `deadline`.
     pub(crate) fn new(request: &HttpRequest, deadline: Instant) -> Asking {
         let key = request.headers().get(AUTHORIZATION);
+        let line = InBatch::of(request);
+        let client = || key.map_or(0, |key| number_of(key.as_bytes()));
         Asking {
-            client: key.map_or(0, |key| number_of(key.as_bytes())),
+            client: line.map_or_else(client, |line| line.client),
             deadline,
+            behind: line.is_some(),
         }
+    }
+
+    /// How urgent it is, where its sender says so much.
+    pub(crate) fn priority(&self, asked: Priority) -> Priority {
+        if self.behind { Priority::Batch } else { asked }
     }
 
     /// The time that is left.
@@ -221,10 +232,10 @@ fn terms(asked: &Generation, asking: Asking, stream: bool) -> Terms {
     let priority = asked.priority.map(|openapi::Urgency(priority)| priority);
     let salt = asked.cache_salt.as_deref();
     Terms {
-        priority: match priority.unwrap_or_default() {
+        priority: asking.priority(match priority.unwrap_or_default() {
             openapi::Priority::Interactive => Priority::Interactive,
             openapi::Priority::Batch => Priority::Batch,
-        },
+        }),
         client: asking.client,
         salt: salt.map_or(0, |salt| number_of(salt.as_bytes())),
         deadline: (!stream).then_some(asking.deadline),

@@ -98,7 +98,14 @@ async fn answer<W: Wire>(
     let deadline = call.deadline();
     let patience = call.admit(asked.questions.len(), deadline)?;
     let working = Instant::now();
-    let deciding = decide(state, &served, asked, deadline);
+    let terms = Terms {
+        priority: crate::generate::Asking::new(call.request, deadline)
+            .priority(engine::Priority::default()),
+        salt: asked.cache_key.as_deref().map_or(0, salt),
+        deadline: Some(deadline),
+        ..Terms::default()
+    };
+    let deciding = decide(state, &served, asked, terms);
     let decided = tokio::time::timeout(patience, deciding).await;
     let decided = decided.map_err(|_| deadline_passed())?;
     let decided = decided.map_err(|error| api_error(&error, &wire))?;
@@ -121,7 +128,7 @@ async fn decide(
     state: &State,
     served: &Served,
     asked: Asked,
-    deadline: Instant,
+    terms: Terms,
 ) -> Result<rubrics::decide::Decided, DecideError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
     let temperature = asked.temperature.and_then(Temperature::new);
@@ -131,11 +138,6 @@ async fn decide(
             .map(|temperature| Arc::new(Calibrations::uniform("request", temperature)))
             .or_else(own),
         template_kwargs: asked.template_kwargs,
-    };
-    let terms = Terms {
-        salt: asked.cache_key.as_deref().map_or(0, salt),
-        deadline: Some(deadline),
-        ..Terms::default()
     };
     let host = served.host.clone();
     let preparing = web::block(move || prepare(&host, &asked.input, asked.questions, asking)).await;

@@ -186,7 +186,17 @@ fn blank(name: &str, state: &State, limits: ModelLimits) -> ModelInfo {
 )]
 #[get("/metrics")]
 pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+    let batches = state.batches.as_deref();
+    let file_bytes = batches.map_or(0, crate::batches::Batches::bytes);
     let held = [
+        (
+            "batches",
+            batches.map_or(0, crate::batches::Batches::running),
+        ),
+        (
+            "batch_bytes",
+            usize::try_from(file_bytes).unwrap_or(usize::MAX),
+        ),
         ("requests", state.admission.requests()),
         ("items", state.admission.items()),
         ("bytes", state.admission.bytes()),
@@ -245,6 +255,20 @@ impl Document {
         let methods = methods.collect();
         Self { text, methods }
     }
+
+    /// The methods of a path, which may be one of those with names in braces.
+    fn methods_of(&self, path: &str) -> Option<&Vec<String>> {
+        let fits = |pattern: &str| {
+            let same = |(part, given): (&str, &str)| {
+                part == given || (part.starts_with('{') && !given.is_empty())
+            };
+            pattern.split('/').count() == path.split('/').count()
+                && pattern.split('/').zip(path.split('/')).all(same)
+        };
+        let patterned = || self.methods.iter().find(|(pattern, _)| fits(pattern));
+        let exact = self.methods.get(path);
+        exact.or_else(|| patterned().map(|(_, methods)| methods))
+    }
 }
 
 /// What no route takes: 405 where the path has other methods, else 404.
@@ -253,7 +277,7 @@ pub(crate) async fn fallback(
     document: web::Data<Document>,
 ) -> Result<HttpResponse, ApiError> {
     let (method, path) = (request.method(), request.path());
-    let Some(methods) = document.methods.get(path) else {
+    let Some(methods) = document.methods_of(path) else {
         let shown: String = path.chars().take(200).collect();
         return Err(ApiError::new(
             Code::RouteNotFound,

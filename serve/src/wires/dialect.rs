@@ -54,7 +54,11 @@ impl Dialect {
             "/v1/classify" => Dialect::Sglang,
             "/predict" | "/info" => Dialect::Tei,
             _ if path.starts_with("/ng-rollout/") => Dialect::FastApi,
-            "/v1/fine_tuning/alpha/graders/run" | "/v1/fine_tuning/alpha/graders/validate" => {
+            "/v1/fine_tuning/alpha/graders/run"
+            | "/v1/fine_tuning/alpha/graders/validate"
+            | "/v1/files"
+            | "/v1/batches" => Dialect::OpenAi,
+            _ if path.starts_with("/v1/files/") || path.starts_with("/v1/batches/") => {
                 Dialect::OpenAi
             }
             _ => Dialect::Own,
@@ -131,11 +135,16 @@ fn tei_type(code: Code) -> TeiErrorType {
     match code {
         Code::Overloaded | Code::TooFast => TeiErrorType::Overloaded,
         Code::Draining | Code::DeadlinePassed => TeiErrorType::Unhealthy,
-        Code::Internal | Code::ToolFailed => TeiErrorType::Backend,
+        Code::Internal | Code::ToolFailed | Code::StorageFull | Code::StorageFailed => {
+            TeiErrorType::Backend
+        }
         Code::ContextLength => TeiErrorType::Tokenizer,
         Code::MalformedJson
         | Code::InvalidApiKey
         | Code::Forbidden
+        | Code::MalformedForm
+        | Code::NotFound
+        | Code::Conflict
         | Code::RouteNotFound
         | Code::MethodNotAllowed
         | Code::ScorerNotFound
@@ -179,6 +188,11 @@ fn detail(error: &ApiError) -> DetailError {
         }]),
         Code::InvalidApiKey
         | Code::Forbidden
+        | Code::MalformedForm
+        | Code::NotFound
+        | Code::Conflict
+        | Code::StorageFull
+        | Code::StorageFailed
         | Code::RouteNotFound
         | Code::MethodNotAllowed
         | Code::ScorerNotFound

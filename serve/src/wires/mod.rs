@@ -12,6 +12,7 @@ pub(crate) mod graders;
 pub(crate) mod nemo_gym;
 mod next_token;
 pub(crate) mod nim;
+pub(crate) mod openai_batches;
 pub(crate) mod openai_decisions;
 pub(crate) mod openrlhf;
 mod pairs;

@@ -164,6 +164,7 @@ pub(crate) async fn read(
     let asking = Asking::new(call.request, deadline);
     let terms = Terms {
         client: asking.client,
+        priority: asking.priority(terms.priority),
         deadline: Some(deadline),
         ..terms
     };

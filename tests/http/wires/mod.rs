@@ -5,6 +5,8 @@
     reason = "wires hand on the very number that the scorer gave"
 )]
 
+mod batches;
+mod batches_hostile;
 mod graders;
 mod lora;
 mod nemo_gym;

@@ -14,12 +14,13 @@ enum Words {
     Tei,
 }
 
-const WIRES: [(&str, u16, Words); 24] = [
+const WIRES: [(&str, u16, Words); 25] = [
     ("/v1/score", 503, Words::Own),
     ("/v1/chat/completions", 503, Words::Own),
     ("/v1/decisions", 503, Words::Own),
     ("/v1/fine_tuning/alpha/graders/run", 429, Words::Own),
     ("/v1/fine_tuning/alpha/graders/validate", 429, Words::Own),
+    ("/v1/batches", 429, Words::Own),
     ("/get_reward", 503, Words::FastApi),
     ("/remote_rm", 503, Words::FastApi),
     ("/verify", 503, Words::FastApi),

@@ -194,6 +194,11 @@ fn fault(error: ApiError, path: &str) -> Result<Problem, ApiError> {
         Code::MalformedJson
         | Code::InvalidApiKey
         | Code::Forbidden
+        | Code::MalformedForm
+        | Code::NotFound
+        | Code::Conflict
+        | Code::StorageFull
+        | Code::StorageFailed
         | Code::RouteNotFound
         | Code::MethodNotAllowed
         | Code::ScorerNotFound

@@ -1,0 +1,104 @@
+//! Names of files and batches, and of those who own them.
+//!
+//! A name is 128 random bits: who has not been told it cannot guess it. A text becomes a name only
+//! through `parse`, so that a name may be part of a path.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+const HEX: usize = 32;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub(crate) struct $name(String);
+
+        impl $name {
+            /// One that nobody has.
+            pub(crate) fn new() -> std::io::Result<Self> {
+                Ok(Self(format!(concat!($prefix, "{}"), random()?)))
+            }
+
+            /// A text that can be one.
+            pub(crate) fn parse(text: &str) -> Option<Self> {
+                let rest = text.strip_prefix($prefix)?;
+                let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+                (rest.len() == HEX && rest.bytes().all(hex)).then(|| Self(text.to_owned()))
+            }
+
+            /// As text.
+            pub(crate) fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+id!(
+    /// The name of a file.
+    FileId,
+    "file-"
+);
+id!(
+    /// The name of a batch.
+    BatchId,
+    "batch_"
+);
+/// The name of an answered line. Nobody asks for a line by it.
+#[derive(Debug)]
+pub(crate) struct LineId(String);
+
+impl LineId {
+    /// One that no line has.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self(format!("batch_req_{}", random()?)))
+    }
+
+    /// As text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// 128 bits in hexadecimal.
+fn random() -> std::io::Result<String> {
+    let mut bytes = [0; HEX / 2];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    let mut text = String::with_capacity(HEX);
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a String takes everything");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_are_names() {
+        let name = FileId::new().expect("the machine has randomness");
+        assert_eq!(FileId::parse(name.as_str()), Some(name.clone()));
+        assert_ne!(FileId::new().expect("the same"), name);
+        let long = format!("{}0", name.as_str());
+        let upper = name.as_str().to_uppercase();
+        let batch = name.as_str().replace("file-", "batch_");
+        for text in [
+            "",
+            "file-",
+            "file-..",
+            "file-../../../../../../etc/passwd00000",
+            "file-0123456789abcdef0123456789abcde/",
+            "file-0123456789abcdef0123456789abcde\0",
+            "file-0123456789abcdef0123456789abcdé",
+            &long,
+            &upper,
+            &batch,
+        ] {
+            assert_eq!(FileId::parse(text), None, "{text:?}");
+        }
+        assert!(BatchId::parse(&batch).is_some());
+    }
+}

@@ -1,0 +1,208 @@
+//! What came of the lines of a batch, in the order in which it came.
+//!
+//! An entry counts when all of it is on the disk. It begins with a check of what follows, so that
+//! the end of a journal whose writer was killed is known for what it is and cut off; the lines that
+//! were in it are answered again. A line that has an entry gets no second one.
+//!
+//! ```text
+//! entry = check [8] | line u32 | fate u8 | length u32 | text [length]     (little-endian)
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::disk::{Disk, Step, open_own};
+
+const CHECK: usize = 8;
+const HEAD: usize = CHECK + 9;
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Answered with success.
+    Good,
+    /// Answered with an error.
+    Bad,
+}
+
+/// What came of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The line, from 1.
+    pub(crate) line: u32,
+    pub(crate) fate: Fate,
+    /// What stands in the output for it, without an end of line.
+    pub(crate) text: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: u64,
+    length: u32,
+    fate: Fate,
+}
+
+/// The journal of a batch.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    disk: Arc<Disk>,
+    file: File,
+    /// Where the next entry begins.
+    end: u64,
+    places: BTreeMap<u32, Place>,
+}
+
+impl Journal {
+    /// Opens a journal, or begins it. What is not whole is cut off.
+    pub(crate) fn open(disk: &Arc<Disk>, path: &Path) -> io::Result<Journal> {
+        let file = open_own(path)?;
+        let length = file.metadata()?.len();
+        let (places, end) = scan(&file, length)?;
+        if end < length {
+            file.set_len(end)?;
+            disk.release(length - end);
+        }
+        Ok(Journal {
+            disk: Arc::clone(disk),
+            file,
+            end,
+            places,
+        })
+    }
+
+    /// Adds entries, all of which are on the disk when this is over. Lines that have one already
+    /// get none.
+    ///
+    /// # Errors
+    /// What the disk says. The journal is then as it was, and the same entries may be added again.
+    pub(crate) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut places = BTreeMap::new();
+        for entry in entries {
+            if self.has(entry.line) || places.contains_key(&entry.line) {
+                continue;
+            }
+            let length = u32::try_from(entry.text.len());
+            let length = length.map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+            let place = Place {
+                at: self.end + (bytes.len() + HEAD) as u64,
+                length,
+                fate: entry.fate,
+            };
+            bytes.extend_from_slice(&head(entry, length));
+            bytes.extend_from_slice(&entry.text);
+            places.insert(entry.line, place);
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let count = bytes.len() as u64;
+        self.disk.reserve(count)?;
+        let written = self.write(&bytes);
+        if let Err(error) = written {
+            // What lies behind the end is written over by the next entry, or cut off by the next
+            // start.
+            let _ = self.file.set_len(self.end);
+            self.disk.release(count);
+            return Err(error);
+        }
+        self.end += count;
+        self.places.append(&mut places);
+        Ok(())
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.end)?;
+        self.disk.before(Step::Sync)?;
+        self.file.sync_data()
+    }
+
+    /// Whether a line has an entry.
+    pub(crate) fn has(&self, line: u32) -> bool {
+        self.places.contains_key(&line)
+    }
+
+    /// How many lines have an entry of this fate.
+    pub(crate) fn count(&self, fate: Fate) -> u32 {
+        let places = self.places.values().filter(|place| place.fate == fate);
+        u32::try_from(places.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The entry of a line.
+    pub(crate) fn entry(&self, line: u32) -> io::Result<Option<Entry>> {
+        let Some(place) = self.places.get(&line) else {
+            return Ok(None);
+        };
+        let mut text = vec![0; usize::try_from(place.length).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut text, place.at)?;
+        Ok(Some(Entry {
+            line,
+            fate: place.fate,
+            text,
+        }))
+    }
+}
+
+fn head(entry: &Entry, length: u32) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[CHECK..CHECK + 4].copy_from_slice(&entry.line.to_le_bytes());
+    head[CHECK + 4] = match entry.fate {
+        Fate::Good => 1,
+        Fate::Bad => 2,
+    };
+    head[CHECK + 5..].copy_from_slice(&length.to_le_bytes());
+    let check = check(&head[CHECK..], &entry.text);
+    head[..CHECK].copy_from_slice(&check);
+    head
+}
+
+fn check(head: &[u8], text: &[u8]) -> [u8; CHECK] {
+    let digest = Sha256::new().chain_update(head).chain_update(text);
+    let digest = digest.finalize();
+    *digest.first_chunk().expect("a digest has 32 bytes")
+}
+
+/// The places of all entries that are whole, up to the first that is not, and where that begins.
+fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, Place>, u64)> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let (mut places, mut end) = (BTreeMap::new(), 0_u64);
+    let mut text = Vec::new();
+    while length - end >= HEAD as u64 {
+        let mut head = [0; HEAD];
+        reader.read_exact(&mut head)?;
+        let number = |at: usize| {
+            let bytes = head[at..].first_chunk().expect("a head has room for both");
+            u32::from_le_bytes(*bytes)
+        };
+        let (line, size) = (number(CHECK), number(CHECK + 5));
+        let at = end + HEAD as u64;
+        let fate = match head[CHECK + 4] {
+            1 => Fate::Good,
+            2 => Fate::Bad,
+            _ => break,
+        };
+        if u64::from(size) > length - at {
+            break;
+        }
+        text.resize(usize::try_from(size).map_err(io::Error::other)?, 0);
+        reader.read_exact(&mut text)?;
+        if check(&head[CHECK..], &text) != head[..CHECK] {
+            break;
+        }
+        let place = Place {
+            at,
+            length: size,
+            fate,
+        };
+        places.entry(line).or_insert(place);
+        end = at + u64::from(size);
+    }
+    Ok((places, end))
+}

@@ -1,0 +1,307 @@
+//! The lines of a batch's file: what each asks, and what is wrong with it.
+//!
+//! A file is read a line at a time and never whole. Empty lines are no requests.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+
+use openapi::BatchFault;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+/// Faults that are told; more are counted.
+const MOST_FAULTS: usize = 100;
+
+/// Most bytes of a `custom_id`.
+const MOST_ID_BYTES: usize = 512;
+
+/// What is allowed in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Requests.
+    pub(crate) requests: u32,
+    /// Bytes of a line.
+    pub(crate) line_bytes: usize,
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) custom_id: String,
+    /// The body, byte for byte.
+    pub(crate) body: String,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// Its requests.
+    pub(crate) requests: u32,
+    /// What is wrong, with lines.
+    pub(crate) faults: Vec<BatchFault>,
+}
+
+/// A line as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Raw {
+    /// Its bytes.
+    Whole(Vec<u8>),
+    /// Longer than allowed.
+    TooLong,
+}
+
+/// The lines of a file that are not empty, with their numbers from 1.
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
+    reader: R,
+    number: u32,
+    most_bytes: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Of a file.
+    pub(crate) fn new(reader: R, most_bytes: usize) -> Lines<R> {
+        Lines {
+            reader,
+            number: 0,
+            most_bytes,
+        }
+    }
+
+    /// The next line.
+    pub(crate) fn next(&mut self) -> io::Result<Option<(u32, Raw)>> {
+        while let Some(raw) = self.any()? {
+            self.number = self.number.saturating_add(1);
+            let empty = matches!(&raw, Raw::Whole(bytes) if bytes.trim_ascii().is_empty());
+            if !empty {
+                return Ok(Some((self.number, raw)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn any(&mut self) -> io::Result<Option<Raw>> {
+        let (mut line, mut length) = (Vec::new(), 0_usize);
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok((length > 0).then(|| self.raw(line, length)));
+            }
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let taken = end.unwrap_or(buffer.len());
+            if length + taken <= self.most_bytes {
+                line.extend_from_slice(&buffer[..taken]);
+            }
+            length += taken;
+            self.reader.consume(taken + usize::from(end.is_some()));
+            if end.is_some() {
+                return Ok(Some(self.raw(line, length)));
+            }
+        }
+    }
+
+    fn raw(&self, line: Vec<u8>, length: usize) -> Raw {
+        if length > self.most_bytes {
+            Raw::TooLong
+        } else {
+            Raw::Whole(line)
+        }
+    }
+}
+
+/// Reads a file to its end.
+///
+/// # Errors
+/// What the disk says.
+pub(crate) fn check(reader: impl BufRead, url: &str, bounds: Bounds) -> io::Result<Checked> {
+    let mut lines = Lines::new(reader, bounds.line_bytes);
+    let mut first_lines: HashMap<[u8; 16], u32> = HashMap::new();
+    let mut checked = Checked {
+        requests: 0,
+        faults: Vec::new(),
+    };
+    let mut beyond = 0_u64;
+    while let Some((number, raw)) = lines.next()? {
+        checked.requests = checked.requests.saturating_add(1);
+        if checked.requests > bounds.requests {
+            let message = format!(
+                "the file has more requests than batches.max_requests: {}",
+                bounds.requests
+            );
+            checked.faults.push(fault("too_many_tasks", message));
+            return Ok(checked);
+        }
+        let found = read(&raw, url, bounds).and_then(|asked| {
+            let key = key(&asked.custom_id);
+            let first = *first_lines.entry(key).or_insert(number);
+            (first == number).then_some(()).ok_or_else(|| Fault {
+                code: "duplicate_custom_id",
+                param: Some("custom_id"),
+                message: format!("line {first} has the same custom_id"),
+            })
+        });
+        match found {
+            Ok(()) => {}
+            Err(_) if checked.faults.len() >= MOST_FAULTS => beyond += 1,
+            Err(fault) => checked.faults.push(fault.wire(number)),
+        }
+    }
+    if checked.requests == 0 {
+        let message = "the file has no request".to_owned();
+        checked.faults.push(fault("empty_file", message));
+    }
+    if beyond > 0 {
+        let message = format!("{beyond} more lines cannot be used");
+        checked.faults.push(fault("more_errors", message));
+    }
+    Ok(checked)
+}
+
+/// What a line asks.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn read(raw: &Raw, url: &str, bounds: Bounds) -> Result<Asked, Fault> {
+    let Raw::Whole(bytes) = raw else {
+        let message = format!("the line is longer than {} bytes", bounds.line_bytes);
+        return Err(Fault::new("invalid_request", None, message));
+    };
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| Fault::broken("the line is not UTF-8".to_owned()))?;
+    // A list would be read as the fields in their order.
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(Fault::broken("the line is no JSON object".to_owned()));
+    }
+    let shape: Shape<'_> = serde_json::from_str(text).map_err(|error| broken(&error))?;
+    let custom_id = shape.custom_id()?;
+    shape.check_method()?;
+    shape.check_url(url)?;
+    let body = shape.body()?;
+    Ok(Asked { custom_id, body })
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    code: &'static str,
+    param: Option<&'static str>,
+    message: String,
+}
+
+impl Fault {
+    fn new(code: &'static str, param: Option<&'static str>, message: String) -> Fault {
+        Fault {
+            code,
+            param,
+            message,
+        }
+    }
+
+    fn broken(message: String) -> Fault {
+        Fault::new("invalid_json_line", None, message)
+    }
+
+    fn missing(param: &'static str) -> Fault {
+        let message = format!("{param} is missing");
+        Fault::new("missing_required_parameter", Some(param), message)
+    }
+
+    fn invalid(param: &'static str, message: &str) -> Fault {
+        let message = format!("{param}: {message}");
+        Fault::new("invalid_request", Some(param), message)
+    }
+
+    fn wire(self, line: u32) -> BatchFault {
+        BatchFault {
+            code: self.code.to_owned(),
+            message: self.message,
+            param: self.param.map(str::to_owned),
+            line: Some(line.into()),
+        }
+    }
+}
+
+/// A fault of the whole file.
+pub(crate) fn fault(code: &str, message: String) -> BatchFault {
+    BatchFault {
+        code: code.to_owned(),
+        message,
+        param: None,
+        line: None,
+    }
+}
+
+/// A line with its four fields, each as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape<'t> {
+    #[serde(borrow, default)]
+    custom_id: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    url: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    body: Option<&'t RawValue>,
+}
+
+impl Shape<'_> {
+    fn custom_id(&self) -> Result<String, Fault> {
+        let id = text("custom_id", self.custom_id)?;
+        if (1..=MOST_ID_BYTES).contains(&id.len()) {
+            return Ok(id);
+        }
+        let message = format!("1 to {MOST_ID_BYTES} bytes are taken");
+        Err(Fault::invalid("custom_id", &message))
+    }
+
+    fn check_method(&self) -> Result<(), Fault> {
+        let method = text("method", self.method)?;
+        (method == "POST")
+            .then_some(())
+            .ok_or_else(|| Fault::invalid("method", "only POST is taken"))
+    }
+
+    fn check_url(&self, url: &str) -> Result<(), Fault> {
+        let given = text("url", self.url)?;
+        (given == url).then_some(()).ok_or_else(|| {
+            let message = format!("url: the batch's endpoint is {url}");
+            Fault::new("url_mismatch", Some("url"), message)
+        })
+    }
+
+    fn body(&self) -> Result<String, Fault> {
+        let raw = self.body.ok_or_else(|| Fault::missing("body"))?;
+        let value: Value = serde_json::from_str(raw.get())
+            .map_err(|error| Fault::broken(format!("body: {error}")))?;
+        let Some(fields) = value.as_object() else {
+            return Err(Fault::invalid("body", "an object is taken"));
+        };
+        if fields.get("stream") == Some(&Value::Bool(true)) {
+            let message = "nobody reads a stream here";
+            return Err(Fault::invalid("body.stream", message));
+        }
+        Ok(raw.get().to_owned())
+    }
+}
+
+fn text(field: &'static str, raw: Option<&RawValue>) -> Result<String, Fault> {
+    let raw = raw.ok_or_else(|| Fault::missing(field))?;
+    serde_json::from_str(raw.get()).map_err(|_| Fault::invalid(field, "a text is taken"))
+}
+
+fn broken(error: &serde_json::Error) -> Fault {
+    if error.is_data() {
+        Fault::new("invalid_request", None, error.to_string())
+    } else {
+        Fault::broken(format!("the line is no JSON: {error}"))
+    }
+}
+
+/// 128 bits of a digest: of two different ids the same would take more lines than there are.
+fn key(custom_id: &str) -> [u8; 16] {
+    let digest = Sha256::digest(custom_id.as_bytes());
+    *digest.first_chunk().expect("a digest has 32 bytes")
+}

@@ -1,0 +1,323 @@
+//! Batches: files of requests that are answered when there is time, and that survive whatever
+//! happens to the process meanwhile.
+//!
+//! What is known about files and batches is in a database ([`store`]), the files themselves and a
+//! journal for each batch in a folder ([`disk`], [`journal`]). A batch goes from state to state
+//! ([`status`]) by steps that can all be begun anew ([`runner`]): after a crash the record says
+//! which state a batch was in, and the journal which lines are answered. Each line goes through the
+//! server's own routes ([`inside`]). Nothing here knows how anything is judged.
+
+mod disk;
+mod error;
+pub(crate) mod ids;
+mod inside;
+mod journal;
+mod lines;
+mod output;
+pub(crate) mod record;
+pub(crate) mod runner;
+mod send;
+pub(crate) mod status;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use openapi::BatchCounts;
+use tokio::sync::{Notify, watch};
+
+pub(crate) use disk::Writing;
+use disk::{Disk, Faults, NoFaults};
+pub(crate) use error::StorageError;
+use ids::{BatchId, FileId};
+use lines::Bounds;
+use record::{BatchRecord, FileRecord};
+use status::{Event, after, is_over};
+use store::Store;
+pub(crate) use store::{Beginning, Deleting};
+
+use crate::config::Config;
+use crate::state::unix_seconds;
+
+/// Batches that may be unfinished at a time.
+const MOST_UNFINISHED: usize = 1_000;
+
+/// Bytes of a line beside its body.
+const LINE_MARGIN: usize = 64 << 10;
+
+/// How long a batch that is over is remembered.
+const REMEMBERED_SECONDS: u64 = record::MOST_SECONDS;
+
+/// The routes that a line may name.
+pub(crate) const ENDPOINTS: [&str; 15] = [
+    "/v1/score",
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/decisions",
+    "/v1/systemone",
+    "/v1/embeddings",
+    "/v1/classify",
+    "/v1/rerank",
+    "/v1/fine_tuning/alpha/graders/run",
+    "/score",
+    "/classify",
+    "/rerank",
+    "/pooling",
+    "/get_reward",
+    "/verify",
+];
+
+/// A batch that is being worked on.
+#[derive(Debug, Default)]
+struct Live {
+    completed: AtomicU32,
+    failed: AtomicU32,
+    /// Somebody wants its end.
+    cancelled: Notify,
+}
+
+/// Files and batches.
+#[derive(Debug)]
+pub struct Batches {
+    disk: Arc<Disk>,
+    store: Store,
+    bounds: Bounds,
+    /// Lines that are answered at a time.
+    concurrency: usize,
+    /// A lock: it is held for a look into the map alone.
+    live: Mutex<HashMap<BatchId, Arc<Live>>>,
+    /// There is a batch that nobody works on.
+    fresh: Notify,
+    stop: watch::Sender<bool>,
+}
+
+impl Batches {
+    /// Those of a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// A folder that cannot be used, or that another server uses.
+    pub fn open(folder: &Path, config: &Config) -> std::io::Result<Batches> {
+        let opened = Self::open_with(folder, config, Arc::new(NoFaults));
+        opened.map_err(|error| {
+            let message = format!("{}: {error}", folder.display());
+            std::io::Error::other(message)
+        })
+    }
+
+    fn open_with(
+        folder: &Path,
+        config: &Config,
+        faults: Arc<dyn Faults>,
+    ) -> Result<Batches, StorageError> {
+        let quota = config.batches_quota as u64;
+        let disk = Arc::new(Disk::open(folder, quota, faults)?);
+        let batches = Batches {
+            store: Store::open(disk.clone())?,
+            disk,
+            bounds: Bounds {
+                requests: u32::try_from(config.batches_max_requests).unwrap_or(u32::MAX),
+                line_bytes: config.max_body.saturating_add(LINE_MARGIN),
+            },
+            concurrency: config.batches_concurrency,
+            live: Mutex::default(),
+            fresh: Notify::new(),
+            stop: watch::Sender::new(false),
+        };
+        batches.clear()?;
+        Ok(batches)
+    }
+
+    /// Removes what nobody knows of: the process ended between a file and its record.
+    fn clear(&self) -> Result<(), StorageError> {
+        for name in self.disk.file_names()? {
+            let id = FileId::parse(&name);
+            if let Some(id) = id
+                && self.store.file(&id)?.is_none()
+            {
+                self.disk.remove(&self.disk.file(&id))?;
+            }
+        }
+        for name in self.disk.journal_names()? {
+            let Some(id) = BatchId::parse(&name) else {
+                continue;
+            };
+            let batch = self.store.batch(&id)?;
+            if batch.is_none_or(|batch| is_over(batch.status)) {
+                self.disk.remove(&self.disk.journal(&id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// No more lines are begun; who works on batches ends.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Bytes of files and journals.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.disk.used()
+    }
+
+    /// Batches that are being worked on.
+    pub(crate) fn running(&self) -> usize {
+        self.lives().len()
+    }
+
+    fn lives(&self) -> std::sync::MutexGuard<'_, HashMap<BatchId, Arc<Live>>> {
+        // A map of handles is whole, whoever panicked.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a file.
+    pub(crate) fn begin_file(&self) -> Result<Writing, StorageError> {
+        Ok(self.disk.begin()?)
+    }
+
+    /// Keeps a file that is written.
+    pub(crate) fn keep_file(
+        &self,
+        writing: Writing,
+        record: impl FnOnce(FileId, u64, u64) -> FileRecord,
+    ) -> Result<FileRecord, StorageError> {
+        let id = FileId::new()?;
+        let file = record(id, self.store.place(), writing.bytes());
+        writing.keep(&file.id)?;
+        self.store.add_file(&file)?;
+        Ok(file)
+    }
+
+    /// A file of an owner.
+    pub(crate) fn file(
+        &self,
+        id: &FileId,
+        owner: &str,
+    ) -> Result<Option<FileRecord>, StorageError> {
+        let now = unix_seconds();
+        let found = self.store.file(id)?;
+        Ok(found.filter(|file| file.owner == owner && !file.is_expired(now)))
+    }
+
+    /// The files of an owner, newest first.
+    pub(crate) fn files(&self, owner: &str) -> Result<Vec<FileRecord>, StorageError> {
+        let now = unix_seconds();
+        let mut files = self.store.files()?;
+        files.retain(|file| file.owner == owner && !file.is_expired(now));
+        files.sort_by_key(|file| std::cmp::Reverse((file.created_at, file.place)));
+        Ok(files)
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn content(&self, id: &FileId) -> Result<std::fs::File, StorageError> {
+        Ok(std::fs::File::open(self.disk.file(id))?)
+    }
+
+    /// Deletes a file of an owner, unless a batch needs it.
+    pub(crate) fn delete_file(&self, id: &FileId, owner: &str) -> Result<Deleting, StorageError> {
+        let deleting = self.store.delete_file(id, |file| file.owner == owner)?;
+        if deleting == Deleting::Deleted {
+            self.disk.remove(&self.disk.file(id))?;
+        }
+        Ok(deleting)
+    }
+
+    /// A batch that is to be begun, as a record.
+    pub(crate) fn begin(
+        &self,
+        record: impl FnOnce(BatchId, u64) -> BatchRecord,
+    ) -> Result<(BatchRecord, Beginning), StorageError> {
+        let batch = record(BatchId::new()?, self.store.place());
+        let beginning = self.store.begin(&batch, MOST_UNFINISHED)?;
+        if beginning == Beginning::Begun {
+            self.fresh.notify_one();
+        }
+        Ok((batch, beginning))
+    }
+
+    /// A batch of an owner.
+    pub(crate) fn batch(
+        &self,
+        id: &BatchId,
+        owner: &str,
+    ) -> Result<Option<BatchRecord>, StorageError> {
+        let found = self.store.batch(id)?;
+        let own = found.filter(|batch| batch.owner == owner);
+        Ok(own.map(|batch| self.current(batch)))
+    }
+
+    /// The batches of an owner, newest first.
+    pub(crate) fn batches(&self, owner: &str) -> Result<Vec<BatchRecord>, StorageError> {
+        let mut batches = self.store.batches()?;
+        batches.retain(|batch| batch.owner == owner);
+        batches.sort_by_key(|batch| std::cmp::Reverse((batch.created_at, batch.place)));
+        let current = |batch| self.current(batch);
+        Ok(batches.into_iter().map(current).collect())
+    }
+
+    /// Asks for the end of a batch. Gives it back as it is then, and whether it could be ended.
+    pub(crate) fn cancel(
+        &self,
+        id: &BatchId,
+        owner: &str,
+    ) -> Result<Option<(BatchRecord, bool)>, StorageError> {
+        let now = unix_seconds();
+        let changed = self.store.change(id, &[], |batch| {
+            let next = after(batch.status, Event::Cancel).filter(|_| batch.owner == owner);
+            if let Some(next) = next {
+                batch.enter(next, now);
+            }
+            next.is_some()
+        })?;
+        let changed = changed.filter(|(batch, _)| batch.owner == owner);
+        if changed.is_some()
+            && let Some(live) = self.lives().get(id)
+        {
+            live.cancelled.notify_one();
+        }
+        Ok(changed.map(|(batch, done)| (self.current(batch), done)))
+    }
+
+    /// A record with the counts of who works on it.
+    fn current(&self, batch: BatchRecord) -> BatchRecord {
+        if is_over(batch.status) {
+            return batch;
+        }
+        let Some(live) = self.lives().get(&batch.id).cloned() else {
+            return batch;
+        };
+        BatchRecord {
+            counts: BatchCounts {
+                completed: live.completed.load(Ordering::Relaxed),
+                failed: live.failed.load(Ordering::Relaxed),
+                ..batch.counts
+            },
+            ..batch
+        }
+    }
+
+    /// Removes files whose life is over, and forgets batches of long ago.
+    fn sweep(&self) -> Result<(), StorageError> {
+        let now = unix_seconds();
+        for file in self.store.files()? {
+            if file.is_expired(now)
+                && self
+                    .store
+                    .delete_file(&file.id, |file| file.is_expired(now))?
+                    == Deleting::Deleted
+            {
+                self.disk.remove(&self.disk.file(&file.id))?;
+            }
+        }
+        for batch in self.store.batches()? {
+            let old = batch.created_at.saturating_add(REMEMBERED_SECONDS) <= now;
+            if old && is_over(batch.status) {
+                self.store.forget(&batch.id)?;
+            }
+        }
+        Ok(())
+    }
+}

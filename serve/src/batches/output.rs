@@ -1,0 +1,194 @@
+//! What stands in the files that come of a batch.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use openapi::{BatchCounts, BatchStatus, FilePurpose};
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::disk::{Disk, Writing};
+use super::error::StorageError;
+use super::ids::{FileId, LineId};
+use super::inside::Answer;
+use super::journal::{Entry, Fate, Journal};
+use super::lines::{self, Bounds, Lines};
+use super::record::{BatchRecord, FileRecord};
+
+/// Bytes that are put together before they are written.
+const PIECE: usize = 1 << 20;
+
+/// What an answer is in the journal, and later in the output.
+pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> Entry {
+    let fate = if answer.status.is_success() {
+        Fate::Good
+    } else {
+        Fate::Bad
+    };
+    let head = format!(
+        r#"{{"id":{},"custom_id":{},"response":{{"status_code":{},"request_id":{},"body":"#,
+        json!(id.as_str()),
+        json!(custom_id),
+        answer.status.as_u16(),
+        json!(answer.request_id),
+    );
+    let mut text = head.into_bytes();
+    if serde_json::from_slice::<IgnoredAny>(&answer.body).is_ok() {
+        // An end of line in JSON is space between values: within a text it is written otherwise.
+        let plain = |byte: &u8| {
+            if matches!(byte, b'\n' | b'\r') {
+                b' '
+            } else {
+                *byte
+            }
+        };
+        text.extend(answer.body.iter().map(plain));
+    } else {
+        let shown = String::from_utf8_lossy(&answer.body);
+        text.extend_from_slice(json!(shown).to_string().as_bytes());
+    }
+    text.extend_from_slice(br#"},"error":null}"#);
+    Entry { line, fate, text }
+}
+
+/// What a line is in the journal that broke what answered it.
+pub(crate) fn broken(line: u32, id: &LineId, custom_id: &str) -> Entry {
+    let message = "the server failed; its log has the cause";
+    Entry {
+        line,
+        fate: Fate::Bad,
+        text: without_answer(id.as_str(), custom_id, "internal_error", message).into_bytes(),
+    }
+}
+
+fn without_answer(id: &str, custom_id: &str, code: &str, message: &str) -> String {
+    let error = json!({ "code": code, "message": message });
+    json!({ "id": id, "custom_id": custom_id, "response": null, "error": error }).to_string()
+}
+
+/// The files that come of a batch, and how many lines have which fate.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) output: Option<FileRecord>,
+    pub(crate) error: Option<FileRecord>,
+    pub(crate) counts: BatchCounts,
+    /// Lines that were not answered.
+    pub(crate) unfinished: u32,
+}
+
+/// Writes the files of a batch that is closed, in the order of its lines.
+///
+/// # Errors
+/// What the disk says. Then nothing has been made that anybody knows of.
+pub(crate) fn make(
+    disk: &Arc<Disk>,
+    batch: &BatchRecord,
+    bounds: Bounds,
+    (place, now): (u64, u64),
+) -> Result<Made, StorageError> {
+    let journal = Journal::open(disk, &disk.journal(&batch.id))?;
+    let (mut output, mut error) = (Draft::new(disk), Draft::new(disk));
+    let mut unfinished = 0;
+    // A file that was not found to be good has no lines yet.
+    if batch.times.in_progress.is_some() {
+        let file = File::open(disk.file(&batch.input))?;
+        let mut lines = Lines::new(BufReader::new(file), bounds.line_bytes);
+        while let Some((number, raw)) = lines.next()? {
+            match journal.entry(number)? {
+                Some(entry) if entry.fate == Fate::Good => output.line(&entry.text)?,
+                Some(entry) => error.line(&entry.text)?,
+                None => {
+                    unfinished += 1;
+                    let asked = lines::read(&raw, &batch.endpoint, bounds).ok();
+                    let custom_id = asked.map(|asked| asked.custom_id).unwrap_or_default();
+                    error.line(&unanswered(batch.status, &custom_id)?)?;
+                }
+            }
+        }
+    }
+    let record = |(id, bytes): (FileId, u64), what: &str| FileRecord {
+        place,
+        owner: batch.owner.clone(),
+        bytes,
+        created_at: now,
+        expires_at: Some(now.saturating_add(batch.keep_seconds)),
+        filename: format!("{}_{what}.jsonl", batch.id.as_str()),
+        purpose: FilePurpose::BatchOutput,
+        id,
+    };
+    Ok(Made {
+        output: output.keep()?.map(|kept| record(kept, "output")),
+        error: error.keep()?.map(|kept| record(kept, "error")),
+        counts: BatchCounts {
+            completed: journal.count(Fate::Good),
+            failed: journal.count(Fate::Bad),
+            ..batch.counts
+        },
+        unfinished,
+    })
+}
+
+fn unanswered(status: BatchStatus, custom_id: &str) -> std::io::Result<Vec<u8>> {
+    let (code, message) = if status == BatchStatus::Cancelling {
+        (
+            "batch_cancelled",
+            "the batch was cancelled before this was answered",
+        )
+    } else {
+        (
+            "batch_expired",
+            "the batch's time was over before this was answered",
+        )
+    };
+    let id = LineId::new()?;
+    Ok(without_answer(id.as_str(), custom_id, code, message).into_bytes())
+}
+
+/// A file that is begun with its first line.
+struct Draft<'d> {
+    disk: &'d Arc<Disk>,
+    writing: Option<Writing>,
+    piece: Vec<u8>,
+}
+
+impl Draft<'_> {
+    fn new(disk: &Arc<Disk>) -> Draft<'_> {
+        Draft {
+            disk,
+            writing: None,
+            piece: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, text: &[u8]) -> std::io::Result<()> {
+        self.piece.extend_from_slice(text);
+        self.piece.push(b'\n');
+        if self.piece.len() >= PIECE {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> std::io::Result<()> {
+        let writing = match &mut self.writing {
+            Some(writing) => writing,
+            slot => slot.insert(self.disk.begin()?),
+        };
+        writing.write(&self.piece)?;
+        self.piece.clear();
+        Ok(())
+    }
+
+    fn keep(mut self) -> std::io::Result<Option<(FileId, u64)>> {
+        if !self.piece.is_empty() {
+            self.write()?;
+        }
+        let Some(writing) = self.writing else {
+            return Ok(None);
+        };
+        let (id, bytes) = (FileId::new()?, writing.bytes());
+        writing.keep(&id)?;
+        Ok(Some((id, bytes)))
+    }
+}

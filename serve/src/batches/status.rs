@@ -1,0 +1,130 @@
+//! The states of a batch and what leads from one to another.
+
+use openapi::BatchStatus as Status;
+
+/// What happens to a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Its file can be used.
+    Valid,
+    /// Its file cannot be used.
+    Invalid,
+    /// No more lines are sent: all are answered, or its time is over.
+    Closed,
+    /// Its files are there; whether lines were left unanswered.
+    Published {
+        /// Whether lines were left unanswered.
+        unfinished: bool,
+    },
+    /// Somebody wants its end.
+    Cancel,
+}
+
+/// The state after an event, or nothing where the event has no meaning.
+pub(crate) fn after(status: Status, event: Event) -> Option<Status> {
+    match (status, event) {
+        (Status::Validating, Event::Valid) => Some(Status::InProgress),
+        (Status::Validating, Event::Invalid) => Some(Status::Failed),
+        (Status::InProgress, Event::Closed) => Some(Status::Finalizing),
+        (Status::Finalizing, Event::Published { unfinished: false }) => Some(Status::Completed),
+        (Status::Finalizing, Event::Published { unfinished: true }) => Some(Status::Expired),
+        (Status::Cancelling, Event::Published { .. }) => Some(Status::Cancelled),
+        (Status::Validating | Status::InProgress | Status::Cancelling, Event::Cancel) => {
+            Some(Status::Cancelling)
+        }
+        (
+            Status::Validating
+            | Status::InProgress
+            | Status::Finalizing
+            | Status::Cancelling
+            | Status::Failed
+            | Status::Completed
+            | Status::Expired
+            | Status::Cancelled,
+            Event::Valid | Event::Invalid | Event::Closed | Event::Published { .. } | Event::Cancel,
+        ) => None,
+    }
+}
+
+/// Whether nothing can happen any more.
+pub(crate) fn is_over(status: Status) -> bool {
+    match status {
+        Status::Failed | Status::Completed | Status::Expired | Status::Cancelled => true,
+        Status::Validating | Status::InProgress | Status::Finalizing | Status::Cancelling => false,
+    }
+}
+
+/// As it is written.
+pub(crate) fn name(status: Status) -> &'static str {
+    match status {
+        Status::Validating => "validating",
+        Status::Failed => "failed",
+        Status::InProgress => "in_progress",
+        Status::Finalizing => "finalizing",
+        Status::Completed => "completed",
+        Status::Expired => "expired",
+        Status::Cancelling => "cancelling",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STATES: [Status; 8] = [
+        Status::Validating,
+        Status::Failed,
+        Status::InProgress,
+        Status::Finalizing,
+        Status::Completed,
+        Status::Expired,
+        Status::Cancelling,
+        Status::Cancelled,
+    ];
+    const EVENTS: [Event; 6] = [
+        Event::Valid,
+        Event::Invalid,
+        Event::Closed,
+        Event::Published { unfinished: false },
+        Event::Published { unfinished: true },
+        Event::Cancel,
+    ];
+
+    #[test]
+    fn what_is_over_stays_so() {
+        for status in STATES {
+            let moves = EVENTS.iter().any(|event| after(status, *event).is_some());
+            assert_eq!(moves, !is_over(status), "{}", name(status));
+        }
+    }
+
+    #[test]
+    fn cancelling_at_every_state() {
+        let cancelled = STATES.map(|status| after(status, Event::Cancel).map(name));
+        let yes = Some("cancelling");
+        let expected = [yes, None, yes, None, None, None, yes, None];
+        assert_eq!(cancelled, expected);
+    }
+
+    proptest! {
+        /// Whatever happens in whatever order, a batch that was cancelled ends as cancelled, and
+        /// one whose file was published is over.
+        #[test]
+        fn every_way_ends(events in prop::collection::vec(0..EVENTS.len(), 0..12)) {
+            let (mut status, mut cancelled) = (Status::Validating, false);
+            for event in events.into_iter().map(|at| EVENTS[at]) {
+                let Some(next) = after(status, event) else { continue };
+                cancelled |= event == Event::Cancel;
+                status = next;
+                if matches!(event, Event::Published { .. }) {
+                    prop_assert!(is_over(status));
+                }
+            }
+            let ended_otherwise = is_over(status) && status != Status::Cancelled;
+            prop_assert!(!(cancelled && ended_otherwise));
+        }
+    }
+}

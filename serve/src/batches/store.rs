@@ -1,0 +1,265 @@
+//! The database: what is known about files and batches.
+//!
+//! A change is one transaction that reads what it decides by, so that two requests at once cannot
+//! undo each other's work. After a fault of the disk the database is opened anew: it says nothing
+//! more until then.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use redb::{
+    Database, ReadTransaction, ReadableDatabase as _, ReadableTable, Table, TableDefinition,
+    WriteTransaction,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::disk::{Disk, Step};
+use super::error::StorageError;
+use super::ids::{BatchId, FileId};
+use super::record::{BatchRecord, FileRecord};
+use super::status::is_over;
+
+const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
+const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches");
+
+/// What the database may keep in memory.
+const CACHE_BYTES: usize = 16 << 20;
+
+type Kept<T> = Result<T, StorageError>;
+
+/// The database.
+#[derive(Debug)]
+pub(crate) struct Store {
+    path: PathBuf,
+    disk: Arc<Disk>,
+    /// A lock and not a cell: after a fault one thread opens it anew for all. It is held while a
+    /// handle is taken and never while one is used.
+    database: Mutex<Option<Arc<Database>>>,
+    /// The place of the next record.
+    next: AtomicU64,
+}
+
+/// What came of a wish to delete a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Deleting {
+    /// It is known no more.
+    Deleted,
+    /// There is none.
+    Absent,
+    /// This batch needs it.
+    Needed(BatchId),
+}
+
+/// What came of a wish to begin a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// It is known.
+    Begun,
+    /// Its file is not there.
+    NoFile,
+    /// There are as many unfinished ones as there may be.
+    TooMany,
+}
+
+impl Store {
+    /// Opens the database of a folder, or makes it.
+    pub(crate) fn open(disk: Arc<Disk>) -> Kept<Store> {
+        let store = Store {
+            path: disk.database(),
+            disk,
+            database: Mutex::new(None),
+            next: AtomicU64::new(0),
+        };
+        store.write(|transaction| {
+            transaction.open_table(FILES)?;
+            transaction.open_table(BATCHES)?;
+            Ok(())
+        })?;
+        let files = store.files()?.into_iter().map(|file| file.place);
+        let batches = store.batches()?.into_iter().map(|batch| batch.place);
+        let last = files.chain(batches).max();
+        let next = last.map_or(0, |last| last.saturating_add(1));
+        store.next.store(next, Ordering::Relaxed);
+        Ok(store)
+    }
+
+    /// A place behind all that were given.
+    pub(crate) fn place(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// All files.
+    pub(crate) fn files(&self) -> Kept<Vec<FileRecord>> {
+        self.read(|transaction| all(&transaction.open_table(FILES)?))
+    }
+
+    /// A file.
+    pub(crate) fn file(&self, id: &FileId) -> Kept<Option<FileRecord>> {
+        self.read(|transaction| get(&transaction.open_table(FILES)?, id.as_str()))
+    }
+
+    /// All batches.
+    pub(crate) fn batches(&self) -> Kept<Vec<BatchRecord>> {
+        self.read(|transaction| all(&transaction.open_table(BATCHES)?))
+    }
+
+    /// A batch.
+    pub(crate) fn batch(&self, id: &BatchId) -> Kept<Option<BatchRecord>> {
+        self.read(|transaction| get(&transaction.open_table(BATCHES)?, id.as_str()))
+    }
+
+    /// Makes a file known.
+    pub(crate) fn add_file(&self, file: &FileRecord) -> Kept<()> {
+        self.write(|transaction| put(&mut transaction.open_table(FILES)?, file.id.as_str(), file))
+    }
+
+    /// Makes a file unknown that passes, unless an unfinished batch needs it.
+    pub(crate) fn delete_file(
+        &self,
+        id: &FileId,
+        passes: impl Fn(&FileRecord) -> bool,
+    ) -> Kept<Deleting> {
+        self.write(|transaction| {
+            let mut files = transaction.open_table(FILES)?;
+            let found: Option<FileRecord> = get(&files, id.as_str())?;
+            if !found.is_some_and(|file| passes(&file)) {
+                return Ok(Deleting::Absent);
+            }
+            let batches: Vec<BatchRecord> = all(&transaction.open_table(BATCHES)?)?;
+            let needs = |batch: &&BatchRecord| batch.input == *id && !is_over(batch.status);
+            if let Some(batch) = batches.iter().find(needs) {
+                return Ok(Deleting::Needed(batch.id.clone()));
+            }
+            files.remove(id.as_str())?;
+            Ok(Deleting::Deleted)
+        })
+    }
+
+    /// Makes a batch known, if its file is there and there are fewer than `most` unfinished ones.
+    pub(crate) fn begin(&self, batch: &BatchRecord, most: usize) -> Kept<Beginning> {
+        self.write(|transaction| {
+            let files = transaction.open_table(FILES)?;
+            let mut batches = transaction.open_table(BATCHES)?;
+            if files.get(batch.input.as_str())?.is_none() {
+                return Ok(Beginning::NoFile);
+            }
+            let known: Vec<BatchRecord> = all(&batches)?;
+            if known.iter().filter(|known| !is_over(known.status)).count() >= most {
+                return Ok(Beginning::TooMany);
+            }
+            put(&mut batches, batch.id.as_str(), batch)?;
+            Ok(Beginning::Begun)
+        })
+    }
+
+    /// Changes a batch, makes the files known that came of it, and gives it back as it is then.
+    /// Where `change` says no, nothing is changed.
+    pub(crate) fn change(
+        &self,
+        id: &BatchId,
+        made: &[FileRecord],
+        change: impl Fn(&mut BatchRecord) -> bool,
+    ) -> Kept<Option<(BatchRecord, bool)>> {
+        self.write(|transaction| {
+            let mut batches = transaction.open_table(BATCHES)?;
+            let Some(mut batch) = get::<BatchRecord>(&batches, id.as_str())? else {
+                return Ok(None);
+            };
+            let before = batch.clone();
+            if !change(&mut batch) {
+                return Ok(Some((before, false)));
+            }
+            put(&mut batches, id.as_str(), &batch)?;
+            let mut files = transaction.open_table(FILES)?;
+            for file in made {
+                put(&mut files, file.id.as_str(), file)?;
+            }
+            Ok(Some((batch, true)))
+        })
+    }
+
+    /// Forgets a batch that is over.
+    pub(crate) fn forget(&self, id: &BatchId) -> Kept<()> {
+        self.write(|transaction| {
+            transaction.open_table(BATCHES)?.remove(id.as_str())?;
+            Ok(())
+        })
+    }
+
+    fn read<T>(&self, work: impl Fn(&ReadTransaction) -> Result<T, redb::Error>) -> Kept<T> {
+        let database = self.database()?;
+        let reading = || work(&database.begin_read()?);
+        reading().map_err(|error| self.failed(error))
+    }
+
+    fn write<T>(&self, work: impl Fn(&WriteTransaction) -> Result<T, redb::Error>) -> Kept<T> {
+        let database = self.database()?;
+        let writing = || {
+            let transaction = database.begin_write()?;
+            let done = work(&transaction)?;
+            self.disk.before(Step::Commit)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        writing().map_err(|error: redb::Error| self.failed(error))
+    }
+
+    fn database(&self) -> Kept<Arc<Database>> {
+        // A handle that is there is whole, whoever panicked.
+        let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = &*slot {
+            return Ok(database.clone());
+        }
+        let mut builder = Database::builder();
+        let opened = builder.set_cache_size(CACHE_BYTES).create(&self.path);
+        let opened = opened.map_err(redb::Error::from)?;
+        let opened = Arc::new(opened);
+        *slot = Some(opened.clone());
+        Ok(opened)
+    }
+
+    fn failed(&self, error: redb::Error) -> StorageError {
+        if matches!(
+            error,
+            redb::Error::Io(_) | redb::Error::PreviousIo | redb::Error::LockPoisoned(_)
+        ) {
+            let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+            *slot = None;
+        }
+        error.into()
+    }
+}
+
+type Rows<'t> = Table<'t, &'static str, &'static [u8]>;
+
+fn put(rows: &mut Rows<'_>, key: &str, record: &impl Serialize) -> Result<(), redb::Error> {
+    let bytes = serde_json::to_vec(record).map_err(std::io::Error::other)?;
+    rows.insert(key, bytes.as_slice())?;
+    Ok(())
+}
+
+fn get<T: DeserializeOwned>(
+    rows: &impl ReadableTable<&'static str, &'static [u8]>,
+    key: &str,
+) -> Result<Option<T>, redb::Error> {
+    let Some(found) = rows.get(key)? else {
+        return Ok(None);
+    };
+    record(found.value()).map(Some)
+}
+
+fn all<T: DeserializeOwned>(
+    rows: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<Vec<T>, redb::Error> {
+    let mut records = Vec::new();
+    for row in rows.iter()? {
+        records.push(record(row?.1.value())?);
+    }
+    Ok(records)
+}
+
+fn record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, redb::Error> {
+    serde_json::from_slice(bytes).map_err(|error| redb::Error::Corrupted(error.to_string()))
+}

@@ -1,0 +1,206 @@
+//! The journal: what is in it stays, what is not whole was never there.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::Plan;
+use crate::batches::disk::{Disk, Faults, NoFaults};
+use crate::batches::ids::BatchId;
+use crate::batches::journal::{Entry, Fate, Journal};
+
+struct Place {
+    _folder: TempDir,
+    disk: Arc<Disk>,
+    path: PathBuf,
+}
+
+fn place_with(faults: Arc<dyn Faults>, quota: u64) -> Place {
+    let folder = tempfile::tempdir().expect("a folder");
+    let disk = Disk::open(folder.path(), quota, faults).expect("it is usable");
+    let path = disk.journal(&BatchId::new().expect("randomness"));
+    Place {
+        _folder: folder,
+        disk: Arc::new(disk),
+        path,
+    }
+}
+
+fn place() -> Place {
+    place_with(Arc::new(NoFaults), 0)
+}
+
+impl Place {
+    fn open(&self) -> Journal {
+        Journal::open(&self.disk, &self.path).expect("it can be read")
+    }
+}
+
+fn entry(line: u32) -> Entry {
+    let fate = if line.is_multiple_of(3) {
+        Fate::Bad
+    } else {
+        Fate::Good
+    };
+    let text = format!("{{\"line\":{line}}}").repeat(1 + line as usize % 4);
+    Entry {
+        line,
+        fate,
+        text: text.into_bytes(),
+    }
+}
+
+fn lines(journal: &Journal) -> Vec<u32> {
+    (0..100).filter(|line| journal.has(*line)).collect()
+}
+
+#[test]
+fn entries_stay() {
+    let place = place();
+    let mut journal = place.open();
+    journal.append(&[entry(7), entry(3)]).expect("room");
+    journal.append(&[entry(1)]).expect("room");
+    for journal in [journal, place.open()] {
+        assert_eq!(lines(&journal), [1, 3, 7]);
+        for line in [1, 3, 7] {
+            assert_eq!(journal.entry(line).expect("readable"), Some(entry(line)));
+        }
+        assert_eq!(journal.entry(2).expect("readable"), None);
+        assert_eq!(
+            (journal.count(Fate::Good), journal.count(Fate::Bad)),
+            (2, 1)
+        );
+    }
+    let length = fs::metadata(&place.path).expect("it is there").len();
+    assert_eq!(place.disk.used(), length, "every byte is counted");
+}
+
+#[test]
+fn a_line_gets_one_entry() {
+    let place = place();
+    let mut journal = place.open();
+    let other = Entry {
+        text: b"another answer".to_vec(),
+        ..entry(4)
+    };
+    journal.append(&[entry(4), other.clone()]).expect("room");
+    journal.append(&[other]).expect("room");
+    for journal in [journal, place.open()] {
+        assert_eq!(journal.entry(4).expect("readable"), Some(entry(4)));
+    }
+}
+
+/// A journal that ends anywhere has the entries that are whole, and takes the others again.
+#[test]
+fn a_torn_end_is_cut_off() {
+    let place = place();
+    let all: Vec<Entry> = (1..5).map(entry).collect();
+    let mut ends = vec![0];
+    let mut journal = place.open();
+    for one in &all {
+        journal.append(std::slice::from_ref(one)).expect("room");
+        ends.push(fs::metadata(&place.path).expect("there").len());
+    }
+    drop(journal);
+    let whole = fs::read(&place.path).expect("readable");
+    for length in 0..=whole.len() {
+        fs::write(&place.path, &whole[..length]).expect("writable");
+        let mut journal = place.open();
+        let expected = ends.iter().filter(|end| **end <= length as u64).count() - 1;
+        assert_eq!(lines(&journal).len(), expected, "cut at {length}");
+        journal.append(&all).expect("room");
+        drop(journal);
+        let journal = place.open();
+        for one in &all {
+            let found = journal.entry(one.line).expect("readable");
+            assert_eq!(found.as_ref(), Some(one), "cut at {length}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_byte_is_noticed() {
+    let place = place();
+    let mut journal = place.open();
+    journal.append(&[entry(1), entry(2)]).expect("room");
+    drop(journal);
+    let whole = fs::read(&place.path).expect("readable");
+    let first = 17 + entry(1).text.len();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x20;
+        fs::write(&place.path, changed).expect("writable");
+        let expected: &[u32] = if at < first { &[] } else { &[1] };
+        assert_eq!(lines(&place.open()), expected, "byte {at}");
+    }
+}
+
+#[test]
+fn what_was_not_taken_can_be_given_again() {
+    for kind in [ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem] {
+        // Neither the writing nor the bringing to the disk works at first.
+        for passing in [0, 1, 2, 3] {
+            let plan = Plan::new(passing, 2, kind);
+            let place = place_with(Arc::new(plan), 0);
+            let mut journal = place.open();
+            for one in (1..6).map(entry) {
+                while let Err(error) = journal.append(std::slice::from_ref(&one)) {
+                    assert_eq!(error.kind(), kind);
+                    assert!(!journal.has(one.line));
+                }
+            }
+            assert_eq!(lines(&journal), [1, 2, 3, 4, 5]);
+            assert_eq!(lines(&place.open()), [1, 2, 3, 4, 5]);
+        }
+    }
+}
+
+#[test]
+fn the_quota_holds() {
+    let place = place_with(Arc::new(NoFaults), 60);
+    let mut journal = place.open();
+    journal.append(&[entry(4)]).expect("room");
+    let refused = journal.append(&[entry(3)]).expect_err("no room");
+    assert_eq!(refused.kind(), ErrorKind::StorageFull);
+    assert_eq!(lines(&place.open()), [4]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever is given in whatever pieces, with a crash after any byte of any piece: every line
+    /// is there once in the end, with its first whole entry.
+    #[test]
+    fn every_line_once(
+        pieces in prop::collection::vec((prop::collection::vec(1_u32..12, 1..5), 0.0..1.5_f64), 1..8),
+    ) {
+        let place = place();
+        for (given, kept) in pieces {
+            let mut journal = place.open();
+            // Without what was torn.
+            let before = fs::metadata(&place.path).expect("there").len();
+            let entries: Vec<Entry> = given.iter().copied().map(entry).collect();
+            journal.append(&entries).expect("room");
+            drop(journal);
+            let after = fs::metadata(&place.path).expect("there").len();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss,
+                     clippy::cast_precision_loss, reason = "a share of a few bytes")]
+            let cut = before + ((after - before) as f64 * kept.min(1.0)) as u64;
+            let file = fs::OpenOptions::new().write(true).open(&place.path).expect("there");
+            file.set_len(cut).expect("it can be cut");
+        }
+        let mut journal = place.open();
+        let all: Vec<Entry> = (1..12).map(entry).collect();
+        journal.append(&all).expect("room");
+        let expected: Vec<u32> = (1..12).collect();
+        prop_assert_eq!(lines(&place.open()), expected);
+        for one in &all {
+            let found = place.open().entry(one.line).expect("readable");
+            prop_assert_eq!(found.as_ref(), Some(one));
+        }
+    }
+}

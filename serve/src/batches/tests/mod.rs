@@ -1,0 +1,43 @@
+//! Journals, lines, and batches whose process ends at any step.
+
+mod journal;
+mod lines;
+mod whole;
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::disk::{Faults, Step};
+
+/// Lets so many steps pass, and then so many fail.
+#[derive(Debug)]
+pub(super) struct Plan {
+    passing: usize,
+    failing: usize,
+    kind: ErrorKind,
+    seen: AtomicUsize,
+}
+
+impl Plan {
+    pub(super) fn new(passing: usize, failing: usize, kind: ErrorKind) -> Plan {
+        Plan {
+            passing,
+            failing,
+            kind,
+            seen: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether something has failed.
+    pub(super) fn tripped(&self) -> bool {
+        self.seen.load(Ordering::SeqCst) > self.passing
+    }
+}
+
+impl Faults for Plan {
+    fn before(&self, _step: Step) -> io::Result<()> {
+        let seen = self.seen.fetch_add(1, Ordering::SeqCst);
+        let fails = seen >= self.passing && seen - self.passing < self.failing;
+        if fails { Err(self.kind.into()) } else { Ok(()) }
+    }
+}
