@@ -65,6 +65,39 @@ fn runs_at(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str], client_
     server.stop().expect("the server ends well");
 }
 
+/// The tests of the package in `clients/python`, against servers that it starts from the program.
+#[test]
+fn the_python_package() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let python = interpreter().filter(|python| {
+        let asked = Command::new(python)
+            .args(["-c", "import pytest, tribunal_client"])
+            .output();
+        asked.is_ok_and(|output| output.status.success())
+    });
+    let Some(python) = python else {
+        println!(
+            "skipped: tests/clients/.venv has no clients/python[test]; docs/clients.md tells how to make it"
+        );
+        return;
+    };
+    let run = Command::new(python)
+        .args([
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "clients/python",
+        ])
+        .current_dir(&root)
+        .env("TRIBUNAL_BIN", root.join("target/release/tribunal"))
+        .output()
+        .expect("the interpreter runs");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}");
+}
+
 const WRITERS: [&str; 3] = ["judge", "strict", "critic"];
 
 /// Models that write, one of them with an adapter.
