@@ -41,7 +41,7 @@ labelled = {labelled}
 
 [method]
 kind = "policy_gradient"
-prompts = 8
+prompts = 16
 group = 8
 max_tokens = 64
 scorer = "math"
@@ -241,7 +241,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--rate", default="2e-4")
     parser.add_argument("--adapter-rate", default="1e-3")
     parser.add_argument("--arms", default="A,B,C,D,E,Ec,Eb,F,G,H")

@@ -40,6 +40,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
+    if matches!(command, Command::Train(_)) {
+        train::leave_threads_to_workers();
+    }
     if !matches!(command, Command::Serve(_)) {
         // A scorer that fails says why in the log. The server starts its own.
         logs::init("warn", LogFormat::Text).expect("logging starts once, with a valid filter");

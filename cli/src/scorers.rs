@@ -16,7 +16,7 @@ pub(crate) type Asked = (Vec<Arc<Scorer>>, Arc<dyn Models>);
 /// Every problem of the file, one a line.
 pub(crate) fn registry(config: Option<&Path>) -> Result<Registry, CliError> {
     let Some(path) = config else {
-        return Ok(Registry::built_in());
+        return Ok(Registry::with_default_model());
     };
     let read = serve::config::read_scorers(path);
     let (registry, problems) = read.map_err(CliError::named(path))?;

@@ -21,6 +21,7 @@ pub mod batch;
 pub mod config;
 pub mod decoder;
 pub mod digest;
+pub mod embedded;
 pub mod error;
 pub mod folder;
 #[cfg(test)]

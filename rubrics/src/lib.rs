@@ -44,7 +44,7 @@ pub use outcome::{
 };
 pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
 pub use pool::{Pool, Priority};
-pub use registry::Registry;
+pub use registry::{DEFAULT_MODEL, DEFAULT_SCORERS, Registry};
 pub use score::{Ask, Scored, Tools, score};
 pub use scorer::Scorer;
 pub use tape::{Tape, Taped};

@@ -28,9 +28,14 @@ pub struct CannotLoad {
 pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, CannotLoad> {
     let mut hosts = Vec::new();
     for model in &catalogue.models {
-        let loaded = load_model(config, model).map_err(|source| CannotLoad {
+        let folder = match &model.path {
+            Some(path) => Folder::directory(path),
+            None => models::embedded::folder(),
+        };
+        let path = folder.path().to_owned();
+        let loaded = load_model(config, model, folder).map_err(|source| CannotLoad {
             what: format!("model '{}'", model.name),
-            path: model.path.clone(),
+            path,
             source,
         })?;
         hosts.push(Arc::new(loaded));
@@ -61,14 +66,22 @@ pub fn calibrated(mut state: State, catalogue: &Catalogue) -> Result<State, Cali
     Ok(state)
 }
 
-fn load_model(config: &Config, model: &ModelSpec) -> Result<Host, LoadError> {
+/// Bytes for keys and values of the model that comes with the program, some 25,000 tokens. It is
+/// there for everybody, so it takes little where nobody asks it.
+const DEFAULT_KV_MEMORY: u64 = 64 << 20;
+
+fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host, LoadError> {
     let start = Instant::now();
+    let kv_memory = match &model.path {
+        Some(_) => config.kv_memory as u64,
+        None => DEFAULT_KV_MEMORY.min(config.kv_memory as u64),
+    };
     let host = Host::load(&HostSpec {
         name: model.name.clone(),
-        folder: Folder::directory(&model.path),
+        folder,
         storage: model.storage,
         capacity: Capacity {
-            kv_memory: config.kv_memory as u64,
+            kv_memory,
             batch_tokens: config.batch_tokens,
             max_sequences: config.max_sequences,
             queue_tokens: config.queue_tokens,

@@ -59,7 +59,7 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
     let catalogue = Catalogue {
         models: vec![ModelSpec {
             name: "tiny".to_owned(),
-            path,
+            path: Some(path),
             storage: Storage::default(),
             calibration: None,
         }],

@@ -40,9 +40,37 @@ pub enum TrainError {
     /// The engine refused or failed.
     #[error("the engine failed: {0}")]
     Engine(String),
+    /// Something failed in a step; its weights are those of the last step that succeeded.
+    #[error("step {step}: {source}")]
+    AtStep {
+        /// The step, from 1.
+        step: u64,
+        /// What failed.
+        source: Box<TrainError>,
+    },
     /// There is nothing to learn from any more.
     #[error("{0}")]
     Stuck(String),
+}
+
+impl TrainError {
+    /// The same, and in which step.
+    pub(crate) fn at_step(self, step: u64) -> TrainError {
+        match self {
+            named @ (TrainError::NotFinite { .. }
+            | TrainError::AtStep { .. }
+            | TrainError::Stuck(_)) => named,
+            source @ (TrainError::Model(_)
+            | TrainError::Tensor(_)
+            | TrainError::File { .. }
+            | TrainError::Formula(_)
+            | TrainError::Invalid(_)
+            | TrainError::Engine(_)) => TrainError::AtStep {
+                step,
+                source: Box::new(source),
+            },
+        }
+    }
 }
 
 /// A result of this crate.

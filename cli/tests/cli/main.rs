@@ -14,4 +14,5 @@ mod rubric;
 mod score;
 mod serve;
 mod train;
+mod training;
 mod verify;

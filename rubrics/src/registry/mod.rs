@@ -16,6 +16,12 @@ pub(crate) use models::Scope;
 use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
 use crate::{Models, Scorer};
 
+/// The model that comes with the program. It is served where no other model is configured.
+pub const DEFAULT_MODEL: &str = "tribunal-tiny";
+
+/// The scorers that ask [`DEFAULT_MODEL`], as `[[scorer]]` tables.
+pub const DEFAULT_SCORERS: &str = include_str!("default_model.toml");
+
 /// Scorers by name, in the order of their names.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
@@ -25,21 +31,27 @@ pub struct Registry {
 impl Registry {
     /// The scorers that need no configuration.
     pub fn built_in() -> Self {
-        let document = Document::new("built-in scorers", built_in::SCORERS);
-        let registry = {
+        Self::default().beside("built-in scorers", built_in::SCORERS, &[])
+    }
+
+    /// The same, and those of [`DEFAULT_SCORERS`]: for whoever serves [`DEFAULT_MODEL`].
+    pub fn with_default_model() -> Self {
+        let models = [DEFAULT_MODEL.to_owned()];
+        Self::built_in().beside("default scorers", DEFAULT_SCORERS, &models)
+    }
+
+    /// Adds scorers that are part of the program.
+    fn beside(mut self, name: &str, text: &str, models: &[String]) -> Self {
+        let document = Document::new(name, text);
+        {
             let table = document.parse();
             let root = document.root(&table);
-            let mut registry = Self::default();
-            registry.add(&root, &[], None);
+            self.add(&root, models, None);
             root.finish();
-            registry
-        };
+        }
         let problems = document.into_problems();
-        assert!(
-            problems.is_empty(),
-            "the built-in scorers are valid: {problems:?}"
-        );
-        registry
+        assert!(problems.is_empty(), "the {name} are valid: {problems:?}");
+        self
     }
 
     /// The built-in scorers and the `[[scorer]]` tables of `root`, which may redefine them. What
@@ -50,9 +62,9 @@ impl Registry {
     }
 
     /// The same where files that scorers name, such as rubrics, are relative to `base`; without it
-    /// none is read, and a scorer that names one is a problem.
+    /// none is read, and a scorer that names one is a problem. Where no model is configured, the
+    /// scorers of [`Registry::with_default_model`] are there too.
     pub fn read_beside(root: &Section<'_, '_>, models: &[&str], base: Option<&Path>) -> Self {
-        let mut registry = Self::built_in();
         let tables = ["model", "adapter"].into_iter();
         let own = tables.flat_map(|key| root.sections(key));
         let own = own.filter_map(|section| section.text("name"));
@@ -62,6 +74,12 @@ impl Registry {
                 names.push(name);
             }
         }
+        let mut registry = if names.is_empty() {
+            names.push(DEFAULT_MODEL.to_owned());
+            Self::with_default_model()
+        } else {
+            Self::built_in()
+        };
         registry.add(root, &names, base);
         registry
     }

@@ -14,12 +14,24 @@ use super::{Place, problem};
 pub struct ModelSpec {
     /// The name that requests use.
     pub name: String,
-    /// A folder in the Hugging Face layout.
-    pub path: PathBuf,
+    /// A folder in the Hugging Face layout; none for the model that comes with the program.
+    pub path: Option<PathBuf>,
     /// How its matrices are kept in memory.
     pub storage: Storage,
     /// A file that says how its decisions are calibrated.
     pub calibration: Option<PathBuf>,
+}
+
+impl ModelSpec {
+    /// What is served where no model is configured.
+    pub fn default_model() -> ModelSpec {
+        ModelSpec {
+            name: rubrics::DEFAULT_MODEL.to_owned(),
+            path: None,
+            storage: Storage::F32,
+            calibration: None,
+        }
+    }
 }
 
 /// An adapter to load.
@@ -77,7 +89,7 @@ impl Flags {
             check_folder_flag("--model", name, Path::new(path), problems);
             flags.models.push(ModelSpec {
                 name: name.to_owned(),
-                path: path.into(),
+                path: Some(path.into()),
                 storage: Storage::default(),
                 calibration: None,
             });
@@ -248,7 +260,7 @@ impl Reader<'_> {
         if let (Some(name), Some(path)) = (name, path) {
             self.catalogue.models.push(ModelSpec {
                 name,
-                path,
+                path: Some(path),
                 storage,
                 calibration,
             });

@@ -167,10 +167,14 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     let mut config = Config::default();
     let flags = Flags::read(&given.models, &given.adapters, &mut problems);
     let (registry, mut catalogue) = match file {
+        None if flags.names().is_empty() => (Registry::with_default_model(), Catalogue::default()),
         None => (Registry::built_in(), Catalogue::default()),
         Some(path) => read_file(path, &flags, &mut config, &mut problems),
     };
     catalogue.add(flags, &registry, &mut problems);
+    if catalogue.models.is_empty() && catalogue.adapters.is_empty() {
+        catalogue.models.push(ModelSpec::default_model());
+    }
     for given in &environment() {
         apply(&mut config, given, &mut problems);
     }

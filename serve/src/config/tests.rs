@@ -58,7 +58,7 @@ fn models_and_adapters_are_read_with_flags_first() {
     let here = Path::new(here);
     let model = |name: &str, path: PathBuf, storage| ModelSpec {
         name: name.to_owned(),
-        path,
+        path: Some(path),
         storage,
         calibration: None,
     };

@@ -85,6 +85,8 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
     let total = sums.values().map(|sum| sum.loss).sum::<f64>();
     metrics.set("loss", total / tokens as f64);
     metrics.set("tokens", tokens as f64);
+    metrics.set("time/forward", gradients.forward);
+    metrics.set("time/backward", gradients.backward);
     let lengths = sequences.iter().map(|sequence| sequence.token_ids.len());
     metrics.set("tokens_forward", lengths.sum::<usize>() as f64);
     for (kind, sum) in sums {
@@ -110,7 +112,7 @@ fn written(example: &Example) -> Sequence {
     clippy::cast_possible_truncation,
     reason = "a slope, rounded to the gradients' type"
 )]
-fn mean_slope(tokens: usize) -> Slope {
+pub(super) fn mean_slope(tokens: usize) -> Slope {
     Slope::Logprob {
         logprob: (-1.0 / tokens as f64) as f32,
         entropy: 0.0,

@@ -85,12 +85,13 @@ impl AdamW {
     pub fn step(&mut self, policy: &Policy, gradients: &mut Gradients, rate: f64) -> Result<f64> {
         let norm = gradients.norm();
         if !norm.is_finite() {
+            // Of a part that the batch did not use there is nothing to say.
+            let faults = gradients.faults(policy).into_iter();
+            let faults = faults.filter(|(at, _)| gradients.parts[*at].is_some());
+            let faults: Vec<String> = faults.map(|(_, fault)| fault).collect();
             return Err(TrainError::NotFinite {
                 step: self.steps + 1,
-                what: format!(
-                    "the norm of the gradients ({})",
-                    gradients.faults(policy).join(", ")
-                ),
+                what: format!("the norm of the gradients ({})", faults.join(", ")),
             });
         }
         if let Some(clip) = self.config.clip.filter(|clip| norm > *clip) {

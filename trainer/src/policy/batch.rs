@@ -95,11 +95,12 @@ pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Mic
         .filter(|at| needed(*at) > 0)
         .collect();
     order.sort_by(|a, b| by_content(&sequences[*a], &sequences[*b]));
+    let limit = evenly(packing.tokens, order.iter().map(|at| needed(*at)));
     let mut batches = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut tokens = 0;
     for at in order {
-        if !open.is_empty() && tokens + needed(at) > packing.tokens {
+        if !open.is_empty() && tokens + needed(at) > limit {
             batches.push(micro(sequences, std::mem::take(&mut open))?);
             tokens = 0;
         }
@@ -110,6 +111,13 @@ pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Mic
         batches.push(micro(sequences, open)?);
     }
     Ok(batches)
+}
+
+/// A limit that cuts these units into as many parts as `most` does, of about the same size.
+fn evenly(most: usize, units: impl Iterator<Item = usize> + Clone) -> usize {
+    let total: usize = units.clone().sum();
+    let parts = total.div_ceil(most.max(1)).max(1);
+    most.min(total.div_ceil(parts) + units.max().unwrap_or(0))
 }
 
 fn by_content(a: &Sequence, b: &Sequence) -> Ordering {

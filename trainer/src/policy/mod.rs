@@ -11,6 +11,7 @@ mod pass;
 mod save;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,9 @@ use models::{Model, ModelConfig};
 use sha2::{Digest as _, Sha256};
 
 pub use batch::{Micro, Packing, Sequence, micro_batches};
-pub use gradients::Gradients;
+pub use gradients::{Asserted, Gradients};
 pub use pass::Slope;
+pub use workers::Workers;
 
 use crate::error::{Result, TrainError};
 
@@ -44,6 +46,8 @@ pub struct Policy {
     /// Whether activations within layers are computed anew on the way back, so that no more than
     /// each layer's input is kept.
     pub checkpointing: bool,
+    /// Who computes micro-batches side by side, where no layer is computed anew.
+    pub workers: Workers,
 }
 
 /// The weights under the adapters.
@@ -91,6 +95,7 @@ impl Policy {
             adapters: Vec::new(),
             origin: folder.to_owned(),
             checkpointing: false,
+            workers: Workers::default(),
         })
     }
 
@@ -133,6 +138,7 @@ impl Policy {
             parameters: all,
             origin: folder.to_owned(),
             checkpointing: false,
+            workers: Workers::default(),
         })
     }
 

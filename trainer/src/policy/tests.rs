@@ -5,7 +5,7 @@ use models::save::Stage;
 use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use models::{Output, Read};
 
-use super::{Gradients, Packing, Policy, Sequence, Slope};
+use super::{Asserted, Gradients, Packing, Policy, Sequence, Slope, Workers};
 use crate::optimiser::{AdamW, AdamWConfig};
 
 fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
@@ -89,7 +89,9 @@ fn every_parameter_is_reached_and_checkpointing_gives_the_same() {
         let mut policy = Policy::full(dir.path()).expect("it loads");
         let sequences = sequences(6);
         let whole = gradients(&policy, &sequences, 64);
-        policy.assert_reached(&whole).expect("all are reached");
+        policy
+            .assert_reached(&whole, &mut Asserted::default())
+            .expect("all are reached");
         policy.checkpointing = true;
         let again = gradients(&policy, &sequences, 64);
         assert_close(&again, &whole, preset.name());
@@ -129,10 +131,32 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
     let mut shuffled = all.clone();
     shuffled.reverse();
     shuffled.swap(0, 4);
-    assert_eq!(sum(&shuffled, 40), want, "order");
+    assert_eq!(sum(&shuffled, 40).parts, want.parts, "order");
     for budget in [1, 25, 1000] {
         assert_close(&sum(&all, budget), &want, "budget");
     }
+}
+
+#[test]
+fn how_many_work_side_by_side_shows_in_no_bit() {
+    let dir = tempfile::tempdir().expect("a folder");
+    folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
+    let mut policy = Policy::full(dir.path()).expect("it loads");
+    let all = sequences(9);
+    let alone = (gradients(&policy, &all, 25), policy.read(&all, 25));
+    for count in [2, 3, 8] {
+        policy.workers = Workers::new(count).expect("threads");
+        assert_eq!(gradients(&policy, &all, 25).parts, alone.0.parts, "{count}");
+        let read = policy.read(&all, 25).expect("it is read");
+        assert_eq!(&read, alone.1.as_ref().expect("it is read"), "{count}");
+    }
+    // Who fails first by order is who is heard of.
+    let mut failing = all.clone();
+    failing[4].reads = vec![(0, Read::Vocab)];
+    let mut sums = Gradients::new(&policy);
+    let loss = |at: &[usize], outputs: &[Vec<Output>]| Ok(slopes(at, outputs));
+    let failed = policy.gradients(&failing, Packing::of(25), &mut sums, loss);
+    assert!(failed.is_err());
 }
 
 #[test]
@@ -169,7 +193,7 @@ fn heads_and_labels_are_read_and_trained() {
         let got = gradients(&policy, &all, 64);
         let faults = got.faults(&policy);
         assert!(
-            faults.iter().all(|fault| fault.contains("lm_head")),
+            faults.iter().all(|(_, fault)| fault.contains("lm_head")),
             "{head}: {faults:?}"
         );
     }
@@ -188,7 +212,7 @@ fn heads_and_labels_are_read_and_trained() {
         )];
     }
     policy
-        .assert_reached(&gradients(&policy, &all, 64))
+        .assert_reached(&gradients(&policy, &all, 64), &mut Asserted::default())
         .expect("all are reached");
 }
 
@@ -246,7 +270,9 @@ fn an_adapter_learns_alone_and_is_saved() {
     }
     let before = policy.read(&all, 100).expect("it is read");
     let mut gradients = gradients(&policy, &all, 100);
-    policy.assert_reached(&gradients).expect("all are reached");
+    policy
+        .assert_reached(&gradients, &mut Asserted::default())
+        .expect("all are reached");
     let mut optimiser = AdamW::new(AdamWConfig::default(), &policy);
     optimiser
         .step(&policy, &mut gradients, 1e-2)
@@ -261,6 +287,57 @@ fn an_adapter_learns_alone_and_is_saved() {
     stage.finish().expect("renamed");
     let again = Policy::adapted(&base, &[("b".into(), load(&target))]).expect("it loads");
     assert_eq!(again.read(&all, 17).expect("it is read"), after);
+}
+
+#[test]
+fn every_part_is_asserted_by_the_first_batch_that_uses_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let base = dir.path().join("base");
+    let spec = folder(&base, Preset::Qwen3, TinyHead::Vocab);
+    let config = std::sync::Arc::new(models::ModelConfig::read(&base).expect("it is read"));
+    let adapter = |name: &str| {
+        let peft = dir.path().join(name);
+        let adapter = AdapterSpec {
+            seed: 3,
+            r: 4,
+            alpha: 8,
+            targets: vec!["q_proj".to_owned()],
+            rank_pattern: BTreeMap::default(),
+            alpha_pattern: BTreeMap::default(),
+            rslora: false,
+            score_labels: None,
+        };
+        make_adapter(&peft, &spec, &adapter).expect("a made adapter");
+        let base = models::adapter::Base::of(&config);
+        let adapter = models::adapter::Adapter::load(&peft, &base).expect("it loads");
+        (std::sync::Arc::from(name), adapter)
+    };
+    let policy = Policy::adapted(&base, &[adapter("a"), adapter("b")]).expect("it loads");
+    let under = |adapter: usize| {
+        let mut all = sequences(3);
+        for sequence in &mut all {
+            sequence.adapter = Some(adapter);
+        }
+        gradients(&policy, &all, 100)
+    };
+    let mut asserted = Asserted::default();
+    let (a, mut b) = (under(0), under(1));
+    policy.assert_reached(&a, &mut asserted).expect("all of a");
+    let place = b.parts.iter().position(Option::is_some).expect("b is used");
+    let kept = b.parts[place].take();
+    let error = policy
+        .assert_reached(&b, &mut asserted)
+        .expect_err("a hole");
+    assert!(error.to_string().contains("`b."), "{error}");
+    assert!(!error.to_string().contains("`a."), "{error}");
+    b.parts[place] = kept;
+    policy.assert_reached(&b, &mut asserted).expect("all of b");
+    // What was whole once may be left out later, as a router leaves out an expert.
+    b.parts[place] = None;
+    policy.assert_reached(&b, &mut asserted).expect("known");
+    let nothing = Gradients::new(&policy);
+    let error = policy.assert_reached(&nothing, &mut Asserted::default());
+    assert!(error.is_err(), "nothing is reached at all");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::config::{AdapterSection, RunConfig};
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
-use crate::policy::Policy;
+use crate::policy::{Policy, Workers};
 use crate::random::decision;
 
 /// What PEFT calls the modules of all linear layers.
@@ -49,7 +49,19 @@ pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -
         Policy::adapted(&base, &adapters)?
     };
     policy.checkpointing = config.policy.checkpointing;
+    policy.workers = Workers::new(workers(config, &policy))?;
     Ok(policy)
+}
+
+/// Micro-batches at once. What one holds is kept for each of them, which is little for the small
+/// models whose kernels cannot use all threads.
+fn workers(config: &RunConfig, policy: &Policy) -> usize {
+    const SMALL: usize = 32 << 20;
+    let fitting = match policy.trainable() {
+        ..SMALL if policy.config().hidden_size <= 1024 => rayon::current_num_threads(),
+        _ => 1,
+    };
+    config.policy.workers.unwrap_or(fitting)
 }
 
 /// The model as it was when the run began, where the method compares with it.

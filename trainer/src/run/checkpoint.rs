@@ -180,11 +180,12 @@ impl Checkpoint {
 }
 
 /// Keys that may change between a run and its resumption.
-const FREE: [&str; 5] = [
+const FREE: [&str; 6] = [
     "run.steps",
     "run.folder",
     "run.checkpoint_every",
     "run.keep",
+    "policy.workers",
     "evaluation",
 ];
 

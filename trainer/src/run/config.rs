@@ -67,7 +67,7 @@ pub struct RunSection {
 pub struct PolicySection {
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
-    /// Makes the folder where it is not there: a fresh model of the task, of this shape.
+    /// Makes the folder where it is not there: a model of the task.
     #[serde(default)]
     pub make: Option<MadeShape>,
     /// Adapters that are trained over it, in the place of its own weights.
@@ -79,14 +79,18 @@ pub struct PolicySection {
     /// Tokens of a micro-batch at most; a longer sequence has one of its own.
     #[serde(default = "micro_tokens")]
     pub micro_tokens: usize,
+    /// Micro-batches that are computed side by side; without it as many as there are threads for a
+    /// small model, and one for others.
+    #[serde(default)]
+    pub workers: Option<usize>,
     /// Tokens for which the engine holds keys and values.
     #[serde(default = "kv_tokens")]
     pub kv_tokens: usize,
 }
 
-/// Shapes of fresh models of the task.
+/// Models of the task: fresh ones of a shape, and one that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum MadeShape {
     /// [`Shape::SMOKE`].
     Smoke,
@@ -94,14 +98,18 @@ pub enum MadeShape {
     Demo,
     /// [`Shape::EMBEDDED`].
     Embedded,
+    /// The model that comes with the program, as it was trained.
+    TribunalTiny,
 }
 
 impl MadeShape {
-    pub(super) fn shape(self) -> Shape {
+    /// The shape of a fresh one.
+    pub(super) fn fresh(self) -> Option<Shape> {
         match self {
-            MadeShape::Smoke => Shape::SMOKE,
-            MadeShape::Demo => Shape::DEMO,
-            MadeShape::Embedded => Shape::EMBEDDED,
+            MadeShape::Smoke => Some(Shape::SMOKE),
+            MadeShape::Demo => Some(Shape::DEMO),
+            MadeShape::Embedded => Some(Shape::EMBEDDED),
+            MadeShape::TribunalTiny => None,
         }
     }
 }
@@ -265,6 +273,9 @@ impl RunConfig {
         }
         if self.policy.micro_tokens == 0 {
             root.problem("policy", "`micro_tokens` is at least 1");
+        }
+        if self.policy.workers == Some(0) {
+            root.problem("policy", "`workers` is at least 1");
         }
         for (index, adapter) in self.policy.adapter.iter().enumerate() {
             let others = &self.policy.adapter[..index];

@@ -94,7 +94,8 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
     }
     let mut stopped = stop.load(Ordering::Relaxed);
     while run.done() < run.steps() && !stopped {
-        let metrics = run.step()?;
+        let step = run.done() + 1;
+        let metrics = run.step().map_err(|error| error.at_step(step))?;
         logs.step(run.done(), &metrics)?;
         let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
         tell(News::Step {

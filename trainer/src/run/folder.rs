@@ -32,10 +32,13 @@ impl RunFolder {
             .open(&file)
             .map_err(failed(&file))?;
         match lock.try_lock() {
-            Ok(()) => Ok(RunFolder {
-                path: path.to_owned(),
-                _lock: lock,
-            }),
+            Ok(()) => {
+                clear_partial(path).map_err(failed(path))?;
+                Ok(RunFolder {
+                    path: path.to_owned(),
+                    _lock: lock,
+                })
+            }
             Err(TryLockError::WouldBlock) => Err(TrainError::Invalid(format!(
                 "another run is under way in {}",
                 path.display()
@@ -47,5 +50,35 @@ impl RunFolder {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Takes away checkpoints that were being written when a run was killed. Whoever holds the lock knows
+/// that nobody writes them any more.
+fn clear_partial(path: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("step-") && name.contains(".partial-") {
+            std::fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_half_written_goes() {
+        let parent = tempfile::tempdir().expect("a folder");
+        for name in ["step-000004", "step-000005.partial-77", "events"] {
+            std::fs::create_dir_all(parent.path().join(name).join("inner")).expect("it is made");
+        }
+        let _folder = RunFolder::open(parent.path()).expect("nobody else has it");
+        let there = |name: &str| parent.path().join(name).exists();
+        assert!(there("step-000004") && there("events"));
+        assert!(!there("step-000005.partial-77"));
     }
 }

@@ -8,6 +8,7 @@ use rubrics::{Input, Outcome, Passage, Turn};
 use serde::{Deserialize, Serialize};
 
 use super::config::RunConfig;
+use super::source;
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Role};
 use crate::metrics::Metrics;
@@ -24,15 +25,25 @@ pub struct JudgeSet {
     pub name: String,
     /// Where its solutions come from.
     pub set: SetSource,
-    /// A file of cases, one JSON object a line, for `set = "file"`.
+    /// A file of cases, one JSON object a line: what `set = "file"` reads, and where `set = "policy"`
+    /// leaves what the model wrote, so that later judges can be held against the same.
     #[serde(default)]
     pub path: Option<PathBuf>,
     /// Solutions, at most.
     #[serde(default = "count")]
     pub count: usize,
     /// The fewest and the most operations.
-    #[serde(default = "lengths")]
+    #[serde(default = "source::lengths")]
     pub lengths: [usize; 2],
+    /// Share of multiplications.
+    #[serde(default = "source::times")]
+    pub times: f64,
+    /// The least and the most that is added or subtracted.
+    #[serde(default = "source::addends")]
+    pub addends: [u8; 2],
+    /// The least and the most that is multiplied by.
+    #[serde(default = "source::multipliers")]
+    pub multipliers: [u8; 2],
     /// Which solutions, and which samples.
     #[serde(default)]
     pub seed: u64,
@@ -62,24 +73,26 @@ fn count() -> usize {
     200
 }
 
-fn lengths() -> [usize; 2] {
-    [1, 6]
-}
-
 impl JudgeSet {
     /// The cases.
     ///
     /// # Errors
     /// A file that cannot be read, and whatever the engine refuses.
     pub fn cases(&self, config: &RunConfig, actor: &Actor, max_tokens: usize) -> Result<Vec<Case>> {
-        let difficulty = Difficulty {
-            lengths: self.lengths[0]..=self.lengths[1],
-            ..Difficulty::default()
-        };
+        let difficulty =
+            source::difficulty(self.lengths, self.times, self.addends, self.multipliers);
+        let checked = difficulty.check();
+        checked.map_err(|what| {
+            TrainError::Invalid(format!("evaluation.judge '{}': {what}", self.name))
+        })?;
         match self.set {
             SetSource::NearMisses => Ok(sets::near_misses(self.seed, &difficulty, self.count)),
             SetSource::Slips => Ok(sets::slips(self.seed, &difficulty, self.count)),
-            SetSource::Policy => self.sampled(actor, &difficulty, max_tokens),
+            SetSource::Policy => {
+                let cases = self.sampled(actor, &difficulty, max_tokens)?;
+                self.keep(config, &cases)?;
+                Ok(cases)
+            }
             SetSource::File => self.read(config),
         }
     }
@@ -100,6 +113,22 @@ impl JudgeSet {
             })
         };
         lines.enumerate().take(self.count).map(case).collect()
+    }
+
+    fn keep(&self, config: &RunConfig, cases: &[Case]) -> Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let path = config.path(path);
+        let line = |case: &Case| {
+            let line = serde_json::to_string(case).expect("texts and numbers become JSON");
+            line + "\n"
+        };
+        let text: String = cases.iter().map(line).collect();
+        std::fs::write(&path, text).map_err(|source| TrainError::File {
+            path: path.display().to_string(),
+            source,
+        })
     }
 
     /// Solutions that the model writes, each once.

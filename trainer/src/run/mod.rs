@@ -32,7 +32,7 @@ use crate::methods::policy_gradient::PolicyGradient;
 use crate::methods::{MethodConfig, Step, offline};
 use crate::metrics::Metrics;
 use crate::optimiser::AdamW;
-use crate::policy::{Gradients, Policy};
+use crate::policy::{Asserted, Gradients, Policy};
 use crate::rollout::{Actor, Judge};
 
 /// A run under way.
@@ -43,6 +43,7 @@ pub struct Run {
     policy: Policy,
     reference: Option<Policy>,
     optimiser: AdamW,
+    asserted: Asserted,
     actor: Actor,
     rows: Rows,
     rollouts: Option<PolicyGradient>,
@@ -110,6 +111,7 @@ impl Run {
         };
         let mut run = Run {
             optimiser: AdamW::new(config.optimiser.adamw, &policy),
+            asserted: Asserted::default(),
             rollouts: None,
             evaluator: None,
             hosts,
@@ -208,10 +210,9 @@ impl Run {
             revision: engine.revision(),
         };
         let (policy, optimiser) = (&self.policy, &mut self.optimiser);
+        let asserted = &mut self.asserted;
         let mut apply = |gradients: &mut Gradients| {
-            if optimiser.steps == 0 {
-                policy.assert_reached(gradients)?;
-            }
+            policy.assert_reached(gradients, asserted)?;
             let stepped =
                 engine.update_weights_blocking(|| optimiser.step(policy, gradients, rate));
             stepped
@@ -334,12 +335,15 @@ fn rows_of_evaluation(config: &RunConfig, sources: &[DataSource], actor: &Actor)
     Ok(all)
 }
 
-/// Makes a fresh model where there is none.
+/// Makes a model of the task where there is none.
 fn make(path: &Path, made: MadeShape, seed: u64) -> Result<()> {
     if path.join("config.json").exists() {
         return Ok(());
     }
-    crate::task::folder(path, made.shape(), seed)
+    match made.fresh() {
+        Some(shape) => crate::task::folder(path, shape, seed),
+        None => Ok(models::embedded::write(path)?),
+    }
 }
 
 /// The engine over the policy's detached view.

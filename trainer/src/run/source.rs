@@ -49,6 +49,12 @@ pub struct MixtureSource {
     /// Share of multiplications.
     #[serde(default = "times")]
     pub times: f64,
+    /// The least and the most that is added or subtracted.
+    #[serde(default = "addends")]
+    pub addends: [u8; 2],
+    /// The least and the most that is multiplied by.
+    #[serde(default = "multipliers")]
+    pub multipliers: [u8; 2],
     /// Share of countdown problems where a format can be about either.
     #[serde(default)]
     pub countdown: f64,
@@ -72,6 +78,12 @@ pub struct ChainSource {
     /// Share of multiplications.
     #[serde(default = "times")]
     pub times: f64,
+    /// The least and the most that is added or subtracted.
+    #[serde(default = "addends")]
+    pub addends: [u8; 2],
+    /// The least and the most that is multiplied by.
+    #[serde(default = "multipliers")]
+    pub multipliers: [u8; 2],
     /// Problems that no training sees, for evaluations.
     #[serde(default)]
     pub held_out: bool,
@@ -86,12 +98,20 @@ pub struct ChainSource {
     pub judge: Option<String>,
 }
 
-fn lengths() -> [usize; 2] {
+pub(super) fn lengths() -> [usize; 2] {
     [1, 6]
 }
 
-fn times() -> f64 {
+pub(super) fn times() -> f64 {
     0.3
+}
+
+pub(super) fn addends() -> [u8; 2] {
+    [1, 99]
+}
+
+pub(super) fn multipliers() -> [u8; 2] {
+    [2, 9]
 }
 
 fn scorer() -> String {
@@ -203,7 +223,7 @@ impl MixtureSource {
     fn mixture(&self) -> Result<Mixture> {
         let mut mixture = Mixture {
             seed: self.seed,
-            difficulty: difficulty(self.lengths, self.times),
+            difficulty: difficulty(self.lengths, self.times, self.addends, self.multipliers),
             countdown: self.countdown,
             ..Mixture::default()
         };
@@ -229,11 +249,18 @@ fn format(name: &str) -> Result<Format> {
     })
 }
 
-fn difficulty(lengths: [usize; 2], times: f64) -> Difficulty {
+/// How hard chains are, by the keys of a run file.
+pub(super) fn difficulty(
+    lengths: [usize; 2],
+    times: f64,
+    addends: [u8; 2],
+    multipliers: [u8; 2],
+) -> Difficulty {
     Difficulty {
         lengths: lengths[0]..=lengths[1],
         times,
-        ..Difficulty::default()
+        addends: addends[0]..=addends[1],
+        multipliers: multipliers[0]..=multipliers[1],
     }
 }
 
@@ -276,7 +303,7 @@ impl ChainSource {
 
     /// Problems that training may see, or those that it may not.
     fn problems(&self) -> Result<Vec<String>> {
-        let difficulty = difficulty(self.lengths, self.times);
+        let difficulty = difficulty(self.lengths, self.times, self.addends, self.multipliers);
         let checked = difficulty.check();
         checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
         if self.held_out {

@@ -52,13 +52,14 @@ impl Shape {
         intermediate: 384,
         context: 1024,
     };
-    /// About a million, deeper: the model that comes with the program.
+    /// About a million, narrow and deep: the model that comes with the program. A judge has to find a
+    /// result before it can compare it with what is written, which takes layers.
     pub const EMBEDDED: Shape = Shape {
-        hidden: 128,
-        layers: 6,
-        heads: 4,
-        kv_heads: 2,
-        intermediate: 320,
+        hidden: 96,
+        layers: 10,
+        heads: 3,
+        kv_heads: 1,
+        intermediate: 256,
         context: 1024,
     };
 

@@ -38,11 +38,9 @@ pub use folder::{Shape, folder};
 pub use format::Format;
 pub use mixture::{Mixture, Row, Target};
 
-/// The name under which the model of this world is served.
-pub const MODEL: &str = "tribunal-tiny";
-
-/// The scorers of a server that has no configuration: `[[scorer]]` tables that ask [`MODEL`].
-pub const SCORERS: &str = include_str!("scorers.toml");
+/// The name under which the model of this world is served, and the scorers of a server that has no
+/// configuration, which ask it.
+pub use rubrics::{DEFAULT_MODEL as MODEL, DEFAULT_SCORERS as SCORERS};
 
 /// The chat template: conversations, and the questions of the scorers in their short form.
 pub const CHAT_TEMPLATE: &str = include_str!("chat_template.jinja");

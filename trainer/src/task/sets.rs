@@ -92,6 +92,20 @@ pub fn slips(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
     cases((seed, "slips"), difficulty, count, Source::Slip)
 }
 
+/// A solution that states the right result and one that does not, of problems that no training sees.
+pub fn pairs(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<[Case; 2]> {
+    let pool = pool(difficulty);
+    let draw = |_, dice: &mut Dice| {
+        let problem = pool.chain(dice);
+        let samples = [pool.right(&problem, dice), pool.wrong(&problem, dice)];
+        let [right, wrong] =
+            samples.map(|sample| Case::of(Source::Slip, &sample.problem, &sample.solution));
+        let (right, wrong) = (right?, wrong?);
+        (!wrong.is_final_right).then_some([right, wrong])
+    };
+    distinct(seed, "pairs", count, draw)
+}
+
 /// A principle, a solution, and whether it holds: half of them do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {

@@ -11,6 +11,7 @@ use crate::recycle::crl::CrlConfig;
 use crate::run::RunConfig;
 use crate::staleness::Partials;
 
+use super::labels::Teach;
 use super::mixed::UrpoSection;
 use super::own::GuardSection;
 use super::partial::PartialSection;
@@ -135,6 +136,9 @@ pub struct SparkSection {
     /// Items of a judge's period; `prompts` without it.
     #[serde(default)]
     pub batch: Option<usize>,
+    /// What they teach by.
+    #[serde(default)]
+    pub teach: Teach,
 }
 
 fn wordings() -> String {

@@ -82,6 +82,8 @@ pub(super) fn learn(
         let mut gradients = Gradients::new(step.policy);
         let pass = batch.pass(config, step, &old, &mut gradients)?;
         metrics.add("time/train", begin.elapsed().as_secs_f64());
+        metrics.add("time/forward", gradients.forward);
+        metrics.add("time/backward", gradients.backward);
         if epoch == 0 {
             metrics.set("loss", pass.value);
             metrics.set("max_abs_dlogp", pass.max_abs_dlogp);

@@ -7,12 +7,14 @@
 
 mod choose;
 mod config;
+mod labels;
 mod learn;
 mod mixed;
 mod own;
 mod partial;
 mod process;
 mod roll;
+mod vote;
 
 use std::sync::Arc;
 
@@ -34,6 +36,7 @@ use partial::{Ahead, AheadState};
 use roll::{Rolled, Rolls};
 
 pub use config::{CrlSection, Overlong, PolicyGradientConfig, SparkSection};
+pub use labels::Teach;
 pub use mixed::UrpoSection;
 pub use own::GuardSection;
 pub use partial::PartialSection;
@@ -94,10 +97,11 @@ impl PolicyGradient {
     ) -> Result<PolicyGradient> {
         let spark = match &config.spark {
             None => None,
-            Some(section) => Some(Spark::new(
-                section.options.clone(),
-                Templates::built_in(&section.templates)?,
-            )?),
+            Some(section) => {
+                let templates = Templates::built_in(&section.templates)?;
+                section.teach.check(&templates)?;
+                Some(Spark::new(section.options.clone(), templates)?)
+            }
         };
         let batch = config.spark.as_ref().and_then(|section| section.batch);
         let crl = match &config.crl {
@@ -109,7 +113,7 @@ impl PolicyGradient {
         };
         let kinds = Kinds::of(rows, config.urpo.is_some())?;
         for item in &kinds.problems {
-            judge.scorer(&item.scorer)?;
+            judge.scorer(verifier(&config, item))?;
         }
         let urpo = config.urpo.clone();
         let mixed = urpo.map(|section| Mixed::new(section, kinds.ranked, kinds.open, seed));
@@ -275,9 +279,20 @@ impl PolicyGradient {
         self.cache.end_of_normal_step(recycled.items);
         metrics.set("spark/waiting", self.cache.len() as f64);
         if let Some(items) = self.cache.take() {
-            let rolls = self.roll(step, &items, Period::Judge, metrics)?;
-            let learned = learn::learn(&self.config, step, &rolls.teaching, apply)?;
-            metrics.extend("judge/", &learned);
+            let teach = self
+                .config
+                .spark
+                .as_ref()
+                .map_or(Teach::Rewards, |s| s.teach);
+            if teach.samples() {
+                let rolls = self.roll(step, &items, Period::Judge, metrics)?;
+                let learned = learn::learn(&self.config, step, &rolls.teaching, apply)?;
+                metrics.extend("judge/", &learned);
+            }
+            if teach.writes() {
+                let learned = self.teach_labels(step, &items, apply)?;
+                metrics.extend("labels/", &learned);
+            }
         }
         Ok(())
     }
@@ -310,6 +325,14 @@ impl PolicyGradient {
                 }
             }
         }
+    }
+}
+
+/// The scorer of `rubrics` that judges answers to an item; after a vote it is the run's own.
+fn verifier<'a>(config: &'a PolicyGradientConfig, item: &'a Item) -> &'a str {
+    match &*item.scorer {
+        vote::SCORER => config.scorer.as_deref().unwrap_or("math"),
+        scorer => scorer,
     }
 }
 

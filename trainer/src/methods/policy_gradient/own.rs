@@ -3,7 +3,7 @@
 use rubrics::FailureKind;
 use serde::{Deserialize, Serialize};
 
-use super::PolicyGradient;
+use super::{PolicyGradient, vote};
 use crate::error::{Result, TrainError};
 use crate::item::{Group, Item, Role, Rollout};
 use crate::methods::Step;
@@ -65,6 +65,7 @@ impl PolicyGradient {
         let item = &group.item;
         let asks = match self.mixed {
             Some(_) if &*item.scorer == crate::recycle::urpo::SCORER => true,
+            Some(_) | None if vote::votes(group) => true,
             Some(_) | None => self.judge.scorer(&item.scorer)?.asks_models(),
         };
         Ok(item.role == Role::Player && item.gold.is_none() && asks)

@@ -8,7 +8,7 @@ use rand::Rng as _;
 
 use super::partial::Round;
 use super::process::Signals;
-use super::{Period, PolicyGradient};
+use super::{Period, PolicyGradient, verifier, vote};
 use crate::advantages;
 use crate::curriculum::{Fate, Keep, KeepCounts};
 use crate::error::Result;
@@ -171,7 +171,15 @@ impl PolicyGradient {
         let mut pairs: Vec<(Arc<Item>, &mut Rollout)> = Vec::new();
         let judged = |group: &&mut Group| &*group.item.scorer != urpo::SCORER;
         for group in groups.iter_mut().filter(judged) {
-            let item = &group.item;
+            let item = if vote::votes(group) {
+                let verifier = verifier(&self.config, &group.item).into();
+                let Some(item) = vote::elected(group, &verifier) else {
+                    continue;
+                };
+                item
+            } else {
+                group.item.clone()
+            };
             pairs.extend(group.rollouts.iter_mut().map(|r| (item.clone(), r)));
         }
         let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs

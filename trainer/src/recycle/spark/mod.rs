@@ -52,6 +52,9 @@ pub struct SparkConfig {
     /// Whether pointwise labels are balanced within the batch, with old mistakes where there are
     /// too few new ones. Ours, and off by default: the authors balance mixed groups alone.
     pub balance: bool,
+    /// Whether a coin says what is right in judging items, whatever the verifier found. Ours, and a
+    /// control: a judge that seems to learn from such labels learns from something else.
+    pub random_labels: bool,
 }
 
 impl Default for SparkConfig {
@@ -65,6 +68,7 @@ impl Default for SparkConfig {
             reflection_cap: 32,
             answer: ShownAnswer::Judged,
             balance: false,
+            random_labels: false,
         }
     }
 }
@@ -224,12 +228,13 @@ impl Spark {
 
     fn point(&self, of: &Item, chosen: &Chosen<'_>, rng: &mut impl Rng) -> Judging {
         let template = choose(&self.templates, TemplateKind::Pointwise, rng);
+        let yes = self.label(chosen.right, rng);
         let turns = template.fill(&[
             ("problem", &of.problem),
             ("answer", &chosen.answer),
             ("solution", chosen.solution),
         ]);
-        let gold = Some(template.label(chosen.right));
+        let gold = Some(template.label(yes));
         let scorer = Arc::clone(&template.scorer);
         Judging {
             item: Item {
@@ -240,7 +245,7 @@ impl Spark {
                 parent: chosen.parent,
                 ..of.clone()
             },
-            yes: chosen.right,
+            yes,
         }
     }
 
@@ -254,18 +259,27 @@ impl Spark {
             ("solution_a", a.solution),
             ("solution_b", b.solution),
         ]);
-        let better = if a.right { a } else { b };
+        let yes = self.label(a.right, rng);
+        let better = if yes { a } else { b };
         Judging {
             item: Item {
                 role: Role::Pairwise,
                 turns,
-                gold: Some(template.label(a.right)),
+                gold: Some(template.label(yes)),
                 scorer: Arc::clone(&template.scorer),
                 parent: better.parent,
                 ..of.clone()
             },
-            yes: a.right,
+            yes,
         }
+    }
+
+    /// The label of a judging item.
+    fn label(&self, right: bool, rng: &mut impl Rng) -> bool {
+        if self.config.random_labels {
+            return rng.random_bool(0.5);
+        }
+        right
     }
 
     /// The reflection of a group that has a wrong answer.

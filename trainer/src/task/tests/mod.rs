@@ -2,6 +2,7 @@
 
 mod agreement;
 mod balance;
+mod embedded;
 mod served;
 mod text;
 mod world;

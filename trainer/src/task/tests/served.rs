@@ -53,12 +53,11 @@ impl Models for Only {
     }
 }
 
-struct Bench {
-    registry: Registry,
+pub(super) struct Bench {
+    pub(super) registry: Registry,
     tools: Tools,
     tokenizer: Arc<Tokenizer>,
     taught: Taught,
-    _parent: tempfile::TempDir,
 }
 
 impl Bench {
@@ -72,6 +71,14 @@ impl Bench {
             vocab_size: host.engine.limits().vocab_size,
         };
         let host = Arc::new(scripted::host(MODEL, &dir, by_heart).expect("it starts"));
+        Self {
+            taught,
+            ..Self::over(host, toml)
+        }
+    }
+
+    /// Scorers over a model.
+    pub(super) fn over(host: Arc<Host>, toml: &str) -> Self {
         let document = Document::new("scorers", toml);
         let registry = {
             let table = document.parse();
@@ -94,8 +101,7 @@ impl Bench {
             registry,
             tools,
             tokenizer: host.tokenizer.clone(),
-            taught,
-            _parent: parent,
+            taught: Taught::default(),
         }
     }
 
@@ -112,7 +118,7 @@ impl Bench {
         }
     }
 
-    fn ask(&self, scorer: &str, input: Input) -> Outcome {
+    pub(super) fn ask(&self, scorer: &str, input: Input) -> Outcome {
         let scorer = self.registry.get(scorer).expect("it is configured");
         let inputs = [Arc::new(input)];
         let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -1,0 +1,79 @@
+//! The run files of docs/training.md work as they are written, in fewer steps and with fewer problems.
+
+use std::path::Path;
+
+use crate::program::{Folder, tribunal};
+
+/// The fenced blocks that are whole run files.
+fn run_files() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = std::fs::read_to_string(root.join("docs/training.md")).expect("it is there");
+    let blocks = text.split("```toml\n").skip(1);
+    let blocks = blocks.map(|part| part.split("```").next().unwrap_or_default().to_owned());
+    blocks.filter(|block| block.contains("[run]")).collect()
+}
+
+/// The same with smaller numbers; each of them has to be there.
+fn shortened(file: &str, numbers: &[(&str, &str)]) -> String {
+    let mut text = file.to_owned();
+    for (long, short) in numbers {
+        assert!(text.contains(long), "{long} is not in {text}");
+        text = text.replace(long, short);
+    }
+    text
+}
+
+#[test]
+fn the_documented_runs_train_and_measure() {
+    let files = run_files();
+    let [policy, fresh] = files.as_slice() else {
+        unreachable!("the document has other run files: {files:?}");
+    };
+    let folder = Folder::new();
+    let policy = shortened(
+        policy,
+        &[
+            ("steps = 60", "steps = 2"),
+            ("every = 30", "every = 1"),
+            ("count = 4000", "count = 20"),
+            ("count = 100", "count = 6"),
+            ("prompts = 16", "prompts = 4"),
+            ("group = 8", "group = 4"),
+            ("samples = 8", "samples = 2"),
+            ("set = \"near_misses\"", "set = \"near_misses\"\ncount = 8"),
+        ],
+    );
+    let run = folder.write("policy.toml", policy);
+    tribunal(["train", &run]).ends(0);
+    let measured = folder.rows("runs/policy/evaluations.jsonl");
+    // Before the first step, and after each.
+    assert_eq!(measured.len(), 3);
+    for figure in [
+        "greedy",
+        "pass@2",
+        "judge/near/auroc",
+        "judge/near/steps/f1",
+    ] {
+        let all = measured.iter().all(|row| row[figure].is_f64());
+        assert!(all, "{figure}: {measured:?}");
+    }
+    let checkpoint = folder.name("runs/policy/step-000002");
+    tribunal(["models", "inspect", &checkpoint]).ends(0);
+
+    let fresh = shortened(
+        fresh,
+        &[
+            ("steps = 2000", "steps = 2"),
+            ("checkpoint_every = 250", "checkpoint_every = 1"),
+            ("rows = 80", "rows = 6"),
+        ],
+    );
+    let run = folder.write("fresh.toml", fresh);
+    tribunal(["train", &run]).ends(0);
+    let logged = folder.rows("runs/fresh/metrics.jsonl");
+    assert!(
+        logged
+            .iter()
+            .all(|row| row["loss/player"].is_f64() || row["loss"].is_f64())
+    );
+}

@@ -1,0 +1,91 @@
+//! Micro-batches side by side.
+//!
+//! The kernels of a small model are too short for many threads: on two cores a model of a million
+//! parameters trains 1.2 times as fast as on one. Two micro-batches at once, each with kernels on
+//! threads of its own, use both.
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::error::{Result, TrainError};
+
+/// The graph is walked back recursively, a frame an operation.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Threads in groups, of which each computes one micro-batch at a time.
+#[derive(Debug, Default)]
+pub struct Workers {
+    /// None: there is one worker, the caller, on the threads that it has.
+    pools: Vec<ThreadPool>,
+}
+
+impl Workers {
+    /// So many workers, who share the threads of the current pool.
+    ///
+    /// # Errors
+    /// [`TrainError::Invalid`] where the system gives no threads.
+    pub fn new(count: usize) -> Result<Workers> {
+        if count < 2 {
+            return Ok(Workers::default());
+        }
+        let threads = (rayon::current_num_threads() / count).max(1);
+        let pool = || {
+            let pool = ThreadPoolBuilder::new().num_threads(threads);
+            pool.stack_size(STACK_BYTES).build()
+        };
+        let pools: std::result::Result<_, _> = (0..count).map(|_| pool()).collect();
+        let refused = |error| TrainError::Invalid(format!("no threads for workers: {error}"));
+        Ok(Workers {
+            pools: pools.map_err(refused)?,
+        })
+    }
+
+    /// How many micro-batches are computed at once.
+    pub fn count(&self) -> usize {
+        self.pools.len().max(1)
+    }
+
+    /// Runs every item, the first with the first worker and so on, and gives what came out in the
+    /// order of the items.
+    pub(super) fn map<T: Send, R: Send>(
+        &self,
+        items: Vec<T>,
+        run: impl Fn(T) -> R + Sync,
+    ) -> Vec<R> {
+        if items.len() < 2 || self.pools.is_empty() {
+            return items.into_iter().map(run).collect();
+        }
+        let run = &run;
+        std::thread::scope(|scope| {
+            let work = items.into_iter().zip(self.pools.iter().cycle());
+            let work = work.map(|(item, pool)| scope.spawn(move || pool.install(|| run(item))));
+            let begun: Vec<_> = work.collect();
+            let ended = begun.into_iter().map(|it| match it.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            ended.collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept() {
+        for count in [0, 1, 2, 3] {
+            let workers = Workers::new(count).expect("threads");
+            assert_eq!(workers.count(), count.max(1));
+            let squares = workers.map((0..7).collect(), |n: u32| n * n);
+            assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36]);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the third")]
+    fn a_panic_is_the_callers() {
+        let workers = Workers::new(2).expect("threads");
+        workers.map(vec![1, 2, 3], |n| assert!(n < 3, "the third"));
+    }
+}
