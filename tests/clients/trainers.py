@@ -24,8 +24,18 @@ import logging
 import pathlib
 import types
 
-import aiohttp
-from aiohttp import web
+try:
+    import aiohttp
+    from aiohttp import web
+except ImportError as missing:
+    print(f"skipped: {missing}; the head of this file says how to install it")
+    raise SystemExit(0) from None
+
+PACKAGES = ("verl", "openrlhf")
+absent = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+if absent:
+    print(f"skipped: {' and '.join(absent)} not installed; the head of this file says how to")
+    raise SystemExit(0)
 
 RENDERED = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n{}<|im_end|>\n"
 

@@ -60,11 +60,11 @@ impl TrainError {
             named @ (TrainError::NotFinite { .. }
             | TrainError::AtStep { .. }
             | TrainError::Stuck(_)) => named,
+            TrainError::Invalid(what) => TrainError::Invalid(format!("step {step}: {what}")),
             source @ (TrainError::Model(_)
             | TrainError::Tensor(_)
             | TrainError::File { .. }
             | TrainError::Formula(_)
-            | TrainError::Invalid(_)
             | TrainError::Engine(_)) => TrainError::AtStep {
                 step,
                 source: Box::new(source),

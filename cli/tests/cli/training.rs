@@ -40,7 +40,7 @@ fn the_documented_runs_train_and_measure() {
             ("prompts = 16", "prompts = 4"),
             ("group = 8", "group = 4"),
             ("samples = 8", "samples = 2"),
-            ("set = \"near_misses\"", "set = \"near_misses\"\ncount = 8"),
+            ("set = \"near_misses\"", "set = \"near_misses\"\ncount = 40"),
         ],
     );
     let run = folder.write("policy.toml", policy);

@@ -11,7 +11,7 @@ fn read(text: &str) -> (Vec<String>, Vec<String>) {
         root.finish();
         registry
     };
-    let built_in = Registry::built_in();
+    let built_in = Registry::with_default_model();
     let added = registry.iter().map(|scorer| scorer.name());
     let added = added.filter(|name| built_in.get(name).is_none());
     let added = added.map(str::to_owned).collect();
@@ -51,6 +51,27 @@ fn built_in_scorers_need_no_configuration() {
     ] {
         assert!(registry.get(name).is_some(), "{name}");
     }
+}
+
+#[test]
+fn the_default_model_has_scorers_where_no_other_is_configured() {
+    let read = |text: &str, models: &[&str]| {
+        let document = Document::new("t.toml", text);
+        let registry = {
+            let table = document.parse();
+            Registry::read(&document.root(&table), models)
+        };
+        assert_eq!(document.into_problems().len(), 0, "{text}");
+        registry
+    };
+    let judge = |registry: &Registry| registry.get("judge").map(|scorer| *scorer.digest());
+    let default = judge(&read("", &[])).expect("there is one");
+    assert_eq!(judge(&read("", &["m"])), None);
+    let model = "[[model]]\nname = \"m\"\npath = \".\"\n";
+    assert_eq!(judge(&read(model, &[])), None);
+    let own = "[[scorer]]\nname = \"judge\"\nkind = \"judge\"\nmodel = \"tribunal-tiny\"\n";
+    let own = judge(&read(own, &[])).expect("it is defined");
+    assert_ne!(own, default, "a scorer of the same name takes its place");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn bench() -> Bench {
             queue_tokens: 1 << 16,
         },
     };
-    Bench::over(Arc::new(Host::load(&spec).expect("it loads")), SCORERS)
+    Bench::over(&Arc::new(Host::load(&spec).expect("it loads")), SCORERS)
 }
 
 #[test]

@@ -73,12 +73,12 @@ impl Bench {
         let host = Arc::new(scripted::host(MODEL, &dir, by_heart).expect("it starts"));
         Self {
             taught,
-            ..Self::over(host, toml)
+            ..Self::over(&host, toml)
         }
     }
 
     /// Scorers over a model.
-    pub(super) fn over(host: Arc<Host>, toml: &str) -> Self {
+    pub(super) fn over(host: &Arc<Host>, toml: &str) -> Self {
         let document = Document::new("scorers", toml);
         let registry = {
             let table = document.parse();
