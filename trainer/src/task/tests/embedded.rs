@@ -136,7 +136,7 @@ fn it_judges_steps() {
         let found: Vec<bool> = steps.iter().map(|step| step.label == "right").collect();
         Some(found == *truth)
     };
-    check((&bench, "process"), steps(&cases), all_right, 0.8);
+    check((&bench, "process"), steps(&cases), all_right, 0.9);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn it_judges_answers() {
     let bench = bench();
     let cases = cases(200);
     let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
-    for (scorer, least) in [("reward", 0.75), ("validate", 0.75)] {
+    for (scorer, least) in [("reward", 0.77), ("validate", 0.77)] {
         check((&bench, scorer), with_final(&cases), yes, least);
     }
     let questions = sets::questions(7, &difficulty(), 200);
@@ -156,7 +156,7 @@ fn it_judges_answers() {
         };
         (input, question.holds)
     });
-    check((&bench, "principles"), asked, yes, 0.75);
+    check((&bench, "principles"), asked, yes, 0.9);
     let asked = questions.iter().map(|question| {
         let rubric = serde_json::json!({
             "items": [{ "id": "a", "criterion": question.principle, "points": 1 }]
@@ -168,7 +168,7 @@ fn it_judges_answers() {
         };
         (input, question.holds)
     });
-    check((&bench, "rubric"), asked, yes, 0.75);
+    check((&bench, "rubric"), asked, yes, 0.9);
 }
 
 #[test]
@@ -190,12 +190,12 @@ fn it_compares() {
         let score = outcome.as_ref().ok()?.score;
         Some((score >= 0.5) == (*right == 0))
     };
-    check((&bench, "judge-pair"), asked(), better, 0.75);
+    check((&bench, "judge-pair"), asked(), better, 0.87);
     let chosen = |outcome: &Outcome, right: &usize| {
         let label = outcome.as_ref().ok()?.label.clone();
         Some(label == Some(right.to_string().into()))
     };
-    check((&bench, "critic-rerank"), asked(), chosen, 0.75);
+    check((&bench, "critic-rerank"), asked(), chosen, 0.91);
 }
 
 #[test]
