@@ -156,7 +156,8 @@ def sets(start, chosen):
     cases = str(start.parent / "base_errors.jsonl")
     made = [
         dict(near, name="near"),
-        dict(near, name="near_long", lengths="[7, 9]"),
+        dict(near, name="slips", kind="slips"),
+        dict(near, name="slips_long", kind="slips", lengths="[7, 9]"),
         dict(near, name="base", kind="file", path=f'path = "{cases}"'),
         dict(near, name="policy", kind="policy", steps=""),
     ]

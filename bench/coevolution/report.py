@@ -16,7 +16,8 @@ ARMS = ["A", "B", "C", "D", "E", "Ec", "Eb", "F", "G", "H"]
 POLICY = {"greedy": "greedy", "pass@1": "pass@1", "pass@8": "pass@8"}
 JUDGE = {
     "near misses": "judge/near/",
-    "near misses, 7 to 9 operations": "judge/near_long/",
+    "slips": "judge/slips/",
+    "slips, 7 to 9 operations": "judge/slips_long/",
     "the start's own answers": "judge/base/",
     "the policy's own answers": "judge/policy/",
 }
@@ -113,7 +114,7 @@ def tables(results):
 
 def plot(results, path):
     """Dots and intervals, a row an arm and a column a figure."""
-    panels = [("pass@1", "pass@1"), ("pass@8", "pass@8"), ("judge, near misses", "judge/near/balanced_accuracy"),
+    panels = [("pass@1", "pass@1"), ("pass@8", "pass@8"), ("judge, slips", "judge/slips/balanced_accuracy"),
               ("judge, the policy's answers", "judge/policy/balanced_accuracy")]
     arms = [arm for arm in ARMS if arm in results]
     width, row, top, left = 220, 26, 44, 44

@@ -40,7 +40,7 @@ fn the_documented_runs_train_and_measure() {
             ("prompts = 16", "prompts = 4"),
             ("group = 8", "group = 4"),
             ("samples = 8", "samples = 2"),
-            ("set = \"near_misses\"", "set = \"near_misses\"\ncount = 40"),
+            ("set = \"slips\"", "set = \"slips\"\ncount = 24"),
         ],
     );
     let run = folder.write("policy.toml", policy);
@@ -51,8 +51,8 @@ fn the_documented_runs_train_and_measure() {
     for figure in [
         "greedy",
         "pass@2",
-        "judge/near/auroc",
-        "judge/near/steps/f1",
+        "judge/slips/auroc",
+        "judge/slips/steps/f1",
     ] {
         let all = measured.iter().all(|row| row[figure].is_f64());
         assert!(all, "{figure}: {measured:?}");
