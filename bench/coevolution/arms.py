@@ -151,7 +151,7 @@ def arm(name):
     }[name]
 
 
-def sets(start, chosen):
+def sets(start):
     near = dict(kind="near_misses", lengths="[2, 5]", steps='steps = "own-process"', path="")
     cases = str(start.parent / "base_errors.jsonl")
     made = [
@@ -183,7 +183,7 @@ def run_file(name, seed, start, options):
         models=f'[[model]]\nname = "frozen"\npath = "{start}"' if chosen["judging"] == "frozen" else "",
         judging=chosen["judging"],
         own=chosen["own"],
-        sets=sets(start, chosen),
+        sets=sets(start),
     )
 
 
