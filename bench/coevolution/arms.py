@@ -47,6 +47,7 @@ max_tokens = 64
 scorer = "math"
 advantage = {{ kind = "mean" }}
 objective = {{ policy = {{ kind = "dapo" }} }}
+streams = {{ judge = {judge_share}, ce = {judge_share} }}
 stuck_after = 0
 reservoir = 512
 {method}
@@ -97,14 +98,16 @@ scorer = "own-judge"
 SPARK = """
 [method.spark]
 templates = "compact"
-batch = 4
+batch = {items}
 teach = "{teach}"
+update = "joint"
 
 [method.spark.options]
 pairwise_share = 0.0
 reflection_cap = 0
 balance = true
 random_labels = {random}
+contrast = {contrast}
 """
 
 GUARD = """
@@ -139,6 +142,7 @@ def arm(name):
         "E": co,
         "Ec": dict(co, spark="labels"),
         "Eb": dict(co, spark="both"),
+        "En": dict(co, spark="labels", contrast=True),
         "F": dict(
             co,
             adapters=ADAPTERS,
@@ -168,6 +172,8 @@ def run_file(name, seed, start, options):
     chosen = arm(name)
     still = chosen.get("still", False)
     spark = chosen["spark"]
+    flag = lambda key: str(chosen.get(key, False)).lower()
+    items = dict(items=options.items, random=flag("random"), contrast=flag("contrast"))
     return RUN.format(
         steps=1 if still else options.steps,
         every=0,
@@ -178,7 +184,8 @@ def run_file(name, seed, start, options):
         judge=chosen["judge"],
         method=chosen["method"],
         adapters=chosen["adapters"],
-        spark=SPARK.format(teach=spark, random=str(chosen.get("random", False)).lower()) if spark else "",
+        spark=SPARK.format(teach=spark, **items) if spark else "",
+        judge_share=options.judge_share,
         guard=GUARD if chosen["judge"] else "",
         models=f'[[model]]\nname = "frozen"\npath = "{start}"' if chosen["judging"] == "frozen" else "",
         judging=chosen["judging"],
@@ -244,13 +251,17 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--rate", default="2e-4")
-    parser.add_argument("--adapter-rate", default="1e-3")
-    parser.add_argument("--arms", default="A,B,C,D,E,Ec,Eb,F,G,H")
+    parser.add_argument("--adapter-rate", default="3e-4")
+    parser.add_argument("--items", type=int, default=4, help="judging items of a step")
+    parser.add_argument("--judge-share", default="0.1", help="what judging counts for beside solving")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--arms", default="A,B,C,D,E,Ec,Eb,En,F,G,H")
     options = parser.parse_args()
     folder = options.folder.resolve()
     start = start_of(folder)
     # Seed by seed, so that what is there after an interruption is whole.
-    jobs = [(name, seed) for seed in range(1, options.seeds + 1) for name in options.arms.split(",")]
+    seeds = range(options.first, options.first + options.seeds)
+    jobs = [(name, seed) for seed in seeds for name in options.arms.split(",")]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda job: run(options, folder, start, *job), jobs))
     with open(folder / "results.jsonl", "w") as out:

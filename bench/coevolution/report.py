@@ -3,8 +3,8 @@
 
     python3 bench/coevolution/report.py FOLDER [--plot docs/assets/coevolution.svg]
 
-Prints Markdown: means over seeds, each with a 95 % interval of 10,000 bootstrap samples of seeds, and the share of
-the gap from C to B that an arm closes, paired by seed. Needs nothing but Python's standard library.
+Prints Markdown: means over seeds, each with a 95 % interval of 10,000 bootstrap samples of seeds; what an arm is beyond C,
+and the share of the gap from C to B that it closes, both paired by seed. Needs nothing but Python's standard library.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import json
 import pathlib
 import random
 
-ARMS = ["A", "B", "C", "D", "E", "Ec", "Eb", "F", "G", "H"]
+ARMS = ["A", "B", "C", "D", "E", "Ec", "Eb", "En", "F", "G", "H"]
 POLICY = {"greedy": "greedy", "pass@1": "pass@1", "pass@8": "pass@8"}
 JUDGE = {
     "near misses": "judge/near/",
@@ -32,6 +32,12 @@ def read(folder):
         result = json.loads(line)
         result["self-reward gap"] = mean(result["gap"][-20:])
         found.setdefault(result["arm"], {})[result["seed"]] = result
+    within = folder / "within.jsonl"
+    for line in within.read_text().splitlines() if within.exists() else []:
+        line = json.loads(line)
+        result = found.get(line["arm"], {}).get(line["seed"])
+        if result:
+            result["final"].update({"groups/" + key: line[key] for key in ("within_problems", "auroc", "balanced_accuracy")})
     return found
 
 
@@ -62,7 +68,7 @@ def measured(results, arm, key):
 
 
 def closed(results, arm, key="pass@1"):
-    """(X - C) / (B - C), the ratio of means over the same seeds."""
+    """(X - C) / (B - C), the ratio of means over the same seeds; none where B - C may as well be 0."""
     value = lambda name, seed: results[name][seed]["final"][key]
     seeds = sorted(set(results.get(arm, {})) & set(results.get("B", {})) & set(results.get("C", {})))
     if not seeds:
@@ -73,8 +79,19 @@ def closed(results, arm, key="pass@1"):
         gain = mean([value(arm, seed) - value("C", seed) for seed in chosen])
         return gain / gap if gap > 0 else None
 
-    share = statistic(seeds)
+    gap = beyond(results, "B", key)
+    share = statistic(seeds) if gap and gap[1][0] > 0 else None
     return None if share is None else (share, interval(statistic, seeds))
+
+
+def beyond(results, arm, key="pass@1"):
+    """X - C over the same seeds."""
+    value = lambda name, seed: results[name][seed]["final"][key]
+    seeds = sorted(set(results.get(arm, {})) & set(results.get("C", {})))
+    if not seeds or arm == "C":
+        return None
+    statistic = lambda chosen: mean([value(arm, seed) - value("C", seed) for seed in chosen])
+    return statistic(seeds), interval(statistic, seeds)
 
 
 def cell(found, digits=3):
@@ -95,9 +112,13 @@ def tables(results):
     rows = []
     for arm in arms:
         row = [arm] + [cell(measured(results, arm, key)) for key in POLICY.values()]
-        row += [cell(closed(results, arm), 2), cell(measured(results, arm, "self-reward gap"))]
+        row += [cell(beyond(results, arm)), cell(closed(results, arm), 1), cell(measured(results, arm, "self-reward gap"))]
         rows.append(row)
-    print(table(["arm", *POLICY, "gap closed", "self-given less true reward"], rows))
+    print(table(["arm", *POLICY, "pass@1 less C's", "gap closed", "self-given less true reward"], rows))
+    groups = {"within problems": "groups/within_problems", "AUROC over all": "groups/auroc"}
+    rows = [[arm] + [cell(measured(results, arm, key)) for key in groups.values()] for arm in arms]
+    print("Judging eight answers of the start to each of 100 problems:\n")
+    print(table(["arm", *groups], rows))
     for name, prefix in JUDGE.items():
         rows = []
         for arm in arms:
@@ -115,7 +136,7 @@ def tables(results):
 def plot(results, path):
     """Dots and intervals, a row an arm and a column a figure."""
     panels = [("pass@1", "pass@1"), ("pass@8", "pass@8"), ("judge, slips", "judge/slips/balanced_accuracy"),
-              ("judge, the policy's answers", "judge/policy/balanced_accuracy")]
+              ("judge, within problems", "groups/within_problems")]
     arms = [arm for arm in ARMS if arm in results]
     width, row, top, left = 220, 26, 44, 44
     parts = []

@@ -112,7 +112,6 @@ steps = {steps}
 
 [policy]
 path = "{model}"
-micro_tokens = 8192
 
 [optimiser]
 rate = 1e-4

@@ -73,10 +73,11 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
         allow_changes: args.allow_changes,
     };
     let mut run = Run::open(config, resume).map_err(failed)?;
+    let threads = ::models::threads();
     eprintln!(
-        "{} numbers are trained, on {} threads; steps {} to {} into {}",
+        "{} numbers are trained, on {threads} thread{}; steps {} to {} into {}",
         crate::tally::grouped(run.policy().trainable() as u64),
-        ::models::threads(),
+        if threads == 1 { "" } else { "s" },
         run.done() + 1,
         run.steps(),
         run.folder().display()

@@ -5,7 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use verifiers::math::Math;
-use verifiers::{Candidate, Claim, Fuel, Gold, Verifier};
+use verifiers::{Candidate, Claim, Gold, Verifier};
+
+mod budget;
 
 fuzz_target!(|text: &str| {
     let (gold, candidate) = text.split_once('\n').unwrap_or((text, "1"));
@@ -15,7 +17,7 @@ fuzz_target!(|text: &str| {
             candidate: Candidate::Text(candidate),
             explain,
         };
-        let mut fuel = Fuel::default();
+        let mut fuel = budget::of(text);
         let verdict = Math::default().verify(&claim, &mut fuel);
         let score = verdict.map(|verdict| (verdict.score, verdict.label, verdict.reason.code));
         (score.map_err(|error| error.to_string()), fuel.used())

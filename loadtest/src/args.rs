@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use openapi::CacheMode;
 
+use crate::wire::Wire;
+
 const EXAMPLES: &str = "\
 Examples:
   # How fast can it go? 16 connections, each with one request of 64 inputs in flight.
@@ -13,6 +15,9 @@ Examples:
 
   # How does it behave at 200 requests/s, whatever it answers? With a report.
   tribunal bench serve --rate 200 --duration 30s --report rate.html
+
+  # What does OpenRLHF see, with one sample a request?
+  tribunal bench serve --wire openrlhf --batch 1 --concurrency 64
 
   # Where is the knee, for answers within 50 ms? And does the server's memory stay flat?
   tribunal bench serve --sweep --slo 50ms --pid \"$(pidof tribunal)\" --report sweep.html --json
@@ -28,7 +33,7 @@ Exit status: 0 done; 1 the run failed, or a reply was lost or broken; 2 wrong us
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchServe {
-    /// Server, as http://HOST:PORT; requests go to /v1/score below it
+    /// Server, as http://HOST:PORT; requests go to the route of --wire below it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,
 
@@ -39,6 +44,10 @@ pub struct BenchServe {
     /// Scorer to call
     #[arg(long, value_name = "NAME", default_value = "math")]
     pub scorer: String,
+
+    /// Interface to speak; the same inputs in each
+    #[arg(long, value_enum, value_name = "NAME", default_value = "native")]
+    pub wire: Wire,
 
     /// Inputs to send: JSONL with `response` (and `prompt`, `reference`), or `gold` and `pred`;
     /// taken in order, from the start again after the end
@@ -183,6 +192,11 @@ impl BenchServe {
             flags.extend(value.map(|value| format!("--{name} {value}")));
         };
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let wire = self
+            .wire
+            .to_possible_value()
+            .filter(|_| self.wire != Wire::Native);
+        push("wire", wire.map(|wire| wire.get_name().to_owned()));
         push("api-key-file", path(&self.api_key_file));
         push("input", path(&self.input));
         let generated = match self.generate {
@@ -350,6 +364,7 @@ mod tests {
             "--rate 12.5 --connections 8 --duration 1m --deadline-ms 100 --cache bypass --pid 1",
             "--sweep --concurrency 3 --seed 9 --batch 7 --unique false --slo 1.5ms",
             "--input rows.jsonl --api-key-file key --requests 5 --warmup 0s --timeout 300ms",
+            "--wire vllm-classify --scorer rm",
         ];
         for line in lines {
             let flags = parse(line).expect(line).flags();

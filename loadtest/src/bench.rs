@@ -65,7 +65,7 @@ impl Bench {
 
     /// A connection that is not yet open.
     pub(crate) fn connection(&self) -> Connection {
-        Connection::new(self.target.clone(), self.batch())
+        Connection::new(self.target.clone(), (self.workload.wire(), self.batch()))
     }
 
     /// A record of a phase whose measurement begins at `start`.

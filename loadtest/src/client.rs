@@ -16,8 +16,8 @@ use tokio::task::spawn_local;
 use tokio::time::timeout_at;
 
 use crate::outcome::{Class, Head, Verdicts, classify};
-use crate::reply::count_verdicts;
 use crate::target::Target;
+use crate::wire::Wire;
 
 /// A connection that was idle for longer is opened anew. Servers close idle connections after some
 /// seconds, and a request that crosses such a close on its way would look like a lost reply.
@@ -65,8 +65,8 @@ impl Exchange {
 /// A connection that is opened when it is first used, and again when it has ended.
 pub(crate) struct Connection {
     target: Rc<Target>,
-    /// Results that a 200 must have.
-    batch: usize,
+    /// The shape of a 200, and the results that it must have.
+    reply_of: (Wire, usize),
     sender: Option<SendRequest<Full<Bytes>>>,
     last_used: Instant,
     /// The body of the reply at hand; kept, so that its memory is.
@@ -84,10 +84,10 @@ enum Broken {
 }
 
 impl Connection {
-    pub(crate) fn new(target: Rc<Target>, batch: usize) -> Self {
+    pub(crate) fn new(target: Rc<Target>, reply_of: (Wire, usize)) -> Self {
         Self {
             target,
-            batch,
+            reply_of,
             sender: None,
             last_used: Instant::now(),
             reply: Vec::new(),
@@ -167,7 +167,8 @@ impl Connection {
     }
 
     fn verdicts(&self) -> Exchange {
-        match count_verdicts(&self.reply, self.batch) {
+        let (wire, batch) = self.reply_of;
+        match wire.count(&self.reply, batch) {
             Ok(verdicts) => Exchange {
                 class: Class::Ok,
                 verdicts,

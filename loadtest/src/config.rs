@@ -9,6 +9,7 @@ use crate::args::{BenchServe, Cache, Generate};
 use crate::arrivals::MAX_ARRIVALS;
 use crate::error::LoadError;
 use crate::target::Target;
+use crate::wire::Wire;
 use crate::workload::{Common, Workload};
 
 /// Most connections of a run: well below the ports of one address pair.
@@ -73,6 +74,7 @@ impl Config {
     /// Reads what the flags name and refuses what they cannot mean.
     pub(crate) fn resolve(args: &BenchServe) -> Result<Self, LoadError> {
         check_batch(args.batch)?;
+        check_wire(args)?;
         check_times(args)?;
         let plan = plan(args)?;
         for path in [
@@ -90,7 +92,11 @@ impl Config {
             })?;
         }
         Ok(Self {
-            target: Target::resolve(&args.url, args.api_key_file.as_deref())?,
+            target: Target::resolve(
+                &args.url,
+                &args.wire.path(&args.scorer),
+                args.api_key_file.as_deref(),
+            )?,
             workload: workload(args)?,
             plan,
             rules: rules(args),
@@ -109,6 +115,27 @@ fn check_batch(batch: usize) -> Result<(), LoadError> {
         "--batch",
         format!("{batch} is not between 1 and {MAX_INPUTS}"),
     ))
+}
+
+/// Other wires than the native one have no options, and some of them one input a request.
+fn check_wire(args: &BenchServe) -> Result<(), LoadError> {
+    let refuse = |flag, why: &str| Err(LoadError::usage(flag, why));
+    if args.wire == Wire::Native {
+        return Ok(());
+    }
+    if args.wire.is_single() && args.batch != 1 {
+        return refuse(
+            "--batch",
+            "this --wire has one input a request: say `--batch 1`",
+        );
+    }
+    if args.cache.is_some() || (args.input.is_some() && args.unique == Some(true)) {
+        return refuse("--cache", "this --wire has no such option");
+    }
+    if args.deadline_ms.is_some() {
+        return refuse("--deadline-ms", "this --wire has no such option");
+    }
+    Ok(())
 }
 
 fn check_times(args: &BenchServe) -> Result<(), LoadError> {
@@ -250,17 +277,16 @@ fn workload(args: &BenchServe) -> Result<Workload, LoadError> {
         ..Options::default()
     };
     let common = Common {
+        wire: args.wire,
         scorer: &args.scorer,
         batch: args.batch,
         options,
     };
     match (&args.input, args.generate) {
         (Some(path), _) => Workload::from_file(path, &common),
-        (None, Generate::Gsm8kLike) => Ok(Workload::generated(
-            args.seed,
-            args.unique.unwrap_or(true),
-            &common,
-        )),
+        (None, Generate::Gsm8kLike) => {
+            Workload::generated(args.seed, args.unique.unwrap_or(true), &common)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A load generator for scoring servers: `tribunal bench serve`.
 //!
-//! It puts load on `POST /v1/score` in a closed loop (how fast can it go?), in an open loop (how
+//! It puts load on `POST /v1/score`, or on another route that scores, in a closed loop (how fast can it go?), in an open loop (how
 //! does it behave at this rate?) or in a sweep of open loops (where is the knee?), and reports
 //! latency, throughput, goodput and errors as a table, as JSON and as one HTML file.
 //!
@@ -30,6 +30,7 @@ mod report;
 mod run;
 mod sweep;
 mod target;
+mod wire;
 mod workload;
 
 pub use args::{BenchServe, Cache, Generate};
@@ -42,6 +43,7 @@ pub use progress::{Bar, Lines, Progress, on_stderr};
 pub use report::{About, Machine, Report};
 pub use run::run;
 pub use sweep::Knee;
+pub use wire::Wire;
 
 #[cfg(test)]
 mod tests;

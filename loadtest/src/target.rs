@@ -23,9 +23,13 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Resolves the host of `url` and reads the key.
-    pub(crate) fn resolve(url: &str, api_key_file: Option<&Path>) -> Result<Self, LoadError> {
-        let (authority, path) = split(url)?;
+    /// Resolves the host of `url`, below which `route` lies, and reads the key.
+    pub(crate) fn resolve(
+        url: &str,
+        route: &str,
+        api_key_file: Option<&Path>,
+    ) -> Result<Self, LoadError> {
+        let (authority, path) = split(url, route)?;
         let host = HeaderValue::from_str(authority.as_str())
             .map_err(|_| LoadError::usage("--url", "its host is no header value"))?;
         let mut headers = HeaderMap::new();
@@ -72,8 +76,8 @@ impl Target {
     }
 }
 
-/// The authority of a base URL, and the path of the scoring route below it.
-fn split(url: &str) -> Result<(Authority, Uri), LoadError> {
+/// The authority of a base URL, and path and query of a route below it.
+fn split(url: &str, route: &str) -> Result<(Authority, Uri), LoadError> {
     let wrong = |message: String| LoadError::usage("--url", message);
     let uri: Uri = url
         .parse()
@@ -98,7 +102,7 @@ fn split(url: &str) -> Result<(Authority, Uri), LoadError> {
     if uri.query().is_some() {
         return Err(wrong("must not hold a query".to_owned()));
     }
-    let path = format!("{}/v1/score", uri.path().trim_end_matches('/'));
+    let path = format!("{}{route}", uri.path().trim_end_matches('/'));
     let path = path
         .parse()
         .map_err(|error| wrong(format!("`{path}` is no path: {error}")))?;
@@ -159,7 +163,8 @@ mod tests {
             ("", None),
         ];
         for (url, expected) in table {
-            let path = Target::resolve(url, None).map(|target| target.path.to_string());
+            let path =
+                Target::resolve(url, "/v1/score", None).map(|target| target.path.to_string());
             match (path, expected) {
                 (Ok(path), Some(expected)) => assert_eq!(path, expected, "{url}"),
                 (Err(error), None) => assert_eq!(error.exit_code(), 2, "{url}"),
@@ -180,7 +185,7 @@ mod tests {
             let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
             file.write_all(text.as_bytes())
                 .expect("a temporary file takes bytes");
-            let target = Target::resolve("http://127.0.0.1:1", Some(file.path()));
+            let target = Target::resolve("http://127.0.0.1:1", "/v1/score", Some(file.path()));
             let header = target
                 .as_ref()
                 .ok()
@@ -192,7 +197,7 @@ mod tests {
             );
             assert!(!format!("{target:?}").contains("k-1"));
         }
-        let missing = Target::resolve("http://127.0.0.1:1", Some(Path::new("no/such/key")));
+        let missing = Target::resolve("http://127.0.0.1:1", "/", Some(Path::new("no/such/key")));
         assert_eq!(missing.map(|_| ()).expect_err("no file").exit_code(), 2);
     }
 }

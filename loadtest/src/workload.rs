@@ -1,7 +1,7 @@
 //! What is sent: request bodies, serialised before the clock starts.
 //!
 //! A body of generated inputs is a template. Each of its inputs holds a serial number of fixed
-//! width, which is stamped when the request is sent: one copy and a few digits, so that no two
+//! width, wherever a wire puts its texts, which is stamped when the request is sent: one copy and a few digits, so that no two
 //! inputs of a run are equal and memory does not grow with the number of requests.
 
 mod generate;
@@ -9,10 +9,12 @@ mod rows;
 
 use std::path::Path;
 
+use generate::Place;
 use hyper::body::Bytes;
-use openapi::{Options, ScoreInput, ScoreRequest};
+use openapi::{Options, ScoreInput};
 
 use crate::error::LoadError;
+use crate::wire::Wire;
 
 /// Inputs that a pool of generated bodies holds, where the batch allows it.
 const POOL_INPUTS: usize = 4096;
@@ -20,11 +22,13 @@ const POOL_INPUTS: usize = 4096;
 /// Bodies that take turns.
 pub(crate) struct Workload {
     bodies: Vec<Body>,
+    wire: Wire,
     batch: usize,
 }
 
 /// What every body of a run has in common.
 pub(crate) struct Common<'a> {
+    pub(crate) wire: Wire,
     pub(crate) scorer: &'a str,
     pub(crate) batch: usize,
     pub(crate) options: Options,
@@ -33,9 +37,8 @@ pub(crate) struct Common<'a> {
 /// One serialised request.
 struct Body {
     bytes: Bytes,
-    /// Where serial numbers go. Each input has the same number of places; none when the body is
-    /// sent as it is.
-    places: Vec<usize>,
+    /// Where serial numbers go; nowhere when the body is sent as it is.
+    places: Vec<Place>,
 }
 
 impl Workload {
@@ -45,36 +48,52 @@ impl Workload {
         let inputs = rows::read(path)?;
         let bodies = inputs.len().div_ceil(common.batch);
         let mut rows = inputs.iter().cycle();
-        let mut body = || Body {
-            bytes: serialise(rows.by_ref().take(common.batch).cloned().collect(), common).into(),
-            places: Vec::new(),
+        let mut body = || -> Result<Body, LoadError> {
+            let inputs = rows.by_ref().take(common.batch).cloned().collect();
+            Ok(Body {
+                bytes: common.serialise(inputs)?.into(),
+                places: Vec::new(),
+            })
         };
-        Ok(Self {
-            bodies: (0..bodies).map(|_| body()).collect(),
-            batch: common.batch,
-        })
+        let bodies = (0..bodies).map(|_| body()).collect::<Result<_, _>>()?;
+        Ok(Self::of(bodies, common))
     }
 
     /// Generated inputs. With `unique` no two inputs of a run, nor of runs with different seeds,
     /// are equal; without it a pool of about 4096 inputs takes turns.
-    pub(crate) fn generated(seed: u64, unique: bool, common: &Common<'_>) -> Self {
+    pub(crate) fn generated(
+        seed: u64,
+        unique: bool,
+        common: &Common<'_>,
+    ) -> Result<Self, LoadError> {
         let bodies = (POOL_INPUTS / common.batch).max(1);
         let mut stories = generate::Stories::new(seed);
-        let mut body = |number: usize| {
-            let inputs = (0..common.batch).map(|_| stories.next_input()).collect();
-            let template = serialise(inputs, common);
+        let mut body = |number: usize| -> Result<Body, LoadError> {
+            let inputs = (0..common.batch).map(|at| stories.next_input(at)).collect();
+            let template = common.serialise(inputs)?;
             let places = generate::places(&template);
             let first = (number * common.batch) as u64;
-            let bytes = stamped(&template, &places, first, common.batch).into();
-            Body {
+            let bytes = stamped(&template, &places, first).into();
+            Ok(Body {
                 bytes,
                 places: if unique { places } else { Vec::new() },
-            }
+            })
         };
+        let bodies = (0..bodies).map(&mut body).collect::<Result<_, _>>()?;
+        Ok(Self::of(bodies, common))
+    }
+
+    fn of(bodies: Vec<Body>, common: &Common<'_>) -> Self {
         Self {
-            bodies: (0..bodies).map(&mut body).collect(),
+            bodies,
+            wire: common.wire,
             batch: common.batch,
         }
+    }
+
+    /// The interface that the bodies are of.
+    pub(crate) fn wire(&self) -> Wire {
+        self.wire
     }
 
     /// Inputs in each body.
@@ -90,29 +109,24 @@ impl Workload {
         if places.is_empty() {
             return bytes.clone();
         }
-        stamped(bytes, places, number * self.batch as u64, self.batch).into()
+        stamped(bytes, places, number * self.batch as u64).into()
     }
 }
 
 /// A copy of `template` in which input i carries the serial number `first` + i.
-fn stamped(template: &[u8], places: &[usize], first: u64, batch: usize) -> Vec<u8> {
+fn stamped(template: &[u8], places: &[Place], first: u64) -> Vec<u8> {
     let mut bytes = template.to_vec();
-    for (serial, places) in (first..).zip(places.chunks(places.len() / batch)) {
-        let digits = generate::digits(serial);
-        for place in places {
-            bytes[*place..place + digits.len()].copy_from_slice(&digits);
-        }
+    for place in places {
+        let digits = generate::digits(first + place.input);
+        bytes[place.at..place.at + digits.len()].copy_from_slice(&digits);
     }
     bytes
 }
 
-fn serialise(inputs: Vec<ScoreInput>, common: &Common<'_>) -> Vec<u8> {
-    let request = ScoreRequest {
-        model: common.scorer.to_owned(),
-        inputs,
-        options: common.options.clone(),
-    };
-    serde_json::to_vec(&request).expect("a request has string keys and no failing serialiser")
+impl Common<'_> {
+    fn serialise(&self, inputs: Vec<ScoreInput>) -> Result<Vec<u8>, LoadError> {
+        self.wire.body(self.scorer, inputs, &self.options)
+    }
 }
 
 #[cfg(test)]

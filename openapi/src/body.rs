@@ -46,7 +46,7 @@ pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
     }
 }
 
-fn malformed(error: &serde_json::Error) -> BodyError {
+pub(crate) fn malformed(error: &serde_json::Error) -> BodyError {
     BodyError::Malformed {
         line: error.line(),
         column: error.column(),

@@ -3,7 +3,7 @@
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::{App, Error, body::BoxBody, web};
-use openapi::{SglangError, TeiError, VllmError};
+use openapi::{ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -26,7 +26,7 @@ use crate::wires::{graders, nemo_gym, openrlhf, sglang, slime, tei};
                        endpoint. A failed measurement is a status and never a number.",
         license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT"),
     ),
-    components(schemas(SglangError, TeiError, VllmError)),
+    components(schemas(ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError)),
     tags(
         (name = "scoring", description = "Turn model outputs into rewards."),
         (name = "generation", description = "Text from models, as OpenAI's clients ask for it."),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::ContentType;
 use actix_web::web::{self, Bytes, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
-use openapi::{BodyError, CacheMode};
+use openapi::{BodyError, CacheMode, ShapeError};
 use rubrics::{Ask, Input, Priority, Scorer};
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ use crate::metrics::Stage;
 use crate::middleware::{Arrived, RequestId, StageTimes};
 use crate::state::State;
 use crate::verdicts::{self, Answered, Answering};
+use crate::wires::{Dialect, Refusal};
 
 /// A request whose body has been read.
 pub(crate) struct Call<'r> {
@@ -98,6 +99,19 @@ impl<'r> Call<'r> {
             parsing.map_err(ApiError::internal)?
         };
         parsed.map_err(ApiError::body)
+    }
+
+    /// The body of a path that several interfaces share. What is wrong with it is told in the shape
+    /// of the interface that it is of.
+    pub(crate) async fn parse_shape<T: Send + 'static>(
+        &self,
+        parse: fn(&[u8]) -> Result<T, ShapeError>,
+    ) -> Result<T, Refusal> {
+        let parsed = self.parse(move |bytes| Ok(parse(bytes))).await;
+        let parsed = parsed.map_err(Dialect::of(self.request.path()).refusal())?;
+        parsed.map_err(|ShapeError { shape, error }| {
+            Dialect::of_shape(shape).refusal()(ApiError::body(error))
+        })
     }
 
     /// The request's id.

@@ -1,11 +1,9 @@
 """Drives files and batches by OpenAI's own client, unchanged.
 
-Needs a virtual environment beside this file:
+`cargo xtask test --clients -- batches` makes an environment with the packages of
+`tests/clients/requirements/openai.txt` and runs it. By hand, in such an environment:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install openai==3.52.0
-
-    tests/clients/.venv/bin/python tests/clients/batches.py --url http://127.0.0.1:8080 --model judge
+    python tests/clients/batches.py --url http://127.0.0.1:8080 --model judge
 
 The server must have a folder for them (`--set batches.folder=DIR`). Every reply is held to the client's
 own types, with every field that they require.

@@ -1,16 +1,12 @@
 """The official `openai` client for Python against a running server.
 
-Make the environment once, beside this file:
+`cargo xtask test --clients -- decisions` makes an environment with the packages of
+`tests/clients/requirements/openai.txt` and runs it. By hand, in such an environment:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install openai==3.52.0
+    python tests/clients/decisions.py --url http://127.0.0.1:8080 --model NAME
 
-and run it against any server that has a model:
-
-    tests/clients/.venv/bin/python tests/clients/decisions.py --url http://127.0.0.1:8080 --model NAME
-
-`cargo test -p tests --test clients` does both against a server of its own, if the environment is
-there. The script prints `ok` and ends with 0, or fails at the first thing that is not as it should be.
+`cargo test -p tests --test clients` runs it against a server of its own, where `tests/clients/.venv`
+is there. The script prints `ok` and ends with 0, or fails at the first thing that is not as it should be.
 """
 
 import argparse

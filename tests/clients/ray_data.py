@@ -1,11 +1,10 @@
 """Ray Data scores 20,000 rows by two servers, of which one is killed in the middle.
 
-Needs a virtual environment beside this file, and the server's program:
+`cargo xtask test --clients -- ray` makes an environment with the packages of
+`tests/clients/requirements/ray.txt` and runs it. By hand, in such an environment and with the
+server's program:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install 'ray[data]==2.60.0' ./clients/python
-
-    tests/clients/.venv/bin/python tests/clients/ray_data.py --binary target/release/tribunal
+    python tests/clients/ray_data.py --binary target/release/tribunal
 
 A cluster of two nodes on this machine, with a worker each. Every row has to come out once, with the
 verdict that a server gives of it when it is asked directly.

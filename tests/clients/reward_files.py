@@ -1,14 +1,9 @@
 r"""verl and OpenRLHF with the reward files of the Python package, called by their own code.
 
-Needs a virtual environment beside this file, with PyTorch for the CPU:
+`cargo xtask test --clients -- reward-files` makes an environment with the packages of
+`tests/clients/requirements/trainers.txt` and `trainers.alone.txt`, and runs it. By hand, in such an environment:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
-    tests/clients/.venv/bin/pip install transformers datasets 'ray[default]' tensordict==0.10.0 \
-        hydra-core codetiming torchdata pylatexenc cachetools orjson aiohttp ./clients/python
-    tests/clients/.venv/bin/pip install --no-deps verl==0.9.1 openrlhf==0.11.2
-
-    tests/clients/.venv/bin/python tests/clients/reward_files.py \
+    python tests/clients/reward_files.py \
         --url http://127.0.0.1:8080 --model rm
 
 The model is a reward model. verl loads the function as its configuration says, and its own reward

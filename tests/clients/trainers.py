@@ -1,12 +1,9 @@
 """Drives the server by the reward clients of trainers, as their packages have them.
 
-Needs a virtual environment beside this file; the packages come without what they train with:
+`cargo xtask test --clients -- trainers` makes an environment with the packages of
+`tests/clients/requirements/trainers.txt` and `trainers.alone.txt`, and runs it. By hand, in such an environment:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install aiohttp==3.14.5
-    tests/clients/.venv/bin/pip install --no-deps verl==0.9.1 openrlhf==0.11.2
-
-    tests/clients/.venv/bin/python tests/clients/trainers.py --url http://127.0.0.1:8080 --model rm
+    python tests/clients/trainers.py --url http://127.0.0.1:8080 --model rm
 
 Of each package the functions that ask for rewards are lifted out of its source and run unchanged;
 what they would import beside HTTP is not there. A server with `limits.client_requests` shows that
@@ -139,6 +136,8 @@ async def openrlhf(url, model):
     prompt = ["<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n<|im_start|>assistant\n"]
     (reply,) = await judged._fetch_rewards_via_http(query, prompt, ["4"])
     assert reply["rewards"] == [1.0], reply
+    # It asks nobody for nothing; a server that is asked all the same says so in its shape.
+    assert await judged._fetch_rewards_via_http([], [], []) == []
     empty = {"query": [], "prompts": [], "labels": []}
     reply = await ask(f"{url}/get_reward?model={model}", empty)
     assert reply["rewards"] == [] and reply["scores"] == [], reply

@@ -1,18 +1,15 @@
 r"""TRL's GRPOTrainer with `TribunalReward`: the rewards that it trains on are the server's.
 
-Needs a virtual environment beside this file, with PyTorch for the CPU:
-
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
-    tests/clients/.venv/bin/pip install trl==0.29.1 ./clients/python
-
-a model to train, with random weights, and a server with a reward model:
+It needs a model to train, with random weights, and a server with a reward model:
 
     tribunal models make-tiny --family qwen2 /tmp/policy
     tribunal models make-tiny --family qwen2 --head sequence /tmp/rm
     tribunal serve --model rm=/tmp/rm
 
-    tests/clients/.venv/bin/python tests/clients/trl_grpo.py \
+`cargo xtask test --clients -- trl` makes an environment with the packages of
+`tests/clients/requirements/trainers.txt` and runs it. By hand, in such an environment:
+
+    python tests/clients/trl_grpo.py \
         --url http://127.0.0.1:8080 --model rm --policy /tmp/policy
 
 Three runs: texts and conversations of five steps each, by the reward model and by `math`, of whose

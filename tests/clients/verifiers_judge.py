@@ -1,11 +1,9 @@
 r"""A task of the verifiers package, judged by `TribunalJudge` in its own scoring.
 
-Needs a virtual environment beside this file:
+`cargo xtask test --clients -- verifiers` makes an environment with the packages of
+`tests/clients/requirements/verifiers.txt` and runs it. By hand, in such an environment:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install verifiers==0.4.0 ./clients/python
-
-    tests/clients/.venv/bin/python tests/clients/verifiers_judge.py \
+    python tests/clients/verifiers_judge.py \
         --url http://127.0.0.1:8080 --model rm
 
 The model is a reward model. Judges are named in the task's configuration, found by their id and run

@@ -1,11 +1,9 @@
 """Runs the recipes of docs/wires.md that are written in Python, as they are written.
 
-Needs a virtual environment beside this file:
+`cargo xtask test --clients -- recipes` makes an environment with the packages of
+`tests/clients/requirements/openai.txt` and runs it. By hand, in such an environment:
 
-    python3 -m venv tests/clients/.venv
-    tests/clients/.venv/bin/pip install openai==3.52.0 aiohttp==3.14.5
-
-    tests/clients/.venv/bin/python tests/clients/wires.py --url http://127.0.0.1:8080 --model rm
+    python tests/clients/wires.py --url http://127.0.0.1:8080 --model rm
 
 The model is a reward model. Only URL and name are replaced.
 """

@@ -95,6 +95,32 @@ impl Server {
         }
     }
 
+    /// Starts where a server of this process has just stopped, which may still be letting go of its
+    /// folder.
+    pub(crate) fn again(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            threads: 2,
+            workers: 2,
+            ..Config::default()
+        };
+        change(&mut config);
+        let begun = Instant::now();
+        loop {
+            let read = serve::config::read_text("test.toml", "", &mut config.clone());
+            match State::new(config.clone(), read.0, Keys::default()) {
+                Ok(state) => return Self::over(state),
+                Err(error) => {
+                    let waits = begun.elapsed() < Duration::from_secs(20);
+                    assert!(
+                        waits && error.to_string().contains("already open"),
+                        "{error}"
+                    );
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+        }
+    }
+
     /// Asks for a drain and waits for the end.
     pub(crate) fn stop(&mut self) {
         if let Some(background) = self.background.take() {

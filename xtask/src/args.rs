@@ -7,6 +7,10 @@ Usage: cargo xtask <command>
 Commands:
   test [--no-check] [-- ARGS]  check, then build and run every test; the last line of stdout is
                                `N passed, N failed, N skipped`; ARGS go to `cargo test`
+  test --clients [-- NAMES]    run other people's clients, as PyPI has them, against the program:
+                               makes environments below tests/clients/.venvs (some GB), runs the
+                               proofs of tests/clients, or those of these names, and keeps a log
+                               of each below target/clients; the last line is as above
   check                        rustfmt and clippy over the whole workspace, warnings are errors
   openapi                      write openapi/openapi.json from the server's own description
   parity [--venv DIR]          write models/tests/goldens with transformers and peft, in a virtual
@@ -17,6 +21,7 @@ Commands:
 Examples:
   cargo xtask test
   cargo xtask test --no-check -- --test tidy
+  cargo xtask test --clients -- trl ray
 ";
 
 /// One parsed command line.
@@ -25,6 +30,8 @@ pub(crate) enum Command {
     Help,
     Check,
     Test(TestOptions),
+    /// Proofs with other people's clients: those of these names, or all.
+    Clients(Vec<String>),
     Openapi,
     Parity(ParityOptions),
 }
@@ -55,7 +62,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
         "help" | "--help" | "-h" => Command::Help,
         "check" => Command::Check,
         "openapi" => Command::Openapi,
-        "test" => return test_options(args).map(Command::Test),
+        "test" => return test_options(args),
         "parity" => return parity_options(args).map(Command::Parity),
         _ => return Err(format!("unknown command `{name}`")),
     };
@@ -65,16 +72,22 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
     }
 }
 
-fn test_options(mut args: impl Iterator<Item = String>) -> Result<TestOptions, String> {
+fn test_options(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut options = TestOptions::default();
+    let mut clients = false;
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--no-check" => options.no_check = true,
+            "--clients" => clients = true,
             "--" => options.cargo_args = args.by_ref().collect(),
             _ => return Err(format!("unknown argument `{arg}` of `test`")),
         }
     }
-    Ok(options)
+    match (clients, options.no_check) {
+        (false, _) => Ok(Command::Test(options)),
+        (true, false) => Ok(Command::Clients(options.cargo_args)),
+        (true, true) => Err("`--clients` checks nothing, so it takes no `--no-check`".to_owned()),
+    }
 }
 
 fn parity_options(mut args: impl Iterator<Item = String>) -> Result<ParityOptions, String> {
@@ -108,6 +121,10 @@ mod tests {
         })
     }
 
+    fn clients(names: &[&str]) -> Command {
+        Command::Clients(names.iter().map(|&name| name.to_owned()).collect())
+    }
+
     fn parity(venv: Option<&str>) -> Command {
         Command::Parity(ParityOptions {
             venv: venv.map(str::to_owned),
@@ -128,6 +145,12 @@ mod tests {
             Ok(test(true, &["-p", "openapi", "--", "--nocapture"])),
         );
         check("test -- --no-check", Ok(test(false, &["--no-check"])));
+        check("test --clients", Ok(clients(&[])));
+        check("test --clients -- trl ray", Ok(clients(&["trl", "ray"])));
+        check(
+            "test --clients --no-check",
+            Err("`--clients` checks nothing, so it takes no `--no-check`"),
+        );
         check("parity", Ok(parity(None)));
         check("parity --venv there", Ok(parity(Some("there"))));
         check("parity --venv", Err("`--venv` needs a folder"));

@@ -12,9 +12,18 @@ pub(crate) fn root() -> &'static Path {
 }
 
 /// A call of cargo with `args`.
+///
+/// What cargo has told this program of its own package is taken away again: build scripts that look
+/// at it would run anew, and with them half of the dependencies be built anew.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(args).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
     command
 }
 

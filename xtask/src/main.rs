@@ -6,10 +6,12 @@
 mod args;
 mod cargo;
 mod check;
+mod clients;
 mod openapi;
 mod parity;
 mod summary;
 mod test;
+mod venv;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Check) => check::run_alone(),
         Ok(Command::Test(options)) => test::run(&options),
+        Ok(Command::Clients(names)) => clients::run(&names),
         Ok(Command::Openapi) => openapi::run(),
         Ok(Command::Parity(options)) => parity::run(&options),
         Err(problem) => {

@@ -3,14 +3,19 @@
 //! is committed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::args::ParityOptions;
-use crate::cargo;
+use crate::venv::Venv;
+use crate::{cargo, venv};
 
-/// What the virtual environment was made from, kept inside it.
-const STAMP: &str = "requirements.txt";
+/// The environment that the reference runs in, where none is named.
+const VENV: Venv<'_> = Venv {
+    folder: "target/parity-venv",
+    requirements: "xtask/parity/requirements.txt",
+    alone: None,
+};
 
 /// The command `parity`.
 pub(crate) fn run(options: &ParityOptions) -> ExitCode {
@@ -28,8 +33,8 @@ pub(crate) fn run(options: &ParityOptions) -> ExitCode {
 
 fn write_goldens(options: &ParityOptions) -> Result<(), String> {
     let python = match &options.venv {
-        Some(venv) => interpreter(Path::new(venv)),
-        None => environment()?,
+        Some(venv) => venv::interpreter(Path::new(venv)),
+        None => VENV.ensure()?,
     };
     let folders = cargo::root().join("target/parity/folders");
     make_folders(&folders)?;
@@ -56,43 +61,6 @@ fn make_folders(folders: &Path) -> Result<(), String> {
     make.args(["--example", "parity_folders", "--"])
         .arg(folders);
     named("the folders", &mut make)
-}
-
-/// The interpreter of our own virtual environment, made where it is missing or where its packages
-/// have changed since.
-fn environment() -> Result<PathBuf, String> {
-    let venv = cargo::root().join("target/parity-venv");
-    let requirements = cargo::root().join("xtask/parity").join(STAMP);
-    let wanted = read(&requirements)?;
-    let python = interpreter(&venv);
-    if read(&venv.join(STAMP)).is_ok_and(|made| made == wanted) {
-        return Ok(python);
-    }
-    println!("making target/parity-venv");
-    let mut create = Command::new("python3");
-    create.args(["-m", "venv", "--clear"]).arg(&venv);
-    named("python3 -m venv", &mut create)?;
-    let mut install = Command::new(&python);
-    install
-        .args(["-m", "pip", "install", "--requirement"])
-        .arg(&requirements);
-    named("pip install", &mut install)?;
-    // Last, so that an environment that was left half made is made again.
-    let stamp = venv.join(STAMP);
-    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
-    Ok(python)
-}
-
-fn interpreter(venv: &Path) -> PathBuf {
-    if cfg!(windows) {
-        venv.join("Scripts/python.exe")
-    } else {
-        venv.join("bin/python")
-    }
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn named(what: &str, command: &mut Command) -> Result<(), String> {

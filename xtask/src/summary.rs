@@ -33,6 +33,11 @@ impl Summary {
         }
     }
 
+    /// Adds what passed without a test that reports it.
+    pub(crate) fn add_success(&mut self) {
+        self.passed += 1;
+    }
+
     /// Adds a failure that no test reported.
     pub(crate) fn add_failure(&mut self, name: String) {
         self.failed += 1;

@@ -26,13 +26,20 @@ fn shortened(file: &str, numbers: &[(&str, &str)]) -> String {
 #[test]
 fn the_documented_runs_train_and_measure() {
     let files = run_files();
-    let [policy, fresh] = files.as_slice() else {
+    let [longer, policy, fresh] = files.as_slice() else {
         unreachable!("the document has other run files: {files:?}");
     };
     let folder = Folder::new();
+    let longer = shortened(
+        longer,
+        &[("steps = 300", "steps = 2"), ("rows = 64", "rows = 6")],
+    );
+    let run = folder.write("longer.toml", longer);
+    tribunal(["train", &run]).ends(0);
     let policy = shortened(
         policy,
         &[
+            ("longer/step-000300", "longer/step-000002"),
             ("steps = 60", "steps = 2"),
             ("every = 30", "every = 1"),
             ("count = 4000", "count = 20"),

@@ -4,8 +4,19 @@ use openapi::{Content, Reference, ScoreInput};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Where a serial number is stamped later. The stories hold no other `@`.
-const PLACE: &[u8; 10] = b"@@@@@@@@@@";
+/// Where a serial number is stamped later: this, and which input of its request it is, in decimal.
+/// The stories hold no other.
+const MARK: u8 = b'@';
+
+/// Bytes of a place.
+const WIDTH: usize = 10;
+
+/// A place for a serial number in a template.
+pub(super) struct Place {
+    pub(super) at: usize,
+    /// Which input of the request it belongs to.
+    pub(super) input: u64,
+}
 
 const NAMES: [&str; 8] = [
     "Maya", "Omar", "Lena", "Ravi", "Ines", "Tomas", "Aiko", "Bintou",
@@ -29,8 +40,9 @@ impl Stories {
     }
 
     /// The next problem, its worked solution and its answer. One solution in four ends in a wrong
-    /// number, so that both outcomes of a check are part of the load.
-    pub(super) fn next_input(&mut self) -> ScoreInput {
+    /// number, so that both outcomes of a check are part of the load. `at` is where it stands in its
+    /// request.
+    pub(super) fn next_input(&mut self, at: usize) -> ScoreInput {
         let rng = &mut self.rng;
         let name = NAMES[rng.random_range(0..NAMES.len())];
         let things = THINGS[rng.random_range(0..THINGS.len())];
@@ -46,7 +58,7 @@ impl Stories {
         let sum = first + bought;
         let left = sum - given;
         let said = left + wrong_by;
-        let order = format!("{}-{}", self.seed, String::from_utf8_lossy(PLACE));
+        let order = format!("{}-{}{at:0w$}", self.seed, char::from(MARK), w = WIDTH - 1);
         let prompt = format!(
             "{name} has {first} {things} and buys {boxes} boxes with {each} {things} each (order \
              {order}). Then {name} gives {given} {things} to a friend. How many are left?"
@@ -66,18 +78,20 @@ impl Stories {
     }
 }
 
-/// Offsets of all places for serial numbers in a serialised template.
-pub(super) fn places(template: &[u8]) -> Vec<usize> {
-    let windows = template.windows(PLACE.len()).enumerate();
-    windows
-        .filter(|(_, window)| window == PLACE)
-        .map(|(at, _)| at)
-        .collect()
+/// All places for serial numbers in a serialised template.
+pub(super) fn places(template: &[u8]) -> Vec<Place> {
+    let windows = template.windows(WIDTH).enumerate();
+    let place = |(at, window): (usize, &[u8])| {
+        let digits = window.strip_prefix(&[MARK])?;
+        let input = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        Some(Place { at, input })
+    };
+    windows.filter_map(place).collect()
 }
 
 /// `serial` in decimal, at the width of a place. It wraps after ten thousand million inputs.
-pub(super) fn digits(mut serial: u64) -> [u8; PLACE.len()] {
-    let mut digits = [b'0'; PLACE.len()];
+pub(super) fn digits(mut serial: u64) -> [u8; WIDTH] {
+    let mut digits = [b'0'; WIDTH];
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + u8::try_from(serial % 10).expect("a remainder by ten is one digit");
         serial /= 10;

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::io::Write as _;
 
-use openapi::{CacheMode, Content, Reference};
+use openapi::{CacheMode, Content, Reference, ScoreRequest};
 
 use super::*;
 
@@ -12,10 +12,15 @@ fn common(batch: usize) -> Common<'static> {
         ..Options::default()
     };
     Common {
+        wire: Wire::Native,
         scorer: "math",
         batch,
         options,
     }
+}
+
+fn generated(seed: u64, unique: bool, batch: usize) -> Workload {
+    Workload::generated(seed, unique, &common(batch)).expect("generated inputs are texts")
 }
 
 fn request(workload: &Workload, number: u64) -> ScoreRequest {
@@ -36,7 +41,7 @@ fn texts(request: &ScoreRequest) -> Vec<String> {
 
 #[test]
 fn generated_bodies_are_requests_with_distinct_inputs() {
-    let workload = Workload::generated(3, true, &common(50));
+    let workload = generated(3, true, 50);
     let mut seen = HashSet::new();
     for number in 0..200 {
         let request = request(&workload, number);
@@ -56,9 +61,9 @@ fn generated_bodies_are_requests_with_distinct_inputs() {
 
 #[test]
 fn bodies_depend_on_seed_and_number_alone() {
-    let one = Workload::generated(3, true, &common(8));
-    let two = Workload::generated(3, true, &common(8));
-    let other = Workload::generated(4, true, &common(8));
+    let one = generated(3, true, 8);
+    let two = generated(3, true, 8);
+    let other = generated(4, true, 8);
     for number in [0, 1, 511, 512, 513, 1_000_000] {
         assert_eq!(one.body(number), two.body(number));
         let (mine, theirs) = (request(&one, number), request(&other, number));
@@ -67,9 +72,29 @@ fn bodies_depend_on_seed_and_number_alone() {
     }
 }
 
+/// A wire that has the texts of an input in several lists has the same number in all of them.
+#[test]
+fn every_list_of_a_wire_has_the_inputs_own_numbers() {
+    let common = Common {
+        wire: Wire::Openrlhf,
+        ..common(4)
+    };
+    let workload = Workload::generated(3, true, &common).expect("texts");
+    let body: serde_json::Value = serde_json::from_slice(&workload.body(5)).expect("JSON");
+    for at in 0..4 {
+        let order = format!("3-{:010}", 5 * 4 + at);
+        for list in ["query", "prompts"] {
+            let text = body[list][at].as_str().expect("a text");
+            assert!(text.contains(&order), "{list} {at}: {text}");
+        }
+        let query = body["query"][at].as_str().expect("a text");
+        assert!(query.starts_with(body["prompts"][at].as_str().expect("a text")));
+    }
+}
+
 #[test]
 fn without_unique_a_pool_takes_turns() {
-    let workload = Workload::generated(3, false, &common(64));
+    let workload = generated(3, false, 64);
     assert_eq!(workload.body(0), workload.body(64));
     let mut seen = HashSet::new();
     let inputs = (0..64).flat_map(|number| texts(&request(&workload, number)));
@@ -80,7 +105,7 @@ fn without_unique_a_pool_takes_turns() {
 /// The stated answer equals the reference in about three of four inputs.
 #[test]
 fn some_solutions_are_wrong() {
-    let request = request(&Workload::generated(0, true, &common(4000)), 0);
+    let request = request(&generated(0, true, 4000), 0);
     let right = request
         .inputs
         .iter()
@@ -96,7 +121,7 @@ fn some_solutions_are_wrong() {
 
 #[test]
 fn a_batch_larger_than_the_pool() {
-    let workload = Workload::generated(0, true, &common(10_000));
+    let workload = generated(0, true, 10_000);
     let request = request(&workload, 3);
     assert!(texts(&request)[9_999].contains("0-0000039999"));
 }

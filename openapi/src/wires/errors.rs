@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::error::ErrorBody;
+
 /// An error as services written with `FastAPI` answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DetailError {
@@ -103,4 +105,37 @@ pub enum TeiErrorType {
     Tokenizer,
     /// There is nothing in the body.
     Empty,
+}
+
+/// An error of a path that vLLM and `SGLang` share, in the shape of whose body it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum ClassifyFailure {
+    /// As vLLM answers; before the body is read, too.
+    Vllm(VllmError),
+    /// As `SGLang` answers.
+    Sglang(SglangError),
+}
+
+/// An error of a path that rerankers and Text Embeddings Inference share, in the shape of whose
+/// body it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum RerankFailure {
+    /// As vLLM answers; before the body is read, too.
+    Vllm(VllmError),
+    /// As Text Embeddings Inference answers.
+    Tei(TeiError),
+}
+
+/// An error of the scoring route, in the shape of whose body it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum ScoreFailure {
+    /// This server's own; before the body is read, too.
+    Own(ErrorBody),
+    /// As vLLM answers.
+    Vllm(VllmError),
+    /// As `SGLang` answers.
+    Sglang(SglangError),
 }

@@ -20,8 +20,8 @@ pub use batches::{
     ExpiresAfter, FileDeleted, FileList, FileObject, FilePurpose, FileStatus, FileUpload,
 };
 pub use errors::{
-    DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
-    VllmErrorDetail,
+    ClassifyFailure, DetailError, Details, FieldError, PathPart, RerankFailure, ScoreFailure,
+    SglangError, TeiError, TeiErrorType, VllmError, VllmErrorDetail,
 };
 pub use graders::{
     Grader, GraderContent, GraderInput, GraderKind, GraderMessage, GraderPart, GraderPartKind,
@@ -43,8 +43,8 @@ pub use sglang::{
     SglangRewards, SglangScoreRequest, SglangScores, Vector,
 };
 pub use shape::{
-    ClassifyBody, ClassifyBodyReply, RerankBody, RerankBodyReply, ScoreBody, ScoreReply,
-    parse_classify, parse_rerank, parse_score,
+    ClassifyBody, ClassifyBodyReply, RerankBody, RerankBodyReply, ScoreBody, ScoreReply, Shape,
+    ShapeError, parse_classify, parse_rerank, parse_score,
 };
 pub use slime::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
 pub use tei::{

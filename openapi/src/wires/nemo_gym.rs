@@ -4,16 +4,19 @@
 //! row has there are whatever fields the dataset defines, and the reply repeats them all.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::map_only::object;
 use crate::{Message, ScoreResult};
 
+// It is read by a visitor and not by `flatten`, which would make everything twice.
 /// A rollout to verify.
-#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct VerifyRequest {
     /// What the policy was asked, as a request of OpenAI's Responses API; `input` is read.
     #[schema(value_type = Object)]
@@ -28,6 +31,47 @@ pub struct VerifyRequest {
     #[schema(value_type = Object)]
     pub row: Map<String, Value>,
 }
+
+impl<'de> Deserialize<'de> for VerifyRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RowVisitor)
+    }
+}
+
+struct RowVisitor;
+
+impl<'de> Visitor<'de> for RowVisitor {
+    type Value = VerifyRequest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VerifyRequest, A::Error> {
+        let (mut asked, mut answered, mut row) = (None, None, Map::new());
+        while let Some(name) = map.next_key::<String>()? {
+            let read = match name.as_str() {
+                ASKED => &mut asked,
+                ANSWERED => &mut answered,
+                _ => {
+                    row.insert(name, map.next_value()?);
+                    continue;
+                }
+            };
+            if read.replace(map.next_value()?).is_some() {
+                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
+            }
+        }
+        Ok(VerifyRequest {
+            responses_create_params: asked.ok_or_else(|| A::Error::missing_field(ASKED))?,
+            response: answered.ok_or_else(|| A::Error::missing_field(ANSWERED))?,
+            row,
+        })
+    }
+}
+
+const ASKED: &str = "responses_create_params";
+const ANSWERED: &str = "response";
 
 /// The row again, with its reward.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

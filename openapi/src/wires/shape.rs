@@ -1,5 +1,6 @@
 //! Bodies whose path belongs to several interfaces.
 
+use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
 use super::told::{Interface, tell};
@@ -54,6 +55,33 @@ const TEI_RERANK: Interface = Interface {
     name: "Text Embeddings Inference's",
     marks: &["texts", "raw_scores", "return_text", "truncate"],
 };
+
+/// Whose a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// This server's own.
+    Own,
+    /// vLLM's, and that of rerankers, whose errors are vLLM's too.
+    Vllm,
+    /// `SGLang`'s.
+    Sglang,
+    /// Text Embeddings Inference's.
+    Tei,
+}
+
+/// A body that cannot be read.
+#[derive(Debug)]
+pub struct ShapeError {
+    /// Whose it is; the path's first interface where it does not say.
+    pub shape: Shape,
+    /// What is wrong with it.
+    pub error: BodyError,
+}
+
+/// What `map_err` takes to say whose the body was.
+fn of(shape: Shape) -> impl Fn(BodyError) -> ShapeError {
+    move |error| ShapeError { shape, error }
+}
 
 /// A body of `POST /v1/score`.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
@@ -132,15 +160,16 @@ pub enum RerankBodyReply {
 ///
 /// # Errors
 /// As [`parse_body`], for the shape that the body has; and a body that has two.
-pub fn parse_score(bytes: &[u8]) -> Result<ScoreBody, BodyError> {
+pub fn parse_score(bytes: &[u8]) -> Result<ScoreBody, ShapeError> {
     let error = match parse_body(bytes) {
         Ok(own) => return Ok(ScoreBody::Own(own)),
-        Err(error) => error,
+        Err(error @ BodyError::Malformed { .. }) => return Err(of(Shape::Own)(error)),
+        Err(error @ BodyError::Invalid { .. }) => error,
     };
-    match tell(bytes, &[OWN_SCORE, VLLM_SCORE, SGLANG_SCORE])? {
-        0 => Err(error),
-        1 => parse_body(bytes).map(ScoreBody::Vllm),
-        _ => parse_body(bytes).map(ScoreBody::Sglang),
+    match tell(bytes, &[OWN_SCORE, VLLM_SCORE, SGLANG_SCORE]).map_err(of(Shape::Own))? {
+        0 => Err(of(Shape::Own)(error)),
+        1 => read(bytes, ScoreBody::Vllm, Shape::Vllm),
+        _ => read(bytes, ScoreBody::Sglang, Shape::Sglang),
     }
 }
 
@@ -148,10 +177,10 @@ pub fn parse_score(bytes: &[u8]) -> Result<ScoreBody, BodyError> {
 ///
 /// # Errors
 /// As [`parse_body`], for the shape that the body has; and a body that has two.
-pub fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, BodyError> {
-    match tell(bytes, &[VLLM_CLASSIFY, SGLANG_CLASSIFY])? {
-        0 => parse_body(bytes).map(ClassifyBody::Vllm),
-        _ => parse_body(bytes).map(ClassifyBody::Sglang),
+pub fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, ShapeError> {
+    match tell(bytes, &[VLLM_CLASSIFY, SGLANG_CLASSIFY]).map_err(of(Shape::Vllm))? {
+        0 => read(bytes, ClassifyBody::Vllm, Shape::Vllm),
+        _ => read(bytes, ClassifyBody::Sglang, Shape::Sglang),
     }
 }
 
@@ -159,25 +188,36 @@ pub fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, BodyError> {
 ///
 /// # Errors
 /// As [`parse_body`], for the shape that the body has; and a body that has two.
-pub fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, BodyError> {
-    match tell(bytes, &[COHERE_RERANK, TEI_RERANK])? {
-        0 => parse_body(bytes).map(RerankBody::Cohere),
-        _ => parse_body(bytes).map(RerankBody::Tei),
+pub fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, ShapeError> {
+    match tell(bytes, &[COHERE_RERANK, TEI_RERANK]).map_err(of(Shape::Vllm))? {
+        0 => read(bytes, RerankBody::Cohere, Shape::Vllm),
+        _ => read(bytes, RerankBody::Tei, Shape::Tei),
     }
+}
+
+fn read<T: DeserializeOwned, B>(
+    bytes: &[u8],
+    body: impl Fn(T) -> B,
+    shape: Shape,
+) -> Result<B, ShapeError> {
+    parse_body(bytes).map(body).map_err(of(shape))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told<T>(read: Result<T, BodyError>, name: impl Fn(&T) -> &'static str) -> String {
-        match read {
-            Ok(body) => name(&body).to_owned(),
-            Err(BodyError::Malformed { .. }) => "malformed".to_owned(),
-            Err(BodyError::Invalid { path, message }) if message.contains("two interfaces") => {
+    fn told<T>(read: Result<T, ShapeError>, name: impl Fn(&T) -> &'static str) -> String {
+        let ShapeError { shape, error } = match read {
+            Ok(body) => return name(&body).to_owned(),
+            Err(error) => error,
+        };
+        match error {
+            BodyError::Malformed { .. } => "malformed".to_owned(),
+            BodyError::Invalid { path, message } if message.contains("two interfaces") => {
                 format!("two at {path}: {message}")
             }
-            Err(BodyError::Invalid { path, .. }) => format!("invalid {path}"),
+            BodyError::Invalid { path, .. } => format!("invalid {path} of {shape:?}"),
         }
     }
 
@@ -230,9 +270,11 @@ mod tests {
         );
         check_score("{}", "invalid ");
         check_score(r#"{"model":"m"}"#, "invalid ");
-        check_score(r#"{"model":"m","inputs":3}"#, "invalid inputs");
-        check_score(r#"{"queries":3}"#, "invalid queries");
+        check_score(r#"{"model":"m","inputs":3}"#, "invalid inputs of Own");
+        check_score(r#"{"queries":3}"#, "invalid queries of Vllm");
+        check_score(r#"{"query":3,"items":[]}"#, "invalid query of Sglang");
         check_score("{", "malformed");
+        check_score(r#"{"query":"a","items":["b"]}}"#, "malformed");
         check_score("[]", "invalid .");
     }
 
@@ -250,7 +292,11 @@ mod tests {
             r#"{"query":"a","documents":["b"],"rank":1}"#,
             "invalid rank",
         );
-        check_rerank(r#"{"query":"a","documents":[3]}"#, "invalid documents[0]");
+        check_rerank(
+            r#"{"query":"a","documents":[3]}"#,
+            "invalid documents[0] of Vllm",
+        );
+        check_rerank(r#"{"query":3,"texts":[]}"#, "invalid query of Tei");
     }
 
     #[test]
@@ -264,6 +310,7 @@ mod tests {
         check_classify(r#"{"text":["a"]}"#, "sglang");
         check_classify(r#"{"input_ids":[1]}"#, "sglang");
         check_classify(r#"{"text":"a","input":"a"}"#, "two at text");
-        check_classify(r#"{"inputs":"a"}"#, "invalid inputs");
+        check_classify(r#"{"inputs":"a"}"#, "invalid inputs of Vllm");
+        check_classify(r#"{"text":3}"#, "invalid text of Sglang");
     }
 }

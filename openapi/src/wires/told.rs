@@ -10,6 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::BodyError;
+use crate::body::malformed;
 
 /// An interface and the fields that tell it.
 pub(super) struct Interface {
@@ -20,11 +21,14 @@ pub(super) struct Interface {
 /// The interface whose marks a body has, as an index; the first where it has none.
 ///
 /// # Errors
-/// A body with the marks of two, by both names.
+/// A body with the marks of two, by both names; and one that is no JSON.
 pub(super) fn tell(bytes: &[u8], interfaces: &[Interface]) -> Result<usize, BodyError> {
-    // What is no object, or no JSON, is for the parser to say.
-    let Ok(Keys(keys)) = serde_json::from_slice(bytes) else {
-        return Ok(0);
+    let Keys(keys) = match serde_json::from_slice(bytes) {
+        Ok(keys) => keys,
+        // What is no object is for the parser to say.
+        Err(error) if error.is_data() => return Ok(0),
+        // A parser that does not know the fields would stumble over them first.
+        Err(error) => return Err(malformed(&error)),
     };
     let marked = interfaces.iter().enumerate().filter_map(|(at, one)| {
         let mark = one

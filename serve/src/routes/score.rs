@@ -6,8 +6,8 @@ use std::time::Duration;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{
-    ErrorBody, MAX_INPUTS, Options, Priority, ScoreBody, ScoreReply, ScoreRequest, ScoreResponse,
-    ScoreResult, Usage, parse_score,
+    MAX_INPUTS, Options, Priority, ScoreBody, ScoreFailure, ScoreReply, ScoreRequest,
+    ScoreResponse, ScoreResult, Usage, parse_score,
 };
 use rubrics::Scorer;
 
@@ -17,7 +17,7 @@ use crate::error::{ApiError, Code};
 use crate::names;
 use crate::state::{State, unix_seconds};
 use crate::verdicts::Answered;
-use crate::wires::{Dialect, sglang, vllm};
+use crate::wires::{Dialect, Refusal, sglang, vllm};
 
 /// Scores a batch of inputs with one scorer.
 ///
@@ -31,18 +31,18 @@ use crate::wires::{Dialect, sglang, vllm};
     request_body = ScoreBody,
     responses(
         (status = 200, description = "One result for each input, in order.", body = ScoreReply),
-        (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 404, description = "No such scorer; near names are listed.", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too large.", body = ErrorBody),
-        (status = 422, description = "JSON of the wrong shape; `param` is its path.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 400, description = "The body is not JSON.", body = ScoreFailure),
+        (status = 401, description = "No valid API key.", body = ScoreFailure),
+        (status = 404, description = "No such scorer; near names are listed.", body = ScoreFailure),
+        (status = 408, description = "The body did not arrive in time.", body = ScoreFailure),
+        (status = 413, description = "The body is too large.", body = ScoreFailure),
+        (status = 422, description = "JSON of the wrong shape; `param` is its path.", body = ScoreFailure),
+        (status = 500, description = "A fault of the server.", body = ScoreFailure),
         (status = 502, description = "A tool failed, where the body is another's.",
-         body = ErrorBody),
-        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
+         body = ScoreFailure),
+        (status = 503, description = "Overloaded or draining.", body = ScoreFailure,
          headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed before any work.", body = ErrorBody),
+        (status = 504, description = "The deadline passed before any work.", body = ScoreFailure),
     )
 )]
 #[post("/v1/score")]
@@ -50,17 +50,18 @@ pub(crate) async fn score(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, ApiError> {
-    let call = Call::begin(&request, payload, &state).await?;
-    match call.parse(parse_score).await? {
-        ScoreBody::Own(asked) => answer(call, asked).await,
+) -> Result<HttpResponse, Refusal> {
+    let begun = Call::begin(&request, payload, &state).await;
+    let call = begun.map_err(Dialect::Own.refusal())?;
+    match call.parse_shape(parse_score).await? {
+        ScoreBody::Own(asked) => answer(call, asked).await.map_err(Dialect::Own.refusal()),
         ScoreBody::Vllm(asked) => {
             let answered = vllm::score::answer(call, asked).await;
-            Ok(answered.unwrap_or_else(|error| Dialect::Vllm.response(&error)))
+            answered.map_err(Dialect::Vllm.refusal())
         }
         ScoreBody::Sglang(asked) => {
             let answered = sglang::score(call, asked).await;
-            Ok(answered.unwrap_or_else(|error| Dialect::Sglang.response(&error)))
+            answered.map_err(Dialect::Sglang.refusal())
         }
     }
 }

@@ -8,8 +8,8 @@ use std::fmt;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use openapi::{
-    DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
-    VllmErrorDetail,
+    DetailError, Details, FieldError, PathPart, SglangError, Shape, TeiError, TeiErrorType,
+    VllmError, VllmErrorDetail,
 };
 
 use crate::error::{ApiError, Code};
@@ -62,6 +62,16 @@ impl Dialect {
                 Dialect::OpenAi
             }
             _ => Dialect::Own,
+        }
+    }
+
+    /// The dialect of a body whose path belongs to several.
+    pub(crate) fn of_shape(shape: Shape) -> Dialect {
+        match shape {
+            Shape::Own => Dialect::Own,
+            Shape::Vllm => Dialect::Vllm,
+            Shape::Sglang => Dialect::Sglang,
+            Shape::Tei => Dialect::Tei,
         }
     }
 

@@ -1,43 +1,60 @@
 //! What routes of other interfaces may answer beside success, for their descriptions.
 
-use openapi::{SglangError, TeiError, VllmError};
+use openapi::{ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError};
 use utoipa::IntoResponses;
 
-/// Errors of vLLM's routes.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "it describes replies and is never made")]
-pub(crate) enum VllmFailures {
-    /// A body that cannot be used, or a text that is too long.
-    #[response(status = 400)]
-    BadRequest(VllmError),
-    /// No valid API key.
-    #[response(status = 401)]
-    Unauthorized(VllmError),
-    /// No such model, or one that cannot do this.
-    #[response(status = 404)]
-    NotFound(VllmError),
-    /// The body did not arrive in time.
-    #[response(status = 408)]
-    Timeout(VllmError),
-    /// The body is too large.
-    #[response(status = 413)]
-    TooLarge(VllmError),
-    /// A scorer could not measure it.
-    #[response(status = 422)]
-    Unmeasured(VllmError),
-    /// A fault of the server.
-    #[response(status = 500)]
-    Internal(VllmError),
-    /// A tool failed.
-    #[response(status = 502)]
-    Tool(VllmError),
-    /// Overloaded or draining; `retry-after` says when to try again.
-    #[response(status = 503)]
-    Unavailable(VllmError),
-    /// The deadline passed.
-    #[response(status = 504)]
-    Deadline(VllmError),
+/// The statuses of vLLM's routes, with the shapes that errors may have there.
+macro_rules! vllm_failures {
+    ($name:ident, $error:ty, $of:literal) => {
+        #[doc = $of]
+        #[derive(IntoResponses)]
+        #[expect(dead_code, reason = "it describes replies and is never made")]
+        pub(crate) enum $name {
+            /// A body that cannot be used, or a text that is too long.
+            #[response(status = 400)]
+            BadRequest($error),
+            /// No valid API key.
+            #[response(status = 401)]
+            Unauthorized($error),
+            /// No such model, or one that cannot do this.
+            #[response(status = 404)]
+            NotFound($error),
+            /// The body did not arrive in time.
+            #[response(status = 408)]
+            Timeout($error),
+            /// The body is too large.
+            #[response(status = 413)]
+            TooLarge($error),
+            /// A scorer could not measure it.
+            #[response(status = 422)]
+            Unmeasured($error),
+            /// A fault of the server.
+            #[response(status = 500)]
+            Internal($error),
+            /// A tool failed.
+            #[response(status = 502)]
+            Tool($error),
+            /// Overloaded or draining; `retry-after` says when to try again.
+            #[response(status = 503)]
+            Unavailable($error),
+            /// The deadline passed.
+            #[response(status = 504)]
+            Deadline($error),
+        }
+    };
 }
+
+vllm_failures!(VllmFailures, VllmError, "Errors of vLLM's routes.");
+vllm_failures!(
+    ClassifyFailures,
+    ClassifyFailure,
+    "Errors of the route that vLLM shares with `SGLang`."
+);
+vllm_failures!(
+    RerankFailures,
+    RerankFailure,
+    "Errors of the routes that rerankers share with Text Embeddings Inference."
+);
 
 /// Errors of `SGLang`'s routes.
 #[derive(IntoResponses)]

@@ -402,7 +402,7 @@ fn a_restart_goes_on_where_it_was() {
             .is_some_and(|count| count > 5)
     });
     server.stop();
-    let server = Server::configured("", slow);
+    let server = Server::again(slow);
     let done = reaches(&server, &batch, &["completed"]);
     let output = lines_of(&server, &done["output_file_id"]);
     let expected: Vec<String> = (0..300).map(|n| format!("q{n}")).collect();

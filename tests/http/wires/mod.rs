@@ -7,6 +7,7 @@
 
 mod batches;
 mod batches_hostile;
+mod documented;
 mod graders;
 mod lora;
 mod nemo_gym;
@@ -14,10 +15,12 @@ mod nim;
 mod openrlhf;
 mod overload;
 mod recipes;
+mod refusals;
 mod sglang;
 mod slime;
 mod tei;
 mod vllm;
+mod words;
 
 use std::path::Path;
 use std::sync::Arc;

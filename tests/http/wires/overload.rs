@@ -2,17 +2,9 @@
 
 use serde_json::Value;
 
+use super::words::Words;
 use crate::harness::{Server, eventually};
 use crate::limits::half_a_request;
-
-/// Where each wire has its words.
-enum Words {
-    Own,
-    FastApi,
-    Vllm,
-    Sglang,
-    Tei,
-}
 
 const WIRES: [(&str, u16, Words); 25] = [
     ("/v1/score", 503, Words::Own),
@@ -58,32 +50,14 @@ fn no_room_is_told_in_each_wires_words() {
                 .unwrap_or_else(|| panic!("{path}: {header}"));
             assert!(after.parse::<u64>().is_ok(), "{path}: {header}: {after}");
         }
-        let body = reply.json();
-        let sentence = match words {
-            Words::Own => {
-                assert_eq!(body["error"]["code"], "overloaded", "{path}");
-                body["error"]["message"].clone()
-            }
-            Words::FastApi => body["detail"].clone(),
-            Words::Vllm => {
-                assert_eq!(body["error"]["code"], status, "{path}");
-                body["error"]["message"].clone()
-            }
-            Words::Sglang => {
-                assert_eq!(body["object"], "error", "{path}");
-                body["message"].clone()
-            }
-            Words::Tei => {
-                assert_eq!(body["error_type"], "Overloaded", "{path}");
-                body["error"].clone()
-            }
-        };
-        assert!(
-            sentence
-                .as_str()
-                .is_some_and(|text| text.contains("as much work")),
-            "{path}"
-        );
+        let sentence = words.sentence(&reply, path);
+        assert!(sentence.contains("as much work"), "{path}: {sentence}");
+        if matches!(words, Words::Own) {
+            assert_eq!(reply.code(), "overloaded", "{path}");
+        }
+        if matches!(words, Words::Tei) {
+            assert_eq!(reply.json()["error_type"], "Overloaded", "{path}");
+        }
     }
     drop(held);
     server.settles();

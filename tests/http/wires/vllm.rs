@@ -114,39 +114,6 @@ fn pairs_are_scored() {
 }
 
 #[test]
-fn bodies_that_fit_two_interfaces_are_nobodys() {
-    let (server, _) = start();
-    for (path, body, names) in [
-        (
-            "/v1/score",
-            json!({ "model": "rm", "inputs": [{ "response": "x" }], "queries": "x" }),
-            ["this server's own", "vLLM's"],
-        ),
-        (
-            "/v1/score",
-            json!({ "model": "rm", "query": "x", "items": ["y"], "documents": ["y"] }),
-            ["vLLM's", "SGLang's"],
-        ),
-        (
-            "/classify",
-            json!({ "model": "rm", "input": "x", "text": "x" }),
-            ["vLLM's", "SGLang's"],
-        ),
-        (
-            "/rerank",
-            json!({ "model": "rm", "query": "x", "documents": ["x"], "texts": ["x"] }),
-            ["Cohere's", "Text Embeddings Inference's"],
-        ),
-    ] {
-        let reply = server.post(path, body.to_string());
-        assert!((400..500).contains(&reply.status), "{}", reply.text);
-        for name in names {
-            assert!(reply.text.contains(name), "{path}: {}", reply.text);
-        }
-    }
-}
-
-#[test]
 fn documents_are_ranked() {
     let (server, _) = start();
     let documents = ["Two.", "Three.", "No.", "Maybe four."];

@@ -97,12 +97,9 @@ impl Step<'_> {
 }
 
 /// Tokens of all sequences.
-pub(crate) fn tokens(sequences: &[Sequence]) -> f64 {
-    let tokens: usize = sequences
-        .iter()
-        .map(|sequence| sequence.token_ids.len())
-        .sum();
-    tokens as f64
+pub(crate) fn tokens<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> f64 {
+    let lengths = sequences.into_iter().map(|one| one.token_ids.len());
+    lengths.sum::<usize>() as f64
 }
 
 /// The means of a loss's tallies.

@@ -71,7 +71,7 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
             let logprobs = logprobs(outputs)?;
             sum.loss -= logprobs.iter().sum::<f64>();
             sum.tokens += logprobs.len() as f64;
-            slopes.push(vec![mean_slope(tokens); outputs.len()]);
+            slopes.push(vec![mean_slope(tokens, 1.0); outputs.len()]);
         }
         Ok(slopes)
     };
@@ -107,14 +107,14 @@ fn written(example: &Example) -> Sequence {
     }
 }
 
-/// −1 / n for the log-probability.
+/// −`share` / n for the log-probability.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a slope, rounded to the gradients' type"
 )]
-pub(super) fn mean_slope(tokens: usize) -> Slope {
+pub(super) fn mean_slope(tokens: usize, share: f64) -> Slope {
     Slope::Logprob {
-        logprob: (-1.0 / tokens as f64) as f32,
+        logprob: (-share / tokens as f64) as f32,
         entropy: 0.0,
     }
 }

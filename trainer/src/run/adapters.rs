@@ -56,12 +56,22 @@ pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -
 /// Micro-batches at once. What one holds is kept for each of them, which is little for the small
 /// models whose kernels cannot use all threads.
 fn workers(config: &RunConfig, policy: &Policy) -> usize {
-    const SMALL: usize = 32 << 20;
-    let fitting = match policy.trainable() {
-        ..SMALL if policy.config().hidden_size <= 1024 => rayon::current_num_threads(),
-        _ => 1,
+    let fitting = if is_small(policy) {
+        rayon::current_num_threads()
+    } else {
+        1
     };
     config.policy.workers.unwrap_or(fitting)
+}
+
+/// Tokens of a micro-batch at most.
+pub(super) fn micro_tokens(config: &RunConfig, policy: &Policy) -> usize {
+    let fitting = if is_small(policy) { 1024 } else { 4096 };
+    config.policy.micro_tokens.unwrap_or(fitting)
+}
+
+fn is_small(policy: &Policy) -> bool {
+    policy.trainable() < 32 << 20 && policy.config().hidden_size <= 1024
 }
 
 /// The model as it was when the run began, where the method compares with it.

@@ -76,9 +76,11 @@ pub struct PolicySection {
     /// Whether layers are computed again on the way back, so that less is kept.
     #[serde(default)]
     pub checkpointing: bool,
-    /// Tokens of a micro-batch at most; a longer sequence has one of its own.
-    #[serde(default = "micro_tokens")]
-    pub micro_tokens: usize,
+    /// Tokens of a micro-batch at most; a longer sequence has one of its own. Without it 1,024 for a
+    /// small model, whose batches are then cut so that `workers` have something to do, and 4,096 for
+    /// others: it decides how gradients are added up, and so must not follow the machine.
+    #[serde(default)]
+    pub micro_tokens: Option<usize>,
     /// Micro-batches that are computed side by side; without it as many as there are threads for a
     /// small model, and one for others.
     #[serde(default)]
@@ -112,10 +114,6 @@ impl MadeShape {
             MadeShape::TribunalTiny => None,
         }
     }
-}
-
-fn micro_tokens() -> usize {
-    4096
 }
 
 fn kv_tokens() -> usize {
@@ -271,7 +269,7 @@ impl RunConfig {
         if !(self.optimiser.rate.is_finite() && self.optimiser.rate > 0.0) {
             root.problem("optimiser", "`rate` is a positive number");
         }
-        if self.policy.micro_tokens == 0 {
+        if self.policy.micro_tokens == Some(0) {
             root.problem("policy", "`micro_tokens` is at least 1");
         }
         if self.policy.workers == Some(0) {

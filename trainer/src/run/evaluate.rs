@@ -1,6 +1,6 @@
 //! Evaluations: problems solved greedily and by sampling, and losses on rows that are not trained.
 
-use super::{Row, Run};
+use super::{Row, Run, adapters};
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Rollout};
 use crate::methods::policy_gradient::PolicyGradient;
@@ -23,7 +23,7 @@ pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
             policy: &run.policy,
             reference: run.reference.as_ref(),
             encoder: run.actor.encoder(),
-            micro_tokens: run.config.policy.micro_tokens,
+            micro_tokens: adapters::micro_tokens(&run.config, &run.policy),
             step: round,
             seed: 0,
             revision: run.actor.host().engine.revision(),

@@ -1,5 +1,6 @@
 //! How well the model judges: its scorers on solutions whose truth is known.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use crate::item::{Item, Role};
 use crate::metrics::Metrics;
 use crate::rollout::{Actor, How, Judge, Order};
 use crate::task::make::Difficulty;
-use crate::task::measure::{first_below_half, first_error, judge_figures};
-use crate::task::sets::{self, Case, Source};
+use crate::task::measure::{first_below_half, first_error, judge_figures, within_problems};
+use crate::task::sets::{self, Case, Problem, Source};
 
 /// `[[evaluation.judge]]`: a set of solutions, and the scorers that are held against it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct JudgeSet {
     /// Solutions, at most.
     #[serde(default = "count")]
     pub count: usize,
+    /// Solutions to each problem, where the model writes them.
+    #[serde(default = "one")]
+    pub samples: usize,
     /// The fewest and the most operations.
     #[serde(default = "source::lengths")]
     pub lengths: [usize; 2],
@@ -71,6 +75,10 @@ pub enum SetSource {
 
 fn count() -> usize {
     200
+}
+
+fn one() -> usize {
+    1
 }
 
 impl JudgeSet {
@@ -131,18 +139,23 @@ impl JudgeSet {
         })
     }
 
-    /// Solutions that the model writes, each once.
+    /// Solutions that the model writes.
     fn sampled(
         &self,
         actor: &Actor,
         difficulty: &Difficulty,
         max_tokens: usize,
     ) -> Result<Vec<Case>> {
-        let problems = sets::problems(self.seed, difficulty, self.count);
-        let orders = problems.iter().enumerate().map(|(index, problem)| {
+        let samples = self.samples.max(1);
+        let problems = sets::problems(self.seed, difficulty, self.count.div_ceil(samples));
+        let each = problems
+            .iter()
+            .flat_map(|problem| std::iter::repeat_n(problem, samples));
+        let each: Vec<&Problem> = each.take(self.count).collect();
+        let orders = each.iter().enumerate().map(|(index, problem)| {
             let turns = vec![user(&problem.problem)];
             let item = Item {
-                index: index as u64,
+                index: (index / samples) as u64,
                 role: Role::Player,
                 problem: problem.problem.as_str().into(),
                 turns,
@@ -167,7 +180,7 @@ impl JudgeSet {
             temperature: 1.0,
         };
         let mut cases = Vec::new();
-        for (problem, sample) in problems.iter().zip(actor.sample(&orders, how)?) {
+        for (problem, sample) in each.iter().zip(actor.sample(&orders, how)?) {
             let text = actor.text(&sample.tokens)?;
             cases.extend(Case::of(Source::CurrentPolicy, &problem.problem, &text));
         }
@@ -209,19 +222,27 @@ fn input(case: &Case) -> Input {
 }
 
 fn whole(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
-    let pairs = cases.iter().zip(outcomes);
-    let predictions: Vec<Prediction> = pairs
-        .filter_map(|(case, outcome)| {
-            Some(Prediction {
-                probability: outcome.as_ref().ok()?.score,
-                right: case.is_final_right,
-            })
-        })
-        .collect();
+    let mut by_problem: BTreeMap<&str, Vec<Prediction>> = BTreeMap::new();
+    for (case, outcome) in cases.iter().zip(outcomes) {
+        if let Ok(reward) = outcome {
+            by_problem
+                .entry(&case.problem)
+                .or_default()
+                .push(Prediction {
+                    probability: reward.score,
+                    right: case.is_final_right,
+                });
+        }
+    }
+    let groups: Vec<Vec<Prediction>> = by_problem.into_values().collect();
+    let predictions = groups.concat();
     let missing = cases.len() - predictions.len();
     metrics.set("without_verdict", missing as f64);
     if let Some(figures) = judge_figures(&predictions) {
         metrics.add_all("", &figures);
+    }
+    if let Some(share) = within_problems(&groups) {
+        metrics.set("within_problems", share);
     }
 }
 

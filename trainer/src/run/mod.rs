@@ -204,7 +204,7 @@ impl Run {
             policy: &self.policy,
             reference: self.reference.as_ref(),
             encoder: self.actor.encoder(),
-            micro_tokens: self.config.policy.micro_tokens,
+            micro_tokens: adapters::micro_tokens(&self.config, &self.policy),
             step: number,
             seed: self.config.run.seed,
             revision: engine.revision(),
@@ -309,7 +309,7 @@ fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
 fn capacity(config: &RunConfig, per_token: u64) -> Capacity {
     Capacity {
         kv_memory: per_token * config.policy.kv_tokens as u64,
-        batch_tokens: config.policy.micro_tokens,
+        batch_tokens: config.policy.micro_tokens.unwrap_or(BATCH_TOKENS),
         max_sequences: MOST_SEQUENCES,
         queue_tokens: QUEUE_TOKENS,
     }
@@ -363,6 +363,9 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
 
 /// Sequences that are sampled at a time, at most.
 const MOST_SEQUENCES: usize = 256;
+
+/// Tokens of a step of the engine, where micro-batches have no size of their own.
+const BATCH_TOKENS: usize = 4096;
 
 /// Input tokens that may wait for the engine.
 const QUEUE_TOKENS: usize = 1 << 20;

@@ -8,6 +8,7 @@ use models::tiny::{Preset, TinyHead, TinySpec, make};
 
 use super::{Resume, Run, RunConfig, drive};
 use crate::metrics::Metrics;
+use crate::task::folder::{Shape, folder};
 
 /// A made model and a run file over it.
 struct Bench {
@@ -22,6 +23,14 @@ impl Bench {
             ..TinySpec::from(Preset::Qwen3)
         };
         make(&dir.path().join("model"), &spec).expect("a made model");
+        std::fs::write(dir.path().join("rows.jsonl"), rows).expect("written");
+        Bench { dir }
+    }
+
+    /// Over a fresh model of the small task, whose chat template knows a judge's roles.
+    fn of_the_task(rows: &str) -> Bench {
+        let dir = tempfile::tempdir().expect("a folder");
+        folder(&dir.path().join("model"), Shape::SMOKE, 3).expect("a fresh model");
         std::fs::write(dir.path().join("rows.jsonl"), rows).expect("written");
         Bench { dir }
     }
@@ -83,13 +92,18 @@ fn supervised_training_learns_its_rows() {
 
 /// k steps, a checkpoint and the rest are all the steps at once, byte for byte.
 fn check_resume(head: TinyHead, rows: &str, rest: &str) {
-    let bench = Bench::new(head, rows);
+    check_resume_of(|| Bench::new(head, rows), rest);
+}
+
+fn check_resume_of(bench: impl Fn() -> Bench, rest: &str) {
+    let made = &bench;
+    let bench = made();
     let mut whole = bench.run(6, rest);
     steps(&mut whole, 6);
     let want = weights(&whole);
     drop(whole);
 
-    let bench = Bench::new(head, rows);
+    let bench = made();
     let mut first = bench.run(6, rest);
     steps(&mut first, 2);
     first.checkpoint().expect("written");

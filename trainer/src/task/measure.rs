@@ -2,6 +2,8 @@
 //!
 //! A figure that has no value is `None`, never 0.
 
+use std::cmp::Ordering;
+
 use rubrics::calibration::{Binning, Prediction, auroc, bins, expected_error};
 use serde::Serialize;
 
@@ -66,6 +68,29 @@ pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
         ece: expected_error(&bins(predictions, Binning::EqualWidth(10))),
         false_positives: mean(&taken)?,
     })
+}
+
+/// Of all pairs of a right and a wrong answer to one problem, the share in which the right one is
+/// called likelier; equal ones count half. `groups` are the answers to each problem. Advantages within
+/// groups see nothing else of a judge: one that knows hard problems from easy ones has a high AUROC
+/// over all answers, and one half here. None where no problem has both.
+pub fn within_problems(groups: &[Vec<Prediction>]) -> Option<f64> {
+    let (mut above, mut pairs) = (0.0, 0_usize);
+    for group in groups {
+        let (right, wrong): (Vec<Prediction>, Vec<Prediction>) =
+            group.iter().partition(|it| it.right);
+        for right in &right {
+            for wrong in &wrong {
+                above += match right.probability.total_cmp(&wrong.probability) {
+                    Ordering::Greater => 1.0,
+                    Ordering::Equal => 0.5,
+                    Ordering::Less => 0.0,
+                };
+                pairs += 1;
+            }
+        }
+    }
+    (pairs > 0).then(|| above / pairs as f64)
 }
 
 /// How well the first wrong step is found.
@@ -185,6 +210,23 @@ mod tests {
         near(balanced_accuracy(&yes), 0.5);
         assert_eq!(balanced_accuracy(&predictions(&[(0.3, true)])), None);
         assert!(judge_figures(&[]).is_none());
+    }
+
+    #[test]
+    fn a_judge_is_measured_within_problems() {
+        let check = |groups: &[&[(f64, bool)]], expected: Option<f64>| {
+            let groups: Vec<_> = groups.iter().map(|group| predictions(group)).collect();
+            assert_eq!(within_problems(&groups), expected, "{groups:?}");
+        };
+        check(&[&[(0.9, true), (0.1, false)]], Some(1.0));
+        check(&[&[(0.1, true), (0.9, false), (0.1, false)]], Some(0.25));
+        // Easy problems from hard ones: no pair of one problem.
+        check(&[&[(0.9, true)], &[(0.1, false)]], None);
+        check(
+            &[&[(0.9, true), (0.9, false)], &[(0.1, true), (0.1, false)]],
+            Some(0.5),
+        );
+        check(&[], None);
     }
 
     #[test]

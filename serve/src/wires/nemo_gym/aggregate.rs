@@ -9,13 +9,17 @@ use serde_json::{Map, Number, Value, json};
 const TASK: &str = "_ng_task_index";
 const ROLLOUT: &str = "_ng_rollout_index";
 const FAILURE: &str = "_ng_failure_class";
+/// True where the environment failed and not the policy, in rows of other servers.
+const MASKED: &str = "mask_sample";
 
 /// Numbers by the name of their field.
 type Columns = BTreeMap<String, Vec<f64>>;
 
 /// The figures of rows, without those that were not measured.
 pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
-    let measured = |row: &&Map<String, Value>| row.get(FAILURE).is_none_or(Value::is_null);
+    let measured = |row: &&Map<String, Value>| {
+        row.get(FAILURE).is_none_or(Value::is_null) && row.get(MASKED) != Some(&Value::Bool(true))
+    };
     let mut tasks: BTreeMap<i64, Vec<&Map<String, Value>>> = BTreeMap::new();
     for row in rows.iter().filter(measured) {
         tasks.entry(index(row, TASK)).or_default().push(row);

@@ -16,7 +16,7 @@ use super::{Page, absent, aside, enabled, limit, owner, part, query};
 use crate::batches::ids::{BatchId, FileId};
 use crate::batches::record::{BatchRecord, MOST_SECONDS, Times, WINDOW};
 use crate::batches::status::name;
-use crate::batches::{Beginning, ENDPOINTS};
+use crate::batches::{Batches, Beginning, ENDPOINTS, StorageError};
 use crate::call::Call;
 use crate::error::{ApiError, Code};
 use crate::state::{State, unix_seconds};
@@ -193,6 +193,21 @@ pub(crate) async fn list_batches(
     answering.await.map_err(Dialect::OpenAi.refusal())
 }
 
+/// What `ask` has of the batch that a path names, for whoever asks.
+async fn named<T: Send + 'static>(
+    request: &HttpRequest,
+    state: &State,
+    ask: fn(&Batches, &BatchId, &str) -> Result<Option<T>, StorageError>,
+) -> Result<T, ApiError> {
+    let batches = enabled(state)?;
+    let given = part(request, "batch_id");
+    let missing = || absent("batch", given, "batch_id");
+    let id = BatchId::parse(given).ok_or_else(missing)?;
+    let owner = owner(request, state);
+    let found = aside(move || ask(&batches, &id, &owner)).await?;
+    found.ok_or_else(missing)
+}
+
 /// About a batch.
 #[utoipa::path(
     tag = "wires",
@@ -211,13 +226,8 @@ pub(crate) async fn retrieve_batch(
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
-        let batches = enabled(&state)?;
-        let given = part(&request, "batch_id");
-        let missing = || absent("batch", given, "batch_id");
-        let id = BatchId::parse(given).ok_or_else(missing)?;
-        let owner = owner(&request, &state);
-        let found = aside(move || batches.batch(&id, &owner)).await?;
-        Ok(HttpResponse::Ok().json(found.ok_or_else(missing)?.wire()))
+        let found = named(&request, &state, Batches::batch).await?;
+        Ok(HttpResponse::Ok().json(found.wire()))
     };
     answering.await.map_err(Dialect::OpenAi.refusal())
 }
@@ -242,13 +252,7 @@ pub(crate) async fn cancel_batch(
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
-        let batches = enabled(&state)?;
-        let given = part(&request, "batch_id");
-        let missing = || absent("batch", given, "batch_id");
-        let id = BatchId::parse(given).ok_or_else(missing)?;
-        let owner = owner(&request, &state);
-        let cancelled = aside(move || batches.cancel(&id, &owner)).await?;
-        match cancelled.ok_or_else(missing)? {
+        match named(&request, &state, Batches::cancel).await? {
             (batch, true) => Ok(HttpResponse::Ok().json(batch.wire())),
             (batch, false) => {
                 let status = name(batch.status);

@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;
 use crate::state::{State, unix_seconds};
-use crate::wires::failures::VllmFailures;
+use crate::wires::failures::ClassifyFailures;
 use crate::wires::reading::{self, Tokens};
 use crate::wires::{Dialect, Refusal, pooled, sglang};
 
@@ -31,7 +31,7 @@ use crate::wires::{Dialect, Refusal, pooled, sglang};
     responses(
         (status = 200, description = "One for each text, in order, in the shape of the request.",
          body = ClassifyBodyReply),
-        VllmFailures,
+        ClassifyFailures,
     )
 )]
 #[post("/classify")]
@@ -40,13 +40,9 @@ pub(crate) async fn classify(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let parsing = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let body = call.parse(parse_classify).await?;
-        Ok((call, body))
-    };
-    let (call, body) = parsing.await.map_err(Dialect::Vllm.refusal())?;
-    match body {
+    let begun = Call::begin(&request, payload, &state).await;
+    let call = begun.map_err(Dialect::Vllm.refusal())?;
+    match call.parse_shape(parse_classify).await? {
         ClassifyBody::Vllm(asked) => answer(call, asked).await.map_err(Dialect::Vllm.refusal()),
         ClassifyBody::Sglang(asked) => {
             let answered = sglang::rewards(call, asked).await;

@@ -5,13 +5,13 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{
     PooledUsage, RerankBody, RerankBodyReply, RerankReply, RerankRequest, RerankText, Reranked,
-    parse_body, parse_rerank,
+    TeiError, parse_body, parse_rerank,
 };
 
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::state::State;
-use crate::wires::failures::VllmFailures;
+use crate::wires::failures::{RerankFailures, VllmFailures};
 use crate::wires::pairs::{self, Pair};
 use crate::wires::{Dialect, Refusal, check_count, pooled, reading, target, tei};
 
@@ -26,7 +26,12 @@ use crate::wires::{Dialect, Refusal, check_count, pooled, reading, target, tei};
     responses(
         (status = 200, description = "Best first, in the shape of the request.",
          body = RerankBodyReply),
-        VllmFailures,
+        (status = 424, description = "The model failed, where the body is TEI's.",
+         body = TeiError),
+        (status = 429, description = "Overloaded, where the body is TEI's; `retry-after` says \
+                                      when to try again.",
+         body = TeiError),
+        RerankFailures,
     )
 )]
 #[post("/rerank")]
@@ -45,7 +50,12 @@ pub(crate) async fn rerank(
     responses(
         (status = 200, description = "Best first, in the shape of the request.",
          body = RerankBodyReply),
-        VllmFailures,
+        (status = 424, description = "The model failed, where the body is TEI's.",
+         body = TeiError),
+        (status = 429, description = "Overloaded, where the body is TEI's; `retry-after` says \
+                                      when to try again.",
+         body = TeiError),
+        RerankFailures,
     )
 )]
 #[post("/reranking")]
@@ -116,13 +126,9 @@ async fn either(
     payload: Payload,
     state: &State,
 ) -> Result<HttpResponse, Refusal> {
-    let parsing = async {
-        let call = Call::begin(request, payload, state).await?;
-        let body = call.parse(parse_rerank).await?;
-        Ok((call, body))
-    };
-    let (call, body) = parsing.await.map_err(Dialect::Vllm.refusal())?;
-    match body {
+    let begun = Call::begin(request, payload, state).await;
+    let call = begun.map_err(Dialect::Vllm.refusal())?;
+    match call.parse_shape(parse_rerank).await? {
         RerankBody::Cohere(asked) => answer(call, asked).await.map_err(Dialect::Vllm.refusal()),
         RerankBody::Tei(asked) => {
             let answered = tei::ranked(call, asked).await;

@@ -15,6 +15,7 @@ use super::labels::Teach;
 use super::mixed::UrpoSection;
 use super::own::GuardSection;
 use super::partial::PartialSection;
+use super::period::Update;
 use super::process::Signals;
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -139,6 +140,9 @@ pub struct SparkSection {
     /// What they teach by.
     #[serde(default)]
     pub teach: Teach,
+    /// Which step of the optimiser they are learnt in.
+    #[serde(default)]
+    pub update: Update,
 }
 
 fn wordings() -> String {

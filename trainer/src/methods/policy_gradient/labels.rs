@@ -64,14 +64,8 @@ impl Teach {
 }
 
 impl PolicyGradient {
-    /// A step on the labels of items, the mean over their tokens.
-    pub(super) fn teach_labels(
-        &self,
-        step: &Step<'_>,
-        items: &[Item],
-        apply: &mut Apply<'_>,
-    ) -> Result<Metrics> {
-        let mut metrics = Metrics::default();
+    /// The items whose label is known, each with its label as the reply.
+    pub(super) fn labelled(&self, step: &Step<'_>, items: &[Item]) -> Result<Vec<Sequence>> {
         let mut sequences = Vec::new();
         for item in items.iter().filter(|item| item.role.judges()) {
             let Some(label) = &item.gold else { continue };
@@ -82,29 +76,54 @@ impl PolicyGradient {
                 ..Sequence::continued(&prompt, &step.encoder.completion(label)?)
             });
         }
-        metrics.set("items", sequences.len() as f64);
-        if sequences.is_empty() {
+        Ok(sequences)
+    }
+
+    /// A step of the optimiser on the labels of items, the mean over their tokens.
+    pub(super) fn teach_labels(
+        &self,
+        step: &Step<'_>,
+        items: &[Item],
+        apply: &mut Apply<'_>,
+    ) -> Result<Metrics> {
+        let mut metrics = Metrics::default();
+        let labels = self.labelled(step, items)?;
+        metrics.set("items", labels.len() as f64);
+        if labels.is_empty() {
             return Ok(metrics);
         }
         let begin = Instant::now();
-        let n: usize = sequences.iter().map(|sequence| sequence.reads.len()).sum();
-        let mut sum = 0.0;
         let mut gradients = Gradients::new(step.policy);
-        let loss = |_: &[usize], outputs: &[Vec<Output>]| {
-            let slopes = |outputs: &Vec<Output>| {
-                sum -= logprobs(outputs)?.iter().sum::<f64>();
-                Ok(vec![mean_slope(n); outputs.len()])
-            };
-            outputs.iter().map(slopes).collect()
-        };
-        let packing = Packing::of(step.micro_tokens);
-        step.policy
-            .gradients(&sequences, packing, &mut gradients, loss)?;
-        metrics.set("loss", sum / n as f64);
-        metrics.set("tokens", n as f64);
-        metrics.set("tokens_forward", tokens(&sequences));
+        let pass = pass(step, &labels, 1.0, &mut gradients)?;
+        metrics.extend("", &pass);
+        metrics.set("tokens_forward", tokens(&labels));
         metrics.set("gradient_norm", apply(&mut gradients)?);
         metrics.set("time/train", begin.elapsed().as_secs_f64());
         Ok(metrics)
     }
+}
+
+/// Adds the gradient of `share` times the mean cross-entropy of the labels' tokens; reports that mean and
+/// their number.
+pub(super) fn pass(
+    step: &Step<'_>,
+    labels: &[Sequence],
+    share: f64,
+    gradients: &mut Gradients,
+) -> Result<Metrics> {
+    let n: usize = labels.iter().map(|sequence| sequence.reads.len()).sum();
+    let mut sum = 0.0;
+    let loss = |_: &[usize], outputs: &[Vec<Output>]| {
+        let slopes = |outputs: &Vec<Output>| {
+            sum -= logprobs(outputs)?.iter().sum::<f64>();
+            Ok(vec![mean_slope(n, share); outputs.len()])
+        };
+        outputs.iter().map(slopes).collect()
+    };
+    let packing = Packing::of(step.micro_tokens);
+    step.policy.gradients(labels, packing, gradients, loss)?;
+    let mut metrics = Metrics::default();
+    metrics.set("loss", sum / n as f64);
+    metrics.set("tokens", n as f64);
+    Ok(metrics)
 }

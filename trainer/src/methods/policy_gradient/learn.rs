@@ -6,7 +6,7 @@ use std::time::Instant;
 use models::Output;
 
 use super::roll::Rolled;
-use super::{Apply, PolicyGradientConfig};
+use super::{Apply, PolicyGradientConfig, labels};
 use crate::advantages::Episode;
 use crate::error::{Result, TrainError};
 use crate::item::Role;
@@ -37,60 +37,50 @@ struct Batch {
     factors: Option<Vec<f64>>,
 }
 
-/// Trains on groups; without any there are no metrics but that.
+/// What a step of the optimiser learns from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lesson<'a> {
+    /// Answers and their rewards.
+    pub(super) groups: &'a [Rolled],
+    /// Replies that are given, the stream [`Stream::Ce`].
+    pub(super) labels: &'a [Sequence],
+}
+
+/// Trains on a lesson; an empty one takes no step.
 pub(super) fn learn(
     config: &PolicyGradientConfig,
     step: &Step<'_>,
-    groups: &[Rolled],
+    lesson: &Lesson<'_>,
     apply: &mut Apply<'_>,
 ) -> Result<Metrics> {
     let mut metrics = Metrics::default();
-    metrics.set("groups/teaching", groups.len() as f64);
-    if groups.is_empty() {
+    metrics.set("groups/teaching", lesson.groups.len() as f64);
+    let batch = Batch::teaching(config, step, lesson.groups, &mut metrics)?;
+    if batch.is_none() && lesson.labels.is_empty() {
         return Ok(metrics);
     }
-    let mut batch = Batch::new(config, step, groups)?;
-    metrics.set("tokens", batch.mask.len() as f64);
-    if config.partial.is_some() {
-        let stale = groups
-            .iter()
-            .flat_map(|rolled| &rolled.group.rollouts)
-            .flat_map(|rollout| &rollout.tokens)
-            .filter(|token| is_stale(config, step, token.revision));
-        metrics.set("tokens_stale", stale.count() as f64);
-        let fresh = batch.fresh.iter().filter(|fresh| **fresh).count();
-        metrics.set("tokens_old", (batch.fresh.len() - fresh) as f64);
-    }
-    if !batch.mask.contains(&true) {
-        return Ok(metrics);
-    }
-    metrics.set("tokens_forward", crate::methods::tokens(&batch.sequences));
-    // What the loss is relative to: what was sampled with, unless some of it is older than the
-    // weights are; then the probabilities of now are read once, before the first step.
-    let old = if batch.fresh.iter().all(|fresh| *fresh) {
-        batch.behaviour.clone()
-    } else {
-        let read = step.policy.read(&batch.sequences, step.micro_tokens)?;
-        let read: Vec<Vec<f64>> = read.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
-        read.concat()
-    };
-    if let Some(Correction::M2po(m2po)) = &config.objective.correction {
-        batch.mask_by(*m2po, &old, &mut metrics)?;
-    }
+    let sequences = batch.iter().flat_map(|(batch, _)| &batch.sequences);
+    let read = sequences.chain(lesson.labels);
+    metrics.set("tokens_forward", crate::methods::tokens(read));
     for epoch in 0..config.epochs {
         let begin = Instant::now();
         let mut gradients = Gradients::new(step.policy);
-        let pass = batch.pass(config, step, &old, &mut gradients)?;
+        if let Some((batch, old)) = &batch {
+            let pass = batch.pass(config, step, old, &mut gradients)?;
+            if epoch == 0 {
+                pass.report(&mut metrics);
+            }
+        }
+        if !lesson.labels.is_empty() {
+            let share = config.streams.ce;
+            let pass = labels::pass(step, lesson.labels, share, &mut gradients)?;
+            if epoch == 0 {
+                metrics.extend("labels/", &pass);
+            }
+        }
         metrics.add("time/train", begin.elapsed().as_secs_f64());
         metrics.add("time/forward", gradients.forward);
         metrics.add("time/backward", gradients.backward);
-        if epoch == 0 {
-            metrics.set("loss", pass.value);
-            metrics.set("max_abs_dlogp", pass.max_abs_dlogp);
-            metrics.set("mismatch_k3", pass.mismatch_k3);
-            metrics.set("entropy", pass.entropy);
-            report(&mut metrics, &pass.stats);
-        }
         let begin = Instant::now();
         metrics.set("gradient_norm", apply(&mut gradients)?);
         metrics.add("time/optimiser", begin.elapsed().as_secs_f64());
@@ -109,7 +99,57 @@ struct Pass {
     entropy: f64,
 }
 
+impl Pass {
+    fn report(&self, metrics: &mut Metrics) {
+        metrics.set("loss", self.value);
+        metrics.set("max_abs_dlogp", self.max_abs_dlogp);
+        metrics.set("mismatch_k3", self.mismatch_k3);
+        metrics.set("entropy", self.entropy);
+        report(metrics, &self.stats);
+    }
+}
+
 impl Batch {
+    /// Groups as a batch, and the log-probabilities that the loss is relative to: those that it was
+    /// sampled with, unless some of it is older than the weights are; then those of now are read
+    /// once, before the first step. None where nothing is left to train on.
+    fn teaching(
+        config: &PolicyGradientConfig,
+        step: &Step<'_>,
+        groups: &[Rolled],
+        metrics: &mut Metrics,
+    ) -> Result<Option<(Batch, Vec<f64>)>> {
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        let mut batch = Batch::new(config, step, groups)?;
+        metrics.set("tokens", batch.mask.len() as f64);
+        if config.partial.is_some() {
+            let stale = groups
+                .iter()
+                .flat_map(|rolled| &rolled.group.rollouts)
+                .flat_map(|rollout| &rollout.tokens)
+                .filter(|token| is_stale(config, step, token.revision));
+            metrics.set("tokens_stale", stale.count() as f64);
+            let fresh = batch.fresh.iter().filter(|fresh| **fresh).count();
+            metrics.set("tokens_old", (batch.fresh.len() - fresh) as f64);
+        }
+        if !batch.mask.contains(&true) {
+            return Ok(None);
+        }
+        let old = if batch.fresh.iter().all(|fresh| *fresh) {
+            batch.behaviour.clone()
+        } else {
+            let read = step.policy.read(&batch.sequences, step.micro_tokens)?;
+            let read: Vec<Vec<f64>> = read.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
+            read.concat()
+        };
+        if let Some(Correction::M2po(m2po)) = &config.objective.correction {
+            batch.mask_by(*m2po, &old, metrics)?;
+        }
+        Ok(Some((batch, old)))
+    }
+
     fn new(config: &PolicyGradientConfig, step: &Step<'_>, groups: &[Rolled]) -> Result<Batch> {
         let episodes: Vec<Vec<Episode<'_>>> = groups
             .iter()

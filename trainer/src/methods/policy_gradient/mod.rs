@@ -3,7 +3,8 @@
 //!
 //! A step has one period or two. In the first the model solves problems. What it wrote may become
 //! judging and reflection items ([`crate::recycle::spark`]), which the second period answers, judged
-//! by the same scorers and trained by the same loss.
+//! by the same scorers and trained by the same loss: in a step of the optimiser of its own, or in one
+//! with the player's ([`Update`]).
 
 mod choose;
 mod config;
@@ -12,6 +13,7 @@ mod learn;
 mod mixed;
 mod own;
 mod partial;
+mod period;
 mod process;
 mod roll;
 mod vote;
@@ -40,6 +42,7 @@ pub use labels::Teach;
 pub use mixed::UrpoSection;
 pub use own::GuardSection;
 pub use partial::PartialSection;
+pub use period::Update;
 
 use super::{Step, wrong_kind};
 
@@ -229,13 +232,24 @@ impl PolicyGradient {
             }
         }
         self.audit(&audits, step, &mut metrics)?;
-        let learned = learn::learn(&self.config, step, &batch, apply)?;
+        let items = self.recycle(step, &solved, &mut metrics);
+        let mut labels = Vec::new();
+        if self.update() == Update::Joint {
+            labels = self.beside(step, &items, &mut batch, &mut metrics)?;
+        }
+        let lesson = learn::Lesson {
+            groups: &batch,
+            labels: &labels,
+        };
+        let learned = learn::learn(&self.config, step, &lesson, apply)?;
         metrics.extend("", &learned);
         if let Some(ahead) = &mut self.ahead {
             ahead.updated();
         }
         self.stuck.observe(&counts)?;
-        self.recycle(step, &solved, apply, &mut metrics)?;
+        if self.update() == Update::Own {
+            self.judge_period(step, &items, apply, &mut metrics)?;
+        }
         self.reservoir.observe(&solved.all);
         Ok(metrics)
     }
@@ -261,40 +275,6 @@ impl PolicyGradient {
     /// Old mistakes, where they are kept.
     fn old(&self) -> Option<&Reservoir> {
         Some(&self.reservoir).filter(|_| self.config.reservoir > 0)
-    }
-
-    /// The judge's period: items of the step's answers, and what waits of earlier ones.
-    fn recycle(
-        &mut self,
-        step: &Step<'_>,
-        solved: &Rolls,
-        apply: &mut Apply<'_>,
-        metrics: &mut Metrics,
-    ) -> Result<()> {
-        let Some(spark) = &self.spark else {
-            return Ok(());
-        };
-        let recycled = spark.recycle(&solved.all, at(step), self.old());
-        metrics.add_all("spark/", &recycled.counts);
-        self.cache.end_of_normal_step(recycled.items);
-        metrics.set("spark/waiting", self.cache.len() as f64);
-        if let Some(items) = self.cache.take() {
-            let teach = self
-                .config
-                .spark
-                .as_ref()
-                .map_or(Teach::Rewards, |s| s.teach);
-            if teach.samples() {
-                let rolls = self.roll(step, &items, Period::Judge, metrics)?;
-                let learned = learn::learn(&self.config, step, &rolls.teaching, apply)?;
-                metrics.extend("judge/", &learned);
-            }
-            if teach.writes() {
-                let learned = self.teach_labels(step, &items, apply)?;
-                metrics.extend("labels/", &learned);
-            }
-        }
-        Ok(())
     }
 
     /// Groups of the player, drawn again until enough of them are worth training on.

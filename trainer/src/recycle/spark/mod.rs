@@ -52,6 +52,11 @@ pub struct SparkConfig {
     /// Whether pointwise labels are balanced within the batch, with old mistakes where there are
     /// too few new ones. Ours, and off by default: the authors balance mixed groups alone.
     pub balance: bool,
+    /// Whether pointwise items come in twos, a right and a wrong answer to one problem, from mixed
+    /// groups alone. Ours, and off by default: the authors' table makes items of groups that are all
+    /// right or all wrong too, whose labels follow how hard the problem is. A judge can learn that, and
+    /// it says nothing of which answer of a group is the better one.
+    pub contrast: bool,
     /// Whether a coin says what is right in judging items, whatever the verifier found. Ours, and a
     /// control: a judge that seems to learn from such labels learns from something else.
     pub random_labels: bool,
@@ -68,6 +73,7 @@ impl Default for SparkConfig {
             reflection_cap: 32,
             answer: ShownAnswer::Judged,
             balance: false,
+            contrast: false,
             random_labels: false,
         }
     }
@@ -180,38 +186,33 @@ impl Spark {
         }
     }
 
-    /// The judging item of a group.
-    fn judge(
-        &self,
-        seen: &Seen<'_>,
-        rng: &mut impl Rng,
-        counts: &mut SparkCounts,
-    ) -> Option<Judging> {
+    /// The judging items of a group: one at most, or two that contrast.
+    fn judge(&self, seen: &Seen<'_>, rng: &mut impl Rng, counts: &mut SparkCounts) -> Vec<Judging> {
         let chosen = match seen.outcome() {
-            Outcome::Nothing => return None,
+            Outcome::Nothing => return Vec::new(),
+            Outcome::AllRight | Outcome::AllWrong if self.config.contrast => return Vec::new(),
             Outcome::AllRight => seen.answered(seen.right.first().copied()),
             Outcome::AllWrong => {
                 let answered = seen.wrong_with_answer();
                 seen.answered(pick(&answered, rng))
             }
             Outcome::Mixed if rng.random_bool(self.config.pairwise_share) => {
-                let right = seen.answered(pick(&seen.right, rng));
-                let wrong = seen.answered(pick(&seen.wrong, rng));
+                let both = both(seen, rng, counts);
                 let first = rng.random_bool(self.config.first_share);
-                return match right.zip(wrong) {
-                    Some((right, wrong)) if right.answer == wrong.answer => {
-                        counts.same_answer += 1;
-                        None
-                    }
-                    Some((right, wrong)) if first => {
-                        Some(self.pair(seen.item, &right, &wrong, rng))
-                    }
-                    Some((right, wrong)) => Some(self.pair(seen.item, &wrong, &right, rng)),
-                    None => {
-                        counts.no_answer += 1;
-                        None
-                    }
-                };
+                let pair = both.map(|[right, wrong]| {
+                    let [a, b] = if first {
+                        [right, wrong]
+                    } else {
+                        [wrong, right]
+                    };
+                    self.pair(seen.item, &a, &b, rng)
+                });
+                return Vec::from_iter(pair);
+            }
+            Outcome::Mixed if self.config.contrast => {
+                let both = both(seen, rng, counts);
+                let both = both.into_iter().flatten();
+                return both.map(|one| self.point(seen.item, &one, rng)).collect();
             }
             Outcome::Mixed => {
                 let right = rng.random_bool(self.config.right_share);
@@ -221,9 +222,9 @@ impl Spark {
         };
         let Some(chosen) = chosen else {
             counts.no_answer += 1;
-            return None;
+            return Vec::new();
         };
-        Some(self.point(seen.item, &chosen, rng))
+        vec![self.point(seen.item, &chosen, rng)]
     }
 
     fn point(&self, of: &Item, chosen: &Chosen<'_>, rng: &mut impl Rng) -> Judging {
@@ -362,6 +363,22 @@ impl Spark {
         };
         self.point(&mistake.item, &chosen, rng)
     }
+}
+
+/// A right and a wrong answer of a mixed group, unless they read the same or cannot be shown.
+fn both<'g>(
+    seen: &Seen<'g>,
+    rng: &mut impl Rng,
+    counts: &mut SparkCounts,
+) -> Option<[Chosen<'g>; 2]> {
+    let right = seen.answered(pick(&seen.right, rng));
+    let wrong = seen.answered(pick(&seen.wrong, rng));
+    match right.zip(wrong) {
+        Some((right, wrong)) if right.answer == wrong.answer => counts.same_answer += 1,
+        Some((right, wrong)) => return Some([right, wrong]),
+        None => counts.no_answer += 1,
+    }
+    None
 }
 
 /// A uniform choice of at most `most`, in order.

@@ -110,6 +110,30 @@ fn c1_spark_table_mixed_groups() {
 }
 
 #[test]
+fn contrasting_items_are_two_of_one_problem() {
+    let check = |rollouts: Vec<Rollout>, want: &[bool]| {
+        let spark = spark(|config| {
+            config.contrast = true;
+            config.pairwise_share = 0.0;
+            config.reflection_cap = 0;
+        });
+        for seed in 0..20 {
+            let recycled = spark.recycle(&[group(5, rollouts.clone())], at(seed), None);
+            let seen = recycled.items.iter().map(|item| {
+                assert_eq!((item.role, item.index), (Role::Pointwise, 5));
+                ["Yes", "A"].contains(&item.gold.as_deref().expect("a label"))
+            });
+            assert_eq!(seen.collect::<Vec<_>>(), want);
+        }
+    };
+    check(mixed(), &[true, false]);
+    check(all(right, 8), &[]);
+    check(all(wrong, 8), &[]);
+    check(vec![none()], &[]);
+    check(vec![right("2"), none(), wrong("2")], &[]);
+}
+
+#[test]
 fn c1_spark_table_reflections_by_place_in_the_batch() {
     let groups: Vec<Group> = (0..64).map(|index| group(index, all(wrong, 8))).collect();
     let recycled = spark(|_| ()).recycle(&groups, at(1), None);

@@ -54,7 +54,10 @@ fn judged() -> String {
 }
 
 fn all_metrics(rows: &str, rest: &str, n: u64) -> Vec<Metrics> {
-    let bench = Bench::new(TinyHead::Vocab, rows);
+    metrics_of(&Bench::new(TinyHead::Vocab, rows), rest, n)
+}
+
+fn metrics_of(bench: &Bench, rest: &str, n: u64) -> Vec<Metrics> {
     let metrics = steps(&mut bench.run(n, rest), n);
     for metrics in &metrics {
         let difference = metrics.get("max_abs_dlogp");
@@ -84,6 +87,10 @@ fn batches_of_several_kinds_resume_to_the_same_bytes() {
         TinyHead::Vocab,
         &categories(),
         &method("reservoir = 5\n[method.crl]\noptions = { share = 0.4 }"),
+    );
+    check_resume_of(
+        || Bench::of_the_task(&categories()),
+        &recycled("update = \"joint\"\nteach = \"both\""),
     );
     check_resume(
         TinyHead::Vocab,
@@ -166,6 +173,52 @@ fn critiques_stand_beside_answers() {
     assert!(sum(&metrics, "crl/groups/sampled") > 0.0, "{metrics:?}");
     let made = sum(&metrics, "crl/right") + sum(&metrics, "crl/wrong");
     assert!((made - sum(&metrics, "crl/groups/sampled")).abs() < 0.5);
+}
+
+/// Judging items of the step's answers, learnt as `rest` says. An item needs an answer, so that one is
+/// read out of whatever a random model writes.
+fn recycled(rest: &str) -> String {
+    method(&format!(
+        "reservoir = 9\n[method.spark]\ntemplates = \"compact\"\nbatch = 2\n{rest}\n\
+         [method.spark.options]\npairwise_share = 0.0\nreflection_cap = 0"
+    ))
+    .replace("\"whole\"", "\"answer_or_whole\"")
+    .replace(STEPS, "")
+}
+
+/// Steps of the optimiser that a run of recycled items took beside the player's, and whether its
+/// items were answered and their labels taught.
+#[test]
+fn recycled_items_are_learnt_in_the_step_that_was_asked_for() {
+    let check = |rest: &str, answered: bool, taught: bool, own: [bool; 2]| {
+        let metrics = metrics_of(&Bench::of_the_task(&categories()), &recycled(rest), 4);
+        let seen = |name: &str| metrics.iter().any(|metrics| metrics.get(name).is_some());
+        assert_eq!(seen("judge/rollout/tokens"), answered, "{rest} {metrics:?}");
+        assert_eq!(seen("labels/loss"), taught, "{rest} {metrics:?}");
+        let steps = ["judge/groups/teaching", "labels/gradient_norm"].map(seen);
+        assert_eq!(steps, own, "{rest} {metrics:?}");
+    };
+    check("teach = \"rewards\"", true, false, [true, false]);
+    check("teach = \"labels\"", false, true, [false, true]);
+    check("teach = \"both\"", true, true, [true, true]);
+    let joint = "update = \"joint\"\nteach =";
+    check(&format!("{joint} \"rewards\""), true, false, [false; 2]);
+    check(&format!("{joint} \"labels\""), false, true, [false; 2]);
+    check(&format!("{joint} \"both\""), true, true, [false; 2]);
+}
+
+/// What the labels say is learnt: their cross-entropy falls.
+#[test]
+fn labels_beside_the_player_are_learnt() {
+    for update in ["own", "joint"] {
+        let rest = format!("update = \"{update}\"\nteach = \"labels\"");
+        let metrics = metrics_of(&Bench::of_the_task(&categories()), &recycled(&rest), 12);
+        let losses = metrics.iter().filter_map(|m| m.get("labels/loss"));
+        let losses: Vec<f64> = losses.collect();
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let half = losses.len() / 2;
+        assert!(mean(&losses[half..]) < mean(&losses[..half]), "{losses:?}");
+    }
 }
 
 #[test]

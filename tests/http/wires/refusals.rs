@@ -1,0 +1,418 @@
+//! Every wire against bodies that are wrong in the same ways: no JSON, no object, fields of other
+//! types, fields that are absent, too many samples, names of nobody, and fields of two interfaces.
+//! Each is refused with the wire's own status, in the wire's own shape, and nothing stays held.
+
+use serde_json::{Value, json};
+
+use super::words::Words;
+use super::{Server, good, start_with};
+
+/// Where a wire names who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Body,
+    Url,
+    /// It asks nobody.
+    Nowhere,
+}
+
+/// A wire, and a body that it answers.
+struct Wire {
+    path: &'static str,
+    body: Value,
+    /// Fields without which the body is refused.
+    required: &'static [&'static str],
+    /// Fields that are neither a number nor true.
+    typed: &'static [&'static str],
+    /// The list of samples.
+    many: Option<&'static str>,
+    named: Named,
+    /// Status and shape of what is wrong with a body.
+    bad: (u16, Words),
+    /// Shape of what cannot be read as anybody's, where the path belongs to several.
+    first: Words,
+}
+
+fn wire(path: &'static str, body: Value, bad: (u16, Words)) -> Wire {
+    Wire {
+        path,
+        body,
+        required: &[],
+        typed: &[],
+        many: None,
+        named: Named::Body,
+        bad,
+        first: bad.1,
+    }
+}
+
+const FAST_API: (u16, Words) = (422, Words::FastApi);
+const VLLM: (u16, Words) = (400, Words::Vllm);
+const SGLANG: (u16, Words) = (400, Words::Sglang);
+const TEI: (u16, Words) = (422, Words::Tei);
+const OWN: (u16, Words) = (422, Words::Own);
+
+fn rollout() -> Value {
+    json!({
+        "responses_create_params": { "input": [{ "role": "user", "content": "2 + 2?" }] },
+        "response": { "output": [{ "type": "message", "role": "assistant",
+            "content": [{ "type": "output_text", "text": "4" }] }] },
+        "expected_answer": "4",
+    })
+}
+
+fn trainers() -> Vec<Wire> {
+    vec![
+        Wire {
+            required: &["query"],
+            typed: &["query", "prompts", "labels"],
+            many: Some("query"),
+            named: Named::Url,
+            ..wire("/get_reward?model=rm", json!({ "query": ["a"] }), FAST_API)
+        },
+        Wire {
+            required: &["prompt", "response"],
+            typed: &["prompt", "response"],
+            named: Named::Url,
+            ..wire(
+                "/remote_rm?model=rm",
+                json!({ "prompt": "a", "response": "b" }),
+                FAST_API,
+            )
+        },
+        Wire {
+            required: &["responses_create_params", "response"],
+            typed: &["responses_create_params", "response"],
+            named: Named::Url,
+            ..wire("/verify?model=math", rollout(), FAST_API)
+        },
+        Wire {
+            required: &["conversation_history", "response_objs"],
+            typed: &["conversation_history", "response_objs", "principle"],
+            many: Some("response_objs"),
+            named: Named::Url,
+            ..wire(
+                "/compare?model=good",
+                json!({ "conversation_history": [{ "role": "user", "content": "?" }],
+                    "response_objs": [rollout()["response"], rollout()["response"]] }),
+                FAST_API,
+            )
+        },
+        Wire {
+            required: &["verify_responses"],
+            typed: &["verify_responses"],
+            named: Named::Nowhere,
+            ..wire(
+                "/aggregate_metrics",
+                json!({ "verify_responses": [] }),
+                FAST_API,
+            )
+        },
+        Wire {
+            named: Named::Nowhere,
+            ..wire("/seed_session", json!({}), FAST_API)
+        },
+    ]
+}
+
+fn vllm() -> Vec<Wire> {
+    let ranked = json!({ "model": "rm", "query": "a", "documents": ["b"] });
+    let ranks = |path| Wire {
+        required: &["query", "documents"],
+        typed: &["model", "query", "documents", "top_n"],
+        many: Some("documents"),
+        ..wire(path, ranked.clone(), VLLM)
+    };
+    let pooled = |path| Wire {
+        required: &["input"],
+        typed: &["model", "input"],
+        many: Some("input"),
+        ..wire(path, json!({ "model": "rm", "input": ["a"] }), VLLM)
+    };
+    let pairs = |path| Wire {
+        required: &["queries", "documents"],
+        typed: &["model", "queries", "documents"],
+        many: Some("documents"),
+        ..wire(
+            path,
+            json!({ "model": "rm", "queries": "a", "documents": ["b"] }),
+            VLLM,
+        )
+    };
+    vec![
+        pooled("/classify"),
+        pooled("/pooling"),
+        pooled("/v1/embeddings"),
+        pairs("/score"),
+        Wire {
+            // Without either it has no mark of vLLM's and is read as this server's own.
+            required: &["queries"],
+            first: Words::Own,
+            ..pairs("/v1/score")
+        },
+        ranks("/rerank"),
+        ranks("/reranking"),
+        ranks("/v1/rerank"),
+        ranks("/v1/reranking"),
+        ranks("/v2/rerank"),
+        Wire {
+            required: &["query", "items", "label_token_ids"],
+            typed: &["query", "items", "label_token_ids"],
+            many: Some("items"),
+            ..wire(
+                "/generative_scoring",
+                json!({ "model": "chat", "query": "a", "items": ["b"], "label_token_ids": [5] }),
+                VLLM,
+            )
+        },
+        Wire {
+            required: &["prompt"],
+            typed: &["prompt"],
+            ..wire("/tokenize", json!({ "model": "chat", "prompt": "a" }), VLLM)
+        },
+        Wire {
+            required: &["tokens"],
+            typed: &["tokens"],
+            ..wire(
+                "/detokenize",
+                json!({ "model": "chat", "tokens": [5] }),
+                VLLM,
+            )
+        },
+    ]
+}
+
+fn others() -> Vec<Wire> {
+    vec![
+        Wire {
+            typed: &["text"],
+            many: Some("text"),
+            first: Words::Vllm,
+            ..wire("/classify", json!({ "model": "rm", "text": ["a"] }), SGLANG)
+        },
+        Wire {
+            typed: &["input_ids"],
+            first: Words::Vllm,
+            ..wire(
+                "/classify",
+                json!({ "model": "rm", "input_ids": [5] }),
+                SGLANG,
+            )
+        },
+        Wire {
+            required: &["input"],
+            typed: &["input"],
+            many: Some("input"),
+            ..wire(
+                "/v1/classify",
+                json!({ "model": "rm", "input": ["a"] }),
+                SGLANG,
+            )
+        },
+        Wire {
+            required: &["items"],
+            typed: &["items"],
+            many: Some("items"),
+            first: Words::Own,
+            ..wire(
+                "/v1/score",
+                json!({ "model": "chat", "query": "a", "items": ["b"], "label_token_ids": [5] }),
+                SGLANG,
+            )
+        },
+        Wire {
+            required: &["inputs"],
+            typed: &["inputs"],
+            many: Some("inputs"),
+            named: Named::Url,
+            ..wire("/predict?model=rm", json!({ "inputs": [["a"]] }), TEI)
+        },
+        Wire {
+            required: &["query"],
+            typed: &["query", "texts"],
+            many: Some("texts"),
+            named: Named::Url,
+            first: Words::Vllm,
+            ..wire(
+                "/rerank?model=rm",
+                json!({ "query": "a", "texts": ["b"] }),
+                TEI,
+            )
+        },
+        Wire {
+            required: &["messages"],
+            typed: &["messages"],
+            ..wire(
+                "/v1/chat/completions",
+                json!({ "model": "rm", "messages": [{ "role": "user", "content": "a" },
+                    { "role": "assistant", "content": "b" }] }),
+                OWN,
+            )
+        },
+        Wire {
+            required: &["grader", "model_sample"],
+            typed: &["grader", "model_sample"],
+            named: Named::Nowhere,
+            ..wire(
+                "/v1/fine_tuning/alpha/graders/run",
+                json!({ "grader": { "type": "string_check", "name": "a", "operation": "eq",
+                    "input": "x", "reference": "y" }, "model_sample": "z" }),
+                OWN,
+            )
+        },
+    ]
+}
+
+fn refuses(server: &Server, path: &str, body: &str, (status, words): (u16, Words)) {
+    let reply = server.post(path, body);
+    let shown: String = body.chars().take(150).collect();
+    let what = format!("{path} {shown}");
+    assert_eq!(reply.status, status, "{what}: {}", reply.text);
+    let sentence = words.sentence(&reply, &what);
+    assert!(sentence.len() < 1_000, "{what}: {sentence}");
+}
+
+/// The body with another value in a field.
+fn with(body: &Value, field: &str, value: Value) -> String {
+    let mut body = body.clone();
+    body[field] = value;
+    body.to_string()
+}
+
+fn check(server: &Server, wire: &Wire) {
+    let refuses = |path: &str, body: &str, expected| refuses(server, path, body, expected);
+    good(&server.post(wire.path, wire.body.to_string()));
+    let (bad, words) = wire.bad;
+    // What is no JSON is a 400 in most of them.
+    let malformed = if matches!(words, Words::FastApi) {
+        422
+    } else {
+        400
+    };
+    let trailing = wire.body.to_string() + "}";
+    for body in ["", "{", "nonsense", &trailing] {
+        refuses(wire.path, body, (malformed, wire.first));
+    }
+    let deep = "[".repeat(100_000);
+    for body in ["[]", "null", "3", "\"text\"", &deep] {
+        let bad = first_bad(wire);
+        refuses(wire.path, body, (bad, wire.first));
+    }
+    for field in wire.required {
+        let mut body = wire.body.clone();
+        body.as_object_mut().expect("an object").remove(*field);
+        refuses(wire.path, &body.to_string(), (bad, words));
+    }
+    for field in wire.typed {
+        let wrong = [
+            json!(true),
+            json!({ "a": { "b": [] } }),
+            json!([[[true]]]),
+            json!(1e300),
+        ];
+        // An object with other fields may be an object that can be used.
+        let is_object = wire.body[field].is_object();
+        for value in wrong
+            .into_iter()
+            .filter(|value| !(is_object && value.is_object()))
+        {
+            refuses(wire.path, &with(&wire.body, field, value), (bad, words));
+        }
+    }
+    if let Some(field) = wire.many {
+        let sample = wire.body[field][0].clone();
+        let many = Value::Array(vec![sample; 10_001]);
+        refuses(wire.path, &with(&wire.body, field, many), (bad, words));
+    }
+    match wire.named {
+        Named::Body => {
+            let body = with(&wire.body, "model", json!("nobody"));
+            refuses(wire.path, &body, (404, words));
+        }
+        Named::Url => {
+            let (route, _) = wire.path.split_once('?').expect("it names somebody");
+            let path = format!("{route}?model=nobody");
+            refuses(&path, &wire.body.to_string(), (404, words));
+        }
+        Named::Nowhere => {}
+    }
+    server.settles();
+}
+
+/// The status of a body of the wrong shape before it is known whose it is.
+fn first_bad(wire: &Wire) -> u16 {
+    match wire.first {
+        Words::Own | Words::FastApi | Words::Tei => 422,
+        Words::Vllm | Words::Sglang => 400,
+    }
+}
+
+#[test]
+fn wires_of_trainers() {
+    let (server, _) = start_with(|_| ());
+    for wire in &trainers() {
+        check(&server, wire);
+    }
+}
+
+#[test]
+fn wires_of_vllm_and_rerankers() {
+    let (server, _) = start_with(|_| ());
+    for wire in &vllm() {
+        check(&server, wire);
+    }
+}
+
+#[test]
+fn wires_of_sglang_tei_and_openai() {
+    let (server, _) = start_with(|_| ());
+    for wire in &others() {
+        check(&server, wire);
+    }
+}
+
+/// A body that has the marks of two interfaces is nobody's, and both are named.
+#[test]
+fn bodies_of_two_interfaces_name_both() {
+    let (server, _) = start_with(|_| ());
+    let mixed = |path: &str, body: Value, (status, words): (u16, Words), names: [&str; 2]| {
+        let reply = server.post(path, body.to_string());
+        assert_eq!(reply.status, status, "{body}: {}", reply.text);
+        let sentence = words.sentence(&reply, path);
+        for name in names {
+            assert!(sentence.contains(name), "{body}: {sentence}");
+        }
+    };
+    let inputs = json!([{ "response": "a" }]);
+    mixed(
+        "/v1/score",
+        json!({ "model": "rm", "inputs": inputs, "queries": "a", "documents": ["b"] }),
+        OWN,
+        ["this server's own", "vLLM's"],
+    );
+    mixed(
+        "/v1/score",
+        json!({ "model": "chat", "query": "a", "items": ["b"], "text_1": "c" }),
+        OWN,
+        ["vLLM's", "SGLang's"],
+    );
+    mixed(
+        "/v1/score",
+        json!({ "model": "rm", "inputs": inputs, "label_token_ids": [5] }),
+        OWN,
+        ["this server's own", "SGLang's"],
+    );
+    mixed(
+        "/classify",
+        json!({ "model": "rm", "input": "a", "text": "b" }),
+        VLLM,
+        ["vLLM's", "SGLang's"],
+    );
+    mixed(
+        "/rerank",
+        json!({ "model": "rm", "query": "a", "documents": ["b"], "texts": ["c"] }),
+        VLLM,
+        ["Cohere's", "Text Embeddings Inference's"],
+    );
+    server.settles();
+}
