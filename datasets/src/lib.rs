@@ -1,0 +1,1 @@
+//! Datasets in files: read in order, written whole, filtered by SQL.
