@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{ModelError, Result};
 use crate::kv::{BLOCK, BlockId};
+use crate::shared::Sharing;
 
 /// Which adapter a sequence runs under: an index into the table that the forward is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +77,9 @@ pub struct RaggedBatch {
     pub adapters: Vec<Option<AdapterSlot>>,
     /// KV blocks and slots; none for a one-shot forward.
     pub paging: Option<Paging>,
+    /// Which rows are those of several sequences; none where no row is. See
+    /// [`pack_shared`](crate::pack_shared).
+    pub sharing: Option<Sharing>,
 }
 
 /// Where the keys and values of a batch lie.

@@ -38,6 +38,7 @@ pub mod packed;
 pub mod random;
 pub mod runner;
 pub mod save;
+pub mod shared;
 pub mod template;
 pub mod throughput;
 pub mod tiny;
@@ -53,6 +54,7 @@ pub use live::{LiveAdapter, LiveModel};
 pub use model::{LoadOptions, Model};
 pub use packed::Matrix;
 pub use runner::{Forward, Runner};
+pub use shared::{Sharing, pack_shared};
 pub use template::{ChatTemplate, Conversation};
 pub use tokenizer::Tokenizer;
 

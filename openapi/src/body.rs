@@ -54,8 +54,9 @@ pub(crate) fn malformed(error: &serde_json::Error) -> BodyError {
     }
 }
 
-/// `serde_json` appends " at line L column C"; the position has fields of its own here.
-fn without_position(error: &serde_json::Error) -> String {
+/// What is wrong, for people. `serde_json` appends " at line L column C"; the position has fields of
+/// its own here, and within a part of a body it is that of the part.
+pub fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(cut) => text[..cut].to_owned(),

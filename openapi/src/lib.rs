@@ -15,6 +15,7 @@ mod error;
 mod generation;
 mod map_only;
 mod meta;
+mod raw;
 mod request;
 mod result;
 #[cfg(test)]
@@ -23,7 +24,7 @@ mod unused;
 mod whole;
 mod wires;
 
-pub use body::{BodyError, parse_body};
+pub use body::{BodyError, parse_body, without_position};
 pub use chat::{ChatContent, ChatMessage, ChatRequest, ContentPart, PartKind, Role};
 pub use chat_reply::{
     ChatChoice, ChatChunk, ChatLogprobs, ChatResponse, ChunkChoice, Delta, DeltaToolCall,
@@ -58,6 +59,7 @@ pub use generation::{
     SchemaFormat, StreamOptions, StructuredOutputs, Texts, Urgency, biases,
 };
 pub use meta::{Health, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
+pub use raw::RawObject;
 pub use request::{CacheMode, MAX_INPUTS, Options, Priority, ScoreInput, ScoreRequest};
 pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,
@@ -74,13 +76,13 @@ pub use wires::{
     GraderRole, GraderRunReply, GraderRunRequest, GraderSampling, GraderValidateReply,
     GraderValidateRequest, Label, LoadAdapterRequest, PairScore, PairScores, PathPart, Pooled,
     PooledRows, PooledUsage, PoolingReply, PoolingRequest, PoolingTask, PredictInputs,
-    PredictReply, PredictRequest, Prediction, RemoteReward, RemoteRewardReply, RemoteRewardRequest,
-    RerankBody, RerankBodyReply, RerankDocument, RerankFailure, RerankReply, RerankRequest,
-    RerankText, Reranked, ReverifyMode, RewardQuery, RewardReply, Rows, ScoreBody, ScoreFailure,
-    ScoreReply, SessionSeed, SglangError, SglangMeta, SglangReward, SglangRewardRequest,
-    SglangRewards, SglangScoreRequest, SglangScores, Shape, ShapeError, SimilarityMetric,
-    StringOperation, TeiError, TeiErrorType, TeiInfo, TeiLabels, TeiModelType, TeiRank,
-    TeiRerankRequest, TokenizeReply, TokenizeRequest, UnloadAdapterRequest, Vector, VerifyReply,
-    VerifyRequest, VllmClassifyRequest, VllmError, VllmErrorDetail, VllmScoreRequest, grader_parts,
-    parse_classify, parse_rerank, parse_score,
+    PredictReply, PredictRequest, Prediction, RawRow, RemoteReward, RemoteRewardReply,
+    RemoteRewardRequest, RerankBody, RerankBodyReply, RerankDocument, RerankFailure, RerankReply,
+    RerankRequest, RerankText, Reranked, ReverifyMode, RewardQuery, RewardReply, Rows, ScoreBody,
+    ScoreFailure, ScoreReply, SessionSeed, SglangError, SglangMeta, SglangReward,
+    SglangRewardRequest, SglangRewards, SglangScoreRequest, SglangScores, Shape, ShapeError,
+    SimilarityMetric, StringOperation, TeiError, TeiErrorType, TeiInfo, TeiLabels, TeiModelType,
+    TeiRank, TeiRerankRequest, TokenizeReply, TokenizeRequest, UnloadAdapterRequest, Vector,
+    VerifyReply, VerifyRequest, VllmClassifyRequest, VllmError, VllmErrorDetail, VllmScoreRequest,
+    grader_parts, parse_classify, parse_rerank, parse_score,
 };

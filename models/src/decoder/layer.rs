@@ -133,7 +133,12 @@ impl Layer {
     ) -> Result<Tensor> {
         let batch = ctx.batch;
         match (&batch.paging, ctx.kv) {
-            (None, _) => ops::attend(q, k, v, ctx.cu_seqlens, self.geometry),
+            (None, _) => {
+                let spans = ctx.spans;
+                let [q, k, v] = [spans.spread(q)?, spans.spread(k)?, spans.spread(v)?];
+                let attended = ops::attend(&q, &k, &v, &spans.cu_seqlens, self.geometry)?;
+                spans.gather(&attended)
+            }
             (Some(paging), Some(cache)) => {
                 let kv = cache.layer(index);
                 ops::write_kv(kv, k, v, &paging.slot_mapping)?;

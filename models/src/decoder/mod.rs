@@ -19,6 +19,7 @@ use crate::kernels::rotary::RotaryTable;
 use crate::kv::KvCache;
 use crate::ops;
 use crate::packed::Matrix;
+use crate::shared::Spans;
 use crate::weights::{Place, WeightSource};
 use layer::Layer;
 use rope::Rope;
@@ -73,8 +74,8 @@ struct ForwardCtx<'a> {
     kv: Option<&'a KvCache>,
     /// Cosines and sines of every row, one table for each of [`ModelConfig::ropes`].
     ropes: &'a [Arc<RotaryTable>],
-    /// [`RaggedBatch::cu_seqlens_q`], shared.
-    cu_seqlens: &'a Arc<[u32]>,
+    /// What attention walks, where there are no blocks.
+    spans: &'a Spans,
 }
 
 /// The rows whose hidden states are wanted.
@@ -137,13 +138,13 @@ impl Decoder {
     ) -> Result<Tensor> {
         let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
         let ropes: Vec<_> = self.ropes.iter().map(table).collect();
-        let cu_seqlens = batch.cu_seqlens_q.as_slice().into();
+        let spans = Spans::new(batch)?;
         let ctx = ForwardCtx {
             batch,
             segments,
             kv,
             ropes: &ropes,
-            cu_seqlens: &cu_seqlens,
+            spans: &spans,
         };
         let kept = Kept::new(rows, segments)?;
         let mut x = self.embed(&ctx)?;

@@ -14,6 +14,7 @@ use crate::batch::RaggedBatch;
 use crate::error::Result;
 use crate::kernels::rotary::RotaryTable;
 use crate::ops;
+use crate::shared::Spans;
 
 /// One batch without KV blocks, and what each layer needs to know of it.
 #[derive(Debug)]
@@ -22,22 +23,26 @@ pub struct Walk<'a> {
     batch: &'a RaggedBatch,
     segments: &'a [Segment],
     ropes: Vec<Arc<RotaryTable>>,
-    cu_seqlens: Arc<[u32]>,
+    spans: Spans,
 }
 
 impl<'a> Walk<'a> {
     /// Begins a walk.
-    pub fn new(decoder: &'a Decoder, batch: &'a RaggedBatch, segments: &'a [Segment]) -> Walk<'a> {
+    pub fn new(
+        decoder: &'a Decoder,
+        batch: &'a RaggedBatch,
+        segments: &'a [Segment],
+    ) -> Result<Walk<'a>> {
         let ropes = decoder.ropes.iter();
-        Walk {
+        Ok(Walk {
             decoder,
             batch,
             segments,
             ropes: ropes
                 .map(|rope| Arc::new(rope.table(&batch.positions)))
                 .collect(),
-            cu_seqlens: batch.cu_seqlens_q.as_slice().into(),
-        }
+            spans: Spans::new(batch)?,
+        })
     }
 
     /// The tokens' embeddings, `[T, hidden]` f32.
@@ -70,7 +75,7 @@ impl<'a> Walk<'a> {
             segments: self.segments,
             kv: None,
             ropes: &self.ropes,
-            cu_seqlens: &self.cu_seqlens,
+            spans: &self.spans,
         }
     }
 }

@@ -33,8 +33,8 @@ pub use grades::{
 };
 pub use label::Label;
 pub use nemo_gym::{
-    AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, ReverifyMode,
-    SessionSeed, VerifyReply, VerifyRequest,
+    AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, RawRow,
+    ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
 pub use openrlhf::{RewardQuery, RewardReply};
 pub use pooled::{Pooled, PooledUsage};

@@ -6,30 +6,36 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use indexmap::IndexMap;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::map_only::object;
+use crate::raw::RawObject;
 use crate::{Message, ScoreResult};
+
+/// The fields of a row in their order, each as it was written.
+pub type RawRow = IndexMap<String, Box<RawValue>>;
 
 // It is read by a visitor and not by `flatten`, which would make everything twice.
 /// A rollout to verify.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct VerifyRequest {
     /// What the policy was asked, as a request of OpenAI's Responses API; `input` is read.
     #[schema(value_type = Object)]
-    pub responses_create_params: Map<String, Value>,
+    pub responses_create_params: RawObject,
     /// What it answered, as a response of the same interface; `output` is read.
     #[schema(value_type = Object)]
-    pub response: Map<String, Value>,
+    pub response: RawObject,
     /// The fields of the dataset. The first of `expected_answer`, `reference`, `ground_truth`,
     /// `reference_answer`, `answer`, `label` and `solution` is the gold answer, here or in
     /// `verifier_metadata`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub row: Map<String, Value>,
+    pub row: RawRow,
 }
 
 impl<'de> Deserialize<'de> for VerifyRequest {
@@ -48,7 +54,7 @@ impl<'de> Visitor<'de> for RowVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VerifyRequest, A::Error> {
-        let (mut asked, mut answered, mut row) = (None, None, Map::new());
+        let (mut asked, mut answered, mut row) = (None, None, RawRow::new());
         while let Some(name) = map.next_key::<String>()? {
             let read = match name.as_str() {
                 ASKED => &mut asked,
@@ -74,12 +80,18 @@ const ASKED: &str = "responses_create_params";
 const ANSWERED: &str = "response";
 
 /// The row again, with its reward.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct VerifyReply {
-    /// The fields of the request.
+    /// As it was asked.
+    #[schema(value_type = Object)]
+    pub responses_create_params: RawObject,
+    /// As it was answered.
+    #[schema(value_type = Object)]
+    pub response: RawObject,
+    /// The other fields of the request.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub row: Map<String, Value>,
+    pub row: RawRow,
     /// The reward. 0 beside a `_ng_failure_class`, because the interface has no other way to say
     /// nothing: such a row is kept apart and never counted.
     pub reward: f64,
@@ -149,7 +161,7 @@ pub struct CompareRequest {
     pub conversation_history: Vec<Message>,
     /// The responses, as OpenAI's Responses API has them; `output` is read.
     #[schema(value_type = Vec<Object>)]
-    pub response_objs: Vec<Map<String, Value>>,
+    pub response_objs: Vec<RawObject>,
     /// A principle to compare by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principle: Option<String>,

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use models::{PackItem, RaggedBatch, Read, pack};
+use models::batch::AdapterSlot;
+use models::{PackItem, RaggedBatch, Read, pack_shared};
 
 use crate::error::{Result, TrainError};
 
@@ -32,8 +33,18 @@ impl Sequence {
     }
 
     /// Tokens that have to be computed: nobody asks what follows the last read.
-    fn needed(&self) -> usize {
-        self.reads.last().map_or(0, |(at, _)| at + 1)
+    fn needed(&self) -> &[u32] {
+        let end = self.reads.last().map_or(0, |(at, _)| at + 1);
+        &self.token_ids[..end]
+    }
+
+    /// Tokens of it that a batch computes for `before` already.
+    fn shared(&self, before: &Sequence) -> usize {
+        if self.adapter != before.adapter {
+            return 0;
+        }
+        let pairs = self.needed().iter().zip(before.needed());
+        pairs.take_while(|(a, b)| a == b).count()
     }
 }
 
@@ -47,7 +58,7 @@ pub struct Micro {
 }
 
 impl Micro {
-    /// Tokens and adapter of each sequence.
+    /// Rows of its own and adapter of each sequence.
     pub(super) fn spans(&self) -> impl Iterator<Item = (usize, Option<usize>)> + '_ {
         self.spans.iter().copied()
     }
@@ -72,40 +83,41 @@ impl Packing {
     }
 }
 
-/// Micro-batches of so many tokens at most, or of one unit of sequences where it has more.
+/// Micro-batches of so many tokens at most, or of one unit of sequences where it has more. What
+/// sequences of a micro-batch begin with in common is computed, and counted, once.
 ///
-/// The order is that of the sequences' content (adapter, length, tokens), so that sums over a batch
-/// are the same however it was shuffled. Units of which nothing is read are left out.
+/// The order is that of the sequences' content (adapter, tokens), so that sums over a batch are the
+/// same however it was shuffled. Units of which nothing is read are left out.
 ///
 /// # Errors
 /// A read that is past its sequence.
 pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Micro>> {
     for (at, sequence) in sequences.iter().enumerate() {
-        if sequence.needed() > sequence.token_ids.len() {
+        if sequence
+            .reads
+            .last()
+            .is_some_and(|(read, _)| *read >= sequence.token_ids.len())
+        {
             return Err(TrainError::Invalid(format!(
                 "sequence {at} has {} tokens, and one past them is read",
                 sequence.token_ids.len()
             )));
         }
     }
-    let unit = |at: usize| at..sequences.len().min(at + packing.together);
-    let needed = |at: usize| unit(at).map(|at| sequences[at].needed()).sum::<usize>();
-    let mut order: Vec<usize> = (0..sequences.len())
-        .step_by(packing.together.max(1))
-        .filter(|at| needed(*at) > 0)
-        .collect();
-    order.sort_by(|a, b| by_content(&sequences[*a], &sequences[*b]));
-    let limit = evenly(packing.tokens, order.iter().map(|at| needed(*at)));
+    let units = units(sequences, packing.together.max(1));
+    let limit = evenly(packing.tokens, sequences, &units);
     let mut batches = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut tokens = 0;
-    for at in order {
-        if !open.is_empty() && tokens + needed(at) > limit {
+    for unit in units {
+        let mut added = rows(sequences, open.last().copied(), &unit);
+        if !open.is_empty() && tokens + added > limit {
             batches.push(micro(sequences, std::mem::take(&mut open))?);
             tokens = 0;
+            added = rows(sequences, None, &unit);
         }
-        tokens += needed(at);
-        open.extend(unit(at).filter(|at| sequences[*at].needed() > 0));
+        tokens += added;
+        open.extend(unit);
     }
     if !open.is_empty() {
         batches.push(micro(sequences, open)?);
@@ -113,36 +125,78 @@ pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Mic
     Ok(batches)
 }
 
+/// Sequences that are never parted, in the order of their content, without those of which nothing
+/// is read.
+fn units(sequences: &[Sequence], together: usize) -> Vec<Vec<usize>> {
+    let starts = (0..sequences.len()).step_by(together);
+    let unit = |at: usize| {
+        let members = at..sequences.len().min(at + together);
+        members
+            .filter(|at| !sequences[*at].reads.is_empty())
+            .collect()
+    };
+    let mut units: Vec<Vec<usize>> = starts
+        .map(unit)
+        .filter(|unit: &Vec<_>| !unit.is_empty())
+        .collect();
+    units.sort_by(|a, b| by_content(&sequences[a[0]], &sequences[b[0]]));
+    units
+}
+
+/// Rows that a unit adds to a micro-batch after the sequence `before`.
+fn rows(sequences: &[Sequence], mut before: Option<usize>, unit: &[usize]) -> usize {
+    let mut rows = 0;
+    for at in unit {
+        let sequence = &sequences[*at];
+        let shared = before.map_or(0, |before| sequence.shared(&sequences[before]));
+        rows += sequence.needed().len() - shared;
+        before = Some(*at);
+    }
+    rows
+}
+
 /// A limit that cuts these units into as many parts as `most` does, of about the same size.
-fn evenly(most: usize, units: impl Iterator<Item = usize> + Clone) -> usize {
-    let total: usize = units.clone().sum();
+fn evenly(most: usize, sequences: &[Sequence], units: &[Vec<usize>]) -> usize {
+    let mut before = None;
+    let (mut total, mut largest) = (0, 0);
+    for unit in units {
+        total += rows(sequences, before, unit);
+        largest = largest.max(rows(sequences, None, unit));
+        before = unit.last().copied();
+    }
     let parts = total.div_ceil(most.max(1)).max(1);
-    most.min(total.div_ceil(parts) + units.max().unwrap_or(0))
+    most.min(total.div_ceil(parts) + largest)
 }
 
 fn by_content(a: &Sequence, b: &Sequence) -> Ordering {
-    let key = |s: &Sequence| (s.adapter, s.needed());
-    key(a)
-        .cmp(&key(b))
+    (a.adapter, a.needed())
+        .cmp(&(b.adapter, b.needed()))
         .then_with(|| a.token_ids.cmp(&b.token_ids))
         .then_with(|| a.reads.len().cmp(&b.reads.len()))
 }
 
 fn micro(sequences: &[Sequence], members: Vec<usize>) -> Result<Micro> {
-    let item = |at: &usize| PackItem {
-        token_ids: sequences[*at].token_ids[..sequences[*at].needed()].to_vec(),
-        start: 0,
-        adapter: None,
-        reads: sequences[*at].reads.clone(),
-        blocks: Vec::new(),
+    let item = |at: &usize| {
+        let sequence = &sequences[*at];
+        let slot = |at| AdapterSlot(u32::try_from(at).expect("a policy has few adapters"));
+        PackItem {
+            token_ids: sequence.needed().to_vec(),
+            start: 0,
+            adapter: sequence.adapter.map(slot),
+            reads: sequence.reads.clone(),
+            blocks: Vec::new(),
+        }
     };
     let items: Vec<PackItem> = members.iter().map(item).collect();
+    let batch = pack_shared(&items)?;
+    let lens = batch.cu_seqlens_q.windows(2);
+    let lens = lens.map(|ends| (ends[1] - ends[0]) as usize);
     Ok(Micro {
-        spans: members
-            .iter()
-            .map(|at| (sequences[*at].needed(), sequences[*at].adapter))
+        spans: lens
+            .zip(&members)
+            .map(|(len, at)| (len, sequences[*at].adapter))
             .collect(),
-        batch: pack(&items)?,
+        batch,
         sequences: members,
     })
 }

@@ -21,8 +21,8 @@ impl Policy {
         slopes: &mut impl FnMut(Vec<Output>) -> Result<Vec<Slope>>,
     ) -> Result<()> {
         let (plain, tracked) = (self.segments(micro, false), self.segments(micro, true));
-        let forward = Walk::new(&self.view(false).decoder, &micro.batch, &plain);
-        let back = Walk::new(&self.view(true).decoder, &micro.batch, &tracked);
+        let forward = Walk::new(&self.view(false).decoder, &micro.batch, &plain)?;
+        let back = Walk::new(&self.view(true).decoder, &micro.batch, &tracked)?;
         let mut inputs = vec![forward.embed()?];
         for layer in 0..forward.layers() {
             let next = forward.layer(layer, &inputs[layer])?;

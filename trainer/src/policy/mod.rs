@@ -204,7 +204,7 @@ impl Policy {
         for (len, adapter) in micro.spans() {
             let rows = start..start + len;
             start = rows.end;
-            if let Some(at) = adapter {
+            if let Some(at) = adapter.filter(|_| !rows.is_empty()) {
                 let live = &self.adapters[at].live;
                 let adapter = if tracked {
                     &live.tracked

@@ -179,6 +179,66 @@ fn reading_gives_the_bits_of_training() {
     assert_eq!(seen, read);
 }
 
+/// Answers to a few prompts: some of one token more, one twice, one that another begins with.
+fn groups() -> Vec<Sequence> {
+    let prompts: [&[u32]; 3] = [&[7, 8, 9, 10, 11], &[7, 8, 9], &[200; 9]];
+    let answers: [&[u32]; 5] = [&[1, 2, 3], &[1, 2], &[4, 5, 6, 7], &[1, 2, 3], &[9]];
+    let pairs = answers
+        .iter()
+        .flat_map(|answer| prompts.map(|prompt| (prompt, *answer)));
+    pairs
+        .map(|(prompt, answer)| Sequence::continued(prompt, answer))
+        .collect()
+}
+
+#[test]
+fn what_a_group_begins_with_is_computed_once_and_shows_in_no_bit() {
+    for (preset, checkpointing) in [
+        (Preset::Qwen2, false),
+        (Preset::Qwen3, true),
+        (Preset::Gemma2, false),
+    ] {
+        let dir = tempfile::tempdir().expect("a folder");
+        folder(dir.path(), preset, TinyHead::Vocab);
+        let mut policy = Policy::full(dir.path()).expect("it loads");
+        policy.checkpointing = checkpointing;
+        let all = groups();
+        let alone = gradients(&policy, &all, 1);
+        let read = policy.read(&all, 1).expect("it is read");
+        for (budget, most) in [(20, 20), (1000, 29)] {
+            let micros = super::micro_batches(&all, Packing::of(budget)).expect("they fit");
+            let rows = micros.iter().map(|micro| micro.batch.n_tokens());
+            assert!(rows.clone().all(|rows| rows <= most), "{budget}: {rows:?}");
+            assert_eq!(
+                policy.read(&all, budget).expect("it is read"),
+                read,
+                "{budget}"
+            );
+            assert_close(&gradients(&policy, &all, budget), &alone, preset.name());
+        }
+    }
+}
+
+#[test]
+fn rows_are_counted_once() {
+    let check = |budget: usize, expected: &[usize]| {
+        let micros = super::micro_batches(&groups(), Packing::of(budget)).expect("they fit");
+        let rows: Vec<usize> = micros.iter().map(|micro| micro.batch.n_tokens()).collect();
+        assert_eq!(rows, expected, "{budget}");
+        let seen: usize = micros.iter().map(|micro| micro.sequences.len()).sum();
+        assert_eq!(seen, groups().len());
+    };
+    let mut read: Vec<Vec<u32>> = groups().into_iter().map(|all| all.token_ids).collect();
+    for token_ids in &mut read {
+        token_ids.pop();
+    }
+    read.sort();
+    let alone: Vec<usize> = read.iter().map(Vec::len).collect();
+    check(1, &alone);
+    // 7 8 9 (1 2 | 4 5 6 | 10 11 (1 2 | 4 5 6)) and 200 nine times (1 2 | 4 5 6).
+    check(1000, &[3 + 2 + 3 + 2 + 2 + 3 + 9 + 2 + 3]);
+}
+
 #[test]
 fn heads_and_labels_are_read_and_trained() {
     for head in [TinyHead::Sequence, TinyHead::Process, TinyHead::Value] {

@@ -14,12 +14,12 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use openapi::{
     AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, DetailError, Label,
-    ReverifyMode, SessionSeed, VerifyReply, VerifyRequest, parse_body,
+    RawRow, ReverifyMode, SessionSeed, VerifyReply, VerifyRequest, parse_body,
 };
 use rubrics::{FailureKind, Input, Member, Outcome, Passage, Reference, Responses, Turn};
 use serde_json::{Map, Value};
 
-use super::{Dialect, Refusal, check_samples, invalid, target, verdict};
+use super::{Dialect, Refusal, check_samples, target, verdict};
 use crate::call::{Call, Judged, Manner, json};
 use crate::convert::{self, Echo, Frame};
 use crate::error::ApiError;
@@ -253,22 +253,37 @@ const REFERENCES: &[&str] = &[
     "solution",
 ];
 
+/// Where a dataset may have its gold answer, too.
+const METADATA: &str = "verifier_metadata";
+
 /// The gold answer of a row, in its own fields or in its `verifier_metadata`.
-fn reference(row: &Map<String, Value>) -> Result<Option<Reference>, ApiError> {
-    let nested = row.get("verifier_metadata").and_then(Value::as_object);
-    for (above, fields) in [("", Some(row)), ("verifier_metadata.", nested)] {
-        for name in REFERENCES {
-            let Some(value) = fields.and_then(|fields| fields.get(*name)) else {
-                continue;
-            };
-            let label: Result<Label, _> = serde_json::from_value(value.clone());
-            let Label(label) = label.map_err(|error| invalid(format!("{above}{name}"), error))?;
-            if let Some(label) = label {
-                return Ok(Some(convert::reference(label)));
-            }
+fn reference(row: &RawRow) -> Result<Option<Reference>, ApiError> {
+    let own = REFERENCES
+        .iter()
+        .filter_map(|name| Some((*name, row.get(*name)?)));
+    for (name, value) in own {
+        if let Some(found) = label(name, value.get())? {
+            return Ok(Some(found));
+        }
+    }
+    let Some(nested) = row.get(METADATA).filter(|raw| raw.get().starts_with('{')) else {
+        return Ok(None);
+    };
+    let nested: RawRow = items::read(METADATA, nested.get())?;
+    let nested = REFERENCES
+        .iter()
+        .filter_map(|name| Some((*name, nested.get(*name)?)));
+    for (name, value) in nested {
+        if let Some(found) = label(&format!("{METADATA}.{name}"), value.get())? {
+            return Ok(Some(found));
         }
     }
     Ok(None)
+}
+
+fn label(path: &str, json: &str) -> Result<Option<Reference>, ApiError> {
+    let Label(label) = items::read(path, json)?;
+    Ok(label.map(convert::reference))
 }
 
 /// Fields of the reply, which a row that is verified again has already.
@@ -286,11 +301,6 @@ fn row(asked: VerifyRequest, judged: &Judged<'_>) -> VerifyReply {
     let outcome: &Outcome = &answer.outcome;
     let mut row = asked.row;
     row.retain(|name, _| !REPLY_FIELDS.contains(&name.as_str()));
-    row.insert(
-        "responses_create_params".to_owned(),
-        asked.responses_create_params.into(),
-    );
-    row.insert("response".to_owned(), asked.response.into());
     let evidence = match outcome {
         Ok(reward) => &reward.evidence,
         Err(failure) => &failure.evidence,
@@ -303,6 +313,8 @@ fn row(asked: VerifyRequest, judged: &Judged<'_>) -> VerifyReply {
         cached: answer.cached,
     };
     VerifyReply {
+        responses_create_params: asked.responses_create_params,
+        response: asked.response,
         row,
         reward: outcome.as_ref().map_or(0.0, |reward| reward.score),
         extracted_answer: evidence.candidate.as_ref().map(|found| found.text.clone()),

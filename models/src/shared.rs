@@ -1,0 +1,216 @@
+//! Packed batches in which a common beginning is computed once.
+//!
+//! The answers of a group begin with one prompt. Whatever sees each row by itself (projections,
+//! norms, MLP, heads) sees the rows of that prompt once; attention alone walks each sequence from
+//! its first token. A row's bits follow from its own sequence, so sharing shows in no bit, and the
+//! gradients of a shared row are the sums over the sequences that share it.
+
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+
+use crate::batch::{PackItem, RaggedBatch, Row, pack};
+use crate::error::{ModelError, Result};
+
+/// Which rows the sequences of a batch share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// `[B + 1]` running sums of the sequences' whole lengths.
+    pub cu_seqlens: Vec<u32>,
+    /// `[cu_seqlens[B]]` for each token of each sequence, its row of the batch.
+    pub rows: Vec<u32>,
+    /// `[T]` for each row of the batch, the first place in `rows` that names it.
+    pub first: Vec<u32>,
+}
+
+/// Packs items in the given order; what an item and the one before it have in common from their
+/// first token on, under the same adapter, gets no rows of its own. Items in the order of their
+/// tokens share all that can be shared.
+///
+/// In the batch `cu_seqlens_q` and `cu_seqlens_k` count the rows that are an item's own.
+///
+/// # Errors
+/// [`ModelError::Batch`] as [`pack`] has it, and for items with KV blocks, which a cache shares.
+pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
+    if items.iter().any(|item| !item.blocks.is_empty()) {
+        return Err(ModelError::Batch(
+            "rows are shared by a one-shot forward, and an item has KV blocks".into(),
+        ));
+    }
+    let whole = pack(items)?;
+    let mut own = RaggedBatch {
+        cu_seqlens_q: vec![0],
+        adapters: whole.adapters,
+        ..RaggedBatch::default()
+    };
+    let mut sharing = Sharing {
+        cu_seqlens: whole.cu_seqlens_q,
+        rows: Vec::with_capacity(whole.token_ids.len()),
+        first: Vec::new(),
+    };
+    let mut before: Option<&PackItem> = None;
+    let mut path: Vec<u32> = Vec::new();
+    for item in items {
+        path.truncate(before.map_or(0, |before| in_common(before, item)));
+        for (position, token) in item.token_ids.iter().enumerate().skip(path.len()) {
+            path.push(as_u32(own.token_ids.len()));
+            sharing.first.push(as_u32(sharing.rows.len() + position));
+            own.token_ids.push(*token);
+            own.positions.push(as_u32(position));
+        }
+        sharing.rows.extend_from_slice(&path);
+        own.cu_seqlens_q.push(as_u32(own.token_ids.len()));
+        before = Some(item);
+    }
+    own.rows = whole.rows;
+    for Row { index, .. } in &mut own.rows {
+        *index = sharing.rows[*index as usize];
+    }
+    own.cu_seqlens_k.clone_from(&own.cu_seqlens_q);
+    own.sharing = Some(sharing);
+    Ok(own)
+}
+
+/// Tokens that two items have in common from the first on.
+fn in_common(a: &PackItem, b: &PackItem) -> usize {
+    if a.adapter != b.adapter {
+        return 0;
+    }
+    let pairs = a.token_ids.iter().zip(&b.token_ids);
+    pairs.take_while(|(a, b)| a == b).count()
+}
+
+fn as_u32(n: usize) -> u32 {
+    u32::try_from(n).expect("a batch has fewer than 2^32 tokens")
+}
+
+/// The spans that attention walks, and the way there and back.
+#[derive(Clone, Debug)]
+pub(crate) struct Spans {
+    pub(crate) cu_seqlens: Arc<[u32]>,
+    /// Rows to places, and places to rows; none where each place has a row of its own.
+    shared: Option<(Tensor, Tensor)>,
+}
+
+impl Spans {
+    pub(crate) fn new(batch: &RaggedBatch) -> Result<Spans> {
+        let Some(sharing) = &batch.sharing else {
+            return Ok(Spans {
+                cu_seqlens: batch.cu_seqlens_q.as_slice().into(),
+                shared: None,
+            });
+        };
+        let index = |of: &Vec<u32>| Tensor::new(of.as_slice(), &Device::Cpu);
+        let is_shared = sharing.rows.len() > sharing.first.len();
+        Ok(Spans {
+            cu_seqlens: sharing.cu_seqlens.as_slice().into(),
+            shared: is_shared
+                .then(|| Ok::<_, ModelError>((index(&sharing.rows)?, index(&sharing.first)?)))
+                .transpose()?,
+        })
+    }
+
+    /// `[T, …]` rows to the places that attention sees.
+    pub(crate) fn spread(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.shared {
+            None => Ok(x.clone()),
+            Some((rows, _)) => Ok(x.index_select(rows, 0)?),
+        }
+    }
+
+    /// Places back to rows `[T, …]`: of those that share a row, the first.
+    pub(crate) fn gather(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.shared {
+            None => Ok(x.clone()),
+            Some((_, first)) => Ok(x.index_select(first, 0)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{AdapterSlot, Read};
+
+    fn item(token_ids: &[u32], adapter: Option<u32>) -> PackItem {
+        PackItem {
+            token_ids: token_ids.to_vec(),
+            start: 0,
+            adapter: adapter.map(AdapterSlot),
+            reads: vec![(token_ids.len() - 1, Read::Head)],
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Items to the batch's tokens, the sequences' rows, and the rows that are read.
+    fn check(items: &[(&[u32], Option<u32>)], tokens: &[u32], rows: &[&[u32]], read: &[u32]) {
+        let items: Vec<PackItem> = items.iter().map(|(ids, slot)| item(ids, *slot)).collect();
+        let batch = pack_shared(&items).expect("it packs");
+        let sharing = batch.sharing.as_ref().expect("it says what is shared");
+        assert_eq!(batch.token_ids, tokens, "{items:?}");
+        let spans = sharing.cu_seqlens.windows(2);
+        let spans = spans.map(|ends| &sharing.rows[ends[0] as usize..ends[1] as usize]);
+        assert_eq!(spans.collect::<Vec<_>>(), rows, "{items:?}");
+        let found: Vec<u32> = batch.rows.iter().map(|row| row.index).collect();
+        assert_eq!(found, read, "{items:?}");
+        for (row, place) in sharing.first.iter().enumerate() {
+            let place = *place as usize;
+            let at = sharing.rows.iter().position(|at| *at as usize == row);
+            assert_eq!(at, Some(place), "{items:?}");
+            let start = sharing
+                .cu_seqlens
+                .iter()
+                .rfind(|start| **start as usize <= place);
+            let position = place - *start.expect("the first is 0") as usize;
+            assert_eq!(batch.positions[row] as usize, position, "{items:?}");
+        }
+    }
+
+    #[test]
+    fn beginnings_are_shared() {
+        check(&[(&[1, 2], None)], &[1, 2], &[&[0, 1]], &[1]);
+        check(
+            &[(&[1, 2, 3], None), (&[1, 2, 4], None), (&[1, 5], None)],
+            &[1, 2, 3, 4, 5],
+            &[&[0, 1, 2], &[0, 1, 3], &[0, 4]],
+            &[2, 3, 4],
+        );
+        // One is the beginning of the next; two are the same; nothing in common.
+        check(
+            &[(&[1], None), (&[1, 2], None), (&[1, 2], None), (&[2], None)],
+            &[1, 2, 2],
+            &[&[0], &[0, 1], &[0, 1], &[2]],
+            &[0, 1, 1, 2],
+        );
+    }
+
+    #[test]
+    fn adapters_share_nothing_with_each_other() {
+        check(
+            &[
+                (&[1, 2], None),
+                (&[1, 2], Some(0)),
+                (&[1, 3], Some(0)),
+                (&[1], Some(1)),
+            ],
+            &[1, 2, 1, 2, 3, 1],
+            &[&[0, 1], &[2, 3], &[2, 4], &[5]],
+            &[1, 3, 4, 5],
+        );
+    }
+
+    #[test]
+    fn blocks_are_refused() {
+        let mut paged = item(&[1], None);
+        paged.blocks = vec![crate::kv::BlockId(0)];
+        let error = pack_shared(&[paged]).expect_err("it has blocks");
+        assert!(error.to_string().contains("KV blocks"), "{error}");
+        assert!(
+            pack_shared(&[PackItem {
+                token_ids: Vec::new(),
+                ..item(&[1], None)
+            }])
+            .is_err()
+        );
+    }
+}
