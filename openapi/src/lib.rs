@@ -15,7 +15,6 @@ mod error;
 mod generation;
 mod map_only;
 mod meta;
-mod raw;
 mod request;
 mod result;
 #[cfg(test)]
@@ -59,7 +58,6 @@ pub use generation::{
     SchemaFormat, StreamOptions, StructuredOutputs, Texts, Urgency, biases,
 };
 pub use meta::{Health, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
-pub use raw::RawObject;
 pub use request::{CacheMode, MAX_INPUTS, Options, Priority, ScoreInput, ScoreRequest};
 pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,
@@ -74,15 +72,16 @@ pub use wires::{
     GenerativeScoringRequest, Grader, GraderContent, GraderErrors, GraderInput, GraderKind,
     GraderMessage, GraderMetadata, GraderNotes, GraderPart, GraderPartKind, GraderProblem,
     GraderRole, GraderRunReply, GraderRunRequest, GraderSampling, GraderValidateReply,
-    GraderValidateRequest, Label, LoadAdapterRequest, PairScore, PairScores, PathPart, Pooled,
-    PooledRows, PooledUsage, PoolingReply, PoolingRequest, PoolingTask, PredictInputs,
+    GraderValidateRequest, Label, LoadAdapterRequest, Loose, PairScore, PairScores, PathPart,
+    Pooled, PooledRows, PooledUsage, PoolingReply, PoolingRequest, PoolingTask, PredictInputs,
     PredictReply, PredictRequest, Prediction, RawRow, RemoteReward, RemoteRewardReply,
     RemoteRewardRequest, RerankBody, RerankBodyReply, RerankDocument, RerankFailure, RerankReply,
-    RerankRequest, RerankText, Reranked, ReverifyMode, RewardQuery, RewardReply, Rows, ScoreBody,
-    ScoreFailure, ScoreReply, SessionSeed, SglangError, SglangMeta, SglangReward,
-    SglangRewardRequest, SglangRewards, SglangScoreRequest, SglangScores, Shape, ShapeError,
-    SimilarityMetric, StringOperation, TeiError, TeiErrorType, TeiInfo, TeiLabels, TeiModelType,
-    TeiRank, TeiRerankRequest, TokenizeReply, TokenizeRequest, UnloadAdapterRequest, Vector,
-    VerifyReply, VerifyRequest, VllmClassifyRequest, VllmError, VllmErrorDetail, VllmScoreRequest,
-    grader_parts, parse_classify, parse_rerank, parse_score,
+    RerankRequest, RerankText, Reranked, ReverifyMode, RewardQuery, RewardReply, RolloutContent,
+    RolloutInput, RolloutItem, RolloutParams, RolloutResponse, Rows, ScoreBody, ScoreFailure,
+    ScoreReply, SessionSeed, SglangError, SglangMeta, SglangReward, SglangRewardRequest,
+    SglangRewards, SglangScoreRequest, SglangScores, Shape, ShapeError, SimilarityMetric,
+    StringOperation, TeiError, TeiErrorType, TeiInfo, TeiLabels, TeiModelType, TeiRank,
+    TeiRerankRequest, TokenizeReply, TokenizeRequest, UnloadAdapterRequest, Vector, VerifyReply,
+    VerifyRequest, VllmClassifyRequest, VllmError, VllmErrorDetail, VllmScoreRequest, grader_parts,
+    parse_classify, parse_rerank, parse_score,
 };

@@ -76,6 +76,16 @@ macro_rules! object {
             }
         }
 
+        $crate::map_only::read_object!($type, but $unused);
+    };
+}
+
+/// Implements `Deserialize` alone, for a type that derives it with `#[serde(remote = "Self")]`.
+macro_rules! read_object {
+    ($type:ty) => {
+        $crate::map_only::read_object!($type, but & []);
+    };
+    ($type:ty, but $unused:expr) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 Self::deserialize($crate::map_only::MapOnly {
@@ -87,4 +97,4 @@ macro_rules! object {
     };
 }
 
-pub(crate) use object;
+pub(crate) use {object, read_object};

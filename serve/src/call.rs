@@ -114,6 +114,11 @@ impl<'r> Call<'r> {
         })
     }
 
+    /// The body as it was sent.
+    pub(crate) fn body(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
     /// The request's id.
     pub(crate) fn id(&self) -> String {
         let extensions = self.request.extensions();
@@ -280,11 +285,15 @@ impl Judged<'_> {
         } else {
             serde_json::to_vec(&body)
         };
-        let bytes = bytes.map_err(ApiError::internal)?;
+        Ok(self.reply_bytes(bytes.map_err(ApiError::internal)?))
+    }
+
+    /// The same of a reply that is JSON already.
+    pub(crate) fn reply_bytes(self, json: Vec<u8>) -> HttpResponse {
         self.count();
         let stages = StageTimes(self.stages());
         self.request.extensions_mut().insert(stages);
-        Ok(json(bytes))
+        self::json(json)
     }
 
     fn count(&self) {

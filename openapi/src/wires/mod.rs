@@ -8,6 +8,7 @@ mod label;
 mod nemo_gym;
 mod openrlhf;
 mod pooled;
+mod rollout;
 mod sglang;
 mod shape;
 mod slime;
@@ -38,6 +39,9 @@ pub use nemo_gym::{
 };
 pub use openrlhf::{RewardQuery, RewardReply};
 pub use pooled::{Pooled, PooledUsage};
+pub use rollout::{
+    Loose, RolloutContent, RolloutInput, RolloutItem, RolloutParams, RolloutResponse,
+};
 pub use sglang::{
     Embedded, EmbeddingReply, EmbeddingRequest, SglangMeta, SglangReward, SglangRewardRequest,
     SglangRewards, SglangScoreRequest, SglangScores, Vector,

@@ -7,35 +7,67 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::map_only::object;
-use crate::raw::RawObject;
+use super::Label;
+use super::rollout::{RolloutParams, RolloutResponse};
+use crate::map_only::{object, read_object};
 use crate::{Message, ScoreResult};
 
 /// The fields of a row in their order, each as it was written.
 pub type RawRow = IndexMap<String, Box<RawValue>>;
 
-// It is read by a visitor and not by `flatten`, which would make everything twice.
-/// A rollout to verify.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+// It is read by a visitor, which passes over what nobody reads: a rollout carries ids and
+// log-probabilities of all its tokens.
+/// A rollout to verify. Beside these it has the fields of its dataset, which the reply repeats.
+#[derive(Debug, ToSchema)]
 pub struct VerifyRequest {
     /// What the policy was asked, as a request of OpenAI's Responses API; `input` is read.
     #[schema(value_type = Object)]
-    pub responses_create_params: RawObject,
+    pub responses_create_params: RolloutParams,
     /// What it answered, as a response of the same interface; `output` is read.
     #[schema(value_type = Object)]
-    pub response: RawObject,
-    /// The fields of the dataset. The first of `expected_answer`, `reference`, `ground_truth`,
-    /// `reference_answer`, `answer`, `label` and `solution` is the gold answer, here or in
+    pub response: RolloutResponse,
+    /// The gold answer: the first of `expected_answer`, `reference`, `ground_truth`,
+    /// `reference_answer`, `answer`, `label` and `solution` that is not null, here or in
     /// `verifier_metadata`.
-    #[serde(flatten)]
-    #[schema(value_type = Object)]
-    pub row: RawRow,
+    #[schema(rename = "expected_answer", value_type = Option<Label>)]
+    pub gold: Map<String, Value>,
+    /// More of the dataset's fields.
+    #[schema(value_type = Option<Object>)]
+    pub verifier_metadata: Option<Value>,
+    /// Whether it has fields of [`VerifyReply`], because it is verified again.
+    #[schema(ignore)]
+    pub is_verified: bool,
+}
+
+impl VerifyRequest {
+    /// What datasets call the gold answer, in the order in which it is looked for.
+    pub const REFERENCES: [&str; 7] = [
+        "expected_answer",
+        "reference",
+        "ground_truth",
+        "reference_answer",
+        "answer",
+        "label",
+        "solution",
+    ];
+}
+
+impl VerifyReply {
+    /// The fields that a row has once it is verified.
+    pub const FIELDS: [&str; 6] = [
+        "reward",
+        "extracted_answer",
+        "tribunal",
+        "_ng_failure_class",
+        "_ng_failure_judge_error",
+        "_ng_failure_terminal",
+    ];
 }
 
 impl<'de> Deserialize<'de> for VerifyRequest {
@@ -54,24 +86,31 @@ impl<'de> Visitor<'de> for RowVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VerifyRequest, A::Error> {
-        let (mut asked, mut answered, mut row) = (None, None, RawRow::new());
+        let (mut asked, mut answered) = (None, None);
+        let (mut gold, mut metadata, mut is_verified) = (Map::new(), None, false);
+        let twice = |name: &str| A::Error::custom(format_args!("duplicate field `{name}`"));
         while let Some(name) = map.next_key::<String>()? {
-            let read = match name.as_str() {
-                ASKED => &mut asked,
-                ANSWERED => &mut answered,
-                _ => {
-                    row.insert(name, map.next_value()?);
-                    continue;
+            match name.as_str() {
+                ASKED if asked.is_some() => return Err(twice(ASKED)),
+                ASKED => asked = Some(map.next_value()?),
+                ANSWERED if answered.is_some() => return Err(twice(ANSWERED)),
+                ANSWERED => answered = Some(map.next_value()?),
+                "verifier_metadata" => metadata = Some(map.next_value()?),
+                known if VerifyRequest::REFERENCES.contains(&known) => {
+                    gold.insert(name, map.next_value()?);
                 }
-            };
-            if read.replace(map.next_value()?).is_some() {
-                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
+                other => {
+                    is_verified |= VerifyReply::FIELDS.contains(&other);
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(VerifyRequest {
             responses_create_params: asked.ok_or_else(|| A::Error::missing_field(ASKED))?,
             response: answered.ok_or_else(|| A::Error::missing_field(ANSWERED))?,
-            row,
+            gold,
+            verifier_metadata: metadata,
+            is_verified,
         })
     }
 }
@@ -80,18 +119,12 @@ const ASKED: &str = "responses_create_params";
 const ANSWERED: &str = "response";
 
 /// The row again, with its reward.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct VerifyReply {
-    /// As it was asked.
-    #[schema(value_type = Object)]
-    pub responses_create_params: RawObject,
-    /// As it was answered.
-    #[schema(value_type = Object)]
-    pub response: RawObject,
-    /// The other fields of the request.
+    /// The fields of the request, as they were written.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub row: RawRow,
+    pub row: Map<String, Value>,
     /// The reward. 0 beside a `_ng_failure_class`, because the interface has no other way to say
     /// nothing: such a row is kept apart and never counted.
     pub reward: f64,
@@ -154,20 +187,20 @@ pub struct AggregateReply {
 }
 
 /// Responses to compare.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct CompareRequest {
     /// What they answer.
     pub conversation_history: Vec<Message>,
     /// The responses, as OpenAI's Responses API has them; `output` is read.
     #[schema(value_type = Vec<Object>)]
-    pub response_objs: Vec<RawObject>,
+    pub response_objs: Vec<RolloutResponse>,
     /// A principle to compare by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub principle: Option<String>,
 }
 
-object!(CompareRequest);
+read_object!(CompareRequest);
 
 /// The rewards of compared responses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

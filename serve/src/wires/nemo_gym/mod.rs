@@ -10,7 +10,7 @@ mod items;
 
 use std::sync::Arc;
 
-use actix_web::web::{Data, Payload};
+use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use openapi::{
     AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, DetailError, Label,
@@ -19,7 +19,7 @@ use openapi::{
 use rubrics::{FailureKind, Input, Member, Outcome, Passage, Reference, Responses, Turn};
 use serde_json::{Map, Value};
 
-use super::{Dialect, Refusal, check_samples, target, verdict};
+use super::{Dialect, Refusal, check_samples, invalid, target, verdict};
 use crate::call::{Call, Judged, Manner, json};
 use crate::convert::{self, Echo, Frame};
 use crate::error::ApiError;
@@ -228,79 +228,65 @@ async fn verified(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(request, payload, state).await?;
     let asked = call.parse(parse_body::<VerifyRequest>).await?;
+    let row = repeated(&call, asked.is_verified).await?;
     let scorer = target::scorer_of_url(&call)?;
-    let prompt = items::prompt("responses_create_params", &asked.responses_create_params)?;
+    let reference = reference(&asked)?;
+    let prompt = items::prompt("responses_create_params", asked.responses_create_params)?;
     let input = Input {
         prompt: passage(prompt),
-        reference: reference(&asked.row)?,
-        ..Input::of(items::response("response", &asked.response)?)
+        reference,
+        ..Input::of(items::response("response", asked.response)?)
     };
     let judged = call
         .judge(scorer, &[Arc::new(input)], Manner::default())
         .await?;
-    let reply = row(asked, &judged);
-    judged.reply(reply).await
+    let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
+    Ok(judged.reply_bytes(joined(&row, &verdict)))
 }
 
-/// What the fields of a dataset call the gold answer.
-const REFERENCES: &[&str] = &[
-    "expected_answer",
-    "reference",
-    "ground_truth",
-    "reference_answer",
-    "answer",
-    "label",
-    "solution",
-];
+/// The row as the reply repeats it: what it was before it was verified.
+async fn repeated(call: &Call<'_>, is_verified: bool) -> Result<Bytes, ApiError> {
+    if !is_verified {
+        return Ok(call.body());
+    }
+    let without = |bytes: &[u8]| {
+        let mut row: RawRow = parse_body(bytes)?;
+        row.retain(|name, _| !VerifyReply::FIELDS.contains(&name.as_str()));
+        Ok(serde_json::to_vec(&row).expect("a row of JSON is JSON"))
+    };
+    call.parse(without).await.map(Bytes::from)
+}
 
-/// Where a dataset may have its gold answer, too.
-const METADATA: &str = "verifier_metadata";
+/// Two objects of JSON as one. The first has members: a row has a response.
+fn joined(first: &[u8], second: &[u8]) -> Vec<u8> {
+    let end = first.iter().rposition(|byte| *byte == b'}');
+    let first = &first[..end.expect("an object ends with a brace")];
+    [first, b",", &second[1..]].concat()
+}
 
 /// The gold answer of a row, in its own fields or in its `verifier_metadata`.
-fn reference(row: &RawRow) -> Result<Option<Reference>, ApiError> {
-    let own = REFERENCES
-        .iter()
-        .filter_map(|name| Some((*name, row.get(*name)?)));
-    for (name, value) in own {
-        if let Some(found) = label(name, value.get())? {
-            return Ok(Some(found));
-        }
-    }
-    let Some(nested) = row.get(METADATA).filter(|raw| raw.get().starts_with('{')) else {
-        return Ok(None);
-    };
-    let nested: RawRow = items::read(METADATA, nested.get())?;
-    let nested = REFERENCES
-        .iter()
-        .filter_map(|name| Some((*name, nested.get(*name)?)));
-    for (name, value) in nested {
-        if let Some(found) = label(&format!("{METADATA}.{name}"), value.get())? {
-            return Ok(Some(found));
+fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
+    let nested = asked.verifier_metadata.as_ref().and_then(Value::as_object);
+    let own = Some(&asked.gold);
+    for (above, fields) in [("", own), ("verifier_metadata.", nested)] {
+        for name in VerifyRequest::REFERENCES {
+            let Some(value) = fields.and_then(|fields| fields.get(name)) else {
+                continue;
+            };
+            let label: Result<Label, _> = serde_json::from_value(value.clone());
+            let Label(label) = label.map_err(|error| invalid(format!("{above}{name}"), error))?;
+            if let Some(label) = label {
+                return Ok(Some(convert::reference(label)));
+            }
         }
     }
     Ok(None)
 }
 
-fn label(path: &str, json: &str) -> Result<Option<Reference>, ApiError> {
-    let Label(label) = items::read(path, json)?;
-    Ok(label.map(convert::reference))
-}
-
-/// Fields of the reply, which a row that is verified again has already.
-const REPLY_FIELDS: &[&str] = &[
-    "reward",
-    "extracted_answer",
-    "tribunal",
-    "_ng_failure_class",
-    "_ng_failure_judge_error",
-    "_ng_failure_terminal",
-];
-
-fn row(asked: VerifyRequest, judged: &Judged<'_>) -> VerifyReply {
+/// What the reply has beside the row.
+fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
     let answer = &judged.answers[0];
     let outcome: &Outcome = &answer.outcome;
-    let mut row = asked.row;
-    row.retain(|name, _| !REPLY_FIELDS.contains(&name.as_str()));
     let evidence = match outcome {
         Ok(reward) => &reward.evidence,
         Err(failure) => &failure.evidence,
@@ -313,9 +299,7 @@ fn row(asked: VerifyRequest, judged: &Judged<'_>) -> VerifyReply {
         cached: answer.cached,
     };
     VerifyReply {
-        responses_create_params: asked.responses_create_params,
-        response: asked.response,
-        row,
+        row: Map::new(),
         reward: outcome.as_ref().map_or(0.0, |reward| reward.score),
         extracted_answer: evidence.candidate.as_ref().map(|found| found.text.clone()),
         tribunal: convert::result(0, Echo::default(), outcome, frame),
@@ -340,7 +324,7 @@ async fn compared(
     let asked = call.parse(parse_body::<CompareRequest>).await?;
     let scorer = target::scorer_of_url(&call)?;
     check_samples("response_objs", asked.response_objs.len())?;
-    let objects = asked.response_objs.iter().enumerate();
+    let objects = asked.response_objs.into_iter().enumerate();
     let texts = objects.map(|(at, object)| items::response(&path(at), object));
     let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
     let turns = asked.conversation_history.into_iter().map(|message| Turn {
