@@ -82,11 +82,15 @@ impl Forward for Runner {
         if let (Some(kv), Some(paging)) = (&self.kv, &batch.paging) {
             kv.copy(&paging.copies)?;
         }
-        let hidden = self
-            .decoder
-            .forward(batch, &segments, self.kv.as_ref(), Rows::Only(&rows))?;
-        self.read(batch, &rows, &hidden)
+        // On a thread of the pool: a caller from outside would sleep and be woken for every kernel
+        // that is shared between threads, which takes longer than a small model's kernels.
+        rayon::scope(|_| {
+            let kv = self.kv.as_ref();
+            let hidden = self.decoder.forward(batch, &segments, kv, Rows::Only(&rows))?;
+            self.read(batch, &rows, &hidden)
+        })
     }
+
     fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
         self.adapters.insert(adapter)
     }
