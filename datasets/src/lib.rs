@@ -1,1 +1,4 @@
 //! Datasets in files: read in order, written whole, filtered by SQL.
+
+pub mod keyed;
+pub mod minhash;
