@@ -3,3 +3,4 @@
 pub mod groups;
 pub mod keyed;
 pub mod minhash;
+pub mod preferences;
