@@ -122,6 +122,9 @@ impl BothOrders {
 
 /// Reads both orders of two responses from a matrix whose entry `[i][j]` is the probability that
 /// response i beats response j when i is shown first. An entry that is missing was not measured.
+///
+/// A matrix whose entries are means over both orders, in which the two of a pair always add up to 1,
+/// says nothing about orders: read so, it agrees with itself.
 pub fn both_orders(matrix: &[Vec<Option<f64>>], chosen: usize, rejected: usize) -> BothOrders {
     let at = |row: usize, column: usize| *matrix.get(row)?.get(column)?;
     BothOrders {
