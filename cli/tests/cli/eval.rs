@@ -65,7 +65,8 @@ fn report(ran: &Ran) -> Value {
 fn check(report: &Value, name: &str, expected: (f64, f64, u64, u64)) {
     let metrics = report["results"][0]["metrics"].as_array().expect("metrics");
     let found = metrics.iter().find(|metric| metric["name"] == name);
-    let found = found.unwrap_or_else(|| panic!("no metric {name}: {report}"));
+    assert!(found.is_some(), "no metric {name}: {report}");
+    let found = found.expect("it was looked at");
     let (value, at_least, judged, total) = expected;
     let near = |field: &str, expected: f64| {
         let number = found[field].as_f64().expect(field);
@@ -126,7 +127,7 @@ fn reward_bench_2_rows_are_judged_in_groups() {
     // Tied: gap 1/2, spread 1/2: right, and the gap is not above the spread. Single: gap 1. The lesser
     // gap is 1/2: tanh(0).
     check(&report, "Ties", (0.6, 0.6, 1, 1));
-    check(&report, "overall", (0.55, (0.375 + 0.6) / 2.0, 4, 5));
+    check(&report, "overall", (0.55, f64::midpoint(0.375, 0.6), 4, 5));
 }
 
 #[test]
@@ -217,8 +218,8 @@ fn prm_bench_rows_count_once() {
     ];
     let report = run.report(&rows, "prm-bench", &[]);
     // TP 2, TN 1, FP 1, FN 1: F1 4/6, negative 2/4. With one more FP: 4/7 and 2/5.
-    let score = (4.0 / 6.0 + 0.5) / 2.0;
-    let least = (4.0 / 7.0 + 0.4) / 2.0;
+    let score = f64::midpoint(4.0 / 6.0, 0.5);
+    let least = f64::midpoint(4.0 / 7.0, 0.4);
     check(&report, "PRMScore", (score, least, 2, 3));
     check(&report, "circular", (1.0, 1.0, 1, 1));
     let notes = report["results"][0]["notes"].to_string();
@@ -259,7 +260,10 @@ fn prm800k_rows_follow_the_solution() {
     ];
     let report = run.report(&rows, "prm800k", &[]);
     // TP 3, TN 1; FN 1 and a step without a label: F1 6/7, negative 2/3. With one more FN: 6/8, 2/4.
-    let (value, least) = ((6.0 / 7.0 + 2.0 / 3.0) / 2.0, (0.75 + 0.5) / 2.0);
+    let (value, least) = (
+        f64::midpoint(6.0 / 7.0, 2.0 / 3.0),
+        f64::midpoint(0.75, 0.5),
+    );
     check(&report, "mean F1 of steps", (value, least, 2, 3));
     check(&report, "accuracy of steps", (0.8, 4.0 / 6.0, 2, 3));
     // The neutral step as a wrong one: a wrong step that was called right.
@@ -341,7 +345,7 @@ fn several_scorers_are_asked_one_after_the_other() {
 #[test]
 fn intervals_follow_from_the_seed() {
     let run = Run::new();
-    let right = |n: usize| n % 3 != 0;
+    let right = |n: usize| !n.is_multiple_of(3);
     let rows: Vec<Value> = (0..60)
         .map(|n| {
             let (chosen, rejected) = if right(n) { (GOOD, BAD) } else { (BAD, GOOD) };
@@ -452,6 +456,17 @@ fn a_scorer_that_judges_nothing_has_no_metric() {
     assert_eq!(report["results"][0]["statuses"]["bad_reference"], 2);
 }
 
+/// Checks that a row on the second line is refused for this reason.
+#[track_caller]
+fn refuses(run: &Run, benchmark: &str, row: &Value, expected: &str) {
+    let file = run.folder.write("rows.jsonl", format!("\n{row}\n"));
+    run.eval(&file, benchmark, &[]).ends(2).says(&[
+        "1 rows are not of the layout of",
+        "rows.jsonl:2: ",
+        expected,
+    ]);
+}
+
 #[test]
 fn rows_of_another_layout_are_refused_by_line() {
     let run = Run::new();
@@ -499,6 +514,20 @@ fn rows_of_another_layout_are_refused_by_line() {
             judge_pair("s", "a", "b", "A=B"),
             "'label' is \"A=B\"",
         ),
+    ] {
+        refuses(&run, benchmark, &row, expected);
+    }
+    // All of them are counted, and some are listed.
+    let rows = lines(&vec![json!({"prompt": "p"}); 25]);
+    let file = run.folder.write("rows.jsonl", rows);
+    let ran = run.eval(&file, "reward-bench", &[]).ends(2);
+    ran.says(&["25 rows", "the first 10", "rows.jsonl:10: no column"]);
+}
+
+#[test]
+fn steps_of_another_layout_are_refused_by_line() {
+    let run = Run::new();
+    for (benchmark, row, expected) in [
         (
             "process-bench",
             json!({"problem": "p", "steps": ["a"], "label": 1}),
@@ -536,19 +565,8 @@ fn rows_of_another_layout_are_refused_by_line() {
             "'is_correct' is 1, and not true or false",
         ),
     ] {
-        let file = run.folder.write("rows.jsonl", format!("\n{row}\n"));
-        let ran = run.eval(&file, benchmark, &[]).ends(2);
-        ran.says(&[
-            "1 rows are not of the layout of",
-            "rows.jsonl:2: ",
-            expected,
-        ]);
+        refuses(&run, benchmark, &row, expected);
     }
-    // All of them are counted, and some are listed.
-    let rows = lines(&vec![json!({"prompt": "p"}); 25]);
-    let file = run.folder.write("rows.jsonl", rows);
-    let ran = run.eval(&file, "reward-bench", &[]).ends(2);
-    ran.says(&["25 rows", "the first 10", "rows.jsonl:10: no column"]);
 }
 
 #[test]
