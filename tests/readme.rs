@@ -172,6 +172,8 @@ fn run_table(text: &str, url: &str) {
     std::fs::write(folder.path().join("answers.jsonl"), row).expect("the folder is writable");
     let labelled = "{\"raw\": 1.5, \"label\": 1}\n{\"raw\": -0.5, \"label\": 0}\n".repeat(20);
     std::fs::write(folder.path().join("labelled.jsonl"), labelled).expect("the folder is writable");
+    let pair = r#"{"source": "mmlu-pro", "question": "2 + 2?", "response_A": "2 + 2 = 4", "response_B": "2 + 2 = 5", "label": "A>B"}"#;
+    std::fs::write(folder.path().join("pairs.jsonl"), pair).expect("the folder is writable");
     let scorers = "[[scorer]]\nname = \"m\"\nkind = \"math\"\n";
     std::fs::write(folder.path().join("tribunal.toml"), scorers).expect("the folder is writable");
     let commands: Vec<&str> = text

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::bench::BenchCommand;
 use crate::calibrate::CalibrateArgs;
 use crate::doctor::DoctorArgs;
+use crate::eval::EvalArgs;
 use crate::models::ModelsCommand;
 use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Fit a map from raw values to probabilities on labelled rows
     Calibrate(CalibrateArgs),
+    /// Evaluate scorers on a public benchmark, from local files
+    Eval(Box<EvalArgs>),
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -9,6 +9,7 @@ mod bench;
 mod calibrate;
 mod doctor;
 mod error;
+mod eval;
 mod loaded;
 mod memory;
 mod models;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Score(args) => score::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Bench(command) => bench::run(command),
         Command::Train(args) => train::run(&args),
         Command::Rubric(command) => rubric::run(command),

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use self::chunk::Process;
 use self::input::Input;
 use self::journal::Counts;
-use self::judging::Judging;
 use self::output::Output;
 use self::plan::Plan;
 use self::progress::Progress;
@@ -33,9 +32,11 @@ use crate::error::{CliError, Outcome};
 use crate::stream::{self, Window};
 
 pub(crate) use self::input::{Input as RowInput, refuse_same_file};
+pub(crate) use self::judging::Judging;
 pub(crate) use self::local::Local;
 pub(crate) use self::mapping::Mapping;
 pub(crate) use self::partial::PartialFile;
+pub(crate) use self::remote::{Remote, RemoteArgs};
 pub(crate) use self::row::Row;
 
 const EXAMPLES: &str = "\
@@ -90,7 +91,7 @@ pub(crate) struct ScoreArgs {
     #[command(flatten)]
     mapping: mapping::MappingArgs,
     #[command(flatten)]
-    remote: remote::RemoteArgs,
+    remote: RemoteArgs,
 }
 
 /// Memory for chunks under way.

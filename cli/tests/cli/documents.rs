@@ -6,7 +6,7 @@ use crate::program::{Folder, Ran, command};
 use crate::serve::Server;
 
 /// The fenced blocks of a language.
-fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
+pub(crate) fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
     let fence = format!("```{language}\n");
     let mut blocks = Vec::new();
     let mut rest = text;

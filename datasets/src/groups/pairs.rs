@@ -1,0 +1,196 @@
+//! Best-worst pairs: preference rows from scored responses.
+
+use serde::Serialize;
+
+use super::{Member, best, worst};
+
+/// Which pairs are worth a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairRule {
+    /// The scores differ by more than nothing and at least this.
+    pub margin: f64,
+    /// Where a judge of pairs was asked, it prefers the chosen response in both orders.
+    pub both_orders: bool,
+    /// Decides among equal scores, by content.
+    pub seed: u64,
+}
+
+impl Default for PairRule {
+    fn default() -> Self {
+        Self {
+            margin: 0.0,
+            both_orders: false,
+            seed: 0,
+        }
+    }
+}
+
+/// The best and the worst response of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ScoredPair {
+    /// Position of the best.
+    pub chosen: usize,
+    /// Position of the worst.
+    pub rejected: usize,
+    /// Score of the best.
+    pub chosen_score: f64,
+    /// Score of the worst.
+    pub rejected_score: f64,
+    /// What a judge of pairs said of the two, where one was asked.
+    pub agreement: Agreement,
+}
+
+/// What a judge of pairs says in both orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// No judge of pairs was asked.
+    NotAsked,
+    /// Both orders prefer the chosen response.
+    Agrees,
+    /// Both orders prefer the rejected response.
+    Contradicts,
+    /// The orders differ, or one of them calls it even: the place decides, and not the response.
+    Inconsistent,
+    /// One of the orders has no verdict.
+    NotMeasured,
+}
+
+/// Probability that the chosen response is the better one, by the place in which it was shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct BothOrders {
+    /// Shown first.
+    pub first: Option<f64>,
+    /// Shown second.
+    pub second: Option<f64>,
+}
+
+/// Why a group gives no pair.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoPair {
+    /// Fewer than two responses have a score.
+    TooFewMeasured {
+        /// How many have.
+        measured: usize,
+    },
+    /// All scores are equal.
+    Tie,
+    /// Best and worst are the same text: the scorer, and not the text, makes the difference.
+    SameText,
+    /// The scores differ by less than the margin.
+    WithinMargin {
+        /// By how much they differ.
+        difference: f64,
+    },
+    /// The judge of pairs does not agree in both orders.
+    OrdersDisagree {
+        /// What it says.
+        agreement: Agreement,
+    },
+}
+
+/// A row of preferences.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PreferenceRow<'a> {
+    /// What was asked.
+    pub prompt: &'a str,
+    /// The better response.
+    pub chosen: &'a str,
+    /// The worse response.
+    pub rejected: &'a str,
+    /// Score of the better.
+    pub chosen_score: f64,
+    /// Score of the worse.
+    pub rejected_score: f64,
+    /// By how much they differ.
+    pub margin: f64,
+}
+
+impl BothOrders {
+    /// What the two orders say together.
+    pub fn agreement(self) -> Agreement {
+        let finite = |p: Option<f64>| p.filter(|p| p.is_finite());
+        match (finite(self.first), finite(self.second)) {
+            (Some(first), Some(second)) if first > 0.5 && second > 0.5 => Agreement::Agrees,
+            (Some(first), Some(second)) if first < 0.5 && second < 0.5 => Agreement::Contradicts,
+            (Some(_), Some(_)) => Agreement::Inconsistent,
+            (None, _) | (_, None) => Agreement::NotMeasured,
+        }
+    }
+}
+
+/// Reads both orders of two responses from a matrix whose entry `[i][j]` is the probability that
+/// response i beats response j when i is shown first. An entry that is missing was not measured.
+///
+/// A matrix whose entries are means over both orders, in which the two of a pair always add up to 1,
+/// says nothing about orders: read so, it agrees with itself.
+pub fn both_orders(matrix: &[Vec<Option<f64>>], chosen: usize, rejected: usize) -> BothOrders {
+    let at = |row: usize, column: usize| *matrix.get(row)?.get(column)?;
+    BothOrders {
+        first: at(chosen, rejected),
+        second: at(rejected, chosen).map(|other| 1.0 - other),
+    }
+}
+
+/// The pair of the best and the worst response. `orders` is what a judge of pairs said of a chosen
+/// and a rejected position, `None` where no such judge was asked.
+///
+/// # Errors
+/// Why the group gives no pair, as a value to count: nothing has failed.
+pub fn best_worst(
+    members: &[Member<'_>],
+    rule: PairRule,
+    orders: impl Fn(usize, usize) -> Option<BothOrders>,
+) -> Result<ScoredPair, NoPair> {
+    let measured = super::measured(members).count();
+    let (Some(chosen), Some(rejected), 2..) = (
+        best(members, rule.seed),
+        worst(members, rule.seed),
+        measured,
+    ) else {
+        return Err(NoPair::TooFewMeasured { measured });
+    };
+    let score = |index: usize| members[index].measured().expect("it was chosen by it");
+    let (chosen_score, rejected_score) = (score(chosen), score(rejected));
+    let difference = chosen_score - rejected_score;
+    if difference <= 0.0 {
+        return Err(NoPair::Tie);
+    }
+    if members[chosen].text == members[rejected].text {
+        return Err(NoPair::SameText);
+    }
+    if difference < rule.margin {
+        return Err(NoPair::WithinMargin { difference });
+    }
+    let asked = orders(chosen, rejected);
+    let agreement = asked.map_or(Agreement::NotAsked, BothOrders::agreement);
+    let is_wanted = match agreement {
+        Agreement::NotAsked | Agreement::Agrees => true,
+        Agreement::Contradicts | Agreement::Inconsistent | Agreement::NotMeasured => false,
+    };
+    if rule.both_orders && !is_wanted {
+        return Err(NoPair::OrdersDisagree { agreement });
+    }
+    Ok(ScoredPair {
+        chosen,
+        rejected,
+        chosen_score,
+        rejected_score,
+        agreement,
+    })
+}
+
+impl ScoredPair {
+    /// The pair as a row.
+    pub fn row<'a>(&self, prompt: &'a str, members: &[Member<'a>]) -> PreferenceRow<'a> {
+        PreferenceRow {
+            prompt,
+            chosen: members[self.chosen].text,
+            rejected: members[self.rejected].text,
+            chosen_score: self.chosen_score,
+            rejected_score: self.rejected_score,
+            margin: self.chosen_score - self.rejected_score,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Pass rates, and bands of them.
+//!
+//! Online difficulty filtering (2504.03380) keeps a prompt if the share of its rollouts that pass
+//! lies in a band. The paper's thresholds are not known to us, so there is no default band.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// How many responses of a group pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PassRate {
+    /// Responses whose score reaches the mark.
+    pub passed: usize,
+    /// Responses that have a score.
+    pub measured: usize,
+    /// Responses without one.
+    pub unmeasured: usize,
+}
+
+/// Counts the scores of a group that are at least `mark`.
+pub fn pass_rate(scores: &[Option<f64>], mark: f64) -> PassRate {
+    let measured = || scores.iter().flatten().filter(|score| score.is_finite());
+    let n_measured = measured().count();
+    PassRate {
+        passed: measured().filter(|score| **score >= mark).count(),
+        measured: n_measured,
+        unmeasured: scores.len() - n_measured,
+    }
+}
+
+impl PassRate {
+    /// The share of the measured responses that pass; `None` where none was measured.
+    pub fn rate(&self) -> Option<f64> {
+        (self.measured > 0).then(|| share(self.passed, self.measured))
+    }
+
+    /// The least and the greatest rate that the whole group can have, whatever the responses
+    /// without a score are worth; `None` for an empty group.
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        let all = self.measured + self.unmeasured;
+        let bounds = || {
+            (
+                share(self.passed, all),
+                share(self.passed + self.unmeasured, all),
+            )
+        };
+        (all > 0).then(bounds)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 responses")]
+fn share(part: usize, whole: usize) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// A closed band of rates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Band {
+    low: f64,
+    high: f64,
+}
+
+/// Where a group stands to a band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The rate lies in the band, ends included.
+    Inside,
+    /// Too few pass: the prompt is too hard.
+    Below,
+    /// Too many pass: the prompt is too easy.
+    Above,
+    /// Fewer responses were measured than asked for.
+    NotMeasured,
+}
+
+/// What is wrong with a band.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BandError {
+    /// It is not two numbers.
+    #[error("'{0}' is no band of pass rates; write LOW:HIGH, such as 0.25:0.75")]
+    Form(String),
+    /// The numbers are not rates in order.
+    #[error("the band {low}:{high} must be two rates from 0 to 1, the lower one first")]
+    Range {
+        /// The lower end.
+        low: f64,
+        /// The upper end.
+        high: f64,
+    },
+}
+
+impl Band {
+    /// The band from `low` to `high`.
+    ///
+    /// # Errors
+    /// [`BandError::Range`] unless 0 ≤ low ≤ high ≤ 1.
+    pub fn new(low: f64, high: f64) -> Result<Self, BandError> {
+        if 0.0 <= low && low <= high && high <= 1.0 {
+            Ok(Self { low, high })
+        } else {
+            Err(BandError::Range { low, high })
+        }
+    }
+
+    /// The ends.
+    pub fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    /// Where a group stands of which at least `least` responses must have been measured; one is
+    /// always needed.
+    pub fn place(&self, rate: &PassRate, least: usize) -> Place {
+        match rate.rate() {
+            None => Place::NotMeasured,
+            Some(_) if rate.measured < least => Place::NotMeasured,
+            Some(rate) if rate < self.low => Place::Below,
+            Some(rate) if rate > self.high => Place::Above,
+            Some(_) => Place::Inside,
+        }
+    }
+}
+
+impl FromStr for Band {
+    type Err = BandError;
+
+    /// Reads `LOW:HIGH`.
+    fn from_str(text: &str) -> Result<Self, BandError> {
+        let form = || BandError::Form(text.to_owned());
+        let (low, high) = text.split_once(':').ok_or_else(form)?;
+        let number = |text: &str| text.trim().parse::<f64>().map_err(|_| form());
+        Self::new(number(low)?, number(high)?)
+    }
+}

@@ -1,0 +1,20 @@
+//! Denoising preference pairs with several scorers, after *Secrets of RLHF II* (2401.06080).
+//!
+//! Each scorer gives a pair a difference: its score of the chosen response less that of the rejected
+//! one. The mean of the differences is the strength of the preference, their standard deviation its spread. Pairs of
+//! clearly negative strength are labelled the wrong way round, those near zero are uncertain, and
+//! the strongest ones are easily overfitted; what to do with each is a list of rules.
+//!
+//! What is known of the paper: ten reward models trained on different orders of the data, flipping
+//! at the lowest strength, soft labels near zero, soft labels and a margin at the highest, and the
+//! smoothing q = (1 - ε) y + ε/2 (all by third parties; the paper's text is not known to us). The
+//! cuts between the three and ε are not known, so no rule has a default. Cuts by quantile, the
+//! bound on the spread, rescaling scorers, and dropping are ours.
+
+mod rules;
+mod strength;
+#[cfg(test)]
+mod tests;
+
+pub use rules::{Action, Bound, Cuts, Decision, Rule, RuleError, Rules};
+pub use strength::{Spread, Strength, rescaled, strength};
