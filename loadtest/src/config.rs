@@ -16,7 +16,7 @@ use crate::workload::{Common, Workload};
 const MAX_CONNECTIONS: usize = 10_000;
 
 /// Longest time that a flag may give: far below what a clock can add.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+const LONGEST: Duration = Duration::from_hours(7 * 24);
 
 const CONCURRENCY: usize = 16;
 const CONNECTIONS: usize = 256;

@@ -233,7 +233,7 @@ mod tests {
         (admission.requests(), admission.items(), admission.bytes())
     }
 
-    const PATIENT: Duration = Duration::from_secs(600);
+    const PATIENT: Duration = Duration::from_mins(10);
 
     #[test]
     fn every_share_comes_back() {

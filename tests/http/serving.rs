@@ -51,7 +51,7 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
     let mut config = Config {
         threads: 1,
         workers: 2,
-        deadline: Duration::from_secs(300),
+        deadline: Duration::from_mins(5),
         kv_memory: 256 << 20,
         ..Config::default()
     };

@@ -37,11 +37,11 @@ pub(crate) struct RemoteArgs {
 }
 
 /// Longest wait that a server may ask for.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_mins(1);
 /// Wait before the second try where the server does not say; it doubles from try to try.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// Longest time for a whole exchange.
-const EXCHANGE: Duration = Duration::from_secs(300);
+const EXCHANGE: Duration = Duration::from_mins(5);
 /// Most bytes of a reply that are read.
 const REPLY_BYTES: u64 = 1 << 30;
 /// What a request's body holds besides its inputs, at most: the scorer's name and the options.

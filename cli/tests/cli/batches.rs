@@ -64,7 +64,7 @@ fn begin(server: &Server) -> String {
 
 /// Waits until so many lines are answered, or the batch is over. Gives how many there are.
 fn reaches(server: &Server, path: &str, count: u64) -> (u64, Value) {
-    let end = Instant::now() + Duration::from_secs(120);
+    let end = Instant::now() + Duration::from_mins(2);
     loop {
         let batch = json_of(&get(server, path));
         let done = batch["request_counts"]["completed"]

@@ -33,7 +33,7 @@ fn size(path: &Path) -> u64 {
 
 /// Looks again and again until `done`.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(120);
+    let patience = Instant::now() + Duration::from_mins(2);
     while !done() {
         assert!(Instant::now() < patience, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(1));

@@ -68,7 +68,7 @@ impl Under {
 
     /// Waits until the log has so many lines; says whether the run was still under way then.
     fn reaches(&mut self, log: &Path, lines: usize) -> bool {
-        let patience = Instant::now() + Duration::from_secs(120);
+        let patience = Instant::now() + Duration::from_mins(2);
         loop {
             if self.child.try_wait().expect("our child").is_some() {
                 return false;

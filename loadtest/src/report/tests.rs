@@ -68,7 +68,7 @@ fn report(generator_cpu: f64, lag: Duration) -> Report {
         rate: 123_456.7,
         share_of_peak: None,
     };
-    let recorder = phase(load, Duration::from_secs(3000), Delay::Generator(lag));
+    let recorder = phase(load, Duration::from_mins(50), Delay::Generator(lag));
     let window = Some(Duration::from_secs(1));
     let open = recorder.finish(window, Some(generator_cpu));
     let closed = phase(

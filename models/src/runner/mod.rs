@@ -86,7 +86,9 @@ impl Forward for Runner {
         // that is shared between threads, which takes longer than a small model's kernels.
         rayon::scope(|_| {
             let kv = self.kv.as_ref();
-            let hidden = self.decoder.forward(batch, &segments, kv, Rows::Only(&rows))?;
+            let hidden = self
+                .decoder
+                .forward(batch, &segments, kv, Rows::Only(&rows))?;
             self.read(batch, &rows, &hidden)
         })
     }

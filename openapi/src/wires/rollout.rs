@@ -269,6 +269,7 @@ mod tests {
     use crate::{BodyError, VerifyRequest, parse_body};
 
     /// The kind, role and content of the response's only item.
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check(item: Value, kind: Option<&str>, content: RolloutContent) {
         let body = json!({ "output": [item.clone()] }).to_string();
         let response: RolloutResponse = parse_body(body.as_bytes()).expect("it is read");

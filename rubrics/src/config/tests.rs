@@ -59,7 +59,7 @@ fn sizes_and_times() {
     for (text, expected) in [
         ("250ms", Some(Duration::from_millis(250))),
         ("30s", Some(Duration::from_secs(30))),
-        ("2m", Some(Duration::from_secs(120))),
+        ("2m", Some(Duration::from_mins(2))),
         ("30", None),
         ("1.5s", None),
     ] {

@@ -26,7 +26,7 @@ use crate::routes::meta::Document;
 use crate::state::{State, unix_seconds};
 
 /// How often it is looked for files whose life is over, and for batches that nobody works on.
-const ROUND: Duration = Duration::from_secs(60);
+const ROUND: Duration = Duration::from_mins(1);
 
 /// How long it is waited after a fault of the disk: at first, and at most.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));

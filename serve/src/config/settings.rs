@@ -191,7 +191,7 @@ fn bytes_or_none(text: &str) -> Result<usize, &'static str> {
 
 fn time(text: &str) -> Result<Duration, &'static str> {
     let time = parse_duration(text).filter(|time| !time.is_zero());
-    time.filter(|time| *time <= Duration::from_secs(86_400))
+    time.filter(|time| *time <= Duration::from_hours(24))
         .ok_or("a time above zero and at most a day, such as \"30s\" or \"250ms\"")
 }
 

@@ -328,7 +328,7 @@ fn broken_lines_fail_a_batch_with_their_numbers() {
 fn with_a_batch_that_waits(lines: &str) -> (Server, TempDir, Value, Vec<TcpStream>) {
     let (server, folder) = changed(|config| {
         config.queue_requests = 3;
-        config.body_timeout = Duration::from_secs(60);
+        config.body_timeout = Duration::from_mins(1);
         config.batches_concurrency = 1;
     });
     let batch = begin(&server, "/v1/score", lines);

@@ -20,7 +20,7 @@ use server::{Models, Server};
 const KEPT: &str = "target/clients";
 
 /// The longest that a proof may take.
-const LIMIT: Duration = Duration::from_secs(45 * 60);
+const LIMIT: Duration = Duration::from_mins(45);
 
 /// Lines of a failed proof's log that are shown.
 const SHOWN: usize = 25;

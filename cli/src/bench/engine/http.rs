@@ -26,7 +26,7 @@ use crate::error::CliError;
 const CONCURRENCY: usize = 16;
 
 /// Longer than any run.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const PATIENCE: Duration = Duration::from_hours(24);
 
 /// The name that requests use.
 const MODEL: &str = "model";

@@ -22,7 +22,7 @@ use crate::temporary::TemporaryFolder;
 /// Requests at a time.
 const CONCURRENCY: usize = 8;
 /// Longer than any run.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const PATIENCE: Duration = Duration::from_hours(24);
 /// Input tokens in hand: more than any round has.
 const QUEUE_TOKENS: usize = 1 << 22;
 

@@ -121,7 +121,7 @@ fn process<F: Faults + 'static>(
     let document = Data::new(Document::new(String::new()));
     System::new().block_on(async {
         let working = runner::start(&state, &document).expect("there is a folder");
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         let over = || {
             let batch = batches.batch(id, OWNER);
             // A database that fails says nothing of the batch.

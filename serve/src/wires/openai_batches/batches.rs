@@ -29,7 +29,7 @@ const PAGE: (usize, usize) = (20, 100);
 const METADATA: (usize, usize, usize) = (16, 64, 512);
 
 /// When to try again where there are too many batches.
-const LATER: Duration = Duration::from_secs(60);
+const LATER: Duration = Duration::from_mins(1);
 
 /// Begins a batch: its requests are answered behind those that somebody waits for.
 #[utoipa::path(
