@@ -41,6 +41,7 @@ const TABLE: &[Row] = &[
             "models",
             "verifiers",
             "openapi",
+            "datasets",
         ],
     ),
     row(
@@ -55,6 +56,7 @@ const TABLE: &[Row] = &[
             "models",
             "verifiers",
             "openapi",
+            "datasets",
         ],
     ),
     row(4, "xtask", &[]),
@@ -70,6 +72,7 @@ const TABLE: &[Row] = &[
     row(0, "models", &[]),
     row(0, "verifiers", &[]),
     row(0, "openapi", &[]),
+    row(0, "datasets", &[]),
 ];
 
 /// Packages from outside that only these crates may name. A pattern that ends in `*` is a prefix.
