@@ -9,6 +9,7 @@ mod bench;
 mod calibrate;
 mod doctor;
 mod error;
+mod filter;
 mod loaded;
 mod memory;
 mod models;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     let ended = match command {
         Command::Serve(args) => serve::run(&args),
         Command::Score(args) => score::run(*args),
+        Command::Filter(args) => filter::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Bench(command) => bench::run(command),

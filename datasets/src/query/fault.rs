@@ -9,7 +9,7 @@ use datafusion::error::DataFusionError;
 use crate::DatasetError;
 
 /// How alike names must be to be proposed.
-const LIKENESS: f64 = 0.75;
+const LIKENESS: f64 = 0.7;
 
 /// Names that are proposed.
 const PROPOSED: usize = 3;
@@ -162,7 +162,8 @@ pub(crate) fn proposals(name: &str, schema: &SchemaRef) -> String {
     let likeness = |candidate: &str| {
         let last = candidate.rsplit('.').next().unwrap_or(candidate);
         let like = |own: &str| strsim::jaro_winkler(&name.to_lowercase(), &own.to_lowercase());
-        like(candidate).max(like(last))
+        // A field is named by its path more often than by its last name.
+        like(candidate).max(0.9 * like(last))
     };
     let mut near: Vec<(f64, String)> = known
         .iter()

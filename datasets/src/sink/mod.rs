@@ -73,6 +73,41 @@ pub struct Written {
     pub rows: u64,
 }
 
+/// Says before any work what is wrong with an output's name, and whether it is there already.
+///
+/// # Errors
+/// As [`Sink::create`], but for what only shows when a file is made.
+pub fn check(output: &str, options: &SinkOptions) -> Result<()> {
+    let place = Place::resolve(output)?;
+    kind(output, &place, options)?;
+    if let Place::File(path) = &place {
+        place::refuse_existing(path, options.shard_rows.is_some(), options.overwrite)?;
+    }
+    Ok(())
+}
+
+/// Format and compression of an output.
+fn kind(output: &str, place: &Place, options: &SinkOptions) -> Result<(Format, Compression)> {
+    let (named, compression) = format::by_name(Path::new(output));
+    let stream_format = || match place {
+        Place::Stdout | Place::Device(_) => Some(Format::Jsonl),
+        Place::File(_) => None,
+    };
+    let Some(format) = options.format.or(named).or_else(stream_format) else {
+        return Err(DatasetError::Usage(format!(
+            "'{output}' says no format: end it in .jsonl, .parquet, .csv or .tsv (texts with .gz \
+             or .zst), or give --output-format"
+        )));
+    };
+    if format == Format::Parquet && compression != Compression::Plain {
+        return Err(DatasetError::Usage(format!(
+            "'{output}': a Parquet file is packed inside; leave {} out of its name",
+            compression.ending()
+        )));
+    }
+    Ok((format, compression))
+}
+
 impl Sink {
     /// Prepares an output: `-` is standard output, a device is written to as it is.
     ///
@@ -81,25 +116,8 @@ impl Sink {
     /// [`DatasetError::Locked`] where another run writes it, [`DatasetError::Usage`] where its name
     /// says no format, [`DatasetError::Io`] where nothing can be written there.
     pub fn create(output: &str, schema: &SchemaRef, options: &SinkOptions) -> Result<Self> {
-        let path = Path::new(output);
-        let (named, compression) = format::by_name(path);
         let place = Place::resolve(output)?;
-        let stream_format = || match &place {
-            Place::Stdout | Place::Device(_) => Some(Format::Jsonl),
-            Place::File(_) => None,
-        };
-        let Some(format) = options.format.or(named).or_else(stream_format) else {
-            return Err(DatasetError::Usage(format!(
-                "'{output}' says no format: end it in .jsonl, .parquet, .csv or .tsv (texts with .gz \
-                 or .zst), or give --output-format"
-            )));
-        };
-        if format == Format::Parquet && compression != Compression::Plain {
-            return Err(DatasetError::Usage(format!(
-                "'{output}': a Parquet file is packed inside; leave {} out of its name",
-                compression.ending()
-            )));
-        }
+        let (format, compression) = kind(output, &place, options)?;
         let (lock, shard_rows) = match &place {
             Place::File(path) => {
                 let lock = Lock::take(path)?;
