@@ -5,7 +5,7 @@ mod page;
 mod plot;
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use datasets::filter::{Options, Plan, Resources};
@@ -205,10 +205,9 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
     let dataset = Dataset::open(&args.inputs, &source_options(&args.reading))?;
     refuse_inputs(&args, &dataset)?;
     let options = options(args.question);
-    let spill = output::spill_folder(&args.output);
     let resources = Resources {
         threads,
-        spill: spill.path().to_owned(),
+        spill: output::spill_folder(&args.output),
     };
     let plan = Plan::new(&dataset, options.clone(), resources)?;
     let mut output = Output::new(&args.output, sink);
@@ -244,7 +243,7 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
             outputs: OutputFile::of(&summary.files),
             time: Time::now(started.elapsed()),
         };
-        manifest.write(std::path::Path::new(&args.output))?;
+        manifest.write(Path::new(&args.output))?;
     }
     eprint!("{}", summary.text());
     if args.writing.json {
@@ -290,7 +289,7 @@ fn refuse_clash(args: &FilterArgs) -> Result<(), CliError> {
         return Err(CliError::Usage(message.to_owned()));
     }
     let page = args.writing.report.as_ref();
-    if page.is_some_and(|page| *page == PathBuf::from(&args.output)) {
+    if page.is_some_and(|page| page.as_path() == Path::new(&args.output)) {
         let message = "--report and --output name the same file";
         return Err(CliError::Usage(message.to_owned()));
     }

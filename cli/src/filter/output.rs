@@ -9,7 +9,7 @@ use datasets::source::Reject;
 use datasets::{DatasetError, RecordBatch, SchemaRef};
 
 use crate::error::CliError;
-use crate::score::PartialFile;
+use crate::score::{PartialFile, remove_if_there};
 
 /// The output of a run.
 pub(super) struct Output {
@@ -17,23 +17,19 @@ pub(super) struct Output {
     options: SinkOptions,
     sink: Option<Sink>,
     rejects: Option<PartialFile>,
+    /// There once the output is ours alone: until then the folder may be another run's.
+    own_spill: Option<SpillFolder>,
 }
 
 /// A folder for what memory has no room for. It goes away with the value.
-pub(super) struct SpillFolder(PathBuf);
+struct SpillFolder(PathBuf);
 
 /// The folder of an output: beside it, where there is room for as much as it takes.
-pub(super) fn spill_folder(output: &str) -> SpillFolder {
-    SpillFolder(if is_file(output) {
+pub(super) fn spill_folder(output: &str) -> PathBuf {
+    if is_file(output) {
         beside(Path::new(output), ".spill")
     } else {
         std::env::temp_dir().join(format!("tribunal-{}.spill", std::process::id()))
-    })
-}
-
-impl SpillFolder {
-    pub(super) fn path(&self) -> &Path {
-        &self.0
     }
 }
 
@@ -56,6 +52,7 @@ impl Output {
             options,
             sink: None,
             rejects: None,
+            own_spill: None,
         }
     }
 
@@ -67,19 +64,26 @@ impl Output {
     /// Ends the output and gives the files their names. Returns where rejected rows are.
     pub(super) fn finish(self) -> Result<(Written, Option<PathBuf>), CliError> {
         let sink = self.sink.expect("a run begins with its columns");
-        let rejects = self.rejects.is_some().then(|| self.name.clone());
-        if let Some(file) = self.rejects {
-            file.commit(false)?;
-        }
+        drop(self.own_spill);
+        let rejects = beside(Path::new(&self.name), ".rejects.jsonl");
+        let is_file = is_file(&self.name);
         let written = sink.finish()?;
-        let rejects = rejects.map(|name| beside(Path::new(&name), ".rejects.jsonl"));
-        Ok((written, rejects))
+        let Some(file) = self.rejects else {
+            if is_file && self.options.overwrite {
+                // What an earlier run rejected is of an output that is gone.
+                remove_if_there(&rejects)?;
+            }
+            return Ok((written, None));
+        };
+        file.commit(false)?;
+        Ok((written, Some(rejects)))
     }
 }
 
 impl Receiver for Output {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), DatasetError> {
         self.sink = Some(Sink::create(&self.name, schema, &self.options)?);
+        self.own_spill = Some(SpillFolder(spill_folder(&self.name)));
         Ok(())
     }
 

@@ -32,10 +32,15 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
     page += &step("read", report.read, report.read, "b");
     for dropped in &report.dropped {
         let text = format!("dropped by <code>{}</code>", escaped(&dropped.condition));
-        page += &match dropped.rows {
-            Some(rows) => step(&text, rows, report.read, "b d"),
-            None => format!("<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>\n"),
+        let Some(rows) = dropped.rows else {
+            writeln!(
+                page,
+                "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>"
+            )
+            .expect("to memory");
+            continue;
         };
+        page += &step(&text, rows, report.read, "b d");
     }
     page += &step("written", report.written, report.read, "b");
     page += "</table>\n";

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod doctor;
 mod documents;
+mod filter;
 mod math_table;
 mod program;
 mod real_data;

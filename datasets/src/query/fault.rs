@@ -151,19 +151,27 @@ fn with_near_fields(message: &str, schema: &SchemaRef) -> String {
         let (_, after) = message.split_once("Field ")?;
         after.split(' ').next()
     });
-    let near = named.map_or_else(String::new, |name| proposals(name, schema));
-    format!("{message}{near}")
+    let near = named.map_or_else(String::new, |name| near(name, schema, (0.9, 1.0)));
+    format!(
+        "{}{near}",
+        message.trim_start_matches("Error during planning: ")
+    )
 }
 
 /// Names that are like one that is not there.
 pub(crate) fn proposals(name: &str, schema: &SchemaRef) -> String {
+    // A column is named as a whole more often than by the last part of its path.
+    near(name, schema, (1.0, 0.9))
+}
+
+/// The same for a name with weights for likeness to whole paths and to their last parts.
+fn near(name: &str, schema: &SchemaRef, (whole, part): (f64, f64)) -> String {
     let mut known = Vec::new();
     collect(schema.fields(), "", &mut known);
     let likeness = |candidate: &str| {
         let last = candidate.rsplit('.').next().unwrap_or(candidate);
         let like = |own: &str| strsim::jaro_winkler(&name.to_lowercase(), &own.to_lowercase());
-        // A field is named by its path more often than by its last name.
-        like(candidate).max(0.9 * like(last))
+        (whole * like(candidate)).max(part * like(last))
     };
     let mut near: Vec<(f64, String)> = known
         .iter()
