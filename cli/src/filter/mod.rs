@@ -8,7 +8,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use datasets::filter::{Options, Plan, Resources};
+use datasets::filter::{MEMORY_BYTES, Options, Plan, Resources};
 use datasets::format::Format;
 use datasets::manifest::{Manifest, Output as OutputFile, Time};
 use datasets::sink::{self, SinkOptions};
@@ -207,6 +207,7 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
     let options = options(args.question);
     let resources = Resources {
         threads,
+        memory_bytes: MEMORY_BYTES,
         spill: output::spill_folder(&args.output),
     };
     let plan = Plan::new(&dataset, options.clone(), resources)?;

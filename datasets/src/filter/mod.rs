@@ -7,31 +7,30 @@
 mod dedupe;
 mod histogram;
 mod order;
+mod passage;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use futures_util::StreamExt as _;
 use serde::Serialize;
 
-use self::dedupe::Seen;
-use self::histogram::Histograms;
 pub use self::histogram::{Bar, Histogram};
 use self::order::Ordering;
-use crate::query::{Bounds, Engine, Place, ScanTable, Selected};
+use self::passage::{Source, Writing};
+use crate::query::{Bounds, Engine, OnReject, Place, ScanTable, Selected};
+use crate::scan::Scan;
 use crate::scan::term::Term;
-use crate::scan::{Rows, Scan};
 use crate::source::{Dataset, Reject};
 use crate::{DatasetError, Result};
 
-/// Memory for sorting and grouping; more goes to files.
-const MEMORY_BYTES: usize = 256 << 20;
+/// Memory for sorting and grouping that suits most machines.
+pub const MEMORY_BYTES: usize = 256 << 20;
 
 /// What is asked.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -61,6 +60,8 @@ pub struct Options {
 pub struct Resources {
     /// Threads that read.
     pub threads: usize,
+    /// Memory for sorting and grouping; more goes to files.
+    pub memory_bytes: usize,
     /// Where rows go that memory has no room for. The folder need not be there.
     pub spill: PathBuf,
 }
@@ -135,8 +136,8 @@ impl Plan {
     pub fn new(dataset: &Dataset, options: Options, resources: Resources) -> Result<Self> {
         refuse_clash(&options)?;
         let bounds = Bounds {
-            memory_bytes: MEMORY_BYTES,
-            spill: resources.spill.clone(),
+            memory_bytes: resources.memory_bytes,
+            spill: None,
         };
         let schema = dataset.schema();
         let engine = Engine::new(schema, &bounds)?;
@@ -191,6 +192,14 @@ impl Plan {
         }
     }
 
+    /// What a run may use, files too.
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            memory_bytes: self.resources.memory_bytes,
+            spill: Some(self.resources.spill.clone()),
+        }
+    }
+
     fn scan(&self) -> Scan {
         Scan {
             dataset: self.dataset.clone(),
@@ -241,6 +250,8 @@ impl Plan {
             .clone()
             .expect("known for all but whole queries");
         receiver.begin(&schema)?;
+        // The folder is made once the output is ours.
+        self.engine = self.engine.within(&self.bounds())?;
         let ordering = self.ordering.take().expect("asked for");
         let source = Arc::new(Mutex::new(Source::new(&self)?));
         let taking = source.clone();
@@ -290,17 +301,20 @@ impl Plan {
     }
 
     /// A whole query.
-    async fn query(self, sql: &str, receiver: &mut dyn Receiver) -> Result<Report> {
+    async fn query(mut self, sql: &str, receiver: &mut dyn Receiver) -> Result<Report> {
         let rejects = Arc::new(Mutex::new(Vec::new()));
         let kept = rejects.clone();
-        let table = ScanTable::new(
-            self.scan(),
-            Arc::new(move |reject| lock(&kept).push(reject)),
-        );
-        let mut stream = self.engine.query(sql, table).await?;
-        let schema = stream.schema();
+        let on_reject: OnReject = Arc::new(move |reject| lock(&kept).push(reject));
+        let table = || ScanTable::new(self.scan(), on_reject.clone());
+        // Nothing is read before the first row is asked for: this plan says the columns.
+        let planned = self.engine.query(sql, table()).await?;
+        let schema = planned.schema();
+        drop(planned);
         refuse_repeated(&schema, "--sql")?;
         receiver.begin(&schema)?;
+        let table = table();
+        self.engine = self.engine.within(&self.bounds())?;
+        let mut stream = self.engine.query(sql, table).await?;
         let mut writing = Writing::new(&schema, None);
         while let Some(batch) = stream.next().await {
             let batch = batch.map_err(|error| self.failed(error, sql))?;
@@ -331,123 +345,6 @@ impl Plan {
                 Err(other) => Place::Sql.fault(other),
             },
             error => self.engine.explain(&error, Place::Sql, sql),
-        }
-    }
-}
-
-/// Rows that met the conditions, without those that are there already.
-struct Source {
-    rows_left: Rows,
-    seen: Option<Seen>,
-    /// Rows that came out.
-    rows: u64,
-    rejected: u64,
-}
-
-impl Source {
-    fn new(plan: &Plan) -> Result<Self> {
-        let scan = plan.scan();
-        let schema = scan.schema();
-        let seen = |columns: &Vec<String>| Seen::new(&schema, columns);
-        Ok(Self {
-            seen: plan.options.dedupe_by.as_ref().map(seen).transpose()?,
-            rows_left: scan.rows(),
-            rows: 0,
-            rejected: 0,
-        })
-    }
-
-    fn next(&mut self) -> Result<Option<(RecordBatch, Vec<Reject>)>> {
-        let Some(scanned) = self.rows_left.next().transpose()? else {
-            return Ok(None);
-        };
-        let batch = match &mut self.seen {
-            Some(seen) => seen.new_ones(&scanned.data)?,
-            None => scanned.data,
-        };
-        self.rows += batch.num_rows() as u64;
-        self.rejected += scanned.rejects.len() as u64;
-        Ok(Some((batch, scanned.rejects)))
-    }
-
-    /// What conditions and duplicates dropped; not known where reading was cut short, because other
-    /// threads may have been ahead.
-    fn dropped(&self, plan: &Plan, is_cut: bool) -> Vec<Dropped> {
-        let known = |rows: u64| (!is_cut).then_some(rows);
-        let counted = self.rows_left.counts().dropped();
-        let mut dropped: Vec<Dropped> = plan
-            .terms
-            .iter()
-            .zip(counted)
-            .map(|(term, rows)| Dropped {
-                condition: term.text.clone(),
-                rows: known(rows),
-            })
-            .collect();
-        if let Some(seen) = &self.seen {
-            dropped.push(Dropped {
-                condition: seen.condition(),
-                rows: known(seen.dropped()),
-            });
-        }
-        dropped
-    }
-}
-
-/// Rows on their way out.
-struct Writing<'s> {
-    schema: SchemaRef,
-    selected: Option<&'s [Selected]>,
-    histograms: Histograms,
-    rows: u64,
-}
-
-impl<'s> Writing<'s> {
-    fn new(schema: &SchemaRef, selected: Option<&'s [Selected]>) -> Self {
-        Self {
-            schema: schema.clone(),
-            selected,
-            histograms: Histograms::new(schema),
-            rows: 0,
-        }
-    }
-
-    fn write(&mut self, batch: &RecordBatch, receiver: &mut dyn Receiver) -> Result<()> {
-        let batch = match self.selected {
-            Some(selected) => self
-                .select(selected, batch)
-                .map_err(|error| Place::Select.fault(error))?,
-            None => batch.clone(),
-        };
-        if batch.num_rows() > 0 {
-            self.histograms.add(&batch);
-            receiver.rows(&batch)?;
-        }
-        self.rows += batch.num_rows() as u64;
-        Ok(())
-    }
-
-    fn select(
-        &self,
-        selected: &[Selected],
-        batch: &RecordBatch,
-    ) -> std::result::Result<RecordBatch, DataFusionError> {
-        let rows = batch.num_rows();
-        let column = |selected: &Selected| selected.expr.evaluate(batch)?.into_array(rows);
-        let columns: std::result::Result<Vec<_>, DataFusionError> =
-            selected.iter().map(column).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns?, &options);
-        batch.map_err(|error: ArrowError| error.into())
-    }
-
-    fn report(self, source: &Source, dropped: Vec<Dropped>) -> Report {
-        Report {
-            read: source.rows_left.counts().read(),
-            rejected: source.rejected,
-            dropped,
-            written: self.rows,
-            histograms: self.histograms.finish(),
         }
     }
 }

@@ -87,6 +87,7 @@ fn answer(
 ) -> Result<(String, Report)> {
     let resources = Resources {
         threads: 2,
+        memory_bytes: MEMORY_BYTES,
         spill: spill.to_owned(),
     };
     let mut kept = Kept::default();
@@ -517,6 +518,32 @@ fn nothing_but_queries_over_data_is_run() {
         assert!(matches!(found, Err(DatasetError::Query { .. })), "{sql}");
     }
     assert!(!target.exists());
+}
+
+#[test]
+fn what_memory_has_no_room_for_goes_to_files() {
+    let files = files(&rows(60_000));
+    let sort = |memory_bytes| {
+        let options = Options {
+            order_by: Some("Name DESC, scores.math.score".to_owned()),
+            ..Options::default()
+        };
+        let spill = files.spill.clone();
+        let resources = Resources {
+            threads: 2,
+            memory_bytes,
+            spill,
+        };
+        let mut kept = Kept::default();
+        let plan = Plan::new(&files.datasets[1], options, resources).expect("a good question");
+        plan.run(&mut kept).expect("there is room on the disk");
+        kept.lines
+    };
+    let in_memory = sort(MEMORY_BYTES);
+    assert!(in_memory.len() > 4 << 20, "2 MiB hold all of it");
+    assert!(sort(2 << 20) == in_memory);
+    let ids = |name: &str| in_memory.lines().filter(|line| line.contains(name)).count();
+    assert_eq!(ids("\"ada\""), 20_000);
 }
 
 proptest! {

@@ -28,7 +28,7 @@ use datafusion::sql::sqlparser::ast;
 
 pub(crate) use self::fault::{Place, proposals};
 use self::paths::paths;
-pub(crate) use self::table::ScanTable;
+pub(crate) use self::table::{OnReject, ScanTable};
 use crate::scan::term::{Term, narrow};
 use crate::{DatasetError, Result};
 
@@ -40,8 +40,8 @@ pub(crate) const TABLE: &str = "data";
 pub(crate) struct Bounds {
     /// Bytes of memory for sorting and grouping.
     pub(crate) memory_bytes: usize,
-    /// Where what does not fit goes.
-    pub(crate) spill: PathBuf,
+    /// Where what does not fit goes; nowhere for an engine that only plans. The folder is made.
+    pub(crate) spill: Option<PathBuf>,
 }
 
 /// Expressions and queries over rows with one schema.
@@ -65,8 +65,14 @@ impl Engine {
     /// Over rows with these columns.
     pub(crate) fn new(schema: &SchemaRef, bounds: &Bounds) -> Result<Self> {
         let failed = |error: DataFusionError| DatasetError::Usage(error.to_string());
-        let disk = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![bounds.spill.clone()]));
+        let mode = match &bounds.spill {
+            Some(folder) => {
+                std::fs::create_dir_all(folder).map_err(DatasetError::io("make", folder))?;
+                DiskManagerMode::Directories(vec![folder.clone()])
+            }
+            None => DiskManagerMode::Disabled,
+        };
+        let disk = DiskManagerBuilder::default().with_mode(mode);
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_limit(bounds.memory_bytes, 1.0)
             .with_disk_manager_builder(disk)
@@ -236,6 +242,11 @@ impl Engine {
             .await
             .map_err(fault)?;
         frame.execute_stream().await.map_err(fault)
+    }
+
+    /// The same over what `bounds` allow.
+    pub(crate) fn within(&self, bounds: &Bounds) -> Result<Self> {
+        Self::new(&self.schema, bounds)
     }
 
     /// The context, for plans that are made of expressions.

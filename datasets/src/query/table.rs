@@ -19,18 +19,18 @@ use super::paths::paths;
 use crate::scan::Scan;
 use crate::scan::term::{Term, narrow};
 
+/// What is told of rows that cannot be read.
+pub(crate) type OnReject = Arc<dyn Fn(crate::source::Reject) + Send + Sync>;
+
 /// The table `data`.
 pub(crate) struct ScanTable {
     scan: Scan,
-    on_reject: Arc<dyn Fn(crate::source::Reject) + Send + Sync>,
+    on_reject: OnReject,
 }
 
 impl ScanTable {
     /// Over everything that `scan` reads; rows that cannot be read are handed to `on_reject`.
-    pub(crate) fn new(
-        scan: Scan,
-        on_reject: Arc<dyn Fn(crate::source::Reject) + Send + Sync>,
-    ) -> Self {
+    pub(crate) fn new(scan: Scan, on_reject: OnReject) -> Self {
         Self { scan, on_reject }
     }
 }
@@ -131,7 +131,7 @@ fn unqualified(expr: Expr) -> Result<Expr> {
 struct Partition {
     scan: Scan,
     schema: SchemaRef,
-    on_reject: Arc<dyn Fn(crate::source::Reject) + Send + Sync>,
+    on_reject: OnReject,
 }
 
 impl fmt::Debug for Partition {
