@@ -6,6 +6,7 @@ use crate::bench::BenchCommand;
 use crate::calibrate::CalibrateArgs;
 use crate::doctor::DoctorArgs;
 use crate::eval::EvalArgs;
+use crate::filter::FilterArgs;
 use crate::models::ModelsCommand;
 use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Score the rows of a JSONL file
     Score(Box<ScoreArgs>),
+    /// Keep the rows of a dataset that meet conditions
+    Filter(Box<FilterArgs>),
     /// Compare answers with gold answers
     Verify(VerifyArgs),
     /// Fit a map from raw values to probabilities on labelled rows

@@ -34,6 +34,27 @@ pub(crate) enum Outcome {
     SomeFailed,
 }
 
+impl From<datasets::DatasetError> for CliError {
+    fn from(error: datasets::DatasetError) -> Self {
+        use datasets::DatasetError;
+        match error {
+            DatasetError::Usage(_)
+            | DatasetError::Query { .. }
+            | DatasetError::Exists { .. }
+            | DatasetError::Column { .. } => Self::Usage(error.to_string()),
+            DatasetError::Io {
+                action: "read",
+                path,
+                source,
+            } if source.kind() == io::ErrorKind::NotFound => Self::named(&path)(source),
+            DatasetError::Io { .. }
+            | DatasetError::File { .. }
+            | DatasetError::Row { .. }
+            | DatasetError::Locked { .. } => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 impl CliError {
     /// For `map_err` on work with a file.
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -10,6 +10,7 @@ mod calibrate;
 mod doctor;
 mod error;
 mod eval;
+mod filter;
 mod loaded;
 mod memory;
 mod models;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let ended = match command {
         Command::Serve(args) => serve::run(&args),
         Command::Score(args) => score::run(*args),
+        Command::Filter(args) => filter::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Eval(args) => eval::run(&args),

@@ -35,7 +35,7 @@ pub(crate) use self::input::{Input as RowInput, refuse_same_file};
 pub(crate) use self::judging::Judging;
 pub(crate) use self::local::Local;
 pub(crate) use self::mapping::Mapping;
-pub(crate) use self::partial::PartialFile;
+pub(crate) use self::partial::{PartialFile, remove_if_there};
 pub(crate) use self::remote::{Remote, RemoteArgs};
 pub(crate) use self::row::Row;
 

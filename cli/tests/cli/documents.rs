@@ -66,6 +66,42 @@ fn the_commands_of_the_page_work() {
 }
 
 #[test]
+fn the_page_of_datasets_works() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/datasets.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let folder = Folder::new();
+    folder.write("scored.jsonl", blocks(&page, "jsonl")[0]);
+    let mut printed = String::new();
+    for line in blocks(&page, "sh")[0].lines() {
+        let mut run = command(words(line.strip_prefix("tribunal ").expect("our program")));
+        let ran = run.current_dir(folder.path("")).output();
+        printed += &Ran::from(ran.expect("it starts")).ends(0).stderr;
+    }
+    assert!(printed.starts_with(blocks(&page, "text")[0]), "{printed}");
+    let ids = |name: &str| -> Vec<u64> {
+        let rows = folder.rows(name);
+        let ids = rows.iter().map(|row| row["id"].as_u64().expect("an id"));
+        ids.collect()
+    };
+    assert_eq!(ids("ordered.jsonl"), [4, 1, 3]);
+    assert_eq!(ids("shortest.jsonl"), [4, 1]);
+    assert_eq!(ids("two.jsonl").len(), 2);
+    assert_eq!(folder.read("rates.csv"), b"question,pass_rate\n2 + 2,0.5\n");
+}
+
+/// The words of a command line, where double quotes hold a word together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('"').enumerate() {
+        match index % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
+#[test]
 fn the_page_of_calibration_works() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/calibration.md");
     let page = std::fs::read_to_string(page).expect("the page is there");

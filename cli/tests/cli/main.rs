@@ -6,6 +6,7 @@ mod calibrate;
 mod doctor;
 mod documents;
 mod eval;
+mod filter;
 mod math_table;
 mod program;
 mod real_data;

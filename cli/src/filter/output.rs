@@ -1,0 +1,113 @@
+//! Where the rows of a run go, those that cannot be read too.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use datasets::filter::Receiver;
+use datasets::sink::{Sink, SinkOptions, Written, beside};
+use datasets::source::Reject;
+use datasets::{DatasetError, RecordBatch, SchemaRef};
+
+use crate::error::CliError;
+use crate::score::{PartialFile, remove_if_there};
+
+/// The output of a run.
+pub(super) struct Output {
+    name: String,
+    options: SinkOptions,
+    sink: Option<Sink>,
+    rejects: Option<PartialFile>,
+    /// There once the output is ours alone: until then the folder may be another run's.
+    own_spill: Option<SpillFolder>,
+}
+
+/// A folder for what memory has no room for. It goes away with the value.
+struct SpillFolder(PathBuf);
+
+/// The folder of an output: beside it, where there is room for as much as it takes.
+pub(super) fn spill_folder(output: &str) -> PathBuf {
+    if is_file(output) {
+        beside(Path::new(output), ".spill")
+    } else {
+        std::env::temp_dir().join(format!("tribunal-{}.spill", std::process::id()))
+    }
+}
+
+impl Drop for SpillFolder {
+    fn drop(&mut self) {
+        // It is there only if something went into it.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether an output is a file with a name, and no stream or device.
+fn is_file(output: &str) -> bool {
+    output != "-" && std::fs::metadata(output).map_or(true, |metadata| metadata.is_file())
+}
+
+impl Output {
+    pub(super) fn new(name: &str, options: SinkOptions) -> Self {
+        Self {
+            name: name.to_owned(),
+            options,
+            sink: None,
+            rejects: None,
+            own_spill: None,
+        }
+    }
+
+    /// Whether it is a file with a name, and no stream or device.
+    pub(super) fn is_file(&self) -> bool {
+        is_file(&self.name)
+    }
+
+    /// Ends the output and gives the files their names. Returns where rejected rows are.
+    pub(super) fn finish(self) -> Result<(Written, Option<PathBuf>), CliError> {
+        let sink = self.sink.expect("a run begins with its columns");
+        drop(self.own_spill);
+        let rejects = beside(Path::new(&self.name), ".rejects.jsonl");
+        let is_file = is_file(&self.name);
+        let written = sink.finish()?;
+        let Some(file) = self.rejects else {
+            if is_file && self.options.overwrite {
+                // What an earlier run rejected is of an output that is gone.
+                remove_if_there(&rejects)?;
+            }
+            return Ok((written, None));
+        };
+        file.commit(false)?;
+        Ok((written, Some(rejects)))
+    }
+}
+
+impl Receiver for Output {
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), DatasetError> {
+        self.sink = Some(Sink::create(&self.name, schema, &self.options)?);
+        self.own_spill = Some(SpillFolder(spill_folder(&self.name)));
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), DatasetError> {
+        let sink = self.sink.as_mut();
+        sink.expect("a run begins with its columns").write(batch)
+    }
+
+    fn reject(&mut self, reject: &Reject) -> Result<(), DatasetError> {
+        if !self.is_file() {
+            let note = format!("{}:{}: {}\n", reject.file, reject.row, reject.reason);
+            // Standard error that cannot be written to leaves nobody to be told.
+            let _ = std::io::stderr().write_all(note.as_bytes());
+            return Ok(());
+        }
+        let failed = |error: CliError| DatasetError::Usage(error.to_string());
+        let file = match self.rejects.take() {
+            Some(file) => file,
+            None => PartialFile::create(&beside(Path::new(&self.name), ".rejects.jsonl"))
+                .map_err(failed)?,
+        };
+        let file = self.rejects.insert(file);
+        let mut line = serde_json::to_vec(reject).expect("a reject serialises");
+        line.push(b'\n');
+        file.write(&line).map_err(failed)
+    }
+}

@@ -1,0 +1,99 @@
+//! A run as one page that opens in any browser, with nothing to load beside it.
+
+use std::fmt::Write as _;
+
+use super::plot;
+use super::summary::Summary;
+use crate::error::CliError;
+use crate::tally::grouped;
+
+const STYLE: &str = "\
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem; \
+color: #222; background: #fff }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
+table { border-collapse: collapse; width: 100% }
+td, th { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #ddd; vertical-align: top }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+td.b { width: 40% } div.b { background: #1f77b4; height: .9rem; margin-top: .3rem }
+div.d { background: #d62728 } code { overflow-wrap: anywhere }
+p.q { color: #555 } svg { max-width: 100%; height: auto }
+";
+
+/// The page.
+pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
+    let report = &summary.report;
+    let title = format!("What became of {} rows", grouped(report.read));
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<table>\n\
+         <tr><th>step</th><th class=\"n\">rows</th><th></th></tr>\n"
+    );
+    page += &step("read", report.read, report.read, "b");
+    for dropped in &report.dropped {
+        let text = format!("dropped by <code>{}</code>", escaped(&dropped.condition));
+        let Some(rows) = dropped.rows else {
+            writeln!(
+                page,
+                "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>"
+            )
+            .expect("to memory");
+            continue;
+        };
+        page += &step(&text, rows, report.read, "b d");
+    }
+    page += &step("written", report.written, report.read, "b");
+    page += "</table>\n";
+    if report.rejected > 0 {
+        let rejected = grouped(report.rejected);
+        writeln!(page, "<p>{rejected} rows could not be read.</p>").expect("to memory");
+    }
+    for histogram in &report.histograms {
+        let column = escaped(&histogram.column);
+        let (rows, without) = (grouped(histogram.rows), grouped(histogram.without));
+        writeln!(
+            page,
+            "<h2><code>{column}</code> of the rows that were written</h2>\n{svg}\n\
+             <p class=\"q\">{rows} rows from {min:.3} to {max:.3}, mean {mean:.3}; {without} rows \
+             without a number.</p>",
+            svg = plot::bars(histogram)?,
+            min = histogram.min,
+            max = histogram.max,
+            mean = histogram.mean,
+        )
+        .expect("to memory");
+    }
+    let output = escaped(&summary.output);
+    writeln!(
+        page,
+        "<p class=\"q\">Written to <code>{output}</code>.</p>\n</body>\n</html>"
+    )
+    .expect("to memory");
+    Ok(page)
+}
+
+/// A line of the table, with a bar as long as its share of all rows.
+fn step(text: &str, rows: u64, all: u64, class: &str) -> String {
+    let share = u128::from(rows) * 1000 / u128::from(all.max(1));
+    let percent = format!("{}.{}%", share / 10, share % 10);
+    format!(
+        "<tr><td>{text}</td><td class=\"n\">{}</td><td class=\"b\"><div class=\"{class}\" \
+         style=\"width: {percent}\"></div></td></tr>\n",
+        grouped(rows)
+    )
+}
+
+/// Text as it stands in a page, whatever it says.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

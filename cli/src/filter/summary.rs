@@ -1,0 +1,103 @@
+//! What a run did, for people and for programs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use datasets::filter::{Histogram, Report};
+use serde_json::json;
+
+use crate::tally::grouped;
+
+/// What a run did.
+#[derive(Debug)]
+pub(super) struct Summary {
+    /// The output as it was named.
+    pub(super) output: String,
+    /// The files of the output with their rows; none for a stream.
+    pub(super) files: Vec<(PathBuf, u64)>,
+    /// Where the rows are that could not be read.
+    pub(super) rejects: Option<PathBuf>,
+    /// What became of the rows.
+    pub(super) report: Report,
+    /// How long it took.
+    pub(super) elapsed: Duration,
+}
+
+impl Summary {
+    /// The summary as lines, for standard error.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        let report = &self.report;
+        let mut line = |count: String, what: &str| {
+            writeln!(text, "{count:>14}  {what}").expect("to memory");
+        };
+        line(grouped(report.read), "rows read");
+        for dropped in &report.dropped {
+            let count = dropped.rows.map_or("-?".to_owned(), |rows| {
+                let sign = if rows > 0 { "-" } else { "" };
+                format!("{sign}{}", grouped(rows))
+            });
+            line(count, &dropped.condition);
+        }
+        line(grouped(report.written), "rows written");
+        if report.dropped.iter().any(|dropped| dropped.rows.is_none()) {
+            text += "-?: reading ended when there were enough rows\n";
+        }
+        for histogram in &report.histograms {
+            text += &spread(histogram);
+        }
+        if report.rejected > 0 {
+            let place = self.rejects.as_ref().map_or_else(String::new, |path| {
+                format!("; they are in {}, with the reasons", path.display())
+            });
+            let rejected = grouped(report.rejected);
+            writeln!(text, "failed: {rejected} rows could not be read{place}").expect("to memory");
+        }
+        let seconds = self.elapsed.as_secs_f64();
+        match self.files.as_slice() {
+            [] => writeln!(text, "done in {seconds:.2} s"),
+            [(path, _)] => writeln!(text, "wrote {} in {seconds:.2} s", path.display()),
+            files => writeln!(
+                text,
+                "wrote {} files as {} in {seconds:.2} s",
+                files.len(),
+                self.output
+            ),
+        }
+        .expect("to memory");
+        text
+    }
+
+    /// The summary as one line of JSON.
+    pub(super) fn json(&self) -> String {
+        let report = &self.report;
+        json!({
+            "read": report.read,
+            "rejected": report.rejected,
+            "dropped": report.dropped,
+            "written": report.written,
+            "files": self.files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "rejects": self.rejects,
+            "elapsed_s": self.elapsed.as_secs_f64(),
+        })
+        .to_string()
+    }
+}
+
+/// How a column is spread, on one line.
+fn spread(histogram: &Histogram) -> String {
+    let without = match histogram.without {
+        0 => String::new(),
+        rows => format!(", {} rows without", grouped(rows)),
+    };
+    let Histogram {
+        column,
+        min,
+        max,
+        mean,
+        ..
+    } = histogram;
+    let line = histogram.sparkline();
+    format!("{column}  {min:.3} {line} {max:.3}, mean {mean:.3}{without}\n")
+}

@@ -1,0 +1,63 @@
+//! Batches of one file to the schema of the dataset.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray as _, ListArray, RecordBatch, RecordBatchOptions, StructArray,
+    new_null_array,
+};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
+use arrow::error::ArrowError;
+
+/// The same rows with the columns of `schema`; a column that the batch lacks has nulls.
+pub(crate) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    if batch.schema_ref() == schema {
+        return Ok(batch.clone());
+    }
+    let rows = batch.num_rows();
+    let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+        Some(column) => cast(column, field),
+        None => Ok(new_null_array(field.data_type(), rows)),
+    };
+    let columns: Result<Vec<ArrayRef>, ArrowError> = schema.fields().iter().map(column).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema.clone(), columns?, &options)
+}
+
+/// A column as another type that takes all of its values.
+fn cast(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    match (column.data_type(), field.data_type()) {
+        (left, right) if left == right => Ok(column.clone()),
+        (DataType::Null, wanted) => Ok(new_null_array(wanted, column.len())),
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let own = column.as_struct();
+            let part = |field: &FieldRef| match own.column_by_name(field.name()) {
+                Some(part) => cast(part, field),
+                None => Ok(new_null_array(field.data_type(), own.len())),
+            };
+            let parts: Result<Vec<ArrayRef>, ArrowError> = fields.iter().map(part).collect();
+            let nulls = own.nulls().cloned();
+            let array = StructArray::try_new_with_length(fields.clone(), parts?, nulls, own.len())?;
+            Ok(Arc::new(array))
+        }
+        (DataType::List(_), DataType::List(item)) => {
+            let own = column.as_list::<i32>();
+            let items = cast(own.values(), item)?;
+            let (offsets, nulls) = (own.offsets().clone(), own.nulls().cloned());
+            Ok(Arc::new(ListArray::try_new(
+                item.clone(),
+                offsets,
+                items,
+                nulls,
+            )?))
+        }
+        (_, wanted) => {
+            let options = CastOptions {
+                safe: false,
+                ..CastOptions::default()
+            };
+            cast_with_options(column, wanted, &options)
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Values between commas or tabs to batches.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use csv::ByteRecord;
+
+use super::json::{Column, Objects};
+use super::{Limits, Part, Reject, RowNumbers};
+use crate::{DatasetError, Result};
+
+/// What the cells of a column have in common. An empty cell is a null and has no type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Bool,
+    Int,
+    Float,
+    Text,
+}
+
+impl Kind {
+    /// The kind of one cell. A number that would be written differently than it stands (`007`,
+    /// `+1`, `1_000`) is text: it is an identifier at least as often.
+    fn of(cell: &str) -> Self {
+        match cell {
+            "" => Self::Null,
+            "true" | "false" | "True" | "False" => Self::Bool,
+            cell if is_int(cell) => Self::Int,
+            cell if is_float(cell) => Self::Float,
+            _ => Self::Text,
+        }
+    }
+
+    fn merge(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Null, kind) | (kind, Self::Null) => kind,
+            (left, right) if left == right => left,
+            (Self::Int | Self::Float, Self::Int | Self::Float) => Self::Float,
+            (Self::Bool | Self::Int | Self::Float | Self::Text, _other) => Self::Text,
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Null => DataType::Null,
+            Self::Bool => DataType::Boolean,
+            Self::Int => DataType::Int64,
+            Self::Float => DataType::Float64,
+            Self::Text => DataType::Utf8,
+        }
+    }
+}
+
+fn is_int(cell: &str) -> bool {
+    let digits = cell.strip_prefix('-').unwrap_or(cell);
+    let plain = digits == "0" && cell == "0" || !digits.starts_with('0');
+    plain && digits.bytes().all(|b| b.is_ascii_digit()) && cell.parse::<i64>().is_ok()
+}
+
+fn is_float(cell: &str) -> bool {
+    let digits = cell.strip_prefix('-').unwrap_or(cell);
+    let is_number = |b: u8| b.is_ascii_digit() || b".eE+-".contains(&b);
+    let zeros = digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.bytes().all(is_number)
+        && digits.contains(['.', 'e', 'E'])
+        && !zeros
+        && cell.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// A file being read, record by record.
+struct Records {
+    reader: csv::Reader<Box<dyn BufRead + Send>>,
+    /// Records read so far, the names included.
+    number: u64,
+    record: ByteRecord,
+    names: Vec<String>,
+    file: Arc<str>,
+}
+
+impl Records {
+    /// Opens a file and reads its names. `None` for a file without any.
+    fn open(text: Box<dyn BufRead + Send>, file: Arc<str>, delimiter: u8) -> Result<Option<Self>> {
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(text);
+        let mut record = ByteRecord::new();
+        let read = reader.read_byte_record(&mut record);
+        if !read.map_err(|error| broken(&file, 1, &error))? {
+            return Ok(None);
+        }
+        let names = names(&record, &file)?;
+        Ok(Some(Self {
+            reader,
+            number: 1,
+            record,
+            names,
+            file,
+        }))
+    }
+
+    /// Reads the next record, and says its number.
+    fn next(&mut self) -> Result<Option<u64>> {
+        self.number += 1;
+        let read = self.reader.read_byte_record(&mut self.record);
+        let read = read.map_err(|error| broken(&self.file, self.number, &error))?;
+        Ok(read.then_some(self.number))
+    }
+
+    /// The cells of the record at hand, if it is whole.
+    fn cells(&self) -> std::result::Result<Vec<&str>, String> {
+        let (cells, names) = (self.record.len(), self.names.len());
+        if cells != names {
+            return Err(format!(
+                "{cells} cells, but the first line names {names} columns"
+            ));
+        }
+        self.record
+            .iter()
+            .zip(&self.names)
+            .map(|(cell, name)| {
+                std::str::from_utf8(cell).map_err(|_| format!("column '{name}' is not UTF-8"))
+            })
+            .collect()
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other kinds are said as they are"
+)]
+fn broken(file: &str, row: u64, error: &csv::Error) -> DatasetError {
+    let problem = match error.kind() {
+        csv::ErrorKind::Io(error) => super::broken_stream(error),
+        _ => error.to_string(),
+    };
+    DatasetError::Row {
+        file: file.to_owned(),
+        row,
+        problem,
+    }
+}
+
+/// The names of the columns. One without a name is named as pandas does it.
+fn names(record: &ByteRecord, file: &str) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::with_capacity(record.len());
+    for (index, name) in record.iter().enumerate() {
+        let name = std::str::from_utf8(name)
+            .map_err(|_| DatasetError::file(file, "the names in the first line are not UTF-8"))?;
+        let name = match name {
+            "" => format!("Unnamed: {index}"),
+            name => name.to_owned(),
+        };
+        if names.contains(&name) {
+            let problem = "is named twice in the first line";
+            return Err(DatasetError::column(file, &name, problem));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Reads a file for the types of its columns; also says how many rows can be read.
+pub(super) fn learn(
+    text: Box<dyn BufRead + Send>,
+    file: &Arc<str>,
+    delimiter: u8,
+) -> Result<(SchemaRef, u64)> {
+    let Some(mut records) = Records::open(text, file.clone(), delimiter)? else {
+        return Ok((Arc::new(Schema::empty()), 0));
+    };
+    let mut kinds = vec![Kind::Null; records.names.len()];
+    let mut rows = 0;
+    while records.next()?.is_some() {
+        if let Ok(cells) = records.cells() {
+            rows += 1;
+            for (kind, cell) in kinds.iter_mut().zip(cells) {
+                if *kind != Kind::Text {
+                    *kind = kind.merge(Kind::of(cell));
+                }
+            }
+        }
+    }
+    let field = |(name, kind): (&String, Kind)| Field::new(name, kind.data_type(), true);
+    let fields: Vec<Field> = records.names.iter().zip(kinds).map(field).collect();
+    Ok((Arc::new(Schema::new(fields)), rows))
+}
+
+/// Reads the rows of a file whose types are known.
+pub(super) struct CsvReader {
+    records: Option<Records>,
+    schema: SchemaRef,
+    rows: Objects,
+    limits: Limits,
+}
+
+impl CsvReader {
+    pub(super) fn new(
+        text: Box<dyn BufRead + Send>,
+        (file, delimiter): (Arc<str>, u8),
+        schema: SchemaRef,
+        limits: Limits,
+    ) -> Result<Self> {
+        Ok(Self {
+            records: Records::open(text, file, delimiter)?,
+            rows: Objects::new(schema.fields()),
+            schema,
+            limits,
+        })
+    }
+
+    /// The next rows, and the rejected ones among them.
+    pub(super) fn next(&mut self) -> Result<Option<Part>> {
+        let Some(records) = &mut self.records else {
+            return Ok(None);
+        };
+        let (mut numbers, mut rejects, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while numbers.len() < self.limits.rows && bytes < self.limits.bytes {
+            let Some(line) = records.next()? else {
+                break;
+            };
+            bytes += records.record.as_slice().len();
+            let taken = records.cells().and_then(|cells| {
+                for (column, cell) in self.rows.columns().iter_mut().zip(cells) {
+                    push(column, cell)?;
+                }
+                self.rows.end_row();
+                Ok(())
+            });
+            match taken {
+                Ok(()) => numbers.push(line),
+                Err(reason) => {
+                    self.rows.truncate(numbers.len());
+                    let cells = records.record.as_slice();
+                    rejects.push(Reject::new(&records.file, line, reason, cells));
+                }
+            }
+        }
+        if numbers.is_empty() && rejects.is_empty() {
+            return Ok(None);
+        }
+        let data = RecordBatch::from(self.rows.finish())
+            .with_schema(self.schema.clone())
+            .expect("the columns were made for this schema");
+        Ok(Some(Part {
+            rows: RowNumbers::Listed(numbers),
+            data,
+            rejects,
+        }))
+    }
+}
+
+/// Appends a cell. One that does not parse was not there when the types were learned.
+fn push(column: &mut Column, cell: &str) -> std::result::Result<(), String> {
+    let wrong = || format!("'{cell}' has another type than the cells before");
+    match (column, cell) {
+        (column, "") => column.push_null(),
+        (Column::Bool(cells), "true" | "True") => cells.push(Some(true)),
+        (Column::Bool(cells), "false" | "False") => cells.push(Some(false)),
+        (Column::Int(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
+        (Column::Float(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
+        (Column::Text(texts), cell) => texts.push(Some(cell)),
+        (
+            Column::Null(_)
+            | Column::Bool(_)
+            | Column::Json(_)
+            | Column::List(_)
+            | Column::Struct(_),
+            _cell,
+        ) => return Err(wrong()),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_kinds() {
+        #[track_caller]
+        fn check(cells: &[&str], expected: Kind) {
+            let kind = cells
+                .iter()
+                .fold(Kind::Null, |kind, cell| kind.merge(Kind::of(cell)));
+            assert_eq!(kind, expected, "{cells:?}");
+        }
+        check(&["", ""], Kind::Null);
+        check(&["true", "", "False"], Kind::Bool);
+        check(&["0", "-12", "9223372036854775807"], Kind::Int);
+        check(&["1", "2.5"], Kind::Float);
+        check(&["1e5", "-0.5", "3."], Kind::Float);
+        for text in [
+            "007",
+            "+1",
+            "-0",
+            "-",
+            "1_000",
+            "1,5",
+            " 1",
+            ".5",
+            "nan",
+            "inf",
+            "00.5",
+            "1e999",
+            "9223372036854775808",
+            "0x10",
+            "TRUE",
+            "1-2",
+            "1e",
+        ] {
+            check(&[text], Kind::Text);
+        }
+        check(&["true", "1"], Kind::Text);
+        check(&["1", "x"], Kind::Text);
+        check(&["2.5", "true"], Kind::Text);
+    }
+}

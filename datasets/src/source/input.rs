@@ -1,0 +1,289 @@
+//! One input: what its name, its first bytes and a first reading say.
+
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use arrow::datatypes::SchemaRef;
+
+use super::{Limits, ParquetHead, SourceOptions, csv, json, parquet};
+use crate::format::{self, Compression, Format, Magic};
+use crate::{DatasetError, Result, layout};
+
+/// The name that stands for standard input.
+const STDIN: &str = "-";
+
+/// Bytes that say what a file is.
+const MAGIC_BYTES: usize = 4;
+
+/// A file that was opened and looked at.
+#[derive(Debug)]
+pub struct InputFile {
+    name: Arc<str>,
+    path: PathBuf,
+    kept: Option<tempfile::TempPath>,
+    format: Format,
+    compression: Compression,
+    bytes: u64,
+    modified: Option<SystemTime>,
+    schema: SchemaRef,
+    rows: u64,
+    head: Option<ParquetHead>,
+}
+
+/// A file and what its bytes are.
+struct Found {
+    name: Arc<str>,
+    path: PathBuf,
+    kept: Option<tempfile::TempPath>,
+    format: Format,
+    compression: Compression,
+}
+
+/// Opens what names stand for, in order.
+pub(super) fn open(names: &[String], options: &SourceOptions) -> Result<Vec<InputFile>> {
+    if names.iter().filter(|name| *name == STDIN).count() > 1 {
+        let message = "standard input is named twice; it can be read once";
+        return Err(DatasetError::Usage(message.to_owned()));
+    }
+    let mut files = Vec::new();
+    for group in names.chunk_by(|left, right| left != STDIN && right != STDIN) {
+        if group == [STDIN] {
+            files.push(InputFile::learn(spooled(options)?)?);
+            continue;
+        }
+        for path in layout::resolve(group, &options.selection)? {
+            files.push(InputFile::learn(found(path, options)?)?);
+        }
+    }
+    if files.is_empty() {
+        return Err(DatasetError::Usage("no input is named".to_owned()));
+    }
+    Ok(files)
+}
+
+fn found(path: PathBuf, options: &SourceOptions) -> Result<Found> {
+    let name: Arc<str> = path.display().to_string().into();
+    let (format, compression) = kind(&path, &name, options.format)?;
+    Ok(Found {
+        name,
+        path,
+        kept: None,
+        format,
+        compression,
+    })
+}
+
+/// Standard input as a file that goes away with its value.
+fn spooled(options: &SourceOptions) -> Result<Found> {
+    let shown = Path::new("standard input");
+    let folder = options.temporary.clone().unwrap_or_else(std::env::temp_dir);
+    let mut file = tempfile::Builder::new()
+        .prefix("tribunal-stdin-")
+        .tempfile_in(&folder)
+        .map_err(DatasetError::io("write", &folder))?;
+    let path = file.path().to_owned();
+    let copied = io::copy(&mut io::stdin().lock(), &mut file).and_then(|_| file.flush());
+    copied.map_err(DatasetError::io("keep standard input in", &path))?;
+    let name: Arc<str> = shown.display().to_string().into();
+    let (format, compression) = kind(&path, &name, options.format)?;
+    Ok(Found {
+        name,
+        path,
+        kept: Some(file.into_temp_path()),
+        format,
+        compression,
+    })
+}
+
+/// Format and compression, by the first bytes where they say something, else by the name.
+fn kind(path: &Path, name: &str, wanted: Option<Format>) -> Result<(Format, Compression)> {
+    let mut head = Vec::new();
+    let mut file = File::open(path).map_err(DatasetError::io("read", path))?;
+    let metadata = file.metadata().map_err(DatasetError::io("read", path))?;
+    if !metadata.is_file() {
+        let problem = "not a plain file; pipe its content to `-`";
+        return Err(DatasetError::file(name, problem));
+    }
+    (&mut file)
+        .take(MAGIC_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(DatasetError::io("read", path))?;
+    file.rewind().map_err(DatasetError::io("read", path))?;
+    let magic = format::magic(&head);
+    let compression = match magic {
+        Magic::Gzip => Compression::Gzip,
+        Magic::Zstd => Compression::Zstd,
+        Magic::Parquet | Magic::Unknown => Compression::Plain,
+    };
+    let format = match wanted.or(format::by_name(path).0) {
+        Some(format) => format,
+        None if magic == Magic::Parquet => Format::Parquet,
+        None => guessed(file, compression, name)?,
+    };
+    match (format, magic) {
+        (Format::Parquet, Magic::Parquet) => Ok((format, Compression::Plain)),
+        (Format::Parquet, Magic::Gzip | Magic::Zstd | Magic::Unknown) => {
+            let problem = match metadata.len() {
+                0 => "an empty file is no Parquet file; it was cut off or never written",
+                _ => "not a Parquet file by its first bytes; give its real format with --format",
+            };
+            Err(DatasetError::file(name, problem))
+        }
+        (Format::Jsonl | Format::Csv | Format::Tsv, Magic::Parquet) => {
+            let problem = "a Parquet file by its first bytes; say so with --format parquet";
+            Err(DatasetError::file(name, problem))
+        }
+        (Format::Jsonl | Format::Csv | Format::Tsv, Magic::Gzip | Magic::Zstd | Magic::Unknown) => {
+            Ok((format, compression))
+        }
+    }
+}
+
+/// The format of a text that nothing names: JSON lines begin with a brace.
+fn guessed(file: File, compression: Compression, name: &str) -> Result<Format> {
+    let fault = |error: io::Error| DatasetError::file(name, super::broken_stream(&error));
+    let mut text = format::unpacked(file, compression).map_err(fault)?;
+    loop {
+        let head = text.fill_buf().map_err(fault)?;
+        let length = head.len();
+        match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None if length > 0 => text.consume(length),
+            // Nothing at all is no row in every format.
+            Some(b'{') | None => return Ok(Format::Jsonl),
+            Some(_) => {
+                let problem = "no name that ends in a known format; give it with --format";
+                return Err(DatasetError::file(name, problem));
+            }
+        }
+    }
+}
+
+impl InputFile {
+    /// Reads a text once, or the footer of a Parquet file.
+    fn learn(found: Found) -> Result<Self> {
+        let metadata = metadata(&found.path)?;
+        let mut file = Self {
+            name: found.name,
+            path: found.path,
+            kept: found.kept,
+            format: found.format,
+            compression: found.compression,
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            schema: SchemaRef::new(arrow::datatypes::Schema::empty()),
+            rows: 0,
+            head: None,
+        };
+        match file.format {
+            Format::Jsonl => {
+                file.refuse_array()?;
+                let learned = json::learn(file.text()?, &file.name)?;
+                (file.schema, file.rows) = (learned.schema, learned.rows);
+            }
+            Format::Csv | Format::Tsv => {
+                let delimiter = file.format.delimiter();
+                let learned = csv::learn(file.text()?, &file.name, delimiter)?;
+                (file.schema, file.rows) = learned;
+            }
+            Format::Parquet => {
+                let head = parquet::head(&file.path, &file.name)?;
+                file.schema = parquet::schema(&head);
+                file.rows = parquet::rows(&head);
+                file.head = Some(head);
+            }
+        }
+        Ok(file)
+    }
+
+    /// The file as it was named.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is standard input, kept in a file.
+    pub fn is_stdin(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// How its rows are written.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Bytes of the file as it lies there.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Rows that can be read.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Its own columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(super) fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    /// What a Parquet file says of itself, and the rows of its batches.
+    pub(crate) fn parquet(&self, limits: Limits) -> (&ArrowReaderMetadata, usize) {
+        let head = self
+            .head
+            .as_ref()
+            .expect("the footer of a Parquet file was read when it was opened");
+        (&head.0, parquet::batch_rows(head, limits))
+    }
+
+    /// Its text, unpacked.
+    pub(super) fn text(&self) -> Result<Box<dyn BufRead + Send>> {
+        let file = File::open(&self.path).map_err(DatasetError::io("read", &self.path))?;
+        format::unpacked(file, self.compression)
+            .map_err(|error| DatasetError::file(&self.name, super::broken_stream(&error)))
+    }
+
+    /// A file that is another one than when it was looked at gives rows that nobody asked for.
+    pub(super) fn refuse_changed(&self) -> Result<()> {
+        let metadata = metadata(&self.path)?;
+        if metadata.len() == self.bytes && metadata.modified().ok() == self.modified {
+            return Ok(());
+        }
+        let problem = "the file was changed while it was read; run again when it is whole";
+        Err(DatasetError::file(&self.name, problem))
+    }
+
+    /// JSON files hold one array as often as lines, and each line of one is broken.
+    fn refuse_array(&self) -> Result<()> {
+        let mut text = self.text()?;
+        let head = text.fill_buf();
+        let head = head
+            .map_err(|error| DatasetError::file(&self.name, super::broken_stream(&error)))?
+            .trim_ascii_start();
+        let is_array = head.strip_prefix(b"[").is_some_and(|rest| {
+            let rest = rest.trim_ascii_start();
+            rest.is_empty() || rest.starts_with(b"{")
+        });
+        if is_array {
+            let problem =
+                "one JSON array, and not JSON lines: `jq -c '.[]' FILE` turns it into lines";
+            return Err(DatasetError::file(&self.name, problem));
+        }
+        Ok(())
+    }
+}
+
+fn metadata(path: &Path) -> Result<Metadata> {
+    std::fs::metadata(path).map_err(DatasetError::io("read", path))
+}

@@ -1,0 +1,383 @@
+//! Inputs in order, as Arrow batches whose rows know where they stand.
+//!
+//! [`Dataset::open`] finds the files that names stand for, looks at each and makes one schema of
+//! theirs; text is read whole for that, so that a type holds for every row. [`Dataset::batches`]
+//! then reads rows in order with bounded memory: files one after the other, each as it lies there.
+//! A row that cannot be read is a [`Reject`] and not the end.
+
+mod csv;
+mod digest;
+mod input;
+mod json;
+mod lines;
+mod parquet;
+mod unify;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, SchemaRef};
+
+use self::csv::CsvReader;
+pub use self::digest::digest;
+pub use self::input::InputFile;
+use self::json::JsonReader;
+use self::parquet::ParquetReader;
+use crate::Result;
+use crate::format::Format;
+pub use crate::layout::Selection;
+
+/// Bytes of a rejected row's head that are kept.
+const HEAD_BYTES: usize = 4 << 10;
+
+const EXTENSION: &str = "ARROW:extension:name";
+const JSON_EXTENSION: &str = "arrow.json";
+
+/// A text column whose cells hold JSON: values of several types, each as it was written. Sinks of
+/// JSON write such a cell as the value that it is.
+pub fn json_text_field(name: &str) -> Field {
+    let metadata = HashMap::from([(EXTENSION.to_owned(), JSON_EXTENSION.to_owned())]);
+    Field::new(name, DataType::Utf8, true).with_metadata(metadata)
+}
+
+/// Whether the cells of a column hold JSON.
+pub fn is_json_text(field: &Field) -> bool {
+    let name = field.metadata().get(EXTENSION);
+    name.is_some_and(|name| name == JSON_EXTENSION)
+}
+
+/// What to do about a column that some files have and others lack.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingColumns {
+    /// An error that names file and column.
+    #[default]
+    Refuse,
+    /// Nulls.
+    Null,
+}
+
+/// How much a batch holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most rows.
+    pub rows: usize,
+    /// Bytes after which a batch ends with the row at hand.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            rows: 8192,
+            bytes: 16 << 20,
+        }
+    }
+}
+
+/// How inputs are opened.
+#[derive(Debug, Clone, Default)]
+pub struct SourceOptions {
+    /// Format of every input; by their names if not set.
+    pub format: Option<Format>,
+    /// Which part of a folder is meant.
+    pub selection: Selection,
+    /// What to do about columns that some files lack.
+    pub missing: MissingColumns,
+    /// How much a batch holds.
+    pub limits: Limits,
+    /// Where standard input is kept while it is read; the system's temporary folder if not set.
+    pub temporary: Option<PathBuf>,
+}
+
+/// Where the rows of a batch stand in their file, from 1: the line in JSON lines, the row in Parquet,
+/// and in CSV and TSV the record, of which the names are the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowNumbers {
+    /// One after the other from here.
+    From(u64),
+    /// One for each row.
+    Listed(Vec<u64>),
+}
+
+impl RowNumbers {
+    /// The number of a row of the batch, counted from 0 there.
+    ///
+    /// # Panics
+    /// If the batch has no such row.
+    pub fn number(&self, index: usize) -> u64 {
+        match self {
+            Self::From(first) => first + index as u64,
+            Self::Listed(numbers) => numbers[index],
+        }
+    }
+}
+
+/// A row that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Reject {
+    /// The file as it was named.
+    pub file: String,
+    /// As [`RowNumbers`] counts.
+    pub row: u64,
+    /// Why, as a sentence without its full stop.
+    pub reason: String,
+    /// How the row begins; what is not UTF-8 is replaced.
+    pub line: String,
+    /// Bytes of the whole row, as far as they were read.
+    pub line_bytes: u64,
+}
+
+impl Reject {
+    fn new(file: &str, row: u64, reason: String, line: &[u8]) -> Self {
+        let head = &line[..line.len().min(HEAD_BYTES)];
+        Self {
+            file: file.to_owned(),
+            row,
+            reason,
+            line: String::from_utf8_lossy(head).into_owned(),
+            line_bytes: line.len() as u64,
+        }
+    }
+}
+
+/// Rows in order, all of one file.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The file as it was named.
+    pub file: Arc<str>,
+    /// Where the rows stand in it.
+    pub rows: RowNumbers,
+    /// The rows, with the schema of the whole dataset. There may be none.
+    pub data: RecordBatch,
+    /// Rows that were met on the way and could not be read.
+    pub rejects: Vec<Reject>,
+}
+
+/// What a file's reader gives: a batch with the file's own schema.
+#[derive(Debug)]
+struct Part {
+    rows: RowNumbers,
+    data: RecordBatch,
+    rejects: Vec<Reject>,
+}
+
+/// Inputs that were opened. Clones share what is known of them.
+#[derive(Debug, Clone)]
+pub struct Dataset(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    files: Vec<InputFile>,
+    schema: SchemaRef,
+    limits: Limits,
+}
+
+/// An input and the SHA-256 of its content.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct InputDigest {
+    /// The file as it was named.
+    pub file: String,
+    /// Bytes of the file as it lies there.
+    pub bytes: u64,
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+}
+
+impl Dataset {
+    /// Opens the inputs that names stand for: files, globs, folders, `-` for standard input.
+    ///
+    /// # Errors
+    /// [`crate::DatasetError`], of each kind but those of outputs and queries: what cannot be found
+    /// or read, files that are not what their names say, columns that do not go together.
+    pub fn open(names: &[String], options: &SourceOptions) -> Result<Self> {
+        let files = input::open(names, options)?;
+        let schema = unify::unify(&files, options.missing)?;
+        Ok(Self(Arc::new(Inner {
+            files,
+            schema,
+            limits: options.limits,
+        })))
+    }
+
+    /// The files, in order.
+    pub fn files(&self) -> &[InputFile] {
+        &self.0.files
+    }
+
+    /// The columns of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.0.schema
+    }
+
+    /// Rows that can be read, of all files.
+    pub fn rows(&self) -> u64 {
+        self.0.files.iter().map(InputFile::rows).sum()
+    }
+
+    /// Reads the rows from the beginning.
+    pub fn batches(&self) -> Batches {
+        Batches {
+            dataset: self.clone(),
+            next_file: 0,
+            end_file: self.0.files.len(),
+            reader: None,
+        }
+    }
+
+    /// Reads the rows of one file, counted from 0.
+    pub(crate) fn file_batches(&self, file: usize) -> Batches {
+        Batches {
+            dataset: self.clone(),
+            next_file: file,
+            end_file: file + 1,
+            reader: None,
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    /// The digest of each file. Reads them all.
+    ///
+    /// # Errors
+    /// [`crate::DatasetError::Io`] where a file cannot be read.
+    pub fn digests(&self) -> Result<Vec<InputDigest>> {
+        let described = |file: &InputFile| {
+            Ok(InputDigest {
+                file: file.name().to_owned(),
+                bytes: file.bytes(),
+                digest: digest(file.path())?,
+            })
+        };
+        self.0.files.iter().map(described).collect()
+    }
+}
+
+/// The rows of a dataset, in order.
+pub struct Batches {
+    dataset: Dataset,
+    next_file: usize,
+    end_file: usize,
+    reader: Option<FileReader>,
+}
+
+enum FileReader {
+    Json(JsonReader),
+    Csv(CsvReader),
+    Parquet(ParquetReader),
+}
+
+impl FileReader {
+    fn open(file: &InputFile, limits: Limits) -> Result<Self> {
+        file.refuse_changed()?;
+        let schema = file.schema().clone();
+        Ok(match file.format() {
+            Format::Jsonl => {
+                let text = file.text()?;
+                Self::Json(JsonReader::new(text, file.shared_name(), schema, limits))
+            }
+            Format::Csv | Format::Tsv => {
+                let named = (file.shared_name(), file.format().delimiter());
+                Self::Csv(CsvReader::new(file.text()?, named, schema, limits)?)
+            }
+            Format::Parquet => Self::Parquet(ParquetReader::open(file, limits)?),
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<Part>> {
+        match self {
+            Self::Json(reader) => reader.next(),
+            Self::Csv(reader) => reader.next(),
+            Self::Parquet(reader) => reader.next(),
+        }
+    }
+}
+
+impl Batches {
+    fn advance(&mut self) -> Result<Option<Batch>> {
+        let inner = self.dataset.0.clone();
+        loop {
+            let reader = match &mut self.reader {
+                Some(reader) => reader,
+                None if self.next_file == self.end_file => return Ok(None),
+                None => {
+                    let file = &inner.files[self.next_file];
+                    self.next_file += 1;
+                    self.reader.insert(FileReader::open(file, inner.limits)?)
+                }
+            };
+            let file = &inner.files[self.next_file - 1];
+            let Some(part) = reader.next()? else {
+                file.refuse_changed()?;
+                self.reader = None;
+                continue;
+            };
+            let data = crate::adapt::adapt(&part.data, &inner.schema)
+                .map_err(|error| crate::DatasetError::file(file.name(), error))?;
+            return Ok(Some(Batch {
+                file: file.shared_name(),
+                rows: part.rows,
+                data,
+                rejects: part.rejects,
+            }));
+        }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Result<Batch>> {
+        let next = self.advance();
+        if next.is_err() {
+            // After an error there is nothing that could be trusted.
+            self.reader = None;
+            self.next_file = self.end_file;
+        }
+        next.transpose()
+    }
+}
+
+/// What an error while unpacking or reading means for the reader of a file.
+fn broken_stream(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return "the file ends in the middle of its packed bytes; it was cut off".to_owned();
+    }
+    format!("cannot be read from here: {error}")
+}
+
+/// What is known of a Parquet file before its rows are read.
+#[derive(Debug, Clone)]
+struct ParquetHead(ArrowReaderMetadata);
+
+/// A type in words that people use.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other types have no better name than their own"
+)]
+pub fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Null => "null".to_owned(),
+        DataType::Boolean => "boolean".to_owned(),
+        data_type if data_type.is_integer() => "integer".to_owned(),
+        data_type if data_type.is_floating() => "number".to_owned(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_owned(),
+        DataType::Struct(fields) => {
+            let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            format!("an object of {}", names.join(", "))
+        }
+        DataType::List(item) | DataType::LargeList(item) => {
+            format!("a list of {}", type_name(item.data_type()))
+        }
+        other => other.to_string(),
+    }
+}
