@@ -159,16 +159,18 @@ fn rows_that_cannot_be_read_are_kept_with_the_reason() {
         .says(&["in.jsonl:2: EOF"]);
 }
 
+/// Runs the command and checks how it ends.
+#[track_caller]
+fn check(args: &[&str], code: i32, parts: &[&str]) {
+    let ran: Ran = tribunal([&["filter"], args].concat());
+    ran.ends(code).says(parts);
+}
+
 #[test]
 fn wrong_use_is_refused_with_its_place() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", scored());
     let output = folder.name("out.jsonl");
-    #[track_caller]
-    fn check(args: &[&str], code: i32, parts: &[&str]) {
-        let ran: Ran = tribunal([&["filter"], args].concat());
-        ran.ends(code).says(parts);
-    }
     let with = |more: &[&'static str]| [&[input.as_str(), "-o", output.as_str()], more].concat();
     check(
         &with(&["--where", "scres.math.score > 1"]),
