@@ -63,7 +63,7 @@ def tribunal(program: str, source: Path, target: Path, condition: str) -> float:
 
 
 def count(path: Path) -> int:
-    return duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchone()[0]
+    return duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchall()[0][0]
 
 
 def main() -> None:

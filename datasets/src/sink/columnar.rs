@@ -46,7 +46,7 @@ type Leaf = (ArrowColumnWriter, Vec<ArrowLeafColumn>);
 
 impl ParquetWriter {
     pub(super) fn new(out: Box<dyn Write + Send>, schema: &SchemaRef) -> io::Result<Self> {
-        let level = ZstdLevel::try_new(3).map_err(failed)?;
+        let level = ZstdLevel::try_new(1).map_err(failed)?;
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_created_by(concat!("tribunal ", env!("CARGO_PKG_VERSION")).to_owned())
