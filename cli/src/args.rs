@@ -7,6 +7,7 @@ use crate::calibrate::CalibrateArgs;
 use crate::doctor::DoctorArgs;
 use crate::eval::EvalArgs;
 use crate::filter::FilterArgs;
+use crate::merge::MergeArgs;
 use crate::models::ModelsCommand;
 use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
@@ -36,8 +37,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve scorers over HTTP
     Serve(ServeArgs),
-    /// Score the rows of a JSONL file
+    /// Score the rows of a dataset
     Score(Box<ScoreArgs>),
+    /// Put the outputs of shards together
+    Merge(MergeArgs),
     /// Keep the rows of a dataset that meet conditions
     Filter(Box<FilterArgs>),
     /// Compare answers with gold answers

@@ -13,6 +13,7 @@ mod eval;
 mod filter;
 mod loaded;
 mod memory;
+mod merge;
 mod models;
 mod openapi;
 mod rubric;
@@ -20,6 +21,7 @@ mod score;
 mod scorers;
 mod serve;
 mod stream;
+mod tables;
 mod tally;
 mod temporary;
 mod train;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
     let ended = match command {
         Command::Serve(args) => serve::run(&args),
         Command::Score(args) => score::run(*args),
+        Command::Merge(args) => merge::run(&args),
         Command::Filter(args) => filter::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -46,8 +46,13 @@ fn place(status: Status) -> usize {
 impl Tally {
     /// Counts one verdict.
     pub(crate) fn add(&mut self, result: &ScoreResult) {
-        self.counts[place(result.status)] += 1;
-        self.score_sum += result.score.unwrap_or(0.0);
+        self.add_one(result.status, result.score);
+    }
+
+    /// Counts one verdict by its status and its score.
+    pub(crate) fn add_one(&mut self, status: Status, score: Option<f64>) {
+        self.counts[place(status)] += 1;
+        self.score_sum += score.unwrap_or(0.0);
     }
 
     /// Adds the counts of later rows.

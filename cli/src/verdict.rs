@@ -1,7 +1,8 @@
 //! A verdict as files and pipes hold it.
 //!
 //! It is the wire's result without what differs from run to run or belongs to a request: `id`
-//! (the row has its own), `timing`, `cached`, `metadata`, and `usage` where it is zero. What is
+//! (the row has its own), `timing`, `cached`, `metadata`, how many tokens of `usage` came from a
+//! cache, and `usage` where it is zero. What is
 //! left depends on the input and the scorer alone, so the same row gives the same bytes on every
 //! machine, in process or from a server.
 
@@ -25,7 +26,16 @@ pub(crate) struct Verdict<'r> {
     label_mass: Option<f64>,
     digests: &'r Digests,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<&'r Usage>,
+    usage: Option<Spent>,
+}
+
+/// Tokens that a verdict takes, whoever asks.
+#[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
+struct Spent {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
 }
 
 impl<'r> From<&'r ScoreResult> for Verdict<'r> {
@@ -42,7 +52,13 @@ impl<'r> From<&'r ScoreResult> for Verdict<'r> {
             candidates: result.candidates.as_deref(),
             label_mass: result.label_mass,
             digests: &result.digests,
-            usage: Some(&result.usage).filter(|usage| **usage != Usage::default()),
+            usage: Some(&result.usage)
+                .filter(|usage| **usage != Usage::default())
+                .map(|usage| Spent {
+                    input_tokens: usage.input_tokens,
+                    output_tokens: usage.output_tokens,
+                    total_tokens: usage.total_tokens,
+                }),
         }
     }
 }

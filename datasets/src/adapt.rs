@@ -10,8 +10,12 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The same rows with the columns of `schema`; a column that the batch lacks has nulls.
-pub(crate) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+/// The same rows with the columns of `schema`, matched by name at every depth; a column that the batch
+/// lacks has nulls.
+///
+/// # Errors
+/// [`ArrowError`] where a value has no place in the type that is wanted.
+pub fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     if batch.schema_ref() == schema {
         return Ok(batch.clone());
     }

@@ -26,6 +26,7 @@ mod scan;
 pub mod sink;
 pub mod source;
 
+pub use adapt::adapt;
 pub use arrow::array::RecordBatch;
 pub use arrow::datatypes::SchemaRef;
 pub use error::DatasetError;

@@ -58,8 +58,14 @@ impl<'p> Process<'p> {
             scorers: &plan.scorers,
             overwrite_scores: plan.overwrite_scores,
             form: plan.target.reject_form(),
-            file: &plan.input,
+            file: plan.input(),
         }
+    }
+
+    /// The inputs of a chunk.
+    pub(crate) fn inputs(&self, chunk: &Chunk) -> Vec<ScoreInput> {
+        let inputs = chunk.lines().filter_map(|line| self.read(line).ok());
+        inputs.map(|(_, input)| input).collect()
     }
 
     /// Judges the rows of a chunk.

@@ -60,7 +60,8 @@ pub(crate) struct Options<'a> {
 }
 
 impl Header {
-    pub(crate) fn new(input: &str, scorers: Vec<Judge>, options: &Options<'_>) -> Self {
+    /// The header of a run; `options` serialises to an object.
+    pub(crate) fn of(input: &str, scorers: Vec<Judge>, options: &impl Serialize) -> Self {
         let options = serde_json::to_value(options).expect("options serialise");
         let serde_json::Value::Object(options) = options else {
             unreachable!("a struct serialises to an object")
@@ -153,6 +154,22 @@ impl Counts {
         for (tally, more) in self.tallies.iter_mut().zip(&later.tallies) {
             tally.merge(more);
         }
+    }
+
+    /// The counts as a manifest has them.
+    pub(crate) fn described(&self, scorers: &[String]) -> serde_json::Value {
+        let statuses = scorers.iter().zip(&self.tallies).map(|(name, tally)| {
+            let counts = tally
+                .occurred()
+                .map(|(status, n)| (status.to_owned(), n.into()));
+            (name.clone(), serde_json::Value::Object(counts.collect()))
+        });
+        serde_json::json!({
+            "rows": self.rows(),
+            "scored": self.scored,
+            "rejected": self.rejected,
+            "statuses": statuses.collect::<serde_json::Map<_, _>>(),
+        })
     }
 
     /// Rows of either kind.

@@ -13,6 +13,9 @@ pub(crate) trait Judging: Sync {
     /// The scorers in order.
     fn judges(&self) -> Vec<Judge>;
 
+    /// Whether models of this process are asked, so that order and repetition cost.
+    fn asks_models(&self) -> bool;
+
     /// One entry for each input, in order. May be called from several threads at once.
     ///
     /// # Errors

@@ -131,6 +131,10 @@ impl Judging for Local {
             .collect()
     }
 
+    fn asks_models(&self) -> bool {
+        self.scorers.iter().any(|scorer| scorer.asks_models())
+    }
+
     fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
         let inputs: Vec<Arc<Input>> = inputs
             .into_iter()

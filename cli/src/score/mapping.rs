@@ -2,49 +2,13 @@
 
 use openapi::{Reference, ScoreInput};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use verifiers::extract::{self, AnswerPolicy};
 
+use super::cell::Cell;
+use super::columns::{MappingArgs, columns_file};
 use super::row::Row;
 use crate::error::CliError;
-
-/// Which columns hold which fields.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Columns")]
-pub(crate) struct MappingArgs {
-    /// Column of the prompt: text or messages. A dot leads into an object: `a.b` [default: prompt]
-    #[arg(long, value_name = "COL")]
-    prompt: Option<String>,
-    /// Column of the response: text or messages [default: response]
-    #[arg(long, value_name = "COL", conflicts_with = "responses")]
-    response: Option<String>,
-    /// Column of a list of responses, judged one by one [default: responses]
-    #[arg(long, value_name = "COL")]
-    responses: Option<String>,
-    /// Column of the gold answer: text, number, or list of texts [default: reference]
-    #[arg(long, value_name = "COL")]
-    reference: Option<String>,
-    /// Column of the response's steps [default: steps]
-    #[arg(long, value_name = "COL")]
-    steps: Option<String>,
-    /// Column of a list of principles [default: principles]
-    #[arg(long, value_name = "COL")]
-    principles: Option<String>,
-    /// Column of supporting texts [default: context]
-    #[arg(long, value_name = "COL")]
-    context: Option<String>,
-    /// Column of the row's id, which rejected rows are listed with [default: id]
-    #[arg(long, value_name = "COL")]
-    id: Option<String>,
-    /// Do not read this field from the column of its name (repeatable)
-    #[arg(long, value_name = "FIELD")]
-    ignore: Vec<Field>,
-    /// Take the final answer out of a reference that is a whole solution, such as one that ends
-    /// in `#### 18` or `A: 18`; other references are used as they are
-    #[arg(long)]
-    extract_reference: bool,
-}
 
 /// The fields that columns are read into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -101,44 +65,49 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// The columns in force. A response that was named switches the default of `responses` off,
     /// and the other way round.
-    pub(crate) fn resolve(args: MappingArgs) -> Self {
-        let (one, group) = (args.response.is_some(), args.responses.is_some());
+    ///
+    /// # Errors
+    /// A file of columns that cannot be read or understood.
+    pub(crate) fn resolve(args: MappingArgs) -> Result<Self, CliError> {
+        let named = match &args.columns {
+            Some(path) => args.named.or(columns_file(path)?)?,
+            None => args.named,
+        };
+        let one = |column: Option<String>| column.into_iter().collect::<Vec<_>>();
+        let (alone, group) = (named.response.is_some(), !named.responses.is_empty());
         let fields = [
-            (Field::Prompt, "prompt", args.prompt),
-            (Field::Response, "response", args.response),
-            (Field::Responses, "responses", args.responses),
-            (Field::Reference, "reference", args.reference),
-            (Field::Steps, "steps", args.steps),
-            (Field::Principles, "principles", args.principles),
-            (Field::Context, "context", args.context),
-            (Field::Id, "id", args.id),
+            (Field::Prompt, "prompt", one(named.prompt), false),
+            (Field::Response, "response", one(named.response), group),
+            (Field::Responses, "responses", named.responses, alone),
+            (Field::Reference, "reference", one(named.reference), false),
+            (Field::Steps, "steps", one(named.steps), false),
+            (
+                Field::Principles,
+                "principles",
+                one(named.principles),
+                false,
+            ),
+            (Field::Context, "context", one(named.context), false),
+            (Field::Id, "id", one(named.id), false),
         ];
-        let sources = fields.into_iter().filter_map(|(field, default, given)| {
-            let replaced = match field {
-                Field::Response => group,
-                Field::Responses => one,
-                Field::Prompt
-                | Field::Reference
-                | Field::Steps
-                | Field::Principles
-                | Field::Context
-                | Field::Id => false,
+        let mut sources = Vec::new();
+        for (field, default, given, is_replaced) in fields {
+            let source = |chosen| {
+                move |column| Source {
+                    field,
+                    column,
+                    chosen,
+                }
             };
-            let chosen = given.is_some();
-            if !chosen && (replaced || args.ignore.contains(&field)) {
-                return None;
+            if given.is_empty() && !is_replaced && !args.ignore.contains(&field) {
+                sources.push(source(false)(default.to_owned()));
             }
-            let column = given.unwrap_or_else(|| default.to_owned());
-            Some(Source {
-                field,
-                column,
-                chosen,
-            })
-        });
-        Self {
-            sources: sources.collect(),
-            extract_reference: args.extract_reference,
+            sources.extend(given.into_iter().map(source(true)));
         }
+        Ok(Self {
+            sources,
+            extract_reference: args.extract_reference,
+        })
     }
 
     /// The columns of a file of pairs.
@@ -159,38 +128,87 @@ impl Mapping {
         }
     }
 
-    /// The input that a row describes. The error is a sentence for the reject file.
+    /// The input that a row of text describes. The error is a sentence for the reject file.
     pub(crate) fn input(&self, row: &Row<'_>) -> Result<ScoreInput, String> {
+        self.read(|source| {
+            let value = row.at(&self.sources[source].column)?;
+            let value = value.filter(|value| value.get() != "null");
+            Ok(value.map(Cell::Json))
+        })
+    }
+
+    /// The input of a row whose cells `cell` gives, by the position of their source; `None` for a
+    /// null or a column that is not there.
+    pub(crate) fn read<'c>(
+        &self,
+        mut cell: impl FnMut(usize) -> Result<Option<Cell<'c>>, String>,
+    ) -> Result<ScoreInput, String> {
         let mut input = ScoreInput::default();
-        for source in &self.sources {
-            let value = row
-                .at(&source.column)?
-                .filter(|value| value.get() != "null");
-            let Some(value) = value else { continue };
-            let wrong = |expected| {
-                let kind = kind_of(value);
-                format!("column '{}' is {kind}, expected {expected}", source.column)
+        for (position, source) in self.sources.iter().enumerate() {
+            let Some(cell) = cell(position)? else {
+                continue;
+            };
+            let wrong = |expected: &str| {
+                let (column, kind) = (&source.column, cell.kind());
+                format!("column '{column}' is {kind}, expected {expected}")
             };
             match source.field {
-                Field::Prompt => input.prompt = Some(read(value, "a text or messages", wrong)?),
-                Field::Response => input.response = Some(read(value, "a text or messages", wrong)?),
-                Field::Responses => {
-                    input.responses = Some(read(value, "a list of texts or messages", wrong)?);
+                Field::Prompt => input.prompt = Some(cell.content(wrong)?),
+                Field::Response => input.response = Some(cell.content(wrong)?),
+                Field::Responses if self.is_group_of_columns() => {
+                    let group = input.responses.get_or_insert_default();
+                    group.push(cell.content(wrong)?);
                 }
-                Field::Reference => input.reference = Some(self.reference(value, wrong)?),
-                Field::Steps => input.steps = Some(read(value, "a list of texts", wrong)?),
-                Field::Principles => {
-                    input.principles = Some(read(value, "a list of texts", wrong)?);
-                }
-                Field::Context => input.context = Some(texts(value, wrong)?),
+                Field::Responses => input.responses = Some(cell.contents(wrong)?),
+                Field::Reference => input.reference = Some(self.reference(cell, wrong)?),
+                Field::Steps => input.steps = Some(cell.texts(wrong)?),
+                Field::Principles => input.principles = Some(cell.texts(wrong)?),
+                Field::Context => input.context = Some(cell.text_or_texts(wrong)?),
                 // Only rejected rows are listed with it.
                 Field::Id => {}
             }
+        }
+        let group = self.group_columns();
+        let members = input.responses.as_ref().map_or(0, Vec::len);
+        if group > 1 && members < group {
+            return Err(format!(
+                "a response is missing: {}",
+                self.response_columns()
+            ));
         }
         if input.response.is_none() && input.responses.is_none() {
             return Err(format!("no response: {}", self.response_columns()));
         }
         Ok(input)
+    }
+
+    /// Columns that are each a response of one group.
+    fn group_columns(&self) -> usize {
+        let of_group = |source: &&Source| source.field == Field::Responses;
+        self.sources.iter().filter(of_group).count()
+    }
+
+    fn is_group_of_columns(&self) -> bool {
+        self.group_columns() > 1
+    }
+
+    /// The columns that inputs are read from, with whether somebody named them.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
+        let sources = self.sources.iter();
+        sources.map(|source| (source.column.as_str(), source.chosen))
+    }
+
+    /// The position of the row's id among the columns.
+    pub(crate) fn id_position(&self) -> Option<usize> {
+        let is_id = |source: &Source| source.field == Field::Id;
+        self.sources.iter().position(is_id)
+    }
+
+    /// The positions of responses among the columns.
+    pub(crate) fn response_positions(&self) -> impl Iterator<Item = usize> {
+        let sources = self.sources.iter().enumerate();
+        let responses = sources.filter(|(_, source)| source.field.is_response());
+        responses.map(|(position, _)| position)
     }
 
     /// The row's id as it was written, if it has one.
@@ -202,7 +220,8 @@ impl Mapping {
         row.at(&source.column).ok().flatten()
     }
 
-    fn response_columns(&self) -> String {
+    /// What is wrong where no response is there, in words.
+    pub(crate) fn response_columns(&self) -> String {
         let sources = self
             .sources
             .iter()
@@ -213,21 +232,12 @@ impl Mapping {
         format!("column {} is missing or null", names.join(" or "))
     }
 
-    /// A number's digits are its text, so that none is lost.
     fn reference(
         &self,
-        value: &RawValue,
-        wrong: impl Fn(&'static str) -> String,
+        cell: Cell<'_>,
+        wrong: impl Fn(&str) -> String,
     ) -> Result<Reference, String> {
-        let reference = if is_number(value) {
-            Reference::Text(value.get().to_owned())
-        } else {
-            read(
-                value,
-                "a text, a number, a list of texts or an object",
-                wrong,
-            )?
-        };
+        let reference = cell.reference(wrong)?;
         if !self.extract_reference {
             return Ok(reference);
         }
@@ -296,49 +306,6 @@ fn column_list(sample: &Row<'_>) -> String {
         "none".to_owned()
     } else {
         names.join(", ")
-    }
-}
-
-fn read<T: DeserializeOwned>(
-    value: &RawValue,
-    expected: &'static str,
-    wrong: impl Fn(&'static str) -> String,
-) -> Result<T, String> {
-    // The parser knows more than the kind of the whole: which message, which field.
-    serde_json::from_str(value.get()).map_err(|error| match value.get().as_bytes()[0] {
-        b'[' | b'{' => {
-            let text = error.to_string();
-            let cause = text
-                .split_once(" at line ")
-                .map_or(text.as_str(), |(cause, _)| cause);
-            format!("{}: {cause}", wrong(expected))
-        }
-        _ => wrong(expected),
-    })
-}
-
-/// A list of texts, or one text by itself.
-fn texts(value: &RawValue, wrong: impl Fn(&'static str) -> String) -> Result<Vec<String>, String> {
-    if value.get().starts_with('"') {
-        return Ok(vec![read(value, "a text", wrong)?]);
-    }
-    read(value, "a text or a list of texts", wrong)
-}
-
-fn is_number(value: &RawValue) -> bool {
-    value
-        .get()
-        .starts_with(|first: char| first == '-' || first.is_ascii_digit())
-}
-
-fn kind_of(value: &RawValue) -> &'static str {
-    match value.get().as_bytes()[0] {
-        b'{' => "an object",
-        b'[' => "a list",
-        b'"' => "a text",
-        b't' | b'f' => "a truth value",
-        b'n' => "null",
-        _ => "a number",
     }
 }
 

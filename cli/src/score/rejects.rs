@@ -46,7 +46,7 @@ pub(crate) struct Rejection<'l> {
     pub(crate) id: Option<&'l RawValue>,
 }
 
-/// Appends one rejected row to `out`.
+/// Appends one rejected line to `out`.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     form: RejectForm,
@@ -54,27 +54,56 @@ pub(crate) fn write(
     line: Line<'_>,
     rejection: &Rejection<'_>,
 ) {
-    match form {
-        RejectForm::Note => {
-            let note = format!("{file}:{}: {}\n", line.number, rejection.reason);
-            out.extend_from_slice(note.as_bytes());
-        }
-        RejectForm::Json => {
-            let kept = &line.bytes[..line.bytes.len().min(KEPT_BYTES)];
-            let line_bytes = line
-                .cut
-                .map_or(line.bytes.len() as u64, |cut| cut.line_bytes);
-            let reject = Reject {
-                file,
-                row: line.number,
-                id: rejection.id.filter(|id| id.get().len() <= KEPT_ID_BYTES),
-                reason: &rejection.reason,
-                line: &String::from_utf8_lossy(kept),
-                line_bytes,
-                truncated: line_bytes > kept.len() as u64,
-            };
-            serde_json::to_writer(&mut *out, &reject).expect("a reject serialises to memory");
-            out.push(b'\n');
+    let whole = line.bytes.len() as u64;
+    let rejected = Rejected {
+        file,
+        row: line.number,
+        id: rejection.id,
+        reason: &rejection.reason,
+        line: line.bytes,
+        line_bytes: line.cut.map_or(whole, |cut| cut.line_bytes),
+    };
+    rejected.write(out, form);
+}
+
+/// A row that was rejected, whatever it was read from.
+pub(crate) struct Rejected<'r> {
+    /// The file as it was named.
+    pub(crate) file: &'r str,
+    /// Where it stands in the file, from 1.
+    pub(crate) row: u64,
+    /// The row's id, where it could be read.
+    pub(crate) id: Option<&'r RawValue>,
+    /// A sentence without its full stop.
+    pub(crate) reason: &'r str,
+    /// The row as a line, or its head.
+    pub(crate) line: &'r [u8],
+    /// Bytes of the whole line.
+    pub(crate) line_bytes: u64,
+}
+
+impl Rejected<'_> {
+    /// Appends the row to `out`.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, form: RejectForm) {
+        match form {
+            RejectForm::Note => {
+                let note = format!("{}:{}: {}\n", self.file, self.row, self.reason);
+                out.extend_from_slice(note.as_bytes());
+            }
+            RejectForm::Json => {
+                let kept = &self.line[..self.line.len().min(KEPT_BYTES)];
+                let reject = Reject {
+                    file: self.file,
+                    row: self.row,
+                    id: self.id.filter(|id| id.get().len() <= KEPT_ID_BYTES),
+                    reason: self.reason,
+                    line: &String::from_utf8_lossy(kept),
+                    line_bytes: self.line_bytes,
+                    truncated: self.line_bytes > kept.len() as u64,
+                };
+                serde_json::to_writer(&mut *out, &reject).expect("a reject serialises to memory");
+                out.push(b'\n');
+            }
         }
     }
 }

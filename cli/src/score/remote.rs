@@ -249,6 +249,10 @@ impl Judging for Remote {
         self.scorers.iter().map(judge).collect()
     }
 
+    fn asks_models(&self) -> bool {
+        false
+    }
+
     fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
         let room = self
             .scorers

@@ -107,7 +107,7 @@ impl<'l> Row<'l> {
 }
 
 /// The element of an object or list. What holds no elements has none of this name.
-fn inside<'l>(value: &'l RawValue, step: &str) -> Result<Option<&'l RawValue>, String> {
+pub(super) fn inside<'l>(value: &'l RawValue, step: &str) -> Result<Option<&'l RawValue>, String> {
     match value.get().as_bytes()[0] {
         b'{' => Row::parse(value.get())?.column(step),
         b'[' => {

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
+use super::Held;
+
 /// Where chunks and lines end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -93,9 +95,10 @@ impl Chunk {
             cut: span.cut,
         })
     }
+}
 
-    /// Memory that the chunk holds.
-    pub(crate) fn held_bytes(&self) -> usize {
+impl Held for Chunk {
+    fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 }

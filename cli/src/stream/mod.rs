@@ -5,4 +5,4 @@ mod lines;
 mod ordered;
 
 pub(crate) use lines::{Chunk, Limits, Line, Mark, Reader};
-pub(crate) use ordered::{Window, run};
+pub(crate) use ordered::{Held, Window, run};

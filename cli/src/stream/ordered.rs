@@ -1,4 +1,4 @@
-//! Chunks through workers, and results back in the order of the chunks.
+//! Pieces of work through workers, and results back in the order of the pieces.
 //!
 //! One thread reads, several process, and the calling one hands out and takes in; they share
 //! channels and nothing else. A chunk counts against the window from the moment it is handed out
@@ -11,7 +11,11 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 
-use super::Chunk;
+/// A piece of work that takes memory while it is under way.
+pub(crate) trait Held: Send + 'static {
+    /// Bytes that it holds.
+    fn held_bytes(&self) -> usize;
+}
 
 /// How much may be under way at once.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +32,9 @@ const CHUNKS_PER_WORKER: usize = 4;
 /// What `process` made of a chunk, or the panic that it met.
 type Processed<T, E> = thread::Result<Result<T, E>>;
 
-struct Job {
+struct Job<C> {
     index: u64,
-    chunk: Chunk,
+    chunk: C,
 }
 
 struct Finished<T, E> {
@@ -46,15 +50,15 @@ struct Finished<T, E> {
 /// # Errors
 /// The first error in the order of the chunks; what comes before it has been taken, and nothing
 /// after it.
-pub(crate) fn run<T: Send, E: Send + 'static>(
+pub(crate) fn run<C: Held, T: Send, E: Send + 'static>(
     window: Window,
-    next: impl FnMut() -> Result<Option<Chunk>, E> + Send + 'static,
-    process: impl Fn(Chunk) -> Result<T, E> + Sync,
+    next: impl FnMut() -> Result<Option<C>, E> + Send + 'static,
+    process: impl Fn(C) -> Result<T, E> + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     let (chunks_in, chunks) = bounded(1);
     thread::spawn(move || read(next, &chunks_in));
-    let (jobs, jobs_out) = unbounded::<Job>();
+    let (jobs, jobs_out) = unbounded::<Job<C>>();
     let (results_in, results) = unbounded();
     thread::scope(|scope| {
         // Moved in, so that the workers end when this closure does, however it does.
@@ -84,9 +88,9 @@ pub(crate) fn run<T: Send, E: Send + 'static>(
 }
 
 /// Reads until the end, the first error, or until nobody wants more.
-fn read<E>(
-    mut next: impl FnMut() -> Result<Option<Chunk>, E>,
-    chunks: &Sender<Result<Option<Chunk>, E>>,
+fn read<C, E>(
+    mut next: impl FnMut() -> Result<Option<C>, E>,
+    chunks: &Sender<Result<Option<C>, E>>,
 ) {
     loop {
         let read = next();
@@ -98,8 +102,8 @@ fn read<E>(
 }
 
 /// What the calling thread waits for.
-enum Event<T, E> {
-    Read(Result<Option<Chunk>, E>),
+enum Event<C, T, E> {
+    Read(Result<Option<C>, E>),
     Finished(Finished<T, E>),
     /// Everything that was read has been taken.
     Over,
@@ -143,11 +147,11 @@ impl<T, E> Flow<T, E> {
         !self.ended && !failed && (room || self.under_way() == 0)
     }
 
-    fn wait(
+    fn wait<C>(
         &self,
-        chunks: &Receiver<Result<Option<Chunk>, E>>,
+        chunks: &Receiver<Result<Option<C>, E>>,
         results: &Receiver<Finished<T, E>>,
-    ) -> Event<T, E> {
+    ) -> Event<C, T, E> {
         let none = never();
         let chunks = if self.has_room() { chunks } else { &none };
         if self.ended && self.under_way() == 0 {
@@ -161,7 +165,7 @@ impl<T, E> Flow<T, E> {
         }
     }
 
-    fn send(&mut self, chunk: Chunk, jobs: &Sender<Job>) {
+    fn send<C: Held>(&mut self, chunk: C, jobs: &Sender<Job<C>>) {
         self.held_bytes += chunk.held_bytes();
         let index = self.sent;
         self.sent += 1;
@@ -178,10 +182,10 @@ impl<T, E> Flow<T, E> {
     }
 }
 
-fn work<T, E>(
-    jobs: &Receiver<Job>,
+fn work<C: Held, T, E>(
+    jobs: &Receiver<Job<C>>,
     results: &Sender<Finished<T, E>>,
-    process: &impl Fn(Chunk) -> Result<T, E>,
+    process: &impl Fn(C) -> Result<T, E>,
 ) {
     for Job { index, chunk } in jobs {
         let held_bytes = chunk.held_bytes();
@@ -204,7 +208,7 @@ mod tests {
     use super::*;
     use std::io;
 
-    use crate::stream::{Limits, Reader};
+    use crate::stream::{Chunk, Limits, Reader};
 
     const WINDOW: Window = Window {
         workers: 3,
@@ -266,7 +270,7 @@ mod tests {
     #[test]
     fn a_failure_to_take_ends_the_run() {
         let refuse = |()| Err(io::Error::other("disk full"));
-        assert!(run(WINDOW, source(400), |_| Ok(()), refuse).is_err());
+        assert!(run(WINDOW, source(400), |_: Chunk| Ok(()), refuse).is_err());
     }
 
     #[test]
@@ -284,7 +288,7 @@ mod tests {
             taken += 1;
             Ok(())
         };
-        assert!(run(WINDOW, broken, |_| Ok(()), take).is_err());
+        assert!(run(WINDOW, broken, |_: Chunk| Ok(()), take).is_err());
         assert_eq!(taken, 5);
     }
 
@@ -303,13 +307,13 @@ mod tests {
             taken_in.send(()).expect("the reader waits");
             Ok(())
         };
-        run(WINDOW, pausing, |_| Ok(()), take).expect("nothing fails");
+        run(WINDOW, pausing, |_: Chunk| Ok(()), take).expect("nothing fails");
     }
 
     #[test]
     #[should_panic(expected = "a worker's panic")]
     fn a_panic_is_passed_on() {
-        let process = |_| -> io::Result<()> { panic!("a worker's panic") };
+        let process = |_: Chunk| -> io::Result<()> { panic!("a worker's panic") };
         let _ = run(WINDOW, source(400), process, |()| Ok(()));
     }
 }

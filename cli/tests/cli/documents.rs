@@ -57,6 +57,12 @@ fn the_commands_of_the_page_work() {
     for same in ["stream.jsonl", "remote.jsonl"] {
         assert_eq!(folder.read(same), folder.read("scored.jsonl"), "{same}");
     }
+    assert_eq!(folder.read("merged.parquet"), folder.read("scored.parquet"));
+    let flat = String::from_utf8(folder.read("flat.csv")).expect("text");
+    assert!(
+        flat.starts_with("id,prompt,response,reference,responses,scores,exact_status,"),
+        "{flat}"
+    );
     assert_eq!(folder.rows("first.jsonl").len(), 1);
     let both = folder.rows("both.jsonl");
     assert!(

@@ -15,6 +15,7 @@ mod resume;
 mod rubric;
 mod score;
 mod serve;
+mod tables;
 mod train;
 mod training;
 mod verify;

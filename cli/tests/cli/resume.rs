@@ -118,7 +118,12 @@ fn a_run_that_is_killed_at_any_time_ends_like_an_unbroken_one() {
         );
         assert_eq!(
             folder.names(),
-            ["in.jsonl", "out.jsonl", "out.jsonl.rejects.jsonl"]
+            [
+                "in.jsonl",
+                "out.jsonl",
+                "out.jsonl.manifest.json",
+                "out.jsonl.rejects.jsonl"
+            ]
         );
     }
     assert!(killed > 0, "every run ended before it could be killed");

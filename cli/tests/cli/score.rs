@@ -21,7 +21,8 @@ fn rows_keep_their_columns_and_get_scores() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(1000));
     score(&folder, &input, &["--scorer", "arithmetic", "--json"]).ends(0);
-    assert_eq!(folder.names(), ["in.jsonl", "out.jsonl"]);
+    let names = ["in.jsonl", "out.jsonl", "out.jsonl.manifest.json"];
+    assert_eq!(folder.names(), names);
     let output = String::from_utf8(folder.read("out.jsonl")).expect("text");
     for (given, made) in dataset(1000).lines().zip(output.lines()) {
         assert!(
@@ -139,7 +140,8 @@ fn an_empty_input_gives_an_empty_output() {
         let input = folder.write("in.jsonl", text);
         score(&folder, &input, &[]).ends(0);
         assert_eq!(folder.read("out.jsonl"), b"");
-        assert_eq!(folder.names(), ["in.jsonl", "out.jsonl"]);
+        let names = ["in.jsonl", "out.jsonl", "out.jsonl.manifest.json"];
+        assert_eq!(folder.names(), names);
     }
 }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 const GROUP_ROWS: usize = 128 << 10;
 
 /// Bytes of text after which a row group ends early.
-const GROUP_TEXT_BYTES: usize = 64 << 20;
+const GROUP_TEXT_BYTES: usize = 32 << 20;
 
 /// Rows that are weighed at once. Row groups end only at multiples of it, counted from the
 /// beginning of the file, so that where they end does not depend on how rows are cut in batches.

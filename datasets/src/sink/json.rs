@@ -99,7 +99,7 @@ fn is_json(text: &str) -> bool {
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// The rows as lines. Nulls are written, so that every line has every column.
+/// The rows as lines, some in a piece. Nulls are written, so that every line has every column.
 pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<Vec<u8>>, ArrowError> {
     let starts: Vec<usize> = (0..batch.num_rows()).step_by(SLICE_ROWS).collect();
     starts

@@ -276,11 +276,11 @@ fn plain(data_type: &DataType) -> DataType {
     }
 }
 
-/// The rows as JSON lines, for tests.
-#[cfg(test)]
-pub(crate) fn json_lines(
-    batch: &RecordBatch,
-) -> std::result::Result<String, arrow::error::ArrowError> {
+/// The rows as JSON lines.
+///
+/// # Errors
+/// [`arrow::error::ArrowError`] for a type that JSON has no form for.
+pub fn json_lines(batch: &RecordBatch) -> std::result::Result<String, arrow::error::ArrowError> {
     let lines = json::lines(batch)?.concat();
     Ok(String::from_utf8(lines).expect("JSON is text"))
 }

@@ -181,7 +181,7 @@ struct Inner {
 }
 
 /// An input and the SHA-256 of its content.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct InputDigest {
     /// The file as it was named.
     pub file: String,
@@ -224,22 +224,45 @@ impl Dataset {
 
     /// Reads the rows from the beginning.
     pub fn batches(&self) -> Batches {
+        self.reading(0, self.0.files.len(), 0)
+    }
+
+    /// Reads from the row at this position of the whole dataset on, counted from 0, or from a little
+    /// before it: the second value is where. Rows of text that cannot be read and stand right before
+    /// that row are among what comes.
+    pub fn batches_from(&self, position: u64) -> (Batches, u64) {
+        let (mut start, mut first) = (0, 0);
+        for (index, file) in self.0.files.iter().enumerate() {
+            let end = start + file.rows();
+            let is_text = file.format() != Format::Parquet;
+            if end > position || (is_text && end == position) {
+                break;
+            }
+            (start, first) = (end, index + 1);
+        }
+        let begun = self.0.files.get(first);
+        let skip = match begun {
+            Some(file) if file.format() == Format::Parquet => position.saturating_sub(start),
+            Some(_) | None => 0,
+        };
+        let batches = self.reading(first, self.0.files.len(), skip);
+        (batches, start + skip)
+    }
+
+    /// Reads some of the files, without the first rows of the first, which is a Parquet file then.
+    fn reading(&self, next_file: usize, end_file: usize, skip: u64) -> Batches {
         Batches {
             dataset: self.clone(),
-            next_file: 0,
-            end_file: self.0.files.len(),
+            next_file,
+            end_file,
+            skip,
             reader: None,
         }
     }
 
     /// Reads the rows of one file, counted from 0.
     pub(crate) fn file_batches(&self, file: usize) -> Batches {
-        Batches {
-            dataset: self.clone(),
-            next_file: file,
-            end_file: file + 1,
-            reader: None,
-        }
+        self.reading(file, file + 1, 0)
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -267,6 +290,8 @@ pub struct Batches {
     dataset: Dataset,
     next_file: usize,
     end_file: usize,
+    /// Rows that the next file is read without.
+    skip: u64,
     reader: Option<FileReader>,
 }
 
@@ -277,7 +302,7 @@ enum FileReader {
 }
 
 impl FileReader {
-    fn open(file: &InputFile, limits: Limits) -> Result<Self> {
+    fn open(file: &InputFile, limits: Limits, skip: u64) -> Result<Self> {
         file.refuse_changed()?;
         let schema = file.schema().clone();
         Ok(match file.format() {
@@ -289,7 +314,7 @@ impl FileReader {
                 let named = (file.shared_name(), file.format().delimiter());
                 Self::Csv(CsvReader::new(file.text()?, named, schema, limits)?)
             }
-            Format::Parquet => Self::Parquet(ParquetReader::open(file, limits)?),
+            Format::Parquet => Self::Parquet(ParquetReader::open(file, limits, skip)?),
         })
     }
 
@@ -312,7 +337,9 @@ impl Batches {
                 None => {
                     let file = &inner.files[self.next_file];
                     self.next_file += 1;
-                    self.reader.insert(FileReader::open(file, inner.limits)?)
+                    let skip = std::mem::take(&mut self.skip);
+                    self.reader
+                        .insert(FileReader::open(file, inner.limits, skip)?)
                 }
             };
             let file = &inner.files[self.next_file - 1];

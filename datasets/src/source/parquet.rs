@@ -63,19 +63,21 @@ pub(super) struct ParquetReader {
 }
 
 impl ParquetReader {
-    pub(super) fn open(input: &InputFile, limits: Limits) -> Result<Self> {
+    /// Reads all rows but the first `skip`.
+    pub(super) fn open(input: &InputFile, limits: Limits, skip: u64) -> Result<Self> {
         let (metadata, batch_rows) = input.parquet(limits);
         let path = input.path();
         let file = File::open(path).map_err(DatasetError::io("read", path))?;
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
             .with_batch_size(batch_rows)
+            .with_offset(usize::try_from(skip).unwrap_or(usize::MAX))
             .build()
             .map_err(|error| DatasetError::file(input.name(), error))?;
         Ok(Self {
             reader,
             file: input.shared_name(),
             schema: input.schema().clone(),
-            next_row: 1,
+            next_row: skip + 1,
         })
     }
 

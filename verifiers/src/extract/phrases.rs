@@ -1,8 +1,10 @@
 //! The phrases that announce an answer, by language.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::{memchr2_iter, memmem};
+use memchr::memmem::Finder;
+use memchr::{memchr2, memchr2_iter};
 
 /// How a language announces an answer.
 struct Language {
@@ -106,6 +108,13 @@ const LANGUAGES: [Language; 12] = [
     },
 ];
 
+/// Searches for the words of [`LANGUAGES`], in their order.
+static TAILS: LazyLock<[Finder<'static>; 12]> = LazyLock::new(|| {
+    LANGUAGES
+        .each_ref()
+        .map(|language| Finder::new(language.tail))
+});
+
 /// Verbs after the English word, of which the longest come first.
 const ENGLISH_VERBS: [&str; 10] = [
     "is therefore",
@@ -124,8 +133,8 @@ const ENGLISH_VERBS: [&str; 10] = [
 pub(super) fn find(text: &str, part: &Range<usize>) -> Vec<(usize, usize)> {
     let mut found: Vec<_> = english(text, part).collect();
     let english = found.len();
-    for language in &LANGUAGES {
-        found.extend(language.phrases(text, part));
+    for (language, tail) in LANGUAGES.iter().zip(&*TAILS) {
+        found.extend(language.phrases(tail, text, part));
     }
     if found.len() > english {
         found.sort_unstable();
@@ -160,12 +169,13 @@ fn english<'a>(text: &'a str, part: &Range<usize>) -> impl Iterator<Item = (usiz
 impl Language {
     fn phrases<'a>(
         &'a self,
+        tail: &'a Finder<'static>,
         text: &'a str,
         part: &Range<usize>,
     ) -> impl Iterator<Item = (usize, usize)> + 'a {
         let part = part.clone();
         let haystack = &text.as_bytes()[part.clone()];
-        memmem::find_iter(haystack, self.tail).filter_map(move |at| {
+        tail.find_iter(haystack).filter_map(move |at| {
             let tail = part.start + at;
             let start = self.word_start(&text[part.start..tail])? + part.start;
             let end = tail + self.tail.len();
@@ -224,6 +234,8 @@ pub(super) fn after_colon(rest: &str) -> Option<&str> {
 
 /// What follows the label that a language other than English puts at the start of `line`.
 pub(super) fn label(line: &str) -> Option<&str> {
+    // Every label has a colon, and few lines do: `:`, or the first byte of `：`.
+    memchr2(b':', 0xEF, line.as_bytes())?;
     LANGUAGES.iter().find_map(|language| language.label(line))
 }
 

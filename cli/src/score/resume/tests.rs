@@ -34,7 +34,7 @@ fn header(digest: &str) -> Header {
         limit: None,
         rejects: None,
     };
-    Header::new("in", scorers, &options)
+    Header::of("in", scorers, &options)
 }
 
 fn paths(folder: &Path) -> Paths {

@@ -1,0 +1,387 @@
+//! Verdicts that a run has reached, kept by what they are of, so that another run need not reach
+//! them again.
+//!
+//! A store is a header line, which says who judges and how, and records: the digest of what was
+//! judged, and the verdicts as bytes. Records are found by content and not by place: an input that
+//! has changed in part loses what has changed and nothing else. A record that a killed run has torn,
+//! or a power cut has spoilt, ends what is read. The open file is locked, which keeps two runs from
+//! one store.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::journal::Header;
+use crate::error::CliError;
+
+/// What a record is of: the head of a SHA-256. Two different contents share one once in 2^64 runs
+/// over billions of rows.
+pub(super) type Key = [u8; 16];
+
+/// Bytes before a record's payload: its key, its length and the head of its digest.
+const FRONT_BYTES: usize = 16 + 4 + 8;
+
+/// Most bytes of a payload that is believed.
+const MAX_PAYLOAD: u32 = 1 << 30;
+
+/// How every store begins.
+const BEGIN: &[u8] = br#"{"format":"#;
+
+/// The key of a content.
+pub(super) fn key(content: Sha256) -> Key {
+    let digest = content.finalize();
+    let mut key = [0; 16];
+    key.copy_from_slice(&digest[..16]);
+    key
+}
+
+/// Where a payload lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    offset: u64,
+    bytes: u32,
+}
+
+/// An open store. Each record takes 40 bytes of memory.
+pub(super) struct Store {
+    path: PathBuf,
+    file: Arc<File>,
+    records: HashMap<Key, Place>,
+    end: u64,
+    /// A store without a name goes away with its value.
+    is_named: bool,
+}
+
+impl Store {
+    /// Opens or creates the store at `path`; `restart` forgets what it holds.
+    ///
+    /// # Errors
+    /// A store of other scorers or another way of judging, one that another run holds, a file that
+    /// is no store, and what the system says.
+    pub(super) fn open(path: &Path, header: &Header, restart: bool) -> Result<Self, CliError> {
+        let file = locked(path)?;
+        refuse_foreign(&file, path)?;
+        let mut store = Self {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            records: HashMap::new(),
+            end: 0,
+            is_named: true,
+        };
+        if !restart {
+            store.read(header)?;
+        }
+        store.begin(header)?;
+        Ok(store)
+    }
+
+    /// A store in `folder` that nobody else finds.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn unnamed(folder: &Path, header: &Header) -> Result<Self, CliError> {
+        let file = tempfile::tempfile_in(folder).map_err(CliError::file("write", folder))?;
+        let mut store = Self {
+            path: folder.join("verdicts"),
+            file: Arc::new(file),
+            records: HashMap::new(),
+            end: 0,
+            is_named: false,
+        };
+        store.begin(header)?;
+        Ok(store)
+    }
+
+    /// Number of records.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is a record of this content.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.records.contains_key(key)
+    }
+
+    /// The records that are there now; what is added later is not among them.
+    pub(super) fn found(&self) -> Found {
+        Found {
+            path: self.path.clone(),
+            file: self.file.clone(),
+            records: self.records.clone(),
+        }
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn put(&mut self, key: Key, payload: &[u8]) -> Result<(), CliError> {
+        let bytes = u32::try_from(payload.len()).ok();
+        let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_PAYLOAD) else {
+            // It is judged again where the run is gone on with.
+            return Ok(());
+        };
+        let mut record = Vec::with_capacity(FRONT_BYTES + payload.len());
+        record.extend_from_slice(&key);
+        record.extend_from_slice(&bytes.to_le_bytes());
+        record.extend_from_slice(&digest_head(payload));
+        record.extend_from_slice(payload);
+        self.file
+            .write_all_at(&record, self.end)
+            .map_err(CliError::file("write", &self.path))?;
+        let offset = self.end + FRONT_BYTES as u64;
+        self.records.insert(key, Place { offset, bytes });
+        self.end += record.len() as u64;
+        Ok(())
+    }
+
+    /// Removes the store of a run whose output has its name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn remove(self) -> Result<(), CliError> {
+        if !self.is_named {
+            return Ok(());
+        }
+        std::fs::remove_file(&self.path).map_err(CliError::file("remove", &self.path))
+    }
+
+    /// Reads what an earlier run has left.
+    fn read(&mut self, header: &Header) -> Result<(), CliError> {
+        let failed = || CliError::file("read", &self.path);
+        let mut file: &File = &self.file;
+        file.seek(SeekFrom::Start(0)).map_err(failed())?;
+        let mut source = BufReader::with_capacity(1 << 20, file);
+        let mut line = Vec::new();
+        source.read_until(b'\n', &mut line).map_err(failed())?;
+        // A header that is torn has no records behind it.
+        let Ok(journaled) = serde_json::from_slice::<Header>(&line) else {
+            return Ok(());
+        };
+        if let Some(why) = header.difference(&journaled) {
+            return Err(CliError::Usage(format!(
+                "{} is of a run that cannot be gone on with: {why}; --restart discards it",
+                self.path.display()
+            )));
+        }
+        self.end = line.len() as u64;
+        while let Some((key, payload)) = record(&mut source).map_err(failed())? {
+            let place = Place {
+                offset: self.end + FRONT_BYTES as u64,
+                bytes: u32::try_from(payload.len()).expect("it was read by a length of 32 bits"),
+            };
+            self.records.insert(key, place);
+            self.end = place.offset + payload.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Cuts off what was not read, and writes the header where there is none.
+    fn begin(&mut self, header: &Header) -> Result<(), CliError> {
+        let failed = || CliError::file("write", &self.path);
+        self.file.set_len(self.end).map_err(failed())?;
+        if self.end == 0 {
+            let mut line = serde_json::to_vec(header).expect("a header serialises");
+            line.push(b'\n');
+            self.file.write_all_at(&line, 0).map_err(failed())?;
+            self.end = line.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The records of a store at one moment. May be read from several threads.
+pub(super) struct Found {
+    path: PathBuf,
+    file: Arc<File>,
+    records: HashMap<Key, Place>,
+}
+
+impl Found {
+    /// The payload of a content, if there is one.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, CliError> {
+        let Some(place) = self.records.get(key) else {
+            return Ok(None);
+        };
+        let mut payload = vec![0; place.bytes as usize];
+        self.file
+            .read_exact_at(&mut payload, place.offset)
+            .map_err(CliError::file("read", &self.path))?;
+        Ok(Some(payload))
+    }
+}
+
+/// The next whole record; `None` at the end or where one is torn.
+fn record(source: &mut impl Read) -> io::Result<Option<(Key, Vec<u8>)>> {
+    let mut front = [0; FRONT_BYTES];
+    if !fill(source, &mut front)? {
+        return Ok(None);
+    }
+    let (key, rest) = front.split_at(16);
+    let (bytes, digest) = rest.split_at(4);
+    let bytes = u32::from_le_bytes(bytes.try_into().expect("four bytes were split off"));
+    if bytes > MAX_PAYLOAD {
+        return Ok(None);
+    }
+    let mut payload = Vec::new();
+    let read = source.take(u64::from(bytes)).read_to_end(&mut payload)?;
+    let is_whole = read == bytes as usize && digest_head(&payload) == *digest;
+    let key = key.try_into().expect("sixteen bytes were split off");
+    Ok(is_whole.then_some((key, payload)))
+}
+
+fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
+    match source.read_exact(bytes) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn digest_head(payload: &[u8]) -> [u8; 8] {
+    let digest = Sha256::digest(payload);
+    let mut head = [0; 8];
+    head.copy_from_slice(&digest[..8]);
+    head
+}
+
+fn locked(path: &Path) -> Result<File, CliError> {
+    loop {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(CliError::file("open", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let path = path.display();
+                let message = format!("another run is writing this output (it holds {path})");
+                return Err(CliError::Failed(message));
+            }
+            Err(TryLockError::Error(error)) => return Err(CliError::file("lock", path)(error)),
+        }
+        // A run that ended between our opening and our locking took its store with it.
+        let own = file.metadata().map_err(CliError::file("lock", path))?;
+        if std::fs::metadata(path).is_ok_and(|there| there.ino() == own.ino()) {
+            return Ok(file);
+        }
+    }
+}
+
+/// A file of the store's name that is no store belongs to somebody else.
+fn refuse_foreign(file: &File, path: &Path) -> Result<(), CliError> {
+    let mut first = Vec::new();
+    let read = file.take(BEGIN.len() as u64).read_to_end(&mut first);
+    read.map_err(CliError::file("read", path))?;
+    if BEGIN.starts_with(&first) {
+        return Ok(());
+    }
+    let message = format!("{} holds no verdicts; name another output", path.display());
+    Err(CliError::Usage(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::journal::Judge;
+
+    fn header(digest: &str) -> Header {
+        let judge = Judge {
+            name: "math".to_owned(),
+            digest: digest.to_owned(),
+        };
+        Header::of("in", vec![judge], &serde_json::json!({}))
+    }
+
+    fn key_of(content: &str) -> Key {
+        key(Sha256::new_with_prefix(content))
+    }
+
+    fn filled(path: &Path, contents: &[&str]) {
+        let mut store = Store::open(path, &header("a"), false).expect("new");
+        for content in contents {
+            let payload = content.repeat(3);
+            store
+                .put(key_of(content), payload.as_bytes())
+                .expect("room");
+        }
+    }
+
+    /// Contents of which a store that is opened again has the verdicts.
+    fn there(path: &Path, contents: &[&str]) -> Vec<bool> {
+        let store = Store::open(path, &header("a"), false).expect("a store");
+        let found = store.found();
+        let is_there = |content: &&str| {
+            let payload = found.get(&key_of(content)).expect("readable");
+            payload.is_some_and(|payload| payload == content.repeat(3).into_bytes())
+        };
+        contents.iter().map(is_there).collect()
+    }
+
+    #[test]
+    fn what_was_put_is_found_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("verdicts");
+        filled(&path, &["a", "", "b"]);
+        assert_eq!(
+            there(&path, &["a", "", "b", "c"]),
+            [true, true, true, false]
+        );
+        filled(&path, &["c", "a"]);
+        assert_eq!(there(&path, &["a", "", "b", "c"]), [true; 4]);
+    }
+
+    #[test]
+    fn a_torn_record_is_as_good_as_none_wherever_it_is_torn() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("verdicts");
+        filled(&path, &["first", "second"]);
+        let whole = std::fs::read(&path).expect("written");
+        let second = whole.len() - FRONT_BYTES - "second".len() * 3;
+        for cut in 0..whole.len() {
+            std::fs::write(&path, &whole[..cut]).expect("a file");
+            let first = cut >= second;
+            assert_eq!(there(&path, &["first", "second"]), [first, false], "{cut}");
+            // What is written after the cut is found too.
+            filled(&path, &["third"]);
+            assert_eq!(there(&path, &["first", "third"]), [first, true], "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_spoilt_record_ends_what_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("verdicts");
+        filled(&path, &["first", "second"]);
+        let mut bytes = std::fs::read(&path).expect("written");
+        *bytes.last_mut().expect("not empty") ^= 1;
+        std::fs::write(&path, &bytes).expect("a file");
+        assert_eq!(there(&path, &["first", "second"]), [true, false]);
+    }
+
+    #[test]
+    fn a_store_of_another_run_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("verdicts");
+        filled(&path, &["a"]);
+        let refused = Store::open(&path, &header("b"), false).err();
+        let message = refused.expect("another scorer").to_string();
+        assert!(message.contains("--restart discards it"), "{message}");
+        let fresh = Store::open(&path, &header("b"), true).expect("discarded");
+        assert_eq!(fresh.len(), 0);
+        let second = Store::open(&path, &header("b"), false).err();
+        let message = second.expect("it is held").to_string();
+        assert!(message.contains("another run"), "{message}");
+        drop(fresh);
+        std::fs::write(&path, "my notes").expect("a file");
+        assert!(Store::open(&path, &header("b"), true).is_err());
+        assert_eq!(std::fs::read(&path).expect("still there"), b"my notes");
+    }
+}

@@ -1,0 +1,260 @@
+//! Columns of a table to the fields of inputs.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray as _, StringArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use arrow::error::ArrowError;
+use datasets::RecordBatch;
+use datasets::sink::json_cells;
+use datasets::source::is_json_text;
+use openapi::ScoreInput;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::CliError;
+use crate::score::cell::Cell;
+use crate::score::mapping::Mapping;
+use crate::score::row;
+
+/// Most names of columns that a message lists.
+const LISTED: usize = 20;
+
+/// Where the columns of a mapping are in a table: one entry for each, `None` for one that is not
+/// there.
+pub(super) struct Bound {
+    mapping: Mapping,
+    places: Vec<Option<Place>>,
+}
+
+/// Where a column is.
+struct Place {
+    /// Positions of the column and of the fields in it.
+    path: Vec<usize>,
+    field: FieldRef,
+    /// What leads on from there, into JSON or a list.
+    rest: Vec<String>,
+}
+
+/// The cells that inputs are read from.
+pub(super) struct Cells<'b> {
+    mapping: &'b Mapping,
+    columns: Vec<Option<Column<'b>>>,
+}
+
+enum Column<'b> {
+    Text(StringArray),
+    Json(StringArray, &'b [String]),
+}
+
+impl Bound {
+    /// Finds the columns of a mapping.
+    ///
+    /// # Errors
+    /// A column that was named and is not there, and a table without responses.
+    pub(super) fn find(mapping: &Mapping, schema: &Schema) -> Result<Self, CliError> {
+        let mut places = Vec::new();
+        for (column, is_chosen) in mapping.columns() {
+            let place = place(schema, column);
+            if place.is_none() && is_chosen {
+                return Err(missing(column, schema));
+            }
+            places.push(place);
+        }
+        if mapping.response_positions().all(|at| places[at].is_none()) {
+            return Err(CliError::Usage(format!(
+                "no response: {}; name the column with --response or --responses (the columns are \
+                 {})",
+                mapping.response_columns(),
+                listed(schema)
+            )));
+        }
+        Ok(Self {
+            mapping: mapping.clone(),
+            places,
+        })
+    }
+
+    /// The cells of some rows.
+    ///
+    /// # Errors
+    /// A type that JSON has no form for.
+    pub(super) fn cells(&self, batch: &RecordBatch) -> Result<Cells<'_>, ArrowError> {
+        let places = self.places.iter().map(Option::as_ref);
+        let columns: Result<_, ArrowError> = places
+            .map(|place| place.map(|place| place.column(batch)).transpose())
+            .collect();
+        Ok(Cells {
+            mapping: &self.mapping,
+            columns: columns?,
+        })
+    }
+}
+
+impl Place {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "every other type is read by its JSON"
+    )]
+    fn column(&self, batch: &RecordBatch) -> Result<Column<'_>, ArrowError> {
+        let array = self.array(batch);
+        let is_json = is_json_text(&self.field);
+        match array.data_type() {
+            DataType::Utf8 if is_json => Ok(Column::Json(array.as_string().clone(), &self.rest)),
+            DataType::Utf8 => Ok(Column::Text(array.as_string().clone())),
+            DataType::LargeUtf8 | DataType::Utf8View if !is_json => {
+                let texts = cast(&array, &DataType::Utf8)?;
+                Ok(Column::Text(texts.as_string().clone()))
+            }
+            _ => Ok(Column::Json(json_cells(&self.field, &array)?, &self.rest)),
+        }
+    }
+
+    /// The column, with a null wherever what it is in is null.
+    fn array(&self, batch: &RecordBatch) -> ArrayRef {
+        let mut array = batch.column(self.path[0]).clone();
+        let mut nulls: Option<NullBuffer> = None;
+        for position in &self.path[1..] {
+            nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+            array = array.as_struct().column(*position).clone();
+        }
+        let Some(nulls) = nulls else {
+            return array;
+        };
+        let nulls = NullBuffer::union(Some(&nulls), array.nulls());
+        let data = array.to_data().into_builder().nulls(nulls);
+        let data = data.build().expect("the nulls are as many as the rows");
+        arrow::array::make_array(data)
+    }
+}
+
+impl Cells<'_> {
+    /// The input of a row. The error is a sentence for the reject file.
+    pub(super) fn input(&self, row: usize) -> Result<ScoreInput, String> {
+        self.mapping.read(|source| match &self.columns[source] {
+            None => Ok(None),
+            Some(column) => column.cell(row),
+        })
+    }
+
+    /// The row's id as JSON, if it has one.
+    pub(super) fn id(&self, row: usize) -> Option<String> {
+        let column = self.columns[self.mapping.id_position()?].as_ref()?;
+        match column.cell(row).ok()?? {
+            Cell::Text(text) => Some(serde_json::to_string(text).expect("a text serialises")),
+            Cell::Json(value) => Some(value.get().to_owned()),
+        }
+    }
+
+    /// Takes in all that the inputs of these rows are made of.
+    pub(super) fn digest(&self, hash: &mut Sha256) {
+        for column in &self.columns {
+            let (kind, texts) = match column {
+                None => {
+                    hash.update([0]);
+                    continue;
+                }
+                Some(Column::Text(texts)) => (1, texts),
+                Some(Column::Json(texts, _)) => (2, texts),
+            };
+            hash.update([kind]);
+            for text in texts {
+                // No text is as long as what stands for a null.
+                let length = text.map_or(u64::MAX, |text| text.len() as u64);
+                hash.update(length.to_le_bytes());
+                hash.update(text.unwrap_or_default());
+            }
+        }
+    }
+}
+
+impl Column<'_> {
+    fn cell(&self, row: usize) -> Result<Option<Cell<'_>>, String> {
+        match self {
+            Self::Text(texts) if texts.is_null(row) => Ok(None),
+            Self::Text(texts) => Ok(Some(Cell::Text(texts.value(row)))),
+            Self::Json(texts, _) if texts.is_null(row) => Ok(None),
+            Self::Json(texts, rest) => {
+                let value: &RawValue = serde_json::from_str(texts.value(row))
+                    .map_err(|error| format!("a cell that should hold JSON does not: {error}"))?;
+                let mut inner = Some(value);
+                for step in *rest {
+                    inner = match inner {
+                        Some(value) => row::inside(value, step)?,
+                        None => None,
+                    };
+                }
+                let inner = inner.filter(|value| value.get() != "null");
+                Ok(inner.map(Cell::Json))
+            }
+        }
+    }
+}
+
+/// The column of that whole name if there is one, else the path is followed from dot to dot.
+fn place(schema: &Schema, column: &str) -> Option<Place> {
+    if let Some((position, field)) = schema.fields().find(column) {
+        return Some(Place {
+            path: vec![position],
+            field: field.clone(),
+            rest: Vec::new(),
+        });
+    }
+    let mut steps = column.split('.').peekable();
+    let first = steps.next().expect("a split text has a first piece");
+    let (position, field) = schema.fields().find(first)?;
+    let (mut path, mut field) = (vec![position], field.clone());
+    while let (DataType::Struct(fields), Some(step)) = (field.data_type(), steps.peek()) {
+        let (position, inner) = fields.find(step)?;
+        path.push(position);
+        field = inner.clone();
+        steps.next();
+    }
+    let rest: Vec<String> = steps.map(str::to_owned).collect();
+    let leads_on = matches!(
+        field.data_type(),
+        DataType::List(_) | DataType::LargeList(_)
+    );
+    if !rest.is_empty() && !leads_on && !is_json_text(&field) {
+        return None;
+    }
+    Some(Place { path, field, rest })
+}
+
+fn missing(column: &str, schema: &Schema) -> CliError {
+    let mut names = Vec::new();
+    paths("", schema.fields(), &mut names);
+    let near = rubrics::config::nearest(column, names.iter().map(String::as_str));
+    let hint = near
+        .map(|near| format!("; did you mean '{near}'?"))
+        .unwrap_or_default();
+    let columns = listed(schema);
+    CliError::Usage(format!(
+        "there is no column '{column}'{hint} (the columns are {columns})"
+    ))
+}
+
+/// The names of columns and of the fields in them.
+fn paths(lead: &str, fields: &Fields, out: &mut Vec<String>) {
+    for field in fields {
+        let name = format!("{lead}{}", field.name());
+        if let DataType::Struct(inner) = field.data_type() {
+            paths(&format!("{name}."), inner, out);
+        }
+        out.push(name);
+    }
+}
+
+fn listed(schema: &Schema) -> String {
+    let name = |field: &Arc<Field>| format!("'{}'", field.name());
+    let mut names: Vec<String> = schema.fields().iter().take(LISTED).map(name).collect();
+    if schema.fields().len() > LISTED {
+        names.push("…".to_owned());
+    }
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
+}

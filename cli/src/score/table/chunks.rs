@@ -1,0 +1,93 @@
+//! The rows of a run in chunks.
+
+use arrow::array::{ArrayRef, RecordBatchOptions, UInt64Array};
+use arrow::compute::take;
+use datasets::source::{Batch, Batches, Dataset, RowNumbers};
+use datasets::{DatasetError, RecordBatch};
+
+use super::selection::{Chosen, Selection};
+use super::work::Chunk;
+use crate::error::CliError;
+
+/// The rows of a run in order.
+pub(super) struct Chunks {
+    batches: Batches,
+    /// Readable rows of the dataset before the next batch.
+    position: u64,
+    selection: Selection,
+}
+
+impl Chunks {
+    /// The rows of a dataset that were selected.
+    pub(super) fn new(dataset: &Dataset, selection: Selection) -> Self {
+        let (batches, position) = dataset.batches_from(selection.first());
+        Self {
+            batches,
+            position,
+            selection,
+        }
+    }
+
+    /// The next rows; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Chunk>, CliError> {
+        while !self.selection.is_past(self.position) {
+            let Some(batch) = self.batches.next().transpose()? else {
+                return Ok(None);
+            };
+            let chunk = self.chosen(batch)?;
+            if chunk.data.num_rows() > 0 || !chunk.rejects.is_empty() {
+                return Ok(Some(chunk));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rows of a batch that belong to the run.
+    fn chosen(&mut self, mut batch: Batch) -> Result<Chunk, CliError> {
+        let (start, rows) = (self.position, batch.data.num_rows());
+        self.position += rows as u64;
+        batch.rejects.retain(|reject| {
+            let numbers = (0..rows).map(|row| batch.rows.number(row));
+            let before = numbers.take_while(|number| *number < reject.row).count();
+            self.selection.has_reject(start + before as u64)
+        });
+        let (data, numbers) = match self.selection.of(start, rows) {
+            Chosen::Range(range) if range == (0..rows) => (batch.data, batch.rows),
+            Chosen::Range(range) => {
+                let numbers = range.clone().map(|row| batch.rows.number(row)).collect();
+                (
+                    batch.data.slice(range.start, range.len()),
+                    RowNumbers::Listed(numbers),
+                )
+            }
+            Chosen::Listed(rows) => {
+                let numbers = rows.iter().map(|row| batch.rows.number(*row)).collect();
+                (listed(&batch, &rows)?, RowNumbers::Listed(numbers))
+            }
+        };
+        Ok(Chunk {
+            file: batch.file,
+            rows: numbers,
+            data,
+            rejects: batch.rejects,
+        })
+    }
+}
+
+fn listed(batch: &Batch, rows: &[usize]) -> Result<RecordBatch, CliError> {
+    let indices: UInt64Array = rows.iter().map(|row| *row as u64).collect();
+    let columns = batch.data.columns().iter();
+    let columns: Result<Vec<ArrayRef>, _> =
+        columns.map(|column| take(column, &indices, None)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let listed = columns.and_then(|columns| {
+        RecordBatch::try_new_with_options(batch.data.schema(), columns, &options)
+    });
+    let file = batch.file.to_string();
+    listed.map_err(|error| {
+        CliError::from(DatasetError::File {
+            file,
+            problem: error.to_string(),
+        })
+    })
+}
