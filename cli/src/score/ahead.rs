@@ -13,7 +13,7 @@ use datasets::keyed;
 use openapi::{Content, ScoreInput, ScoreResult};
 use sha2::{Digest as _, Sha256};
 
-use super::journal::{Counts, Judge};
+use super::journal::{Counts, Header, Judge};
 use super::judging::{Judged, Judging};
 use super::progress::Progress;
 use super::store::{self, Found, Key, Store};
@@ -212,6 +212,25 @@ fn beginning(input: &ScoreInput) -> Vec<u8> {
         }
         None => Vec::new(),
     }
+}
+
+/// Judges inputs as a run judges those of a file: each once, in an order that suits models.
+///
+/// # Errors
+/// When the run cannot go on.
+pub(crate) fn judge_all(
+    judging: &dyn Judging,
+    inputs: Vec<ScoreInput>,
+) -> Result<Vec<Judged>, CliError> {
+    let folder = std::env::temp_dir();
+    let header = Header::of("", judging.judges(), &serde_json::json!({}));
+    let mut store = Store::unnamed(&folder, &header)?;
+    let mut ahead = Ahead::new(&folder)?;
+    for input in &inputs {
+        ahead.add(input, &store)?;
+    }
+    ahead.judge(judging, &mut store)?;
+    Known::new(judging, &store).judge(inputs)
 }
 
 /// Judges by verdicts that are there already; the few that are not are reached when they are asked

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openapi::{ScoreInput, ScoreResult};
-use rubrics::{Ask, Input, Models, NoModels, Pool, Priority, Registry, Scored, Scorer, Tools};
+use rubrics::{
+    Ask, Input, Models, NoModels, Pool, Priority, Registry, Scored, Scorer, Tape, Tools,
+};
 use serve::convert::{self, Echo, Frame};
 
 use super::journal::Judge;
@@ -55,7 +57,14 @@ impl Local {
         )
     }
 
-    fn of(
+    /// Keeps what engines are asked for, in a measurement.
+    pub(crate) fn with_tape(mut self, tape: Arc<Tape>) -> Self {
+        self.tools.tape = Some(tape);
+        self
+    }
+
+    /// Takes scorers and what they ask.
+    pub(crate) fn of(
         scorers: Vec<Arc<Scorer>>,
         models: Arc<dyn Models>,
         threads: usize,

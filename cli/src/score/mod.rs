@@ -43,8 +43,9 @@ use self::summary::Summary;
 use crate::error::{CliError, Outcome};
 use crate::stream::{self, Window};
 
+pub(crate) use self::ahead::judge_all;
 pub(crate) use self::input::{Input as RowInput, refuse_same_file};
-pub(crate) use self::judging::Judging;
+pub(crate) use self::judging::{Judged, Judging};
 pub(crate) use self::local::Local;
 pub(crate) use self::mapping::Mapping;
 pub(crate) use self::partial::{PartialFile, remove_if_there};

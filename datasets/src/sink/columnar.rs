@@ -1,4 +1,4 @@
-//! Rows as Parquet, the columns of a row group written side by side.
+//! Rows as Parquet, whose columns are packed side by side as rows come: what waits in memory is packed.
 
 use std::io::{self, Write};
 
@@ -21,11 +21,15 @@ use std::sync::Arc;
 const GROUP_ROWS: usize = 128 << 10;
 
 /// Bytes of text after which a row group ends early.
-const GROUP_TEXT_BYTES: usize = 32 << 20;
+const GROUP_TEXT_BYTES: usize = 64 << 20;
 
 /// Rows that are weighed at once. Row groups end only at multiples of it, counted from the
 /// beginning of the file, so that where they end does not depend on how rows are cut in batches.
 const BLOCK_ROWS: usize = 256;
+
+/// Rows that the columns take at once; where pages end depends on it, so it is the same for every
+/// file.
+const PART_ROWS: usize = 8192;
 
 type Out = io::BufWriter<Box<dyn Write + Send>>;
 
@@ -34,15 +38,15 @@ pub(super) struct ParquetWriter {
     file: SerializedFileWriter<Out>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// Rows of the row group at hand.
+    /// Rows that no column has taken yet.
     batches: Vec<RecordBatch>,
+    waiting: usize,
+    /// The columns of the row group at hand, if it has rows.
+    group: Vec<ArrowColumnWriter>,
     rows: usize,
     text_bytes: usize,
     groups: usize,
 }
-
-/// A leaf column of a row group, with all that comes into it.
-type Leaf = (ArrowColumnWriter, Vec<ArrowLeafColumn>);
 
 impl ParquetWriter {
     pub(super) fn new(out: Box<dyn Write + Send>, schema: &SchemaRef) -> io::Result<Self> {
@@ -67,6 +71,8 @@ impl ParquetWriter {
             columns,
             schema: schema.clone(),
             batches: Vec::new(),
+            waiting: 0,
+            group: Vec::new(),
             rows: 0,
             text_bytes: 0,
             groups: 0,
@@ -80,43 +86,58 @@ impl ParquetWriter {
             let block = batch.slice(start, room.min(batch.num_rows() - start));
             start += block.num_rows();
             self.rows += block.num_rows();
+            self.waiting += block.num_rows();
             self.text_bytes += block.columns().iter().map(text_bytes).sum::<usize>();
             self.batches.push(block);
             let ends = self.rows >= GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES;
             if ends && self.rows.is_multiple_of(BLOCK_ROWS) {
-                self.flush()?;
+                self.end_group()?;
+            } else if self.waiting >= PART_ROWS {
+                self.encode().map_err(failed)?;
             }
         }
         Ok(())
     }
 
     pub(super) fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.flush()?;
+        self.end_group()?;
         let out = self.file.into_inner().map_err(failed)?;
         out.into_inner()
             .map_err(io::IntoInnerError::into_error)?
             .flush()
     }
 
-    /// Writes the rows at hand as a row group.
-    fn flush(&mut self) -> io::Result<()> {
+    /// Hands the waiting rows to the columns, which pack them side by side.
+    fn encode(&mut self) -> Result<(), ParquetError> {
+        if self.waiting == 0 {
+            return Ok(());
+        }
+        let batch = arrow::compute::concat_batches(&self.schema, &self.batches)?;
+        self.batches.clear();
+        self.waiting = 0;
+        if self.group.is_empty() {
+            self.group = self.columns.create_column_writers(self.groups)?;
+        }
+        let mut leaves: Vec<ArrowLeafColumn> = Vec::with_capacity(self.group.len());
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            leaves.extend(compute_leaves(field, column)?);
+        }
+        self.group
+            .par_iter_mut()
+            .zip(leaves)
+            .try_for_each(|(writer, leaf)| writer.write(&leaf))
+    }
+
+    /// Writes the row group at hand.
+    fn end_group(&mut self) -> io::Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
-        let batches = std::mem::take(&mut self.batches);
-        let batch =
-            arrow::compute::concat_batches(&self.schema, &batches).map_err(io::Error::other)?;
-        drop(batches);
-        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> = self
-            .leaves(&batch)
-            .map_err(failed)?
+        self.encode().map_err(failed)?;
+        let columns = std::mem::take(&mut self.group);
+        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> = columns
             .into_par_iter()
-            .map(|(mut writer, leaves)| {
-                for leaf in &leaves {
-                    writer.write(leaf)?;
-                }
-                writer.close()
-            })
+            .map(ArrowColumnWriter::close)
             .collect();
         let mut group = self.file.next_row_group().map_err(failed)?;
         for chunk in chunks.map_err(failed)? {
@@ -126,17 +147,6 @@ impl ParquetWriter {
         (self.rows, self.text_bytes) = (0, 0);
         self.groups += 1;
         Ok(())
-    }
-
-    /// The leaf columns of a batch, each with its writer.
-    fn leaves(&self, batch: &RecordBatch) -> Result<Vec<Leaf>, ParquetError> {
-        let writers = self.columns.create_column_writers(self.groups)?;
-        let mut leaves = Vec::with_capacity(writers.len());
-        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
-            leaves.extend(compute_leaves(field, column)?);
-        }
-        let alone = leaves.into_iter().map(|leaf| vec![leaf]);
-        Ok(writers.into_iter().zip(alone).collect())
     }
 }
 

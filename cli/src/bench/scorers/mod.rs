@@ -1,5 +1,5 @@
-//! `tribunal bench scorers`: scorers that ask models, over HTTP, against the engine alone on the
-//! very sequences that they asked for.
+//! `tribunal bench scorers`: scorers that ask models, over HTTP or as `tribunal score` asks them,
+//! against the engine alone on the very sequences that they asked for.
 //!
 //! Each round sends inputs that nobody has seen before to a server in this process and keeps, on a
 //! [`Tape`], what the scorers asked the engine for. Then the same engine is given the same works at
@@ -7,6 +7,7 @@
 //! of everything that is not the model: HTTP, prompts, tokenizing, waiting between the turns of a
 //! dialogue, arithmetic.
 
+mod offline;
 mod replay;
 mod served;
 mod workloads;
@@ -18,6 +19,7 @@ use rubrics::Taped;
 use serde::Serialize;
 
 use crate::error::{CliError, Outcome};
+use offline::Offline;
 use served::Served;
 use workloads::{WORKLOADS, Workload};
 
@@ -25,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   tribunal bench scorers
   tribunal bench scorers --workload principles --like qwen2.5-0.5b --dtype f16 --json
+  tribunal bench scorers --offline --repeats 8 --inputs 512 --kv-mib 16
 
 The models are made on the spot and their weights are random: what they say means nothing, what it
 costs is what it costs. Exit code: 0 done; 1 an input had no verdict; 2 wrong use.";
@@ -54,6 +57,20 @@ pub(crate) struct BenchScorersArgs {
     #[arg(long, value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
+    /// Judge in this process as `tribunal score` does, without HTTP
+    #[arg(long)]
+    offline: bool,
+    /// Rows of questions that repeat, N responses each, shuffled, in place of the workloads
+    #[arg(long, value_name = "N", requires = "offline", conflicts_with = "workload",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    repeats: Option<u16>,
+    /// Ask the model in the order of the rows
+    #[arg(long, requires = "offline")]
+    as_they_come: bool,
+    /// Memory for keys and values of the engine, in MiB
+    #[arg(long, value_name = "N", default_value_t = 1024,
+          value_parser = clap::value_parser!(u16).range(1..=32_768))]
+    kv_mib: u16,
     /// Print the figures as one line of JSON after the table
     #[arg(long)]
     json: bool,
@@ -116,6 +133,10 @@ pub(crate) fn run(args: &BenchScorersArgs) -> Result<Outcome, CliError> {
     let chosen = WORKLOADS
         .iter()
         .filter(|w| args.workload.is_empty() || args.workload.iter().any(|name| name == w.name));
+    let chosen: Vec<&'static Workload> = match args.repeats {
+        Some(_) => vec![&offline::REPEATED],
+        None => chosen.collect(),
+    };
     let mut figures = Vec::new();
     for workload in chosen {
         let found = measure(args, workload)?;
@@ -131,19 +152,11 @@ pub(crate) fn run(args: &BenchScorersArgs) -> Result<Outcome, CliError> {
 }
 
 fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figures, CliError> {
-    let served = Served::start(args, workload)?;
-    let mut rounds: Vec<Round> = Vec::new();
-    // The first round warms up and is not counted.
-    for round in 0..=args.rounds {
-        let inputs = (workload.inputs)(args.inputs as usize, u64::from(round));
-        let sent = served.send(&inputs, args.batch as usize)?;
-        let tape = served.take_tape();
-        let alone = replay::run(&served.host, &tape, u64::from(round) + 1)?;
-        if round > 0 {
-            rounds.push((sent, tape, alone));
-        }
-    }
-    served.stop()?;
+    let mut rounds = if args.offline {
+        offline_rounds(args, workload)?
+    } else {
+        served_rounds(args, workload)?
+    };
     let slower = |(sent, _, alone): &Round| sent.seconds / alone.seconds;
     rounds.sort_by(|a, b| slower(a).total_cmp(&slower(b)));
     let (sent, tape, alone) = rounds.swap_remove(rounds.len() / 2);
@@ -165,6 +178,38 @@ fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figur
         unique_tokens,
         computed_per_unique: float(computed_tokens) / float(unique_tokens),
     })
+}
+
+fn served_rounds(args: &BenchScorersArgs, workload: &Workload) -> Result<Vec<Round>, CliError> {
+    let served = Served::start(args, workload)?;
+    let mut rounds: Vec<Round> = Vec::new();
+    // The first round warms up and is not counted.
+    for round in 0..=args.rounds {
+        let inputs = (workload.inputs)(args.inputs as usize, u64::from(round));
+        let sent = served.send(&inputs, args.batch as usize)?;
+        let tape = served.take_tape();
+        let alone = replay::run(&served.host, &tape, u64::from(round) + 1)?;
+        rounds.push((sent, tape, alone));
+    }
+    served.stop()?;
+    rounds.remove(0);
+    Ok(rounds)
+}
+
+fn offline_rounds(args: &BenchScorersArgs, workload: &Workload) -> Result<Vec<Round>, CliError> {
+    let offline = Offline::start(args, workload)?;
+    let mut rounds: Vec<Round> = Vec::new();
+    // The first round warms up and is not counted.
+    for round in 0..=u64::from(args.rounds) {
+        let count = args.inputs as usize;
+        let inputs = match args.repeats {
+            Some(repeats) => offline::repeated(count, usize::from(repeats), round),
+            None => (workload.inputs)(count, round),
+        };
+        rounds.push(offline.round(inputs, round + 1)?);
+    }
+    rounds.remove(0);
+    Ok(rounds)
 }
 
 #[expect(

@@ -136,7 +136,8 @@ impl Served {
     }
 }
 
-fn host(
+/// A made model, called `m`.
+pub(super) fn host(
     args: &BenchScorersArgs,
     workload: &Workload,
     folder: &TemporaryFolder,
@@ -153,7 +154,7 @@ fn host(
         folder: Folder::directory(&path),
         storage: ::models::weights::Storage::AsStored,
         capacity: Capacity {
-            kv_memory: 1 << 30,
+            kv_memory: u64::from(args.kv_mib) << 20,
             batch_tokens: 1024,
             max_sequences: 256,
             queue_tokens: QUEUE_TOKENS,
@@ -162,6 +163,6 @@ fn host(
     .map_err(failed)
 }
 
-fn failed(error: impl std::fmt::Display) -> CliError {
+pub(super) fn failed(error: impl std::fmt::Display) -> CliError {
     CliError::Failed(error.to_string())
 }

@@ -39,7 +39,7 @@ use crate::tables::{FormatArg, ReadingArgs};
 use crate::tally::STATUSES;
 
 /// Rows that are judged and kept at once.
-const CHUNK_ROWS: usize = 2048;
+const CHUNK_ROWS: usize = 1024;
 
 /// Rows of a request to a server.
 const REQUEST_ROWS: usize = 256;

@@ -1,0 +1,161 @@
+//! Inputs through the scorers of this process, as `tribunal score` has them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ::models::tiny::TinyHead;
+use engine::Host;
+use openapi::{ScoreInput, Status};
+use rubrics::{Models, Registry, Tape, Taped};
+use serde_json::Value;
+use serve::hosts::Hosts;
+
+use super::served::{self, Sent, failed};
+use super::workloads::Workload;
+use super::{BenchScorersArgs, Round, replay};
+use crate::error::CliError;
+use crate::score::{Judged, Judging as _, Local, judge_all};
+use crate::stream::{self, Held, Window};
+use crate::temporary::TemporaryFolder;
+
+/// Inputs of a piece where they are judged as they come: those of a chunk of lines.
+const PIECE: usize = 256;
+
+/// A scorer of this process over a made model.
+pub(super) struct Offline {
+    local: Local,
+    pub(super) host: Arc<Host>,
+    tape: Arc<Tape>,
+    is_sorted: bool,
+    /// Its model's folder; goes away with it.
+    _folder: TemporaryFolder,
+}
+
+impl Offline {
+    pub(super) fn start(args: &BenchScorersArgs, workload: &Workload) -> Result<Self, CliError> {
+        let folder = TemporaryFolder::new()?;
+        let host = Arc::new(served::host(args, workload, &folder)?);
+        let mut config = serve::Config::default();
+        let text = format!("[[scorer]]\nname = 'judge'\n{}", workload.scorer);
+        let read = serve::config::read_text_with("workload", &text, &mut config, &["m"]);
+        let (registry, problems): (Registry, _) = read;
+        if let Some(problem) = problems.first() {
+            return Err(CliError::Failed(problem.to_string()));
+        }
+        let hosts = Hosts::new(vec![host.clone()]);
+        let scorer = registry.get("judge").expect("it was just configured");
+        scorer.check(&hosts).map_err(CliError::Failed)?;
+        let models: Arc<dyn Models> = Arc::new(hosts);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let tape = Arc::new(Tape::default());
+        let local = Local::of(vec![scorer.clone()], models, threads, false)?;
+        Ok(Self {
+            local: local.with_tape(tape.clone()),
+            host,
+            tape,
+            is_sorted: !args.as_they_come,
+            _folder: folder,
+        })
+    }
+
+    /// Judges all inputs, then gives the engine alone what was asked of it.
+    pub(super) fn round(&self, inputs: Vec<Value>, salt: u64) -> Result<Round, CliError> {
+        let read = |input: Value| serde_json::from_value::<ScoreInput>(input).map_err(failed);
+        let inputs: Vec<ScoreInput> = inputs.into_iter().map(read).collect::<Result<_, _>>()?;
+        let begin = Instant::now();
+        let judged = if self.is_sorted {
+            judge_all(&self.local, inputs)?
+        } else {
+            self.as_they_come(&inputs)?
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        let mut failed = BTreeMap::new();
+        for status in judged.into_iter().filter_map(unjudged) {
+            *failed.entry(status).or_default() += 1;
+        }
+        let tape: Vec<Taped> = self.tape.take();
+        let alone = replay::run(&self.host, &tape, salt)?;
+        Ok((Sent { seconds, failed }, tape, alone))
+    }
+
+    fn as_they_come(&self, inputs: &[ScoreInput]) -> Result<Vec<Judged>, CliError> {
+        let pieces: Vec<Piece> = inputs
+            .chunks(PIECE)
+            .map(|piece| Piece(piece.to_vec()))
+            .collect();
+        let mut pieces = pieces.into_iter();
+        let mut all = Vec::new();
+        let window = Window {
+            workers: self.local.threads() + 1,
+            bytes: usize::MAX,
+        };
+        stream::run(
+            window,
+            move || Ok::<_, CliError>(pieces.next()),
+            |piece: Piece| self.local.judge(piece.0),
+            |judged: Vec<Judged>| {
+                all.extend(judged);
+                Ok(())
+            },
+        )?;
+        Ok(all)
+    }
+}
+
+struct Piece(Vec<ScoreInput>);
+
+impl Held for Piece {
+    fn held_bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The status of an input without a verdict.
+fn unjudged(judged: Judged) -> Option<String> {
+    let result = match judged {
+        Ok(mut results) => results.pop()?,
+        Err(reason) => return Some(reason),
+    };
+    let detail = result.reason.and_then(|reason| reason.detail);
+    let name = serve::convert::status_name(result.status);
+    (result.status != Status::Ok).then(|| format!("{name}: {}", detail.unwrap_or_default()))
+}
+
+/// Prompts of a few sentences, each with so many responses, as a file has them after shuffling.
+pub(super) fn repeated(count: usize, repeats: usize, round: u64) -> Vec<Value> {
+    let mut draws = datasets::keyed::Draws::new(round);
+    let mut rows: Vec<Value> = (0..count)
+        .map(|n| row(n / repeats, n % repeats, round))
+        .collect();
+    for last in (1..rows.len()).rev() {
+        rows.swap(last, draws.below(last + 1));
+    }
+    rows
+}
+
+fn row(prompt: usize, response: usize, round: u64) -> Value {
+    let (each, bags) = (prompt % 7 + 2, prompt + 3);
+    let question = format!(
+        "Round {round}, question {prompt}. A shop packs apples for a market. On Monday it fills {bags} \
+         bags with {each} apples each and sells half of the bags. On Tuesday it fills as many bags \
+         again, finds that one apple in each bag is bruised, and takes these out. On Wednesday it \
+         gives every worker two apples of those that are left over, and there are {prompt} workers. \
+         How many apples has the shop sold, how many are bruised, and how many can it still sell on \
+         Thursday? Give the three numbers and say how you found them, one step a line."
+    );
+    let answer = format!(
+        "Answer {response}: it sold {} apples.",
+        bags * each / 2 + response
+    );
+    serde_json::json!({ "prompt": question, "response": answer })
+}
+
+/// The workload of repeated prompts: a reward model, whose cost is reading.
+pub(super) const REPEATED: Workload = Workload {
+    name: "repeated",
+    head: TinyHead::Sequence,
+    scorer: "kind = 'reward'",
+    writes: false,
+    inputs: |count, round| repeated(count, 1, round),
+};
