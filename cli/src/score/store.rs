@@ -55,6 +55,8 @@ pub(super) struct Store {
     end: u64,
     /// A store without a name goes away with its value.
     is_named: bool,
+    /// Whether the verdicts are of a run over an input that was another one then.
+    is_of_other_input: bool,
 }
 
 impl Store {
@@ -72,6 +74,7 @@ impl Store {
             records: HashMap::new(),
             end: 0,
             is_named: true,
+            is_of_other_input: false,
         };
         if !restart {
             store.read(header)?;
@@ -92,9 +95,15 @@ impl Store {
             records: HashMap::new(),
             end: 0,
             is_named: false,
+            is_of_other_input: false,
         };
         store.begin(header)?;
         Ok(store)
+    }
+
+    /// Whether what is there is of a run over an input that was another one then.
+    pub(super) fn is_of_other_input(&self) -> bool {
+        self.is_of_other_input && !self.records.is_empty()
     }
 
     /// Number of records.
@@ -169,6 +178,7 @@ impl Store {
                 self.path.display()
             )));
         }
+        self.is_of_other_input = header.input != journaled.input;
         self.end = line.len() as u64;
         while let Some((key, payload)) = record(&mut source).map_err(failed())? {
             let place = Place {

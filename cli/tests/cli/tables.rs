@@ -417,9 +417,11 @@ fn a_run_goes_on_over_an_input_that_has_grown() {
     }
     std::fs::remove_file(&input).expect("it was written");
     converted(&folder, "in.parquet", 50_000);
-    tribunal(args)
-        .ends(0)
-        .says(&["were done before", "50,000 rows scored"]);
+    tribunal(args).ends(0).says(&[
+        "the input has changed",
+        "were done before",
+        "50,000 rows scored",
+    ]);
     score(&input, &folder.name("whole.parquet"), &[]).ends(0);
     assert!(folder.read("out.parquet") == folder.read("whole.parquet"));
 }
@@ -560,4 +562,45 @@ fn bad_rows_of_tables_are_kept_with_their_place_and_reason() {
             .expect("text")
             .contains("\"id\":8")
     );
+}
+
+#[test]
+fn cells_of_fifty_megabytes_empty_files_and_nulls_are_rows_like_others() {
+    let folder = Folder::new();
+    let long = "x".repeat(50 << 20);
+    let text = format!("{{\"response\": \"{long} #### 4\", \"reference\": \"4\"}}\n");
+    let row = "{\"response\": \"#### 4\", \"reference\": null}\n";
+    folder.write("a.jsonl", text + row);
+    folder.write("b.jsonl", "");
+    let inputs = [folder.name("a.jsonl"), folder.name("b.jsonl")];
+    let output = folder.name("out.parquet");
+    let args = [
+        "score", &inputs[0], &inputs[1], "-o", &output, "--scorer", "math",
+    ];
+    tribunal(args).ends(0);
+    let found: Vec<_> = plain(&folder, "out.parquet").iter().map(verdict).collect();
+    let bad = (json!("bad_reference"), Value::Null);
+    assert_eq!(found, [(json!("ok"), json!(1.0)), bad]);
+    let none = converted(&folder, "none.parquet", 0);
+    let ran = score(&none, &folder.name("scored.parquet"), &[]).ends(2);
+    ran.says(&["no response", "the columns are none"]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_named_and_nothing_is_lost() {
+    let folder = Folder::new();
+    let input = converted(&folder, "in.parquet", 3000);
+    let ran = score(&input, "/dev/full", &["--output-format", "parquet"]).ends(1);
+    ran.says(&["/dev/full", "No space left"]);
+    let nowhere = folder.name("no/such/folder/out.parquet");
+    score(&input, &nowhere, &[])
+        .ends(1)
+        .says(&["no/such/folder"]);
+    let output = folder.name("out.parquet");
+    let held = std::fs::File::create(folder.path("out.parquet.verdicts")).expect("ours");
+    held.lock().expect("nobody else holds it");
+    score(&input, &output, &[])
+        .ends(1)
+        .says(&["another run is writing this output"]);
+    assert!(!folder.path("out.parquet").exists());
 }

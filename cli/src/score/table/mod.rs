@@ -268,14 +268,21 @@ impl Run<'_> {
 
     /// Where verdicts wait until the output has its name.
     fn store(&self, verdicts: Option<PathBuf>) -> Result<Store, CliError> {
-        let inputs: Vec<_> = self.dataset.files().iter().map(InputFile::name).collect();
+        let inputs: Vec<String> = self.dataset.files().iter().map(identity).collect();
         let header = self
             .plan
-            .verdict_header(&inputs.join(" "), self.judging.judges());
-        match verdicts {
-            Some(path) => Store::open(&path, &header, self.plan.existing.restart),
-            None => Store::unnamed(&std::env::temp_dir(), &header),
+            .verdict_header(&inputs.join("\n"), self.judging.judges());
+        let Some(path) = verdicts else {
+            return Store::unnamed(&std::env::temp_dir(), &header);
+        };
+        let store = Store::open(&path, &header, self.plan.existing.restart)?;
+        if store.is_of_other_input() {
+            eprintln!(
+                "the input has changed since the unfinished run: rows that are the same keep their \
+                 verdicts"
+            );
         }
+        Ok(store)
     }
 
     fn ask_ahead(&self, store: &mut Store) -> Result<(), CliError> {
@@ -358,6 +365,13 @@ impl Run<'_> {
     fn chunks(&self) -> Chunks {
         Chunks::new(&self.dataset, self.selection.clone())
     }
+}
+
+/// What tells whether a file is the one that it was; standard input is never.
+fn identity(file: &InputFile) -> String {
+    let metadata = std::fs::metadata(file.path());
+    let modified = metadata.and_then(|metadata| metadata.modified());
+    format!("{} {} {:?}", file.name(), file.bytes(), modified.ok())
 }
 
 /// Whether an input can only be read as a table.
