@@ -12,15 +12,19 @@ const GRID: RGBAColor = RGBAColor(128, 128, 128, 0.25);
 
 const BAR: RGBColor = RGBColor(31, 119, 180);
 
-/// The bars of a histogram.
-pub(super) fn bars(histogram: &Histogram) -> Result<String, CliError> {
+/// The bars of a histogram, which counts `what`.
+pub(super) fn bars(histogram: &Histogram, what: &str) -> Result<String, CliError> {
     let mut svg = String::new();
-    draw(&mut svg, histogram)
+    draw(&mut svg, histogram, what)
         .map_err(|error| CliError::Failed(format!("cannot draw the plot: {error}")))?;
     Ok(svg)
 }
 
-fn draw(svg: &mut String, histogram: &Histogram) -> Result<(), Box<dyn std::error::Error>> {
+fn draw(
+    svg: &mut String,
+    histogram: &Histogram,
+    what: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
     let broken = |error: &dyn std::fmt::Display| error.to_string();
     let (Some(first), Some(last)) = (histogram.bars.first(), histogram.bars.last()) else {
         return Ok(());
@@ -42,7 +46,7 @@ fn draw(svg: &mut String, histogram: &Histogram) -> Result<(), Box<dyn std::erro
         .label_style(("sans-serif", 15))
         .axis_desc_style(("sans-serif", 16))
         .x_desc(histogram.column.as_str())
-        .y_desc("rows")
+        .y_desc(what)
         .draw()
         .map_err(|error| broken(&error))?;
     let bars = histogram.bars.iter().map(|bar| {

@@ -22,6 +22,11 @@ pub(crate) enum Place {
     OrderBy,
     Sql,
     Dedupe,
+    GroupBy,
+    Score,
+    Prompt,
+    Response,
+    Answer,
 }
 
 impl Place {
@@ -32,6 +37,11 @@ impl Place {
             Self::OrderBy => "--order-by",
             Self::Sql => "--sql",
             Self::Dedupe => "--dedupe-by",
+            Self::GroupBy => "--group-by",
+            Self::Score => "--score",
+            Self::Prompt => "--prompt",
+            Self::Response => "--response",
+            Self::Answer => "--answer",
         }
     }
 

@@ -194,6 +194,16 @@ impl Engine {
             .collect()
     }
 
+    /// One expression.
+    pub(crate) fn expression(&self, text: &str, place: Place) -> Result<Selected> {
+        let mut selected = self.select(text, place)?;
+        match (selected.pop(), selected.len()) {
+            (Some(one), 0) => Ok(one),
+            (Some(_), n) => Err(place.fault(format!("one expression is wanted, not {}", n + 1))),
+            (None, _) => Err(place.fault("an expression is wanted")),
+        }
+    }
+
     /// How a list of expressions orders rows.
     pub(crate) fn order(&self, text: &str, place: Place) -> Result<Vec<SortExpr>> {
         let sql = format!("SELECT * FROM {TABLE} ORDER BY\n{text}");
