@@ -16,15 +16,25 @@ const EXAMPLES: &str = r#"Examples:
   tribunal filter 'data/*.parquet' -o best.jsonl --where "scores['helpful']['score'] > 0.5" \
       --order-by "scores.helpful.score DESC" --top-k 1000 --select "prompt, response"
   tribunal filter dataset/ --split train -o small.parquet --sample 10000 --seed 7 --dedupe exact
+  tribunal filter prompts.parquet -o apart.parquet --dedupe near --dedupe-by prompt --similarity 0.7
   zcat rows.jsonl.gz | tribunal filter - -o - --where "length(response) < 4000" > short.jsonl
 
-GSM8K, from answers to rewards to the answers that are right, the shortest of each question:
-  tribunal score gsm8k.jsonl -o scored.jsonl --scorer math --response model.solution \
-      --reference answer --extract-reference
-  tribunal filter scored.jsonl -o right.jsonl --report right.html \
-      --where "scores.math.status = 'ok' AND scores.math.score = 1"
-  tribunal filter right.jsonl -o shortest.parquet --dedupe exact --dedupe-by question \
-      --order-by "length(model.solution)"
+GSM8K, from four models' solutions of each question to pairs for a trainer of preferences. Each solution
+becomes a row, two scorers judge it, questions stay of which one to three solutions are right, and the best
+and the worst solution of each make a pair:
+  tribunal filter example_model_solutions.jsonl -o solutions.jsonl --sql "
+    SELECT question, ground_truth,
+      unnest(['6b_finetuning', '6b_verification', '175b_finetuning', '175b_verification']) AS model,
+      unnest([\"6b_finetuning\".solution, \"6b_verification\".solution,
+        \"175b_finetuning\".solution, \"175b_verification\".solution]) AS solution
+    FROM data"
+  tribunal score solutions.jsonl -o scored.jsonl --scorer math --scorer arithmetic \
+      --prompt question --response solution --reference ground_truth --extract-reference
+  tribunal filter scored.jsonl -o band.parquet --group-by question \
+      --score scores.math.score --pass-rate 0.25:0.75 --report band.html
+  tribunal filter band.parquet -o pairs.parquet --group-by question \
+      --score "scores.math.score + scores.arithmetic.score / 10" \
+      --pairs best-worst --margin 0.5 --prompt question --response solution
 
 Inputs are files, globs, folders in the layout of Hugging Face datasets, and `-`. JSON lines, Parquet,
 CSV and TSV are known by their names; texts may be packed with gzip or Zstandard.
@@ -34,6 +44,11 @@ characters than letters stands in double quotes ("6b_verification".solution). A 
 condition. With several conditions, each counts the rows that it drops of those that are left. Rows
 stay in their order unless --order-by gives another; then nulls come last. --sql takes a whole query
 over the table `data`.
+
+Steps are done in this order: --where, --dedupe, groups, --sample, --order-by, --top-k or --limit,
+--select. Rows of equal values in --group-by are a group, wherever they stand; a score that is null or not
+finite was not measured, and is no 0. Choices follow from the content of rows and --seed, not from where
+rows stand. Each step says what it dropped and why.
 
 The output appears under its name when it is whole, and OUT.manifest.json beside it says what made it.
 

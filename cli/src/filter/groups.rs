@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use datasets::filter::{GroupOptions, Operation};
+use datasets::filter::{GroupOptions, Operation, Orders};
 use datasets::groups::{Band, Filtration};
 
 use crate::error::CliError;
@@ -45,6 +45,13 @@ pub(super) struct GroupArgs {
         allow_negative_numbers = true
     )]
     margin: Option<f64>,
+    /// Keep pairs of which a judge prefers the chosen one in both orders: a list of the probabilities
+    /// that this row, shown first, is the better one, against each row of the group
+    #[arg(long, value_name = "SQL", requires = "pairs", requires = "index")]
+    against: Option<String>,
+    /// The place of a row in such lists, from 0
+    #[arg(long, value_name = "SQL", requires = "against")]
+    index: Option<String>,
     /// The column of prompts, for pairs [default: prompt]
     #[arg(long, value_name = "COLUMN", requires = "pairs")]
     prompt: Option<String>,
@@ -172,6 +179,11 @@ impl GroupArgs {
         let pairs = self.pairs.map(|how| match how {
             PairsArg::BestWorst => Operation::BestWorstPairs {
                 margin: self.margin.unwrap_or(0.0),
+                orders: self
+                    .against
+                    .clone()
+                    .zip(self.index.clone())
+                    .map(|(against, index)| Orders { against, index }),
             },
         });
         let answer = self.answer.clone().filter(|_| self.majority);

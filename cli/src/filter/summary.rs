@@ -7,7 +7,7 @@ use std::time::Duration;
 use datasets::filter::{GroupReport, Histogram, NearReport, Report};
 use serde_json::json;
 
-use crate::memory::mib;
+use crate::memory;
 use crate::tally::grouped;
 
 /// What a run did.
@@ -42,7 +42,10 @@ impl Summary {
             let groups = dropped.groups.map_or_else(String::new, |groups| {
                 format!(" ({} groups)", grouped(groups))
             });
-            line(count, &format!("{}{groups}", dropped.condition));
+            let why = dropped
+                .why
+                .map_or_else(String::new, |why| format!(": {why}"));
+            line(count, &format!("{}{why}{groups}", dropped.condition));
         }
         line(grouped(report.written), "rows written");
         if let Some(near) = &report.near {
@@ -98,6 +101,15 @@ impl Summary {
     }
 }
 
+/// Bytes in a unit that shows them.
+fn bytes(bytes: u64) -> String {
+    if bytes < 1 << 20 {
+        format!("{} KiB", bytes.div_ceil(1 << 10))
+    } else {
+        memory::mib(bytes)
+    }
+}
+
 /// How near-duplicates were looked for, on one line.
 pub(super) fn texts(near: &NearReport) -> String {
     let some = |rows: u64, what: &str| match rows {
@@ -107,7 +119,7 @@ pub(super) fn texts(near: &NearReport) -> String {
     format!(
         "{} texts held against each other in {}{}{}",
         grouped(near.texts),
-        mib(near.memory_bytes),
+        bytes(near.memory_bytes),
         some(near.without_text, "rows without a text stay"),
         some(
             near.too_long,
@@ -119,10 +131,10 @@ pub(super) fn texts(near: &NearReport) -> String {
 /// What the groups were, on one line.
 pub(super) fn groups_told(groups: &GroupReport) -> String {
     format!(
-        "{} groups, of {} something is left; their keys took {}",
-        grouped(groups.groups),
+        "{} of {} groups are left; their keys took {}",
         grouped(groups.kept),
-        mib(groups.memory_bytes),
+        grouped(groups.groups),
+        bytes(groups.memory_bytes),
     )
 }
 

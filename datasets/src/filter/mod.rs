@@ -27,7 +27,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 
-pub use self::grouping::{GroupOptions, Operation};
+pub use self::grouping::{GroupOptions, Operation, Orders};
 pub use self::histogram::{Bar, Histogram};
 pub use self::plan::Plan;
 pub use self::report::{Dropped, GroupReport, NearReport, Report};

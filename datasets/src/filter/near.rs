@@ -15,7 +15,7 @@ use super::columns::{Needed, projected, quoted};
 use super::kept::Kept;
 use super::passage::{Earlier, Source};
 use super::{Dropped, LEAST_SIMILARITY, NearReport};
-use crate::minhash::{self, NearDuplicates, Shingled};
+use crate::minhash::{self, NearDuplicates, Signed};
 use crate::query::{Bounds, Engine, Place};
 use crate::{DatasetError, Result};
 
@@ -84,17 +84,14 @@ impl Near {
         let mut has_text = BooleanBufferBuilder::new(0);
         while let Some(taken) = source.next_taken()? {
             let texts = self.read(&taken.batch)?;
-            let shingled: Vec<Option<Shingled>> = texts
+            let signed: Vec<Option<Signed>> = texts
                 .par_iter()
-                .map(|text| {
-                    text.as_ref()
-                        .map(|text| Shingled::read(text, &self.options))
-                })
+                .map(|text| text.as_ref().map(|text| index.sign(text)))
                 .collect();
-            for text in shingled {
+            for text in signed {
                 has_text.append(text.is_some());
                 if let Some(text) = text {
-                    index.insert_shingled(text).map_err(full)?;
+                    index.insert_signed(text).map_err(full)?;
                 }
             }
         }

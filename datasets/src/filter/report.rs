@@ -7,8 +7,11 @@ use super::Histogram;
 /// Rows that one condition dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Dropped {
-    /// The condition as it was written, or what was found.
+    /// The condition as it was written, or what was decided.
     pub condition: String,
+    /// Why, where a decision has several reasons to drop rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'static str>,
     /// Rows that it dropped, of those that the ones before it left. Not known where reading stopped
     /// because there was enough.
     pub rows: Option<u64>,
@@ -66,6 +69,9 @@ pub struct GroupReport {
     /// How pass rates are spread over all groups with a score.
     #[serde(skip)]
     pub rates: Option<Histogram>,
+    /// The band of pass rates that is kept, ends included.
+    #[serde(skip)]
+    pub band: Option<(f64, f64)>,
 }
 
 impl Dropped {
@@ -73,6 +79,7 @@ impl Dropped {
     pub(super) fn rows(condition: String, rows: Option<u64>) -> Self {
         Self {
             condition,
+            why: None,
             rows,
             groups: None,
         }

@@ -27,6 +27,8 @@ pub(crate) enum Place {
     Prompt,
     Response,
     Answer,
+    Against,
+    Index,
 }
 
 impl Place {
@@ -42,6 +44,8 @@ impl Place {
             Self::Prompt => "--prompt",
             Self::Response => "--response",
             Self::Answer => "--answer",
+            Self::Against => "--against",
+            Self::Index => "--index",
         }
     }
 

@@ -4,8 +4,8 @@ use super::super::kept::Kept;
 use super::operation::Operation;
 use super::tally::{Tally, Why};
 use crate::groups::{
-    Ballot, Member, NoPair, Outcome, PairRule, Place, best, best_of, best_worst, keep, majority,
-    pass_rate,
+    Agreement, Ballot, BothOrders, Member, NoPair, Outcome, PairRule, Place, best, best_of,
+    best_worst, keep, majority, pass_rate,
 };
 
 /// A row of a group.
@@ -19,6 +19,11 @@ pub(super) struct Row {
     pub(super) content: String,
     /// A hash of its prompt.
     pub(super) prompt: u64,
+    /// Its place in lists of comparisons.
+    pub(super) index: Option<usize>,
+    /// Against each row of the group: the probability that this one is the better when it is shown
+    /// first.
+    pub(super) against: Vec<Option<f64>>,
 }
 
 /// The best and the worst row of a group.
@@ -83,38 +88,61 @@ impl Judge<'_> {
                     decided.choose(rows, &kept);
                 }
             }
-            Operation::BestWorstPairs { margin } => self.pair(rows, &members, *margin, decided),
+            Operation::BestWorstPairs { margin, orders } => {
+                let rule = PairRule {
+                    margin: *margin,
+                    both_orders: orders.is_some(),
+                    seed: self.seed,
+                };
+                pair(rows, &members, rule, decided);
+            }
             Operation::Majority { .. } => vote(rows, decided),
         }
     }
+}
 
-    fn pair(&self, rows: &[Row], members: &[Member<'_>], margin: f64, decided: &mut Decided) {
-        let rule = PairRule {
-            margin,
-            both_orders: false,
-            seed: self.seed,
-        };
-        let why = match best_worst(members, rule, |_, _| None) {
-            Ok(pair) if rows[pair.chosen].prompt == rows[pair.rejected].prompt => {
-                decided.keep(rows, [pair.chosen, pair.rejected]);
-                decided.tally.rows(Why::NotChosen, rows.len() - 2);
-                decided.tally.rows(Why::InPair, 1);
-                decided.pairs.push(Pair {
-                    chosen: rows[pair.chosen].position,
-                    rejected: rows[pair.rejected].position,
-                    chosen_score: pair.chosen_score,
-                    rejected_score: pair.rejected_score,
-                });
-                return;
-            }
-            Ok(_) => Why::PromptsDiffer,
-            Err(NoPair::TooFewMeasured { .. }) => Why::TooFewMeasured,
-            Err(NoPair::Tie) => Why::Tie,
-            Err(NoPair::SameText) => Why::SameText,
-            Err(NoPair::WithinMargin { .. }) => Why::WithinMargin,
-            Err(NoPair::OrdersDisagree { .. }) => Why::OrdersDisagree,
-        };
-        decided.tally.group(why, rows.len());
+/// Makes a pair of the best and the worst row.
+fn pair(rows: &[Row], members: &[Member<'_>], rule: PairRule, decided: &mut Decided) {
+    let orders = |chosen: usize, rejected: usize| {
+        rule.both_orders
+            .then(|| orders_of(&rows[chosen], &rows[rejected]))
+    };
+    let why = match best_worst(members, rule, orders) {
+        Ok(pair) if rows[pair.chosen].prompt == rows[pair.rejected].prompt => {
+            decided.keep(rows, [pair.chosen, pair.rejected]);
+            decided.tally.rows(Why::NotChosen, rows.len() - 2);
+            decided.tally.rows(Why::InPair, 1);
+            decided.pairs.push(Pair {
+                chosen: rows[pair.chosen].position,
+                rejected: rows[pair.rejected].position,
+                chosen_score: pair.chosen_score,
+                rejected_score: pair.rejected_score,
+            });
+            return;
+        }
+        Ok(_) => Why::PromptsDiffer,
+        Err(NoPair::TooFewMeasured { .. }) => Why::TooFewMeasured,
+        Err(NoPair::Tie) => Why::Tie,
+        Err(NoPair::SameText) => Why::SameText,
+        Err(NoPair::WithinMargin { .. }) => Why::WithinMargin,
+        Err(NoPair::OrdersDisagree { agreement }) => match agreement {
+            Agreement::Contradicts => Why::OrdersContradict,
+            Agreement::Inconsistent => Why::OrdersDiffer,
+            Agreement::NotMeasured | Agreement::NotAsked | Agreement::Agrees => Why::OrderMissing,
+        },
+    };
+    decided.tally.group(why, rows.len());
+}
+
+/// What was said of two rows in both orders.
+fn orders_of(chosen: &Row, rejected: &Row) -> BothOrders {
+    let (Some(first), Some(second)) = (chosen.index, rejected.index) else {
+        return BothOrders::default();
+    };
+    let at = |row: &Row, column: usize| row.against.get(column).copied().flatten();
+    BothOrders {
+        first: at(chosen, second),
+        second: at(rejected, first).map(|other| 1.0 - other),
     }
 }
 

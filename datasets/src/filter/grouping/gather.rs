@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray as _, Float64Array, RecordBatch, StringArray, UInt64Array,
+    new_null_array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
 use arrow::row::{RowConverter, Rows, SortField};
 
@@ -32,13 +33,18 @@ pub(super) const SCORE: &str = "score";
 pub(super) const CONTENT: &str = "content";
 /// A hash of its prompt.
 pub(super) const PROMPT: &str = "prompt";
+/// Its place in lists of comparisons; null where there are none.
+pub(super) const INDEX: &str = "index";
+/// Its list of comparisons; null where there is none.
+pub(super) const AGAINST: &str = "against";
 
 /// Most groups: their numbers have 32 bits.
 const MOST_GROUPS: usize = u32::MAX as usize;
 
 /// The columns of what is gathered.
 pub(super) fn schema() -> SchemaRef {
-    let field = |(name, data_type)| Field::new(name, data_type, name == SCORE);
+    let nullable = [SCORE, INDEX, AGAINST];
+    let field = |(name, data_type)| Field::new(name, data_type, nullable.contains(&name));
     let fields = [
         (GROUP, DataType::UInt64),
         (TIE, DataType::UInt64),
@@ -46,8 +52,14 @@ pub(super) fn schema() -> SchemaRef {
         (SCORE, DataType::Float64),
         (CONTENT, DataType::Utf8),
         (PROMPT, DataType::UInt64),
+        (INDEX, DataType::UInt64),
+        (AGAINST, against_type()),
     ];
     Arc::new(Schema::new(fields.map(field).to_vec()))
+}
+
+fn against_type() -> DataType {
+    DataType::List(Arc::new(Field::new("item", DataType::Float64, true)))
 }
 
 /// Rows of a source on their way to be sorted.
@@ -61,6 +73,8 @@ pub(super) struct Gather {
     /// For whole rows: the columns that have an order, and how they become bytes.
     whole: Option<(Vec<usize>, RowConverter)>,
     prompt: Option<Expr>,
+    /// Lists of comparisons and places in them.
+    orders: Option<(Expr, Expr)>,
     /// The groups that were met, by the digest of their keys.
     numbers: HashMap<RowDigest, u32>,
     without_key: u64,
@@ -104,6 +118,7 @@ impl Gather {
             content: grouping.content.clone(),
             whole: grouping.whole_rows()?,
             prompt: grouping.prompt.clone(),
+            orders: grouping.orders.clone(),
             numbers: HashMap::new(),
             without_key: 0,
         })
@@ -142,6 +157,12 @@ impl Gather {
         let wholes = self.wholes(batch)?;
         let contents = self.contents(batch, wholes.as_ref())?;
         let prompts = self.prompts(batch)?;
+        let (places, against) = self.orders(batch)?;
+        let kept_rows = UInt64Array::from_iter_values(kept.iter().map(|index| *index as u64));
+        let of_kept = |column: &ArrayRef| {
+            let taken = take(column, &kept_rows, None);
+            taken.map_err(|error| Place::Against.fault(error))
+        };
         let has_response = |index: usize| match self.content {
             // A response that is null is none, and has no score.
             Content::Response(_) | Content::ResponseAndRow(_) => !contents[index].is_empty(),
@@ -172,6 +193,8 @@ impl Gather {
                 kept.iter().map(|index| &contents[*index]),
             )),
             numbers(&|index| prompts[*index]),
+            of_kept(&places)?,
+            of_kept(&against)?,
         ];
         let batch = RecordBatch::try_new(self.schema.clone(), columns);
         Ok(batch.expect("the columns of the schema, a value for each row that is kept"))
@@ -252,6 +275,22 @@ impl Gather {
             }
             (Content::None, _) | (Content::Row, None) => Ok(vec![String::new(); batch.num_rows()]),
         }
+    }
+
+    /// Places in lists of comparisons, and the lists.
+    fn orders(&self, batch: &RecordBatch) -> Result<(ArrayRef, ArrayRef)> {
+        let Some((against, index)) = &self.orders else {
+            let none = |data_type| new_null_array(data_type, batch.num_rows());
+            return Ok((none(&DataType::UInt64), none(&against_type())));
+        };
+        let as_type = |expr: &Expr, place: Place, data_type| {
+            let found = values(expr, batch, place)?;
+            cast(&found, data_type).map_err(|error| place.fault(error))
+        };
+        Ok((
+            as_type(index, Place::Index, &DataType::UInt64)?,
+            as_type(against, Place::Against, &against_type())?,
+        ))
     }
 
     fn prompts(&self, batch: &RecordBatch) -> Result<Vec<u64>> {

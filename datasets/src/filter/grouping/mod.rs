@@ -22,9 +22,9 @@ use datafusion::physical_plan::PhysicalExpr;
 use futures_util::StreamExt as _;
 
 use self::decide::{Decided, Judge, Pair, Row};
-use self::gather::{CONTENT, GROUP, Gather, POSITION, PROMPT, SCORE, TIE};
+use self::gather::{AGAINST, CONTENT, GROUP, Gather, INDEX, POSITION, PROMPT, SCORE, TIE};
 use self::operation::Reads;
-pub use self::operation::{GroupOptions, Operation};
+pub use self::operation::{GroupOptions, Operation, Orders};
 use self::pairs::PairColumns;
 pub(super) use self::pairs::PairRows;
 use self::tally::Why;
@@ -49,6 +49,8 @@ pub(super) struct Grouping {
     score: Option<Expr>,
     content: Content,
     prompt: Option<Expr>,
+    /// Lists of comparisons and places in them.
+    orders: Option<(Expr, Expr)>,
     pairs: Option<PairColumns>,
 }
 
@@ -74,6 +76,8 @@ struct Texts {
     prompt: Option<Text>,
     response: Option<Text>,
     answer: Option<Text>,
+    against: Option<Text>,
+    index: Option<Text>,
 }
 
 /// An expression.
@@ -142,6 +146,7 @@ impl Grouping {
             options: options.clone(),
             score: one(&texts.score, Place::Score)?,
             prompt: one(&texts.prompt, Place::Prompt)?,
+            orders: one(&texts.against, Place::Against)?.zip(one(&texts.index, Place::Index)?),
             columns,
             schema: own,
             keys,
@@ -196,6 +201,7 @@ impl Grouping {
             kept: decided.tally.kept,
             memory_bytes: (gather.memory_bytes() + decided.kept.memory_bytes() + pair_bytes) as u64,
             rates: decided.tally.rates(),
+            band: self.options.operation.band(),
         };
         let kept = Arc::new(decided.kept);
         Ok((Earlier { kept, counted }, report, decided.pairs))
@@ -243,17 +249,27 @@ fn read(batch: &RecordBatch) -> impl Iterator<Item = (u64, Row)> {
         let column = batch.column_by_name(name);
         column.expect("a column of our own table").clone()
     };
-    let numbers = [GROUP, POSITION, PROMPT].map(column);
-    let [groups, positions, prompts] =
+    let numbers = [GROUP, POSITION, PROMPT, INDEX].map(column);
+    let [groups, positions, prompts, indices] =
         numbers.map(|numbers| numbers.as_primitive::<UInt64Type>().clone());
     let scores = column(SCORE).as_primitive::<Float64Type>().clone();
     let contents = column(CONTENT).as_string::<i32>().clone();
+    let against = column(AGAINST).as_list::<i32>().clone();
     (0..batch.num_rows()).map(move |index| {
         let row = Row {
             position: positions.value(index),
             score: scores.is_valid(index).then(|| scores.value(index)),
             content: contents.value(index).to_owned(),
             prompt: prompts.value(index),
+            index: indices
+                .is_valid(index)
+                .then(|| usize::try_from(indices.value(index)).unwrap_or(usize::MAX)),
+            against: if against.is_valid(index) {
+                let list = against.value(index);
+                list.as_primitive::<Float64Type>().iter().collect()
+            } else {
+                Vec::new()
+            },
         };
         (groups.value(index), row)
     })
@@ -291,7 +307,16 @@ impl Texts {
             | Operation::BestWorstPairs { .. }
             | Operation::Filtration { .. } => None,
         };
+        let orders = match &options.operation {
+            Operation::BestWorstPairs { orders, .. } => orders.as_ref(),
+            Operation::PassRate { .. }
+            | Operation::BestOfN { .. }
+            | Operation::Majority { .. }
+            | Operation::Filtration { .. } => None,
+        };
         Ok(Self {
+            against: orders.map(|orders| whole_name(&orders.against, schema)),
+            index: orders.map(|orders| whole_name(&orders.index, schema)),
             keys: whole_name(&options.by, schema),
             score,
             prompt,
@@ -307,6 +332,8 @@ impl Texts {
             (&self.prompt, Place::Prompt),
             (&self.response, Place::Response),
             (&self.answer, Place::Answer),
+            (&self.against, Place::Against),
+            (&self.index, Place::Index),
         ];
         let others = others
             .into_iter()
@@ -381,6 +408,14 @@ fn check(text: &str, place: Place, found: &[Selected]) -> Result<()> {
                 data_type,
                 "score: a number is one, and a truth value is 0 or 1",
             );
+        }
+        if place == Place::Index && !data_type.is_integer() && !data_type.is_null() {
+            return wrong(data_type, "place in a list: an integer from 0 is one");
+        }
+        let is_list = matches!(data_type, DataType::List(item) | DataType::LargeList(item)
+            if item.data_type().is_numeric() || item.data_type().is_null());
+        if place == Place::Against && !is_list && !data_type.is_null() {
+            return wrong(data_type, "list of numbers");
         }
         if place == Place::Answer && data_type.is_nested() {
             return wrong(data_type, "answer: a text or a number is one");

@@ -41,6 +41,8 @@ pub enum Operation {
     BestWorstPairs {
         /// By how much the scores differ at least.
         margin: f64,
+        /// What a judge of pairs said in both orders, which must agree; not asked if not set.
+        orders: Option<Orders>,
     },
     /// The rows of the answer that most rows give stay.
     Majority {
@@ -54,6 +56,16 @@ pub enum Operation {
         /// Rows that it draws, where it draws.
         keep: Option<usize>,
     },
+}
+
+/// Where a row has its place in a matrix of comparisons.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Orders {
+    /// A list as an expression: the probabilities that this row is the better one of the two when it
+    /// is shown first, against each row of the group.
+    pub against: String,
+    /// The row's own place in such lists, from 0, as an expression.
+    pub index: String,
 }
 
 /// What an operation reads beside the keys.
@@ -88,7 +100,7 @@ impl Operation {
             }
             Self::BestOfN { n: None } => "best of all".to_owned(),
             Self::BestOfN { n: Some(n) } => format!("best of {n}"),
-            Self::BestWorstPairs { margin } if *margin > 0.0 => {
+            Self::BestWorstPairs { margin, .. } if *margin > 0.0 => {
                 format!("best-worst pairs, margin {margin}")
             }
             Self::BestWorstPairs { .. } => "best-worst pairs".to_owned(),
@@ -103,13 +115,24 @@ impl Operation {
         }
     }
 
+    /// The ends of the band of pass rates, where there is one.
+    pub(super) fn band(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::PassRate { band, .. } => Some(band.ends()),
+            Self::BestOfN { .. }
+            | Self::BestWorstPairs { .. }
+            | Self::Majority { .. }
+            | Self::Filtration { .. } => None,
+        }
+    }
+
     /// What is wrong with the numbers, in the words of the command line.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::PassRate { mark, .. } if !mark.is_finite() => {
                 Some(format!("--pass-mark is {mark}; it must be a finite number"))
             }
-            Self::BestWorstPairs { margin } if !(margin.is_finite() && *margin >= 0.0) => Some(
+            Self::BestWorstPairs { margin, .. } if !(margin.is_finite() && *margin >= 0.0) => Some(
                 format!("--margin is {margin}; it must be a finite number, 0 or more"),
             ),
             Self::BestOfN { n: Some(0) } => {

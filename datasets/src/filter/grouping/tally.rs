@@ -28,8 +28,12 @@ pub(super) enum Why {
     SameText,
     /// The scores are too near each other.
     WithinMargin,
-    /// A judge of pairs does not agree in both orders.
-    OrdersDisagree,
+    /// A judge of pairs prefers the worst in both orders.
+    OrdersContradict,
+    /// What it prefers depends on the order.
+    OrdersDiffer,
+    /// One of the orders has no verdict.
+    OrderMissing,
     /// Best and worst answer different prompts.
     PromptsDiffer,
     /// Another row was chosen.
@@ -57,7 +61,9 @@ impl Why {
             Self::Tie => "tie",
             Self::SameText => "best and worst are the same text",
             Self::WithinMargin => "within the margin",
-            Self::OrdersDisagree => "both orders do not agree",
+            Self::OrdersContradict => "both orders prefer the worst",
+            Self::OrdersDiffer => "the orders differ",
+            Self::OrderMissing => "an order has no verdict",
             Self::PromptsDiffer => "best and worst answer different prompts",
             Self::NotChosen => "another was chosen",
             Self::AllZero => "every score is 0",
@@ -107,7 +113,8 @@ impl Tally {
             return vec![Dropped::rows(operation.to_owned(), Some(0))];
         }
         let told = |(why, (groups, rows)): (&Why, &(Option<u64>, u64))| Dropped {
-            condition: format!("{operation}: {}", why.words()),
+            condition: operation.to_owned(),
+            why: Some(why.words()),
             rows: Some(*rows),
             groups: *groups,
         };

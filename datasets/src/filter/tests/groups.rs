@@ -55,6 +55,13 @@ fn pass_rate(low: f64, high: f64, least: usize) -> Operation {
     }
 }
 
+fn pairs(margin: f64) -> Operation {
+    Operation::BestWorstPairs {
+        margin,
+        orders: None,
+    }
+}
+
 fn majority() -> Operation {
     Operation::Majority {
         answer: "substr(response, 1, 2)".to_owned(),
@@ -71,8 +78,8 @@ fn found(lines: &str, options: &Options) -> (Vec<Value>, Vec<Why>) {
         let (lines, report) =
             answer(dataset, &files.spill, options.clone()).expect("a good question");
         let told = |dropped: &Dropped| {
-            let (_, why) = dropped.condition.split_once(": ").unwrap_or_default();
             let rows = dropped.rows.expect("known");
+            let why = dropped.why.unwrap_or_default();
             (why.to_owned(), dropped.groups, rows)
         };
         let dropped: Vec<_> = report.dropped.iter().map(told).collect();
@@ -175,8 +182,7 @@ fn groups_are_decided_and_counted() {
 
 #[test]
 fn pairs_are_rows_of_preferences() {
-    let pairs = |margin| group(Operation::BestWorstPairs { margin });
-    let (rows, dropped) = found(&scored(&ROWS), &pairs(0.0));
+    let (rows, dropped) = found(&scored(&ROWS), &group(pairs(0.0)));
     let expected = json!({"prompt": "a", "chosen": "a0", "rejected": "a1", "chosen_score": 1.0,
         "rejected_score": 0.0, "margin": 1.0});
     assert_eq!(rows, [expected]);
@@ -194,7 +200,7 @@ fn pairs_are_rows_of_preferences() {
             ("the rejected response, in the row of the chosen one", 1),
         ]
     );
-    let (rows, dropped) = found(&scored(&ROWS), &pairs(1.5));
+    let (rows, dropped) = found(&scored(&ROWS), &group(pairs(1.5)));
     assert!(rows.is_empty());
     assert_eq!(dropped[3].0, "within the margin");
 }
@@ -210,7 +216,7 @@ fn pairs_that_say_nothing_are_left_out() {
                 + "\n"
         };
         let lines: String = rows.iter().map(line).collect();
-        let options = group(Operation::BestWorstPairs { margin: 0.0 });
+        let options = group(pairs(0.0));
         let (rows, dropped) = found(&lines, &options);
         assert!(rows.is_empty(), "{rows:?}");
         assert_eq!(dropped[0].0, why);
@@ -232,6 +238,47 @@ fn pairs_that_say_nothing_are_left_out() {
 }
 
 #[test]
+fn both_orders_must_prefer_the_chosen_response() {
+    #[track_caller]
+    fn check([first, second, index]: [&Value; 3], why: Option<&str>) {
+        let rows = [
+            json!({"q": "a", "prompt": "p", "response": "good", "s_score": 1.0, "at": 0,
+                "against": [null, first]}),
+            json!({"q": "a", "prompt": "p", "response": "bad", "s_score": 0.0, "at": index,
+                "against": [second, null]}),
+            // So that the types are those of lists of numbers, whatever the rows above hold.
+            json!({"q": "b", "prompt": "p", "response": "x", "s_score": 0.0, "at": 0,
+                "against": [0.5]}),
+        ];
+        let lines: String = rows.map(|row| row.to_string() + "\n").concat();
+        let mut options = group(Operation::BestWorstPairs {
+            margin: 0.0,
+            orders: Some(Orders {
+                against: "against".to_owned(),
+                index: "at".to_owned(),
+            }),
+        });
+        options.group.as_mut().expect("set").score = Some("s_score".to_owned());
+        let (rows, dropped) = found(&lines, &options);
+        assert_eq!(rows.len(), usize::from(why.is_none()));
+        let told = why.is_none_or(|why| dropped.iter().any(|(found, ..)| found == why));
+        assert!(told, "{dropped:?}");
+    }
+    let p = |p: f64| json!(p);
+    let (one, null) = (&json!(1), &Value::Null);
+    check([&p(0.9), &p(0.2), one], None);
+    let differ = "the orders differ";
+    check([&p(0.9), &p(0.8), one], Some(differ));
+    check([&p(0.5), &p(0.2), one], Some(differ));
+    let contradict = "both orders prefer the worst";
+    check([&p(0.1), &p(0.8), one], Some(contradict));
+    let missing = "an order has no verdict";
+    check([&p(0.9), null, one], Some(missing));
+    check([&p(0.9), &p(0.2), null], Some(missing));
+    check([&p(0.9), &p(0.2), &json!(7)], Some(missing));
+}
+
+#[test]
 fn messages_stay_messages_and_texts_join_them() {
     #[track_caller]
     fn check(prompt: &Value, responses: [&Value; 2], expected: &[Value; 3]) {
@@ -243,7 +290,7 @@ fn messages_stay_messages_and_texts_join_them() {
                 row.to_string() + "\n"
             })
             .collect();
-        let mut options = group(Operation::BestWorstPairs { margin: 0.0 });
+        let mut options = group(pairs(0.0));
         if let Some(group) = &mut options.group {
             group.score = Some("s_score".to_owned());
         }
@@ -283,7 +330,7 @@ fn steps_after_groups_see_what_they_leave() {
     let options = Options {
         select: Some("margin * 2 AS twice".to_owned()),
         order_by: Some("chosen_score".to_owned()),
-        ..group(Operation::BestWorstPairs { margin: 0.0 })
+        ..group(pairs(0.0))
     };
     assert_eq!(found(&scored(&ROWS), &options).0, [json!({"twice": 2.0})]);
     let options = Options {
@@ -351,7 +398,7 @@ fn keys_of_every_kind_make_groups() {
 /// Checks what is said of a question about groups.
 #[track_caller]
 fn check_refused(change: impl Fn(&mut GroupOptions), parts: &[&str]) {
-    let mut options = group(Operation::BestWorstPairs { margin: 0.0 });
+    let mut options = group(pairs(0.0));
     let own = options.group.as_mut().expect("set above");
     own.score = Some("scores.math.score".to_owned());
     change(own);
@@ -409,10 +456,7 @@ fn numbers_of_groups_are_checked() {
         check_refused(|group| group.operation = operation.clone(), parts);
     };
     for margin in [-0.5, f64::NAN, f64::INFINITY] {
-        check(
-            Operation::BestWorstPairs { margin },
-            &["--margin", "0 or more"],
-        );
+        check(pairs(margin), &["--margin", "0 or more"]);
     }
     check(Operation::BestOfN { n: Some(0) }, &["--best-of-n 0"]);
     let filtration = |filter, keep| Operation::Filtration { filter, keep };
@@ -422,6 +466,21 @@ fn numbers_of_groups_are_checked() {
     );
     check(filtration(Filtration::Reweight, None), &["--keep"]);
     check(filtration(Filtration::Reweight, Some(0)), &["1 or more"]);
+    let orders = |against: &str, index: &str| Operation::BestWorstPairs {
+        margin: 0.0,
+        orders: Some(Orders {
+            against: against.to_owned(),
+            index: index.to_owned(),
+        }),
+    };
+    check(
+        orders("text", "id"),
+        &["--against: 'text' is text, and no list of numbers"],
+    );
+    check(
+        orders("[1.0]", "text"),
+        &["--index: 'text' is text, and no place in a list"],
+    );
     let answer = "scores".to_owned();
     check(
         Operation::Majority { answer },
@@ -445,6 +504,27 @@ fn a_score_must_be_there_or_named() {
         error.contains("no column scores.NAME.score") && error.contains("'my_score'"),
         "{error}"
     );
+}
+
+#[test]
+fn what_is_no_finite_number_is_no_score() {
+    for (score, n_kept) in [
+        ("CAST('NaN' AS DOUBLE)", 0),
+        ("CAST('inf' AS DOUBLE)", 0),
+        ("NULL", 0),
+        // A truth value is 0 or 1.
+        ("id % 2 = 0", 10),
+        ("CAST(id AS DECIMAL(10, 2))", 12),
+        ("CASE WHEN id < 8 THEN 1 END", 10),
+    ] {
+        let mut options = group(pass_rate(0.5, 1.0, 1));
+        options.group.as_mut().expect("set").score = Some(score.to_owned());
+        let (rows, dropped) = found(&scored(&ROWS), &options);
+        assert_eq!(rows.len(), n_kept, "{score}: {dropped:?}");
+        if n_kept == 0 {
+            assert_eq!(dropped[1].0, "too few with a score");
+        }
+    }
 }
 
 #[test]
@@ -472,10 +552,7 @@ fn many_groups_go_through_little_memory() {
             .expect("there is room on the disk");
         kept.lines
     };
-    for operation in [
-        Operation::BestWorstPairs { margin: 0.0 },
-        Operation::BestOfN { n: None },
-    ] {
+    for operation in [pairs(0.0), Operation::BestOfN { n: None }] {
         let lines = run(MEMORY_BYTES, operation.clone());
         assert_eq!(lines.lines().count(), 30_000);
         assert!(run(2 << 20, operation) == lines);
@@ -522,7 +599,7 @@ proptest! {
             Operation::Filtration { filter: Filtration::BestRandom, keep: None },
             Operation::Filtration { filter: Filtration::BestWorst, keep: None },
             Operation::Filtration { filter: Filtration::Reweight, keep: Some(2) },
-            Operation::BestWorstPairs { margin: 0.25 },
+            pairs(0.25),
             majority(),
         ] {
             let options = Options { seed, ..group(operation.clone()) };
@@ -560,7 +637,7 @@ proptest! {
         expected.sort_unstable();
         prop_assert_eq!(ids(&kept), expected);
         let (best, _) = found(&lines, &group(Operation::BestOfN { n: None }));
-        let (pairs, _) = found(&lines, &group(Operation::BestWorstPairs { margin: 0.0 }));
+        let (made, _) = found(&lines, &group(pairs(0.0)));
         let (mut n_best, mut n_pairs) = (0, 0);
         for (key, rows) in &groups {
             let scores: Vec<u8> = rows.iter().filter_map(|(_, score)| *score).collect();
@@ -575,7 +652,7 @@ proptest! {
                 continue;
             }
             n_pairs += 1;
-            let pair: Vec<&Value> = pairs.iter().filter(|row| row["prompt"] == *key).collect();
+            let pair: Vec<&Value> = made.iter().filter(|row| row["prompt"] == *key).collect();
             prop_assert_eq!(pair.len(), 1);
             let of = |name: &str| {
                 let text = pair[0][name].as_str().expect("a text");
@@ -584,12 +661,12 @@ proptest! {
             };
             prop_assert_eq!((of("chosen"), of("rejected")), (Some(*most), Some(*least)));
         }
-        prop_assert_eq!((best.len(), pairs.len()), (n_best, n_pairs));
+        prop_assert_eq!((best.len(), made.len()), (n_best, n_pairs));
         // Pairs stand in the order in which their groups begin.
         let first = |row: &Value| {
             let key = u8::try_from(row["prompt"].as_u64().expect("a key")).expect("small");
             groups[&key].iter().map(|(id, _)| *id).min()
         };
-        prop_assert!(pairs.iter().map(first).is_sorted());
+        prop_assert!(made.iter().map(first).is_sorted());
     }
 }
