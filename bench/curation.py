@@ -11,6 +11,7 @@ of its decision.
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import subprocess
@@ -30,8 +31,8 @@ GROUPS = {
 }
 
 
-def write_texts(path: Path, n: int) -> int:
-    """Writes the texts; returns how many are near an earlier one by the way they are made."""
+def write_texts(path: Path, n: int) -> None:
+    """Writes the texts, and says how many are near an earlier one by the way they are made."""
     draw = random.Random(7)
     kept, n_near = [], 0
     with path.open("w") as file:
@@ -45,7 +46,7 @@ def write_texts(path: Path, n: int) -> int:
                 words = [f"w{int(draw.paretovariate(0.5)) % WORDS}x{draw.randrange(50)}" for _ in range(TEXT_WORDS)]
                 kept.append(words)
             file.write(json.dumps({"id": row, "text": " ".join(words)}) + "\n")
-    return n_near
+    print(f"{n_near:,} of {n:,} texts are made as near-duplicates")
 
 
 def write_rows(path: Path, n: int, apart: bool) -> None:
@@ -61,6 +62,14 @@ def write_rows(path: Path, n: int, apart: bool) -> None:
                 f'{{"id":{row},"prompt":"What is {group} times {group % 89}?","response":"{response}",'
                 f'"scores":{{"math":{{"status":"ok","score":{score}.0}}}}}}\n'
             )
+
+
+def apart_from_this(function, *arguments) -> None:
+    """Runs a function in a process of its own: a child's peak begins with the memory of its parent."""
+    process = multiprocessing.Process(target=function, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
 
 
 def run(program: str, arguments: list[str]) -> tuple[float, int, str]:
@@ -92,14 +101,14 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "in.jsonl"
-        n_near = write_texts(lines, args.texts)
+        apart_from_this(write_texts, lines, args.texts)
         source = Path(folder) / "texts.parquet"
         run(args.tribunal, [str(lines), "-o", str(source)])
         measured("written again", args.tribunal, source, [], args.rounds, args.texts)
         said = measured("near-duplicates", args.tribunal, source, NEAR, args.rounds, args.texts)
-        print(said + f"made as near-duplicates: {n_near:,}")
+        print(said)
         for apart in (False, True):
-            write_rows(lines, args.rows, apart)
+            apart_from_this(write_rows, lines, args.rows, apart)
             source = Path(folder) / "rows.parquet"
             run(args.tribunal, [str(lines), "-o", str(source), "--overwrite"])
             place = "apart" if apart else "together"

@@ -1,10 +1,12 @@
 //! Groups and near-duplicates of `tribunal filter`, from outside.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{Folder, Ran, rows, tribunal, tribunal_reading};
+use crate::documents::blocks;
+use crate::program::{Folder, Ran, command, rows, tribunal, tribunal_reading};
 
 /// Four responses to each of five questions; question `n` has `n` right ones.
 fn scored() -> String {
@@ -160,6 +162,21 @@ fn pairs_are_written_for_trainers() {
 }
 
 #[test]
+fn a_run_that_wants_no_pairs_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let input = folder.write("in.jsonl", scored());
+    let output = folder.name("out.jsonl");
+    let pairs = ["--group-by", "prompt", "--pairs", "best-worst", "--limit"];
+    for limit in ["0", "1"] {
+        let args = ["filter", &input, "-o", &output, "--overwrite"];
+        tribunal([&args[..], &pairs, &[limit]].concat()).ends(0);
+        let left = ["in.jsonl", "out.jsonl", "out.jsonl.manifest.json"];
+        assert_eq!(folder.names(), left);
+        assert_eq!(folder.rows("out.jsonl").len().to_string(), limit);
+    }
+}
+
+#[test]
 fn groups_go_through_streams() {
     let args = [
         "filter",
@@ -179,6 +196,67 @@ fn groups_go_through_streams() {
         .map(|row| row["prompt"].clone())
         .collect();
     assert_eq!(prompts, ["q1", "q2", "q3"]);
+}
+
+#[test]
+fn several_responses_in_a_row_become_rows() {
+    let folder = Folder::new();
+    let candidate = |index: u32, score: f64, against: &[Option<f64>]| json!({"index": index, "score": score, "against": against});
+    let row = |prompt: &str, responses: [&str; 2], candidates: [Value; 2]| {
+        json!({"prompt": prompt, "responses": responses,
+            "scores": {"helpful": {"candidates": candidates}}})
+        .to_string()
+            + "\n"
+    };
+    let agreed = [
+        candidate(0, 0.25, &[None, Some(0.3)]),
+        candidate(1, 0.75, &[Some(0.7), None]),
+    ];
+    let by_place = [
+        candidate(0, 0.25, &[None, Some(0.7)]),
+        candidate(1, 0.75, &[Some(0.7), None]),
+    ];
+    let text = row("p1", ["a", "b"], agreed) + &row("p2", ["c", "d"], by_place);
+    let input = folder.write("in.jsonl", text);
+    let (unnested, output) = (folder.name("rows.jsonl"), folder.name("out.jsonl"));
+    let query = "SELECT prompt, unnest(responses) AS response, \
+                 unnest(scores.helpful.candidates) AS verdict FROM data";
+    tribunal(["filter", &input, "-o", &unnested, "--sql", query]).ends(0);
+    assert_eq!(folder.rows("rows.jsonl").len(), 4);
+    let args = ["filter", &unnested, "-o", &output, "--group-by", "prompt"];
+    let pairs = [
+        "--pairs",
+        "best-worst",
+        "--score",
+        "verdict.score",
+        "--against",
+        "verdict.against",
+        "--index",
+        "verdict.index",
+    ];
+    tribunal([&args[..], &pairs].concat())
+        .ends(0)
+        .says(&["the orders differ (1 groups)"]);
+    let pair = json!({"prompt": "p1", "chosen": "b", "rejected": "a", "chosen_score": 0.75,
+        "rejected_score": 0.25, "margin": 0.5});
+    assert_eq!(folder.rows("out.jsonl"), [pair]);
+}
+
+#[test]
+fn the_command_of_the_page_finds_near_duplicates() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/datasets.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let folder = Folder::new();
+    folder.write("scored.jsonl", blocks(&page, "jsonl")[0]);
+    let line = blocks(&page, "sh")[1].trim();
+    let words = line.strip_prefix("tribunal ").expect("our program");
+    let ran = command(words.split(' '))
+        .current_dir(folder.path(""))
+        .output();
+    Ran::from(ran.expect("it starts"))
+        .ends(0)
+        .says(&["5 texts held against each other"]);
+    assert_eq!(folder.rows("apart.jsonl").len(), 5);
 }
 
 #[test]

@@ -5,7 +5,9 @@
 //! text, the text becomes a message, because a trainer takes both in one form.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use arrow::array::{
     Array as _, ArrayRef, AsArray as _, Float64Array, ListArray, RecordBatch, StringArray,
@@ -42,8 +44,16 @@ pub(in super::super) struct PairColumns {
 }
 
 /// Pairs in the order of their groups.
+///
+/// A thread reads and sorts, and sends what it has through a channel with few places: the steps after
+/// it ask for one batch after the other, some of them while a runtime of their own is running on
+/// their thread, in which no other can run.
 pub(in super::super) struct PairRows {
-    sorted: Receiver<Result<RecordBatch>>,
+    /// There until the value goes away.
+    sorted: Option<Receiver<Result<RecordBatch>>>,
+    thread: Option<JoinHandle<()>>,
+    /// Nobody wants any more.
+    is_over: Arc<AtomicBool>,
     schema: SchemaRef,
     pairs: Vec<Pair>,
     /// Pairs that came out.
@@ -112,11 +122,15 @@ impl PairColumns {
             prompt: self.prompt.expr.clone(),
             response: self.response.expr.clone(),
             schema: Arc::new(Schema::new(fields)),
+            is_over: Arc::default(),
         };
+        let is_over = numbered.is_over.clone();
         let (sender, sorted) = sync_channel(WAITING);
-        std::thread::spawn(move || sort(numbered, &bounds, &sender));
+        let thread = std::thread::spawn(move || sort(numbered, &bounds, &sender));
         PairRows {
-            sorted,
+            sorted: Some(sorted),
+            thread: Some(thread),
+            is_over,
             schema: self.schema.clone(),
             pairs,
             n_done: 0,
@@ -143,6 +157,7 @@ struct Numbered {
     prompt: Expr,
     response: Expr,
     schema: SchemaRef,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Numbered {
@@ -174,6 +189,9 @@ impl Iterator for Numbered {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
         let taken = self.source.next_taken().transpose()?;
         Some(taken.and_then(|taken| self.numbered(&taken)))
     }
@@ -267,7 +285,7 @@ impl Iterator for PairRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        match self.sorted.recv() {
+        match self.sorted.as_ref()?.recv() {
             Ok(batch) => Some(batch.and_then(|batch| self.paired(batch))),
             // The thread has sent everything.
             Err(_) if self.n_done == self.pairs.len() && self.left.is_none() => None,
@@ -276,6 +294,19 @@ impl Iterator for PairRows {
                 self.left = None;
                 Some(Err(changed()))
             }
+        }
+    }
+}
+
+impl Drop for PairRows {
+    /// Waits for the thread, which may have files where memory had no room: they go before the folder
+    /// that they are in.
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.sorted = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has ended its rows, which was an error then.
+            let _ = thread.join();
         }
     }
 }

@@ -441,6 +441,18 @@ fn columns_of_groups_are_checked() {
         &["--group-by: no column 'qq'", "near: 'q'"],
     );
     check(
+        &|group| group.by = String::new(),
+        &["--group-by: a column is wanted"],
+    );
+    check(
+        &|group| group.by = "q FROM data WHERE id > 1 --".to_owned(),
+        &["--group-by"],
+    );
+    check(
+        &|group| group.by = "count(*)".to_owned(),
+        &["--group-by", "over one row"],
+    );
+    check(
         &|group| group.prompt = Some("promt".to_owned()),
         &["--prompt: no column 'promt'", "near: 'prompt'"],
     );
@@ -490,6 +502,11 @@ fn numbers_of_groups_are_checked() {
 
 #[test]
 fn a_score_must_be_there_or_named() {
+    let empty = files("");
+    let asked = group(pass_rate(0.0, 1.0, 1));
+    let error = answer(&empty.datasets[0], &empty.spill, asked);
+    let error = error.map(|(lines, _)| lines).expect_err("no score");
+    assert!(error.to_string().contains("has no columns"), "{error}");
     let files = files("{\"q\":1,\"my_score\":0.5}\n");
     let error = answer(
         &files.datasets[0],
