@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use datasets::filter::Receiver;
+use datasets::filter::{Receiver, RejectSink};
 use datasets::sink::{Sink, SinkOptions, Written, beside};
 use datasets::source::Reject;
 use datasets::{DatasetError, RecordBatch, SchemaRef};
@@ -16,9 +17,18 @@ pub(super) struct Output {
     name: String,
     options: SinkOptions,
     sink: Option<Sink>,
-    rejects: Option<PartialFile>,
+    /// Shared with the thread that meets them; taken for moments, once a row that cannot be read.
+    rejects: Arc<Mutex<Rejects>>,
     /// There once the output is ours alone: until then the folder may be another run's.
     own_spill: Option<SpillFolder>,
+}
+
+/// Rows that cannot be read.
+struct Rejects {
+    /// The output that they are of.
+    name: String,
+    /// There once there is a row.
+    file: Option<PartialFile>,
 }
 
 /// A folder for what memory has no room for. It goes away with the value.
@@ -51,7 +61,10 @@ impl Output {
             name: name.to_owned(),
             options,
             sink: None,
-            rejects: None,
+            rejects: Arc::new(Mutex::new(Rejects {
+                name: name.to_owned(),
+                file: None,
+            })),
             own_spill: None,
         }
     }
@@ -61,6 +74,15 @@ impl Output {
         is_file(&self.name)
     }
 
+    /// Where rows go that cannot be read.
+    pub(super) fn reject_sink(&self) -> RejectSink {
+        let rejects = self.rejects.clone();
+        Box::new(move |reject| {
+            let mut rejects = rejects.lock().expect("nobody panics while holding it");
+            rejects.add(reject)
+        })
+    }
+
     /// Ends the output and gives the files their names. Returns where rejected rows are.
     pub(super) fn finish(self) -> Result<(Written, Option<PathBuf>), CliError> {
         let sink = self.sink.expect("a run begins with its columns");
@@ -68,7 +90,8 @@ impl Output {
         let rejects = beside(Path::new(&self.name), ".rejects.jsonl");
         let is_file = is_file(&self.name);
         let written = sink.finish()?;
-        let Some(file) = self.rejects else {
+        let mut told = self.rejects.lock().expect("nobody panics while holding it");
+        let Some(file) = told.file.take() else {
             if is_file && self.options.overwrite {
                 // What an earlier run rejected is of an output that is gone.
                 remove_if_there(&rejects)?;
@@ -77,6 +100,28 @@ impl Output {
         };
         file.commit(false)?;
         Ok((written, Some(rejects)))
+    }
+}
+
+impl Rejects {
+    /// Writes a row beside the output, or on standard error where the output is a stream.
+    fn add(&mut self, reject: &Reject) -> Result<(), DatasetError> {
+        if !is_file(&self.name) {
+            let note = format!("{}:{}: {}\n", reject.file, reject.row, reject.reason);
+            // Standard error that cannot be written to leaves nobody to be told.
+            let _ = std::io::stderr().write_all(note.as_bytes());
+            return Ok(());
+        }
+        let failed = |error: CliError| DatasetError::Usage(error.to_string());
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => PartialFile::create(&beside(Path::new(&self.name), ".rejects.jsonl"))
+                .map_err(failed)?,
+        };
+        let file = self.file.insert(file);
+        let mut line = serde_json::to_vec(reject).expect("a reject serialises");
+        line.push(b'\n');
+        file.write(&line).map_err(failed)
     }
 }
 
@@ -90,24 +135,5 @@ impl Receiver for Output {
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), DatasetError> {
         let sink = self.sink.as_mut();
         sink.expect("a run begins with its columns").write(batch)
-    }
-
-    fn reject(&mut self, reject: &Reject) -> Result<(), DatasetError> {
-        if !self.is_file() {
-            let note = format!("{}:{}: {}\n", reject.file, reject.row, reject.reason);
-            // Standard error that cannot be written to leaves nobody to be told.
-            let _ = std::io::stderr().write_all(note.as_bytes());
-            return Ok(());
-        }
-        let failed = |error: CliError| DatasetError::Usage(error.to_string());
-        let file = match self.rejects.take() {
-            Some(file) => file,
-            None => PartialFile::create(&beside(Path::new(&self.name), ".rejects.jsonl"))
-                .map_err(failed)?,
-        };
-        let file = self.rejects.insert(file);
-        let mut line = serde_json::to_vec(reject).expect("a reject serialises");
-        line.push(b'\n');
-        file.write(&line).map_err(failed)
     }
 }

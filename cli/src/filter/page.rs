@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use datasets::filter::{Dropped, GroupReport};
+
 use super::plot;
-use super::summary::Summary;
+use super::summary::{Summary, groups_told, texts};
 use crate::error::CliError;
 use crate::tally::grouped;
 
@@ -16,7 +18,7 @@ td, th { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #ddd; 
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 td.b { width: 40% } div.b { background: #1f77b4; height: .9rem; margin-top: .3rem }
 div.d { background: #d62728 } code { overflow-wrap: anywhere }
-p.q { color: #555 } svg { max-width: 100%; height: auto }
+p.q, span.q { color: #555 } span.w { display: block; padding-left: 1.2rem } svg { max-width: 100%; height: auto }
 ";
 
 /// The page.
@@ -30,23 +32,18 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
          <tr><th>step</th><th class=\"n\">rows</th><th></th></tr>\n"
     );
     page += &step("read", report.read, report.read, "b");
-    for dropped in &report.dropped {
-        let text = format!("dropped by <code>{}</code>", escaped(&dropped.condition));
-        let Some(rows) = dropped.rows else {
-            writeln!(
-                page,
-                "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>"
-            )
-            .expect("to memory");
-            continue;
-        };
-        page += &step(&text, rows, report.read, "b d");
-    }
+    page += &steps(&report.dropped, report.read);
     page += &step("written", report.written, report.read, "b");
     page += "</table>\n";
     if report.rejected > 0 {
         let rejected = grouped(report.rejected);
         writeln!(page, "<p>{rejected} rows could not be read.</p>").expect("to memory");
+    }
+    if let Some(near) = &report.near {
+        writeln!(page, "<p>{}.</p>", texts(near)).expect("to memory");
+    }
+    if let Some(groups) = &report.groups {
+        page += &of_groups(groups)?;
     }
     for histogram in &report.histograms {
         let column = escaped(&histogram.column);
@@ -56,7 +53,7 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
             "<h2><code>{column}</code> of the rows that were written</h2>\n{svg}\n\
              <p class=\"q\">{rows} rows from {min:.3} to {max:.3}, mean {mean:.3}; {without} rows \
              without a number.</p>",
-            svg = plot::bars(histogram)?,
+            svg = plot::bars(histogram, "rows", None)?,
             min = histogram.min,
             max = histogram.max,
             mean = histogram.mean,
@@ -70,6 +67,61 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
     )
     .expect("to memory");
     Ok(page)
+}
+
+/// The lines of the table for what was dropped. A decision with several reasons has a line of its
+/// own above them.
+fn steps(dropped: &[Dropped], read: u64) -> String {
+    let mut lines = String::new();
+    let mut decision = None;
+    for dropped in dropped {
+        let condition = format!("dropped by <code>{}</code>", escaped(&dropped.condition));
+        let text = match dropped.why {
+            None => condition,
+            Some(why) => {
+                if decision != Some(&dropped.condition) {
+                    decision = Some(&dropped.condition);
+                    writeln!(lines, "<tr><td colspan=\"3\">{condition}</td></tr>")
+                        .expect("to memory");
+                }
+                let groups = dropped.groups.map_or_else(String::new, |groups| {
+                    format!(" <span class=\"q\">({} groups)</span>", grouped(groups))
+                });
+                format!("<span class=\"w\">{why}{groups}</span>")
+            }
+        };
+        match dropped.rows {
+            Some(rows) => lines += &step(&text, rows, read, "b d"),
+            None => writeln!(
+                lines,
+                "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>"
+            )
+            .expect("to memory"),
+        }
+    }
+    lines
+}
+
+/// What became of groups, and how their pass rates are spread.
+fn of_groups(groups: &GroupReport) -> Result<String, CliError> {
+    let mut part = format!("<p>{}.</p>\n", groups_told(groups));
+    let Some(rates) = &groups.rates else {
+        return Ok(part);
+    };
+    writeln!(
+        part,
+        "<h2>Pass rates of all groups</h2>\n{svg}\n<p class=\"q\">{n} groups from {min:.3} to \
+         {max:.3}, mean {mean:.3}; {without} groups without a score. Blue groups are kept, red ones \
+         are not.</p>",
+        svg = plot::bars(rates, "groups", groups.band)?,
+        n = grouped(rates.rows),
+        min = rates.min,
+        max = rates.max,
+        mean = rates.mean,
+        without = grouped(rates.without),
+    )
+    .expect("to memory");
+    Ok(part)
 }
 
 /// A line of the table, with a bar as long as its share of all rows.

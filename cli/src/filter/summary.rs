@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use datasets::filter::{Histogram, Report};
+use datasets::filter::{GroupReport, Histogram, NearReport, Report};
 use serde_json::json;
 
+use crate::memory;
 use crate::tally::grouped;
 
 /// What a run did.
@@ -38,9 +39,22 @@ impl Summary {
                 let sign = if rows > 0 { "-" } else { "" };
                 format!("{sign}{}", grouped(rows))
             });
-            line(count, &dropped.condition);
+            let groups = dropped.groups.map_or_else(String::new, |groups| {
+                format!(" ({} groups)", grouped(groups))
+            });
+            let why = dropped
+                .why
+                .map_or_else(String::new, |why| format!(": {why}"));
+            line(count, &format!("{}{why}{groups}", dropped.condition));
         }
         line(grouped(report.written), "rows written");
+        if let Some(near) = &report.near {
+            text += &(texts(near) + "\n");
+        }
+        if let Some(groups) = &report.groups {
+            text += &(groups_told(groups) + "\n");
+            text += &groups.rates.as_ref().map_or_else(String::new, spread);
+        }
         if report.dropped.iter().any(|dropped| dropped.rows.is_none()) {
             text += "-?: reading ended when there were enough rows\n";
         }
@@ -77,12 +91,51 @@ impl Summary {
             "rejected": report.rejected,
             "dropped": report.dropped,
             "written": report.written,
+            "near": report.near,
+            "groups": report.groups,
             "files": self.files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "rejects": self.rejects,
             "elapsed_s": self.elapsed.as_secs_f64(),
         })
         .to_string()
     }
+}
+
+/// Bytes in a unit that shows them.
+fn bytes(bytes: u64) -> String {
+    if bytes < 1 << 20 {
+        format!("{} KiB", bytes.div_ceil(1 << 10))
+    } else {
+        memory::mib(bytes)
+    }
+}
+
+/// How near-duplicates were looked for, on one line.
+pub(super) fn texts(near: &NearReport) -> String {
+    let some = |rows: u64, what: &str| match rows {
+        0 => String::new(),
+        rows => format!(", {} {what}", grouped(rows)),
+    };
+    format!(
+        "{} texts held against each other in {}{}{}",
+        grouped(near.texts),
+        bytes(near.memory_bytes),
+        some(near.without_text, "rows without a text stay"),
+        some(
+            near.too_long,
+            "texts too long to be near any but equal ones"
+        ),
+    )
+}
+
+/// What the groups were, on one line.
+pub(super) fn groups_told(groups: &GroupReport) -> String {
+    format!(
+        "{} of {} groups are left; their keys took {}",
+        grouped(groups.kept),
+        grouped(groups.groups),
+        bytes(groups.memory_bytes),
+    )
 }
 
 /// How a column is spread, on one line.

@@ -7,6 +7,8 @@ mod doctor;
 mod documents;
 mod eval;
 mod filter;
+mod filter_groups;
+mod filter_gsm8k;
 mod math_table;
 mod program;
 mod real_data;

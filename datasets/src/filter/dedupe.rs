@@ -14,12 +14,22 @@ use crate::query::{Place, proposals};
 /// Bytes of a digest that are kept: two different rows are one in 2^64 runs over billions of rows.
 const DIGEST_BYTES: usize = 16;
 
+/// The head of the SHA-256 of a row.
+pub(super) type RowDigest = [u8; DIGEST_BYTES];
+
+/// The digest of a row's bytes.
+pub(super) fn digest(bytes: &[u8]) -> RowDigest {
+    let mut head = [0; DIGEST_BYTES];
+    head.copy_from_slice(&Sha256::digest(bytes)[..DIGEST_BYTES]);
+    head
+}
+
 /// The rows that were there already, by digest: 16 bytes a row and the set's own.
 pub(super) struct Seen {
     columns: Vec<usize>,
     names: Vec<String>,
     rows: RowConverter,
-    digests: HashSet<[u8; DIGEST_BYTES]>,
+    digests: HashSet<RowDigest>,
     dropped: u64,
 }
 
@@ -59,12 +69,7 @@ impl Seen {
             .rows
             .convert_columns(&columns)
             .map_err(|error| Place::Dedupe.fault(error))?;
-        let is_new = |row: arrow::row::Row<'_>| {
-            let digest = Sha256::digest(row.as_ref());
-            let mut head = [0; DIGEST_BYTES];
-            head.copy_from_slice(&digest[..DIGEST_BYTES]);
-            self.digests.insert(head)
-        };
+        let is_new = |row: arrow::row::Row<'_>| self.digests.insert(digest(row.as_ref()));
         let kept: Vec<bool> = rows.iter().map(is_new).collect();
         let kept = BooleanArray::from(kept);
         self.dropped += (kept.len() - kept.true_count()) as u64;

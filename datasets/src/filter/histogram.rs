@@ -54,7 +54,8 @@ pub struct Bar {
 /// The columns of scores of a table.
 pub(super) struct Histograms(Vec<Counting>);
 
-struct Counting {
+/// The numbers of one column, as far as they were counted.
+pub(super) struct Counting {
     path: Vec<String>,
     exponent: i32,
     /// Counts of bins with no gap between them.
@@ -99,8 +100,7 @@ impl Histograms {
     }
 
     pub(super) fn finish(self) -> Vec<Histogram> {
-        let seen = self.0.into_iter().filter(|counting| counting.rows > 0);
-        seen.map(Counting::finish).collect()
+        self.0.into_iter().filter_map(Counting::finish).collect()
     }
 }
 
@@ -115,7 +115,8 @@ fn with_nulls(part: &ArrayRef, object: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Numbers that are scores by their names: `score` and `reward`, and what ends in them.
+/// Numbers that are scores by their names: `score`, `reward`, `pass_rate` and `margin`, and what ends
+/// in them.
 fn score_paths(path: Vec<String>, data_type: &DataType, found: &mut Vec<Vec<String>>) {
     if let DataType::Struct(fields) = data_type {
         for field in fields {
@@ -128,7 +129,7 @@ fn score_paths(path: Vec<String>, data_type: &DataType, found: &mut Vec<Vec<Stri
     let name = path
         .last()
         .map_or(String::new(), |name| name.to_lowercase());
-    let is_score = ["score", "reward", "pass_rate"]
+    let is_score = ["score", "reward", "pass_rate", "margin"]
         .iter()
         .any(|word| name.ends_with(word));
     if is_score && data_type.is_numeric() {
@@ -137,7 +138,7 @@ fn score_paths(path: Vec<String>, data_type: &DataType, found: &mut Vec<Vec<Stri
 }
 
 impl Counting {
-    fn new(path: Vec<String>) -> Self {
+    pub(super) fn new(path: Vec<String>) -> Self {
         Self {
             path,
             exponent: FINEST,
@@ -152,18 +153,21 @@ impl Counting {
     }
 
     fn add(&mut self, values: &Float64Array) {
-        for value in values {
-            let Some(value) = value.filter(|value| value.is_finite()) else {
-                self.without += 1;
-                continue;
-            };
-            self.rows += 1;
-            self.sum += value;
-            self.min = self.min.min(value);
-            self.max = self.max.max(value);
-            let index = self.room_for(value);
-            self.bins[index] += 1;
-        }
+        values.iter().for_each(|value| self.count(value));
+    }
+
+    /// Counts a value; one that is not finite is none.
+    pub(super) fn count(&mut self, value: Option<f64>) {
+        let Some(value) = value.filter(|value| value.is_finite()) else {
+            self.without += 1;
+            return;
+        };
+        self.rows += 1;
+        self.sum += value;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        let index = self.room_for(value);
+        self.bins[index] += 1;
     }
 
     /// The place of a value's bin, once there is one.
@@ -215,7 +219,11 @@ impl Counting {
         self.exponent += 1;
     }
 
-    fn finish(mut self) -> Histogram {
+    /// `None` if nothing was counted.
+    pub(super) fn finish(mut self) -> Option<Histogram> {
+        if self.rows == 0 {
+            return None;
+        }
         while self.bins.len() > SHOWN_BINS {
             self.join();
         }
@@ -234,7 +242,7 @@ impl Counting {
             reason = "a mean of 2^53 rows is not exact"
         )]
         let mean = self.sum / self.rows as f64;
-        Histogram {
+        Some(Histogram {
             column: self.path.join("."),
             rows: self.rows,
             without: self.without,
@@ -242,7 +250,7 @@ impl Counting {
             min: self.min,
             max: self.max,
             bars,
-        }
+        })
     }
 }
 
@@ -271,7 +279,7 @@ mod tests {
     fn counted(values: &[Option<f64>]) -> Histogram {
         let mut counting = Counting::new(vec!["score".to_owned()]);
         counting.add(&values.iter().copied().collect());
-        counting.finish()
+        counting.finish().expect("there are numbers")
     }
 
     #[test]

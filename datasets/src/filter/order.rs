@@ -1,30 +1,22 @@
 //! Rows in another order, drawn, or only the first of them.
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::streaming::StreamingTable;
-use datafusion::common::Column;
 use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, SortExpr};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
-use futures_util::stream;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::SortExpr;
 
-use super::{Dropped, Options, lock};
-use crate::Result;
-use crate::query::{Engine, Place, TABLE};
+use super::sorting::{self, Batches, rising};
+use super::{Dropped, Options};
+use crate::query::{Engine, Place};
+use crate::{DatasetError, Result};
 
 /// Columns of our own, under names that no file has: the row's position, which decides between rows
 /// that are equal in every other way, and its lot in the draw.
 const ROW: &str = "\u{0}row";
 const LOT: &str = "\u{0}lot";
-
-/// Batches one after the other.
-pub(super) type Next = Box<dyn FnMut() -> Option<RecordBatch> + Send>;
 
 /// How rows are ordered and how many of them stay.
 pub(super) struct Ordering {
@@ -76,15 +68,15 @@ impl Ordering {
         }))
     }
 
-    /// The rows of `next` in their new order, with our own columns.
+    /// The rows of `batches` in their new order, with our own columns.
     pub(super) async fn stream(
         &self,
         engine: &Engine,
         seed: u64,
-        next: Next,
+        batches: Batches,
     ) -> Result<(SendableRecordBatchStream, Steps)> {
-        let stream = self.sorted(engine, seed, next).await;
-        let stream = stream.map_err(|error| engine.explain(&error, Place::OrderBy, &self.text))?;
+        let stream = self.sorted(engine, seed, batches).await;
+        let stream = stream.map_err(|error| self.explain(engine, &error))?;
         let steps = Steps {
             sample: self.sample,
             first: self.first,
@@ -97,22 +89,15 @@ impl Ordering {
         &self,
         engine: &Engine,
         seed: u64,
-        next: Next,
+        batches: Batches,
     ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
-        let partition = Partition {
+        let numbered = Numbered {
+            batches,
             schema: self.schema.clone(),
-            numbered: Mutex::new(Some(Numbered {
-                next,
-                schema: self.schema.clone(),
-                row: 0,
-                seed,
-            })),
+            row: 0,
+            seed,
         };
-        let table = StreamingTable::try_new(self.schema.clone(), vec![Arc::new(partition)])?;
-        let context = engine.context();
-        context.register_table(TABLE, Arc::new(table))?;
-        let mut frame = context.table(TABLE).await?;
-        let rising = |name: &str| Expr::Column(Column::new(Some(TABLE), name)).sort(true, false);
+        let mut frame = sorting::frame(engine, &self.schema, Box::new(numbered)).await?;
         if let Some(rows) = self.sample {
             frame = frame.sort(vec![rising(LOT), rising(ROW)])?;
             frame = frame.limit(0, Some(size(rows)))?;
@@ -124,6 +109,11 @@ impl Ordering {
             frame = frame.limit(0, Some(size(rows)))?;
         }
         frame.execute_stream().await
+    }
+
+    /// An error of the stream.
+    pub(super) fn explain(&self, engine: &Engine, error: &DataFusionError) -> DatasetError {
+        engine.explain(error, Place::OrderBy, &self.text)
     }
 
     /// A batch without our own columns.
@@ -143,10 +133,8 @@ impl Steps {
         let mut dropped = Vec::new();
         let mut keep = |kept: Option<u64>, condition: String| {
             if let Some(kept) = kept {
-                dropped.push(Dropped {
-                    condition,
-                    rows: Some(rows.saturating_sub(kept)),
-                });
+                let left = rows.saturating_sub(kept);
+                dropped.push(Dropped::rows(condition, Some(left)));
                 rows = rows.min(kept);
             }
         };
@@ -159,17 +147,17 @@ impl Steps {
 
 /// Batches with our own columns.
 struct Numbered {
-    next: Next,
+    batches: Batches,
     schema: SchemaRef,
     row: u64,
     seed: u64,
 }
 
 impl Iterator for Numbered {
-    type Item = std::result::Result<RecordBatch, DataFusionError>;
+    type Item = RecordBatch;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = (self.next)()?;
+    fn next(&mut self) -> Option<RecordBatch> {
+        let batch = self.batches.next()?;
         let rows = self.row..self.row + batch.num_rows() as u64;
         self.row = rows.end;
         let lots = rows.clone().map(|row| lot(self.seed, row));
@@ -177,7 +165,7 @@ impl Iterator for Numbered {
         columns.push(Arc::new(UInt64Array::from_iter_values(rows.clone())));
         columns.push(Arc::new(UInt64Array::from_iter_values(lots)));
         let numbered = RecordBatch::try_new(self.schema.clone(), columns);
-        Some(numbered.map_err(DataFusionError::from))
+        Some(numbered.expect("the columns of the schema, and our own two"))
     }
 }
 
@@ -191,28 +179,4 @@ fn mixed(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
-}
-
-/// The one partition, which can be read once.
-struct Partition {
-    schema: SchemaRef,
-    numbered: Mutex<Option<Numbered>>,
-}
-
-impl fmt::Debug for Partition {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Partition").finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for Partition {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let numbered = lock(&self.numbered).take();
-        let rows = stream::iter(numbered.into_iter().flatten());
-        Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), rows))
-    }
 }

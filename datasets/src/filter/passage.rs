@@ -1,74 +1,148 @@
 //! Rows on their way through a run: in, past the conditions, and out.
 
+use std::sync::{Arc, Mutex, MutexGuard};
+
 use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::filter_record_batch;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 
 use super::dedupe::Seen;
 use super::histogram::Histograms;
-use super::{Dropped, Plan, Receiver, Report};
+use super::kept::{Kept, changed};
+use super::{Dropped, Histogram, Receiver, RejectSink};
 use crate::Result;
 use crate::SchemaRef;
 use crate::query::{Place, Selected};
-use crate::scan::Rows;
-use crate::source::Reject;
+use crate::scan::{Rows, Scan};
 
-/// Rows that met the conditions, without those that are there already.
+/// What a pass over the rows has found out for those after it.
+pub(super) struct Earlier {
+    /// The rows that stay.
+    pub(super) kept: Arc<Kept>,
+    /// What was counted until then.
+    pub(super) counted: Counted,
+}
+
+/// What became of rows until some step.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counted {
+    pub(super) read: u64,
+    pub(super) rejected: u64,
+    pub(super) dropped: Vec<Dropped>,
+}
+
+/// Rows that met the conditions, without those that are there already and those that an earlier
+/// pass drops.
 pub(super) struct Source {
     rows_left: Rows,
+    /// The conditions in words.
+    terms: Vec<String>,
     seen: Option<Seen>,
-    /// Rows that came out.
-    pub(super) rows: u64,
+    earlier: Option<Earlier>,
+    /// Told of rows that cannot be read, by the first pass.
+    rejects: Option<RejectSink>,
+    /// The position of the next row.
+    next: u64,
     rejected: u64,
 }
 
+/// Some rows of a source.
+pub(super) struct Taken {
+    pub(super) batch: RecordBatch,
+    /// For each row its position, counted before an earlier pass drops any.
+    pub(super) positions: Vec<u64>,
+}
+
+/// Which pass over the rows it is.
+pub(super) enum Pass {
+    /// The first, which tells of rows that cannot be read.
+    First(RejectSink),
+    /// One that goes on from what an earlier pass keeps.
+    Later(Earlier),
+}
+
 impl Source {
-    pub(super) fn new(plan: &Plan) -> Result<Self> {
-        let scan = plan.scan();
+    pub(super) fn new(scan: Scan, exact: Option<&[String]>, pass: Pass) -> Result<Self> {
         let schema = scan.schema();
-        let seen = |columns: &Vec<String>| Seen::new(&schema, columns);
+        let seen = |columns: &[String]| Seen::new(&schema, columns);
+        let (earlier, rejects) = match pass {
+            Pass::First(rejects) => (None, Some(rejects)),
+            Pass::Later(earlier) => (Some(earlier), None),
+        };
         Ok(Self {
-            seen: plan.options.dedupe_by.as_ref().map(seen).transpose()?,
+            seen: exact.map(seen).transpose()?,
+            terms: scan.terms.iter().map(|term| term.text.clone()).collect(),
             rows_left: scan.rows(),
-            rows: 0,
+            earlier,
+            rejects,
+            next: 0,
             rejected: 0,
         })
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<(RecordBatch, Vec<Reject>)>> {
+    /// The next rows, maybe none of a batch.
+    pub(super) fn next_taken(&mut self) -> Result<Option<Taken>> {
         let Some(scanned) = self.rows_left.next().transpose()? else {
-            return Ok(None);
+            let known = self.earlier.as_ref().map(|earlier| earlier.kept.rows());
+            return match known {
+                Some(rows) if rows != self.next => Err(changed()),
+                Some(_) | None => Ok(None),
+            };
         };
-        let batch = match &mut self.seen {
+        self.rejected += scanned.rejects.len() as u64;
+        if let Some(sink) = &mut self.rejects {
+            scanned.rejects.iter().try_for_each(sink)?;
+        }
+        let mut batch = match &mut self.seen {
             Some(seen) => seen.new_ones(&scanned.data)?,
             None => scanned.data,
         };
-        self.rows += batch.num_rows() as u64;
-        self.rejected += scanned.rejects.len() as u64;
-        Ok(Some((batch, scanned.rejects)))
+        let first = self.next;
+        self.next += batch.num_rows() as u64;
+        let mut positions: Vec<u64> = (first..self.next).collect();
+        if let Some(earlier) = &self.earlier {
+            let mask = earlier.kept.mask(first, batch.num_rows())?;
+            positions.retain(|row| earlier.kept.is_kept(*row));
+            batch = filter_record_batch(&batch, &mask).expect("a mask has a bit for each row");
+        }
+        Ok(Some(Taken { batch, positions }))
     }
 
-    /// What conditions and duplicates dropped; not known where reading was cut short, because other
-    /// threads may have been ahead.
-    pub(super) fn dropped(&self, plan: &Plan, is_cut: bool) -> Vec<Dropped> {
+    /// Positions that were counted.
+    pub(super) fn positions(&self) -> u64 {
+        self.next
+    }
+
+    /// What became of the rows until here. Where reading was cut short, what conditions drop is not
+    /// known, because other threads may have been ahead; an earlier pass knows it.
+    pub(super) fn counted(&self, is_cut: bool) -> Counted {
+        if let Some(earlier) = &self.earlier {
+            return earlier.counted.clone();
+        }
         let known = |rows: u64| (!is_cut).then_some(rows);
-        let counted = self.rows_left.counts().dropped();
-        let mut dropped: Vec<Dropped> = plan
-            .terms
-            .iter()
-            .zip(counted)
-            .map(|(term, rows)| Dropped {
-                condition: term.text.clone(),
-                rows: known(rows),
-            })
+        let counts = self.rows_left.counts();
+        let terms = self.terms.iter().zip(counts.dropped());
+        let mut dropped: Vec<Dropped> = terms
+            .map(|(text, rows)| Dropped::rows(text.clone(), known(rows)))
             .collect();
         if let Some(seen) = &self.seen {
-            dropped.push(Dropped {
-                condition: seen.condition(),
-                rows: known(seen.dropped()),
-            });
+            dropped.push(Dropped::rows(seen.condition(), known(seen.dropped())));
         }
-        dropped
+        Counted {
+            read: counts.read(),
+            rejected: self.rejected,
+            dropped,
+        }
+    }
+}
+
+impl Iterator for Source {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let taken = self.next_taken().transpose()?;
+        Some(taken.map(|taken| taken.batch))
     }
 }
 
@@ -76,7 +150,7 @@ impl Source {
 pub(super) struct Writing<'s> {
     schema: SchemaRef,
     selected: Option<&'s [Selected]>,
-    pub(super) histograms: Histograms,
+    histograms: Histograms,
     /// Rows that were written.
     pub(super) rows: u64,
 }
@@ -120,13 +194,15 @@ impl<'s> Writing<'s> {
         batch.map_err(|error: ArrowError| error.into())
     }
 
-    pub(super) fn report(self, source: &Source, dropped: Vec<Dropped>) -> Report {
-        Report {
-            read: source.rows_left.counts().read(),
-            rejected: source.rejected,
-            dropped,
-            written: self.rows,
-            histograms: self.histograms.finish(),
-        }
+    /// How scores were spread.
+    pub(super) fn histograms(self) -> Vec<Histogram> {
+        self.histograms.finish()
     }
+}
+
+/// Locks what passes of one run share.
+pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .expect("one thread takes it, never twice at a time")
 }

@@ -1,18 +1,22 @@
 //! Questions and their answers, over every format alike.
 
+mod groups;
+mod near;
+
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::DatasetError;
 use crate::sink::{Sink, SinkOptions, json_lines};
+use crate::source::Dataset;
 use crate::source::SourceOptions;
 
 /// Keeps what it is given.
 #[derive(Default)]
 struct Kept {
     lines: String,
-    rejects: usize,
 }
 
 impl Receiver for Kept {
@@ -22,11 +26,6 @@ impl Receiver for Kept {
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<()> {
         self.lines += &json_lines(batch).expect("every type has JSON");
-        Ok(())
-    }
-
-    fn reject(&mut self, _reject: &Reject) -> Result<()> {
-        self.rejects += 1;
         Ok(())
     }
 }
@@ -80,18 +79,23 @@ fn files(lines: &str) -> Files {
     }
 }
 
+fn resources(memory_bytes: usize, spill: &std::path::Path) -> Resources {
+    Resources {
+        threads: 2,
+        memory_bytes,
+        texts_bytes: None,
+        spill: spill.to_owned(),
+    }
+}
+
 fn answer(
     dataset: &Dataset,
     spill: &std::path::Path,
     options: Options,
 ) -> Result<(String, Report)> {
-    let resources = Resources {
-        threads: 2,
-        memory_bytes: MEMORY_BYTES,
-        spill: spill.to_owned(),
-    };
     let mut kept = Kept::default();
-    let report = Plan::new(dataset, options, resources)?.run(&mut kept)?;
+    let plan = Plan::new(dataset, options, resources(MEMORY_BYTES, spill))?;
+    let report = plan.run(&mut kept, Box::new(|_| Ok(())))?;
     Ok((kept.lines, report))
 }
 
@@ -270,10 +274,7 @@ fn samples_follow_from_the_seed() {
     assert_eq!(first.lines().count(), 20);
     assert_eq!(
         report.dropped,
-        [Dropped {
-            condition: "sample 20".to_owned(),
-            rows: Some(180)
-        }]
+        [Dropped::rows("sample 20".to_owned(), Some(180))]
     );
     assert_eq!(
         draw(&files.datasets[1], 1).0,
@@ -291,7 +292,9 @@ fn samples_follow_from_the_seed() {
 #[test]
 fn duplicates_go() {
     let by = |columns: &[&str], condition: &str| Options {
-        dedupe_by: Some(columns.iter().map(|c| (*c).to_owned()).collect()),
+        dedupe: Some(Dedupe::Exact {
+            by: columns.iter().map(|c| (*c).to_owned()).collect(),
+        }),
         ..of(condition)
     };
     check(
@@ -478,7 +481,9 @@ fn bad_questions_are_errors_with_their_place() {
         &["--order-by"],
     );
     let unknown = Options {
-        dedupe_by: Some(vec!["nam".to_owned()]),
+        dedupe: Some(Dedupe::Exact {
+            by: vec!["nam".to_owned()],
+        }),
         ..Options::default()
     };
     check(&unknown, &["no column 'nam'", "near: 'Name'"]);
@@ -535,15 +540,11 @@ fn what_memory_has_no_room_for_goes_to_files() {
             order_by: Some("Name DESC, scores.math.score".to_owned()),
             ..Options::default()
         };
-        let spill = files.spill.clone();
-        let resources = Resources {
-            threads: 2,
-            memory_bytes,
-            spill,
-        };
+        let resources = resources(memory_bytes, &files.spill);
         let mut kept = Kept::default();
         let plan = Plan::new(&files.datasets[1], options, resources).expect("a good question");
-        plan.run(&mut kept).expect("there is room on the disk");
+        plan.run(&mut kept, Box::new(|_| Ok(())))
+            .expect("there is room on the disk");
         kept.lines
     };
     let in_memory = sort(MEMORY_BYTES);

@@ -47,6 +47,14 @@ pub struct NearDuplicates {
     n_too_long: usize,
 }
 
+/// A text as an index has read it, of use to that index alone.
+#[derive(Debug, Clone)]
+pub struct Signed {
+    text: Shingled,
+    /// The hash of each band; none for a text that is too long.
+    hashes: Vec<u64>,
+}
+
 /// A row that others are held against.
 #[derive(Debug)]
 struct Entry {
@@ -103,15 +111,25 @@ impl NearDuplicates {
     /// [`MinHashError::Full`] once the index has passed its bound, and
     /// [`MinHashError::TooManyRows`]; the text is not in the index then.
     pub fn insert(&mut self, text: &str) -> Result<Seen, MinHashError> {
-        self.insert_shingled(Shingled::read(text, &self.options))
+        self.insert_signed(self.sign(text))
     }
 
-    /// Takes the next text, read with the options of this index: reading is what costs most, and
-    /// can be done by many threads.
+    /// Reads a text for this index. This is what costs most, and many threads can do it.
+    pub fn sign(&self, text: &str) -> Signed {
+        let text = Shingled::read(text, &self.options);
+        let hashes = text.shingles.as_ref().map(|set| self.band_hashes(set));
+        Signed {
+            text,
+            hashes: hashes.unwrap_or_default(),
+        }
+    }
+
+    /// Takes the next text, read by this index.
     ///
     /// # Errors
     /// As [`NearDuplicates::insert`].
-    pub fn insert_shingled(&mut self, text: Shingled) -> Result<Seen, MinHashError> {
+    pub fn insert_signed(&mut self, signed: Signed) -> Result<Seen, MinHashError> {
+        let Signed { text, hashes } = signed;
         let row = self.room()?;
         self.parents.push(row);
         if let Some(&same) = self.equal.get(&text.digest) {
@@ -123,7 +141,6 @@ impl NearDuplicates {
             self.n_too_long += 1;
             return Ok(Seen::New);
         };
-        let hashes = self.band_hashes(&shingles);
         let near = self.join_near(row, &shingles, &hashes);
         self.enter(row, shingles, &hashes);
         Ok(near.map_or(Seen::New, |(near, similarity)| {

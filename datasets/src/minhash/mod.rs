@@ -30,7 +30,7 @@ mod shingles;
 mod tests;
 
 pub use banding::Banding;
-pub use index::{NearDuplicates, Seen};
+pub use index::{NearDuplicates, Seen, Signed};
 pub use shingles::{Shingled, Shingles};
 
 /// How texts are compared.

@@ -22,6 +22,13 @@ pub(crate) enum Place {
     OrderBy,
     Sql,
     Dedupe,
+    GroupBy,
+    Score,
+    Prompt,
+    Response,
+    Answer,
+    Against,
+    Index,
 }
 
 impl Place {
@@ -32,6 +39,13 @@ impl Place {
             Self::OrderBy => "--order-by",
             Self::Sql => "--sql",
             Self::Dedupe => "--dedupe-by",
+            Self::GroupBy => "--group-by",
+            Self::Score => "--score",
+            Self::Prompt => "--prompt",
+            Self::Response => "--response",
+            Self::Answer => "--answer",
+            Self::Against => "--against",
+            Self::Index => "--index",
         }
     }
 
@@ -182,6 +196,9 @@ fn near(name: &str, schema: &SchemaRef, (whole, part): (f64, f64)) -> String {
     let quoted = |name: &String| format!("'{name}'");
     if near.is_empty() {
         let mut columns: Vec<String> = schema.fields().iter().map(|f| quoted(f.name())).collect();
+        if columns.is_empty() {
+            return "; the input has no columns".to_owned();
+        }
         let n_more = columns.len().saturating_sub(20);
         columns.truncate(20);
         let more = if n_more > 0 {

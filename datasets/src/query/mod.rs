@@ -21,10 +21,12 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr};
-use datafusion::physical_plan::PhysicalExpr;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlanProperties as _, PhysicalExpr};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use futures_util::StreamExt as _;
 
 pub(crate) use self::fault::{Place, proposals};
 use self::paths::paths;
@@ -194,6 +196,16 @@ impl Engine {
             .collect()
     }
 
+    /// One expression.
+    pub(crate) fn expression(&self, text: &str, place: Place) -> Result<Selected> {
+        let mut selected = self.select(text, place)?;
+        match (selected.pop(), selected.len()) {
+            (Some(one), 0) => Ok(one),
+            (Some(_), n) => Err(place.fault(format!("one expression is wanted, not {}", n + 1))),
+            (None, _) => Err(place.fault("an expression is wanted")),
+        }
+    }
+
     /// How a list of expressions orders rows.
     pub(crate) fn order(&self, text: &str, place: Place) -> Result<Vec<SortExpr>> {
         let sql = format!("SELECT * FROM {TABLE} ORDER BY\n{text}");
@@ -241,7 +253,19 @@ impl Engine {
             .execute_logical_plan(plan)
             .await
             .map_err(fault)?;
-        frame.execute_stream().await.map_err(fault)
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(fault)?;
+        let schema = plan.schema();
+        let n_parts = plan.output_partitioning().partition_count();
+        // The parts of a UNION are read one after the other, so that the same input gives the same
+        // rows in the same order.
+        let rows = futures_util::stream::iter(0..n_parts).flat_map(move |part| {
+            match plan.execute(part, context.clone()) {
+                Ok(rows) => rows.boxed(),
+                Err(error) => futures_util::stream::iter([Err(error)]).boxed(),
+            }
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
     /// The same over what `bounds` allow.

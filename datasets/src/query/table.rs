@@ -20,7 +20,7 @@ use crate::scan::Scan;
 use crate::scan::term::{Term, narrow};
 
 /// What is told of rows that cannot be read.
-pub(crate) type OnReject = Arc<dyn Fn(crate::source::Reject) + Send + Sync>;
+pub(crate) type OnReject = Arc<dyn Fn(&crate::source::Reject) -> crate::Result<()> + Send + Sync>;
 
 /// The table `data`.
 pub(crate) struct ScanTable {
@@ -150,15 +150,15 @@ impl PartitionStream for Partition {
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let on_reject = self.on_reject.clone();
-        let rows = self.scan.clone().rows().map(move |scanned| match scanned {
-            Ok(scanned) => {
+        let rows = self.scan.clone().rows().map(move |scanned| {
+            let told = scanned.and_then(|scanned| {
                 scanned
                     .rejects
-                    .into_iter()
-                    .for_each(|reject| on_reject(reject));
+                    .iter()
+                    .try_for_each(|reject| on_reject(reject))?;
                 Ok(scanned.data)
-            }
-            Err(error) => Err(DataFusionError::External(Box::new(error))),
+            });
+            told.map_err(|error| DataFusionError::External(Box::new(error)))
         });
         Box::pin(RecordBatchStreamAdapter::new(
             self.schema.clone(),

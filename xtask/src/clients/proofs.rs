@@ -117,6 +117,12 @@ pub(super) const PROOFS: &[Proof] = &[
         "tests/clients/verifiers_judge.py",
         Against::Served(Kind::Reward),
     ),
+    Proof::of(
+        "parquet",
+        RAY,
+        "tests/clients/parquet_files.py",
+        Against::Program,
+    ),
     Proof::of("ray", RAY, "tests/clients/ray_data.py", Against::Program),
     Proof::of(
         "trainers",
