@@ -8,6 +8,8 @@ use crate::doctor::DoctorArgs;
 use crate::eval::EvalArgs;
 use crate::filter::FilterArgs;
 use crate::models::ModelsCommand;
+use crate::preferences::DenoiseArgs;
+use crate::principles::PrinciplesArgs;
 use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
@@ -40,6 +42,10 @@ pub(crate) enum Command {
     Score(Box<ScoreArgs>),
     /// Keep the rows of a dataset that meet conditions
     Filter(Box<FilterArgs>),
+    /// Flip, smooth, drop or keep preference pairs by what several scorers say
+    Denoise(Box<DenoiseArgs>),
+    /// Make rows of principles of people's feedback
+    Principles(Box<PrinciplesArgs>),
     /// Compare answers with gold answers
     Verify(VerifyArgs),
     /// Fit a map from raw values to probabilities on labelled rows

@@ -3,11 +3,13 @@
 mod batches;
 mod bench;
 mod calibrate;
+mod denoise;
 mod doctor;
 mod documents;
 mod eval;
 mod filter;
 mod math_table;
+mod principles;
 mod program;
 mod real_data;
 mod remote;
