@@ -55,7 +55,7 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
         progress.advance(batch.data.num_rows() as u64);
     }
     drop(progress);
-    let histogram = histogram("strength", &deciding.means);
+    let histogram = histogram("strength", deciding.means);
     let (finished, left_out) = writing.finish()?;
     let summary = Summary {
         counts: deciding.counts,

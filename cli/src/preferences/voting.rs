@@ -221,7 +221,7 @@ impl Difference {
             Self::Scores(chosen, rejected) => {
                 let both = numbers(chosen)?.into_iter().zip(numbers(rejected)?);
                 Ok(both
-                    .map(|(chosen, rejected)| Some(chosen? - rejected?))
+                    .map(|(chosen, rejected)| difference(chosen, rejected))
                     .collect())
             }
         }

@@ -1,6 +1,6 @@
 //! Answers of a judge in a file, so that a run that was interrupted does not ask twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 use super::judge::{Answer, Judge};
 use crate::error::CliError;
 
-/// A judge whose lists are kept. Failures are not: the next run asks again.
+/// A judge whose lists are kept, and that is asked once about what is the same. Failures are not
+/// kept: the next run asks again.
 pub(super) struct Remembering {
     judge: Box<dyn Judge>,
     path: PathBuf,
@@ -89,24 +90,26 @@ impl Remembering {
 impl Judge for Remembering {
     fn list(&mut self, all: &[Feedback]) -> Result<Vec<Answer>, CliError> {
         let keys: Vec<String> = all.iter().map(|one| self.key(one)).collect();
-        let is_new = |at: &usize| !self.known.contains_key(&keys[*at]);
-        let new: Vec<usize> = (0..all.len()).filter(is_new).collect();
+        let mut seen = HashSet::new();
+        let mut is_new =
+            |at: &usize| !self.known.contains_key(&keys[*at]) && seen.insert(&keys[*at]);
+        let new: Vec<usize> = (0..all.len()).filter(|at| is_new(at)).collect();
         let asked: Vec<Feedback> = new.iter().map(|at| all[*at].clone()).collect();
         let told = self.judge.list(&asked)?;
-        let mut failed: HashMap<usize, Answer> = HashMap::new();
+        let mut failed: HashMap<&String, Answer> = HashMap::new();
         for (at, answer) in new.into_iter().zip(told) {
             match answer {
                 Ok(list) => self.keep(keys[at].clone(), &list)?,
                 Err(why) => {
-                    failed.insert(at, Err(why));
+                    failed.insert(&keys[at], Err(why));
                 }
             }
         }
-        let answer = |(at, key): (usize, &String)| {
-            let known = || Ok(self.known.get(key).cloned().unwrap_or_default());
-            failed.remove(&at).unwrap_or_else(known)
+        let answer = |key: &String| match (failed.get(key), self.known.get(key)) {
+            (Some(failed), _) => failed.clone(),
+            (None, known) => Ok(known.cloned().unwrap_or_default()),
         };
-        Ok(keys.iter().enumerate().map(answer).collect())
+        Ok(keys.iter().map(answer).collect())
     }
 
     fn described(&self) -> Value {
@@ -217,7 +220,7 @@ mod tests {
             let judge = Box::new(Counting(asked.clone(), name));
             Remembering::open(&path, judge, &json!(0))
         };
-        let all = feedback(&["a", "x", "b"]);
+        let all = feedback(&["a", "x", "b", "a"]);
         let first = open("j").expect("a new file").list(&all).expect("answers");
         assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
         let mut again = open("j").expect("the same file");

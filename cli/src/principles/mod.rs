@@ -178,6 +178,17 @@ pub(crate) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
     run::run(args)
 }
 
+impl ColumnArgs {
+    /// The columns of feedback.
+    fn feedback(&self) -> Vec<String> {
+        if self.feedback.is_empty() {
+            vec!["feedback".to_owned()]
+        } else {
+            self.feedback.clone()
+        }
+    }
+}
+
 impl StepArgs {
     /// The principles that are left out by name.
     fn left_out(&self) -> Vec<String> {

@@ -29,12 +29,7 @@ pub(super) struct Row {
 
 impl Columns {
     pub(super) fn find(args: &ColumnArgs, schema: &SchemaRef) -> Result<Self, CliError> {
-        let default = ["feedback".to_owned()];
-        let feedback = if args.feedback.is_empty() {
-            &default[..]
-        } else {
-            &args.feedback
-        };
+        let feedback = args.feedback();
         if let Some(at) = (1..feedback.len()).find(|at| feedback[..*at].contains(&feedback[*at])) {
             let message = format!("--feedback '{}' is named twice", feedback[at]);
             return Err(CliError::Usage(message));

@@ -102,7 +102,7 @@ fn described(
         "similarity": similarity.described(),
         "prompt": args.columns.prompt,
         "response": args.columns.response,
-        "feedback": args.columns.feedback,
+        "feedback": args.columns.feedback(),
         "carry": args.columns.carry,
         "min_annotators": args.steps.min_annotators,
         "evidence": args.steps.evidence,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::program::{Folder, Ran, rows, tribunal, tribunal_reading};
+use crate::serve::Server;
 
 /// Pairs with the differences of two voters.
 fn pairs() -> String {
@@ -317,6 +318,43 @@ fn models_vote_on_conversations() {
             .as_str()
             .is_some_and(|digest| digest.starts_with("sha256:"))
     );
+}
+
+#[test]
+fn a_server_votes_as_this_process_does() {
+    let folder = Folder::new();
+    let pair = |n: u32| {
+        let responses = [
+            format!("{n} + 1 = {}", n + 1),
+            format!("{n} + 1 = {}", n + n % 3),
+        ];
+        let (chosen, rejected) = (&responses[0], &responses[1]);
+        json!({"id": n, "prompt": "p", "chosen": chosen, "rejected": rejected}).to_string() + "\n"
+    };
+    let input = folder.write("in.jsonl", (0..700).map(pair).collect::<String>());
+    let (here, there) = (folder.name("here.jsonl"), folder.name("there.jsonl"));
+    let rules = [
+        "--scorer",
+        "arithmetic",
+        "--flip",
+        "..20%",
+        "--max-std",
+        "3",
+    ];
+    tribunal(["denoise", &input, "-o", &here].iter().chain(&rules)).ends(0);
+    let server = Server::start(&[]);
+    let url = ["--url", &server.url];
+    tribunal(
+        ["denoise", &input, "-o", &there]
+            .iter()
+            .chain(&rules)
+            .chain(&url),
+    )
+    .ends(0);
+    assert!(folder.read("here.jsonl") == folder.read("there.jsonl"));
+    let kept = folder.rows("here.jsonl");
+    assert_eq!(kept.len(), 700);
+    assert!(kept.iter().all(|row| row["denoise"]["measured"] == 1));
 }
 
 /// Runs the command and checks how it ends.

@@ -150,6 +150,13 @@ fn a_server_judges_and_another_embeds() {
         serde_json::from_slice(&folder.read("out.jsonl.manifest.json")).expect("JSON");
     assert_eq!(manifest["options"]["judge"]["model"], "j");
     assert_eq!(manifest["options"]["similarity"]["url"], url);
+    // With a file of answers the rows are the same, whether it is new or read.
+    let answers = folder.name("answers.jsonl");
+    for _ in 0..2 {
+        let ran = run(&["--answers", &answers, "--cosine", "-1"]);
+        assert_eq!(rows(&ran.stdout)[0]["counts"]["without_consensus"], 0);
+        assert_eq!(folder.rows("answers.jsonl").len(), 2);
+    }
 }
 
 /// Every row is accounted for, whatever the judge is able to say.

@@ -6,9 +6,11 @@ use crate::filter::{Bar, Histogram};
 const SHOWN: f64 = 24.0;
 
 /// The histogram of numbers in bars as wide as a power of two that begin at its multiples. `None`
-/// where no number is finite. It does not depend on their order.
-pub fn histogram(name: &str, numbers: &[f64]) -> Option<Histogram> {
-    let mut finite: Vec<f64> = numbers.iter().copied().filter(|n| n.is_finite()).collect();
+/// where no number is finite. It does not depend on their order, and takes no memory beside theirs.
+pub fn histogram(name: &str, numbers: Vec<f64>) -> Option<Histogram> {
+    let n_numbers = numbers.len();
+    let mut finite = numbers;
+    finite.retain(|number| number.is_finite());
     finite.sort_unstable_by(f64::total_cmp);
     let (min, max) = (*finite.first()?, *finite.last()?);
     let width = width(min, max);
@@ -31,7 +33,7 @@ pub fn histogram(name: &str, numbers: &[f64]) -> Option<Histogram> {
     Some(Histogram {
         column: name.to_owned(),
         rows: finite.len() as u64,
-        without: (numbers.len() - finite.len()) as u64,
+        without: (n_numbers - finite.len()) as u64,
         mean,
         min,
         max,
@@ -60,23 +62,23 @@ mod tests {
     fn bars_hold_the_numbers() {
         #[track_caller]
         fn check(numbers: &[f64], line: Option<&str>) {
-            let found = histogram("strength", numbers).map(|h| h.sparkline());
+            let found = histogram("strength", numbers.to_vec()).map(|h| h.sparkline());
             assert_eq!(found.as_deref(), line, "{numbers:?}");
         }
         check(&[], None);
         check(&[f64::NAN, f64::INFINITY], None);
         check(&[0.5], Some("█"));
         check(&[-1.0, 1.0, 1.0], Some("▄               █"));
-        let both = histogram("strength", &[-1e300, f64::NAN, 1e300]).expect("numbers");
+        let both = histogram("strength", vec![-1e300, f64::NAN, 1e300]).expect("numbers");
         assert_eq!((both.rows, both.without), (2, 1));
     }
 
     proptest! {
         #[test]
         fn every_number_is_in_its_bar(mut numbers in prop::collection::vec(-1e6..1e6f64, 1..300)) {
-            let found = histogram("x", &numbers).expect("numbers");
+            let found = histogram("x", numbers.clone()).expect("numbers");
             numbers.reverse();
-            prop_assert_eq!(&found, &histogram("x", &numbers).expect("numbers"));
+            prop_assert_eq!(&found, &histogram("x", numbers.clone()).expect("numbers"));
             prop_assert!(found.bars.len() <= 24, "{}", found.bars.len());
             for bar in &found.bars {
                 let inside = numbers.iter().filter(|n| bar.low <= **n && **n < bar.high).count();

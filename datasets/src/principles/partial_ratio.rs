@@ -175,7 +175,8 @@ mod tests {
         // The beginning "bc" of the longer text: 2 · 2 / (4 + 2), and not 2 · 2 / 8.
         check("abc1", "bcxyzw", 200.0 * 2.0 / 6.0);
         check("ab", "xyz", 0.0);
-        check("Ä B", "x ä b ä B", 200.0 * 2.0 / 6.0);
+        // Case counts: the end " B" of the longer text, 2 · 2 / (3 + 2).
+        check("Ä B", "x ä b ä B", 80.0);
     }
 
     #[test]
