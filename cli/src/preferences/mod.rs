@@ -8,6 +8,7 @@ mod voting;
 use std::path::{Path, PathBuf};
 
 use datasets::preferences::{Action, Rule, Rules, Spread};
+use datasets::sink::SinkOptions;
 
 use self::range::StrengthRange;
 use crate::dataset_files::{SinkArgs, SourceArgs};
@@ -238,6 +239,16 @@ impl RuleArgs {
     }
 }
 
+impl AddedArgs {
+    /// How the pairs that go are written: as the others, but in the format of their own name.
+    fn left_out_options(sink: &SinkArgs) -> SinkOptions {
+        SinkOptions {
+            format: None,
+            ..sink.options()
+        }
+    }
+}
+
 impl DenoiseArgs {
     /// Every file that the run writes under a name of its own.
     fn outputs(&self) -> Vec<PathBuf> {
@@ -254,7 +265,7 @@ impl DenoiseArgs {
             if left_out == "-" || Path::new(left_out) == Path::new(&self.output) {
                 return usage("--left-out names a file of its own");
             }
-            datasets::sink::check(left_out, &self.sink.options())?;
+            datasets::sink::check(left_out, &AddedArgs::left_out_options(&self.sink))?;
         }
         if self.rules.smoothing.is_some()
             && self.rules.soft_label.is_empty()

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::summary::{Counts, Summary};
 use super::voting::{Ballots, Voting};
-use super::{DenoiseArgs, UnmeasuredArg};
+use super::{AddedArgs, DenoiseArgs, UnmeasuredArg};
 use crate::dataset_files::{Account, DatasetOutput};
 use crate::error::{CliError, Outcome};
 use crate::progress::Progress;
@@ -120,6 +120,7 @@ fn described(args: &DenoiseArgs, rules: &Rules, voting: &Voting) -> serde_json::
         "keep_unmeasured": args.rules.unmeasured == UnmeasuredArg::Keep,
         "column": args.added.column,
         "flat": args.added.flat,
+        "left_out": args.added.left_out,
     })
 }
 
@@ -227,9 +228,10 @@ struct Writing {
 impl Writing {
     fn create(args: &DenoiseArgs, table: Table) -> Result<Self, CliError> {
         let options = args.sink.options();
-        let create = |name: &String| DatasetOutput::create(name, table.schema(), &options);
+        let left_out = AddedArgs::left_out_options(&args.sink);
+        let create = |name: &String| DatasetOutput::create(name, table.schema(), &left_out);
         Ok(Self {
-            output: create(&args.output)?,
+            output: DatasetOutput::create(&args.output, table.schema(), &options)?,
             left_out: args.added.left_out.as_ref().map(create).transpose()?,
             table,
         })

@@ -206,8 +206,21 @@ impl Summary {
     /// The summary for programs.
     pub(super) fn json(&self) -> Value {
         let files = self.finished.written.files.iter();
+        let strength = self.histogram.as_ref().map(|histogram| {
+            let bars = histogram
+                .bars
+                .iter()
+                .map(|bar| json!([bar.low, bar.high, bar.count]));
+            json!({
+                "min": histogram.min,
+                "max": histogram.max,
+                "mean": histogram.mean,
+                "bars": bars.collect::<Vec<_>>(),
+            })
+        });
         json!({
             "counts": self.counts_json(),
+            "strength": strength,
             "failures": self.failures(),
             "files": files.map(|(path, _)| path).collect::<Vec<_>>(),
             "left_out": self.left_out,

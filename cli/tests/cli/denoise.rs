@@ -1,8 +1,10 @@
 //! `tribunal denoise` from outside.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
-use crate::program::{Folder, Ran, rows, tribunal, tribunal_reading};
+use crate::program::{Folder, Ran, command, rows, tribunal, tribunal_reading};
 use crate::serve::Server;
 
 /// Pairs with the differences of two voters.
@@ -104,6 +106,12 @@ fn pairs_are_flipped_smoothed_dropped_and_kept() {
     );
     let summary = &rows(&ran.stdout)[0];
     assert_eq!(summary["counts"]["written"], 4);
+    assert_eq!(summary["strength"]["min"], -3.0);
+    let bars = summary["strength"]["bars"].as_array().expect("bars");
+    assert_eq!(
+        bars.iter().filter_map(|bar| bar[2].as_u64()).sum::<u64>(),
+        5
+    );
     assert_eq!(summary["counts"]["votes"], json!({"a": 4, "b": 5}));
     let manifest: Value =
         serde_json::from_slice(&folder.read("out.jsonl.manifest.json")).expect("JSON");
@@ -355,6 +363,64 @@ fn a_server_votes_as_this_process_does() {
     let kept = folder.rows("here.jsonl");
     assert_eq!(kept.len(), 700);
     assert!(kept.iter().all(|row| row["denoise"]["measured"] == 1));
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_nothing_under_its_names() {
+    let folder = Folder::new();
+    let pair = |n: u32| {
+        let (chosen, rejected) = (
+            format!("{n} * 3 = {}", n * 3),
+            format!("{n} * 3 = {}", n * 2),
+        );
+        json!({"prompt": "p", "chosen": chosen, "rejected": rejected}).to_string() + "\n"
+    };
+    let input = folder.write("in.jsonl", (1..30_000).map(pair).collect::<String>());
+    let (output, left) = (folder.name("out.parquet"), folder.name("left.jsonl"));
+    let args = [
+        "denoise",
+        &input,
+        "-o",
+        &output,
+        "--scorer",
+        "arithmetic",
+        "--drop",
+        "..50%",
+        "--left-out",
+        &left,
+    ];
+    let mut killed = 0;
+    for _ in 0..5 {
+        let mut run = command(args);
+        let mut child = run.stderr(Stdio::null()).spawn().expect("it starts");
+        // Outputs are begun before anything is scored.
+        let mut ended = None;
+        while ended.is_none() && !folder.path("out.parquet.partial").exists() {
+            std::thread::yield_now();
+            ended = child.try_wait().expect("our child");
+        }
+        child.kill().expect("our child");
+        let how = child.wait().expect("our child");
+        if how.code().is_none() {
+            killed += 1;
+            let found = ["out.parquet", "left.jsonl"].map(|name| folder.path(name).exists());
+            assert_eq!(found, [false, false]);
+        } else {
+            break;
+        }
+    }
+    assert!(killed > 0, "the first run ended before it could be killed");
+    tribunal(args.into_iter().chain(["--overwrite"])).ends(0);
+    assert_eq!(folder.rows("left.jsonl").len(), 0);
+    assert_eq!(
+        folder.names(),
+        [
+            "in.jsonl",
+            "left.jsonl",
+            "out.parquet",
+            "out.parquet.manifest.json"
+        ]
+    );
 }
 
 /// Runs the command and checks how it ends.
