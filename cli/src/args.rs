@@ -9,6 +9,8 @@ use crate::eval::EvalArgs;
 use crate::filter::FilterArgs;
 use crate::merge::MergeArgs;
 use crate::models::ModelsCommand;
+use crate::preferences::DenoiseArgs;
+use crate::principles::PrinciplesArgs;
 use crate::rubric::RubricCommand;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
@@ -43,6 +45,10 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Keep the rows of a dataset that meet conditions
     Filter(Box<FilterArgs>),
+    /// Flip, smooth, drop or keep preference pairs by what several scorers say
+    Denoise(Box<DenoiseArgs>),
+    /// Make rows of principles of people's feedback
+    Principles(Box<PrinciplesArgs>),
     /// Compare answers with gold answers
     Verify(VerifyArgs),
     /// Fit a map from raw values to probabilities on labelled rows

@@ -7,6 +7,8 @@
 mod args;
 mod bench;
 mod calibrate;
+mod contents;
+mod dataset_files;
 mod doctor;
 mod error;
 mod eval;
@@ -16,6 +18,9 @@ mod memory;
 mod merge;
 mod models;
 mod openapi;
+mod preferences;
+mod principles;
+mod progress;
 mod rubric;
 mod score;
 mod scorers;
@@ -56,6 +61,8 @@ fn main() -> ExitCode {
         Command::Score(args) => score::run(*args),
         Command::Merge(args) => merge::run(&args),
         Command::Filter(args) => filter::run(*args),
+        Command::Denoise(args) => preferences::run(&args),
+        Command::Principles(args) => principles::run(&args),
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Eval(args) => eval::run(&args),

@@ -92,6 +92,14 @@ fn hosts(loaded: &serve::config::Loaded) -> Result<serve::hosts::Hosts, CliError
     hosts.map_err(|error| CliError::Failed(error.to_string()))
 }
 
+/// Every model of the configuration, or the one that comes with the program.
+///
+/// # Errors
+/// Every problem of the file, and a model that cannot be loaded.
+pub(crate) fn all_models(config: Option<&Path>) -> Result<serve::hosts::Hosts, CliError> {
+    hosts(&loaded(config)?)
+}
+
 /// The names of models and adapters.
 fn served(catalogue: &serve::config::Catalogue) -> Vec<&str> {
     let models = catalogue.models.iter().map(|model| model.name.as_str());

@@ -6,10 +6,11 @@
 //! knows nothing of scorers, prompts or models: a score is a column like any other.
 //!
 //! Beside them are pure functions over texts and scores: near-duplicates ([`minhash`]), groups of
-//! responses ([`groups`]), preferences that several scorers vote on ([`preferences`]) and metrics of
-//! benchmarks ([`eval`]).
+//! responses ([`groups`]), preferences that several scorers vote on ([`preferences`]), principles in
+//! people's feedback ([`principles`]) and metrics of benchmarks ([`eval`]).
 
 mod adapt;
+pub mod column;
 pub mod error;
 pub mod eval;
 pub mod filter;
@@ -21,6 +22,7 @@ mod layout;
 pub mod manifest;
 pub mod minhash;
 pub mod preferences;
+pub mod principles;
 mod query;
 mod scan;
 pub mod sink;

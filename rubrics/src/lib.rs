@@ -10,6 +10,8 @@ pub mod canary;
 pub mod combine;
 pub mod config;
 pub mod decide;
+pub mod embedding;
+pub mod feedback;
 pub mod formula;
 mod group;
 mod hex;

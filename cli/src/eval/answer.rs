@@ -4,7 +4,7 @@ use openapi::{ScoreResult, Status};
 
 /// The number of a verdict that responses are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum ValueArg {
+pub(crate) enum ValueArg {
     /// The score: calibrated or defined
     Score,
     /// The raw value: an unbounded logit; a scorer without one has judged nothing
@@ -13,18 +13,18 @@ pub(super) enum ValueArg {
 
 /// What a scorer said of one input. Whatever it could not measure is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// Of the response as a whole.
-    pub(super) whole: Option<f64>,
+    pub(crate) whole: Option<f64>,
     /// Of each response of a group.
-    pub(super) responses: Vec<Option<f64>>,
+    pub(crate) responses: Vec<Option<f64>>,
     /// Of each step; a step in which nothing could be checked has no score.
-    pub(super) steps: Option<Vec<Option<f64>>>,
+    pub(crate) steps: Option<Vec<Option<f64>>>,
 }
 
 impl Answer {
     /// Reads a result.
-    pub(super) fn of(result: &ScoreResult, value: ValueArg) -> Self {
+    pub(crate) fn of(result: &ScoreResult, value: ValueArg) -> Self {
         let is_ok = |status: Status| status == Status::Ok;
         let pick = |score: Option<f64>, raw: Option<f64>| match value {
             ValueArg::Score => score,
@@ -44,12 +44,12 @@ impl Answer {
     }
 
     /// The score of a response of a group.
-    pub(super) fn response(&self, index: usize) -> Option<f64> {
+    pub(crate) fn response(&self, index: usize) -> Option<f64> {
         self.responses.get(index).copied().flatten()
     }
 
     /// The scores of the steps, if there is one for each of `n`.
-    pub(super) fn steps(&self, n: usize) -> Option<&[Option<f64>]> {
+    pub(crate) fn steps(&self, n: usize) -> Option<&[Option<f64>]> {
         self.steps.as_deref().filter(|steps| steps.len() == n)
     }
 }

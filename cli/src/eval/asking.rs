@@ -1,9 +1,7 @@
 //! Files to questions, and questions to answers.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use datasets::json_rows;
 use openapi::ScoreInput;
@@ -11,17 +9,15 @@ use openapi::ScoreInput;
 use super::answer::{Answer, ValueArg};
 use super::layouts::{Benchmark, Layout};
 use crate::error::CliError;
+use crate::progress::Progress;
 use crate::score::Judging;
-use crate::tally::{Tally, grouped};
+use crate::tally::Tally;
 
 /// Bad rows that are listed; the rest are counted.
 const LISTED: usize = 10;
 
 /// Inputs that are judged together.
 const BATCH: usize = 256;
-
-/// Time between signs of life.
-const SHOWN_EVERY: Duration = Duration::from_secs(5);
 
 /// What is asked of a scorer, row by row.
 #[derive(Debug, Default)]
@@ -122,7 +118,7 @@ pub(super) fn ask(
     let n_scorers = judging.judges().len();
     let mut flat: Vec<Vec<Answer>> = vec![Vec::new(); n_scorers];
     let mut asked: Vec<Asked> = (0..n_scorers).map(|_| Asked::default()).collect();
-    let mut progress = Progress::start(questions.inputs.len());
+    let mut progress = Progress::start("questions", questions.inputs.len() as u64);
     for batch in questions.inputs.chunks(BATCH) {
         for judged in judging.judge(batch.to_vec())? {
             let results = judged.map_or_else(
@@ -139,7 +135,7 @@ pub(super) fn ask(
                 flat[scorer].push(Answer::of(&result, value));
             }
         }
-        progress.advance(batch.len());
+        progress.advance(batch.len() as u64);
     }
     for (asked, answers) in asked.iter_mut().zip(flat) {
         let mut answers = answers.into_iter();
@@ -147,56 +143,4 @@ pub(super) fn ask(
         asked.answers = questions.per_row.iter().map(of_row).collect();
     }
     Ok(asked)
-}
-
-/// How far a run is, on standard error.
-struct Progress {
-    done: usize,
-    all: usize,
-    started: Instant,
-    shown: Instant,
-}
-
-impl Progress {
-    fn start(all: usize) -> Self {
-        let now = Instant::now();
-        Self {
-            done: 0,
-            all,
-            started: now,
-            shown: now,
-        }
-    }
-
-    fn advance(&mut self, n: usize) {
-        self.done += n;
-        if self.shown.elapsed() < SHOWN_EVERY {
-            return;
-        }
-        self.shown = Instant::now();
-        let (done, all) = (self.done as u64, self.all as u64);
-        let elapsed = self.started.elapsed().as_secs();
-        let rate = done / elapsed.max(1);
-        let left = (all - done) / rate.max(1);
-        let line = format!(
-            "{} of {} questions, {rate} a second, {left} s left",
-            grouped(done),
-            grouped(all)
-        );
-        let mut stderr = std::io::stderr().lock();
-        // A line that cannot be shown is no reason to stop measuring.
-        let _ = if stderr.is_terminal() {
-            write!(stderr, "\r{line}   ")
-        } else {
-            writeln!(stderr, "{line}")
-        };
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown != self.started && std::io::stderr().is_terminal() {
-            eprintln!();
-        }
-    }
 }

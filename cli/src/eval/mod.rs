@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use datasets::eval::{Confidence, Sampling};
 
-use self::answer::ValueArg;
+pub(crate) use self::answer::{Answer, ValueArg};
 use self::asking::Questions;
 use self::layouts::{Benchmark, NeutralArg};
 use self::report::{Evaluated, Evaluation};

@@ -95,6 +95,38 @@ fn the_page_of_datasets_works() {
     assert_eq!(folder.read("rates.csv"), b"question,pass_rate\n2 + 2,0.5\n");
 }
 
+#[test]
+fn the_page_of_preferences_works() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/preferences.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let folder = Folder::new();
+    let [pairs, feedback] = blocks(&page, "jsonl")[..] else {
+        panic!("pairs and feedback");
+    };
+    folder.write("pairs.jsonl", pairs);
+    folder.write("feedback.jsonl", feedback);
+    let run = |line: &str, code: i32| {
+        let mut run = command(words(line.strip_prefix("tribunal ").expect("our program")));
+        let ran = run.current_dir(folder.path("")).output();
+        Ran::from(ran.expect("it starts")).ends(code).stderr
+    };
+    let [denoising, extracting] = blocks(&page, "sh")[..] else {
+        panic!("two blocks of commands");
+    };
+    let printed: Vec<String> = denoising.lines().map(|line| run(line, 0)).collect();
+    let shown = blocks(&page, "text")[0];
+    assert!(printed[1].starts_with(shown), "{}", printed[1]);
+    let clean = String::from_utf8(folder.read("clean.jsonl")).expect("text");
+    assert_eq!(
+        clean.lines().nth(1),
+        blocks(&page, "json")[0].lines().next()
+    );
+    assert_eq!(folder.rows("measured.jsonl").len(), 4);
+    let printed = run(extracting.trim_end(), 1);
+    assert!(printed.contains("of them without a list"), "{printed}");
+    assert_eq!(folder.rows("principles.jsonl.rejects.jsonl").len(), 1);
+}
+
 /// The words of a command line, where double quotes hold a word together.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();

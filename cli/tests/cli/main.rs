@@ -3,6 +3,7 @@
 mod batches;
 mod bench;
 mod calibrate;
+mod denoise;
 mod doctor;
 mod documents;
 mod eval;
@@ -10,6 +11,7 @@ mod filter;
 mod filter_groups;
 mod filter_gsm8k;
 mod math_table;
+mod principles;
 mod program;
 mod real_data;
 mod remote;

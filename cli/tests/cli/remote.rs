@@ -176,7 +176,7 @@ fn answer(stream: &TcpStream, script: Script, requests: &AtomicUsize) -> Option<
     }
 }
 
-fn read_request(reader: &mut impl BufRead) -> Option<(String, Value)> {
+pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<(String, Value)> {
     let mut first = String::new();
     reader.read_line(&mut first).ok()?;
     let path = first.split(' ').nth(1)?.to_owned();

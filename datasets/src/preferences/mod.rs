@@ -11,10 +11,16 @@
 //! cuts between the three and ε are not known, so no rule has a default. Cuts by quantile, the
 //! bound on the spread, rescaling scorers, and dropping are ours.
 
+mod bars;
 mod rules;
 mod strength;
+mod table;
 #[cfg(test)]
 mod tests;
+mod votes;
 
-pub use rules::{Action, Bound, Cuts, Decision, Rule, RuleError, Rules};
-pub use strength::{Spread, Strength, rescaled, strength};
+pub use bars::histogram;
+pub use rules::{Action, Bound, Cuts, Decision, Range, Rule, RuleError, Rules};
+pub use strength::{Spread, Strength, strength};
+pub use table::{Form, Judged, Parts, Table, TableOptions};
+pub use votes::{Votes, rescaled};

@@ -19,6 +19,8 @@ pub enum Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
+    /// It stays as it is, whatever later rules say.
+    Keep,
     /// Chosen and rejected change places.
     Flip,
     /// The label is smoothed: q = (1 - ε) y + ε/2.
@@ -35,7 +37,7 @@ pub enum Action {
     Drop,
 }
 
-/// An action for the pairs up to a bound.
+/// An action for the pairs between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rule {
     /// Strengths from here on; `None` for all from the weakest on.
@@ -70,10 +72,13 @@ pub struct Cuts {
 /// A rule whose bounds are strengths. A quantile of no pairs is no number, which nothing is below or
 /// above.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct Range {
-    from: Option<f64>,
-    below: Option<f64>,
-    action: Action,
+pub struct Range {
+    /// Strengths from here on.
+    pub from: Option<f64>,
+    /// Strengths below this one.
+    pub below: Option<f64>,
+    /// What is done with them.
+    pub action: Action,
 }
 
 /// What becomes of a pair.
@@ -132,14 +137,37 @@ pub enum RuleError {
 }
 
 impl Rules {
+    /// Whether a rule can be applied only when all strengths are known.
+    pub fn need_all(&self) -> bool {
+        let is_quantile = |bound: Option<Bound>| match bound {
+            Some(Bound::Quantile(_)) => true,
+            Some(Bound::Strength(_)) | None => false,
+        };
+        let mut rules = self.rules.iter();
+        rules.any(|rule| is_quantile(rule.from) || is_quantile(rule.below))
+    }
+
+    /// Whether a pair may be flipped.
+    pub fn may_flip(&self) -> bool {
+        let flips = |rule: &Rule| match rule.action {
+            Action::Flip | Action::FlipAndSoften { .. } => true,
+            Action::Keep | Action::Soften { .. } | Action::Drop => false,
+        };
+        self.rules.iter().any(flips)
+    }
+
     /// Turns quantiles into strengths over all pairs of a dataset. Pairs that were not measured, or
-    /// not by enough scorers, do not count. The result does not depend on their order.
+    /// not by enough scorers, do not count. The result does not depend on their order. Holds 8 bytes
+    /// for each pair while it sorts.
     ///
     /// # Errors
     /// The first number that is out of its range, and a rule under which no pair can fall.
-    pub fn over(&self, strengths: &[Option<Strength>]) -> Result<Cuts, RuleError> {
+    pub fn over(
+        &self,
+        strengths: impl IntoIterator<Item = Option<Strength>>,
+    ) -> Result<Cuts, RuleError> {
         let mut sorted: Vec<f64> = strengths
-            .iter()
+            .into_iter()
             .flatten()
             .filter(|strength| strength.measured >= self.least_measured)
             .map(|strength| strength.mean)
@@ -164,7 +192,7 @@ impl Rules {
 impl Rule {
     fn range(&self, position: usize, sorted: &[f64]) -> Result<Range, RuleError> {
         match self.action {
-            Action::Flip | Action::Drop => {}
+            Action::Keep | Action::Flip | Action::Drop => {}
             Action::Soften { smoothing } | Action::FlipAndSoften { smoothing } => {
                 let expected = "from 0 to 1";
                 in_range(position, "ε", smoothing, expected)?;
@@ -265,33 +293,59 @@ fn quantile(side: Side, sorted: &[f64], share: f64) -> f64 {
     }
 }
 
+impl Range {
+    fn holds(&self, mean: f64) -> bool {
+        self.from.is_none_or(|from| mean >= from) && self.below.is_none_or(|below| mean < below)
+    }
+}
+
+impl Decision {
+    /// Its name in columns and reports.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Row { flipped, label, .. } => match (*flipped, *label < 1.0) {
+                (false, false) => "keep",
+                (true, false) => "flip",
+                (false, true) => "soft_label",
+                (true, true) => "flip_and_soft_label",
+            },
+            Self::Dropped => "drop",
+            Self::Disputed => "disputed",
+            Self::NotMeasured => "not_measured",
+        }
+    }
+}
+
 impl Cuts {
-    /// What becomes of a pair.
-    pub fn decide(&self, strength: Option<&Strength>) -> Decision {
+    /// The rules with strengths for bounds, in order.
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
+    /// What becomes of a pair, and the position of the rule that says so; none for a pair that no
+    /// rule is asked about or that falls under none.
+    pub fn decide(&self, strength: Option<&Strength>) -> (Decision, Option<usize>) {
         let Some(strength) = strength.filter(|s| s.measured >= self.least_measured) else {
-            return Decision::NotMeasured;
+            return (Decision::NotMeasured, None);
         };
         if let (Some(most), Some(spread)) = (self.most_spread, strength.spread)
             && spread > most
         {
-            return Decision::Disputed;
+            return (Decision::Disputed, None);
         }
-        let falls = |range: &&Range| {
-            range.from.is_none_or(|from| strength.mean >= from)
-                && range.below.is_none_or(|below| strength.mean < below)
-        };
-        let action = self.ranges.iter().find(falls).map(|range| range.action);
+        let mean = strength.mean;
+        let rule = self.ranges.iter().position(|range| range.holds(mean));
+        (self.by_rule(rule, mean), rule)
+    }
+
+    fn by_rule(&self, rule: Option<usize>, mean: f64) -> Decision {
         let row = |flipped: bool, smoothing: f64| Decision::Row {
             flipped,
             label: 1.0 - smoothing / 2.0,
-            margin: if flipped {
-                -strength.mean
-            } else {
-                strength.mean
-            },
+            margin: if flipped { -mean } else { mean },
         };
-        match action {
-            None => row(false, 0.0),
+        match rule.map(|rule| self.ranges[rule].action) {
+            None | Some(Action::Keep) => row(false, 0.0),
             Some(Action::Flip) => row(true, 0.0),
             Some(Action::Soften { smoothing }) => row(false, smoothing),
             Some(Action::FlipAndSoften { smoothing }) => row(true, smoothing),

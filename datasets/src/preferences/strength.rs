@@ -62,32 +62,7 @@ pub fn strength(differences: &[Option<f64>], spread: Spread) -> Option<Strength>
     })
 }
 
-/// Divides each scorer's differences by their root mean square over all pairs, so that a scorer with
-/// large numbers does not outvote the others. `pairs[i][m]` is the difference of scorer m on pair
-/// i; the zero between the two responses stays where it is. Differences of a scorer that always
-/// says zero stay zero.
-pub fn rescaled(pairs: &[Vec<Option<f64>>]) -> Vec<Vec<Option<f64>>> {
-    let n_scorers = pairs.iter().map(Vec::len).max().unwrap_or(0);
-    let scale = |scorer: usize| {
-        let all = pairs.iter().filter_map(|pair| *pair.get(scorer)?);
-        let mut squares: Vec<f64> = all.filter(|d| d.is_finite()).map(|d| d * d).collect();
-        squares.sort_unstable_by(f64::total_cmp);
-        let root = f64::sqrt(squares.iter().sum::<f64>() / count(squares.len().max(1)));
-        if root > 0.0 && root.is_finite() {
-            root
-        } else {
-            1.0
-        }
-    };
-    let scales: Vec<f64> = (0..n_scorers).map(scale).collect();
-    let divided = |pair: &Vec<Option<f64>>| {
-        let scaled = pair.iter().zip(&scales);
-        scaled.map(|(d, scale)| d.map(|d| d / scale)).collect()
-    };
-    pairs.iter().map(divided).collect()
-}
-
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
-fn count(n: usize) -> f64 {
+pub(super) fn count(n: usize) -> f64 {
     n as f64
 }

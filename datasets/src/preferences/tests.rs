@@ -34,19 +34,27 @@ fn strength_is_mean_and_deviation() {
 #[test]
 fn rescaling_gives_every_scorer_one_voice() {
     // Root mean squares: of 3 and 4 it is sqrt(12.5), of 300 and 400 a hundred times that.
-    let pairs = vec![
-        vec![Some(3.0), Some(-400.0), Some(0.0)],
-        vec![Some(-4.0), Some(300.0), None],
-        vec![None, None, Some(0.0)],
+    let pairs = [
+        [Some(3.0), Some(-400.0), Some(0.0)],
+        [Some(-4.0), Some(300.0), None],
+        [None, Some(f64::INFINITY), Some(0.0)],
     ];
     let root = f64::sqrt(12.5);
-    let scaled = rescaled(&pairs);
-    let value = |pair: usize, scorer: usize| scaled[pair][scorer].expect("it was measured");
+    let mut votes = Votes::new(3);
+    votes.extend(&pairs[..2].concat());
+    votes.extend(&pairs[2]);
+    assert_eq!(votes.n_pairs(), 3);
+    assert_eq!(votes.pair(1), pairs[1]);
+    assert_eq!(votes.pair(2), [None, None, Some(0.0)]);
+    let scales = votes.scales();
+    let value = |pair: usize, scorer: usize| {
+        rescaled(&votes.pair(pair), &scales)[scorer].expect("it was measured")
+    };
     assert!(near(value(0, 0), 3.0 / root) && near(value(1, 0), -4.0 / root));
     assert!(near(value(0, 1), -4.0 / root) && near(value(1, 1), 3.0 / root));
-    assert_eq!(scaled[0][2], Some(0.0));
-    assert_eq!(scaled[1][2], None);
-    assert_eq!(rescaled(&[]), Vec::<Vec<Option<f64>>>::new());
+    assert!(near(value(0, 2), 0.0));
+    assert_eq!(rescaled(&votes.pair(1), &scales)[2], None);
+    assert_eq!(Votes::new(2).scales(), [1.0, 1.0]);
 }
 
 fn of(mean: f64) -> Option<Strength> {
@@ -72,8 +80,8 @@ fn three(flip: Bound, soften: Bound, drop: Bound) -> Rules {
 
 fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
     let strengths: Vec<Option<Strength>> = means.iter().map(|mean| of(*mean)).collect();
-    let cuts = rules.over(&strengths).expect("valid rules");
-    let shown = |strength: &Option<Strength>| match cuts.decide(strength.as_ref()) {
+    let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
+    let shown = |strength: &Option<Strength>| match cuts.decide(strength.as_ref()).0 {
         Decision::Row {
             flipped,
             label,
@@ -141,6 +149,30 @@ fn quantiles_are_counts_of_the_weakest() {
 }
 
 #[test]
+fn what_is_kept_falls_under_no_later_rule() {
+    let rule = |from, action| Rule {
+        from,
+        below: None,
+        action,
+    };
+    let rules = Rules {
+        rules: vec![
+            rule(Some(Bound::Strength(2.0)), Action::Keep),
+            rule(None, Action::Drop),
+        ],
+        ..Rules::default()
+    };
+    assert_eq!(decisions(&rules, &[1.0, 2.0]), ["drop", "1.00 2"]);
+    let cuts = rules.over([]).expect("valid rules");
+    let which: Vec<_> = [of(1.0), of(2.0), None]
+        .iter()
+        .map(|s| cuts.decide(s.as_ref()).1)
+        .collect();
+    assert_eq!(which, [Some(1), Some(0), None]);
+    assert!(!rules.need_all() && !rules.may_flip());
+}
+
+#[test]
 fn flipping_and_softening_go_together() {
     let rules = Rules {
         rules: vec![Rule {
@@ -171,8 +203,11 @@ fn what_was_not_measured_is_not_weak() {
         strength(&[Some(-3.0), Some(9.0)], Spread::Population),
         None,
     ];
-    let cuts = rules.over(&strengths).expect("valid rules");
-    let decided: Vec<Decision> = strengths.iter().map(|s| cuts.decide(s.as_ref())).collect();
+    let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
+    let decided: Vec<Decision> = strengths
+        .iter()
+        .map(|s| cuts.decide(s.as_ref()).0)
+        .collect();
     // Of the three that count, the means are 1.25, 2.25 and 3: one lies below the median.
     let row = |flipped, margin| Decision::Row {
         flipped,
@@ -190,8 +225,8 @@ fn what_was_not_measured_is_not_weak() {
         ]
     );
     // Cuts over nothing leave what they are shown as it is.
-    let cuts = rules.over(&[None]).expect("valid rules");
-    assert_eq!(cuts.decide(strengths[0].as_ref()), row(false, 1.25));
+    let cuts = rules.over([None]).expect("valid rules");
+    assert_eq!(cuts.decide(strengths[0].as_ref()).0, row(false, 1.25));
 }
 
 #[test]
@@ -231,7 +266,7 @@ fn bad_rules_are_refused_by_number() {
         ),
     ] {
         let rules = rule(from, below, action);
-        let error = rules.over(&[of(1.0)]).expect_err("it is out of range");
+        let error = rules.over([of(1.0)]).expect_err("it is out of range");
         let number = match error {
             RuleError::Range { rule, .. } | RuleError::Empty { rule, .. } => rule,
             RuleError::Spread(_) => 0,
@@ -243,7 +278,7 @@ fn bad_rules_are_refused_by_number() {
             most_spread: Some(spread),
             ..Rules::default()
         };
-        assert!(matches!(rules.over(&[]), Err(RuleError::Spread(_))));
+        assert!(matches!(rules.over([]), Err(RuleError::Spread(_))));
     }
 }
 

@@ -119,6 +119,16 @@ pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<Vec<u8>>, ArrowError> {
         .collect()
 }
 
+/// One row as a JSON object without a line break, as far as JSON has forms for its types.
+///
+/// # Errors
+/// [`ArrowError`] for a type that JSON has no form for.
+pub fn json_row(batch: &RecordBatch, index: usize) -> Result<Vec<u8>, ArrowError> {
+    let mut line = lines(&batch.slice(index, 1))?.concat();
+    line.truncate(line.trim_ascii_end().len());
+    Ok(line)
+}
+
 /// Each cell of a column as JSON; a null stays a null.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use self::columnar::ParquetWriter;
-pub use self::json::json_cells;
+pub use self::json::{json_cells, json_row};
 use self::place::{Lock, Partial, Place};
 pub use self::place::{beside, shard_names};
 use self::text::TextWriter;

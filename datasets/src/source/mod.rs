@@ -161,6 +161,15 @@ pub struct Batch {
     pub rejects: Vec<Reject>,
 }
 
+impl Batch {
+    /// A row of the batch, counted from 0 there, that was read and cannot be used.
+    pub fn reject(&self, index: usize, reason: String) -> Reject {
+        // A row that has no form in JSON is told by its place alone.
+        let line = crate::sink::json_row(&self.data, index).unwrap_or_default();
+        Reject::new(&self.file, self.rows.number(index), reason, &line)
+    }
+}
+
 /// What a file's reader gives: a batch with the file's own schema.
 #[derive(Debug)]
 struct Part {

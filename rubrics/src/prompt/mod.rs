@@ -89,6 +89,7 @@ const FILES: &[&str] = &[
     include_str!("../../prompts/critic-thoughts-right.toml"),
     include_str!("../../prompts/critic-thoughts-wrong.toml"),
     include_str!("../../prompts/critic-wrong-steps.toml"),
+    include_str!("../../prompts/feedback-principles.toml"),
     include_str!("../../prompts/grounded-correct.toml"),
     include_str!("../../prompts/grounded-faithful.toml"),
     include_str!("../../prompts/grounded-sentence.toml"),

@@ -1,0 +1,221 @@
+//! A server with OpenAI's routes for chats and embeddings.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Agent;
+
+use crate::error::CliError;
+
+/// Longest wait that a server may ask for.
+const MAX_WAIT: Duration = Duration::from_mins(1);
+/// Wait before the second try where the server does not say; it doubles from try to try.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+/// Longest time for a whole exchange.
+const EXCHANGE: Duration = Duration::from_mins(10);
+/// Most bytes of a reply that are read.
+const REPLY_BYTES: u64 = 256 << 20;
+
+/// How to talk to a server.
+#[derive(Debug, Clone)]
+pub(super) struct Access<'a> {
+    /// Its address, without the path of a route.
+    pub(super) url: &'a str,
+    /// The option that gave the address.
+    pub(super) option: &'static str,
+    /// File with a key.
+    pub(super) api_key_file: Option<&'a Path>,
+    /// Requests under way at once.
+    pub(super) connections: usize,
+    /// Tries after the first.
+    pub(super) retries: u32,
+}
+
+/// A server.
+pub(super) struct Client {
+    agent: Agent,
+    url: String,
+    authorization: Option<String>,
+    retries: u32,
+    connections: usize,
+}
+
+/// What a server says to one request.
+pub(super) enum Reply {
+    /// What was asked for.
+    Body(Value),
+    /// It will not do this, whoever asks how often.
+    Refused(String),
+}
+
+/// Why one try brought no reply.
+enum Trouble {
+    /// Another try may help, after this wait if the server asked for one.
+    Passing(String, Option<Duration>),
+    /// Every request will fail like this one.
+    Lasting(String),
+}
+
+impl Client {
+    /// A server at an address. Nothing is sent yet.
+    pub(super) fn new(access: &Access<'_>) -> Result<Self, CliError> {
+        let url = access.url.trim_end_matches('/');
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            let message = format!(
+                "{} '{}' must start with http:// or https://",
+                access.option, access.url
+            );
+            return Err(CliError::Usage(message));
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_idle_connections_per_host(access.connections)
+            .timeout_global(Some(EXCHANGE))
+            // The environment decides nothing here: what is meant is written on the command line.
+            .proxy(None)
+            .build();
+        Ok(Self {
+            agent: Agent::new_with_config(config),
+            // Other programs are given the address with the version, so both are understood.
+            url: url.strip_suffix("/v1").unwrap_or(url).to_owned(),
+            authorization: access.api_key_file.map(authorization).transpose()?,
+            retries: access.retries,
+            connections: access.connections.max(1),
+        })
+    }
+
+    /// The address.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Sends each body to a route, several at a time; one reply for each, in order.
+    ///
+    /// # Errors
+    /// The first request that no number of tries brings through.
+    pub(super) fn post_all(&self, path: &str, bodies: &[Value]) -> Result<Vec<Reply>, CliError> {
+        let next = AtomicUsize::new(0);
+        let replies: Mutex<Vec<(usize, Result<Reply, CliError>)>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for _ in 0..self.connections.min(bodies.len()) {
+                scope.spawn(|| {
+                    while let Some((at, body)) = take(&next, bodies) {
+                        let reply = self.persist(path, body);
+                        if reply.is_err() {
+                            // Nobody begins another one.
+                            next.store(bodies.len(), Ordering::Relaxed);
+                        }
+                        let mut replies = replies.lock().expect("nobody panics with the lock");
+                        replies.push((at, reply));
+                    }
+                });
+            }
+        });
+        let mut replies = replies.into_inner().expect("all threads have ended");
+        replies.sort_by_key(|(at, _)| *at);
+        replies.into_iter().map(|(_, reply)| reply).collect()
+    }
+
+    /// Tries until a reply comes, within limits.
+    fn persist(&self, path: &str, body: &Value) -> Result<Reply, CliError> {
+        let mut wait = FIRST_WAIT;
+        let mut left = self.retries;
+        loop {
+            let (message, asked) = match self.post(path, body) {
+                Ok(reply) => return Ok(reply),
+                Err(Trouble::Lasting(message)) => return Err(CliError::Failed(message)),
+                Err(Trouble::Passing(message, asked)) => (message, asked),
+            };
+            if left == 0 {
+                let tries = self.retries + 1;
+                let message = format!("{message} (gave up after {tries} tries)");
+                return Err(CliError::Failed(message));
+            }
+            left -= 1;
+            std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
+            wait = (wait * 2).min(MAX_WAIT);
+        }
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<Reply, Trouble> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self
+            .agent
+            .post(&url)
+            .header("content-type", "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        let sent = request.send(body.to_string().as_bytes());
+        let mut reply = sent.map_err(|error| transport(&url, &error))?;
+        let status = reply.status().as_u16();
+        let wait = retry_after(reply.headers());
+        let text = reply
+            .body_mut()
+            .with_config()
+            .limit(REPLY_BYTES)
+            .read_to_vec();
+        let text = text.map_err(|error| transport(&url, &error))?;
+        let said: Option<Value> = serde_json::from_slice(&text).ok();
+        match (status, said) {
+            (200, Some(body)) => Ok(Reply::Body(body)),
+            (200, None) => Err(Trouble::Lasting(format!("{url}: the reply is no JSON"))),
+            (_, said) => {
+                let message = said
+                    .as_ref()
+                    .and_then(|said| said["error"]["message"].as_str());
+                let message = message.map_or_else(String::new, |message| format!(": {message}"));
+                let message = format!("{url} answered {status}{message}");
+                match status {
+                    400 | 413 | 422 => Ok(Reply::Refused(message)),
+                    408 | 429 | 500 | 502 | 503 | 504 => Err(Trouble::Passing(message, wait)),
+                    _ => Err(Trouble::Lasting(message)),
+                }
+            }
+        }
+    }
+}
+
+/// The next body that nobody has taken yet.
+fn take<'b>(next: &AtomicUsize, bodies: &'b [Value]) -> Option<(usize, &'b Value)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    Some((at, bodies.get(at)?))
+}
+
+/// The value of the `authorization` header, from a key file.
+fn authorization(path: &Path) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
+    let mut lines = text.lines().map(str::trim);
+    let key = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    match key {
+        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
+        Some(_) => Err(CliError::Usage(format!(
+            "{}: a key is printable ASCII without spaces",
+            path.display()
+        ))),
+        None => Err(CliError::Usage(format!("{} holds no key", path.display()))),
+    }
+}
+
+/// Seconds to wait; a date is not read.
+fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// A request that cannot be made at all fails every time; a connection may come back.
+fn transport(url: &str, error: &ureq::Error) -> Trouble {
+    let message = format!("{url}: {error}");
+    let hopeless = matches!(
+        error,
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_)
+    );
+    if hopeless {
+        Trouble::Lasting(message)
+    } else {
+        Trouble::Passing(message, None)
+    }
+}

@@ -1,0 +1,94 @@
+//! Texts as directions, from the hidden states of a model.
+
+use std::sync::Arc;
+
+use engine::{Output, Read, Want};
+
+use crate::models::Served;
+use crate::outcome::{Failure, Trace};
+use crate::session::Session;
+use crate::{Ask, Tools};
+
+/// A vector for each text, in order: the model's last hidden state, after the final norm, at the last
+/// token of the text between the tokens that its tokenizer puts round a sequence. So embedding models
+/// of the decoder kind are read, such as Qwen3-Embedding. Vectors are as long as the model makes
+/// them.
+///
+/// # Errors
+/// The first failure of any text: a text that cannot be encoded or is too long, or an engine that
+/// cannot answer.
+pub async fn embed(
+    served: &Served,
+    texts: &[String],
+    ask: Ask,
+    tools: &Tools,
+) -> Result<Vec<Vec<f32>>, Failure> {
+    let session = Session::new(tools, ask, served.host.engine.limits().queue_tokens);
+    let (tokenizer, texts) = (served.host.tokenizer.clone(), texts.to_vec());
+    let encode = move || {
+        let texts = texts.iter();
+        let encoded = texts.map(|text| tokenizer.encode_untrusted(text, true));
+        encoded
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())
+    };
+    let encoded = session.run(encode).await?;
+    let encoded = encoded.map_err(|what| Failure::refused("text_not_encoded", what))?;
+    let sequence = |token_ids: Vec<u32>| {
+        let last = token_ids.len().checked_sub(1);
+        let last = last.ok_or_else(|| Failure::refused("text_not_encoded", "a text is empty"))?;
+        let token_ids: Arc<[u32]> = token_ids.into();
+        Ok((token_ids, Want::Rows(vec![(last, Read::Hidden)])))
+    };
+    let sequences = encoded
+        .into_iter()
+        .map(sequence)
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let mut trace = Trace::default();
+    let outputs = session.read(served, sequences, &mut trace).await?;
+    let hidden = |outputs: Vec<Output>| match outputs.into_iter().next() {
+        Some(Output::Hidden(hidden)) => Ok(hidden),
+        Some(
+            Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Logprob { .. },
+        )
+        | None => Err(crate::score::internal()),
+    };
+    outputs.into_iter().map(hidden).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::scripted::{Preset, TinyHead};
+
+    use super::*;
+    use crate::outcome::FailureKind;
+    use crate::testing::Bench;
+
+    fn embedded(bench: &Bench, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
+        let served = bench.tools.models.find("m").expect("it is served");
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let embedding = embed(&served, &texts, Ask::default(), &bench.tools);
+        runtime.expect("a runtime").block_on(embedding)
+    }
+
+    #[test]
+    fn a_text_has_one_vector_whatever_stands_beside_it() {
+        let bench = Bench::real("", Preset::Qwen2, TinyHead::Sequence, 1);
+        let together = embedded(&bench, &["clarity", "brevity", "clarity"]).expect("vectors");
+        let alone = embedded(&bench, &["clarity"]).expect("a vector");
+        assert_eq!(together[0], alone[0]);
+        assert_eq!(together[2], alone[0]);
+        assert_ne!(together[1], alone[0]);
+        assert!(alone[0].iter().all(|x| x.is_finite()) && alone[0].len() > 1);
+    }
+
+    #[test]
+    fn texts_without_a_token_and_texts_that_are_too_long_are_refused() {
+        let bench = Bench::real("", Preset::Qwen2, TinyHead::Vocab, 1);
+        for text in [String::new(), "long ".repeat(1 << 16)] {
+            let failure = embedded(&bench, &[&text]).expect_err("it is refused");
+            assert_eq!(failure.kind, FailureKind::Refused, "{}", text.len());
+        }
+    }
+}
