@@ -8,7 +8,7 @@ use std::time::Instant;
 use datasets::format::Format;
 use datasets::manifest::{Manifest, Output as OutputFile, Time};
 use datasets::sink::{Sink, SinkOptions, Written, beside};
-use datasets::source::{Dataset, MissingColumns, Reject, Selection, SourceOptions};
+use datasets::source::{Dataset, Limits, MissingColumns, Reject, Selection, SourceOptions};
 use datasets::{RecordBatch, SchemaRef};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ pub(crate) struct SinkArgs {
 
 /// How rows are written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum FormatArg {
+pub(crate) enum FormatArg {
     /// One JSON object a line
     Jsonl,
     /// Apache Parquet
@@ -74,7 +74,8 @@ enum MissingArg {
 }
 
 impl FormatArg {
-    fn format(self) -> Format {
+    /// The format of this name.
+    pub(crate) fn format(self) -> Format {
         match self {
             Self::Jsonl => Format::Jsonl,
             Self::Parquet => Format::Parquet,
@@ -85,9 +86,27 @@ impl FormatArg {
 }
 
 impl SourceArgs {
-    /// Opens the inputs, none of which may be among the outputs.
-    pub(crate) fn open(&self, inputs: &[String], outputs: &[PathBuf]) -> Result<Dataset, CliError> {
-        let options = SourceOptions {
+    /// Files by their names.
+    pub(crate) fn plain() -> Self {
+        Self {
+            format: None,
+            split: None,
+            config_name: None,
+            missing_columns: MissingArg::Refuse,
+        }
+    }
+
+    /// Whether nothing was said.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.format.is_none()
+            && self.split.is_none()
+            && self.config_name.is_none()
+            && self.missing_columns == MissingArg::Refuse
+    }
+
+    /// How inputs are opened, with batches of this size.
+    pub(crate) fn options(&self, limits: Limits) -> SourceOptions {
+        SourceOptions {
             format: self.format.map(FormatArg::format),
             selection: Selection {
                 config: self.config_name.clone(),
@@ -97,9 +116,14 @@ impl SourceArgs {
                 MissingArg::Refuse => MissingColumns::Refuse,
                 MissingArg::Null => MissingColumns::Null,
             },
+            limits,
             ..SourceOptions::default()
-        };
-        let dataset = Dataset::open(inputs, &options)?;
+        }
+    }
+
+    /// Opens the inputs, none of which may be among the outputs.
+    pub(crate) fn open(&self, inputs: &[String], outputs: &[PathBuf]) -> Result<Dataset, CliError> {
+        let dataset = Dataset::open(inputs, &self.options(Limits::default()))?;
         for file in dataset.files().iter().filter(|file| !file.is_stdin()) {
             refuse_same_file(file.name(), outputs)?;
         }

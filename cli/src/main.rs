@@ -26,7 +26,6 @@ mod score;
 mod scorers;
 mod serve;
 mod stream;
-mod tables;
 mod tally;
 mod temporary;
 mod train;

@@ -9,9 +9,9 @@ use datasets::sink::{Sink, SinkOptions, beside};
 use datasets::source::{Dataset, Limits};
 use serde_json::{Map, Value, json};
 
+use crate::dataset_files::{FormatArg, SourceArgs};
 use crate::error::{CliError, Outcome};
 use crate::score::{PartialFile, Shard, refuse_same_file};
-use crate::tables::{FormatArg, ReadingArgs};
 use crate::tally::grouped;
 
 const EXAMPLES: &str = "\
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome, CliError> {
     };
     let files = parts.iter().flat_map(|part| &part.files);
     let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
-    let dataset = Dataset::open(&names, &ReadingArgs::plain().options(Limits::default()))?;
+    let dataset = Dataset::open(&names, &SourceArgs::plain().options(Limits::default()))?;
     let mut sink = Sink::create(&args.output, dataset.schema(), &options)?;
     for batch in dataset.batches() {
         let batch = batch?;
@@ -149,7 +149,7 @@ impl Part {
     /// A part that was cut or written over is not what its manifest speaks of.
     fn refuse_changed(&self) -> Result<(), CliError> {
         let names: Vec<String> = self.files.iter().map(|f| f.display().to_string()).collect();
-        let dataset = Dataset::open(&names, &ReadingArgs::plain().options(Limits::default()))?;
+        let dataset = Dataset::open(&names, &SourceArgs::plain().options(Limits::default()))?;
         if dataset.rows() == self.rows {
             return Ok(());
         }

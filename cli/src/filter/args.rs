@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use datasets::filter::{Dedupe, Options};
-use datasets::format::Format;
 use datasets::minhash;
 use datasets::sink::SinkOptions;
-use datasets::source::{MissingColumns, Selection, SourceOptions};
+use datasets::source::{Limits, SourceOptions};
 
 use super::groups::GroupArgs;
+use crate::dataset_files::{FormatArg, SourceArgs};
 use crate::error::CliError;
 
 const EXAMPLES: &str = r#"Examples:
@@ -131,18 +131,8 @@ pub(super) struct QuestionArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(super) struct ReadingArgs {
-    /// Format of every input [default: by its name]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<FormatArg>,
-    /// Split of a folder that has several
-    #[arg(long, value_name = "NAME")]
-    split: Option<String>,
-    /// Configuration of a folder whose README.md lists several
-    #[arg(long, value_name = "NAME")]
-    config_name: Option<String>,
-    /// What to do about a column that some files lack
-    #[arg(long, value_enum, value_name = "HOW", default_value = "refuse")]
-    missing_columns: MissingArg,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Threads that read [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -178,39 +168,6 @@ enum DedupeArg {
     Near,
 }
 
-/// How rows are written in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum FormatArg {
-    /// One JSON object a line
-    Jsonl,
-    /// Apache Parquet
-    Parquet,
-    /// Values between commas
-    Csv,
-    /// Values between tabs
-    Tsv,
-}
-
-/// What to do about a column that some files lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum MissingArg {
-    /// Stop, and name file and column
-    Refuse,
-    /// Fill it with nulls
-    Null,
-}
-
-impl FormatArg {
-    fn format(self) -> Format {
-        match self {
-            Self::Jsonl => Format::Jsonl,
-            Self::Parquet => Format::Parquet,
-            Self::Csv => Format::Csv,
-            Self::Tsv => Format::Tsv,
-        }
-    }
-}
-
 impl ReadingArgs {
     /// Threads that read.
     pub(super) fn threads(&self) -> usize {
@@ -220,18 +177,7 @@ impl ReadingArgs {
 
     /// How inputs are opened.
     pub(super) fn options(&self) -> SourceOptions {
-        SourceOptions {
-            format: self.format.map(FormatArg::format),
-            selection: Selection {
-                config: self.config_name.clone(),
-                split: self.split.clone(),
-            },
-            missing: match self.missing_columns {
-                MissingArg::Refuse => MissingColumns::Refuse,
-                MissingArg::Null => MissingColumns::Null,
-            },
-            ..SourceOptions::default()
-        }
+        self.source.options(Limits::default())
     }
 }
 

@@ -33,9 +33,9 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::store::{self, Found, Store};
 use super::{WINDOW_BYTES, report};
+use crate::dataset_files::{FormatArg, SourceArgs};
 use crate::error::{CliError, Outcome};
 use crate::stream::{self, Window};
-use crate::tables::{FormatArg, ReadingArgs};
 use crate::tally::STATUSES;
 
 /// Rows that are judged and kept at once.
@@ -55,7 +55,7 @@ const NAMING: store::Key = [0xff; 16];
 #[derive(Debug, clap::Args)]
 pub(crate) struct TableArgs {
     #[command(flatten)]
-    pub(super) reading: ReadingArgs,
+    pub(super) reading: SourceArgs,
     #[command(flatten)]
     pub(super) choice: ChoiceArgs,
     #[command(flatten)]
