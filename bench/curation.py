@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Near-duplicates and groups of `tribunal filter`: time and peak memory of each step.
 
-Makes texts of about 100 words, a part of which are others with a few words changed, and scored rows in groups
+Makes texts of about 100 words, of which three in ten are others with a word changed, and scored rows in groups
 of eight that stand together or apart; then runs each step several times, a process each, and
-prints the best time, the rows a second, the peak of resident memory, and what the program says
-of its decision.
+prints the best time, the rows a second, the least processor time, the peak of resident memory, and
+what the program says of its decision.
 
     python3 bench/curation.py --tribunal target/release/tribunal --texts 100000 --rows 2000000
 """
@@ -72,24 +72,26 @@ def apart_from_this(function, *arguments) -> None:
     assert process.exitcode == 0
 
 
-def run(program: str, arguments: list[str]) -> tuple[float, int, str]:
-    """Seconds, peak bytes and what was said of a run."""
+def run(program: str, arguments: list[str]) -> tuple[float, float, int, str]:
+    """Seconds, processor seconds, peak bytes and what was said of a run."""
     began = time.perf_counter()
     child = subprocess.Popen([program, "filter", *arguments], stderr=subprocess.PIPE, text=True)
     said = child.stderr.read()
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - began
     assert status == 0, said
-    return seconds, usage.ru_maxrss * 1024, said
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, said
 
 
 def measured(name: str, program: str, source: Path, options: list[str], rounds: int, n: int) -> str:
     output = source.with_name("out.parquet")
     runs = [run(program, [str(source), "-o", str(output), "--overwrite", *options]) for _ in range(rounds)]
-    seconds = min(seconds for seconds, _, _ in runs)
-    peak = max(peak for _, peak, _ in runs)
-    print(f"{name:<28} {seconds:7.2f} s {n / seconds:12,.0f} rows/s {peak / 2**20:8.0f} MB")
-    return runs[0][2]
+    seconds = min(seconds for seconds, _, _, _ in runs)
+    processor = min(processor for _, processor, _, _ in runs)
+    peak = max(peak for _, _, peak, _ in runs)
+    rate = f"{n / seconds:12,.0f} rows/s"
+    print(f"{name:<28} {seconds:7.2f} s {rate} {processor:7.2f} processor s {peak / 2**20:8.0f} MB")
+    return runs[0][3]
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ pub(super) struct QuestionArgs {
     /// Draw N rows, each with the same chance
     #[arg(long, value_name = "N")]
     sample: Option<u64>,
-    /// What draws, and choices between equals, follow from
+    /// The same seed gives the same draws and the same choices between equals
     #[arg(long, value_name = "SEED", default_value = "0")]
     seed: u64,
     /// Drop rows that are like an earlier one
@@ -120,11 +120,12 @@ pub(super) struct QuestionArgs {
     /// Words in a shingle, the unit that near texts share [default: 5]
     #[arg(long, value_name = "N", requires = "dedupe")]
     shingle_words: Option<usize>,
-    #[command(flatten)]
-    groups: GroupArgs,
     /// Answer a whole query over the table `data`
     #[arg(long, value_name = "SQL")]
     sql: Option<String>,
+    // Last, because its heading holds for what comes after it.
+    #[command(flatten)]
+    groups: GroupArgs,
 }
 
 /// How inputs are read.

@@ -533,6 +533,22 @@ fn nothing_but_queries_over_data_is_run() {
 }
 
 #[test]
+fn a_file_that_has_changed_ends_the_run() {
+    let files = files(&rows(20));
+    for dataset in &files.datasets {
+        let path = dataset.files()[0].path();
+        let mut bytes = std::fs::read(path).expect("ours");
+        bytes.push(b'\n');
+        std::fs::write(path, bytes).expect("ours");
+        for options in [Options::default(), of("id > 1")] {
+            let ran = answer(dataset, &files.spill, options).map(|(lines, _)| lines);
+            let error = ran.expect_err("another file").to_string();
+            assert!(error.contains("was changed while it was read"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn what_memory_has_no_room_for_goes_to_files() {
     let files = files(&rows(60_000));
     let sort = |memory_bytes| {

@@ -169,6 +169,7 @@ impl Scan {
         out: &Out<'_, Scanned>,
     ) -> Result<()> {
         let input = &self.dataset.files()[file];
+        input.refuse_changed()?;
         let (metadata, batch_rows) = input.parquet(self.dataset.limits());
         let rows = groups.clone().map(|group| {
             let rows = metadata.metadata().row_group(group).num_rows();

@@ -255,7 +255,7 @@ impl InputFile {
     }
 
     /// A file that is another one than when it was looked at gives rows that nobody asked for.
-    pub(super) fn refuse_changed(&self) -> Result<()> {
+    pub(crate) fn refuse_changed(&self) -> Result<()> {
         let metadata = metadata(&self.path)?;
         if metadata.len() == self.bytes && metadata.modified().ok() == self.modified {
             return Ok(());
