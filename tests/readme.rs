@@ -174,6 +174,9 @@ fn run_table(text: &str, url: &str) {
     std::fs::write(folder.path().join("labelled.jsonl"), labelled).expect("the folder is writable");
     let pair = r#"{"source": "mmlu-pro", "question": "2 + 2?", "response_A": "2 + 2 = 4", "response_B": "2 + 2 = 5", "label": "A>B"}"#;
     std::fs::write(folder.path().join("pairs.jsonl"), pair).expect("the folder is writable");
+    let preference = r#"{"prompt": "2 + 2?", "chosen": "2 + 2 = 4", "rejected": "2 + 2 = 5"}"#;
+    std::fs::write(folder.path().join("preferences.jsonl"), preference)
+        .expect("the folder is writable");
     let scorers = "[[scorer]]\nname = \"m\"\nkind = \"math\"\n";
     std::fs::write(folder.path().join("tribunal.toml"), scorers).expect("the folder is writable");
     let commands: Vec<&str> = text
