@@ -213,6 +213,15 @@ fn wrong_use_is_refused_with_its_place() {
 
 #[test]
 fn a_run_that_is_killed_leaves_nothing_under_the_name() {
+    check_killed(&["--order-by", "id DESC"]);
+    let drawn = ["--filtration", "reweight", "--keep", "5000"];
+    check_killed(&[&["--group-by", "question"], &drawn[..]].concat());
+}
+
+/// Kills a run of these options at several moments, and checks what it leaves and what the next run
+/// gives.
+#[track_caller]
+fn check_killed(options: &[&str]) {
     let folder = Folder::new();
     let mut text = String::new();
     for _ in 0..2_000 {
@@ -220,20 +229,13 @@ fn a_run_that_is_killed_leaves_nothing_under_the_name() {
     }
     let input = folder.write("in.jsonl", &text);
     let output = folder.name("out.parquet");
-    let args = [
-        "filter",
-        input.as_str(),
-        "-o",
-        output.as_str(),
-        "--order-by",
-        "id DESC",
-    ];
-    tribunal(args).ends(0);
+    let args = [&["filter", &input, "-o", &output], options].concat();
+    tribunal(&args).ends(0);
     let unbroken = folder.read("out.parquet");
     std::fs::remove_file(folder.path("out.parquet")).expect("ours");
     let mut killed = 0;
     for wait_ms in [1, 20, 60, 120, 200] {
-        let mut child = command(args)
+        let mut child = command(&args)
             .stderr(std::process::Stdio::null())
             .spawn()
             .expect("it starts");
@@ -251,7 +253,7 @@ fn a_run_that_is_killed_leaves_nothing_under_the_name() {
         }
     }
     assert!(killed > 0, "every run ended before it could be killed");
-    tribunal(args).ends(0);
+    tribunal(&args).ends(0);
     assert!(folder.read("out.parquet") == unbroken);
     let left = ["in.jsonl", "out.parquet", "out.parquet.manifest.json"];
     assert_eq!(folder.names(), left);

