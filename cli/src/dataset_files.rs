@@ -37,6 +37,17 @@ pub(crate) struct SourceArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct SinkArgs {
+    #[command(flatten)]
+    files: FileArgs,
+    /// Print the summary as one line of JSON on standard output too
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The files of an output.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FileArgs {
     /// Format of the output [default: by its name; JSON lines for a stream]
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<FormatArg>,
@@ -46,9 +57,17 @@ pub(crate) struct SinkArgs {
     /// Replace an output that is there
     #[arg(long)]
     overwrite: bool,
-    /// Print the summary as one line of JSON on standard output too
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+impl FileArgs {
+    /// The same for the writer.
+    pub(crate) fn options(&self) -> SinkOptions {
+        SinkOptions {
+            format: self.output_format.map(FormatArg::format),
+            shard_rows: self.shard_rows,
+            overwrite: self.overwrite,
+        }
+    }
 }
 
 /// How rows are written in a file.
@@ -134,11 +153,7 @@ impl SourceArgs {
 impl SinkArgs {
     /// How the output is written.
     pub(crate) fn options(&self) -> SinkOptions {
-        SinkOptions {
-            format: self.output_format.map(FormatArg::format),
-            shard_rows: self.shard_rows,
-            overwrite: self.overwrite,
-        }
+        self.files.options()
     }
 
     /// Refuses before any work an output that cannot be, or is there already.

@@ -5,6 +5,7 @@
 //! memory ([`stream`]).
 
 mod args;
+mod attempts;
 mod bench;
 mod calibrate;
 mod contents;

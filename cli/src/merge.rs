@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use datasets::manifest::{self, Manifest, Output as OutputFile, Time};
-use datasets::sink::{Sink, SinkOptions, beside};
+use datasets::sink::{Sink, beside};
 use datasets::source::{Dataset, Limits};
 use serde_json::{Map, Value, json};
 
-use crate::dataset_files::{FormatArg, SourceArgs};
+use crate::dataset_files::{FileArgs, SourceArgs};
 use crate::error::{CliError, Outcome};
 use crate::score::{PartialFile, Shard, refuse_same_file};
 use crate::tally::grouped;
@@ -36,15 +36,8 @@ pub(crate) struct MergeArgs {
     /// Where all rows go
     #[arg(short, long, value_name = "OUT")]
     output: String,
-    /// Format of the output [default: by its name]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    output_format: Option<FormatArg>,
-    /// Rows of an output file; then OUT becomes several
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    shard_rows: Option<u64>,
-    /// Replace an output that exists
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    files: FileArgs,
 }
 
 /// One output and what its manifest says.
@@ -71,11 +64,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome, CliError> {
     for file in parts.iter().flat_map(|part| &part.files) {
         refuse_same_file(&file.display().to_string(), &[output.to_owned()])?;
     }
-    let options = SinkOptions {
-        format: args.output_format.map(FormatArg::format),
-        shard_rows: args.shard_rows,
-        overwrite: args.overwrite,
-    };
+    let options = args.files.options();
     let files = parts.iter().flat_map(|part| &part.files);
     let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
     let dataset = Dataset::open(&names, &SourceArgs::plain().options(Limits::default()))?;

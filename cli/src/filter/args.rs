@@ -8,7 +8,7 @@ use datasets::sink::SinkOptions;
 use datasets::source::{Limits, SourceOptions};
 
 use super::groups::GroupArgs;
-use crate::dataset_files::{FormatArg, SourceArgs};
+use crate::dataset_files::{FileArgs, SourceArgs};
 use crate::error::CliError;
 
 const EXAMPLES: &str = r#"Examples:
@@ -143,15 +143,8 @@ pub(super) struct ReadingArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct WritingArgs {
-    /// Format of the output [default: by its name; JSON lines for a stream]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    output_format: Option<FormatArg>,
-    /// Write files of N rows: OUT-00000-of-00003 and so on
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    shard_rows: Option<u64>,
-    /// Replace an output that is there
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    files: FileArgs,
     /// Write a page with plots of what was dropped and how scores are spread
     #[arg(long, value_name = "FILE.html")]
     pub(super) report: Option<PathBuf>,
@@ -185,11 +178,7 @@ impl ReadingArgs {
 impl WritingArgs {
     /// How the output is written.
     pub(super) fn sink(&self) -> SinkOptions {
-        SinkOptions {
-            format: self.output_format.map(FormatArg::format),
-            shard_rows: self.shard_rows,
-            overwrite: self.overwrite,
-        }
+        self.files.options()
     }
 }
 

@@ -8,12 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::Agent;
 
+use crate::attempts::{self, Trouble, authorization, retry_after, transport};
 use crate::error::CliError;
 
-/// Longest wait that a server may ask for.
-const MAX_WAIT: Duration = Duration::from_mins(1);
-/// Wait before the second try where the server does not say; it doubles from try to try.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// Longest time for a whole exchange.
 const EXCHANGE: Duration = Duration::from_mins(10);
 /// Most bytes of a reply that are read.
@@ -49,14 +46,6 @@ pub(super) enum Reply {
     Body(Value),
     /// It will not do this, whoever asks how often.
     Refused(String),
-}
-
-/// Why one try brought no reply.
-enum Trouble {
-    /// Another try may help, after this wait if the server asked for one.
-    Passing(String, Option<Duration>),
-    /// Every request will fail like this one.
-    Lasting(String),
 }
 
 impl Client {
@@ -103,7 +92,7 @@ impl Client {
             for _ in 0..self.connections.min(bodies.len()) {
                 scope.spawn(|| {
                     while let Some((at, body)) = take(&next, bodies) {
-                        let reply = self.persist(path, body);
+                        let reply = attempts::persist(self.retries, || self.post(path, body));
                         if reply.is_err() {
                             // Nobody begins another one.
                             next.store(bodies.len(), Ordering::Relaxed);
@@ -117,27 +106,6 @@ impl Client {
         let mut replies = replies.into_inner().expect("all threads have ended");
         replies.sort_by_key(|(at, _)| *at);
         replies.into_iter().map(|(_, reply)| reply).collect()
-    }
-
-    /// Tries until a reply comes, within limits.
-    fn persist(&self, path: &str, body: &Value) -> Result<Reply, CliError> {
-        let mut wait = FIRST_WAIT;
-        let mut left = self.retries;
-        loop {
-            let (message, asked) = match self.post(path, body) {
-                Ok(reply) => return Ok(reply),
-                Err(Trouble::Lasting(message)) => return Err(CliError::Failed(message)),
-                Err(Trouble::Passing(message, asked)) => (message, asked),
-            };
-            if left == 0 {
-                let tries = self.retries + 1;
-                let message = format!("{message} (gave up after {tries} tries)");
-                return Err(CliError::Failed(message));
-            }
-            left -= 1;
-            std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
-            wait = (wait * 2).min(MAX_WAIT);
-        }
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<Reply, Trouble> {
@@ -183,39 +151,4 @@ impl Client {
 fn take<'b>(next: &AtomicUsize, bodies: &'b [Value]) -> Option<(usize, &'b Value)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
     Some((at, bodies.get(at)?))
-}
-
-/// The value of the `authorization` header, from a key file.
-fn authorization(path: &Path) -> Result<String, CliError> {
-    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
-    let mut lines = text.lines().map(str::trim);
-    let key = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    match key {
-        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
-        Some(_) => Err(CliError::Usage(format!(
-            "{}: a key is printable ASCII without spaces",
-            path.display()
-        ))),
-        None => Err(CliError::Usage(format!("{} holds no key", path.display()))),
-    }
-}
-
-/// Seconds to wait; a date is not read.
-fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
-    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// A request that cannot be made at all fails every time; a connection may come back.
-fn transport(url: &str, error: &ureq::Error) -> Trouble {
-    let message = format!("{url}: {error}");
-    let hopeless = matches!(
-        error,
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_)
-    );
-    if hopeless {
-        Trouble::Lasting(message)
-    } else {
-        Trouble::Passing(message, None)
-    }
 }

@@ -6,13 +6,13 @@
 //! other way round; a torn last line is as good as none. The open journal is locked, which keeps
 //! two runs from writing one output.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::lock;
 use super::mapping::Mapping;
 use crate::error::CliError;
 use crate::tally::Tally;
@@ -198,27 +198,10 @@ pub(crate) struct Journal {
 impl Journal {
     /// Opens or creates the journal and locks it.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        loop {
-            let mut options = OpenOptions::new();
-            let options = options.read(true).write(true).create(true).truncate(false);
-            let file = options.open(path).map_err(CliError::file("open", path))?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let path = path.display();
-                    let message = format!("another run is writing this output (it holds {path})");
-                    return Err(CliError::Failed(message));
-                }
-                Err(TryLockError::Error(error)) => return Err(CliError::file("lock", path)(error)),
-            }
-            // A run that ended between our opening and our locking took its journal with it.
-            if is_still_at(&file, path) {
-                return Ok(Self {
-                    path: path.to_owned(),
-                    file,
-                });
-            }
-        }
+        Ok(Self {
+            path: path.to_owned(),
+            file: lock::open(path)?,
+        })
     }
 
     /// What the journal says of the run as a whole.
@@ -311,14 +294,6 @@ impl Journal {
         self.file
             .write_all(&line)
             .map_err(CliError::file("write", &self.path))
-    }
-}
-
-fn is_still_at(file: &File, path: &Path) -> bool {
-    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(open), Ok(named)) => identity(open) == identity(named),
-        (Ok(_) | Err(_), _) => false,
     }
 }
 

@@ -9,6 +9,7 @@ mod input;
 mod journal;
 mod judging;
 mod local;
+mod lock;
 mod mapping;
 mod output;
 mod partial;

@@ -1,6 +1,5 @@
 //! Judges on a server, over `POST /v1/score`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use openapi::{
@@ -14,6 +13,7 @@ use ureq::Agent;
 
 use super::journal::Judge;
 use super::judging::{Judged, Judging};
+use crate::attempts::{self, Trouble, authorization, retry_after, transport};
 use crate::error::CliError;
 use crate::scorers;
 
@@ -36,10 +36,6 @@ pub(crate) struct RemoteArgs {
     pub(crate) retries: u32,
 }
 
-/// Longest wait that a server may ask for.
-const MAX_WAIT: Duration = Duration::from_mins(1);
-/// Wait before the second try where the server does not say; it doubles from try to try.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// Longest time for a whole exchange.
 const EXCHANGE: Duration = Duration::from_mins(5);
 /// Most bytes of a reply that are read.
@@ -63,14 +59,6 @@ struct Request<'a> {
     model: &'a str,
     inputs: &'a [&'a RawValue],
     options: Options,
-}
-
-/// Why one try brought no reply.
-enum Trouble {
-    /// Another try may help, after this wait if the server asked for one.
-    Passing(String, Option<Duration>),
-    /// No other try will help.
-    Lasting(String),
 }
 
 impl Remote {
@@ -104,7 +92,7 @@ impl Remote {
             explain,
             scorers: Vec::new(),
         };
-        let list: ModelList = remote.persist(|| remote.get("/v1/models"))?;
+        let list: ModelList = attempts::persist(remote.retries, || remote.get("/v1/models"))?;
         let is_scorer = |model: &&ModelInfo| model.digests.scorer.is_some();
         let known = list.data.iter().filter(is_scorer);
         let known = known.map(|model| model.id.as_str());
@@ -115,27 +103,6 @@ impl Remote {
         };
         remote.scorers = names.iter().map(find).collect::<Result<_, _>>()?;
         Ok(remote)
-    }
-
-    /// Tries until a reply comes, within limits.
-    fn persist<T>(&self, mut attempt: impl FnMut() -> Result<T, Trouble>) -> Result<T, CliError> {
-        let mut wait = FIRST_WAIT;
-        let mut left = self.retries;
-        loop {
-            let (message, asked) = match attempt() {
-                Ok(reply) => return Ok(reply),
-                Err(Trouble::Lasting(message)) => return Err(CliError::Failed(message)),
-                Err(Trouble::Passing(message, asked)) => (message, asked),
-            };
-            if left == 0 {
-                let tries = self.retries + 1;
-                let message = format!("{message} (gave up after {tries} tries)");
-                return Err(CliError::Failed(message));
-            }
-            left -= 1;
-            std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
-            wait = (wait * 2).min(MAX_WAIT);
-        }
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
@@ -211,7 +178,8 @@ impl Remote {
                 options,
             };
             let body = serde_json::to_vec(&request).expect("a request serialises");
-            let reply: ScoreResponse = self.persist(|| self.post("/v1/score", &body))?;
+            let reply: ScoreResponse =
+                attempts::persist(self.retries, || self.post("/v1/score", &body))?;
             if reply.results.len() != batch.len() {
                 let (n_results, n_inputs) = (reply.results.len(), batch.len());
                 let message = format!(
@@ -306,42 +274,4 @@ fn batches<'i, 'r>(
         rest = later;
         (!batch.is_empty()).then_some(batch)
     })
-}
-
-/// The value of the `authorization` header, from a key file.
-fn authorization(path: &Path) -> Result<String, CliError> {
-    let text = std::fs::read_to_string(path).map_err(CliError::named(path))?;
-    let mut lines = text.lines().map(str::trim);
-    let key = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    match key {
-        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
-        Some(_) => {
-            let message = format!(
-                "{}: a key is printable ASCII without spaces",
-                path.display()
-            );
-            Err(CliError::Usage(message))
-        }
-        None => Err(CliError::Usage(format!("{} holds no key", path.display()))),
-    }
-}
-
-/// Seconds to wait; a date is not read, for the servers that this speaks to send seconds.
-fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
-    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// A request that cannot be made at all fails every time; a connection may come back.
-fn transport(url: &str, error: &ureq::Error) -> Trouble {
-    let message = format!("{url}: {error}");
-    let hopeless = matches!(
-        error,
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_)
-    );
-    if hopeless {
-        Trouble::Lasting(message)
-    } else {
-        Trouble::Passing(message, None)
-    }
 }

@@ -8,15 +8,16 @@
 //! one store.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
 use super::journal::Header;
+use super::lock;
 use crate::error::CliError;
 
 /// What a record is of: the head of a SHA-256. Two different contents share one once in 2^64 runs
@@ -66,7 +67,7 @@ impl Store {
     /// A store of other scorers or another way of judging, one that another run holds, a file that
     /// is no store, and what the system says.
     pub(super) fn open(path: &Path, header: &Header, restart: bool) -> Result<Self, CliError> {
-        let file = locked(path)?;
+        let file = lock::open(path)?;
         refuse_foreign(&file, path)?;
         let mut store = Self {
             path: path.to_owned(),
@@ -261,28 +262,6 @@ fn digest_head(payload: &[u8]) -> [u8; 8] {
     let mut head = [0; 8];
     head.copy_from_slice(&digest[..8]);
     head
-}
-
-fn locked(path: &Path) -> Result<File, CliError> {
-    loop {
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(CliError::file("open", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let path = path.display();
-                let message = format!("another run is writing this output (it holds {path})");
-                return Err(CliError::Failed(message));
-            }
-            Err(TryLockError::Error(error)) => return Err(CliError::file("lock", path)(error)),
-        }
-        // A run that ended between our opening and our locking took its store with it.
-        let own = file.metadata().map_err(CliError::file("lock", path))?;
-        if std::fs::metadata(path).is_ok_and(|there| there.ino() == own.ino()) {
-            return Ok(file);
-        }
-    }
 }
 
 /// A file of the store's name that is no store belongs to somebody else.
