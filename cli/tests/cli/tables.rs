@@ -604,3 +604,52 @@ fn outputs_that_cannot_be_written_are_named_and_nothing_is_lost() {
         .says(&["another run is writing this output"]);
     assert!(!folder.path("out.parquet").exists());
 }
+
+#[test]
+fn paths_lead_into_objects_lists_and_json_and_messages_are_responses() {
+    let folder = Folder::new();
+    let row = |mixed: Value| {
+        json!({
+            "choices": [{"text": "#### 5"}, {"text": "#### 4"}],
+            "deep": {"er": {"answer": "#### 4"}},
+            "mixed": mixed,
+            "chat": [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "#### 4"}],
+            "gold": 4,
+        })
+    };
+    // A column of several types is JSON text in a table.
+    let lines = format!(
+        "{}\n{}\n",
+        row(json!({"a": ["#### 4"]})),
+        row(json!("no object"))
+    );
+    folder.write("in.jsonl", lines);
+    let input = folder.name("in.parquet");
+    tribunal(["filter", &folder.name("in.jsonl"), "-o", &input]).ends(0);
+    let check = |response: &str, expected: &[f64]| {
+        let output = folder.name("out.jsonl");
+        let more = ["--response", response, "--reference", "gold", "--overwrite"];
+        let ran = score(&input, &output, &more);
+        assert_eq!(
+            ran.code,
+            Some(i32::from(expected.len() < 2)),
+            "{response}: {ran:?}"
+        );
+        let rows = folder.rows("out.jsonl");
+        let scores: Vec<_> = rows.iter().map(|row| verdict(row).1).collect();
+        assert_eq!(
+            scores,
+            expected
+                .iter()
+                .map(|score| json!(score))
+                .collect::<Vec<_>>(),
+            "{response}"
+        );
+    };
+    check("choices.0.text", &[0.0, 0.0]);
+    check("choices.1.text", &[1.0, 1.0]);
+    check("deep.er.answer", &[1.0, 1.0]);
+    check("mixed.a.0", &[1.0]);
+    check("chat", &[1.0, 1.0]);
+    check("chat.1.content", &[1.0, 1.0]);
+}

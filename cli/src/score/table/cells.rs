@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray as _, StringArray};
-use arrow::buffer::NullBuffer;
+use arrow::array::{Array as _, AsArray as _, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::error::ArrowError;
 use datasets::RecordBatch;
-use datasets::sink::json_cells;
+use datasets::column::Column;
 use datasets::source::is_json_text;
 use openapi::ScoreInput;
 use serde_json::value::RawValue;
@@ -31,20 +30,19 @@ pub(super) struct Bound {
 
 /// Where a column is.
 struct Place {
-    /// Positions of the column and of the fields in it.
-    path: Vec<usize>,
-    field: FieldRef,
-    /// What leads on from there, into JSON or a list.
+    column: Column,
+    /// What leads on from there, where cells hold JSON.
     rest: Vec<String>,
 }
 
 /// The cells that inputs are read from.
 pub(super) struct Cells<'b> {
     mapping: &'b Mapping,
-    columns: Vec<Option<Column<'b>>>,
+    columns: Vec<Option<Texts<'b>>>,
 }
 
-enum Column<'b> {
+/// A column as texts or as JSON.
+enum Texts<'b> {
     Text(StringArray),
     Json(StringArray, &'b [String]),
 }
@@ -84,7 +82,7 @@ impl Bound {
     pub(super) fn cells(&self, batch: &RecordBatch) -> Result<Cells<'_>, ArrowError> {
         let places = self.places.iter().map(Option::as_ref);
         let columns: Result<_, ArrowError> = places
-            .map(|place| place.map(|place| place.column(batch)).transpose())
+            .map(|place| place.map(|place| place.texts(batch)).transpose())
             .collect();
         Ok(Cells {
             mapping: &self.mapping,
@@ -98,35 +96,18 @@ impl Place {
         clippy::wildcard_enum_match_arm,
         reason = "every other type is read by its JSON"
     )]
-    fn column(&self, batch: &RecordBatch) -> Result<Column<'_>, ArrowError> {
-        let array = self.array(batch);
-        let is_json = is_json_text(&self.field);
+    fn texts(&self, batch: &RecordBatch) -> Result<Texts<'_>, ArrowError> {
+        let array = self.column.values(batch)?;
+        let is_json = is_json_text(self.column.field());
         match array.data_type() {
-            DataType::Utf8 if is_json => Ok(Column::Json(array.as_string().clone(), &self.rest)),
-            DataType::Utf8 => Ok(Column::Text(array.as_string().clone())),
+            DataType::Utf8 if is_json => Ok(Texts::Json(array.as_string().clone(), &self.rest)),
+            DataType::Utf8 => Ok(Texts::Text(array.as_string().clone())),
             DataType::LargeUtf8 | DataType::Utf8View if !is_json => {
                 let texts = cast(&array, &DataType::Utf8)?;
-                Ok(Column::Text(texts.as_string().clone()))
+                Ok(Texts::Text(texts.as_string().clone()))
             }
-            _ => Ok(Column::Json(json_cells(&self.field, &array)?, &self.rest)),
+            _ => Ok(Texts::Json(self.column.json(batch)?, &self.rest)),
         }
-    }
-
-    /// The column, with a null wherever what it is in is null.
-    fn array(&self, batch: &RecordBatch) -> ArrayRef {
-        let mut array = batch.column(self.path[0]).clone();
-        let mut nulls: Option<NullBuffer> = None;
-        for position in &self.path[1..] {
-            nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
-            array = array.as_struct().column(*position).clone();
-        }
-        let Some(nulls) = nulls else {
-            return array;
-        };
-        let nulls = NullBuffer::union(Some(&nulls), array.nulls());
-        let data = array.to_data().into_builder().nulls(nulls);
-        let data = data.build().expect("the nulls are as many as the rows");
-        arrow::array::make_array(data)
     }
 }
 
@@ -156,8 +137,8 @@ impl Cells<'_> {
                     hash.update([0]);
                     continue;
                 }
-                Some(Column::Text(texts)) => (1, texts),
-                Some(Column::Json(texts, _)) => (2, texts),
+                Some(Texts::Text(texts)) => (1, texts),
+                Some(Texts::Json(texts, _)) => (2, texts),
             };
             hash.update([kind]);
             for text in texts {
@@ -170,7 +151,7 @@ impl Cells<'_> {
     }
 }
 
-impl Column<'_> {
+impl Texts<'_> {
     fn cell(&self, row: usize) -> Result<Option<Cell<'_>>, String> {
         match self {
             Self::Text(texts) if texts.is_null(row) => Ok(None),
@@ -193,34 +174,18 @@ impl Column<'_> {
     }
 }
 
-/// The column of that whole name if there is one, else the path is followed from dot to dot.
-fn place(schema: &Schema, column: &str) -> Option<Place> {
-    if let Some((position, field)) = schema.fields().find(column) {
-        return Some(Place {
-            path: vec![position],
-            field: field.clone(),
-            rest: Vec::new(),
-        });
+/// A path through columns, and from a column of JSON on through its values.
+fn place(schema: &Schema, path: &str) -> Option<Place> {
+    if let Ok(column) = Column::find(schema, path, "") {
+        let rest = Vec::new();
+        return Some(Place { column, rest });
     }
-    let mut steps = column.split('.').peekable();
-    let first = steps.next().expect("a split text has a first piece");
-    let (position, field) = schema.fields().find(first)?;
-    let (mut path, mut field) = (vec![position], field.clone());
-    while let (DataType::Struct(fields), Some(step)) = (field.data_type(), steps.peek()) {
-        let (position, inner) = fields.find(step)?;
-        path.push(position);
-        field = inner.clone();
-        steps.next();
-    }
-    let rest: Vec<String> = steps.map(str::to_owned).collect();
-    let leads_on = matches!(
-        field.data_type(),
-        DataType::List(_) | DataType::LargeList(_)
-    );
-    if !rest.is_empty() && !leads_on && !is_json_text(&field) {
-        return None;
-    }
-    Some(Place { path, field, rest })
+    let steps: Vec<&str> = path.split('.').collect();
+    (1..steps.len()).rev().find_map(|n| {
+        let column = Column::find(schema, &steps[..n].join("."), "").ok()?;
+        let rest = steps[n..].iter().map(|step| (*step).to_owned()).collect();
+        is_json_text(column.field()).then_some(Place { column, rest })
+    })
 }
 
 fn missing(column: &str, schema: &Schema) -> CliError {
