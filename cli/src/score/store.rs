@@ -170,7 +170,9 @@ impl Store {
         let mut line = Vec::new();
         source.read_until(b'\n', &mut line).map_err(failed())?;
         // A header that is torn has no records behind it.
-        let Ok(journaled) = serde_json::from_slice::<Header>(&line) else {
+        let whole = line.strip_suffix(b"\n");
+        let journaled = whole.and_then(|line| serde_json::from_slice::<Header>(line).ok());
+        let Some(journaled) = journaled else {
             return Ok(());
         };
         if let Some(why) = header.difference(&journaled) {
