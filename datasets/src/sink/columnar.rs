@@ -27,9 +27,12 @@ const GROUP_TEXT_BYTES: usize = 64 << 20;
 /// beginning of the file, so that where they end does not depend on how rows are cut in batches.
 const BLOCK_ROWS: usize = 256;
 
-/// Rows that the columns take at once; where pages end depends on it, so it is the same for every
-/// file.
-const PART_ROWS: usize = 8192;
+/// Rows that the columns take at once: where pages end depends on it, so that a part ends, as a row
+/// group does, at multiples of a block.
+const PART_ROWS: usize = 64 << 10;
+
+/// Bytes of text after which a part ends early.
+const PART_TEXT_BYTES: usize = 16 << 20;
 
 type Out = io::BufWriter<Box<dyn Write + Send>>;
 
@@ -41,6 +44,7 @@ pub(super) struct ParquetWriter {
     /// Rows that no column has taken yet.
     batches: Vec<RecordBatch>,
     waiting: usize,
+    waiting_text_bytes: usize,
     /// The columns of the row group at hand, if it has rows.
     group: Vec<ArrowColumnWriter>,
     rows: usize,
@@ -72,6 +76,7 @@ impl ParquetWriter {
             schema: schema.clone(),
             batches: Vec::new(),
             waiting: 0,
+            waiting_text_bytes: 0,
             group: Vec::new(),
             rows: 0,
             text_bytes: 0,
@@ -87,12 +92,16 @@ impl ParquetWriter {
             start += block.num_rows();
             self.rows += block.num_rows();
             self.waiting += block.num_rows();
-            self.text_bytes += block.columns().iter().map(text_bytes).sum::<usize>();
+            let texts = block.columns().iter().map(text_bytes).sum::<usize>();
+            self.text_bytes += texts;
+            self.waiting_text_bytes += texts;
             self.batches.push(block);
-            let ends = self.rows >= GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES;
-            if ends && self.rows.is_multiple_of(BLOCK_ROWS) {
+            if !self.rows.is_multiple_of(BLOCK_ROWS) {
+                continue;
+            }
+            if self.rows >= GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES {
                 self.end_group()?;
-            } else if self.waiting >= PART_ROWS {
+            } else if self.waiting >= PART_ROWS || self.waiting_text_bytes >= PART_TEXT_BYTES {
                 self.encode().map_err(failed)?;
             }
         }
@@ -114,7 +123,7 @@ impl ParquetWriter {
         }
         let batch = arrow::compute::concat_batches(&self.schema, &self.batches)?;
         self.batches.clear();
-        self.waiting = 0;
+        (self.waiting, self.waiting_text_bytes) = (0, 0);
         if self.group.is_empty() {
             self.group = self.columns.create_column_writers(self.groups)?;
         }
