@@ -104,15 +104,19 @@ struct Reached {
 impl Process<'_> {
     /// The inputs of a chunk that are to be judged.
     pub(super) fn inputs(&self, chunk: &Chunk) -> Result<Vec<ScoreInput>, CliError> {
-        let (mut sorted, asked, _) = self.asked_of(chunk)?;
+        let cells = self.bound.cells(&chunk.data).map_err(broken(chunk))?;
+        let (mut sorted, asked, _) = self.asked_of(chunk, &cells)?;
         let input = |at: &usize| sorted.inputs[*at].take();
         Ok(asked.iter().filter_map(input).collect())
     }
 
     /// The rows of a chunk, those of them that are to be judged, and the verdicts that they have.
-    fn asked_of(&self, chunk: &Chunk) -> Result<(Sorted, Vec<usize>, OldVerdicts), CliError> {
-        let cells = self.bound.cells(&chunk.data).map_err(broken(chunk))?;
-        let sorted = sorted(&cells, chunk.data.num_rows());
+    fn asked_of(
+        &self,
+        chunk: &Chunk,
+        cells: &Cells<'_>,
+    ) -> Result<(Sorted, Vec<usize>, OldVerdicts), CliError> {
+        let sorted = sorted(cells, chunk.data.num_rows());
         let old = self.old(&chunk.data).map_err(broken(chunk))?;
         let asked = self.asked(&sorted.rows, &old)?;
         Ok((sorted, asked, old))
@@ -121,7 +125,7 @@ impl Process<'_> {
     /// Judges the rows of a chunk.
     pub(super) fn chunk(&self, chunk: &Chunk) -> Result<Scored, CliError> {
         let cells = self.bound.cells(&chunk.data).map_err(broken(chunk))?;
-        let (mut sorted, asked, old) = self.asked_of(chunk)?;
+        let (mut sorted, asked, old) = self.asked_of(chunk, &cells)?;
         let wanted = asked.iter().filter_map(|at| sorted.inputs[*at].take());
         let reached = self.reach(&cells, &asked, wanted.collect())?;
         let (mut rows, mut rejected) = (sorted.rows, sorted.rejected);
