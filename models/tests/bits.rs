@@ -282,3 +282,19 @@ fn eight_bit_weights_keep_the_promise_too() {
         });
     }
 }
+
+/// A small model's batch is cut between the threads there are.
+#[test]
+fn lanes_keep_the_promise_too() {
+    let (_, config) = shapes().swap_remove(0);
+    for threads in [1, 2, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.expect("threads").install(|| {
+            let runner = RefCell::new(prepared(&config, DType::F32));
+            proptest!(cases(3), |(sequences in sequences(24, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
+                check_together(&mut runner.borrow_mut(), &config, &sequences);
+                check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
+            });
+        });
+    }
+}

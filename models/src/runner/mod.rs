@@ -3,17 +3,19 @@
 //! This is the seam to the engine, which sees [`Forward`] and no tensor.
 
 mod check;
+mod lanes;
 mod read;
 
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, AdapterTable};
-use crate::batch::{AdapterSlot, Outputs, RaggedBatch};
+use crate::batch::{AdapterSlot, Outputs, RaggedBatch, Row};
 use crate::config::ModelConfig;
 use crate::decoder::{Decoder, Rows};
 use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
+use lanes::Lanes;
 
 /// What an engine drives: a model, or a fake in its tests.
 pub trait Forward {
@@ -39,12 +41,14 @@ pub struct Runner {
     head: Option<Head>,
     adapters: AdapterTable,
     kv: Option<KvCache>,
+    lanes: Lanes,
 }
 
 impl Runner {
     /// A runner for one-shot batches.
     pub fn new(decoder: Decoder, head: Option<Head>) -> Runner {
         Runner {
+            lanes: Lanes::new(decoder.config()),
             decoder,
             head,
             adapters: AdapterTable::default(),
@@ -68,6 +72,17 @@ impl Runner {
         &self.decoder
     }
 
+    /// Decoder and heads over a batch that was checked and whose blocks were copied.
+    fn compute(&self, batch: &RaggedBatch) -> Result<Outputs> {
+        let segments = self.adapters.segments(batch)?;
+        let rows = read::distinct(&batch.rows);
+        let kv = self.kv.as_ref();
+        let hidden = self
+            .decoder
+            .forward(batch, &segments, kv, Rows::Only(&rows))?;
+        self.read(batch, &rows, &hidden)
+    }
+
     /// The model's own head, where it has one beside the vocabulary.
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
@@ -77,20 +92,18 @@ impl Runner {
 impl Forward for Runner {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs> {
         self.check(batch)?;
-        let segments = self.adapters.segments(batch)?;
-        let rows = read::distinct(&batch.rows);
         if let (Some(kv), Some(paging)) = (&self.kv, &batch.paging) {
             kv.copy(&paging.copies)?;
         }
-        // On a thread of the pool: a caller from outside would sleep and be woken for every kernel
-        // that is shared between threads, which takes longer than a small model's kernels.
-        rayon::scope(|_| {
-            let kv = self.kv.as_ref();
-            let hidden = self
-                .decoder
-                .forward(batch, &segments, kv, Rows::Only(&rows))?;
-            self.read(batch, &rows, &hidden)
-        })
+        match self.lanes.parts(batch) {
+            Some(parts) => {
+                let outputs = self.lanes.run(&parts, |part| self.compute(part));
+                in_order(&batch.rows, &parts, outputs)
+            }
+            // On a thread of the pool: a caller from outside would sleep and be woken for every
+            // kernel that is shared between threads, which takes longer than a small kernel.
+            None => rayon::scope(|_| self.compute(batch)),
+        }
     }
 
     fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
@@ -100,4 +113,21 @@ impl Forward for Runner {
     fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
         self.adapters.remove(slot)
     }
+}
+
+/// Outputs of parts in the order of the whole batch's rows.
+fn in_order(rows: &[Row], parts: &[RaggedBatch], outputs: Vec<Result<Outputs>>) -> Result<Outputs> {
+    let mut ends = Vec::with_capacity(parts.len());
+    let mut streams = Vec::with_capacity(parts.len());
+    for (part, outputs) in parts.iter().zip(outputs) {
+        ends.push(ends.last().copied().unwrap_or(0) + part.n_sequences());
+        streams.push(outputs?.rows.into_iter());
+    }
+    let next = |row: &Row| {
+        let part = ends.partition_point(|end| *end <= row.sequence as usize);
+        streams[part].next().expect("a part gives all of its rows")
+    };
+    Ok(Outputs {
+        rows: rows.iter().map(next).collect(),
+    })
 }

@@ -105,18 +105,21 @@ pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Mic
         }
     }
     let units = units(sequences, packing.together.max(1));
-    let limit = evenly(packing.tokens, sequences, &units);
+    let mut cut = Cut::new(packing.tokens, sequences, &units);
     let mut batches = Vec::new();
     let mut open: Vec<usize> = Vec::new();
-    let mut tokens = 0;
+    let (mut tokens, mut last) = (0, None);
     for unit in units {
-        let mut added = rows(sequences, open.last().copied(), &unit);
-        if !open.is_empty() && tokens + added > limit {
+        let mut added = rows(sequences, last, &unit);
+        cut.seen += added;
+        if !open.is_empty() && cut.is_due(tokens + added) {
             batches.push(micro(sequences, std::mem::take(&mut open))?);
             tokens = 0;
+            cut.made += 1;
             added = rows(sequences, None, &unit);
         }
         tokens += added;
+        last = unit.last().copied();
         open.extend(unit);
     }
     if !open.is_empty() {
@@ -155,17 +158,46 @@ fn rows(sequences: &[Sequence], mut before: Option<usize>, unit: &[usize]) -> us
     rows
 }
 
-/// A limit that cuts these units into as many parts as `most` does, of about the same size.
-fn evenly(most: usize, sequences: &[Sequence], units: &[Vec<usize>]) -> usize {
-    let mut before = None;
-    let (mut total, mut largest) = (0, 0);
-    for unit in units {
-        total += rows(sequences, before, unit);
-        largest = largest.max(rows(sequences, None, unit));
-        before = unit.last().copied();
+/// Where a batch is cut into parts of about the same size: as few as hold no more tokens than allowed,
+/// and an even number of them, so that workers who take them side by side end together. How many
+/// workers there are must not show in a sum's order, so it is no matter here.
+#[derive(Debug)]
+struct Cut {
+    most: usize,
+    total: usize,
+    parts: usize,
+    /// Parts that are complete.
+    made: usize,
+    /// Tokens up to those that are to be put somewhere.
+    seen: usize,
+}
+
+impl Cut {
+    fn new(most: usize, sequences: &[Sequence], units: &[Vec<usize>]) -> Cut {
+        let (mut total, mut last) = (0, None);
+        for unit in units {
+            total += rows(sequences, last, unit);
+            last = unit.last().copied();
+        }
+        let parts = total.div_ceil(most.max(1));
+        Cut {
+            most,
+            total,
+            parts: if parts > 1 {
+                parts.next_multiple_of(2)
+            } else {
+                1
+            },
+            made: 0,
+            seen: 0,
+        }
     }
-    let parts = total.div_ceil(most.max(1)).max(1);
-    most.min(total.div_ceil(parts) + largest)
+
+    /// Whether a part that would grow to `tokens` ends instead.
+    fn is_due(&self, tokens: usize) -> bool {
+        let has_its_share = self.seen * self.parts > self.total * (self.made + 1);
+        tokens > self.most || has_its_share
+    }
 }
 
 fn by_content(a: &Sequence, b: &Sequence) -> Ordering {

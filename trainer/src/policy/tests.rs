@@ -240,6 +240,24 @@ fn rows_are_counted_once() {
 }
 
 #[test]
+fn a_batch_is_cut_into_an_even_number_of_parts_of_about_the_same_size() {
+    for (n, budget, parts) in [(40, 1000, 1), (40, 400, 2), (40, 210, 4), (40, 100, 6)] {
+        let all = sequences(n);
+        let micros = super::micro_batches(&all, Packing::of(budget)).expect("they fit");
+        let rows: Vec<usize> = micros.iter().map(|micro| micro.batch.n_tokens()).collect();
+        assert_eq!(rows.len(), parts, "{budget}: {rows:?}");
+        let longest = all.iter().map(|sequence| sequence.token_ids.len()).max();
+        let (least, most) = (rows.iter().min(), rows.iter().max());
+        let apart = most.expect("a part") - least.expect("a part");
+        assert!(
+            apart <= 2 * longest.expect("a sequence"),
+            "{budget}: {rows:?}"
+        );
+        assert!(most <= Some(&budget), "{budget}: {rows:?}");
+    }
+}
+
+#[test]
 fn heads_and_labels_are_read_and_trained() {
     for head in [TinyHead::Sequence, TinyHead::Process, TinyHead::Value] {
         let dir = tempfile::tempdir().expect("a folder");

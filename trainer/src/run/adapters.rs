@@ -66,7 +66,7 @@ fn workers(config: &RunConfig, policy: &Policy) -> usize {
 
 /// Tokens of a micro-batch at most.
 pub(super) fn micro_tokens(config: &RunConfig, policy: &Policy) -> usize {
-    let fitting = if is_small(policy) { 1024 } else { 4096 };
+    let fitting = if is_small(policy) { 512 } else { 4096 };
     config.policy.micro_tokens.unwrap_or(fitting)
 }
 

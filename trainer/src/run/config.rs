@@ -76,7 +76,7 @@ pub struct PolicySection {
     /// Whether layers are computed again on the way back, so that less is kept.
     #[serde(default)]
     pub checkpointing: bool,
-    /// Tokens of a micro-batch at most; a longer sequence has one of its own. Without it 1,024 for a
+    /// Tokens of a micro-batch at most; a longer sequence has one of its own. Without it 512 for a
     /// small model, whose batches are then cut so that `workers` have something to do, and 4,096 for
     /// others: it decides how gradients are added up, and so must not follow the machine.
     #[serde(default)]
