@@ -78,6 +78,10 @@ pub trait Lanes: Copy {
     /// `if self > other { yes } else { no }`, lane by lane; a NaN on either side gives `no`.
     fn select_gt(self, other: Self, yes: Self, no: Self) -> Self;
 
+    /// Asks for the numbers to be brought near, since they are read soon; changes nothing else.
+    #[inline(always)]
+    fn prefetch(_soon: &[f32]) {}
+
     /// Lanes 0.. of a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
     #[inline(always)]
     fn load_part(from: &[f32], fill: f32) -> Self {

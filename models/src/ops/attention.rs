@@ -7,7 +7,9 @@ use candle_core::{CpuStorage, CustomOp3, Error, InplaceOp1, InplaceOp2, Layout, 
 use super::storage::{Held, f32s};
 use crate::batch::{BlockCopy, Paging};
 use crate::error::{ModelError, Result};
-use crate::kernels::attention::{self, Blocks, Geometry, Operands, Queries, backward, forward};
+use crate::kernels::attention::{
+    Blocks, Geometry, Operands, Packed as Rows, Queries, backward, forward, packed,
+};
 use crate::kernels::lanes::Isa;
 use crate::kv::{BLOCK, BlockId, LayerKv};
 
@@ -111,21 +113,14 @@ impl CustomOp3 for Packed {
                 &[rows, g.num_kv_heads, g.head_dim],
             )?;
         }
-        let (q, k, v) = (f32s(q, ql)?, f32s(k, kl)?, f32s(v, vl)?);
-        let own = attention::Layout::new(&self.cu_seqlens, g.num_kv_heads, 1, g.head_dim);
-        let (keys, values) = (own.panels(k), own.rows(v));
-        let blocks = Blocks {
-            keys: &keys,
-            values: &values,
-            table: &own.table,
+        let rows = Rows {
+            q: f32s(q, ql)?,
+            k: f32s(k, kl)?,
+            v: f32s(v, vl)?,
+            cu_seqlens: &self.cu_seqlens,
         };
-        let queries = Queries {
-            q,
-            cu_seqlens_q: &self.cu_seqlens,
-            cu_seqlens_k: &self.cu_seqlens,
-        };
-        let mut out = vec![0.0; q.len()];
-        forward(Isa::best(), queries, blocks, g, &mut out);
+        let mut out = vec![0.0; rows.q.len()];
+        packed(Isa::best(), rows, g, &mut out);
         Ok((CpuStorage::F32(out), ql.shape().clone()))
     }
 
@@ -140,12 +135,14 @@ impl CustomOp3 for Packed {
         let grad = grad.contiguous()?;
         let held = [q, k, v, out, &grad].map(Held::new);
         let operands = Operands {
-            q: held[0].f32s()?,
-            k: held[1].f32s()?,
-            v: held[2].f32s()?,
+            rows: Rows {
+                q: held[0].f32s()?,
+                k: held[1].f32s()?,
+                v: held[2].f32s()?,
+                cu_seqlens: &self.cu_seqlens,
+            },
             out: held[3].f32s()?,
             grad: held[4].f32s()?,
-            cu_seqlens: &self.cu_seqlens,
         };
         let gradients = backward(Isa::best(), operands, self.geometry);
         let of = |like: &Tensor, numbers| Tensor::from_vec(numbers, like.shape(), like.device());

@@ -1,12 +1,17 @@
 //! The forward pass: an online softmax over tiles of keys.
 
+#![expect(
+    unsafe_code,
+    reason = "tasks write disjoint parts of one output at once"
+)]
+
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::Geometry;
 use super::layout::{Blocks, Strip};
-use super::tasks::{Task, deal, even_runs, tasks};
+use super::tasks::{Task, even_runs, tasks, tasks_a_job};
 use super::tile::{
     MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, most_rows, score,
     span_in, within,
@@ -14,6 +19,7 @@ use super::tile::{
 use crate::kernels::exp::exp;
 use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 use crate::kernels::norm::{part, put};
+use crate::kernels::threads::Shared;
 use crate::kv::BLOCK;
 
 /// Query rows (positions times heads of a group) that one task takes: seven micro-tiles of eight,
@@ -65,96 +71,137 @@ pub fn forward(
     let heads = geometry.num_kv_heads;
     let rows = (TASK_ROWS / geometry.group()).max(1);
     let tasks = tasks(queries.cu_seqlens_q, heads, rows);
-    let hands = deal(&tasks, heads, geometry.group() * geometry.head_dim, out);
-    let run = |(task, out): (&Task, Vec<&mut [f32]>)| {
+    let out = &Shared::new(out, geometry.num_heads * geometry.head_dim);
+    let run = |tasks: &[Task]| {
         isa.run(Forward {
             queries,
             blocks,
             geometry,
-            task,
+            tasks,
             out,
         });
     };
     if queries.work(geometry.num_heads * geometry.head_dim) < PARALLEL_WORK {
-        tasks.iter().zip(hands).for_each(run);
+        run(&tasks);
     } else {
-        tasks.par_iter().zip(hands).for_each(run);
+        tasks.par_chunks(tasks_a_job(tasks.len())).for_each(run);
     }
 }
 
-/// One task.
-struct Forward<'a, 'o> {
+/// Some tasks, one after the other.
+struct Forward<'a> {
     queries: Queries<'a>,
     blocks: Blocks<'a>,
     geometry: Geometry,
-    task: &'a Task,
-    /// For each row of the task, the group's heads.
-    out: Vec<&'o mut [f32]>,
+    tasks: &'a [Task],
+    /// `[T, heads · head_dim]`.
+    out: &'a Shared<'a>,
 }
 
-impl Forward<'_, '_> {
-    fn strip<'a>(&'a self, pool: &'a [f32]) -> Strip<'a> {
+impl Forward<'_> {
+    fn strip<'a>(&'a self, pool: &'a [f32], task: &Task) -> Strip<'a> {
         Strip {
             pool,
-            table: &self.blocks.table[self.task.sequence],
+            table: &self.blocks.table[task.sequence],
             num_heads: self.geometry.num_kv_heads,
-            head: self.task.kv_head,
+            head: task.kv_head,
             size: self.geometry.head_dim * BLOCK,
         }
     }
 
     /// The queries of a run of rows, as [`dots`] takes them.
-    fn interleave(&self, run: Range<usize>, to: &mut [f32]) {
+    #[inline(always)]
+    fn interleave(&self, task: &Task, run: Range<usize>, to: &mut [f32]) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
         let row = |i: usize| {
-            let (row, head) = (self.task.rows.start + i / group, i % group);
-            let head = self.task.kv_head * group + head;
+            let (row, head) = (task.rows.start + i / group, i % group);
+            let head = task.kv_head * group + head;
             &self.queries.q[(row * self.geometry.num_heads + head) * dim..][..dim]
         };
         interleave(run.map(row), to);
     }
-}
-
-impl Kernel for Forward<'_, '_> {
-    type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(mut self) {
+    fn task<L: Lanes>(&self, task: &Task, room: &mut Room) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
-        let n_rows = self.task.rows.len() * group;
-        let runs: Vec<Range<usize>> = even_runs(n_rows, most_rows::<L>()).collect();
-        let mut left = vec![0.0; n_rows * dim];
-        for run in &runs {
-            self.interleave(run.clone(), &mut left[run.start * dim..run.end * dim]);
+        let n_rows = task.rows.len() * group;
+        let runs = || even_runs(n_rows, most_rows::<L>());
+        room.begin(n_rows, dim);
+        for run in runs() {
+            let left = &mut room.left[run.start * dim..run.end * dim];
+            self.interleave(task, run, left);
         }
-        let first_position = self
-            .queries
-            .position(self.task.sequence, self.task.rows.start);
+        let first_position = self.queries.position(task.sequence, task.rows.start);
         let mut state = State {
             geometry: &self.geometry,
-            keys: self.strip(self.blocks.keys),
-            values: self.strip(self.blocks.values),
-            left: &left,
+            keys: self.strip(self.blocks.keys, task),
+            values: self.strip(self.blocks.values, task),
             first_position,
-            max: vec![f32::NEG_INFINITY; n_rows],
-            total: vec![0.0; n_rows],
-            sums: vec![0.0; n_rows * Summands::stride(dim)],
+            room: &mut *room,
         };
-        let last_position = first_position + self.task.rows.len() - 1;
+        let last_position = first_position + task.rows.len() - 1;
         let first_key = self.geometry.first_key(first_position);
         for tile in first_key / TILE..=last_position / TILE {
-            for run in &runs {
-                state.step::<L>(tile, run);
+            for run in runs() {
+                state.step::<L>(tile, &run);
             }
         }
-        let (sums, total) = (state.sums, state.total);
-        for (i, sums) in sums.chunks_exact(Summands::stride(dim)).enumerate() {
-            let total = L::splat(total[i]);
-            let out = &mut self.out[i / group][i % group * dim..][..dim];
+        let columns = task.kv_head * group * dim..(task.kv_head + 1) * group * dim;
+        // SAFETY: a task's rows and key head are those of no other task.
+        let mut out = unsafe { self.out.part(task.rows.clone(), columns) };
+        for (i, sums) in room.sums.chunks_exact(Summands::stride(dim)).enumerate() {
+            let total = L::splat(room.total[i]);
+            let out = &mut out.row(i / group)[i % group * dim..][..dim];
             for at in (0..dim).step_by(LANES) {
                 put(part::<L>(sums, at).div(total), out, at);
             }
         }
+    }
+}
+
+impl Kernel for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let mut room = Room::default();
+        for (at, task) in self.tasks.iter().enumerate() {
+            // Of a short sequence the next one's keys are all there is to wait for.
+            if let Some(next) = self.tasks.get(at + 1) {
+                let keys = self.strip(self.blocks.keys, next);
+                for block in 0..keys.table.len().min(TILE_BLOCKS) {
+                    L::prefetch(keys.block(block));
+                }
+            }
+            self.task::<L>(task, &mut room);
+        }
+    }
+}
+
+/// Scratch space of a task.
+#[derive(Default)]
+struct Room {
+    /// The queries, run by run.
+    left: Vec<f32>,
+    /// Largest score so far, of each row.
+    max: Vec<f32>,
+    /// Sum of exponentials so far.
+    total: Vec<f32>,
+    /// Weighted values so far, `[rows, stride]`.
+    sums: Vec<f32>,
+}
+
+impl Room {
+    fn begin(&mut self, n_rows: usize, dim: usize) {
+        // What a task before left in `left` is written over.
+        self.left.resize(n_rows * dim, 0.0);
+        let begin = |numbers: &mut Vec<f32>, n: usize, first: f32| {
+            numbers.clear();
+            numbers.resize(n, first);
+        };
+        begin(&mut self.max, n_rows, f32::NEG_INFINITY);
+        begin(&mut self.total, n_rows, 0.0);
+        begin(&mut self.sums, n_rows * Summands::stride(dim), 0.0);
     }
 }
 
@@ -163,16 +210,9 @@ struct State<'a> {
     geometry: &'a Geometry,
     keys: Strip<'a>,
     values: Strip<'a>,
-    /// The queries, run by run.
-    left: &'a [f32],
     /// Position of row 0.
     first_position: usize,
-    /// Largest score so far.
-    max: Vec<f32>,
-    /// Sum of exponentials so far.
-    total: Vec<f32>,
-    /// Weighted values so far, `[rows, stride]`.
-    sums: Vec<f32>,
+    room: &'a mut Room,
 }
 
 impl State<'_> {
@@ -193,14 +233,20 @@ impl State<'_> {
         }
         let mut weights = [TileRow::ZERO; MAX_ROWS];
         let weights = &mut weights[..n];
-        let left = &self.left[run.start * dim..run.end * dim];
-        for block in blocks_of(spans) {
+        let left = &self.room.left[run.start * dim..run.end * dim];
+        let blocks = blocks_of(spans);
+        if run.start == 0 {
+            for block in blocks.clone() {
+                L::prefetch(self.values.block(tile * TILE_BLOCKS + block));
+            }
+        }
+        for block in blocks.clone() {
             let panel = self.keys.block(tile * TILE_BLOCKS + block);
             dots::<L>(left, panel, block, weights);
         }
-        self.soften::<L>(weights, spans, run.start);
+        self.soften::<L>(weights, (spans, &blocks), run.start);
         let stride = Summands::stride(dim);
-        let sums = &mut self.sums[run.start * stride..run.end * stride];
+        let sums = &mut self.room.sums[run.start * stride..run.end * stride];
         Summands {
             strip: self.values,
             tile,
@@ -212,21 +258,27 @@ impl State<'_> {
     /// Turns products into weights under the running maximum, and rescales what was summed under
     /// an older one.
     #[inline(always)]
-    fn soften<L: Lanes>(&mut self, scores: &mut [TileRow], spans: &[Range<usize>], first: usize) {
+    fn soften<L: Lanes>(
+        &mut self,
+        scores: &mut [TileRow],
+        (spans, blocks): (&[Range<usize>], &Range<usize>),
+        first: usize,
+    ) {
         let (mut old, mut new) = ([0.0; LANES], [0.0; LANES]);
         for (r, span) in spans.iter().enumerate() {
             if !span.is_empty() {
-                let largest = scores_of::<L>(&mut scores[r], span, self.geometry);
-                old[r] = self.max[first + r];
+                let largest = scores_of::<L>(&mut scores[r], (span, blocks), self.geometry);
+                old[r] = self.room.max[first + r];
                 new[r] = if largest > old[r] { largest } else { old[r] };
             }
         }
         let factors = exp(L::load(&old).sub(L::load(&new))).to_array();
         for (r, span) in spans.iter().enumerate() {
             if !span.is_empty() {
-                let sum = exponentials::<L>(&mut scores[r], new[r]);
-                self.max[first + r] = new[r];
-                self.total[first + r] = self.total[first + r].mul_add(factors[r], sum);
+                let sum = exponentials::<L>(&mut scores[r], blocks, new[r]);
+                self.room.max[first + r] = new[r];
+                let total = &mut self.room.total[first + r];
+                *total = total.mul_add(factors[r], sum);
                 self.rescale::<L>(first + r, factors[r]);
             }
         }
@@ -237,7 +289,7 @@ impl State<'_> {
         // Multiplying by 1 changes nothing, and most tiles bring no new maximum.
         if factor.to_bits() != 1.0_f32.to_bits() {
             let stride = Summands::stride(self.geometry.head_dim);
-            let sums = &mut self.sums[row * stride..(row + 1) * stride];
+            let sums = &mut self.room.sums[row * stride..(row + 1) * stride];
             for at in (0..stride).step_by(LANES) {
                 put(part::<L>(sums, at).mul(L::splat(factor)), sums, at);
             }
@@ -245,15 +297,16 @@ impl State<'_> {
     }
 }
 
-/// Products to scores, −∞ outside the span; gives the largest.
+/// Products to scores, −∞ outside the span; gives the largest. Of the tile these blocks only, which
+/// hold the span.
 #[inline(always)]
 pub(super) fn scores_of<L: Lanes>(
     products: &mut TileRow,
-    span: &Range<usize>,
+    (span, blocks): (&Range<usize>, &Range<usize>),
     geometry: &Geometry,
 ) -> f32 {
     let mut largest = L::splat(f32::NEG_INFINITY);
-    for block in 0..TILE_BLOCKS {
+    for block in blocks.clone() {
         let mut scores = score(products.block::<L>(block), geometry);
         if span.len() < TILE {
             scores = within(scores, block, span);
@@ -264,11 +317,11 @@ pub(super) fn scores_of<L: Lanes>(
     largest.largest()
 }
 
-/// `e^(score − max)` in place; gives their sum. What was masked becomes 0.
+/// `e^(score − max)` in place, in these blocks; gives their sum. What was masked becomes 0.
 #[inline(always)]
-fn exponentials<L: Lanes>(scores: &mut TileRow, max: f32) -> f32 {
+fn exponentials<L: Lanes>(scores: &mut TileRow, blocks: &Range<usize>, max: f32) -> f32 {
     let mut sum = L::splat(0.0);
-    for block in 0..TILE_BLOCKS {
+    for block in blocks.clone() {
         let weight = exp(scores.block::<L>(block).sub(L::splat(max)));
         scores.set_block(block, weight);
         sum = sum.add(weight);

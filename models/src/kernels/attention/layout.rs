@@ -75,34 +75,29 @@ impl Layout {
 
     /// `[n_blocks, heads, dim, BLOCK]`, zeros where a sequence has ended.
     pub fn panels(&self, x: &[f32]) -> Vec<f32> {
-        self.fill(x, |source, rows, block| {
-            for (row, from) in source.chunks_exact(self.dim).take(rows).enumerate() {
-                for (to, value) in block.chunks_exact_mut(BLOCK).zip(from) {
-                    to[row] = *value;
-                }
+        self.fill(x, |row, from, block| {
+            for (to, value) in block.chunks_exact_mut(BLOCK).zip(from) {
+                to[row] = *value;
             }
         })
     }
 
     /// `[n_blocks, heads, BLOCK, dim]`, zeros where a sequence has ended.
     pub fn rows(&self, x: &[f32]) -> Vec<f32> {
-        self.fill(x, |source, rows, block| {
-            let len = rows * self.dim;
-            block[..len].copy_from_slice(&source[..len]);
+        self.fill(x, |row, from, block| {
+            block[row * self.dim..(row + 1) * self.dim].copy_from_slice(from);
         })
     }
 
-    /// Calls `put(rows [BLOCK, dim], how many of them, block of one head)` for every block and head.
-    fn fill(&self, x: &[f32], put: impl Fn(&[f32], usize, &mut [f32]) + Sync) -> Vec<f32> {
+    /// Calls `put(row within the block, its numbers, block of one head)` for every row and head.
+    fn fill(&self, x: &[f32], put: impl Fn(usize, &[f32], &mut [f32]) + Sync) -> Vec<f32> {
         let mut out = vec![0.0; self.runs.len() * self.heads * BLOCK * self.dim];
         let size = self.heads * BLOCK * self.dim;
         let run = |(block, (first, rows)): (&mut [f32], &(usize, usize))| {
-            let mut gathered = vec![0.0; BLOCK * self.dim];
             for (head, block) in block.chunks_exact_mut(BLOCK * self.dim).enumerate() {
-                for (row, to) in (*first..first + rows).zip(gathered.chunks_exact_mut(self.dim)) {
-                    to.copy_from_slice(self.row(x, row, head));
+                for row in 0..*rows {
+                    put(row, self.row(x, first + row, head), block);
                 }
-                put(&gathered, *rows, block);
             }
         };
         if is_large(out.len()) {
@@ -115,6 +110,16 @@ impl Layout {
             out.chunks_exact_mut(size).zip(&self.runs).for_each(run);
         }
         out
+    }
+
+    /// Rows of a sequence's block that are not past its end.
+    pub(super) fn rows_in(&self, sequence: usize, block: usize) -> usize {
+        self.runs[self.table[sequence][block].0 as usize].1
+    }
+
+    /// Where a block of a sequence and head comes among all blocks and heads.
+    pub(super) fn place(&self, sequence: usize, block: usize, head: usize) -> usize {
+        self.table[sequence][block].0 as usize * self.heads + head
     }
 
     /// Row `row` (position times group, plus the head within the group) of a head.

@@ -24,6 +24,7 @@
 mod backward;
 mod forward;
 mod layout;
+mod packed;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ mod tile;
 pub use backward::{Gradients, Operands, backward};
 pub use forward::{Queries, forward};
 pub use layout::{Blocks, Layout};
+pub use packed::{Packed, packed};
 
 /// What every call of one layer shares.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -28,28 +28,10 @@ pub(super) fn tasks(cu_seqlens: &[u32], kv_heads: usize, rows: usize) -> Vec<Tas
     all
 }
 
-/// Deals `out [T, kv_heads, width]` to the tasks: to each, the `width` numbers of each of its rows.
-pub(super) fn deal<'a>(
-    tasks: &[Task],
-    kv_heads: usize,
-    width: usize,
-    out: &'a mut [f32],
-) -> Vec<Vec<&'a mut [f32]>> {
-    let mut hands: Vec<Vec<&mut [f32]>> = tasks
-        .iter()
-        .map(|task| Vec::with_capacity(task.rows.len()))
-        .collect();
-    // Tasks are in order of their rows, `kv_heads` of them for each run of rows.
-    let mut first = 0;
-    for (row, heads) in out.chunks_exact_mut(kv_heads * width).enumerate() {
-        while first < tasks.len() && tasks[first].rows.end <= row {
-            first += kv_heads;
-        }
-        for (head, numbers) in heads.chunks_exact_mut(width).enumerate() {
-            hands[first + head].push(numbers);
-        }
-    }
-    hands
+/// How many of so many tasks follow each other on one thread, in the same scratch space: few enough
+/// that threads which are held up are helped by others.
+pub(super) fn tasks_a_job(tasks: usize) -> usize {
+    (tasks / (4 * rayon::current_num_threads())).clamp(1, 16)
 }
 
 /// Splits `n` rows into runs of at most `most`, as equal as can be: their ranges.
@@ -60,30 +42,27 @@ pub(super) fn even_runs(n: usize, most: usize) -> impl Iterator<Item = Range<usi
 
 #[cfg(test)]
 mod tests {
-    use super::{deal, even_runs, tasks};
+    use super::{even_runs, tasks};
 
     #[test]
-    fn every_number_is_dealt_once_and_to_its_task() {
+    fn every_row_and_head_has_one_task() {
         for (cu, kv_heads, rows) in [
             (vec![0, 1], 1, 4),
             (vec![0, 5, 6, 13], 2, 4),
             (vec![0, 3, 40], 3, 8),
             (vec![0], 2, 8),
         ] {
-            let total = cu[cu.len() - 1] as usize;
-            let width = 3;
-            let mut out: Vec<f32> = (0..total * kv_heads * width).map(|i| i as f32).collect();
-            let tasks = tasks(&cu, kv_heads, rows);
-            for (task, hand) in tasks.iter().zip(deal(&tasks, kv_heads, width, &mut out)) {
-                assert_eq!(hand.len(), task.rows.len());
-                assert!(task.rows.len() <= rows);
-                for (row, numbers) in task.rows.clone().zip(hand) {
-                    let first = ((row * kv_heads + task.kv_head) * width) as f32;
-                    assert_eq!(numbers, [first, first + 1.0, first + 2.0]);
-                }
+            let mut seen = Vec::new();
+            for task in tasks(&cu, kv_heads, rows) {
+                assert!(task.rows.len() <= rows, "{task:?}");
+                let sequence = cu[task.sequence] as usize..cu[task.sequence + 1] as usize;
+                assert!(sequence.start <= task.rows.start && task.rows.end <= sequence.end);
+                seen.extend(task.rows.clone().map(|row| (row, task.kv_head)));
             }
-            let dealt: usize = tasks.iter().map(|task| task.rows.len()).sum();
-            assert_eq!(dealt, total * kv_heads);
+            seen.sort_unstable();
+            let all = (0..cu[cu.len() - 1] as usize)
+                .flat_map(|row| (0..kv_heads).map(move |head| (row, head)));
+            assert_eq!(seen, all.collect::<Vec<_>>(), "{cu:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-use super::{Blocks, Geometry, Gradients, Layout, Operands, Queries, backward, forward};
+use super::{Geometry, Gradients, Operands, Packed, backward, packed};
 use crate::gradcheck::{numbers, random};
 use crate::kernels::lanes::Isa;
 
@@ -21,27 +21,18 @@ fn run(isa: Isa, g: Geometry) -> (Vec<f32>, Gradients) {
         of(2, g.num_kv_heads),
         of(3, g.num_kv_heads),
     );
-    let layout = Layout::new(&CU_SEQLENS, g.num_kv_heads, 1, g.head_dim);
-    let (keys, values) = (layout.panels(&k), layout.rows(&v));
-    let blocks = Blocks {
-        keys: &keys,
-        values: &values,
-        table: &layout.table,
-    };
-    let queries = Queries {
-        q: &q,
-        cu_seqlens_q: &CU_SEQLENS,
-        cu_seqlens_k: &CU_SEQLENS,
-    };
-    let mut out = vec![0.0; q.len()];
-    forward(isa, queries, blocks, g, &mut out);
-    let operands = Operands {
+    let rows = Packed {
         q: &q,
         k: &k,
         v: &v,
+        cu_seqlens: &CU_SEQLENS,
+    };
+    let mut out = vec![0.0; q.len()];
+    packed(isa, rows, g, &mut out);
+    let operands = Operands {
+        rows,
         out: &out,
         grad: &of(4, g.num_heads),
-        cu_seqlens: &CU_SEQLENS,
     };
     let gradients = backward(isa, operands, g);
     (out, gradients)

@@ -110,6 +110,42 @@ fn dots_of<L: Lanes, const R: usize>(
     }
 }
 
+/// The same for rows `first..` of a block of left rows, `[dim, BLOCK]`.
+#[inline(always)]
+pub(super) fn dots_within<L: Lanes>(
+    (left, first): (&[f32], usize),
+    panel: &[f32],
+    block: usize,
+    to: &mut [TileRow],
+) {
+    with_rows!(
+        to.len(),
+        dots_within_of::<L>((left, first), panel, block, to)
+    );
+}
+
+#[inline(always)]
+fn dots_within_of<L: Lanes, const R: usize>(
+    (left, first): (&[f32], usize),
+    panel: &[f32],
+    block: usize,
+    to: &mut [TileRow],
+) {
+    let mut sums = [L::splat(0.0); R];
+    let (left, _) = left.as_chunks::<BLOCK>();
+    let (panel, _) = panel.as_chunks::<LANES>();
+    for (left, panel) in left.iter().zip(panel) {
+        let left: &[f32; R] = left[first..].first_chunk().expect("rows of one block");
+        let panel = L::load(panel);
+        for r in 0..R {
+            sums[r] = L::splat(left[r]).mul_add(panel, sums[r]);
+        }
+    }
+    for (to, sum) in to.iter_mut().zip(sums) {
+        to.set_block(block, sum);
+    }
+}
+
 /// A product's score: scaled, and capped where there is a cap.
 #[inline(always)]
 pub(super) fn score<L: Lanes>(dot: L, geometry: &Geometry) -> L {
@@ -147,6 +183,16 @@ pub(super) fn span_in(tile: usize, positions: &Range<usize>) -> Range<usize> {
     let first = tile * TILE;
     let clip = |position: usize| position.clamp(first, first + TILE) - first;
     clip(positions.start)..clip(positions.end)
+}
+
+/// [`span_in`] of several rows; the others have none.
+#[inline(always)]
+pub(super) fn spans_in(tile: usize, whole: &[Range<usize>]) -> [Range<usize>; MAX_ROWS] {
+    let mut spans = [const { 0..0 }; MAX_ROWS];
+    for (span, whole) in spans.iter_mut().zip(whole) {
+        *span = span_in(tile, whole);
+    }
+    spans
 }
 
 /// The blocks of a tile that any span reaches into.
@@ -251,26 +297,59 @@ fn add_columns<L: Lanes, const R: usize>(
     span: &Range<usize>,
     sums: &mut [f32],
 ) {
+    let end = summands.dim / LANES * LANES;
+    let mut column = 0;
+    // Two vectors at once: few rows are too few sums to wait for each other, and a summand's cache
+    // lines are asked for together.
+    if 2 * R <= L::ACCUMULATORS {
+        while column + 2 * LANES <= end {
+            add_vectors::<L, R, 2>(summands, (weights, span), column, sums);
+            column += 2 * LANES;
+        }
+    }
+    while column < end {
+        add_vectors::<L, R, 1>(summands, (weights, span), column, sums);
+        column += LANES;
+    }
+}
+
+/// `V` vectors from a column on.
+#[inline(always)]
+fn add_vectors<L: Lanes, const R: usize, const V: usize>(
+    summands: &Summands<'_>,
+    (weights, span): (&[TileRow], &Range<usize>),
+    column: usize,
+    sums: &mut [f32],
+) {
     let (dim, stride) = (summands.dim, Summands::stride(summands.dim));
     let weights: &[TileRow; R] = weights.first_chunk().expect("weights of R rows");
-    for column in (0..dim / LANES * LANES).step_by(LANES) {
-        let mut lanes = [L::splat(0.0); R];
-        for (r, lanes) in lanes.iter_mut().enumerate() {
-            *lanes = part(sums, r * stride + column);
+    let mut lanes = [[L::splat(0.0); V]; R];
+    for (r, lanes) in lanes.iter_mut().enumerate() {
+        for (v, lanes) in lanes.iter_mut().enumerate() {
+            *lanes = part(sums, r * stride + column + v * LANES);
         }
-        for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
-            let (positions, rows) = summands.rows(block, span);
-            for (i, row) in positions.zip(rows.chunks_exact(dim)) {
-                let row = row[column..].first_chunk();
-                let row = L::load(row.expect("sixteen columns from here on"));
-                for r in 0..R {
-                    // `i` is below `TILE`, a power of two; so the compiler sees it too.
-                    lanes[r] = L::splat(weights[r].0[i % TILE]).mul_add(row, lanes[r]);
+    }
+    for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
+        let (positions, rows) = summands.rows(block, span);
+        for (i, row) in positions.zip(rows.chunks_exact(dim)) {
+            let (row, _) = row[column..].as_chunks::<LANES>();
+            let row: &[[f32; LANES]; V] = row.first_chunk().expect("V vectors from here on");
+            let mut of_row = [L::splat(0.0); V];
+            for v in 0..V {
+                of_row[v] = L::load(&row[v]);
+            }
+            for r in 0..R {
+                // `i` is below `TILE`, a power of two; so the compiler sees it too.
+                let weight = L::splat(weights[r].0[i % TILE]);
+                for v in 0..V {
+                    lanes[r][v] = weight.mul_add(of_row[v], lanes[r][v]);
                 }
             }
         }
-        for (r, lanes) in lanes.into_iter().enumerate() {
-            put(lanes, sums, r * stride + column);
+    }
+    for (r, lanes) in lanes.into_iter().enumerate() {
+        for (v, lanes) in lanes.into_iter().enumerate() {
+            put(lanes, sums, r * stride + column + v * LANES);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Sixteen lanes in two AVX2 registers or one of AVX-512.
 
 use std::arch::is_x86_feature_detected;
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-use super::Kernel;
+use super::{Kernel, LANES};
 
 mod avx2;
 mod avx512;
@@ -33,4 +34,13 @@ pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<avx512::Single>()
+}
+
+/// Asks for every cache line of these numbers; sixteen of them fill one.
+#[inline(always)]
+fn prefetch(soon: &[f32]) {
+    for line in soon.chunks(LANES) {
+        // SAFETY: every x86-64 has the instruction, and it is a hint, which reads nothing itself.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
+    }
 }

@@ -90,6 +90,11 @@ impl Lanes for Pair {
     }
 
     #[inline(always)]
+    fn prefetch(soon: &[f32]) {
+        super::prefetch(soon);
+    }
+
+    #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         both!(_mm256_fmadd_ps, self, a, b)
     }

@@ -66,6 +66,11 @@ impl Lanes for Single {
     }
 
     #[inline(always)]
+    fn prefetch(soon: &[f32]) {
+        super::prefetch(soon);
+    }
+
+    #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         one!(_mm512_fmadd_ps, self, a, b)
     }

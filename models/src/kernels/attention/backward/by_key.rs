@@ -1,0 +1,154 @@
+//! Rows of keys: dK and dV.
+
+#![expect(
+    unsafe_code,
+    reason = "tasks write disjoint parts of one output at once"
+)]
+
+use std::ops::Range;
+
+use super::{Pass, Room, Statistics, Task, slopes, tiles_of};
+use crate::kernels::attention::tasks::even_runs;
+use crate::kernels::attention::tile::{
+    MAX_ROWS, Summands, TILE_BLOCKS, blocks_of, dots_within, most_rows, score, spans_in,
+};
+use crate::kernels::lanes::{Kernel, Lanes};
+use crate::kernels::norm::part;
+use crate::kernels::threads::Shared;
+use crate::kv::BLOCK;
+
+/// Some tasks, whose blocks are of key rows.
+pub(super) struct ByKey<'a> {
+    pub(super) pass: &'a Pass<'a>,
+    pub(super) tasks: &'a [Task],
+    pub(super) statistics: &'a Statistics,
+    /// `[T, kv_heads · head_dim]`.
+    pub(super) grad_k: &'a Shared<'a>,
+    /// `[T, kv_heads · head_dim]`.
+    pub(super) grad_v: &'a Shared<'a>,
+}
+
+/// Some rows of one block.
+struct Rows<'a> {
+    task: &'a Task,
+    /// The block, counted in the sequence.
+    block: usize,
+    /// Rows of it.
+    run: Range<usize>,
+}
+
+impl Kernel for ByKey<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let layout = &self.pass.keys;
+        let (mut room, mut sums) = (Room::default(), [Vec::new(), Vec::new()]);
+        for task in self.tasks {
+            for block in task.blocks.clone() {
+                for run in even_runs(layout.rows_in(task.sequence, block), most_rows::<L>()) {
+                    let rows = Rows { task, block, run };
+                    self.rows::<L>(&rows, &mut room, &mut sums);
+                    self.store(&rows, &sums);
+                }
+            }
+        }
+    }
+}
+
+impl ByKey<'_> {
+    /// The query rows that see a key, in the sequence.
+    #[inline(always)]
+    fn queries_of(&self, task: &Task, key: usize) -> Range<usize> {
+        let (pass, g) = (self.pass, &self.pass.geometry);
+        let ends = &pass.cu_seqlens[task.sequence..];
+        let n = (ends[1] - ends[0]) as usize;
+        let end = match g.window {
+            None => n,
+            Some(window) => n.min(key.saturating_add(window)),
+        };
+        key * g.group()..end * g.group()
+    }
+
+    #[inline(always)]
+    fn rows<L: Lanes>(&self, rows: &Rows<'_>, room: &mut Room, sums: &mut [Vec<f32>; 2]) {
+        let n = rows.run.len();
+        let mut whole = [const { 0..0 }; MAX_ROWS];
+        for (row, whole) in rows.run.clone().zip(&mut whole) {
+            *whole = self.queries_of(rows.task, rows.block * BLOCK + row);
+        }
+        let stride = Summands::stride(self.pass.geometry.head_dim);
+        for sums in sums.iter_mut() {
+            sums.clear();
+            sums.resize(n * stride, 0.0);
+        }
+        let whole = &whole[..n];
+        for tile in tiles_of(whole) {
+            self.step::<L>(rows, (tile, &spans_in(tile, whole)[..n]), room, sums);
+        }
+    }
+
+    /// Adds what the query rows of one tile bring to dK and dV.
+    #[inline(always)]
+    fn step<L: Lanes>(
+        &self,
+        rows: &Rows<'_>,
+        (tile, spans): (usize, &[Range<usize>]),
+        room: &mut Room,
+        sums: &mut [Vec<f32>; 2],
+    ) {
+        let (pass, task) = (self.pass, rows.task);
+        let (of_queries, of_grads) = room.of(spans.len());
+        let [of_k, of_v] = sums;
+        let lefts = [&pass.key_panels, &pass.value_panels];
+        let [keys, values] = lefts.map(|left| pass.keys(left, task).block(rows.block));
+        let rights = [&pass.query_panels, &pass.grad_panels];
+        let [queries, grads] = rights.map(|right| pass.queries(right, task));
+        let s = self.statistics;
+        let statistics = [&s.max, &s.inverse, &pass.delta].map(|of| pass.queries(of, task));
+        for block in blocks_of(spans) {
+            // Products of keys and queries, of values and output gradients; then dS and P.
+            let at = tile * TILE_BLOCKS + block;
+            let first = rows.run.start;
+            dots_within::<L>((keys, first), queries.block(at), block, of_queries);
+            dots_within::<L>((values, first), grads.block(at), block, of_grads);
+            let of_rows = statistics.map(|of| part::<L>(of.block(at), 0));
+            for (of_query, of_grad) in of_queries.iter_mut().zip(of_grads.iter_mut()) {
+                let score = score(of_query.block::<L>(block), &pass.geometry);
+                let grad = of_grad.block(block);
+                let (p, slope) = slopes(score, grad, of_rows, &pass.geometry);
+                of_query.set_block(block, slope);
+                of_grad.set_block(block, p);
+            }
+        }
+        let products = [
+            (of_queries, &pass.query_rows, of_k),
+            (of_grads, &pass.grad_rows, of_v),
+        ];
+        for (weights, summands, sums) in products {
+            Summands {
+                strip: pass.queries(summands, task),
+                tile,
+                dim: pass.geometry.head_dim,
+            }
+            .add::<L>(weights, spans, sums);
+        }
+    }
+
+    /// Puts rows of dK and dV where they belong.
+    #[inline(always)]
+    fn store(&self, rows: &Rows<'_>, sums: &[Vec<f32>; 2]) {
+        let (pass, task) = (self.pass, rows.task);
+        let dim = pass.geometry.head_dim;
+        let columns = task.kv_head * dim..(task.kv_head + 1) * dim;
+        let first = pass.first_row(task) + rows.block * BLOCK;
+        for (out, sums) in [self.grad_k, self.grad_v].into_iter().zip(sums) {
+            let run = first + rows.run.start..first + rows.run.end;
+            // SAFETY: a key's row and head are of one block, and that of one task.
+            let mut out = unsafe { out.part(run, columns.clone()) };
+            for (row, sums) in sums.chunks_exact(Summands::stride(dim)).enumerate() {
+                out.row(row).copy_from_slice(&sums[..dim]);
+            }
+        }
+    }
+}
