@@ -195,11 +195,27 @@ impl PolicyGradient {
         self.actor.host().engine.revision()
     }
 
-    /// One step: the player's period, and the judge's where one is due.
+    /// One step: the player's period, and the judge's where one is due. A step that failed before
+    /// it changed the weights has drawn no problem and taught no judge: it can be taken again.
     ///
     /// # Errors
     /// [`TrainError::Stuck`] after too many steps without anything to learn from.
     pub fn step(&mut self, step: &Step<'_>, apply: &mut Apply<'_>) -> Result<Metrics> {
+        let before = self.state();
+        let mut changed = false;
+        let mut apply = |gradients: &mut Gradients| {
+            let norm = apply(gradients)?;
+            changed = true;
+            Ok(norm)
+        };
+        let stepped = self.periods(step, &mut apply);
+        if stepped.is_err() && !changed {
+            self.restore(before)?;
+        }
+        stepped
+    }
+
+    fn periods(&mut self, step: &Step<'_>, apply: &mut Apply<'_>) -> Result<Metrics> {
         let mut metrics = Metrics::default();
         if self.problems.begins_episode() {
             self.cache.begin_episode();

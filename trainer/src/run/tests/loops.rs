@@ -156,6 +156,11 @@ fn advantages_read_the_steps_of_a_scorer() {
         let metrics = all_metrics(&categories(), &method(&rest), 4);
         assert!(sum(&metrics, "tokens") > 0.0, "{kind} {metrics:?}");
     }
+    // Steps that are right or wrong do not say what they are to a wrong solution.
+    let rest = "advantage = { kind = \"tp_grpo\", alpha = 0.5 }\nsteps_scorer = \"steps\"";
+    let bench = Bench::new(TinyHead::Vocab, &categories());
+    let error = bench.run(1, &method(rest)).step().expect_err("no labels");
+    assert!(error.to_string().contains("mode = \"thoughts\""), "{error}");
     let without = method("advantage = { kind = \"capo\" }\nkeep = { keep = \"all\" }");
     let bench = Bench::new(TinyHead::Vocab, &categories());
     let error = bench.run(1, &without).step().expect_err("no steps");
@@ -163,6 +168,68 @@ fn advantages_read_the_steps_of_a_scorer() {
     assert!(
         error.contains("'has-e' says nothing of steps") && error.contains("steps_scorer"),
         "{error}"
+    );
+}
+
+/// A model that thinks in two steps, well or badly, and says as a critic which step was of use.
+fn thinker() -> Bench {
+    let thought = |second: &str| format!("<step 1>\\n> a\\n<step 2>\\n> {second}\\n");
+    let mut rows = String::new();
+    for i in 0..2 {
+        let (right, wrong) = (thought("b"), thought("c"));
+        writeln!(
+            rows,
+            "{{\"prompt\": \"say {i}\", \"completion\": \"<think>a\\n\\nb</think>e\"}}\n\
+             {{\"prompt\": \"say {i}\", \"completion\": \"<think>a\\n\\nc</think>f\"}}\n\
+             {{\"prompt\": \"R\\n{right}User:\\n> say {i}\\n\", \"completion\": \"Wrong steps: [2]\"}}\n\
+             {{\"prompt\": \"W\\n{wrong}User:\\n> say {i}\\n\", \"completion\": \"Matching steps: [1]\"}}"
+        )
+        .expect("memory");
+    }
+    let bench = Bench::of_the_task(&rows);
+    let taught = 300;
+    let mut run = bench.run(taught, "[method]\nkind = \"supervised\"\nrows = 8\n");
+    steps(&mut run, taught);
+    let checkpoint = run.checkpoint().expect("written");
+    drop(run);
+    let path = |name: &str| bench.dir.path().join(name);
+    std::fs::remove_dir_all(path("model")).expect("the fresh model");
+    std::fs::rename(checkpoint, path("model")).expect("the taught one takes its place");
+    std::fs::remove_dir_all(path("out")).expect("the run is over");
+    let problem = |i: usize| {
+        format!("{{\"prompt\": \"say {i}\", \"answer\": \"e\", \"scorer\": \"has-e\"}}\n")
+    };
+    std::fs::write(path("rows.jsonl"), (0..2).map(problem).collect::<String>()).expect("written");
+    bench
+}
+
+/// TP-GRPO (arXiv 2507.23317): what a critic says of the steps of a thought weighs its tokens.
+#[test]
+fn thoughts_are_labelled_by_a_critic_and_learnt_from() {
+    let critic = "\n[[scorer]]\nname = \"thoughts\"\nkind = \"critic\"\nmode = \"thoughts\"\n\
+        model = \"policy\"\noutcome = \"has-e\"\nmax_tokens = 40\n\
+        [[scorer.message]]\nrole = \"user\"\n\
+        content = \"R\\n{{steps|raw}}{{problem|raw}}\"\n\
+        [[scorer.message_wrong]]\nrole = \"user\"\n\
+        content = \"W\\n{{steps|raw}}{{problem|raw}}\"\n";
+    let rest = |alpha: f64| {
+        let advantage = format!("advantage = {{ kind = \"tp_grpo\", alpha = {alpha} }}");
+        let rest = method(&format!("{advantage}\nsteps_scorer = \"thoughts\""));
+        rest.replace("max_tokens = 8", "max_tokens = 32")
+            .replace(STEPS, critic)
+    };
+    let run = |alpha| {
+        let bench = thinker();
+        let mut run = bench.run(3, &rest(alpha));
+        let metrics = steps(&mut run, 3);
+        (metrics, weights(&run))
+    };
+    let (metrics, mild) = run(0.1);
+    assert!(sum(&metrics, "groups/teaching") >= 3.0, "{metrics:?}");
+    let (_, severe) = run(0.9);
+    assert!(
+        mild != severe,
+        "what a wrong step costs shows in the weights"
     );
 }
 
