@@ -51,6 +51,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     if matches!(command, Command::Train(_)) {
         train::leave_threads_to_workers();
+        train::keep_memory();
     }
     if !matches!(command, Command::Serve(_)) {
         // A scorer that fails says why in the log. The server starts its own.

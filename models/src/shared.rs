@@ -19,8 +19,6 @@ pub struct Sharing {
     pub cu_seqlens: Vec<u32>,
     /// `[cu_seqlens[B]]` for each token of each sequence, its row of the batch.
     pub rows: Vec<u32>,
-    /// `[T]` for each row of the batch, the first place in `rows` that names it.
-    pub first: Vec<u32>,
 }
 
 /// Packs items in the given order; what an item and the one before it have in common from their
@@ -46,7 +44,6 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
     let mut sharing = Sharing {
         cu_seqlens: whole.cu_seqlens_q,
         rows: Vec::with_capacity(whole.token_ids.len()),
-        first: Vec::new(),
     };
     let mut before: Option<&PackItem> = None;
     let mut path: Vec<u32> = Vec::new();
@@ -54,7 +51,6 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
         path.truncate(before.map_or(0, |before| in_common(before, item)));
         for (position, token) in item.token_ids.iter().enumerate().skip(path.len()) {
             path.push(as_u32(own.token_ids.len()));
-            sharing.first.push(as_u32(sharing.rows.len() + position));
             own.token_ids.push(*token);
             own.positions.push(as_u32(position));
         }
@@ -84,45 +80,42 @@ fn as_u32(n: usize) -> u32 {
     u32::try_from(n).expect("a batch has fewer than 2^32 tokens")
 }
 
-/// The spans that attention walks, and the way there and back.
+/// The spans that attention walks. Queries are the rows themselves: those of what a sequence shares
+/// with the one before it were asked there.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
-    pub(crate) cu_seqlens: Arc<[u32]>,
-    /// Rows to places, and places to rows; none where each place has a row of its own.
-    shared: Option<(Tensor, Tensor)>,
+    /// `[B + 1]` running sums of rows.
+    pub(crate) queries: Arc<[u32]>,
+    /// `[B + 1]` running sums of places: rows, as often as sequences have them.
+    pub(crate) keys: Arc<[u32]>,
+    /// For each place its row; none where each place has a row of its own.
+    rows: Option<Tensor>,
 }
 
 impl Spans {
     pub(crate) fn new(batch: &RaggedBatch) -> Result<Spans> {
+        let queries: Arc<[u32]> = batch.cu_seqlens_q.as_slice().into();
         let Some(sharing) = &batch.sharing else {
             return Ok(Spans {
-                cu_seqlens: batch.cu_seqlens_q.as_slice().into(),
-                shared: None,
+                keys: queries.clone(),
+                queries,
+                rows: None,
             });
         };
-        let index = |of: &Vec<u32>| Tensor::new(of.as_slice(), &Device::Cpu);
-        let is_shared = sharing.rows.len() > sharing.first.len();
+        let is_shared = sharing.rows.len() > batch.token_ids.len();
+        let rows = is_shared.then(|| Tensor::new(sharing.rows.as_slice(), &Device::Cpu));
         Ok(Spans {
-            cu_seqlens: sharing.cu_seqlens.as_slice().into(),
-            shared: is_shared
-                .then(|| Ok::<_, ModelError>((index(&sharing.rows)?, index(&sharing.first)?)))
-                .transpose()?,
+            queries,
+            keys: sharing.cu_seqlens.as_slice().into(),
+            rows: rows.transpose()?,
         })
     }
 
     /// `[T, …]` rows to the places that attention sees.
     pub(crate) fn spread(&self, x: &Tensor) -> Result<Tensor> {
-        match &self.shared {
+        match &self.rows {
             None => Ok(x.clone()),
-            Some((rows, _)) => Ok(x.index_select(rows, 0)?),
-        }
-    }
-
-    /// Places back to rows `[T, …]`: of those that share a row, the first.
-    pub(crate) fn gather(&self, x: &Tensor) -> Result<Tensor> {
-        match &self.shared {
-            None => Ok(x.clone()),
-            Some((_, first)) => Ok(x.index_select(first, 0)?),
+            Some(rows) => Ok(x.index_select(rows, 0)?),
         }
     }
 }
@@ -153,16 +146,16 @@ mod tests {
         assert_eq!(spans.collect::<Vec<_>>(), rows, "{items:?}");
         let found: Vec<u32> = batch.rows.iter().map(|row| row.index).collect();
         assert_eq!(found, read, "{items:?}");
-        for (row, place) in sharing.first.iter().enumerate() {
-            let place = *place as usize;
-            let at = sharing.rows.iter().position(|at| *at as usize == row);
-            assert_eq!(at, Some(place), "{items:?}");
-            let start = sharing
-                .cu_seqlens
-                .iter()
-                .rfind(|start| **start as usize <= place);
-            let position = place - *start.expect("the first is 0") as usize;
-            assert_eq!(batch.positions[row] as usize, position, "{items:?}");
+        // Rows of a sequence's own are its last places.
+        let own = batch.cu_seqlens_q.windows(2);
+        let places = sharing.cu_seqlens.windows(2);
+        for (own, places) in own.zip(places) {
+            let (own, end) = (own[0]..own[1], places[1] as usize);
+            let last = &sharing.rows[end - own.len()..end];
+            assert_eq!(last, own.clone().collect::<Vec<_>>(), "{items:?}");
+            let positions = own.clone().map(|row| batch.positions[row as usize]);
+            let after = places[1] - places[0] - (own.end - own.start);
+            assert!(positions.eq((after..).take(own.len())), "{items:?}");
         }
     }
 

@@ -135,9 +135,8 @@ impl Layer {
         match (&batch.paging, ctx.kv) {
             (None, _) => {
                 let spans = ctx.spans;
-                let [q, k, v] = [spans.spread(q)?, spans.spread(k)?, spans.spread(v)?];
-                let attended = ops::attend(&q, &k, &v, &spans.cu_seqlens, self.geometry)?;
-                spans.gather(&attended)
+                let [k, v] = [spans.spread(k)?, spans.spread(v)?];
+                ops::attend(q, &k, &v, (&spans.queries, &spans.keys), self.geometry)
             }
             (Some(paging), Some(cache)) => {
                 let kv = cache.layer(index);

@@ -14,30 +14,30 @@ use crate::kernels::lanes::Isa;
 use crate::kv::{BLOCK, BlockId, LayerKv};
 
 struct Packed {
-    cu_seqlens: Arc<[u32]>,
+    cu_seqlens_q: Arc<[u32]>,
+    cu_seqlens_k: Arc<[u32]>,
     geometry: Geometry,
 }
 
-/// Attention within each packed sequence. `q [T, heads, head_dim]`, `k`, `v [T, kv_heads, head_dim]`
-/// to `[T, heads, head_dim]`, all f32 and contiguous. Gradients for all three.
+/// Attention within each packed sequence. `q [Tq, heads, head_dim]`, `k`, `v [Tk, kv_heads, head_dim]`
+/// to `[Tq, heads, head_dim]`, all f32 and contiguous. `spans` are `cu_seqlens_q` and `cu_seqlens_k`:
+/// queries of a sequence are its last positions, of which there may be none. Gradients for all three.
 ///
 /// # Errors
-/// Where shapes, geometry and `cu_seqlens` do not fit each other.
+/// Where shapes, geometry and spans do not fit each other.
 pub fn attend(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
-    cu_seqlens: &Arc<[u32]>,
+    spans: (&Arc<[u32]>, &Arc<[u32]>),
     geometry: Geometry,
 ) -> Result<Tensor> {
-    Ok(q.apply_op3(
-        k,
-        v,
-        Packed {
-            cu_seqlens: cu_seqlens.clone(),
-            geometry,
-        },
-    )?)
+    let op = Packed {
+        cu_seqlens_q: spans.0.clone(),
+        cu_seqlens_k: spans.1.clone(),
+        geometry,
+    };
+    Ok(q.apply_op3(k, v, op)?)
 }
 
 /// Writes the batch's keys and values `[T, kv_heads, head_dim]` to their slots.
@@ -105,19 +105,18 @@ impl CustomOp3 for Packed {
         vl: &Layout,
     ) -> candle_core::Result<(CpuStorage, Shape)> {
         let g = self.geometry;
-        let rows = check_queries(ql, &self.cu_seqlens, g)?;
+        check_queries(ql, &self.cu_seqlens_q, g)?;
+        let keys = self.check_keys()?;
         for layout in [kl, vl] {
-            check_dims(
-                "keys and values",
-                layout,
-                &[rows, g.num_kv_heads, g.head_dim],
-            )?;
+            let dims = [keys, g.num_kv_heads, g.head_dim];
+            check_dims("keys and values", layout, &dims)?;
         }
         let rows = Rows {
             q: f32s(q, ql)?,
             k: f32s(k, kl)?,
             v: f32s(v, vl)?,
-            cu_seqlens: &self.cu_seqlens,
+            cu_seqlens_q: &self.cu_seqlens_q,
+            cu_seqlens_k: &self.cu_seqlens_k,
         };
         let mut out = vec![0.0; rows.q.len()];
         packed(Isa::best(), rows, g, &mut out);
@@ -139,7 +138,8 @@ impl CustomOp3 for Packed {
                 q: held[0].f32s()?,
                 k: held[1].f32s()?,
                 v: held[2].f32s()?,
-                cu_seqlens: &self.cu_seqlens,
+                cu_seqlens_q: &self.cu_seqlens_q,
+                cu_seqlens_k: &self.cu_seqlens_k,
             },
             out: held[3].f32s()?,
             grad: held[4].f32s()?,
@@ -151,6 +151,23 @@ impl CustomOp3 for Packed {
             Some(of(k, gradients.k)?),
             Some(of(v, gradients.v)?),
         ))
+    }
+}
+
+impl Packed {
+    /// Every sequence has at least as many keys as queries; gives the number of keys.
+    fn check_keys(&self) -> candle_core::Result<usize> {
+        let sums = &self.cu_seqlens_k;
+        if sums.len() != self.cu_seqlens_q.len() || sums.first() != Some(&0) || !sums.is_sorted() {
+            return refuse(
+                "there must be a span of keys for each sequence, which follow each other from 0",
+            );
+        }
+        let mut spans = self.cu_seqlens_q.windows(2).zip(sums.windows(2));
+        if let Some((q, k)) = spans.find(|(q, k)| k[1] - k[0] < q[1] - q[0]) {
+            return refuse(format!("{} queries over {} keys", q[1] - q[0], k[1] - k[0]));
+        }
+        Ok(sums.last().map_or(0, |end| *end as usize))
     }
 }
 

@@ -16,7 +16,7 @@ use super::Geometry;
 use super::layout::{Layout, Strip};
 use super::packed::{Packed, Run, runs};
 use super::tasks::tasks_a_job;
-use super::tile::{TILE, TileRow, score_slope};
+use super::tile::{MAX_ROWS, TILE, TileRow, blocks_of, score_slope, spans_in};
 use crate::kernels::exp::exp;
 use crate::kernels::lanes::{Isa, Kernel, Lanes};
 use crate::kernels::norm::{part, put};
@@ -36,20 +36,20 @@ const TASK_BLOCKS: usize = 2;
 pub struct Operands<'a> {
     /// Queries, keys and values.
     pub rows: Packed<'a>,
-    /// `[T, heads, head_dim]`: the forward's result.
+    /// `[Tq, heads, head_dim]`: the forward's result.
     pub out: &'a [f32],
-    /// `[T, heads, head_dim]`: its gradient.
+    /// `[Tq, heads, head_dim]`: its gradient.
     pub grad: &'a [f32],
 }
 
 /// Gradients of queries, keys and values, in their shapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gradients {
-    /// `[T, heads, head_dim]`.
+    /// `[Tq, heads, head_dim]`.
     pub q: Vec<f32>,
-    /// `[T, kv_heads, head_dim]`.
+    /// `[Tk, kv_heads, head_dim]`.
     pub k: Vec<f32>,
-    /// `[T, kv_heads, head_dim]`.
+    /// `[Tk, kv_heads, head_dim]`.
     pub v: Vec<f32>,
 }
 
@@ -61,14 +61,13 @@ pub fn backward(isa: Isa, operands: Operands<'_>, geometry: Geometry) -> Gradien
         k: vec![0.0; rows.k.len()],
         v: vec![0.0; rows.v.len()],
     };
-    let runs = runs(rows.cu_seqlens);
+    let runs = runs(rows.cu_seqlens_q, rows.cu_seqlens_k);
     let parts = Part::of_runs(&runs, &mut gradients, geometry);
     let one = |(run, part): (&Run, Part<'_>)| {
-        let width = geometry.num_heads * geometry.head_dim;
         let operands = Operands {
             rows: run.of(rows, geometry),
-            out: run.part(operands.out, width),
-            grad: run.part(operands.grad, width),
+            out: run.of_queries(operands.out, geometry),
+            grad: run.of_queries(operands.grad, geometry),
         };
         Pass::new(isa, operands, geometry).run(part);
     };
@@ -88,11 +87,10 @@ impl<'a> Part<'a> {
         let (mut q, mut k, mut v) = (&mut whole.q[..], &mut whole.k[..], &mut whole.v[..]);
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
-            let of_heads = |heads: usize| run.rows.len() * heads * geometry.head_dim;
-            let own = of_heads(geometry.num_kv_heads);
+            let of_queries = run.queries.len() * geometry.num_heads * geometry.head_dim;
+            let own = run.keys.len() * geometry.num_kv_heads * geometry.head_dim;
             let part = Part {
-                q: q.split_off_mut(..of_heads(geometry.num_heads))
-                    .expect("rows of the run"),
+                q: q.split_off_mut(..of_queries).expect("rows of the run"),
                 k: k.split_off_mut(..own).expect("rows of the run"),
                 v: v.split_off_mut(..own).expect("rows of the run"),
             };
@@ -106,7 +104,8 @@ impl<'a> Part<'a> {
 /// gradient) are positions times heads of a group.
 struct Pass<'a> {
     isa: Isa,
-    cu_seqlens: &'a [u32],
+    cu_seqlens_q: &'a [u32],
+    cu_seqlens_k: &'a [u32],
     geometry: Geometry,
     parallel: bool,
     keys: Layout,
@@ -138,6 +137,27 @@ struct Task {
     blocks: Range<usize>,
 }
 
+/// A tile, and what of it each of some rows reaches into.
+struct Tile {
+    index: usize,
+    spans: [Range<usize>; MAX_ROWS],
+    /// The blocks of the tile that any of them reaches into.
+    blocks: Range<usize>,
+}
+
+impl Tile {
+    #[inline(always)]
+    fn new(index: usize, whole: &[Range<usize>]) -> Tile {
+        let spans = spans_in(index, whole);
+        let blocks = blocks_of(&spans[..whole.len()]);
+        Tile {
+            index,
+            spans,
+            blocks,
+        }
+    }
+}
+
 /// Scratch space of a thread.
 #[derive(Default)]
 struct Room {
@@ -166,12 +186,14 @@ impl<'a> Pass<'a> {
             q,
             k,
             v,
-            cu_seqlens,
+            cu_seqlens_q,
+            cu_seqlens_k,
         } = operands.rows;
-        let keys = Layout::new(cu_seqlens, heads, 1, dim);
-        let queries = Layout::new(cu_seqlens, heads, geometry.group(), dim);
-        let lengths = cu_seqlens.windows(2);
-        let pairs: usize = lengths.map(|w| ((w[1] - w[0]) as usize).pow(2)).sum();
+        let keys = Layout::new(cu_seqlens_k, heads, 1, dim);
+        let queries = Layout::new(cu_seqlens_q, heads, geometry.group(), dim);
+        let lengths = |sums: &'a [u32]| sums.windows(2).map(|w| (w[1] - w[0]) as usize);
+        let pairs = lengths(cu_seqlens_q).zip(lengths(cu_seqlens_k));
+        let pairs: usize = pairs.map(|(queries, keys)| queries * keys).sum();
         let grad_panels = queries.panels(operands.grad);
         let delta = isa.run(Delta {
             grad: &grad_panels,
@@ -180,7 +202,8 @@ impl<'a> Pass<'a> {
         });
         Pass {
             isa,
-            cu_seqlens,
+            cu_seqlens_q,
+            cu_seqlens_k,
             geometry,
             parallel: pairs.saturating_mul(geometry.num_heads * dim) >= PARALLEL_WORK,
             key_panels: keys.panels(k),
@@ -259,9 +282,24 @@ impl<'a> Pass<'a> {
         self.queries.strip(pool, task.sequence, task.kv_head)
     }
 
-    /// The row of the run at which a task's sequence begins.
-    fn first_row(&self, task: &Task) -> usize {
-        self.cu_seqlens[task.sequence] as usize
+    /// Rows of the run's queries that are of a task's sequence.
+    #[inline(always)]
+    fn queries_of(&self, task: &Task) -> Range<usize> {
+        let ends = &self.cu_seqlens_q[task.sequence..];
+        ends[0] as usize..ends[1] as usize
+    }
+
+    /// Rows of the run's keys that are of a task's sequence.
+    #[inline(always)]
+    fn keys_of(&self, task: &Task) -> Range<usize> {
+        let ends = &self.cu_seqlens_k[task.sequence..];
+        ends[0] as usize..ends[1] as usize
+    }
+
+    /// Positions of a task's sequence before its first query.
+    #[inline(always)]
+    fn unasked(&self, task: &Task) -> usize {
+        self.keys_of(task).len() - self.queries_of(task).len()
     }
 }
 

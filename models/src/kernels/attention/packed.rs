@@ -13,28 +13,31 @@ use crate::kernels::lanes::Isa;
 /// Rows after which a run ends with the sequence that they are in.
 const RUN_ROWS: usize = 64;
 
-/// Queries, keys and values of packed sequences.
+/// Queries, keys and values of packed sequences. Queries of a sequence are its last positions: those
+/// before them are asked for nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
-    /// `[T, heads, head_dim]`.
+    /// `[Tq, heads, head_dim]`.
     pub q: &'a [f32],
-    /// `[T, kv_heads, head_dim]`.
+    /// `[Tk, kv_heads, head_dim]`.
     pub k: &'a [f32],
-    /// `[T, kv_heads, head_dim]`.
+    /// `[Tk, kv_heads, head_dim]`.
     pub v: &'a [f32],
-    /// `[B + 1]` running sums of rows.
-    pub cu_seqlens: &'a [u32],
+    /// `[B + 1]` running sums of queries.
+    pub cu_seqlens_q: &'a [u32],
+    /// `[B + 1]` running sums of keys.
+    pub cu_seqlens_k: &'a [u32],
 }
 
-/// `out [T, heads, head_dim]`: the attention of every row over the rows of its sequence up to its
-/// own.
+/// `out [Tq, heads, head_dim]`: the attention of every query over the keys of its sequence up to its
+/// own position.
 pub fn packed(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
-    let runs = runs(rows.cu_seqlens);
+    let runs = runs(rows.cu_seqlens_q, rows.cu_seqlens_k);
     let width = geometry.num_heads * geometry.head_dim;
     let mut parts = Vec::with_capacity(runs.len());
     let mut rest = out;
     for run in &runs {
-        let (part, after) = rest.split_at_mut(run.rows.len() * width);
+        let (part, after) = rest.split_at_mut(run.queries.len() * width);
         parts.push((run, part));
         rest = after;
     }
@@ -45,7 +48,7 @@ pub fn packed(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
 
 fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
-    let layout = Layout::new(rows.cu_seqlens, heads, 1, dim);
+    let layout = Layout::new(rows.cu_seqlens_k, heads, 1, dim);
     let (keys, values) = (layout.panels(rows.k), layout.rows(rows.v));
     let blocks = Blocks {
         keys: &keys,
@@ -54,8 +57,8 @@ fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     };
     let queries = Queries {
         q: rows.q,
-        cu_seqlens_q: rows.cu_seqlens,
-        cu_seqlens_k: rows.cu_seqlens,
+        cu_seqlens_q: rows.cu_seqlens_q,
+        cu_seqlens_k: rows.cu_seqlens_k,
     };
     forward(isa, queries, blocks, geometry, out);
 }
@@ -63,44 +66,57 @@ fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
 /// Sequences that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Rows of the batch.
-    pub(super) rows: Range<usize>,
+    /// Rows of the batch's queries.
+    pub(super) queries: Range<usize>,
+    /// Rows of the batch's keys.
+    pub(super) keys: Range<usize>,
     /// Running sums of their own.
-    pub(super) cu_seqlens: Vec<u32>,
+    cu_seqlens_q: Vec<u32>,
+    cu_seqlens_k: Vec<u32>,
 }
 
 impl Run {
     /// Its part of the batch.
     pub(super) fn of<'a>(&'a self, whole: Packed<'a>, geometry: Geometry) -> Packed<'a> {
-        let (heads, kv_heads) = (geometry.num_heads, geometry.num_kv_heads);
+        let keys = |x: &'a [f32]| {
+            let width = geometry.num_kv_heads * geometry.head_dim;
+            &x[self.keys.start * width..self.keys.end * width]
+        };
         Packed {
-            q: self.part(whole.q, heads * geometry.head_dim),
-            k: self.part(whole.k, kv_heads * geometry.head_dim),
-            v: self.part(whole.v, kv_heads * geometry.head_dim),
-            cu_seqlens: &self.cu_seqlens,
+            q: self.of_queries(whole.q, geometry),
+            k: keys(whole.k),
+            v: keys(whole.v),
+            cu_seqlens_q: &self.cu_seqlens_q,
+            cu_seqlens_k: &self.cu_seqlens_k,
         }
     }
 
-    /// Its rows of so many numbers.
-    pub(super) fn part<'a>(&self, x: &'a [f32], width: usize) -> &'a [f32] {
-        &x[self.rows.start * width..self.rows.end * width]
+    /// Its rows of something that there is for each query and head.
+    pub(super) fn of_queries<'a>(&self, x: &'a [f32], geometry: Geometry) -> &'a [f32] {
+        let width = geometry.num_heads * geometry.head_dim;
+        &x[self.queries.start * width..self.queries.end * width]
     }
 }
 
 /// The sequences of a batch in runs.
-pub(super) fn runs(cu_seqlens: &[u32]) -> Vec<Run> {
+pub(super) fn runs(cu_seqlens_q: &[u32], cu_seqlens_k: &[u32]) -> Vec<Run> {
     let mut runs = Vec::new();
-    let mut open = vec![0];
+    let n = cu_seqlens_k.len() - 1;
     let mut first = 0;
-    for end in &cu_seqlens[1..] {
-        open.push(end - first);
-        let is_last = Some(end) == cu_seqlens.last();
-        if (end - first) as usize >= RUN_ROWS || is_last && *end > first {
+    for end in 1..=n {
+        let rows = |sums: &[u32]| sums[first] as usize..sums[end] as usize;
+        if rows(cu_seqlens_k).len() >= RUN_ROWS || end == n {
+            let own = |sums: &[u32]| {
+                let sums = &sums[first..=end];
+                sums.iter().map(|sum| sum - sums[0]).collect()
+            };
             runs.push(Run {
-                rows: first as usize..*end as usize,
-                cu_seqlens: std::mem::replace(&mut open, vec![0]),
+                queries: rows(cu_seqlens_q),
+                keys: rows(cu_seqlens_k),
+                cu_seqlens_q: own(cu_seqlens_q),
+                cu_seqlens_k: own(cu_seqlens_k),
             });
-            first = *end;
+            first = end;
         }
     }
     runs
@@ -113,27 +129,36 @@ mod tests {
     #[test]
     fn every_sequence_is_in_one_run() {
         let long = u32::try_from(RUN_ROWS).expect("it is small");
-        for (lengths, expected) in [
+        for (keys, expected) in [
             (&[][..], &[][..]),
             (&[1], &[&[0, 1][..]]),
-            (&[0, 0], &[]),
+            (&[0, 0], &[&[0, 0, 0]]),
             (&[3, 4], &[&[0, 3, 7]]),
             (&[long, 1], &[&[0, long], &[0, 1]]),
             (&[long - 1, 2, 5], &[&[0, long - 1, long + 1], &[0, 5]]),
-            (&[2, 0, long, 0], &[&[0, 2, 2, long + 2]]),
+            (&[2, 0, long, 0], &[&[0, 2, 2, long + 2], &[0, 0]]),
         ] {
-            let mut sums = vec![0];
-            for length in lengths {
-                sums.push(sums[sums.len() - 1] + length);
+            let sums = |of: &dyn Fn(u32) -> u32| {
+                let mut sums = vec![0];
+                for n in keys {
+                    sums.push(sums[sums.len() - 1] + of(*n));
+                }
+                sums
+            };
+            let (keys, queries) = (sums(&|n| n), sums(&|n| n.div_ceil(3)));
+            let runs = runs(&queries, &keys);
+            let found: Vec<&[u32]> = runs.iter().map(|run| &*run.cu_seqlens_k).collect();
+            assert_eq!(found, expected, "{keys:?}");
+            let rows = |sums: &[u32]| (0..sums[sums.len() - 1] as usize).collect::<Vec<_>>();
+            let of_keys = runs.iter().flat_map(|run| run.keys.clone());
+            assert_eq!(of_keys.collect::<Vec<_>>(), rows(&keys));
+            let of_queries = runs.iter().flat_map(|run| run.queries.clone());
+            assert_eq!(of_queries.collect::<Vec<_>>(), rows(&queries));
+            for run in &runs {
+                assert_eq!(run.cu_seqlens_q.len(), run.cu_seqlens_k.len());
+                let end = run.cu_seqlens_q.last().map(|end| *end as usize);
+                assert_eq!(end, Some(run.queries.len()), "{keys:?}");
             }
-            let runs = runs(&sums);
-            let found: Vec<&[u32]> = runs.iter().map(|run| run.cu_seqlens.as_slice()).collect();
-            assert_eq!(found, expected, "{lengths:?}");
-            let rows: Vec<usize> = runs.iter().flat_map(|run| run.rows.clone()).collect();
-            assert_eq!(
-                rows,
-                (0..*sums.last().expect("0") as usize).collect::<Vec<_>>()
-            );
         }
     }
 }

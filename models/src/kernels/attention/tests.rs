@@ -25,7 +25,8 @@ fn run(isa: Isa, g: Geometry) -> (Vec<f32>, Gradients) {
         q: &q,
         k: &k,
         v: &v,
-        cu_seqlens: &CU_SEQLENS,
+        cu_seqlens_q: &CU_SEQLENS,
+        cu_seqlens_k: &CU_SEQLENS,
     };
     let mut out = vec![0.0; q.len()];
     packed(isa, rows, g, &mut out);

@@ -94,7 +94,8 @@ fn composed(x: &[Tensor], lens: &[usize], g: Geometry) -> candle_core::Result<Te
 }
 
 fn run(x: &[Tensor], lens: &[usize], g: Geometry) -> Tensor {
-    attend(&x[0], &x[1], &x[2], &cu_seqlens(lens), g).unwrap()
+    let spans = cu_seqlens(lens);
+    attend(&x[0], &x[1], &x[2], (&spans, &spans), g).unwrap()
 }
 
 /// Shapes that meet every edge: partial blocks, tiles and vectors; one to eight heads a group.
@@ -184,6 +185,38 @@ fn a_sequence_has_the_same_value_and_gradients_in_any_company() {
         assert_eq!(first(&value), bits(&alone.0), "value beside {lens:?}");
         for (got, want) in gradients.iter().zip(&alone.1) {
             assert_eq!(first(got), bits(want), "gradient beside {lens:?}");
+        }
+    }
+}
+
+/// Positions that nobody asks: values and gradients are those of a loss that does not see them.
+#[test]
+fn the_last_positions_may_be_asked_alone() {
+    for (lens, g) in cases() {
+        let [q, k, v] = inputs(3, lens.iter().sum(), g);
+        let spans = cu_seqlens(&lens);
+        for unasked in [0, 1, 5] {
+            let asked: Vec<usize> = lens.iter().map(|len| len.saturating_sub(unasked)).collect();
+            let rows = spans.windows(2).zip(&asked);
+            let rows = rows.flat_map(|(ends, n)| ends[1] - as_u32(*n)..ends[1]);
+            let rows: Vec<u32> = rows.collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let rows = Tensor::new(rows, &Device::Cpu).unwrap();
+            let whole = |x: &[Tensor]| run(x, &lens, g).index_select(&rows, 0);
+            let few = |x: &[Tensor]| {
+                let q = x[0].index_select(&rows, 0)?;
+                Ok(attend(&q, &x[1], &x[2], (&cu_seqlens(&asked), &spans), g).unwrap())
+            };
+            let of = [q.clone(), k.clone(), v.clone()];
+            let (want, gradients) = value_and_gradients(whole, &of);
+            let (got, found) = value_and_gradients(few, &of);
+            assert_eq!(bits(&got), bits(&want), "{lens:?} {unasked} {g:?}");
+            for (found, want) in found.iter().zip(&gradients) {
+                // A gradient of 0 may have either sign.
+                assert_eq!(numbers(found), numbers(want), "{lens:?} {unasked} {g:?}");
+            }
         }
     }
 }
@@ -457,12 +490,33 @@ proptest! {
 fn what_does_not_fit_is_refused() {
     let g = geometry((4, 2), 8);
     let [q, k, v] = inputs(1, 6, g);
-    let attend = |q: &Tensor, k: &Tensor, cu: &[u32], g| attend(q, k, &v, &cu.into(), g).is_err();
+    let spans = |q: &Tensor, k: &Tensor, (cu_q, cu_k): (&[u32], &[u32]), g| {
+        attend(q, k, &v, (&cu_q.into(), &cu_k.into()), g).is_err()
+    };
+    let attend = |q: &Tensor, k: &Tensor, cu: &[u32], g| spans(q, k, (cu, cu), g);
     assert!(!attend(&q, &k, &[0, 2, 6], g));
     assert!(attend(&q, &k, &[0, 7], g), "spans beyond the rows");
     assert!(attend(&q, &k, &[0, 5], g), "rows beyond the spans");
     assert!(attend(&q, &k, &[0, 7, 6], g), "spans that go back");
     assert!(attend(&q, &q, &[0, 6], g), "keys of other heads");
+    let few = &q.narrow(0, 0, 2).unwrap();
+    assert!(!spans(few, &k, (&[0, 0, 2], &[0, 2, 6]), g));
+    assert!(
+        spans(few, &k, (&[0, 2, 2], &[0, 1, 6]), g),
+        "queries without keys"
+    );
+    assert!(
+        spans(few, &k, (&[0, 2], &[0, 2, 6]), g),
+        "keys without queries"
+    );
+    assert!(
+        spans(few, &k, (&[0, 1, 2], &[0, 7, 6]), g),
+        "keys that go back"
+    );
+    assert!(
+        spans(few, &k, (&[0, 2], &[0, 5]), g),
+        "keys beyond the spans"
+    );
     let odd = [
         Geometry {
             num_kv_heads: 3,
@@ -527,7 +581,7 @@ fn a_cache_records_no_gradient_and_says_so() {
     assert!(attend_paged(&q, &kv, (&[0, 3], &[0, 3]), &paging, g).is_err());
     let half = q.to_dtype(DType::F16).unwrap();
     assert!(
-        attend(&half, &k, &v, &cu_seqlens(&[3]), g).is_err(),
+        attend(&half, &k, &v, (&cu_seqlens(&[3]), &cu_seqlens(&[3])), g).is_err(),
         "other dtypes"
     );
 }

@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
-use super::{Pass, Room, Statistics, Task, slopes, tiles_of};
+use super::{Pass, Room, Statistics, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
-    MAX_ROWS, Summands, TILE_BLOCKS, blocks_of, dots_within, most_rows, score, spans_in,
+    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, score,
 };
 use crate::kernels::lanes::{Kernel, Lanes};
 use crate::kernels::norm::part;
@@ -61,13 +61,13 @@ impl ByKey<'_> {
     #[inline(always)]
     fn queries_of(&self, task: &Task, key: usize) -> Range<usize> {
         let (pass, g) = (self.pass, &self.pass.geometry);
-        let ends = &pass.cu_seqlens[task.sequence..];
-        let n = (ends[1] - ends[0]) as usize;
+        let (n, unasked) = (pass.queries_of(task).len(), pass.unasked(task));
         let end = match g.window {
             None => n,
-            Some(window) => n.min(key.saturating_add(window)),
+            Some(window) => n.min(key.saturating_add(window).saturating_sub(unasked)),
         };
-        key * g.group()..end * g.group()
+        let start = key.saturating_sub(unasked).min(end);
+        start * g.group()..end * g.group()
     }
 
     #[inline(always)]
@@ -84,7 +84,7 @@ impl ByKey<'_> {
         }
         let whole = &whole[..n];
         for tile in tiles_of(whole) {
-            self.step::<L>(rows, (tile, &spans_in(tile, whole)[..n]), room, sums);
+            self.step::<L>(rows, (&Tile::new(tile, whole), n), room, sums);
         }
     }
 
@@ -93,12 +93,12 @@ impl ByKey<'_> {
     fn step<L: Lanes>(
         &self,
         rows: &Rows<'_>,
-        (tile, spans): (usize, &[Range<usize>]),
+        (tile, n): (&Tile, usize),
         room: &mut Room,
         sums: &mut [Vec<f32>; 2],
     ) {
         let (pass, task) = (self.pass, rows.task);
-        let (of_queries, of_grads) = room.of(spans.len());
+        let (of_queries, of_grads) = room.of(n);
         let [of_k, of_v] = sums;
         let lefts = [&pass.key_panels, &pass.value_panels];
         let [keys, values] = lefts.map(|left| pass.keys(left, task).block(rows.block));
@@ -106,12 +106,16 @@ impl ByKey<'_> {
         let [queries, grads] = rights.map(|right| pass.queries(right, task));
         let s = self.statistics;
         let statistics = [&s.max, &s.inverse, &pass.delta].map(|of| pass.queries(of, task));
-        for block in blocks_of(spans) {
+        for block in tile.blocks.clone() {
             // Products of keys and queries, of values and output gradients; then dS and P.
-            let at = tile * TILE_BLOCKS + block;
-            let first = rows.run.start;
-            dots_within::<L>((keys, first), queries.block(at), block, of_queries);
-            dots_within::<L>((values, first), grads.block(at), block, of_grads);
+            let at = tile.index * TILE_BLOCKS + block;
+            let products = [
+                (keys, queries, &mut *of_queries),
+                (values, grads, &mut *of_grads),
+            ];
+            for (left, right, to) in products {
+                dots_within::<L>((left, rows.run.start), right.block(at), block, to);
+            }
             let of_rows = statistics.map(|of| part::<L>(of.block(at), 0));
             for (of_query, of_grad) in of_queries.iter_mut().zip(of_grads.iter_mut()) {
                 let score = score(of_query.block::<L>(block), &pass.geometry);
@@ -128,10 +132,10 @@ impl ByKey<'_> {
         for (weights, summands, sums) in products {
             Summands {
                 strip: pass.queries(summands, task),
-                tile,
+                tile: tile.index,
                 dim: pass.geometry.head_dim,
             }
-            .add::<L>(weights, spans, sums);
+            .add::<L>(weights, &tile.spans[..n], sums);
         }
     }
 
@@ -141,7 +145,7 @@ impl ByKey<'_> {
         let (pass, task) = (self.pass, rows.task);
         let dim = pass.geometry.head_dim;
         let columns = task.kv_head * dim..(task.kv_head + 1) * dim;
-        let first = pass.first_row(task) + rows.block * BLOCK;
+        let first = pass.keys_of(task).start + rows.block * BLOCK;
         for (out, sums) in [self.grad_k, self.grad_v].into_iter().zip(sums) {
             let run = first + rows.run.start..first + rows.run.end;
             // SAFETY: a key's row and head are of one block, and that of one task.

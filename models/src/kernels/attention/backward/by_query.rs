@@ -7,12 +7,10 @@
 
 use std::ops::Range;
 
-use super::{Pass, Room, Task, slopes, tiles_of};
+use super::{Pass, Room, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
 use crate::kernels::attention::tasks::even_runs;
-use crate::kernels::attention::tile::{
-    MAX_ROWS, Summands, TILE_BLOCKS, TileRow, blocks_of, dots_within, most_rows, spans_in,
-};
+use crate::kernels::attention::tile::{MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows};
 use crate::kernels::exp::exp;
 use crate::kernels::lanes::{Kernel, Lanes};
 use crate::kernels::threads::Shared;
@@ -47,11 +45,12 @@ impl Kernel for ByQuery<'_> {
         let (g, layout) = (&self.pass.geometry, &self.pass.queries);
         let (mut room, mut sums) = (Room::default(), Vec::new());
         for task in self.tasks {
+            let unasked = self.pass.unasked(task);
             for block in task.blocks.clone() {
                 for run in even_runs(layout.rows_in(task.sequence, block), most_rows::<L>()) {
                     let mut whole = [const { 0..0 }; MAX_ROWS];
                     for (row, whole) in run.clone().zip(&mut whole) {
-                        let position = (block * BLOCK + row) / g.group();
+                        let position = unasked + (block * BLOCK + row) / g.group();
                         *whole = g.first_key(position)..position + 1;
                     }
                     let rows = Rows {
@@ -72,82 +71,63 @@ impl ByQuery<'_> {
     /// The rows of dQ, and the statistics.
     #[inline(always)]
     fn rows<L: Lanes>(&self, rows: &Rows<'_>, room: &mut Room, sums: &mut Vec<f32>) {
-        let pass = self.pass;
-        let n = rows.whole.len();
-        let (scores, grads) = room.of(tiles_of(rows.whole).len() * n);
-        self.products::<L>(rows, [&pass.query_panels, &pass.key_panels], scores);
-        let (max, inverse) = self.softmax::<L>(rows, scores);
-        self.products::<L>(rows, [&pass.grad_panels, &pass.value_panels], grads);
-        let of = |strip: &[f32], row: usize| strip[rows.run.start + row];
-        let delta = pass.queries(&pass.delta, rows.task).block(rows.block);
+        let (pass, n) = (self.pass, rows.whole.len());
         sums.clear();
         sums.resize(n * Summands::stride(pass.geometry.head_dim), 0.0);
-        let tiles = scores.chunks_exact_mut(n).zip(grads.chunks_exact(n));
-        for (tile, (scores, grads)) in tiles_of(rows.whole).zip(tiles) {
-            let spans = &spans_in(tile, rows.whole)[..n];
-            for (row, (scores, grads)) in scores.iter_mut().zip(grads).enumerate() {
-                let of_row = [max[row], inverse[row], of(delta, row)].map(L::splat);
-                for block in blocks_of(spans) {
-                    let (score, grad) = (scores.block::<L>(block), grads.block(block));
+        let tiles = tiles_of(rows.whole);
+        let tiles = || tiles.clone().map(|tile| Tile::new(tile, rows.whole));
+        let (scores, grads) = room.of(tiles().len() * n);
+        let products = [
+            (&pass.query_panels, &pass.key_panels, &mut *scores),
+            (&pass.grad_panels, &pass.value_panels, &mut *grads),
+        ];
+        for (left, right, to) in products {
+            let left = pass.queries(left, rows.task).block(rows.block);
+            let right = pass.keys(right, rows.task);
+            for (tile, to) in tiles().zip(to.chunks_exact_mut(n)) {
+                for block in tile.blocks {
+                    let panel = right.block(tile.index * TILE_BLOCKS + block);
+                    dots_within::<L>((left, rows.run.start), panel, block, to);
+                }
+            }
+        }
+        let mut max = [f32::NEG_INFINITY; MAX_ROWS];
+        for (tile, scores) in tiles().zip(scores.chunks_exact_mut(n)) {
+            for r in 0..n {
+                let reach = (&tile.spans[r], &tile.blocks);
+                let largest = scores_of::<L>(&mut scores[r], reach, &pass.geometry);
+                max[r] = if largest > max[r] { largest } else { max[r] };
+            }
+        }
+        let mut inverse = [0.0; MAX_ROWS];
+        for r in 0..n {
+            let mut sum = L::splat(0.0);
+            for (tile, scores) in tiles().zip(scores.chunks_exact(n)) {
+                for block in tile.blocks {
+                    sum = sum.add(exp(scores[r].block::<L>(block).sub(L::splat(max[r]))));
+                }
+            }
+            inverse[r] = 1.0 / sum.sum();
+        }
+        self.keep(rows, (&max, &inverse));
+        let delta = &pass.queries(&pass.delta, rows.task).block(rows.block)[rows.run.clone()];
+        let chunks = scores.chunks_exact_mut(n).zip(grads.chunks_exact(n));
+        for (tile, (scores, grads)) in tiles().zip(chunks) {
+            for r in 0..n {
+                let of_row = [max[r], inverse[r], delta[r]].map(L::splat);
+                for block in tile.blocks.clone() {
+                    let (score, grad) = (scores[r].block::<L>(block), grads[r].block(block));
                     let (_, slope) = slopes(score, grad, of_row, &pass.geometry);
-                    scores.set_block(block, slope);
+                    scores[r].set_block(block, slope);
                 }
             }
             Summands {
                 strip: pass.keys(&pass.key_rows, rows.task),
-                tile,
+                tile: tile.index,
                 dim: pass.geometry.head_dim,
             }
-            .add::<L>(scores, spans, sums);
+            .add::<L>(scores, &tile.spans[..n], sums);
         }
-    }
-
-    /// Products of the rows, which are in the first panels, with the second panels, tile by tile.
-    #[inline(always)]
-    fn products<L: Lanes>(&self, rows: &Rows<'_>, panels: [&[f32]; 2], to: &mut [TileRow]) {
-        let left = self.pass.queries(panels[0], rows.task).block(rows.block);
-        let right = self.pass.keys(panels[1], rows.task);
-        let n = rows.whole.len();
-        for (tile, to) in tiles_of(rows.whole).zip(to.chunks_exact_mut(n)) {
-            for block in blocks_of(&spans_in(tile, rows.whole)[..n]) {
-                let panel = right.block(tile * TILE_BLOCKS + block);
-                dots_within::<L>((left, rows.run.start), panel, block, to);
-            }
-        }
-    }
-
-    /// Products to scores; each row's maximum and inverse sum of exponentials.
-    #[inline(always)]
-    fn softmax<L: Lanes>(
-        &self,
-        rows: &Rows<'_>,
-        scores: &mut [TileRow],
-    ) -> ([f32; MAX_ROWS], [f32; MAX_ROWS]) {
-        let n = rows.whole.len();
-        let mut max = [f32::NEG_INFINITY; MAX_ROWS];
-        for (tile, scores) in tiles_of(rows.whole).zip(scores.chunks_exact_mut(n)) {
-            let spans = &spans_in(tile, rows.whole)[..n];
-            let blocks = blocks_of(spans);
-            for ((scores, span), max) in scores.iter_mut().zip(spans).zip(&mut max) {
-                let largest = scores_of::<L>(scores, (span, &blocks), &self.pass.geometry);
-                *max = if largest > *max { largest } else { *max };
-            }
-        }
-        let mut sums = [L::splat(0.0); MAX_ROWS];
-        for (tile, scores) in tiles_of(rows.whole).zip(scores.chunks_exact(n)) {
-            let blocks = blocks_of(&spans_in(tile, rows.whole)[..n]);
-            for ((scores, max), sum) in scores.iter().zip(&max).zip(&mut sums) {
-                for block in blocks.clone() {
-                    *sum = sum.add(exp(scores.block::<L>(block).sub(L::splat(*max))));
-                }
-            }
-        }
-        let mut inverse = [0.0; MAX_ROWS];
-        for (inverse, sum) in inverse.iter_mut().zip(sums).take(n) {
-            *inverse = 1.0 / sum.sum();
-        }
-        self.keep(rows, (&max, &inverse));
-        (max, inverse)
     }
 
     fn keep(&self, rows: &Rows<'_>, (max, inverse): (&[f32; MAX_ROWS], &[f32; MAX_ROWS])) {
@@ -169,7 +149,7 @@ impl ByQuery<'_> {
         for (row, sums) in (rows.run.clone()).zip(sums.chunks_exact(Summands::stride(dim))) {
             let row = rows.block * BLOCK + row;
             let (at, head) = (
-                pass.first_row(task) + row / group,
+                pass.queries_of(task).start + row / group,
                 task.kv_head * group + row % group,
             );
             // SAFETY: a row and head are of one block, and that of one task.
