@@ -12,6 +12,10 @@ flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-co
 flags="$flags -Clink-dead-code -Ccodegen-units=1 --cfg fuzzing"
 host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="$flags" cargo build --release --target "$host" --bin "$target"
-mkdir -p "corpus/$target" "found/$target"
+mkdir -p "corpus/$target"
+if [ ! -d "found/$target" ]; then
+    mkdir -p "found/$target"
+    tar -xzf "corpus/$target.tar.gz" -C "found/$target"
+fi
 exec "target/$host/release/$target" -runs="$runs" -timeout="$seconds" -rss_limit_mb=2048 -max_len=256 \
     "found/$target" "corpus/$target"
