@@ -18,4 +18,4 @@ if [ ! -d "found/$target" ]; then
     tar -xzf "corpus/$target.tar.gz" -C "found/$target"
 fi
 exec "target/$host/release/$target" -runs="$runs" -timeout="$seconds" -rss_limit_mb=2048 -max_len=256 \
-    "found/$target" "corpus/$target"
+    -artifact_prefix="found/$target." "found/$target" "corpus/$target"
