@@ -137,6 +137,23 @@ struct Task {
     blocks: Range<usize>,
 }
 
+/// Some rows of one block, and what each sees of the other side.
+struct Rows<'a> {
+    task: &'a Task,
+    /// The block, counted in the sequence.
+    block: usize,
+    /// Rows of it.
+    run: Range<usize>,
+    whole: [Range<usize>; MAX_ROWS],
+}
+
+impl Rows<'_> {
+    #[inline(always)]
+    fn whole(&self) -> &[Range<usize>] {
+        &self.whole[..self.run.len()]
+    }
+}
+
 /// A tile, and what of it each of some rows reaches into.
 struct Tile {
     index: usize,

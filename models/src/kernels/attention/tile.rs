@@ -96,18 +96,7 @@ fn dots_of<L: Lanes, const R: usize>(
     block: usize,
     to: &mut [TileRow],
 ) {
-    let mut sums = [L::splat(0.0); R];
-    let (left, _) = left.as_chunks::<R>();
-    let (panel, _) = panel.as_chunks::<LANES>();
-    for (left, panel) in left.iter().zip(panel) {
-        let panel = L::load(panel);
-        for r in 0..R {
-            sums[r] = L::splat(left[r]).mul_add(panel, sums[r]);
-        }
-    }
-    for (to, sum) in to.iter_mut().zip(sums) {
-        to.set_block(block, sum);
-    }
+    products::<L, R, R>((left, 0), panel, block, to);
 }
 
 /// The same for rows `first..` of a block of left rows, `[dim, BLOCK]`.
@@ -131,11 +120,22 @@ fn dots_within_of<L: Lanes, const R: usize>(
     block: usize,
     to: &mut [TileRow],
 ) {
+    products::<L, R, BLOCK>((left, first), panel, block, to);
+}
+
+/// Rows `first..` of a left side `[dim, W]` with a panel.
+#[inline(always)]
+fn products<L: Lanes, const R: usize, const W: usize>(
+    (left, first): (&[f32], usize),
+    panel: &[f32],
+    block: usize,
+    to: &mut [TileRow],
+) {
     let mut sums = [L::splat(0.0); R];
-    let (left, _) = left.as_chunks::<BLOCK>();
+    let (left, _) = left.as_chunks::<W>();
     let (panel, _) = panel.as_chunks::<LANES>();
     for (left, panel) in left.iter().zip(panel) {
-        let left: &[f32; R] = left[first..].first_chunk().expect("rows of one block");
+        let left: &[f32; R] = left[first..].first_chunk().expect("R rows of W");
         let panel = L::load(panel);
         for r in 0..R {
             sums[r] = L::splat(left[r]).mul_add(panel, sums[r]);

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Pass, Room, Statistics, Task, Tile, slopes, tiles_of};
+use super::{Pass, Room, Rows, Statistics, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
     MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, score,
@@ -22,19 +22,10 @@ pub(super) struct ByKey<'a> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) tasks: &'a [Task],
     pub(super) statistics: &'a Statistics,
-    /// `[T, kv_heads · head_dim]`.
+    /// `[Tk, kv_heads · head_dim]`.
     pub(super) grad_k: &'a Shared<'a>,
-    /// `[T, kv_heads · head_dim]`.
+    /// `[Tk, kv_heads · head_dim]`.
     pub(super) grad_v: &'a Shared<'a>,
-}
-
-/// Some rows of one block.
-struct Rows<'a> {
-    task: &'a Task,
-    /// The block, counted in the sequence.
-    block: usize,
-    /// Rows of it.
-    run: Range<usize>,
 }
 
 impl Kernel for ByKey<'_> {
@@ -47,7 +38,16 @@ impl Kernel for ByKey<'_> {
         for task in self.tasks {
             for block in task.blocks.clone() {
                 for run in even_runs(layout.rows_in(task.sequence, block), most_rows::<L>()) {
-                    let rows = Rows { task, block, run };
+                    let mut whole = [const { 0..0 }; MAX_ROWS];
+                    for (row, whole) in run.clone().zip(&mut whole) {
+                        *whole = self.queries_of(task, block * BLOCK + row);
+                    }
+                    let rows = Rows {
+                        task,
+                        block,
+                        run,
+                        whole,
+                    };
                     self.rows::<L>(&rows, &mut room, &mut sums);
                     self.store(&rows, &sums);
                 }
@@ -73,18 +73,13 @@ impl ByKey<'_> {
     #[inline(always)]
     fn rows<L: Lanes>(&self, rows: &Rows<'_>, room: &mut Room, sums: &mut [Vec<f32>; 2]) {
         let n = rows.run.len();
-        let mut whole = [const { 0..0 }; MAX_ROWS];
-        for (row, whole) in rows.run.clone().zip(&mut whole) {
-            *whole = self.queries_of(rows.task, rows.block * BLOCK + row);
-        }
         let stride = Summands::stride(self.pass.geometry.head_dim);
         for sums in sums.iter_mut() {
             sums.clear();
             sums.resize(n * stride, 0.0);
         }
-        let whole = &whole[..n];
-        for tile in tiles_of(whole) {
-            self.step::<L>(rows, (&Tile::new(tile, whole), n), room, sums);
+        for tile in tiles_of(rows.whole()) {
+            self.step::<L>(rows, (&Tile::new(tile, rows.whole()), n), room, sums);
         }
     }
 

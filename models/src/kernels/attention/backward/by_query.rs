@@ -5,9 +5,7 @@
     reason = "tasks write disjoint parts of one output at once"
 )]
 
-use std::ops::Range;
-
-use super::{Pass, Room, Task, Tile, slopes, tiles_of};
+use super::{Pass, Room, Rows, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows};
@@ -23,18 +21,8 @@ pub(super) struct ByQuery<'a> {
     /// [`Statistics`](super::Statistics), a row for each block and key head.
     pub(super) max: &'a Shared<'a>,
     pub(super) inverse: &'a Shared<'a>,
-    /// `[T, heads · head_dim]`.
+    /// `[Tq, heads · head_dim]`.
     pub(super) grad_q: &'a Shared<'a>,
-}
-
-/// Some rows of one block, and the keys that each sees.
-struct Rows<'a> {
-    task: &'a Task,
-    /// The block, counted in the sequence.
-    block: usize,
-    /// Rows of it.
-    run: Range<usize>,
-    whole: &'a [Range<usize>],
 }
 
 impl Kernel for ByQuery<'_> {
@@ -43,7 +31,7 @@ impl Kernel for ByQuery<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
         let (g, layout) = (&self.pass.geometry, &self.pass.queries);
-        let (mut room, mut sums) = (Room::default(), Vec::new());
+        let (mut room, mut tiles, mut sums) = (Room::default(), Vec::new(), Vec::new());
         for task in self.tasks {
             let unasked = self.pass.unasked(task);
             for block in task.blocks.clone() {
@@ -56,10 +44,14 @@ impl Kernel for ByQuery<'_> {
                     let rows = Rows {
                         task,
                         block,
-                        whole: &whole[..run.len()],
                         run,
+                        whole,
                     };
-                    self.rows::<L>(&rows, &mut room, &mut sums);
+                    tiles.clear();
+                    for tile in tiles_of(rows.whole()) {
+                        tiles.push(Tile::new(tile, rows.whole()));
+                    }
+                    self.rows::<L>(&rows, &tiles, &mut room, &mut sums);
                     self.store(&rows, &sums);
                 }
             }
@@ -70,13 +62,17 @@ impl Kernel for ByQuery<'_> {
 impl ByQuery<'_> {
     /// The rows of dQ, and the statistics.
     #[inline(always)]
-    fn rows<L: Lanes>(&self, rows: &Rows<'_>, room: &mut Room, sums: &mut Vec<f32>) {
-        let (pass, n) = (self.pass, rows.whole.len());
+    fn rows<L: Lanes>(
+        &self,
+        rows: &Rows<'_>,
+        tiles: &[Tile],
+        room: &mut Room,
+        sums: &mut Vec<f32>,
+    ) {
+        let (pass, n) = (self.pass, rows.run.len());
         sums.clear();
         sums.resize(n * Summands::stride(pass.geometry.head_dim), 0.0);
-        let tiles = tiles_of(rows.whole);
-        let tiles = || tiles.clone().map(|tile| Tile::new(tile, rows.whole));
-        let (scores, grads) = room.of(tiles().len() * n);
+        let (scores, grads) = room.of(tiles.len() * n);
         let products = [
             (&pass.query_panels, &pass.key_panels, &mut *scores),
             (&pass.grad_panels, &pass.value_panels, &mut *grads),
@@ -84,15 +80,15 @@ impl ByQuery<'_> {
         for (left, right, to) in products {
             let left = pass.queries(left, rows.task).block(rows.block);
             let right = pass.keys(right, rows.task);
-            for (tile, to) in tiles().zip(to.chunks_exact_mut(n)) {
-                for block in tile.blocks {
+            for (tile, to) in tiles.iter().zip(to.chunks_exact_mut(n)) {
+                for block in tile.blocks.clone() {
                     let panel = right.block(tile.index * TILE_BLOCKS + block);
                     dots_within::<L>((left, rows.run.start), panel, block, to);
                 }
             }
         }
         let mut max = [f32::NEG_INFINITY; MAX_ROWS];
-        for (tile, scores) in tiles().zip(scores.chunks_exact_mut(n)) {
+        for (tile, scores) in tiles.iter().zip(scores.chunks_exact_mut(n)) {
             for r in 0..n {
                 let reach = (&tile.spans[r], &tile.blocks);
                 let largest = scores_of::<L>(&mut scores[r], reach, &pass.geometry);
@@ -102,8 +98,8 @@ impl ByQuery<'_> {
         let mut inverse = [0.0; MAX_ROWS];
         for r in 0..n {
             let mut sum = L::splat(0.0);
-            for (tile, scores) in tiles().zip(scores.chunks_exact(n)) {
-                for block in tile.blocks {
+            for (tile, scores) in tiles.iter().zip(scores.chunks_exact(n)) {
+                for block in tile.blocks.clone() {
                     sum = sum.add(exp(scores[r].block::<L>(block).sub(L::splat(max[r]))));
                 }
             }
@@ -112,7 +108,7 @@ impl ByQuery<'_> {
         self.keep(rows, (&max, &inverse));
         let delta = &pass.queries(&pass.delta, rows.task).block(rows.block)[rows.run.clone()];
         let chunks = scores.chunks_exact_mut(n).zip(grads.chunks_exact(n));
-        for (tile, (scores, grads)) in tiles().zip(chunks) {
+        for (tile, (scores, grads)) in tiles.iter().zip(chunks) {
             for r in 0..n {
                 let of_row = [max[r], inverse[r], delta[r]].map(L::splat);
                 for block in tile.blocks.clone() {
