@@ -47,9 +47,7 @@ fn runs_at(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str], client_
         ..Config::default()
     };
     let state = State::new(config, Registry::built_in(), Keys::default());
-    let state = state
-        .expect("threads start")
-        .with_hosts(Hosts::new(models()));
+    let state = state.expect("threads start").with_hosts(Hosts::new(models()));
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let server = Background::start(listener, state).expect("the server starts");
     let url = format!("http://{}", server.address());
@@ -70,9 +68,7 @@ fn runs_at(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str], client_
 fn the_python_package() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = interpreter().filter(|python| {
-        let asked = Command::new(python)
-            .args(["-c", "import pytest, tribunal_client"])
-            .output();
+        let asked = Command::new(python).args(["-c", "import pytest, tribunal_client"]).output();
         asked.is_ok_and(|output| output.status.success())
     });
     let Some(python) = python else {
@@ -82,14 +78,7 @@ fn the_python_package() {
         return;
     };
     let run = Command::new(python)
-        .args([
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "clients/python",
-        ])
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "clients/python"])
         .current_dir(&root)
         .env("TRIBUNAL_BIN", root.join("target/release/tribunal"))
         .output()
@@ -102,19 +91,13 @@ const WRITERS: [&str; 3] = ["judge", "strict", "critic"];
 
 /// Models that write, one of them with an adapter.
 fn writers() -> Vec<Arc<Host>> {
-    vec![
-        models::tiny_with_adapter("judge", "strict"),
-        models::tiny("critic"),
-    ]
+    vec![models::tiny_with_adapter("judge", "strict"), models::tiny("critic")]
 }
 
 fn reward_model() -> Vec<Arc<Host>> {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("rm");
-    let spec = TinySpec {
-        head: TinyHead::Sequence,
-        ..TinySpec::from(Preset::Qwen2)
-    };
+    let spec = TinySpec { head: TinyHead::Sequence, ..TinySpec::from(Preset::Qwen2) };
     scripted::make(&dir, &spec).expect("a model");
     vec![models::load(&dir, "rm", |_| ())]
 }

@@ -6,9 +6,7 @@ use rubrics::config::Problem;
 use serve::Config;
 
 fn document(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the workspace root");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root");
     std::fs::read_to_string(root.join("docs").join(name)).expect("the document exists")
 }
 
@@ -16,9 +14,7 @@ fn document(name: &str) -> String {
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
     let parts = text.split(&fence).skip(1);
-    parts
-        .map(|part| part.split("```").next().unwrap_or_default().to_owned())
-        .collect()
+    parts.map(|part| part.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]
@@ -38,20 +34,13 @@ fn documented_configurations_are_valid() {
 #[test]
 fn the_documented_settings_are_the_defaults() {
     let text = document("configuration.md");
-    let block = blocks(&text, "toml")
-        .into_iter()
-        .next()
-        .expect("the example");
+    let block = blocks(&text, "toml").into_iter().next().expect("the example");
     let cores = Config::default();
     let mut config = cores.clone();
     let (_, problems) = serve::config::read_text("configuration.md", &block, &mut config);
     assert_eq!(problems, Vec::<Problem>::new());
     // The example was written on a machine with two cores.
-    let expected = Config {
-        workers: 2,
-        threads: 2,
-        ..cores
-    };
+    let expected = Config { workers: 2, threads: 2, ..cores };
     assert_eq!(config, expected);
 }
 
@@ -64,9 +53,7 @@ fn every_kind_of_the_table_exists() {
         let kind = row.split('`').nth(1).expect("a kind");
         let scorer = format!("[[scorer]]\nname = \"x\"\nkind = \"{kind}\"\n");
         let (_, problems) = serve::config::read_text("t", &scorer, &mut Config::default());
-        let unknown = problems
-            .iter()
-            .find(|problem| problem.message.contains("no kind"));
+        let unknown = problems.iter().find(|problem| problem.message.contains("no kind"));
         assert_eq!(unknown, None, "{kind}");
     }
 }

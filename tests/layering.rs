@@ -18,11 +18,7 @@ struct Row {
 }
 
 const fn row(tier: u8, name: &'static str, may_name: &'static [&'static str]) -> Row {
-    Row {
-        name,
-        tier,
-        may_name,
-    }
+    Row { name, tier, may_name }
 }
 
 /// A new crate gets a row here, and an edge only ever points to a lower tier. `tests` stands alone
@@ -60,11 +56,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     row(4, "xtask", &[]),
-    row(
-        3,
-        "serve",
-        &["rubrics", "verifiers", "engine", "models", "openapi"],
-    ),
+    row(3, "serve", &["rubrics", "verifiers", "engine", "models", "openapi"]),
     row(3, "trainer", &["rubrics", "verifiers", "engine", "models"]),
     row(2, "rubrics", &["engine", "verifiers"]),
     row(2, "loadtest", &["openapi"]),
@@ -102,10 +94,7 @@ fn faults(crates: &[Crate]) -> Vec<String> {
         };
         for (target, kind) in &krate.names {
             if let Some(why) = objection(row, target, crates) {
-                faults.push(format!(
-                    "`{}` names `{target}` ({kind} dependency): {why}",
-                    row.name
-                ));
+                faults.push(format!("`{}` names `{target}` ({kind} dependency): {why}", row.name));
             }
         }
     }
@@ -123,9 +112,7 @@ fn objection(row: &Row, target: &str, crates: &[Crate]) -> Option<String> {
 }
 
 fn wrapper(package: &str) -> Option<&'static [&'static str]> {
-    let (_, only) = WRAPPERS
-        .iter()
-        .find(|(pattern, _)| matches(pattern, package))?;
+    let (_, only) = WRAPPERS.iter().find(|(pattern, _)| matches(pattern, package))?;
     Some(only)
 }
 
@@ -149,17 +136,10 @@ fn the_workspace_follows_the_table() {
         .into_iter()
         .map(|package| Crate {
             name: package.name.to_string(),
-            names: package
-                .dependencies
-                .iter()
-                .map(|d| (d.name.clone(), d.kind))
-                .collect(),
+            names: package.dependencies.iter().map(|d| (d.name.clone(), d.kind)).collect(),
         })
         .collect();
-    assert!(
-        crates.iter().any(|c| c.name == "tests"),
-        "the metadata is of another workspace"
-    );
+    assert!(crates.iter().any(|c| c.name == "tests"), "the metadata is of another workspace");
     let faults = faults(&crates);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -187,11 +167,8 @@ fn deny_toml_repeats_the_wrappers() {
         .collect();
     for (package, wrappers) in &denied {
         // cargo-deny also wants the outside packages that name this one; they are not ours.
-        let ours: Vec<_> = wrappers
-            .iter()
-            .filter(|w| TABLE.iter().any(|row| row.name == **w))
-            .copied()
-            .collect();
+        let ours: Vec<_> =
+            wrappers.iter().filter(|w| TABLE.iter().any(|row| row.name == **w)).copied().collect();
         assert_eq!(Some(ours.as_slice()), wrapper(package), "{package}");
     }
     for (pattern, _) in WRAPPERS {
@@ -203,11 +180,7 @@ fn deny_toml_repeats_the_wrappers() {
 }
 
 fn strings(list: &toml::Value) -> Vec<&str> {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(toml::Value::as_str)
-        .collect()
+    list.as_array().into_iter().flatten().filter_map(toml::Value::as_str).collect()
 }
 
 fn root() -> &'static Path {
@@ -219,14 +192,8 @@ fn root() -> &'static Path {
 /// Runs the checker over one made-up crate. `expected` is a part of its one fault, or nothing.
 #[track_caller]
 fn check(name: &str, target: &str, kind: DependencyKind, expected: Option<&str>) {
-    let stranger = Crate {
-        name: "openapi".to_owned(),
-        names: Vec::new(),
-    };
-    let krate = Crate {
-        name: name.to_owned(),
-        names: vec![(target.to_owned(), kind)],
-    };
+    let stranger = Crate { name: "openapi".to_owned(), names: Vec::new() };
+    let krate = Crate { name: name.to_owned(), names: vec![(target.to_owned(), kind)] };
     let faults = faults(&[stranger, krate]);
     match expected {
         None => assert_eq!(faults, [""; 0], "{name} -> {target}"),
@@ -261,12 +228,7 @@ fn forbidden_edges_are_reported() {
     check("cli", "actix-web", Normal, Some("only [serve] may"));
     check("tests", "actix-http", Development, Some("only [serve] may"));
     check("trainer", "candle-nn", Normal, None);
-    check(
-        "engine",
-        "candle-core",
-        Normal,
-        Some("only [models, trainer]"),
-    );
+    check("engine", "candle-core", Normal, Some("only [models, trainer]"));
     check("trainer", "cudarc", Normal, Some("only [models] may"));
     check("serve", "clap", Normal, Some("only [cli, loadtest, xtask]"));
     check("cli", "clap_complete", Normal, None);

@@ -15,15 +15,9 @@ const BANNED: &[&str] = &["openssl-sys", "native-tls"];
 /// Evaluates a licence expression (SPDX: `AND` binds before `OR`, `WITH` belongs to its term; the
 /// old `MIT/Apache-2.0` means `OR`).
 fn is_allowed(expression: &str, allowed: &[&str]) -> Result<bool, String> {
-    let spaced = expression
-        .replace('(', " ( ")
-        .replace(')', " ) ")
-        .replace('/', " OR ");
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut reader = Reader {
-        words: &words,
-        allowed,
-    };
+    let mut reader = Reader { words: &words, allowed };
     let value = reader.any(0)?;
     match reader.words.first() {
         None => Ok(value),
@@ -61,11 +55,7 @@ impl<'a> Reader<'a> {
             "(" if depth == Self::MAX_DEPTH => Err("too many parentheses".to_owned()),
             "(" => {
                 let value = self.any(depth + 1)?;
-                if self.take(")") {
-                    Ok(value)
-                } else {
-                    Err("a parenthesis stays open".to_owned())
-                }
+                if self.take(")") { Ok(value) } else { Err("a parenthesis stays open".to_owned()) }
             }
             word @ (")" | "OR" | "AND" | "WITH") => Err(format!("`{word}` is out of place")),
             licence if self.take("WITH") => {
@@ -77,10 +67,8 @@ impl<'a> Reader<'a> {
     }
 
     fn next(&mut self) -> Result<&'a str, String> {
-        let (word, rest) = self
-            .words
-            .split_first()
-            .ok_or_else(|| "the expression stops short".to_owned())?;
+        let (word, rest) =
+            self.words.split_first().ok_or_else(|| "the expression stops short".to_owned())?;
         self.words = rest;
         Ok(word)
     }
@@ -187,9 +175,7 @@ fn expressions_follow_spdx() {
     check("Apache-2.0", Some(false));
     check("MIT WITH LLVM-exception", Some(false));
     check("Apache-2.0 WITH LLVM-exception AND MIT", Some(true));
-    for broken in [
-        "", "OR MIT", "MIT ISC", "(MIT", "MIT)", "MIT AND", "MIT WITH",
-    ] {
+    for broken in ["", "OR MIT", "MIT ISC", "(MIT", "MIT)", "MIT AND", "MIT WITH"] {
         check(broken, None);
     }
     check(&"(".repeat(100_000), None);

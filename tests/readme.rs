@@ -19,9 +19,7 @@ fn readme() -> String {
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
     let parts = text.split(&fence).skip(1);
-    parts
-        .map(|part| part.split("\n```").next().unwrap_or_default().to_owned())
-        .collect()
+    parts.map(|part| part.split("\n```").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// A shell in `folder`, with the built `tribunal` on its path.
@@ -31,10 +29,10 @@ fn shell(command: &str, folder: &Path) -> Command {
     let mut paths = vec![built];
     paths.extend(std::env::split_paths(&path));
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(folder).env(
-        "PATH",
-        std::env::join_paths(paths).expect("paths without colons"),
-    );
+    shell
+        .args(["-c", command])
+        .current_dir(folder)
+        .env("PATH", std::env::join_paths(paths).expect("paths without colons"));
     shell
 }
 
@@ -54,12 +52,8 @@ impl Server {
             .expect("sh exists");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("it is piped");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("the server says where it listens");
-        let url = line
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"));
+        BufReader::new(stdout).read_line(&mut line).expect("the server says where it listens");
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
         let url = url.map(str::to_owned);
         let url = url.expect("the server names its address");
         Self { child, url }
@@ -179,10 +173,8 @@ fn run_table(text: &str, url: &str) {
         .expect("the folder is writable");
     let scorers = "[[scorer]]\nname = \"m\"\nkind = \"math\"\n";
     std::fs::write(folder.path().join("tribunal.toml"), scorers).expect("the folder is writable");
-    let commands: Vec<&str> = text
-        .split('`')
-        .filter(|code| code.starts_with("tribunal "))
-        .collect();
+    let commands: Vec<&str> =
+        text.split('`').filter(|code| code.starts_with("tribunal ")).collect();
     assert!(commands.len() >= 4, "{commands:?}");
     for command in commands {
         if command.starts_with("tribunal serve") {

@@ -20,13 +20,8 @@ use serve::Config;
 use serve::convert::{self, Frame};
 use serve::hosts::Hosts;
 
-const HEADS: [TinyHead; 5] = [
-    TinyHead::Sequence,
-    TinyHead::Process,
-    TinyHead::Token,
-    TinyHead::Reward,
-    TinyHead::Value,
-];
+const HEADS: [TinyHead; 5] =
+    [TinyHead::Sequence, TinyHead::Process, TinyHead::Token, TinyHead::Reward, TinyHead::Value];
 
 struct Example {
     kind: String,
@@ -73,10 +68,7 @@ fn examples() -> Vec<Example> {
             kind: kind.to_owned(),
             config: (*config).to_owned(),
             request,
-            says: of("text")
-                .next()
-                .map_or("Yes", |(_, body)| body.trim())
-                .to_owned(),
+            says: of("text").next().map_or("Yes", |(_, body)| body.trim()).to_owned(),
             result: find("status").unwrap_or_else(|| panic!("{kind}: no result is shown")),
         });
     }
@@ -84,10 +76,7 @@ fn examples() -> Vec<Example> {
 }
 
 fn make(dir: &Path, head: TinyHead) {
-    let spec = TinySpec {
-        head,
-        ..TinySpec::from(Preset::Qwen2)
-    };
+    let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
     scripted::make(dir, &spec).expect("a folder is made");
 }
 
@@ -96,9 +85,8 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
     let says = example.says.clone();
     let vocabulary = dir.join("vocab");
     make(&vocabulary, TinyHead::Vocab);
-    let replying = scripted::host("m", &vocabulary, |host| {
-        Replies::new(host, move |_: &str| says.clone())
-    });
+    let replying =
+        scripted::host("m", &vocabulary, |host| Replies::new(host, move |_: &str| says.clone()));
     let served = Hosts::new(vec![Arc::new(replying.expect("it loads"))]);
     let mut problems = match registry.check(&served) {
         Ok(()) => return (Arc::new(served), true),
@@ -139,16 +127,9 @@ fn run(example: &Example) -> (Value, bool) {
         serde_json::from_value(example.request.clone()).expect("a request of /v1/score");
     let scorer = registry.get(&request.model).expect("it is configured");
     let (input, echo) = convert::input(request.inputs[0].clone());
-    let tools = Tools {
-        pool: Pool::new(2, 1024).expect("threads start"),
-        models,
-        tape: None,
-    };
-    let ask = Ask {
-        explain: request.options.explain,
-        seed: request.options.seed,
-        ..Ask::default()
-    };
+    let tools = Tools { pool: Pool::new(2, 1024).expect("threads start"), models, tape: None };
+    let ask =
+        Ask { explain: request.options.explain, seed: request.options.seed, ..Ask::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let inputs = [Arc::new(input)];
     let scoring = rubrics::score(scorer, &inputs, ask, &tools);
@@ -160,10 +141,7 @@ fn run(example: &Example) -> (Value, bool) {
         cached: false,
     };
     let result = convert::result(0, echo, &scored.outcome, frame);
-    (
-        serde_json::to_value(result).expect("a result serialises"),
-        exact,
-    )
+    (serde_json::to_value(result).expect("a result serialises"), exact)
 }
 
 /// Every field that is shown is so.
@@ -184,10 +162,7 @@ fn compare(path: &str, shown: &Value, found: &Value, exact: bool) {
         (Value::Number(shown), Value::Number(found)) => {
             let (a, b) = (shown.as_f64(), found.as_f64());
             let near = a.zip(b).is_some_and(|(a, b)| (a - b).abs() < 5e-4);
-            assert!(
-                near || !exact,
-                "{path}: {shown} is shown, {found} comes back"
-            );
+            assert!(near || !exact, "{path}: {shown} is shown, {found} comes back");
         }
         (Value::String(shown), _) if shown.ends_with('…') => {
             let begin = shown.trim_end_matches('…');

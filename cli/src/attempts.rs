@@ -55,10 +55,7 @@ pub(crate) fn authorization(path: &Path) -> Result<String, CliError> {
     match key {
         Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
         Some(_) => {
-            let message = format!(
-                "{}: a key is printable ASCII without spaces",
-                path.display()
-            );
+            let message = format!("{}: a key is printable ASCII without spaces", path.display());
             Err(CliError::Usage(message))
         }
         None => Err(CliError::Usage(format!("{} holds no key", path.display()))),
@@ -74,13 +71,7 @@ pub(crate) fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
 /// A request that cannot be made at all fails every time; a connection may come back.
 pub(crate) fn transport(url: &str, error: &ureq::Error) -> Trouble {
     let message = format!("{url}: {error}");
-    let hopeless = matches!(
-        error,
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_)
-    );
-    if hopeless {
-        Trouble::Lasting(message)
-    } else {
-        Trouble::Passing(message, None)
-    }
+    let hopeless =
+        matches!(error, ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_));
+    if hopeless { Trouble::Lasting(message) } else { Trouble::Passing(message, None) }
 }

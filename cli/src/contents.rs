@@ -15,10 +15,7 @@ pub(crate) fn contents(
 ) -> Result<Vec<Result<Option<Content>, String>>, CliError> {
     let cells = column.json(batch);
     let cells = cells.map_err(|error| {
-        CliError::Failed(format!(
-            "column '{}' cannot be read: {error}",
-            column.path()
-        ))
+        CliError::Failed(format!("column '{}' cannot be read: {error}", column.path()))
     })?;
     let read = |cell: Option<&str>| cell.map(|cell| content(cell, column.path())).transpose();
     Ok(cells.iter().map(read).collect())
@@ -65,10 +62,7 @@ mod tests {
             }
         }
         check(r#""a""#, Ok(Content::Text("a".to_owned())));
-        let message = Message {
-            role: "user".to_owned(),
-            content: "b".to_owned(),
-        };
+        let message = Message { role: "user".to_owned(), content: "b".to_owned() };
         check(
             r#"[{"role": "user", "content": "b", "name": null}]"#,
             Ok(Content::Messages(vec![message])),
@@ -76,9 +70,6 @@ mod tests {
         check("5", Err("column 'c' holds a number, and not a text"));
         check("{}", Err("holds an object"));
         check(r#"[{"role": "user"}]"#, Err("missing field `content`"));
-        check(
-            r#"[{"role": "u", "content": "b", "name": "x"}]"#,
-            Err("unknown field"),
-        );
+        check(r#"[{"role": "u", "content": "b", "name": "x"}]"#, Err("unknown field"));
     }
 }

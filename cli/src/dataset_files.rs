@@ -107,12 +107,7 @@ impl FormatArg {
 impl SourceArgs {
     /// Files by their names.
     pub(crate) fn plain() -> Self {
-        Self {
-            format: None,
-            split: None,
-            config_name: None,
-            missing_columns: MissingArg::Refuse,
-        }
+        Self { format: None, split: None, config_name: None, missing_columns: MissingArg::Refuse }
     }
 
     /// Whether nothing was said.
@@ -127,10 +122,7 @@ impl SourceArgs {
     pub(crate) fn options(&self, limits: Limits) -> SourceOptions {
         SourceOptions {
             format: self.format.map(FormatArg::format),
-            selection: Selection {
-                config: self.config_name.clone(),
-                split: self.split.clone(),
-            },
+            selection: Selection { config: self.config_name.clone(), split: self.split.clone() },
             missing: match self.missing_columns {
                 MissingArg::Refuse => MissingColumns::Refuse,
                 MissingArg::Null => MissingColumns::Null,
@@ -245,12 +237,7 @@ impl DatasetOutput {
             // What an earlier run rejected is of an output that is gone.
             remove_if_there(&path)?;
         }
-        Ok(Finished {
-            name: self.name,
-            written,
-            rejected: self.n_rejected,
-            rejects,
-        })
+        Ok(Finished { name: self.name, written, rejected: self.n_rejected, rejects })
     }
 }
 

@@ -42,11 +42,11 @@ impl From<datasets::DatasetError> for CliError {
             | DatasetError::Query { .. }
             | DatasetError::Exists { .. }
             | DatasetError::Column { .. } => Self::Usage(error.to_string()),
-            DatasetError::Io {
-                action: "read",
-                path,
-                source,
-            } if source.kind() == io::ErrorKind::NotFound => Self::named(&path)(source),
+            DatasetError::Io { action: "read", path, source }
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                Self::named(&path)(source)
+            }
             DatasetError::Io { .. }
             | DatasetError::File { .. }
             | DatasetError::Row { .. }
@@ -59,11 +59,7 @@ impl CliError {
     /// For `map_err` on work with a file.
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::File {
-            action,
-            path,
-            source,
-        }
+        move |source| Self::File { action, path, source }
     }
 
     /// A file that the command line names cannot be opened: another must be named.

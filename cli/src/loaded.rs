@@ -75,10 +75,7 @@ impl Loaded {
     pub(crate) fn read(dir: &Path, storage: Storage) -> Result<Loaded, ModelError> {
         let begin = Instant::now();
         let model = Model::load(dir, &LoadOptions { storage })?;
-        Ok(Loaded {
-            model,
-            seconds: begin.elapsed().as_secs_f64(),
-        })
+        Ok(Loaded { model, seconds: begin.elapsed().as_secs_f64() })
     }
 
     /// Whether it has a vocabulary head.

@@ -86,16 +86,12 @@ fn main() -> ExitCode {
 /// Writes to standard output. A reader that has gone away is an error like any other.
 fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(CliError::file("write", Path::new("standard output")))
 }
 
 /// Waits for `future` on this thread. The scorers' own threads do the work.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime
-        .expect("a runtime without drivers needs nothing from the system")
-        .block_on(future)
+    runtime.expect("a runtime without drivers needs nothing from the system").block_on(future)
 }

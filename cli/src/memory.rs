@@ -20,11 +20,7 @@ pub(crate) fn of_machine() -> Option<(u64, u64)> {
 
 /// `VmRSS:     1234 kB` in bytes.
 fn field(text: &str, name: &str) -> Option<u64> {
-    let value = |line: &str| {
-        line.strip_prefix(name)?
-            .strip_prefix(':')
-            .map(str::to_owned)
-    };
+    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
     let value = text.lines().find_map(value)?;
     let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)

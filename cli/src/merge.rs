@@ -52,11 +52,8 @@ struct Part {
 /// Runs the command.
 pub(crate) fn run(args: &MergeArgs) -> Result<Outcome, CliError> {
     let started = Instant::now();
-    let mut parts = args
-        .parts
-        .iter()
-        .map(|name| Part::read(name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut parts =
+        args.parts.iter().map(|name| Part::read(name)).collect::<Result<Vec<_>, _>>()?;
     parts.sort_by_key(|part| part.shard.index);
     refuse_strangers(&parts)?;
     refuse_gaps(&parts)?;
@@ -82,11 +79,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome, CliError> {
     let manifest = merged(&parts, &written.files, Time::now(started.elapsed()))?;
     manifest.write(output)?;
     let rows = grouped(written.rows);
-    eprintln!(
-        "{rows} rows of {} parts\nwrote {}",
-        parts.len(),
-        args.output
-    );
+    eprintln!("{rows} rows of {} parts\nwrote {}", parts.len(), args.output);
     Ok(Outcome::Done)
 }
 
@@ -104,13 +97,8 @@ impl Part {
         let bad = |what: &str| CliError::Usage(format!("{}: {what}", path.display()));
         let manifest: Value =
             serde_json::from_str(&text).map_err(|error| bad(&format!("not JSON: {error}")))?;
-        let shard = manifest
-            .pointer("/options/shard")
-            .cloned()
-            .unwrap_or_default();
-        let shard = serde_json::from_value::<Option<Shard>>(shard)
-            .ok()
-            .flatten();
+        let shard = manifest.pointer("/options/shard").cloned().unwrap_or_default();
+        let shard = serde_json::from_value::<Option<Shard>>(shard).ok().flatten();
         let shard = shard.ok_or_else(|| bad("it is not of a run with --shard"))?;
         let outputs = manifest.get("outputs").and_then(Value::as_array);
         let outputs = outputs.ok_or_else(|| bad("it names no outputs"))?;
@@ -124,13 +112,7 @@ impl Part {
             files.push(output.with_file_name(file));
             rows += n_rows;
         }
-        let part = Self {
-            name: name.to_owned(),
-            shard,
-            files,
-            rows,
-            manifest,
-        };
+        let part = Self { name: name.to_owned(), shard, files, rows, manifest };
         part.refuse_changed()?;
         Ok(part)
     }
@@ -155,10 +137,7 @@ impl Part {
     fn identity(&self, what: &str) -> Value {
         match what {
             "inputs" => {
-                let inputs = self.manifest["inputs"]
-                    .as_array()
-                    .cloned()
-                    .unwrap_or_default();
+                let inputs = self.manifest["inputs"].as_array().cloned().unwrap_or_default();
                 // Machines may keep the same file under other names.
                 let content = |input: Value| json!([input["bytes"], input["digest"]]);
                 inputs.into_iter().map(content).collect()
@@ -173,14 +152,8 @@ fn refuse_strangers(parts: &[Part]) -> Result<(), CliError> {
     let Some((first, rest)) = parts.split_first() else {
         return Ok(());
     };
-    let options = first.manifest["options"]
-        .as_object()
-        .cloned()
-        .unwrap_or_default();
-    let names = options
-        .keys()
-        .map(String::as_str)
-        .filter(|name| *name != "shard");
+    let options = first.manifest["options"].as_object().cloned().unwrap_or_default();
+    let names = options.keys().map(String::as_str).filter(|name| *name != "shard");
     let names: Vec<&str> = std::iter::once("inputs").chain(names).collect();
     for part in rest {
         for name in &names {
@@ -212,17 +185,12 @@ fn refuse_gaps(parts: &[Part]) -> Result<(), CliError> {
     }
     let count = parts.first().map_or(0, |part| part.shard.count);
     let has = |index: &u64| parts.iter().any(|part| part.shard.index == *index);
-    let missing: Vec<String> = (1..=count)
-        .filter(|index| !has(index))
-        .map(|index| format!("{index}/{count}"))
-        .collect();
+    let missing: Vec<String> =
+        (1..=count).filter(|index| !has(index)).map(|index| format!("{index}/{count}")).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(CliError::Usage(format!(
-        "missing: shard {}",
-        missing.join(", ")
-    )))
+    Err(CliError::Usage(format!("missing: shard {}", missing.join(", "))))
 }
 
 fn merge_rejects(parts: &[Part], output: &Path) -> Result<(), CliError> {
@@ -240,10 +208,7 @@ fn merge_rejects(parts: &[Part], output: &Path) -> Result<(), CliError> {
 
 /// The manifest of the run without shards.
 fn merged(parts: &[Part], files: &[(PathBuf, u64)], time: Time) -> Result<Manifest, CliError> {
-    let first = &parts
-        .first()
-        .expect("the command line asks for one")
-        .manifest;
+    let first = &parts.first().expect("the command line asks for one").manifest;
     let inputs = serde_json::from_value(first["inputs"].clone());
     let inputs =
         inputs.map_err(|error| CliError::Usage(format!("a manifest's inputs: {error}")))?;

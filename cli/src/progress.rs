@@ -22,13 +22,7 @@ impl Progress {
     /// Starts the clock of a run over so many.
     pub(crate) fn start(what: &'static str, all: u64) -> Self {
         let now = Instant::now();
-        Self {
-            what,
-            done: 0,
-            all,
-            started: now,
-            shown: now,
-        }
+        Self { what, done: 0, all, started: now, shown: now }
     }
 
     /// Counts some more, and shows a line if it is time.

@@ -129,21 +129,13 @@ fn show(args: &ScaffoldArgs) -> Result<Outcome, CliError> {
         group: args.full.map_or(GroupDecay::Linear, GroupDecay::Binary),
         step: match args.decay {
             Decay::None => StepDecay::None,
-            Decay::Sigmoid => StepDecay::Sigmoid {
-                start: args.start,
-                steep: args.steep,
-            },
+            Decay::Sigmoid => StepDecay::Sigmoid { start: args.start, steep: args.steep },
             Decay::Linear => StepDecay::Linear,
             Decay::Power => StepDecay::Power(args.power),
         },
     };
     for index in 0..args.group_size {
-        let sample = Sample {
-            index,
-            group: args.group_size,
-            step: args.step,
-            steps: args.steps,
-        };
+        let sample = Sample { index, group: args.group_size, step: args.step, steps: args.steps };
         let wrong = |error: scaffold::ScaffoldError| CliError::Usage(error.to_string());
         let shown = scaffold::shown(&schedule, sample, rubric.items.len()).map_err(wrong)?;
         let message = scaffold::message(&rubric, &schedule, sample, args.seed).map_err(wrong)?;

@@ -112,9 +112,7 @@ fn served(catalogue: &serve::config::Catalogue) -> Vec<&str> {
 pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> CliError {
     let names: Vec<&str> = known.collect();
     let near = rubrics::config::nearest(name, names.iter().copied());
-    let hint = near
-        .map(|near| format!("; did you mean '{near}'?"))
-        .unwrap_or_default();
+    let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     CliError::Usage(format!(
         "there is no scorer '{name}'{hint} (the scorers are {})",
         names.join(", ")
@@ -125,10 +123,7 @@ pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> C
 pub(crate) fn refuse_repeated(names: &[String]) -> Result<(), CliError> {
     let repeated = (1..names.len()).find(|index| names[..*index].contains(&names[*index]));
     match repeated {
-        Some(index) => Err(CliError::Usage(format!(
-            "scorer '{}' is named twice",
-            names[index]
-        ))),
+        Some(index) => Err(CliError::Usage(format!("scorer '{}' is named twice", names[index]))),
         None => Ok(()),
     }
 }

@@ -76,16 +76,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         CliError::Usage(lines.join("\n"))
     })?;
-    let Loaded {
-        config,
-        registry,
-        catalogue,
-        keys,
-    } = loaded;
+    let Loaded { config, registry, catalogue, keys } = loaded;
     let listener = listen(config.bind)?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| cannot_listen(config.bind, &error))?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(config.bind, &error))?;
     let hosts = serve::load_models(&config, &catalogue)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
     registry.check(&hosts).map_err(cannot_work)?;
@@ -117,26 +110,14 @@ fn overrides(args: &ServeArgs) -> Result<Vec<Override>, CliError> {
             name: name.trim().to_owned(),
             value: value.trim().to_owned(),
         }),
-        None => Err(CliError::Usage(format!(
-            "--set '{given}' is not TABLE.KEY=VALUE"
-        ))),
+        None => Err(CliError::Usage(format!("--set '{given}' is not TABLE.KEY=VALUE"))),
     });
     let flag = |origin: &str, name: &str, value: &Option<String>| {
         let (origin, name) = (origin.to_owned(), name.to_owned());
-        value.clone().map(|value| {
-            Ok(Override {
-                origin,
-                name,
-                value,
-            })
-        })
+        value.clone().map(|value| Ok(Override { origin, name, value }))
     };
     let bind = flag("--bind", "server.bind", &args.bind);
-    let keys = flag(
-        "--api-keys-file",
-        "server.api_keys_file",
-        &args.api_keys_file,
-    );
+    let keys = flag("--api-keys-file", "server.api_keys_file", &args.api_keys_file);
     set.chain(bind).chain(keys).collect()
 }
 

@@ -29,18 +29,11 @@ pub(crate) const STATUSES: [Status; 10] = [
 ];
 
 /// Statuses that no input earned: with one of these, a run has failed in part.
-const FAILURES: [Status; 4] = [
-    Status::ToolError,
-    Status::Timeout,
-    Status::Overloaded,
-    Status::InternalError,
-];
+const FAILURES: [Status; 4] =
+    [Status::ToolError, Status::Timeout, Status::Overloaded, Status::InternalError];
 
 fn place(status: Status) -> usize {
-    STATUSES
-        .iter()
-        .position(|other| *other == status)
-        .expect("every status is listed")
+    STATUSES.iter().position(|other| *other == status).expect("every status is listed")
 }
 
 impl Tally {
@@ -80,9 +73,7 @@ impl Tally {
 
     /// Statuses that occurred, with their counts.
     pub(crate) fn occurred(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let named = STATUSES
-            .iter()
-            .map(|status| serve::convert::status_name(*status));
+        let named = STATUSES.iter().map(|status| serve::convert::status_name(*status));
         named.zip(self.counts).filter(|(_, count)| *count > 0)
     }
 
@@ -100,12 +91,7 @@ pub(crate) fn table(tallies: &[(&str, &Tally)]) -> String {
         **status == Status::Ok || tallies.iter().any(|(_, tally)| tally.count(**status) > 0)
     };
     let shown: Vec<Status> = STATUSES.iter().filter(occurs).copied().collect();
-    let name_width = tallies
-        .iter()
-        .map(|(name, _)| name.len())
-        .max()
-        .unwrap_or(0)
-        .max(6);
+    let name_width = tallies.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(6);
     let mut text = format!("{:name_width$}", "scorer");
     for status in &shown {
         write!(text, "  {:>12}", serve::convert::status_name(*status)).expect("to memory");
@@ -116,9 +102,7 @@ pub(crate) fn table(tallies: &[(&str, &Tally)]) -> String {
         for status in &shown {
             write!(text, "  {:>12}", grouped(tally.count(*status))).expect("to memory");
         }
-        let mean = tally
-            .mean()
-            .map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
+        let mean = tally.mean().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
         writeln!(text, "  {mean:>12}").expect("to memory");
     }
     text
@@ -143,12 +127,8 @@ mod tests {
 
     #[test]
     fn thousands_stand_apart() {
-        for (count, expected) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
+        for (count, expected) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")]
+        {
             assert_eq!(grouped(count), expected);
         }
     }
@@ -161,10 +141,8 @@ mod tests {
         math.score_sum = 300.0;
         let text = Tally::default();
         let shown = table(&[("math", &math), ("text", &text)]);
-        let words: Vec<Vec<&str>> = shown
-            .lines()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
+        let words: Vec<Vec<&str>> =
+            shown.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words[0], ["scorer", "ok", "bad_reference", "mean", "score"]);
         assert_eq!(words[1], ["math", "1,200", "3", "0.2500"]);
         assert_eq!(words[2], ["text", "0", "0", "-"]);

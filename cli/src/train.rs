@@ -80,10 +80,7 @@ pub(crate) fn keep_memory() {
 
 pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
     let config = RunConfig::read(&args.run).map_err(failed)?;
-    let resume = Resume {
-        resume: args.resume,
-        allow_changes: args.allow_changes,
-    };
+    let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };
     let mut run = Run::open(config, resume).map_err(failed)?;
     let threads = ::models::threads();
     eprintln!(
@@ -111,11 +108,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
     }
     let ended = ended.map_err(failed)?;
     if !ended.complete {
-        eprintln!(
-            "stopped after step {} of {}; go on with --resume",
-            ended.done,
-            run.steps()
-        );
+        eprintln!("stopped after step {} of {}; go on with --resume", ended.done, run.steps());
     }
     if let Some(path) = &ended.checkpoint {
         crate::print(&format!("{}\n", path.display()))?;
@@ -143,10 +136,7 @@ fn serve_live(address: &str, run: &Run) -> Result<Background, CliError> {
     let state = State::new(config, run.config().scorers.clone(), keys).map_err(cannot)?;
     let hosts = Hosts::new(vec![run.host().clone()]);
     let server = Background::start(listener, state.with_hosts(hosts)).map_err(cannot)?;
-    eprintln!(
-        "tribunal listening on http://{} (docs at /docs)",
-        server.address()
-    );
+    eprintln!("tribunal listening on http://{} (docs at /docs)", server.address());
     Ok(server)
 }
 
@@ -162,10 +152,8 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = stop.clone();
     let cannot = |error: std::io::Error| CliError::Failed(format!("cannot catch signals: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-        .map_err(cannot)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(cannot)?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -220,9 +208,7 @@ impl Show {
                 }
             }
             News::Evaluation { step, metrics } => {
-                let all = metrics
-                    .iter()
-                    .filter(|(name, _)| !name.starts_with("time/"));
+                let all = metrics.iter().filter(|(name, _)| !name.starts_with("time/"));
                 let all: Vec<String> = all.map(|(name, n)| format!("{name} {n:.4}")).collect();
                 self.line(&format!("evaluation after {step}: {}", all.join(", ")));
             }
@@ -246,17 +232,8 @@ impl Show {
 
 /// The numbers that say most.
 fn brief(metrics: &Metrics) -> String {
-    let names = [
-        "loss",
-        "reward",
-        "judge/reward",
-        "entropy",
-        "rollout/length",
-        "max_abs_dlogp",
-    ];
-    let known = names
-        .iter()
-        .filter_map(|name| Some((name, metrics.get(name)?)));
+    let names = ["loss", "reward", "judge/reward", "entropy", "rollout/length", "max_abs_dlogp"];
+    let known = names.iter().filter_map(|name| Some((name, metrics.get(name)?)));
     let known: Vec<String> = known.map(|(name, n)| format!("{name} {n:.4}")).collect();
     known.join(", ")
 }

@@ -52,13 +52,13 @@ impl<'r> From<&'r ScoreResult> for Verdict<'r> {
             candidates: result.candidates.as_deref(),
             label_mass: result.label_mass,
             digests: &result.digests,
-            usage: Some(&result.usage)
-                .filter(|usage| **usage != Usage::default())
-                .map(|usage| Spent {
+            usage: Some(&result.usage).filter(|usage| **usage != Usage::default()).map(|usage| {
+                Spent {
                     input_tokens: usage.input_tokens,
                     output_tokens: usage.output_tokens,
                     total_tokens: usage.total_tokens,
-                }),
+                }
+            }),
         }
     }
 }

@@ -49,18 +49,10 @@ fn cast(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
             let own = column.as_list::<i32>();
             let items = cast(own.values(), item)?;
             let (offsets, nulls) = (own.offsets().clone(), own.nulls().cloned());
-            Ok(Arc::new(ListArray::try_new(
-                item.clone(),
-                offsets,
-                items,
-                nulls,
-            )?))
+            Ok(Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls)?))
         }
         (_, wanted) => {
-            let options = CastOptions {
-                safe: false,
-                ..CastOptions::default()
-            };
+            let options = CastOptions { safe: false, ..CastOptions::default() };
             cast_with_options(column, wanted, &options)
         }
     }

@@ -76,12 +76,7 @@ impl Column {
             field = inner;
             so_far = format!("{so_far}.{name}");
         }
-        Ok(Self {
-            path: path.to_owned(),
-            index,
-            steps,
-            field,
-        })
+        Ok(Self { path: path.to_owned(), index, steps, field })
     }
 
     /// The path as it was given.
@@ -152,10 +147,7 @@ impl Column {
     ) -> std::result::Result<Vec<Option<f64>>, ArrowError> {
         let values = cast(&self.values(batch)?, &DataType::Float64)?;
         let numbers: &Float64Array = values.as_primitive::<Float64Type>();
-        Ok(numbers
-            .iter()
-            .map(|number| number.filter(|number| number.is_finite()))
-            .collect())
+        Ok(numbers.iter().map(|number| number.filter(|number| number.is_finite())).collect())
     }
 
     /// The values of a batch's rows as JSON; a null stays a null.
@@ -168,10 +160,7 @@ impl Column {
 }
 
 /// The step that a name stands for in a type, or the names that there are.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "nothing else has anything inside"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else has anything inside")]
 fn inside(field: &Field, name: &str) -> std::result::Result<(Step, FieldRef), Vec<String>> {
     match field.data_type() {
         DataType::Struct(fields) => match fields.find(name) {
@@ -222,10 +211,7 @@ fn nearest<'n>(name: &str, names: &'n [String]) -> Option<&'n str> {
 }
 
 fn query(option: &str, problem: String) -> DatasetError {
-    DatasetError::Query {
-        place: option.to_owned(),
-        problem,
-    }
+    DatasetError::Query { place: option.to_owned(), problem }
 }
 
 #[cfg(test)]
@@ -296,9 +282,6 @@ mod tests {
         let column = Column::find(batch.schema_ref(), "s.l", "--x").expect("a list");
         let cells = column.json(&batch).expect("JSON");
         let cells: Vec<Option<&str>> = cells.iter().collect();
-        assert_eq!(
-            cells,
-            [Some(r#"[{"v":1},{"v":2}]"#), Some(r#"[{"v":3}]"#), None]
-        );
+        assert_eq!(cells, [Some(r#"[{"v":1},{"v":2}]"#), Some(r#"[{"v":3}]"#), None]);
     }
 }

@@ -74,19 +74,12 @@ impl DatasetError {
     /// For `map_err` on work with a file.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| Self::Io { action, path, source }
     }
 
     /// A file whose content is wrong.
     pub(crate) fn file(file: &str, problem: impl fmt::Display) -> Self {
-        Self::File {
-            file: file.to_owned(),
-            problem: problem.to_string(),
-        }
+        Self::File { file: file.to_owned(), problem: problem.to_string() }
     }
 
     /// A column that does not go with the others.

@@ -84,9 +84,7 @@ pub fn each_row(path: &Path, take: &mut dyn FnMut(u64, Row) -> bool) -> Result<(
         Some("parquet") if packing == Packing::Plain => parquet_rows(path, open()?, take),
         Some("jsonl" | "ndjson") => lines(path, text()?, take),
         Some("json") => json(path, text()?, take),
-        Some(_) | None => Err(JsonRowsError::Unknown {
-            path: path.to_owned(),
-        }),
+        Some(_) | None => Err(JsonRowsError::Unknown { path: path.to_owned() }),
     }
 }
 
@@ -96,10 +94,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> JsonRowsError {
 }
 
 fn content(path: &Path, problem: &dyn std::fmt::Display) -> JsonRowsError {
-    JsonRowsError::Content {
-        path: path.to_owned(),
-        problem: problem.to_string(),
-    }
+    JsonRowsError::Content { path: path.to_owned(), problem: problem.to_string() }
 }
 
 /// How a text file is packed.
@@ -131,25 +126,16 @@ fn lines(
     for number in 1_u64.. {
         line.clear();
         let mut limited = text.by_ref().take(LINE_BYTES + 1);
-        let read = limited
-            .read_until(b'\n', &mut line)
-            .map_err(io_error(path))?;
+        let read = limited.read_until(b'\n', &mut line).map_err(io_error(path))?;
         if read == 0 {
             break;
         }
-        let bad = |problem: String| JsonRowsError::Row {
-            path: path.to_owned(),
-            row: number,
-            problem,
-        };
+        let bad =
+            |problem: String| JsonRowsError::Row { path: path.to_owned(), row: number, problem };
         if line.len() as u64 > LINE_BYTES {
             return Err(bad(format!("the line has more than {LINE_BYTES} bytes")));
         }
-        let start = if number == 1 && line.starts_with("\u{feff}".as_bytes()) {
-            3
-        } else {
-            0
-        };
+        let start = if number == 1 && line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
         if line[start..].iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -181,11 +167,7 @@ fn json(
         let problem = format!("an array of more than {ARRAY_BYTES} bytes; write one row a line");
         return Err(content(path, &problem));
     }
-    let start = if all.starts_with("\u{feff}".as_bytes()) {
-        3
-    } else {
-        0
-    };
+    let start = if all.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
     let rows: Vec<Value> =
         serde_json::from_slice(&all[start..]).map_err(|error| content(path, &error))?;
     for (row, value) in (1..).zip(rows) {
@@ -288,11 +270,7 @@ mod tests {
         check("A.NDJSON", LINES, &rows);
         check("a.json", LINES, &rows);
         check("a.jsonl.gz", &gzip(LINES), &rows);
-        check(
-            "a.jsonl.zst",
-            &zstd::encode_all(LINES, 3).expect("memory"),
-            &rows,
-        );
+        check("a.jsonl.zst", &zstd::encode_all(LINES, 3).expect("memory"), &rows);
         let rows = [r#"1 {"a":1}"#, r#"2 {"a":"x"}"#];
         check("a.json", ARRAY, &rows);
         check("a.json.gz", &gzip(ARRAY), &rows);
@@ -308,10 +286,7 @@ mod tests {
         lists.append_null();
         let columns: [(&str, ArrayRef); 3] = [
             ("id", Arc::new(Int64Array::from(vec![Some(7), None]))),
-            (
-                "text",
-                Arc::new(StringArray::from(vec!["line\nbreak", "é"])),
-            ),
+            ("text", Arc::new(StringArray::from(vec!["line\nbreak", "é"]))),
             ("list", Arc::new(lists.finish())),
         ];
         let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
@@ -321,29 +296,16 @@ mod tests {
         check(
             "a.parquet",
             &bytes,
-            &[
-                r#"1 {"id":7,"text":"line\nbreak","list":["p","q"]}"#,
-                r#"2 {"text":"é"}"#,
-            ],
+            &[r#"1 {"id":7,"text":"line\nbreak","list":["p","q"]}"#, r#"2 {"text":"é"}"#],
         );
     }
 
     #[test]
     fn what_cannot_be_read_says_where() {
         for (name, bytes, n_rows, expected) in [
-            (
-                "a.jsonl",
-                &b"{\"a\":1}\n{\"a\":"[..],
-                1,
-                "a.jsonl:2: not a JSON object",
-            ),
+            ("a.jsonl", &b"{\"a\":1}\n{\"a\":"[..], 1, "a.jsonl:2: not a JSON object"),
             ("a.jsonl", b"7", 0, "a.jsonl:1: not a JSON object"),
-            (
-                "a.jsonl",
-                b"{\"a\":\"\xff\"}",
-                0,
-                "a.jsonl:1: not a JSON object",
-            ),
+            ("a.jsonl", b"{\"a\":\"\xff\"}", 0, "a.jsonl:1: not a JSON object"),
             ("a.json", b"[{\"a\":1},7]", 1, "a.json:2: not a JSON object"),
             ("a.json", b"[{\"a\":1},", 0, "a.json: "),
             ("a.json.gz", b"not packed", 0, "cannot read"),

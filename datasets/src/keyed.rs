@@ -86,14 +86,8 @@ mod tests {
 
     #[test]
     fn parts_do_not_run_together() {
-        let lists: [&[&[u8]]; 6] = [
-            &[],
-            &[b""],
-            &[b"", b""],
-            &[b"ab"],
-            &[b"a", b"b"],
-            &[b"b", b"a"],
-        ];
+        let lists: [&[&[u8]]; 6] =
+            [&[], &[b""], &[b"", b""], &[b"ab"], &[b"a", b"b"], &[b"b", b"a"]];
         for (index, list) in lists.iter().enumerate() {
             for other in &lists[..index] {
                 assert_ne!(hash(7, list), hash(7, other), "{list:?} {other:?}");
@@ -109,11 +103,7 @@ mod tests {
         let first: Vec<u64> = (0..3).map(|_| draws.next_bits()).collect();
         assert_eq!(
             first,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423
-            ]
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
         );
     }
 
@@ -125,10 +115,7 @@ mod tests {
             counts[draws.below(6)] += 1;
         }
         // Six standard deviations of a binomial count.
-        assert!(
-            counts.iter().all(|count| count.abs_diff(10_000) < 548),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 548), "{counts:?}");
         assert_eq!(draws.below(1), 0);
     }
 

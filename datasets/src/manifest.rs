@@ -65,11 +65,7 @@ impl Output {
     /// Files as [`crate::sink::Written`] lists them.
     pub fn of(files: &[(PathBuf, u64)]) -> Vec<Self> {
         let output = |(path, rows): &(PathBuf, u64)| Self {
-            file: path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             rows: *rows,
         };
         files.iter().map(output).collect()

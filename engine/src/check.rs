@@ -14,16 +14,12 @@ pub(crate) fn works(
     adapters: &[AdapterStatus],
 ) -> Result<(), SubmitError> {
     if works.is_empty() {
-        return Err(SubmitError::Invalid {
-            what: "a submission without works".to_owned(),
-        });
+        return Err(SubmitError::Invalid { what: "a submission without works".to_owned() });
     }
     for (at, work) in works.iter_mut().enumerate() {
         let head_labels = head_of(work, limits, adapters)?;
         check(work, limits, head_labels).map_err(|problem| match problem {
-            Problem::Invalid(what) => SubmitError::Invalid {
-                what: format!("work {at}: {what}"),
-            },
+            Problem::Invalid(what) => SubmitError::Invalid { what: format!("work {at}: {what}") },
             Problem::TooLong { given } => too_long(limits, given),
         })?;
     }
@@ -41,9 +37,7 @@ fn head_of(
     };
     match adapters.iter().find(|adapter| adapter.name == *name) {
         Some(adapter) => Ok(adapter.head_labels.or(limits.head_labels)),
-        None => Err(SubmitError::UnknownAdapter {
-            name: name.to_string(),
-        }),
+        None => Err(SubmitError::UnknownAdapter { name: name.to_string() }),
     }
 }
 
@@ -53,16 +47,9 @@ enum Problem {
 }
 
 fn too_long(limits: &Limits, given: usize) -> SubmitError {
-    let what = if limits.max_positions <= limits.kv_tokens {
-        "the context"
-    } else {
-        "the KV memory"
-    };
-    SubmitError::TooLong {
-        what,
-        max: limits.context(),
-        given,
-    }
+    let what =
+        if limits.max_positions <= limits.kv_tokens { "the context" } else { "the KV memory" };
+    SubmitError::TooLong { what, max: limits.context(), given }
 }
 
 fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
@@ -92,9 +79,7 @@ fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result
         }
         Want::Tokens(sampling) => {
             vocabulary(limits)?;
-            sampling
-                .check(limits.vocab_size)
-                .map_err(Problem::Invalid)?;
+            sampling.check(limits.vocab_size).map_err(Problem::Invalid)?;
             if n == context && sampling.resumed == 0 {
                 return Err(Problem::TooLong { given: n + 1 });
             }
@@ -110,9 +95,7 @@ fn check_row(n: usize, at: usize) -> Result<(), Problem> {
     if at < n {
         return Ok(());
     }
-    Err(Problem::Invalid(format!(
-        "token {at} is read, and it has {n} tokens"
-    )))
+    Err(Problem::Invalid(format!("token {at} is read, and it has {n} tokens")))
 }
 
 fn check_read(read: &Read, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
@@ -152,7 +135,5 @@ fn vocabulary(limits: &Limits) -> Result<(), Problem> {
     if limits.has_vocabulary {
         return Ok(());
     }
-    Err(Problem::Invalid(
-        "the model has no vocabulary head".to_owned(),
-    ))
+    Err(Problem::Invalid("the model has no vocabulary head".to_owned()))
 }

@@ -110,10 +110,7 @@ pub enum LoadError {
 /// How long a caller that was refused for load should wait, given what is in hand and the rate at
 /// which tokens went lately.
 pub fn retry_after(queued_tokens: usize, tokens_per_second: f64) -> Duration {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a count of tokens is below 2^53"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "a count of tokens is below 2^53")]
     let seconds = queued_tokens as f64 / tokens_per_second.max(1.0);
     Duration::from_secs_f64(seconds.clamp(1.0, 60.0))
 }

@@ -179,13 +179,7 @@ impl Engine {
         let tokens = Arc::new(Semaphore::new(config.queue_tokens));
         let patient = Arc::new(Semaphore::new(config.queue_tokens / 2));
         let status = thread::start(forward, &config, inbox).map_err(LoadError::Thread)?;
-        Ok(Engine {
-            events,
-            status,
-            tokens,
-            patient,
-            limits,
-        })
+        Ok(Engine { events, status, tokens, patient, limits })
     }
 
     /// Submits works that belong together. They are queued at once, and answered one by one.
@@ -199,18 +193,11 @@ impl Engine {
         let most_updates = works.iter().map(most_updates).sum();
         let orders = self.orders(works)?;
         let (updates, inbox) = mpsc::channel(most_updates);
-        let submission = Submission {
-            orders,
-            terms,
-            updates,
-        };
+        let submission = Submission { orders, terms, updates };
         match self.events.try_send(Event::Submit(submission)) {
-            Ok(()) => Ok(Ticket {
-                updates: inbox,
-                events: self.events.clone(),
-                n_works,
-                n_done: 0,
-            }),
+            Ok(()) => {
+                Ok(Ticket { updates: inbox, events: self.events.clone(), n_works, n_done: 0 })
+            }
             Err(mpsc::error::TrySendError::Full(_)) => Err(self.overloaded()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(SubmitError::ShuttingDown),
         }
@@ -230,20 +217,13 @@ impl Engine {
     fn orders(&self, works: Vec<Work>) -> Result<Vec<Order>, SubmitError> {
         let total: usize = works.iter().map(|work| work.token_ids.len()).sum();
         let max = self.limits.queue_tokens;
-        let too_long = SubmitError::TooLong {
-            what: "the queue",
-            max,
-            given: total,
-        };
+        let too_long = SubmitError::TooLong { what: "the queue", max, given: total };
         if total > max {
             return Err(too_long);
         }
         let count = u32::try_from(total).map_err(|_| too_long)?;
-        let mut permit = self
-            .tokens
-            .clone()
-            .try_acquire_many_owned(count)
-            .map_err(|_| self.overloaded())?;
+        let mut permit =
+            self.tokens.clone().try_acquire_many_owned(count).map_err(|_| self.overloaded())?;
         let order = |(at, work): (usize, Work)| {
             let permit = permit.split(work.token_ids.len());
             Ok(Order {
@@ -261,24 +241,17 @@ impl Engine {
             Want::Rows(reads) => Ok(Task::rows(reads)),
             Want::Tokens(sampling) => Sampler::new(*sampling, token_ids, self.limits.vocab_size)
                 .map(Task::tokens)
-                .map_err(|what| SubmitError::Invalid {
-                    what: format!("work {at}: {what}"),
-                }),
+                .map_err(|what| SubmitError::Invalid { what: format!("work {at}: {what}") }),
         }
     }
 
     fn overloaded(&self) -> SubmitError {
-        SubmitError::Overloaded {
-            queued: self.queued_tokens(),
-            max: self.limits.queue_tokens,
-        }
+        SubmitError::Overloaded { queued: self.queued_tokens(), max: self.limits.queue_tokens }
     }
 
     /// Input tokens of the work in hand.
     pub fn queued_tokens(&self) -> usize {
-        self.limits
-            .queue_tokens
-            .saturating_sub(self.tokens.available_permits())
+        self.limits.queue_tokens.saturating_sub(self.tokens.available_permits())
     }
 
     /// Whether the thread is there: it ends only with its last handle, or by a fault.
@@ -317,15 +290,7 @@ impl Engine {
         adapter: Arc<Adapter>,
     ) -> Result<(), LoadError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(
-            Event::Insert {
-                name,
-                adapter,
-                reply,
-            },
-            answer,
-        )
-        .await
+        self.tell(Event::Insert { name, adapter, reply }, answer).await
     }
 
     /// Takes an adapter out of service; work under way ends under it. Says whether there was one.

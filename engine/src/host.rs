@@ -91,15 +91,10 @@ impl Host {
     /// [`LoadError`] names the file and the field or tensor, or the memory that is too small.
     pub fn load(spec: &HostSpec) -> Result<Host, LoadError> {
         let tokenizer = Tokenizer::of_folder(&spec.folder)?;
-        let options = LoadOptions {
-            storage: spec.storage,
-        };
+        let options = LoadOptions { storage: spec.storage };
         let model = Model::of_folder(&spec.folder, &options)?;
         tokenizer.check_against(model.config.vocab_size)?;
-        let view = View {
-            decoder: model.decoder,
-            head: model.head,
-        };
+        let view = View { decoder: model.decoder, head: model.head };
         Ok(Host {
             name: spec.name.as_str().into(),
             folder: Some(spec.folder.clone()),
@@ -168,20 +163,10 @@ impl Host {
     /// [`LoadError`]; then what was served before still is. An adapter that names its base is not
     /// that of a model in training.
     pub async fn load_adapter(&self, name: &str, dir: &Path) -> Result<Arc<Adapter>, LoadError> {
-        let files = self
-            .folder
-            .as_ref()
-            .map(Checkpoint::of_folder)
-            .transpose()?;
-        let base = Base {
-            config: &self.config,
-            digest: Some(&self.digest),
-            files: files.as_ref(),
-        };
+        let files = self.folder.as_ref().map(Checkpoint::of_folder).transpose()?;
+        let base = Base { config: &self.config, digest: Some(&self.digest), files: files.as_ref() };
         let adapter = Arc::new(Adapter::load(dir, &base)?);
-        self.engine
-            .insert_adapter(name.into(), adapter.clone())
-            .await?;
+        self.engine.insert_adapter(name.into(), adapter.clone()).await?;
         Ok(adapter)
     }
 }

@@ -66,10 +66,7 @@ impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
         let (prompt, said) = token_ids.split_at(begin);
         let prompt = self.tokenizer.decode(prompt, false).expect("known tokens");
         let reply = (self.reply)(&prompt);
-        let reply = self
-            .tokenizer
-            .encode(&reply, false)
-            .expect("bytes are tokens");
+        let reply = self.tokenizer.encode(&reply, false).expect("bytes are tokens");
         let end = self.tokenizer.eos_ids().first().copied();
         let next = reply.get(said.len()).copied().or(end).unwrap_or(0);
         let mut logits = vec![0.0; self.vocab_size];
@@ -104,11 +101,8 @@ pub fn host<S: Script + 'static>(
     })?;
     let limits = host.engine.limits().clone();
     let n_blocks = limits.kv_tokens / BLOCK;
-    let scripted = Scripted {
-        slots: vec![0; n_blocks * BLOCK],
-        adapters: Vec::new(),
-        script: script(&host),
-    };
+    let scripted =
+        Scripted { slots: vec![0; n_blocks * BLOCK], adapters: Vec::new(), script: script(&host) };
     let config = EngineConfig {
         n_blocks,
         batch_tokens: 4096,
@@ -150,15 +144,10 @@ impl<S: Script> Scripted<S> {
                 let logits = self.script.logits(token_ids);
                 let z = normalizer(&logits);
                 let entropy = logits.iter().map(|x| (x - z).exp() * (z - x)).sum();
-                Output::Logprob {
-                    logprob: logits[*id as usize] - z,
-                    entropy,
-                }
+                Output::Logprob { logprob: logits[*id as usize] - z, entropy }
             }
             Read::Hidden => {
-                return Err(ModelError::Batch(
-                    "a script has no hidden states".to_owned(),
-                ));
+                return Err(ModelError::Batch("a script has no hidden states".to_owned()));
             }
         })
     }

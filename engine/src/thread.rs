@@ -29,20 +29,18 @@ pub(crate) fn start(
 ) -> std::io::Result<watch::Receiver<Status>> {
     let (status, receiver) = watch::channel(Status::default());
     let mut core = Core::new(forward, config, status);
-    std::thread::Builder::new()
-        .name("engine".to_owned())
-        .spawn(move || {
-            while let Some(event) = inbox.blocking_recv() {
-                core.handle(event);
-                while core.has_work() {
-                    while let Ok(event) = inbox.try_recv() {
-                        core.handle(event);
-                    }
-                    core.tick(Instant::now());
+    std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+        while let Some(event) = inbox.blocking_recv() {
+            core.handle(event);
+            while core.has_work() {
+                while let Ok(event) = inbox.try_recv() {
+                    core.handle(event);
                 }
-                core.publish();
+                core.tick(Instant::now());
             }
-        })?;
+            core.publish();
+        }
+    })?;
     Ok(receiver)
 }
 
@@ -117,11 +115,7 @@ impl<F: Forward> Core<F> {
         match event {
             Event::Submit(submission) => self.submit(submission),
             Event::Abandoned => self.abandoned = true,
-            Event::Insert {
-                name,
-                adapter,
-                reply,
-            } => {
+            Event::Insert { name, adapter, reply } => {
                 self.insert(name, adapter);
                 // Whoever asked may have left; the adapter is in service all the same.
                 let _ = reply.send(());
@@ -176,11 +170,7 @@ impl<F: Forward> Core<F> {
     }
 
     fn submit(&mut self, submission: Submission) {
-        let Submission {
-            orders,
-            terms,
-            updates,
-        } = submission;
+        let Submission { orders, terms, updates } = submission;
         for (work, order) in orders.into_iter().enumerate() {
             self.take(work, order, terms, updates.clone());
         }
@@ -207,10 +197,7 @@ impl<F: Forward> Core<F> {
             permit: order.permit,
         };
         if let Some(produced) = order.task.done() {
-            let usage = Usage {
-                input_tokens: order.token_ids.len(),
-                ..Usage::default()
-            };
+            let usage = Usage { input_tokens: order.token_ids.len(), ..Usage::default() };
             caller.answer(Ok((produced, usage)), self.scheduler.revision());
             return;
         }
@@ -241,10 +228,7 @@ impl<F: Forward> Core<F> {
         match event {
             scheduler::Event::Token(id, sampled) => {
                 if let Some(caller) = self.callers.get(&id) {
-                    caller.say(Update::Tokens {
-                        work: caller.work,
-                        tokens: vec![sampled],
-                    });
+                    caller.say(Update::Tokens { work: caller.work, tokens: vec![sampled] });
                 }
             }
             scheduler::Event::Done { id, result, last } => {
@@ -252,10 +236,7 @@ impl<F: Forward> Core<F> {
                     return;
                 };
                 if let Some(sampled) = last {
-                    caller.say(Update::Tokens {
-                        work: caller.work,
-                        tokens: vec![sampled],
-                    });
+                    caller.say(Update::Tokens { work: caller.work, tokens: vec![sampled] });
                 }
                 caller.answer(result, self.scheduler.revision());
             }
@@ -305,10 +286,7 @@ impl<F: Forward> Core<F> {
         }
         if let Some(serving) = &caller.serving {
             let slot = serving.slot;
-            let slot_use = self
-                .slots
-                .get_mut(&slot)
-                .expect("its sequences are counted");
+            let slot_use = self.slots.get_mut(&slot).expect("its sequences are counted");
             slot_use.n_sequences -= 1;
             self.free(slot);
         }
@@ -382,16 +360,9 @@ impl Caller {
     fn answer(self, result: Result<(Produced, Usage), Failure>, revision: u64) {
         drop(self.permit);
         let digest = self.serving.map(|serving| serving.digest);
-        let result = result.map(|(produced, usage)| Answer {
-            produced,
-            usage,
-            adapter: digest,
-            revision,
-        });
-        let done = Update::Done {
-            work: self.work,
-            result,
-        };
+        let result =
+            result.map(|(produced, usage)| Answer { produced, usage, adapter: digest, revision });
+        let done = Update::Done { work: self.work, result };
         // As in `say`.
         let _ = self.updates.try_send(done);
     }

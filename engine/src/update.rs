@@ -89,9 +89,7 @@ impl Engine {
         let (reply, standing) = oneshot::channel();
         let asked = self.events().blocking_send(Event::StandStill { reply });
         asked.map_err(|_| UpdateError::ShuttingDown)?;
-        let standstill = standing
-            .blocking_recv()
-            .map_err(|_| UpdateError::ShuttingDown)?;
+        let standstill = standing.blocking_recv().map_err(|_| UpdateError::ShuttingDown)?;
         let outcome = run(change);
         let revision = standstill.end().blocking_recv();
         settled(outcome, revision.ok())

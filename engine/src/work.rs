@@ -205,11 +205,7 @@ impl Group {
     ) {
         let token_ids = self.nodes[node.0].clone();
         let want = want(&token_ids);
-        self.works.push(Work {
-            token_ids,
-            adapter,
-            want,
-        });
+        self.works.push(Work { token_ids, adapter, want });
     }
 
     /// What to submit.

@@ -47,9 +47,7 @@ fn bench() -> Result<u8, Box<dyn Error>> {
 
 /// Starts the server on a thread of its own and returns its address.
 fn start_server(batch: usize) -> io::Result<SocketAddr> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
     let reply = reply(batch);

@@ -91,12 +91,7 @@ pub struct BenchServe {
     pub duration: Option<Duration>,
 
     /// Open loop: requests per second, with Poisson arrivals
-    #[arg(
-        long,
-        value_name = "R",
-        allow_hyphen_values = true,
-        conflicts_with = "sweep"
-    )]
+    #[arg(long, value_name = "R", allow_hyphen_values = true, conflicts_with = "sweep")]
     pub rate: Option<f64>,
 
     /// Open loop: most connections; a request that is due while all are busy waits, and the wait
@@ -184,28 +179,19 @@ impl BenchServe {
     /// The flags that say what was measured, as they would be typed. The key itself is in a file,
     /// so nothing here is secret.
     pub fn flags(&self) -> Vec<String> {
-        let mut flags = vec![
-            format!("--url {}", self.url),
-            format!("--scorer {}", self.scorer),
-        ];
+        let mut flags = vec![format!("--url {}", self.url), format!("--scorer {}", self.scorer)];
         let mut push = |name: &str, value: Option<String>| {
             flags.extend(value.map(|value| format!("--{name} {value}")));
         };
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let wire = self
-            .wire
-            .to_possible_value()
-            .filter(|_| self.wire != Wire::Native);
+        let wire = self.wire.to_possible_value().filter(|_| self.wire != Wire::Native);
         push("wire", wire.map(|wire| wire.get_name().to_owned()));
         push("api-key-file", path(&self.api_key_file));
         push("input", path(&self.input));
         let generated = match self.generate {
             Generate::Gsm8kLike => "gsm8k-like",
         };
-        push(
-            "generate",
-            self.input.is_none().then(|| generated.to_owned()),
-        );
+        push("generate", self.input.is_none().then(|| generated.to_owned()));
         push("seed", Some(self.seed.to_string()));
         push("batch", Some(self.batch.to_string()));
         push("unique", self.unique.map(|unique| unique.to_string()));
@@ -240,9 +226,7 @@ pub(crate) fn time_text(time: Duration) -> String {
 
 /// Reads a number and a unit, such as `1.5s` or `200ms`.
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    let split = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit_s = match unit {
         "us" => 1e-6,
@@ -253,10 +237,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         "" => return Err("has no unit: write us, ms, s, m or h after the number".to_owned()),
         _ => return Err(format!("`{unit}` is no unit: use us, ms, s, m or h")),
     };
-    let number: f64 = number
-        .trim()
-        .parse()
-        .map_err(|_| format!("`{number}` is no number"))?;
+    let number: f64 = number.trim().parse().map_err(|_| format!("`{number}` is no number"))?;
     if number < 0.0 {
         return Err("a time cannot be negative".to_owned());
     }
@@ -317,12 +298,7 @@ mod tests {
             assert!(!help.is_empty(), "{} has no help", arg.get_id());
         }
         let help = Program::command().render_long_help().to_string();
-        for default in [
-            "[default: 16]",
-            "[default: 10s]",
-            "[default: 256]",
-            "[default: 50ms]",
-        ] {
+        for default in ["[default: 16]", "[default: 10s]", "[default: 256]", "[default: 50ms]"] {
             assert!(help.contains(default), "{default} is not in the help");
         }
     }

@@ -68,32 +68,21 @@ mod tests {
             let due = poisson(rate, SPAN, seed, 0);
             let n = due.len() as f64;
             let expected = rate * SPAN.as_secs_f64();
-            assert!(
-                (n - expected).abs() < 5.0 * expected.sqrt(),
-                "{n} of {expected}"
-            );
+            assert!((n - expected).abs() < 5.0 * expected.sqrt(), "{n} of {expected}");
 
-            let gaps: Vec<f64> = due
-                .windows(2)
-                .map(|pair| (pair[1] - pair[0]) as f64 / 1e9)
-                .collect();
+            let gaps: Vec<f64> =
+                due.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9).collect();
             let mean = gaps.iter().sum::<f64>() / n;
             let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n;
             // An exponential gap has a standard deviation equal to its mean; the sample variance
             // of n such gaps has a relative standard error of sqrt(8 / n).
             let relative = variance * rate * rate;
-            assert!(
-                (relative - 1.0).abs() < 5.0 * (8.0 / n).sqrt(),
-                "{relative}"
-            );
+            assert!((relative - 1.0).abs() < 5.0 * (8.0 / n).sqrt(), "{relative}");
 
             // The share of gaps longer than the mean is 1/e.
             let long = gaps.iter().filter(|gap| **gap * rate > 1.0).count() as f64 / n;
             let share = (-1.0_f64).exp();
-            assert!(
-                (long - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(),
-                "{long}"
-            );
+            assert!((long - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(), "{long}");
         }
     }
 

@@ -39,15 +39,7 @@ impl Bench {
         (warmup, seed): (Duration, u64),
     ) -> Self {
         let (target, run_start) = (Rc::new(target), Instant::now());
-        Self {
-            target,
-            rules,
-            warmup,
-            seed,
-            run_start,
-            workload,
-            next_number: Cell::new(0),
-        }
+        Self { target, rules, warmup, seed, run_start, workload, next_number: Cell::new(0) }
     }
 
     /// Inputs in each request.
@@ -105,10 +97,7 @@ pub(crate) struct CpuClock {
 
 impl CpuClock {
     pub(crate) fn start() -> Self {
-        Self {
-            wall: Instant::now(),
-            cpu: thread_cpu(),
-        }
+        Self { wall: Instant::now(), cpu: thread_cpu() }
     }
 
     /// Share of one core used since the start, where the system tells.
@@ -122,9 +111,5 @@ impl CpuClock {
 /// The first field of `schedstat` is the time on a processor in nanoseconds.
 fn thread_cpu() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace()
-        .next()?
-        .parse()
-        .ok()
-        .map(Duration::from_nanos)
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }

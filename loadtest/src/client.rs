@@ -45,20 +45,12 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// The class says it all.
     pub(crate) fn without_reply(class: Class) -> Self {
-        Self {
-            class,
-            verdicts: Verdicts::default(),
-            detail: None,
-        }
+        Self { class, verdicts: Verdicts::default(), detail: None }
     }
 
     pub(crate) fn failed(class: Class, detail: impl fmt::Display) -> Self {
         let detail = Some(detail.to_string());
-        Self {
-            class,
-            verdicts: Verdicts::default(),
-            detail,
-        }
+        Self { class, verdicts: Verdicts::default(), detail }
     }
 }
 
@@ -85,13 +77,7 @@ enum Broken {
 
 impl Connection {
     pub(crate) fn new(target: Rc<Target>, reply_of: (Wire, usize)) -> Self {
-        Self {
-            target,
-            reply_of,
-            sender: None,
-            last_used: Instant::now(),
-            reply: Vec::new(),
-        }
+        Self { target, reply_of, sender: None, last_used: Instant::now(), reply: Vec::new() }
     }
 
     /// Sends `body` and reads the reply, until `give_up` at the latest. A connection whose reply
@@ -134,13 +120,10 @@ impl Connection {
         }
         let fresh = connect(&self.target).await.map_err(Broken::Connect)?;
         let sender = self.sender.insert(fresh);
-        sender
-            .try_send_request(request)
-            .await
-            .map_err(|mut error| match error.take_message() {
-                Some(_) => Broken::Connect(io::Error::other(error.into_error())),
-                None => Broken::Http(error.into_error()),
-            })
+        sender.try_send_request(request).await.map_err(|mut error| match error.take_message() {
+            Some(_) => Broken::Connect(io::Error::other(error.into_error())),
+            None => Broken::Http(error.into_error()),
+        })
     }
 
     /// The connection, if it is open, ready and was used of late.
@@ -169,11 +152,7 @@ impl Connection {
     fn verdicts(&self) -> Exchange {
         let (wire, batch) = self.reply_of;
         match wire.count(&self.reply, batch) {
-            Ok(verdicts) => Exchange {
-                class: Class::Ok,
-                verdicts,
-                detail: None,
-            },
+            Ok(verdicts) => Exchange { class: Class::Ok, verdicts, detail: None },
             Err(complaint) => Exchange::failed(Class::BadReply, complaint),
         }
     }
@@ -189,9 +168,8 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
     let stream = TcpStream::connect(&target.addresses[..]).await?;
     // A request is one write; waiting for more to send would only add latency.
     stream.set_nodelay(true)?;
-    let (sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(io::Error::other)?;
+    let (sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
     // How a connection ends is told to the request on it; between requests nobody asks.
     drop(spawn_local(connection));
     Ok(sender)
@@ -203,10 +181,7 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
 /// Whatever the network says, at the latest after `limit`.
 pub(crate) async fn try_connect(target: &Target, limit: Duration) -> io::Result<()> {
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {limit:?}"));
-    tokio::time::timeout(limit, connect(target))
-        .await
-        .map_err(late)?
-        .map(drop)
+    tokio::time::timeout(limit, connect(target)).await.map_err(late)?.map(drop)
 }
 
 impl From<Broken> for Exchange {
@@ -217,10 +192,9 @@ impl From<Broken> for Exchange {
                 Self::failed(Class::BadReply, format!("not HTTP: {error}"))
             }
             Broken::Http(error) => Self::failed(Class::Lost, error),
-            Broken::TooLong => Self::failed(
-                Class::BadReply,
-                format!("a reply of over {LONGEST_REPLY} bytes"),
-            ),
+            Broken::TooLong => {
+                Self::failed(Class::BadReply, format!("a reply of over {LONGEST_REPLY} bytes"))
+            }
         }
     }
 }

@@ -41,13 +41,7 @@ pub(crate) async fn run(
     let recorder = bench.recorder(load, start);
     let measured = Cell::new(0);
     let (shared, record) = (bench.clone(), recorder.clone());
-    let closed = Rc::new(Closed {
-        bench: shared,
-        recorder: record,
-        start,
-        stop,
-        measured,
-    });
+    let closed = Rc::new(Closed { bench: shared, recorder: record, start, stop, measured });
     let cpu = CpuClock::start();
     let mut workers = JoinSet::new();
     for _ in 0..concurrency {
@@ -65,15 +59,9 @@ async fn work(closed: Rc<Closed>) {
     while closed.wants_more() {
         let body = closed.bench.next_body();
         let due = Instant::now();
-        let exchange = connection
-            .exchange(body, due + closed.bench.rules.timeout)
-            .await;
+        let exchange = connection.exchange(body, due + closed.bench.rules.timeout).await;
         let failed_to_connect = exchange.class == Class::ConnectionError;
-        let times = Times {
-            due,
-            delay: Delay::None,
-            done: Instant::now(),
-        };
+        let times = Times { due, delay: Delay::None, done: Instant::now() };
         closed.recorder.borrow_mut().record(times, exchange);
         if failed_to_connect {
             tokio::time::sleep(PAUSE).await;

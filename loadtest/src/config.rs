@@ -47,20 +47,9 @@ pub(crate) struct Rules {
 /// Which loops to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Plan {
-    Closed {
-        concurrency: usize,
-        stop: Stop,
-    },
-    Open {
-        rate: f64,
-        connections: usize,
-        duration: Duration,
-    },
-    Sweep {
-        concurrency: usize,
-        connections: usize,
-        duration: Duration,
-    },
+    Closed { concurrency: usize, stop: Stop },
+    Open { rate: f64, connections: usize, duration: Duration },
+    Sweep { concurrency: usize, connections: usize, duration: Duration },
 }
 
 /// When a closed loop stops.
@@ -77,18 +66,12 @@ impl Config {
         check_wire(args)?;
         check_times(args)?;
         let plan = plan(args)?;
-        for path in [
-            args.json.as_ref().and_then(Option::as_ref),
-            args.report.as_ref(),
-        ] {
+        for path in [args.json.as_ref().and_then(Option::as_ref), args.report.as_ref()] {
             path.map_or(Ok(()), |path| check_output(path))?;
         }
         if let Some(pid) = args.pid {
             crate::memory::resident_bytes(pid).map_err(|error| {
-                LoadError::usage(
-                    "--pid",
-                    format!("no memory figure for process {pid}: {error}"),
-                )
+                LoadError::usage("--pid", format!("no memory figure for process {pid}: {error}"))
             })?;
         }
         Ok(Self {
@@ -111,10 +94,7 @@ fn check_batch(batch: usize) -> Result<(), LoadError> {
     if (1..=MAX_INPUTS).contains(&batch) {
         return Ok(());
     }
-    Err(LoadError::usage(
-        "--batch",
-        format!("{batch} is not between 1 and {MAX_INPUTS}"),
-    ))
+    Err(LoadError::usage("--batch", format!("{batch} is not between 1 and {MAX_INPUTS}")))
 }
 
 /// Other wires than the native one have no options, and some of them one input a request.
@@ -124,10 +104,7 @@ fn check_wire(args: &BenchServe) -> Result<(), LoadError> {
         return Ok(());
     }
     if args.wire.is_single() && args.batch != 1 {
-        return refuse(
-            "--batch",
-            "this --wire has one input a request: say `--batch 1`",
-        );
+        return refuse("--batch", "this --wire has one input a request: say `--batch 1`");
     }
     if args.cache.is_some() || (args.input.is_some() && args.unique == Some(true)) {
         return refuse("--cache", "this --wire has no such option");
@@ -162,11 +139,7 @@ fn check_times(args: &BenchServe) -> Result<(), LoadError> {
 fn plan(args: &BenchServe) -> Result<Plan, LoadError> {
     let duration = args.duration.unwrap_or(DURATION);
     let refuse = |given: bool, flag, why: &str| {
-        if given {
-            Err(LoadError::usage(flag, why))
-        } else {
-            Ok(())
-        }
+        if given { Err(LoadError::usage(flag, why)) } else { Ok(()) }
     };
     let open = args.rate.is_some() || args.sweep;
     refuse(
@@ -174,11 +147,7 @@ fn plan(args: &BenchServe) -> Result<Plan, LoadError> {
         "--sweep",
         "chooses its own rates: leave --rate out",
     )?;
-    refuse(
-        open && args.requests.is_some(),
-        "--requests",
-        "stops a closed loop only",
-    )?;
+    refuse(open && args.requests.is_some(), "--requests", "stops a closed loop only")?;
     refuse(
         args.requests.is_some() && args.duration.is_some(),
         "--requests",
@@ -190,27 +159,15 @@ fn plan(args: &BenchServe) -> Result<Plan, LoadError> {
         "--concurrency",
         "belongs to the closed loop: an open loop has --connections",
     )?;
-    refuse(
-        !open && args.connections.is_some(),
-        "--connections",
-        "needs --rate or --sweep",
-    )?;
+    refuse(!open && args.connections.is_some(), "--connections", "needs --rate or --sweep")?;
     let concurrency = connections("--concurrency", args.concurrency.unwrap_or(CONCURRENCY))?;
     let connections = connections("--connections", args.connections.unwrap_or(CONNECTIONS))?;
     if args.sweep {
-        return Ok(Plan::Sweep {
-            concurrency,
-            connections,
-            duration,
-        });
+        return Ok(Plan::Sweep { concurrency, connections, duration });
     }
     if let Some(rate) = args.rate {
         check_rate(rate, args.warmup + duration)?;
-        return Ok(Plan::Open {
-            rate,
-            connections,
-            duration,
-        });
+        return Ok(Plan::Open { rate, connections, duration });
     }
     let stop = args.requests.map_or(Stop::After(duration), Stop::Requests);
     Ok(Plan::Closed { concurrency, stop })
@@ -220,10 +177,7 @@ fn connections(flag: &'static str, count: usize) -> Result<usize, LoadError> {
     if (1..=MAX_CONNECTIONS).contains(&count) {
         return Ok(count);
     }
-    Err(LoadError::usage(
-        flag,
-        format!("{count} is not between 1 and {MAX_CONNECTIONS}"),
-    ))
+    Err(LoadError::usage(flag, format!("{count} is not between 1 and {MAX_CONNECTIONS}")))
 }
 
 /// Refuses a rate that is no rate, and a schedule that would not fit into memory.
@@ -242,11 +196,7 @@ pub(crate) fn check_rate(rate: f64, span: Duration) -> Result<(), LoadError> {
 /// How replies are judged.
 pub(crate) fn rules(args: &BenchServe) -> Rules {
     let deadline = args.deadline_ms.map(Duration::from_millis);
-    Rules {
-        timeout: args.timeout,
-        deadline,
-        objective: args.slo,
-    }
+    Rules { timeout: args.timeout, deadline, objective: args.slo }
 }
 
 /// Finds out before the run, not after it, that a report has no folder to go to.
@@ -263,25 +213,14 @@ fn check_output(path: &Path) -> Result<(), LoadError> {
         return Ok(());
     };
     let source = std::io::Error::other(problem);
-    Err(LoadError::Write {
-        path: PathBuf::from(path),
-        source,
-    })
+    Err(LoadError::Write { path: PathBuf::from(path), source })
 }
 
 fn workload(args: &BenchServe) -> Result<Workload, LoadError> {
     let cache = cache(args)?;
-    let options = Options {
-        deadline_ms: args.deadline_ms,
-        cache: cache.into(),
-        ..Options::default()
-    };
-    let common = Common {
-        wire: args.wire,
-        scorer: &args.scorer,
-        batch: args.batch,
-        options,
-    };
+    let options =
+        Options { deadline_ms: args.deadline_ms, cache: cache.into(), ..Options::default() };
+    let common = Common { wire: args.wire, scorer: &args.scorer, batch: args.batch, options };
     match (&args.input, args.generate) {
         (Some(path), _) => Workload::from_file(path, &common),
         (None, Generate::Gsm8kLike) => {
@@ -318,9 +257,7 @@ mod tests {
 
     fn args(line: &str) -> BenchServe {
         let words = ["bench"].into_iter().chain(line.split_whitespace());
-        Program::try_parse_from(words)
-            .unwrap_or_else(|error| panic!("{error}"))
-            .bench
+        Program::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).bench
     }
 
     /// The flag that is refused, or nothing.
@@ -369,39 +306,21 @@ mod tests {
     /// Callers that fill the struct themselves meet the same refusals as a command line.
     #[test]
     fn contradictions_are_refused_without_clap_too() {
-        let both = BenchServe {
-            sweep: true,
-            ..args("--rate 5")
-        };
+        let both = BenchServe { sweep: true, ..args("--rate 5") };
         check(&both, Some("--sweep"));
-        let counted = BenchServe {
-            requests: Some(5),
-            ..args("--rate 5")
-        };
+        let counted = BenchServe { requests: Some(5), ..args("--rate 5") };
         check(&counted, Some("--requests"));
-        let twice = BenchServe {
-            requests: Some(5),
-            ..args("--duration 5s")
-        };
+        let twice = BenchServe { requests: Some(5), ..args("--duration 5s") };
         check(&twice, Some("--requests"));
-        let mixed = BenchServe {
-            concurrency: Some(5),
-            ..args("--rate 5")
-        };
+        let mixed = BenchServe { concurrency: Some(5), ..args("--rate 5") };
         check(&mixed, Some("--concurrency"));
     }
 
     #[test]
     fn a_report_needs_a_folder() {
         for path in ["no/such/folder/report.html", "."] {
-            let wrong = BenchServe {
-                report: Some(PathBuf::from(path)),
-                ..args("")
-            };
-            assert!(
-                matches!(Config::resolve(&wrong), Err(LoadError::Write { .. })),
-                "{path}"
-            );
+            let wrong = BenchServe { report: Some(PathBuf::from(path)), ..args("") };
+            assert!(matches!(Config::resolve(&wrong), Err(LoadError::Write { .. })), "{path}");
         }
     }
 

@@ -84,10 +84,7 @@ impl LoadError {
     }
 
     pub(crate) fn usage(flag: &'static str, message: impl Into<String>) -> Self {
-        Self::Usage {
-            flag,
-            message: message.into(),
-        }
+        Self::Usage { flag, message: message.into() }
     }
 }
 

@@ -71,11 +71,7 @@ impl Latencies {
     pub fn quantiles(&self) -> Quantiles {
         Quantiles {
             count: self.count(),
-            mean: if self.0.is_empty() {
-                0.0
-            } else {
-                self.0.mean() / 1000.0
-            },
+            mean: if self.0.is_empty() { 0.0 } else { self.0.mean() / 1000.0 },
             p50: self.quantile_ms(0.5),
             p90: self.quantile_ms(0.9),
             p99: self.quantile_ms(0.99),
@@ -101,10 +97,7 @@ impl Latencies {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "an hour in microseconds is far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "an hour in microseconds is far below 2^52")]
 fn to_ms(micros: u64) -> f64 {
     micros as f64 / 1000.0
 }

@@ -59,9 +59,7 @@ pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
 
 /// `VmRSS:     1234 kB` in bytes.
 fn vm_rss(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -73,10 +71,7 @@ mod tests {
     #[test]
     fn status_lines() {
         let table = [
-            (
-                "Name:\tx\nVmHWM:\t  200 kB\nVmRSS:\t    123 kB\nThreads:\t1\n",
-                Some(125_952),
-            ),
+            ("Name:\tx\nVmHWM:\t  200 kB\nVmRSS:\t    123 kB\nThreads:\t1\n", Some(125_952)),
             ("VmRSS:\t0 kB", Some(0)),
             ("Name:\tx\nState:\tZ (zombie)\n", None),
             ("VmRSS:\t12 MB", None),
@@ -92,9 +87,6 @@ mod tests {
     fn range_of_samples() {
         let memory = |samples| Memory { pid: 1, samples };
         assert_eq!(memory(vec![]).range(), None);
-        assert_eq!(
-            memory(vec![(0.0, 5), (0.5, 3), (1.0, 9)]).range(),
-            Some((3, 9))
-        );
+        assert_eq!(memory(vec![(0.0, 5), (0.5, 3), (1.0, 9)]).range(), Some((3, 9)));
     }
 }

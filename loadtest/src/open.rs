@@ -87,10 +87,7 @@ pub(crate) async fn run(
 ) -> Result<Phase, LoadError> {
     let span = bench.warmup + load.duration;
     let schedule = poisson(load.rate, span, bench.seed, load.stream).into();
-    let named = Load::Open {
-        rate: load.rate,
-        share_of_peak: load.share_of_peak,
-    };
+    let named = Load::Open { rate: load.rate, share_of_peak: load.share_of_peak };
     progress.begin(&named.name());
     let begin = Instant::now() + HEAD_START;
     let recorder = bench.recorder(named, begin + bench.warmup);
@@ -176,17 +173,14 @@ impl Open {
 
     /// Takes up the next request that is due.
     fn take(&self) -> Option<usize> {
-        self.is_due()
-            .then(|| self.taken.replace(self.taken.get() + 1))
+        self.is_due().then(|| self.taken.replace(self.taken.get() + 1))
     }
 
     /// Sends request `number`, then those that have waited meanwhile, and frees the connection.
     async fn serve(self: Rc<Self>, mut connection: Connection, number: usize) {
-        self.request(&mut connection, number, Delay::Generator)
-            .await;
+        self.request(&mut connection, number, Delay::Generator).await;
         while let Some(number) = self.take() {
-            self.request(&mut connection, number, Delay::Connection)
-                .await;
+            self.request(&mut connection, number, Delay::Connection).await;
         }
         self.idle.borrow_mut().push(connection);
     }
@@ -206,11 +200,7 @@ impl Open {
             Exchange::without_reply(Class::Unsent)
         };
         let delay = delay(taken.saturating_duration_since(due));
-        let times = Times {
-            due,
-            delay,
-            done: Instant::now(),
-        };
+        let times = Times { due, delay, done: Instant::now() };
         self.recorder.borrow_mut().record(times, exchange);
         self.ended.set(self.ended.get() + 1);
         if self.ended.get() == self.schedule.len() {
@@ -229,10 +219,7 @@ fn sleep_until(time: Instant) {
 fn sharpen_timers() {
     const SLACK_NS: &str = "1000";
     let link = fs::read_link("/proc/thread-self");
-    let thread = link
-        .as_ref()
-        .ok()
-        .and_then(|link| link.file_name()?.to_str());
+    let thread = link.as_ref().ok().and_then(|link| link.file_name()?.to_str());
     if let Some(thread) = thread {
         fs::write(format!("/proc/{thread}/timerslack_ns"), SLACK_NS).ok();
     }

@@ -86,10 +86,7 @@ impl Class {
 
     /// Whether the server said no in due form; the time until then is reported apart.
     pub const fn is_refusal(self) -> bool {
-        matches!(
-            self,
-            Self::Limited | Self::Overloaded | Self::Unavailable | Self::DeadlinePassed
-        )
+        matches!(self, Self::Limited | Self::Overloaded | Self::Unavailable | Self::DeadlinePassed)
     }
 
     /// Whether the server broke the promise of one whole, correct reply for each request. One such
@@ -240,17 +237,13 @@ impl Verdicts {
     /// Verdicts for which the server did its work: all but `tool_error`, `timeout`, `overloaded`
     /// and `internal_error`.
     pub fn served(&self) -> u64 {
-        let served = STATUSES
-            .into_iter()
-            .filter(|(status, _)| is_served(*status));
+        let served = STATUSES.into_iter().filter(|(status, _)| is_served(*status));
         served.map(|(status, _)| self.get(status)).sum()
     }
 
     /// The statuses that occurred, with their names and counts.
     pub fn present(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = STATUSES
-            .into_iter()
-            .map(|(status, name)| (name, self.get(status)));
+        let all = STATUSES.into_iter().map(|(status, name)| (name, self.get(status)));
         all.filter(|(_, count)| *count > 0)
     }
 }
@@ -282,11 +275,7 @@ mod tests {
             (600, false, Head::Ends(Class::BadReply)),
         ];
         for (status, retry_after, expected) in table {
-            assert_eq!(
-                classify(status, retry_after),
-                expected,
-                "{status} {retry_after}"
-            );
+            assert_eq!(classify(status, retry_after), expected, "{status} {retry_after}");
         }
     }
 

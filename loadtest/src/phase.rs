@@ -30,16 +30,10 @@ impl Load {
     pub fn name(&self) -> String {
         match self {
             Self::Closed { concurrency } => format!("closed {concurrency}"),
-            Self::Open {
-                share_of_peak: Some(share),
-                ..
-            } => {
+            Self::Open { share_of_peak: Some(share), .. } => {
                 format!("open {:.0} %", share * 100.0)
             }
-            Self::Open {
-                rate,
-                share_of_peak: None,
-            } => {
+            Self::Open { rate, share_of_peak: None } => {
                 // A decimal of a small rate matters, and that of a large one is noise.
                 let decimals = usize::from(rate.fract() > 0.0 && *rate < 1000.0);
                 format!("open {rate:.decimals$}/s")
@@ -139,11 +133,7 @@ impl Phase {
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn per_second(count: u64, time: Duration) -> f64 {
-    if time.is_zero() {
-        0.0
-    } else {
-        count as f64 / time.as_secs_f64()
-    }
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
 /// When a request was due, taken up and done.
@@ -202,11 +192,7 @@ impl Recorder {
             generator_cpu: None,
             examples: BTreeMap::new(),
         };
-        Self {
-            phase,
-            rules,
-            start,
-        }
+        Self { phase, rules, start }
     }
 
     /// Counts the end of one request.
@@ -225,11 +211,7 @@ impl Recorder {
         phase.tally.add(class);
         phase.verdicts.merge(&exchange.verdicts);
         let in_time = class == Class::Ok && latency <= self.rules.objective;
-        let good = if in_time {
-            exchange.verdicts.served()
-        } else {
-            0
-        };
+        let good = if in_time { exchange.verdicts.served() } else { 0 };
         phase.good += good;
 
         let at = times.done.saturating_duration_since(self.start);
@@ -246,15 +228,8 @@ impl Recorder {
 
     /// A whole 200 after the request's own deadline is late.
     fn class(&self, class: Class, latency: Duration) -> Class {
-        let late = self
-            .rules
-            .deadline
-            .is_some_and(|deadline| latency > deadline);
-        if class == Class::Ok && late {
-            Class::Late
-        } else {
-            class
-        }
+        let late = self.rules.deadline.is_some_and(|deadline| latency > deadline);
+        if class == Class::Ok && late { Class::Late } else { class }
     }
 
     fn count_latency(&mut self, class: Class, latency: Duration, delay: Delay) {
@@ -283,12 +258,7 @@ impl Recorder {
     pub(crate) fn finish(&self, window: Option<Duration>, generator_cpu: Option<f64>) -> Phase {
         let window = window.unwrap_or(self.phase.elapsed);
         let elapsed = self.phase.elapsed.max(window);
-        Phase {
-            elapsed,
-            window,
-            generator_cpu,
-            ..self.phase.clone()
-        }
+        Phase { elapsed, window, generator_cpu, ..self.phase.clone() }
     }
 }
 

@@ -63,8 +63,7 @@ impl Progress for Bar {
         reason = "a share between 0 and 1 of a thousand steps"
     )]
     fn tick(&mut self, share: f64, ended: u64, ok: u64) {
-        self.0
-            .set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
+        self.0.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
         self.0.set_message(format!("{ended} requests, {ok} ok"));
     }
 
@@ -82,9 +81,5 @@ impl Drop for Bar {
 
 /// A bar when stderr is a terminal, plain lines on stderr when it is not.
 pub fn on_stderr() -> Box<dyn Progress> {
-    if stderr().is_terminal() {
-        Box::new(Bar::new())
-    } else {
-        Box::new(Lines(stderr()))
-    }
+    if stderr().is_terminal() { Box::new(Bar::new()) } else { Box::new(Lines(stderr())) }
 }

@@ -55,9 +55,8 @@ impl<'de> Visitor<'de> for ResultsVisitor {
 /// What is wrong with the body, for people: it is not JSON, it has no results, a result has no
 /// known status, or the number of results is not `batch`.
 pub(crate) fn count_verdicts(body: &[u8], batch: usize) -> Result<Verdicts, String> {
-    let Reply {
-        results: Results(verdicts),
-    } = serde_json::from_slice(body).map_err(|error| format!("not a score reply: {error}"))?;
+    let Reply { results: Results(verdicts) } =
+        serde_json::from_slice(body).map_err(|error| format!("not a score reply: {error}"))?;
     if verdicts.total() == batch as u64 {
         Ok(verdicts)
     } else {
@@ -90,18 +89,10 @@ mod tests {
         check(full, 3, Ok((3, 2, 1)));
         check(full, 2, Err("3 results for 2 inputs"));
         check(r#"{"results":[]}"#, 0, Ok((0, 0, 0)));
-        check(
-            r#"{"results":[{"status":"fine"}]}"#,
-            1,
-            Err("not a score reply"),
-        );
+        check(r#"{"results":[{"status":"fine"}]}"#, 1, Err("not a score reply"));
         check(r#"{"results":[{}]}"#, 1, Err("not a score reply"));
         check(r#"{"error":{"code":"x"}}"#, 1, Err("not a score reply"));
-        check(
-            r#"{"results":[{"status":"ok"}"#,
-            1,
-            Err("not a score reply"),
-        );
+        check(r#"{"results":[{"status":"ok"}"#, 1, Err("not a score reply"));
         check("", 1, Err("not a score reply"));
         check("<html>", 1, Err("not a score reply"));
     }

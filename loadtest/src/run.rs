@@ -52,15 +52,7 @@ async fn measure(
     config: Config,
     progress: &mut dyn Progress,
 ) -> Result<(Vec<Phase>, Option<Memory>), LoadError> {
-    let Config {
-        target,
-        workload,
-        plan,
-        rules,
-        warmup,
-        seed,
-        pid,
-    } = config;
+    let Config { target, workload, plan, rules, warmup, seed, pid } = config;
     let bench = Rc::new(Bench::new(target, workload, rules, (warmup, seed)));
     probe(&bench).await?;
     let memory = pid.map(|pid| watch_memory(pid, bench.run_start));
@@ -69,10 +61,7 @@ async fn measure(
 }
 
 fn watch_memory(pid: u32, start: Instant) -> Rc<RefCell<Memory>> {
-    let mut memory = Memory {
-        pid,
-        samples: Vec::new(),
-    };
+    let mut memory = Memory { pid, samples: Vec::new() };
     memory.sample(start);
     let memory = Rc::new(RefCell::new(memory));
     drop(spawn_local(memory::watch(memory.clone(), start)));
@@ -86,25 +75,11 @@ async fn phases(
 ) -> Result<Vec<Phase>, LoadError> {
     let phase = match plan {
         Plan::Closed { concurrency, stop } => closed::run(bench, concurrency, stop, progress).await,
-        Plan::Open {
-            rate,
-            connections,
-            duration,
-        } => {
-            let load = OpenLoad {
-                rate,
-                share_of_peak: None,
-                connections,
-                duration,
-                stream: 0,
-            };
+        Plan::Open { rate, connections, duration } => {
+            let load = OpenLoad { rate, share_of_peak: None, connections, duration, stream: 0 };
             open::run(bench, load, progress).await?
         }
-        Plan::Sweep {
-            concurrency,
-            connections,
-            duration,
-        } => {
+        Plan::Sweep { concurrency, connections, duration } => {
             return sweep::run(bench, concurrency, (connections, duration), progress).await;
         }
     };
@@ -120,10 +95,7 @@ async fn probe(bench: &Bench) -> Result<(), LoadError> {
     try_connect(&bench.target, CONNECT)
         .await
         .map_err(|source| LoadError::Unreachable { url: url(), source })?;
-    let exchange = bench
-        .connection()
-        .exchange(bench.next_body(), Instant::now() + limit)
-        .await;
+    let exchange = bench.connection().exchange(bench.next_body(), Instant::now() + limit).await;
     let detail = exchange.detail.unwrap_or_default();
     let detail = match exchange.class {
         Class::ClientError => format!("it refused the first request: {detail}"),

@@ -45,22 +45,14 @@ pub(crate) async fn run(
     progress.end(&estimate.line());
     let peak = estimate.achieved();
     if peak <= 0.0 {
-        return Err(LoadError::NoPeak {
-            detail: estimate.tally.to_string(),
-        });
+        return Err(LoadError::NoPeak { detail: estimate.tally.to_string() });
     }
     let mut phases = vec![estimate];
     for (stream, share) in (1..).zip(SHARES) {
         let rate = peak * share;
         check_rate(rate, bench.warmup + duration)?;
         let share_of_peak = Some(share);
-        let load = OpenLoad {
-            rate,
-            share_of_peak,
-            connections,
-            duration,
-            stream,
-        };
+        let load = OpenLoad { rate, share_of_peak, connections, duration, stream };
         let phase = open::run(bench, load, progress).await?;
         progress.end(&phase.line());
         phases.push(phase);
@@ -71,12 +63,8 @@ pub(crate) async fn run(
 /// The last load of a sweep with goodput of at least 95 % of what was offered and p99 within the
 /// objective; none when no load was carried so.
 pub(crate) fn knee(phases: &[Phase], objective: Duration) -> Option<Knee> {
-    let loads = phases
-        .iter()
-        .filter_map(|phase| share(phase.load).map(|share| (share, phase)));
-    let carried: Vec<_> = loads
-        .map(|load| (load, is_carried(load.1, objective)))
-        .collect();
+    let loads = phases.iter().filter_map(|phase| share(phase.load).map(|share| (share, phase)));
+    let carried: Vec<_> = loads.map(|load| (load, is_carried(load.1, objective))).collect();
     let last = carried.iter().rposition(|(_, carried)| *carried)?;
     let ((share_of_peak, phase), _) = carried[last];
     Some(Knee {
@@ -119,34 +107,18 @@ mod tests {
     /// A load of one second and a hundred requests of which so many take 10 ms, and the rest so
     /// many milliseconds.
     fn phase(share: f64, (fast, slow_ms): (usize, u64)) -> Phase {
-        let rules = Rules {
-            timeout: Duration::from_secs(10),
-            deadline: None,
-            objective: OBJECTIVE,
-        };
-        let load = Load::Open {
-            rate: 100.0,
-            share_of_peak: Some(share),
-        };
+        let rules =
+            Rules { timeout: Duration::from_secs(10), deadline: None, objective: OBJECTIVE };
+        let load = Load::Open { rate: 100.0, share_of_peak: Some(share) };
         let start = Instant::now();
         let mut recorder = Recorder::new(load, 1, rules, (start, start));
         for request in 0..100 {
             let mut verdicts = Verdicts::default();
             verdicts.add(Status::Ok, false);
             let ms = if request < fast { 10 } else { slow_ms };
-            let times = Times {
-                due: start,
-                delay: Delay::None,
-                done: start + Duration::from_millis(ms),
-            };
-            recorder.record(
-                times,
-                Exchange {
-                    class: Class::Ok,
-                    verdicts,
-                    detail: None,
-                },
-            );
+            let times =
+                Times { due: start, delay: Delay::None, done: start + Duration::from_millis(ms) };
+            recorder.record(times, Exchange { class: Class::Ok, verdicts, detail: None });
         }
         recorder.finish(Some(Duration::from_secs(1)), None)
     }
@@ -168,10 +140,7 @@ mod tests {
         ];
         for (loads, expected) in table {
             let shares = (1..).map(f64::from);
-            let phases: Vec<_> = shares
-                .zip(loads)
-                .map(|(at, load)| phase(at, *load))
-                .collect();
+            let phases: Vec<_> = shares.zip(loads).map(|(at, load)| phase(at, *load)).collect();
             let found = knee(&phases, OBJECTIVE).map(|knee| (knee.share_of_peak, knee.doubtful));
             assert_eq!(found, expected, "{loads:?}");
         }
@@ -179,10 +148,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_is_no_load_of_the_sweep() {
-        let closed = Phase {
-            load: Load::Closed { concurrency: 1 },
-            ..phase(1.0, (100, 0))
-        };
+        let closed = Phase { load: Load::Closed { concurrency: 1 }, ..phase(1.0, (100, 0)) };
         assert_eq!(knee(&[closed], OBJECTIVE), None);
     }
 }

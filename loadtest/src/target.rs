@@ -34,36 +34,16 @@ impl Target {
             .map_err(|_| LoadError::usage("--url", "its host is no header value"))?;
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host);
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static("tribunal-bench"),
-        );
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static("tribunal-bench"));
         if let Some(file) = api_key_file {
             headers.insert(header::AUTHORIZATION, bearer(file)?);
         }
-        let unreachable = |source| LoadError::Unreachable {
-            url: url.to_owned(),
-            source,
-        };
-        let host = authority
-            .host()
-            .trim_start_matches('[')
-            .trim_end_matches(']');
+        let unreachable = |source| LoadError::Unreachable { url: url.to_owned(), source };
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let port = port(&authority)?;
-        let addresses = (host, port)
-            .to_socket_addrs()
-            .map_err(unreachable)?
-            .collect();
-        Ok(Self {
-            url: url.to_owned(),
-            addresses,
-            path,
-            headers,
-        })
+        let addresses = (host, port).to_socket_addrs().map_err(unreachable)?.collect();
+        Ok(Self { url: url.to_owned(), addresses, path, headers })
     }
 
     /// A request with this body.
@@ -79,9 +59,7 @@ impl Target {
 /// The authority of a base URL, and path and query of a route below it.
 fn split(url: &str, route: &str) -> Result<(Authority, Uri), LoadError> {
     let wrong = |message: String| LoadError::usage("--url", message);
-    let uri: Uri = url
-        .parse()
-        .map_err(|error| wrong(format!("`{url}` is no URL: {error}")))?;
+    let uri: Uri = url.parse().map_err(|error| wrong(format!("`{url}` is no URL: {error}")))?;
     match uri.scheme_str() {
         Some("http") => {}
         Some("https") => {
@@ -90,31 +68,22 @@ fn split(url: &str, route: &str) -> Result<(Authority, Uri), LoadError> {
         }
         Some(_) | None => return Err(wrong(format!("`{url}` does not start with http://"))),
     }
-    let authority = uri
-        .authority()
-        .filter(|authority| !authority.host().is_empty());
+    let authority = uri.authority().filter(|authority| !authority.host().is_empty());
     let authority = authority.ok_or_else(|| wrong(format!("`{url}` has no host")))?;
     if authority.as_str().contains('@') {
-        return Err(wrong(
-            "must not hold a password: use --api-key-file".to_owned(),
-        ));
+        return Err(wrong("must not hold a password: use --api-key-file".to_owned()));
     }
     if uri.query().is_some() {
         return Err(wrong("must not hold a query".to_owned()));
     }
     let path = format!("{}{route}", uri.path().trim_end_matches('/'));
-    let path = path
-        .parse()
-        .map_err(|error| wrong(format!("`{path}` is no path: {error}")))?;
+    let path = path.parse().map_err(|error| wrong(format!("`{path}` is no path: {error}")))?;
     Ok((authority.clone(), path))
 }
 
 /// The port, 80 when there is none.
 fn port(authority: &Authority) -> Result<u16, LoadError> {
-    let after_host = authority
-        .as_str()
-        .strip_prefix(authority.host())
-        .unwrap_or_default();
+    let after_host = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
     let Some(digits) = after_host.strip_prefix(':') else {
         return Ok(80);
     };
@@ -123,10 +92,8 @@ fn port(authority: &Authority) -> Result<u16, LoadError> {
 }
 
 fn bearer(file: &Path) -> Result<HeaderValue, LoadError> {
-    let text = std::fs::read_to_string(file).map_err(|source| LoadError::Read {
-        path: file.to_owned(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| LoadError::Read { path: file.to_owned(), source })?;
     let key = text.lines().map(str::trim).find(|line| !line.is_empty());
     let wrong = |message: &str| LoadError::usage("--api-key-file", message);
     let key = key.ok_or_else(|| wrong("holds no key"))?;
@@ -183,18 +150,10 @@ mod tests {
         ];
         for (text, expected) in table {
             let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-            file.write_all(text.as_bytes())
-                .expect("a temporary file takes bytes");
+            file.write_all(text.as_bytes()).expect("a temporary file takes bytes");
             let target = Target::resolve("http://127.0.0.1:1", "/v1/score", Some(file.path()));
-            let header = target
-                .as_ref()
-                .ok()
-                .map(|target| &target.headers[header::AUTHORIZATION]);
-            assert_eq!(
-                header.map(HeaderValue::as_bytes),
-                expected.map(str::as_bytes),
-                "{text:?}"
-            );
+            let header = target.as_ref().ok().map(|target| &target.headers[header::AUTHORIZATION]);
+            assert_eq!(header.map(HeaderValue::as_bytes), expected.map(str::as_bytes), "{text:?}");
             assert!(!format!("{target:?}").contains("k-1"));
         }
         let missing = Target::resolve("http://127.0.0.1:1", "/", Some(Path::new("no/such/key")));

@@ -151,9 +151,8 @@ impl Wire {
         if self == Self::Native {
             return count_verdicts(body, batch);
         }
-        let found = self
-            .numbers(body)
-            .map_err(|error| format!("not a reply of this wire: {error}"))?;
+        let found =
+            self.numbers(body).map_err(|error| format!("not a reply of this wire: {error}"))?;
         if found != batch {
             return Err(format!("{found} numbers for {batch} inputs"));
         }
@@ -208,10 +207,7 @@ impl Sample {
     }
 
     fn opening(&self) -> String {
-        format!(
-            "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n",
-            self.prompt
-        )
+        format!("<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", self.prompt)
     }
 
     fn closing(&self) -> String {
@@ -299,26 +295,11 @@ mod tests {
         check(Wire::NemoGym, r#"{"reward":1.0,"x":[]}"#, 1, Ok(1));
         let failed = r#"{"reward":0.0,"_ng_failure_class":"judge_failed"}"#;
         check(Wire::NemoGym, failed, 1, Err("0 numbers"));
-        check(
-            Wire::OpenaiGrader,
-            r#"{"reward":null}"#,
-            1,
-            Err("0 numbers"),
-        );
+        check(Wire::OpenaiGrader, r#"{"reward":null}"#, 1, Err("0 numbers"));
         check(Wire::Nim, r#"{"choices":[{}]}"#, 1, Ok(1));
         check(Wire::VllmClassify, r#"{"data":[{"probs":[1]}]}"#, 1, Ok(1));
-        check(
-            Wire::TeiPredict,
-            r#"[[{"score":1}],[{"score":2}]]"#,
-            2,
-            Ok(2),
-        );
-        check(
-            Wire::SglangClassify,
-            r#"{"error":"x"}"#,
-            1,
-            Err("not a reply"),
-        );
+        check(Wire::TeiPredict, r#"[[{"score":1}],[{"score":2}]]"#, 2, Ok(2));
+        check(Wire::SglangClassify, r#"{"error":"x"}"#, 1, Err("not a reply"));
         check(Wire::Native, r#"{"results":[{"status":"ok"}]}"#, 1, Ok(1));
     }
 
@@ -339,19 +320,14 @@ mod tests {
                 assert!(body.contains(&format!("r{at}")), "{wire:?}: {body}");
             }
             let path = wire.path("rm");
-            assert!(
-                path.starts_with('/') && path.parse::<hyper::Uri>().is_ok(),
-                "{path}"
-            );
+            assert!(path.starts_with('/') && path.parse::<hyper::Uri>().is_ok(), "{path}");
         }
     }
 
     #[test]
     fn conversations_have_the_native_wire_alone() {
-        let input = ScoreInput {
-            response: Some(Content::Messages(Vec::new())),
-            ..ScoreInput::default()
-        };
+        let input =
+            ScoreInput { response: Some(Content::Messages(Vec::new())), ..ScoreInput::default() };
         let asked = |wire: Wire| wire.body("rm", vec![input.clone()], &Options::default());
         assert!(asked(Wire::Native).is_ok());
         let error = asked(Wire::Openrlhf).expect_err("it has messages");

@@ -50,10 +50,7 @@ impl Workload {
         let mut rows = inputs.iter().cycle();
         let mut body = || -> Result<Body, LoadError> {
             let inputs = rows.by_ref().take(common.batch).cloned().collect();
-            Ok(Body {
-                bytes: common.serialise(inputs)?.into(),
-                places: Vec::new(),
-            })
+            Ok(Body { bytes: common.serialise(inputs)?.into(), places: Vec::new() })
         };
         let bodies = (0..bodies).map(|_| body()).collect::<Result<_, _>>()?;
         Ok(Self::of(bodies, common))
@@ -74,21 +71,14 @@ impl Workload {
             let places = generate::places(&template);
             let first = (number * common.batch) as u64;
             let bytes = stamped(&template, &places, first).into();
-            Ok(Body {
-                bytes,
-                places: if unique { places } else { Vec::new() },
-            })
+            Ok(Body { bytes, places: if unique { places } else { Vec::new() } })
         };
         let bodies = (0..bodies).map(&mut body).collect::<Result<_, _>>()?;
         Ok(Self::of(bodies, common))
     }
 
     fn of(bodies: Vec<Body>, common: &Common<'_>) -> Self {
-        Self {
-            bodies,
-            wire: common.wire,
-            batch: common.batch,
-        }
+        Self { bodies, wire: common.wire, batch: common.batch }
     }
 
     /// The interface that the bodies are of.

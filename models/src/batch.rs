@@ -153,11 +153,8 @@ impl RaggedBatch {
 /// [`ModelError::Batch`] for an item without tokens, a read beyond its tokens, too few blocks, or
 /// items with blocks beside items without.
 pub fn pack(items: &[PackItem]) -> Result<RaggedBatch> {
-    let mut batch = RaggedBatch {
-        cu_seqlens_q: vec![0],
-        cu_seqlens_k: vec![0],
-        ..RaggedBatch::default()
-    };
+    let mut batch =
+        RaggedBatch { cu_seqlens_q: vec![0], cu_seqlens_k: vec![0], ..RaggedBatch::default() };
     let paged = items.iter().any(|item| !item.blocks.is_empty());
     let mut paging = Paging::default();
     for (index, item) in items.iter().enumerate() {
@@ -177,8 +174,7 @@ impl RaggedBatch {
         let sequence = as_u32(self.adapters.len());
         let n = item.token_ids.len();
         self.token_ids.extend_from_slice(&item.token_ids);
-        self.positions
-            .extend((item.start..item.start + n).map(as_u32));
+        self.positions.extend((item.start..item.start + n).map(as_u32));
         self.cu_seqlens_q.push(first + as_u32(n));
         let keys = self.cu_seqlens_k.last().copied().unwrap_or(0);
         self.cu_seqlens_k.push(keys + as_u32(item.start + n));
@@ -193,12 +189,10 @@ impl RaggedBatch {
 
 impl Paging {
     fn push(&mut self, item: &PackItem) {
-        self.slot_mapping.extend(
-            (item.start..item.start + item.token_ids.len()).map(|position| {
-                let block = item.blocks[position / BLOCK].0 as usize;
-                as_u32(block * BLOCK + position % BLOCK)
-            }),
-        );
+        self.slot_mapping.extend((item.start..item.start + item.token_ids.len()).map(|position| {
+            let block = item.blocks[position / BLOCK].0 as usize;
+            as_u32(block * BLOCK + position % BLOCK)
+        }));
         self.block_table.push(item.blocks.clone());
     }
 }
@@ -214,16 +208,10 @@ fn check(index: usize, item: &PackItem, paged: bool) -> Result<()> {
     }
     let room = item.blocks.len() * BLOCK;
     if paged && room < item.start + n {
-        return fail(format!(
-            "its blocks have room for {room} tokens of {}",
-            item.start + n
-        ));
+        return fail(format!("its blocks have room for {room} tokens of {}", item.start + n));
     }
     if !paged && item.start > 0 {
-        return fail(format!(
-            "it starts at position {} and has no blocks",
-            item.start
-        ));
+        return fail(format!("it starts at position {} and has no blocks", item.start));
     }
     Ok(())
 }

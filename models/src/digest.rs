@@ -71,9 +71,7 @@ mod tests {
     use crate::weights::Positioned;
 
     fn of(parts: &[(&str, &[u8])]) -> String {
-        let parts = parts
-            .iter()
-            .map(|(name, bytes)| (*name, Content::Bytes(bytes)));
+        let parts = parts.iter().map(|(name, bytes)| (*name, Content::Bytes(bytes)));
         digest(&parts.collect::<BTreeMap<_, _>>()).expect("bytes can be read")
     }
 

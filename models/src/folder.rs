@@ -20,10 +20,7 @@ pub struct Folder {
 impl Folder {
     /// A directory.
     pub fn directory(path: &Path) -> Folder {
-        Folder {
-            path: path.to_path_buf(),
-            files: None,
-        }
+        Folder { path: path.to_path_buf(), files: None }
     }
 
     /// Files in memory by their names, as `include_bytes!` gives them. Errors name them below
@@ -32,10 +29,7 @@ impl Folder {
         path: &Path,
         files: impl IntoIterator<Item = (&'static str, &'static [u8])>,
     ) -> Folder {
-        Folder {
-            path: path.to_path_buf(),
-            files: Some(Arc::new(files.into_iter().collect())),
-        }
+        Folder { path: path.to_path_buf(), files: Some(Arc::new(files.into_iter().collect())) }
     }
 
     /// What it goes by.
@@ -55,14 +49,8 @@ impl Folder {
         }
         match fs::metadata(&self.path) {
             Ok(metadata) if metadata.is_dir() => Ok(()),
-            Ok(_) => Err(ModelError::File {
-                path: self.path.clone(),
-                what: "not a folder".into(),
-            }),
-            Err(source) => Err(ModelError::Io {
-                path: self.path.clone(),
-                source,
-            }),
+            Ok(_) => Err(ModelError::File { path: self.path.clone(), what: "not a folder".into() }),
+            Err(source) => Err(ModelError::Io { path: self.path.clone(), source }),
         }
     }
 
@@ -83,10 +71,7 @@ impl Folder {
         };
         match files.get(name) {
             Some(bytes) => Ok(Positioned::in_memory(path, bytes)),
-            None => Err(ModelError::Io {
-                path,
-                source: ErrorKind::NotFound.into(),
-            }),
+            None => Err(ModelError::Io { path, source: ErrorKind::NotFound.into() }),
         }
     }
 

@@ -15,9 +15,7 @@ const STEP: f32 = 1.0 / 64.0;
 /// Uniform numbers in [−1, 1) that depend on the seed and the index only.
 pub(crate) fn random(seed: u64, shape: impl Into<Shape>) -> Tensor {
     let shape = shape.into();
-    let numbers: Vec<f32> = (0..shape.elem_count() as u64)
-        .map(|i| uniform(seed, i))
-        .collect();
+    let numbers: Vec<f32> = (0..shape.elem_count() as u64).map(|i| uniform(seed, i)).collect();
     Tensor::from_vec(numbers, shape, &Device::Cpu).expect("the shape counts the numbers")
 }
 
@@ -68,10 +66,8 @@ pub(crate) fn value_and_gradients(
     op: impl Fn(&[Tensor]) -> Result<Tensor>,
     inputs: &[Tensor],
 ) -> (Tensor, Vec<Tensor>) {
-    let vars: Vec<Var> = inputs
-        .iter()
-        .map(|x| Var::from_tensor(x).expect("a copy of the input"))
-        .collect();
+    let vars: Vec<Var> =
+        inputs.iter().map(|x| Var::from_tensor(x).expect("a copy of the input")).collect();
     let tensors: Vec<Tensor> = vars.iter().map(|v| v.as_tensor().clone()).collect();
     let value = op(&tensors).expect("the operation runs");
     let store = projection_of(&value)
@@ -114,10 +110,7 @@ pub(crate) fn compare(what: &str, got: &[f32], want: &[f32], tolerance: f32) {
 
 /// The numbers of an f32 tensor, row-major.
 pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
-    tensor
-        .flatten_all()
-        .and_then(|flat| flat.to_vec1())
-        .expect("an f32 tensor")
+    tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("an f32 tensor")
 }
 
 /// The weights `r` of the projection of a value of this shape: its gradient.
@@ -133,15 +126,10 @@ fn projection_of(value: &Tensor) -> Result<Tensor> {
 /// `Σ r · y` in f64, without a graph.
 fn projection(value: &Tensor) -> f64 {
     let terms = numbers(value).into_iter().enumerate();
-    terms
-        .map(|(i, y)| f64::from(y) * f64::from(uniform(PROJECTION, i as u64)))
-        .sum()
+    terms.map(|(i, y)| f64::from(y) * f64::from(uniform(PROJECTION, i as u64))).sum()
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a gradient of f32 numbers is itself one"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a gradient of f32 numbers is itself one")]
 /// The fourth-order central difference of the projection for each element of one input.
 fn differences(
     op: impl Fn(&[Tensor]) -> Result<Tensor>,

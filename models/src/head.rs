@@ -63,11 +63,7 @@ impl Head {
 
     /// A single linear head, as adapters bring it.
     pub fn linear(weight: Matrix, bias: Option<Tensor>) -> Head {
-        Head {
-            inner: None,
-            weight: Weight::Panels(weight),
-            bias,
-        }
+        Head { inner: None, weight: Weight::Panels(weight), bias }
     }
 
     /// A copy whose parts are f32 variables, which are added under `head.weight`, `head.bias`,

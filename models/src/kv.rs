@@ -59,9 +59,7 @@ impl KvCache {
 
     /// Copies blocks in every layer, one after the other.
     pub(crate) fn copy(&self, copies: &[BlockCopy]) -> Result<()> {
-        self.layers
-            .iter()
-            .try_for_each(|layer| ops::copy_blocks(layer, copies))
+        self.layers.iter().try_for_each(|layer| ops::copy_blocks(layer, copies))
     }
 
     /// The blocks of one layer.

@@ -11,10 +11,7 @@
     clippy::cast_precision_loss,
     reason = "counts and dimensions enter formulas as floats; none is near 2^24"
 )]
-#![expect(
-    clippy::many_single_char_names,
-    reason = "q, k, v, n, d are the field's own names"
-)]
+#![expect(clippy::many_single_char_names, reason = "q, k, v, n, d are the field's own names")]
 
 pub mod adapter;
 pub mod batch;

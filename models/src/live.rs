@@ -57,12 +57,7 @@ impl LiveModel {
         let tracked = view(config, &mut trainable)?;
         let (_, variables) = trainable.into_parts();
         let detached = view(config, &mut DetachedWeights::new(names, &variables))?;
-        Ok(LiveModel {
-            config: config.clone(),
-            tracked,
-            detached,
-            variables,
-        })
+        Ok(LiveModel { config: config.clone(), tracked, detached, variables })
     }
 }
 
@@ -98,11 +93,8 @@ impl LiveAdapter {
                 variables.insert(format!("{site}.{name}"), variable);
                 Ok::<_, ModelError>(matrix)
             };
-            let pair = LoraPair {
-                a: factor(&pair.a, "a")?,
-                b: factor(&pair.b, "b")?,
-                scale: pair.scale,
-            };
+            let pair =
+                LoraPair { a: factor(&pair.a, "a")?, b: factor(&pair.b, "b")?, scale: pair.scale };
             tracked.insert(*site, pair);
         }
         let head = match &adapter.head {

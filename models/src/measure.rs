@@ -195,12 +195,9 @@ pub struct Measured {
 /// # Errors
 /// [`ModelError::Io`] where the threads cannot be started, and what the tensor library says.
 pub fn kernels(plan: Plan, progress: impl FnMut(usize) + Send) -> Result<Measured> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(plan.threads)
-        .build()
-        .map_err(|error| ModelError::Io {
-            path: "threads".into(),
-            source: std::io::Error::other(error),
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build().map_err(|error| {
+            ModelError::Io { path: "threads".into(), source: std::io::Error::other(error) }
         })?;
     pool.install(|| measure(plan, progress))
 }
@@ -221,11 +218,7 @@ fn measure(plan: Plan, mut progress: impl FnMut(usize)) -> Result<Measured> {
     // Once round without the clock: memory is touched, code is loaded, threads are awake.
     let mut rehearsal = measured.clone();
     for round in 0..=plan.rounds {
-        let into = if round == 0 {
-            &mut rehearsal
-        } else {
-            &mut measured
-        };
+        let into = if round == 0 { &mut rehearsal } else { &mut measured };
         let all = &mut into.ceilings;
         all.fma_one.time(ceilings::multiply_add);
         all.fma_all.time(|| {
@@ -245,23 +238,11 @@ fn products(plan: Plan) -> Vec<Product> {
     let mut all = Vec::new();
     for (at, (rows, source)) in plan.cases.into_iter().enumerate() {
         for [k, n] in plan.shapes {
-            for storage in [
-                Storage::F32,
-                Storage::F16,
-                Storage::Bf16,
-                Storage::Int8,
-                Storage::Peer,
-            ] {
+            for storage in [Storage::F32, Storage::F16, Storage::Bf16, Storage::Int8, Storage::Peer]
+            {
                 // The peer is compared where arithmetic decides.
                 if storage != Storage::Peer || at == 0 {
-                    all.push(Product {
-                        rows,
-                        k,
-                        n,
-                        storage,
-                        source,
-                        samples: Samples::default(),
-                    });
+                    all.push(Product { rows, k, n, storage, source, samples: Samples::default() });
                 }
             }
         }
@@ -281,11 +262,7 @@ mod tests {
             (vec![], f64::INFINITY, f64::INFINITY),
         ] {
             let samples = Samples(all);
-            assert_eq!(
-                (samples.best(), samples.median()),
-                (best, median),
-                "{samples:?}"
-            );
+            assert_eq!((samples.best(), samples.median()), (best, median), "{samples:?}");
         }
     }
 
@@ -311,11 +288,9 @@ mod tests {
             assert_eq!(product.samples.0.len(), 1, "{product:?}");
             assert!(product.samples.best() > 0.0, "{product:?}");
         }
-        for ceiling in [
-            &measured.ceilings.fma_one,
-            &measured.ceilings.fma_all,
-            &measured.ceilings.read,
-        ] {
+        for ceiling in
+            [&measured.ceilings.fma_one, &measured.ceilings.fma_all, &measured.ceilings.read]
+        {
             assert_eq!(ceiling.0.len(), 1);
         }
     }

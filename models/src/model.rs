@@ -80,10 +80,8 @@ impl Model {
         });
         let parts = parts(&config_file, &checkpoint);
         // Hashing is as much work as packing, and needs one thread.
-        let (digest, built) = rayon::join(
-            || digest(&parts),
-            || build(&checkpoint, &config, options.storage),
-        );
+        let (digest, built) =
+            rayon::join(|| digest(&parts), || build(&checkpoint, &config, options.storage));
         let (decoder, head, loaded) = built?;
         Ok(Model {
             files: parts.keys().map(|name| folder.path_of(name)).collect(),
@@ -101,10 +99,7 @@ impl Model {
 fn parts<'a>(config_file: &'a str, checkpoint: &'a Checkpoint) -> BTreeMap<&'a str, Content<'a>> {
     let files = checkpoint.files().iter().map(|file| {
         let name = file.path().file_name().and_then(|name| name.to_str());
-        (
-            name.expect("checked when it was opened"),
-            Content::File(file),
-        )
+        (name.expect("checked when it was opened"), Content::File(file))
     });
     let config = (CONFIG, Content::Bytes(config_file.as_bytes()));
     files.chain([config]).collect()

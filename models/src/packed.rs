@@ -45,11 +45,7 @@ impl Matrix {
     /// Packs a row-major matrix `[n, k]` of f32.
     pub fn from_rows(rows: &[f32], n: usize, k: usize) -> Result<Matrix> {
         Self::from_panels(
-            Tensor::from_vec(
-                pack(rows, n, k),
-                (n.div_ceil(PANEL), k, PANEL),
-                &Device::Cpu,
-            )?,
+            Tensor::from_vec(pack(rows, n, k), (n.div_ceil(PANEL), k, PANEL), &Device::Cpu)?,
             n,
             k,
         )
@@ -64,29 +60,19 @@ impl Matrix {
     pub fn to_var(&self) -> Result<(Matrix, Var)> {
         // A variable's own tensor would be taken as it is, and written with the copy.
         let var = Var::from_tensor(&self.panels.detach())?;
-        Ok((
-            Self::from_panels(var.as_tensor().clone(), self.n, self.k)?,
-            var,
-        ))
+        Ok((Self::from_panels(var.as_tensor().clone(), self.n, self.k)?, var))
     }
 
     /// The same matrix over the same storage, recording no gradient: it follows a variable that is
     /// written in place.
     #[must_use]
     pub fn detached(&self) -> Matrix {
-        Matrix {
-            panels: self.panels.detach(),
-            ..*self
-        }
+        Matrix { panels: self.panels.detach(), ..*self }
     }
 
     /// The row-major matrix `[n, k]` as f32.
     pub fn to_rows(&self) -> Result<Vec<f32>> {
-        let panels = self
-            .panels
-            .to_dtype(DType::F32)?
-            .flatten_all()?
-            .to_vec1::<f32>()?;
+        let panels = self.panels.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
         Ok(unpack(&panels, self.n, self.k))
     }
 

@@ -37,18 +37,14 @@ impl RandomWeights {
             }
         };
         let key = mix(self.seed ^ hash(&format!("{place:?}")));
-        indices
-            .map(|i| to_f32(centre + spread * unit(mix(key ^ i))))
-            .collect()
+        indices.map(|i| to_f32(centre + spread * unit(mix(key ^ i)))).collect()
     }
 }
 
 /// The row-major numbers of a tensor that goes by a name: uniform in ±`spread`.
 pub fn named_numbers(seed: u64, name: &str, len: usize, spread: f64) -> Vec<f32> {
     let key = mix(seed ^ hash(name));
-    (0..len as u64)
-        .map(|i| to_f32(spread * unit(mix(key ^ i))))
-        .collect()
+    (0..len as u64).map(|i| to_f32(spread * unit(mix(key ^ i)))).collect()
 }
 
 #[expect(
@@ -74,9 +70,8 @@ fn mix(x: u64) -> u64 {
 
 /// FNV-1a of a name, stable between builds.
 fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl WeightSource for RandomWeights {
@@ -89,10 +84,6 @@ impl WeightSource for RandomWeights {
     }
 
     fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
-        Ok(Tensor::from_vec(
-            self.numbers(place, n, 1),
-            n,
-            &Device::Cpu,
-        )?)
+        Ok(Tensor::from_vec(self.numbers(place, n, 1), n, &Device::Cpu)?)
     }
 }

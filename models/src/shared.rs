@@ -36,15 +36,10 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
         ));
     }
     let whole = pack(items)?;
-    let mut own = RaggedBatch {
-        cu_seqlens_q: vec![0],
-        adapters: whole.adapters,
-        ..RaggedBatch::default()
-    };
-    let mut sharing = Sharing {
-        cu_seqlens: whole.cu_seqlens_q,
-        rows: Vec::with_capacity(whole.token_ids.len()),
-    };
+    let mut own =
+        RaggedBatch { cu_seqlens_q: vec![0], adapters: whole.adapters, ..RaggedBatch::default() };
+    let mut sharing =
+        Sharing { cu_seqlens: whole.cu_seqlens_q, rows: Vec::with_capacity(whole.token_ids.len()) };
     let mut before: Option<&PackItem> = None;
     let mut path: Vec<u32> = Vec::new();
     for item in items {
@@ -96,19 +91,11 @@ impl Spans {
     pub(crate) fn new(batch: &RaggedBatch) -> Result<Spans> {
         let queries: Arc<[u32]> = batch.cu_seqlens_q.as_slice().into();
         let Some(sharing) = &batch.sharing else {
-            return Ok(Spans {
-                keys: queries.clone(),
-                queries,
-                rows: None,
-            });
+            return Ok(Spans { keys: queries.clone(), queries, rows: None });
         };
         let is_shared = sharing.rows.len() > batch.token_ids.len();
         let rows = is_shared.then(|| Tensor::new(sharing.rows.as_slice(), &Device::Cpu));
-        Ok(Spans {
-            queries,
-            keys: sharing.cu_seqlens.as_slice().into(),
-            rows: rows.transpose()?,
-        })
+        Ok(Spans { queries, keys: sharing.cu_seqlens.as_slice().into(), rows: rows.transpose()? })
     }
 
     /// `[T, …]` rows to the places that attention sees.
@@ -180,12 +167,7 @@ mod tests {
     #[test]
     fn adapters_share_nothing_with_each_other() {
         check(
-            &[
-                (&[1, 2], None),
-                (&[1, 2], Some(0)),
-                (&[1, 3], Some(0)),
-                (&[1], Some(1)),
-            ],
+            &[(&[1, 2], None), (&[1, 2], Some(0)), (&[1, 3], Some(0)), (&[1], Some(1))],
             &[1, 2, 1, 2, 3, 1],
             &[&[0, 1], &[2, 3], &[2, 4], &[5]],
             &[1, 3, 4, 5],
@@ -198,12 +180,6 @@ mod tests {
         paged.blocks = vec![crate::kv::BlockId(0)];
         let error = pack_shared(&[paged]).expect_err("it has blocks");
         assert!(error.to_string().contains("KV blocks"), "{error}");
-        assert!(
-            pack_shared(&[PackItem {
-                token_ids: Vec::new(),
-                ..item(&[1], None)
-            }])
-            .is_err()
-        );
+        assert!(pack_shared(&[PackItem { token_ids: Vec::new(), ..item(&[1], None) }]).is_err());
     }
 }

@@ -63,9 +63,7 @@ impl Timed {
     pub fn median(&self) -> f64 {
         let mut seconds = self.seconds.clone();
         seconds.sort_by(f64::total_cmp);
-        seconds
-            .get(seconds.len() / 2)
-            .map_or(0.0, |s| self.tokens as f64 / s)
+        seconds.get(seconds.len() / 2).map_or(0.0, |s| self.tokens as f64 / s)
     }
 
     /// Tokens a second in the fastest run.
@@ -165,9 +163,7 @@ fn decode(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
         .map(|at| step(runner, context + at, 1, &[(0, Read::Vocab)]))
         .collect::<Result<_>>()?;
     timed.time(steps * plan.decode_batch, || {
-        batches
-            .iter()
-            .try_for_each(|batch| runner.forward(batch).map(drop))
+        batches.iter().try_for_each(|batch| runner.forward(batch).map(drop))
     })
 }
 
@@ -186,10 +182,7 @@ fn tokens(config: &ModelConfig, n: usize, salt: usize) -> Vec<u32> {
 /// # Errors
 /// What the tensor library says.
 pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Arc<Adapter>> {
-    let random = RandomWeights {
-        seed,
-        dtype: candle_core::DType::F32,
-    };
+    let random = RandomWeights { seed, dtype: candle_core::DType::F32 };
     let mut pairs = BTreeMap::new();
     for (index, layer) in config.layers.iter().enumerate() {
         let inner = match layer.mlp {

@@ -31,14 +31,7 @@ struct Sequence {
 fn reads(config: &ModelConfig, adapted: bool) -> Vec<Read> {
     use models::config::HeadConfig::{Process, Reward, Sequence, Token, Value, Vocab};
     let columns: Arc<[u32]> = [3, 60, 17].into();
-    let vocabulary = [
-        Read::Vocab,
-        Read::Labels {
-            columns,
-            mass: true,
-        },
-        Read::Logprob(11),
-    ];
+    let vocabulary = [Read::Vocab, Read::Labels { columns, mass: true }, Read::Logprob(11)];
     let head = match config.head {
         Vocab => adapted.then_some(Read::Head),
         Value | Sequence { .. } | Token { .. } | Reward { .. } | Process { .. } => Some(Read::Head),
@@ -72,10 +65,9 @@ fn bits(outputs: &[Output]) -> Vec<Vec<u32>> {
         .iter()
         .map(|output| match output {
             Output::Head(v) | Output::Vocab(v) | Output::Hidden(v) => of(v),
-            Output::Labels {
-                logits,
-                log_normalizer,
-            } => of(&[logits.as_slice(), &[log_normalizer.unwrap_or(0.0)]].concat()),
+            Output::Labels { logits, log_normalizer } => {
+                of(&[logits.as_slice(), &[log_normalizer.unwrap_or(0.0)]].concat())
+            }
             Output::Logprob { logprob, entropy } => of(&[*logprob, *entropy]),
         })
         .collect()
@@ -87,28 +79,15 @@ fn run(runner: &mut Runner, items: &[PackItem]) -> Vec<Vec<u32>> {
 }
 
 fn alone(runner: &mut Runner, config: &ModelConfig, sequence: &Sequence) -> Vec<Vec<u32>> {
-    run(
-        runner,
-        &[item(config, sequence, 0..sequence.token_ids.len())],
-    )
+    run(runner, &[item(config, sequence, 0..sequence.token_ids.len())])
 }
 
 /// Every sequence in one batch gives the bits that it gives alone.
 fn check_together(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
-    let items: Vec<_> = sequences
-        .iter()
-        .map(|s| item(config, s, 0..s.token_ids.len()))
-        .collect();
+    let items: Vec<_> = sequences.iter().map(|s| item(config, s, 0..s.token_ids.len())).collect();
     let together = run(runner, &items);
-    let apart: Vec<_> = sequences
-        .iter()
-        .flat_map(|s| alone(runner, config, s))
-        .collect();
-    assert!(
-        together == apart,
-        "{} sequences: a row changed with its neighbours",
-        sequences.len()
-    );
+    let apart: Vec<_> = sequences.iter().flat_map(|s| alone(runner, config, s)).collect();
+    assert!(together == apart, "{} sequences: a row changed with its neighbours", sequences.len());
 }
 
 /// A row read alone has the bits that it has when every row is read.
@@ -125,10 +104,7 @@ fn check_last_rows(runner: &mut Runner, config: &ModelConfig, sequences: &[Seque
         rows[last..].to_vec()
     });
     let apart: Vec<_> = apart.collect();
-    assert!(
-        run(runner, &items) == apart,
-        "a row changed with the rows that are read"
-    );
+    assert!(run(runner, &items) == apart, "a row changed with the rows that are read");
 }
 
 /// The sequences are run in steps over KV blocks, each step some tokens of some of them, and every
@@ -148,11 +124,7 @@ fn check_in_steps(
     let mut rows = vec![Vec::new(); sequences.len()];
     let mut choices = choices.iter().cycle().map(|c| usize::from(*c));
     let mut choose = move || choices.next().expect("the choices are a cycle");
-    while done
-        .iter()
-        .zip(sequences)
-        .any(|(done, s)| *done < s.token_ids.len())
-    {
+    while done.iter().zip(sequences).any(|(done, s)| *done < s.token_ids.len()) {
         let mut step = Vec::new();
         for (at, sequence) in sequences.iter().enumerate() {
             let left = sequence.token_ids.len() - done[at];
@@ -174,10 +146,7 @@ fn check_in_steps(
         }
     }
     for (sequence, rows) in sequences.iter().zip(rows) {
-        assert!(
-            rows == alone(runner, config, sequence),
-            "a row changed with the steps"
-        );
+        assert!(rows == alone(runner, config, sequence), "a row changed with the steps");
     }
 }
 
@@ -194,10 +163,8 @@ fn sequences(
     longest: usize,
 ) -> impl Strategy<Value = Vec<Sequence>> {
     let tokens = prop::collection::vec(0..VOCAB_IDS, 1..=longest);
-    let sequence = (tokens, prop::option::of(0..2_u32)).prop_map(|(token_ids, slot)| Sequence {
-        token_ids,
-        adapter: slot.map(AdapterSlot),
-    });
+    let sequence = (tokens, prop::option::of(0..2_u32))
+        .prop_map(|(token_ids, slot)| Sequence { token_ids, adapter: slot.map(AdapterSlot) });
     prop::collection::vec(sequence, count)
 }
 
@@ -213,11 +180,7 @@ fn with_adapters(config: &ModelConfig, mut runner: Runner) -> Runner {
 }
 
 fn cases(n: u32) -> Config {
-    Config {
-        cases: n,
-        failure_persistence: None,
-        ..Config::default()
-    }
+    Config { cases: n, failure_persistence: None, ..Config::default() }
 }
 
 #[test]

@@ -3,14 +3,8 @@
 //! `configs/*_old.json` are files in the style of the hub; `*_new.json` are the same ones after
 //! transformers 5.23 read and wrote them.
 
-#![expect(
-    clippy::cast_precision_loss,
-    reason = "sizes of a head and indices of a frequency"
-)]
-#![expect(
-    clippy::float_cmp,
-    reason = "a configuration's numbers are read and not computed"
-)]
+#![expect(clippy::cast_precision_loss, reason = "sizes of a head and indices of a frequency")]
+#![expect(clippy::float_cmp, reason = "a configuration's numbers are read and not computed")]
 
 use std::path::Path;
 
@@ -36,11 +30,7 @@ fn edited(name: &str, edits: &[(&str, Value)]) -> Value {
     let mut value = json(name);
     for (path, new) in edits {
         let (parent, field) = path.rsplit_once('/').unwrap_or(("", path));
-        let parent = if parent.is_empty() {
-            String::new()
-        } else {
-            format!("/{parent}")
-        };
+        let parent = if parent.is_empty() { String::new() } else { format!("/{parent}") };
         let object = value.pointer_mut(&parent).and_then(Value::as_object_mut);
         let object = object.expect("the edit's parent is an object");
         if new.as_str() == Some("-") {
@@ -111,11 +101,7 @@ fn check(family: &str, expected: &Expected) -> ModelConfig {
         placement: old.norm.placement,
         qk_norm: old.qk_norm,
         biases: [qkv, output, mlp],
-        scales: (
-            old.attention_scale,
-            old.attention_softcap,
-            old.logit_softcap,
-        ),
+        scales: (old.attention_scale, old.attention_softcap, old.logit_softcap),
         activation: old.activation,
         parameters: old.parameters().expect("the count fits"),
     };
@@ -131,9 +117,7 @@ fn check_layers(
 ) {
     for (i, layer) in config.layers.iter().enumerate() {
         let (window, rope) = kind(i);
-        let mlp = MlpConfig::Dense {
-            intermediate_size: inner,
-        };
+        let mlp = MlpConfig::Dense { intermediate_size: inner };
         assert_eq!(layer, &LayerConfig { window, rope, mlp }, "layer {i}");
     }
 }
@@ -149,13 +133,7 @@ fn check_plain_rope(config: &ModelConfig, theta: f64) {
 #[test]
 fn llama() {
     let sizes = [128_256, 2048, 16, 32, 8, 64, 131_072];
-    let config = check(
-        "llama",
-        &Expected {
-            eps: 1e-5,
-            ..llama_like(sizes, 1_235_814_400)
-        },
-    );
+    let config = check("llama", &Expected { eps: 1e-5, ..llama_like(sizes, 1_235_814_400) });
     check_layers(&config, 8192, |_| (None, Some(0)));
     assert_eq!(config.ropes[0].theta, 5e5);
     assert_eq!(
@@ -172,14 +150,8 @@ fn llama() {
 #[test]
 fn mistral() {
     let sizes = [32_000, 4096, 32, 32, 8, 128, 32_768];
-    let config = check(
-        "mistral",
-        &Expected {
-            eps: 1e-5,
-            tied: false,
-            ..llama_like(sizes, 7_241_732_096)
-        },
-    );
+    let config =
+        check("mistral", &Expected { eps: 1e-5, tied: false, ..llama_like(sizes, 7_241_732_096) });
     check_layers(&config, 14_336, |_| (Some(4096), Some(0)));
     check_plain_rope(&config, 1e4);
 }
@@ -189,10 +161,7 @@ fn qwen2() {
     let sizes = [151_936, 896, 24, 14, 2, 64, 32_768];
     let config = check(
         "qwen2",
-        &Expected {
-            biases: [true, false, false],
-            ..llama_like(sizes, 494_032_768)
-        },
+        &Expected { biases: [true, false, false], ..llama_like(sizes, 494_032_768) },
     );
     check_layers(&config, 4864, |_| (None, Some(0)));
     check_plain_rope(&config, 1e6);
@@ -203,10 +172,7 @@ fn qwen3() {
     let sizes = [151_936, 1024, 28, 16, 8, 128, 40_960];
     let config = check(
         "qwen3",
-        &Expected {
-            qk_norm: Some(QkNorm::PerHead),
-            ..llama_like(sizes, 596_049_920)
-        },
+        &Expected { qk_norm: Some(QkNorm::PerHead), ..llama_like(sizes, 596_049_920) },
     );
     check_layers(&config, 3072, |_| (None, Some(0)));
     check_plain_rope(&config, 1e6);
@@ -235,10 +201,7 @@ fn qwen3_moe() {
 
 #[test]
 fn qwen3_moe_with_dense_layers() {
-    let edits = [
-        ("decoder_sparse_step", json!(2)),
-        ("mlp_only_layers", json!([3, 5])),
-    ];
+    let edits = [("decoder_sparse_step", json!(2)), ("mlp_only_layers", json!([3, 5]))];
     let config = parse(&edited("qwen3_moe_old", &edits)).expect("it is read");
     for (i, layer) in config.layers.iter().enumerate() {
         let sparse = i % 2 == 1 && i != 3 && i != 5;
@@ -285,11 +248,8 @@ fn gemma3() {
         0 => (None, Some(0)),
         _ => (Some(512), Some(1)),
     });
-    let found: Vec<_> = config
-        .ropes
-        .iter()
-        .map(|rope| (rope.theta, rope.rotary_dim, &rope.scaling))
-        .collect();
+    let found: Vec<_> =
+        config.ropes.iter().map(|rope| (rope.theta, rope.rotary_dim, &rope.scaling)).collect();
     let linear = RopeScaling::Linear { factor: 8.0 };
     let expected = vec![(1e6, 256, &linear), (1e4, 256, &RopeScaling::Default)];
     assert_eq!(found, expected);
@@ -299,20 +259,10 @@ fn gemma3() {
 fn phi3() {
     // Long factors would make a row depend on its neighbours, so positions end at the short ones'.
     let sizes = [200_064, 3072, 32, 24, 8, 128, 4096];
-    let config = check(
-        "phi3",
-        &Expected {
-            eps: 1e-5,
-            ..llama_like(sizes, 3_836_021_760)
-        },
-    );
+    let config = check("phi3", &Expected { eps: 1e-5, ..llama_like(sizes, 3_836_021_760) });
     check_layers(&config, 8192, |_| (Some(262_144), Some(0)));
     assert_eq!(config.ropes[0].rotary_dim, 96);
-    let RopeScaling::PerDimension {
-        factors,
-        attention_factor,
-    } = &config.ropes[0].scaling
-    else {
+    let RopeScaling::PerDimension { factors, attention_factor } = &config.ropes[0].scaling else {
         panic!("{:?}", config.ropes[0].scaling);
     };
     // As transformers computes it.
@@ -350,45 +300,15 @@ fn smollm3() {
 fn defaults() {
     let cases = [
         ("llama", [32_000, 4096, 32, 32, 32, 128, 2048], 1e4, false),
-        (
-            "mistral",
-            [32_000, 4096, 32, 32, 8, 128, 131_072],
-            1e4,
-            false,
-        ),
-        (
-            "qwen2",
-            [151_936, 4096, 32, 32, 32, 128, 32_768],
-            1e4,
-            false,
-        ),
-        (
-            "qwen3",
-            [151_936, 4096, 32, 32, 32, 128, 32_768],
-            1e4,
-            false,
-        ),
-        (
-            "qwen3_moe",
-            [151_936, 2048, 24, 32, 4, 64, 32_768],
-            1e4,
-            false,
-        ),
+        ("mistral", [32_000, 4096, 32, 32, 8, 128, 131_072], 1e4, false),
+        ("qwen2", [151_936, 4096, 32, 32, 32, 128, 32_768], 1e4, false),
+        ("qwen3", [151_936, 4096, 32, 32, 32, 128, 32_768], 1e4, false),
+        ("qwen3_moe", [151_936, 2048, 24, 32, 4, 64, 32_768], 1e4, false),
         ("gemma2", [256_000, 2304, 26, 8, 4, 256, 8192], 1e4, true),
-        (
-            "gemma3_text",
-            [262_208, 2304, 26, 8, 4, 256, 131_072],
-            1e6,
-            true,
-        ),
+        ("gemma3_text", [262_208, 2304, 26, 8, 4, 256, 131_072], 1e6, true),
         ("phi3", [32_064, 3072, 32, 32, 32, 96, 4096], 1e4, false),
         ("olmo2", [50_304, 4096, 32, 32, 32, 128, 2048], 1e4, false),
-        (
-            "smollm3",
-            [128_256, 2048, 36, 16, 4, 128, 32_768],
-            2e6,
-            true,
-        ),
+        ("smollm3", [128_256, 2048, 36, 16, 4, 128, 32_768], 2e6, true),
     ];
     for (family, sizes, theta, tied) in cases {
         let config = parse(&json!({ "model_type": family })).expect("defaults are a model");
@@ -433,9 +353,7 @@ fn windows() {
     assert_eq!(window("qwen3_moe_old", &moe), vec![Some(128); 48]);
 
     let pattern = [("sliding_window_pattern", json!(2))];
-    let expected: Vec<_> = (0..26)
-        .map(|i: usize| i.is_multiple_of(2).then_some(512))
-        .collect();
+    let expected: Vec<_> = (0..26).map(|i: usize| i.is_multiple_of(2).then_some(512)).collect();
     assert_eq!(window("gemma3_text_old", &pattern), expected);
 
     let positionless = [
@@ -475,12 +393,7 @@ fn heads() {
             json!({"0": "a"}),
             HeadConfig::Sequence { n_labels: 1 },
         ),
-        (
-            "qwen2_old",
-            "Qwen2ForRewardModel",
-            json!(null),
-            HeadConfig::Reward { n_labels: 1 },
-        ),
+        ("qwen2_old", "Qwen2ForRewardModel", json!(null), HeadConfig::Reward { n_labels: 1 }),
         (
             "qwen2_old",
             "Qwen2ForProcessRewardModel",
@@ -489,10 +402,7 @@ fn heads() {
         ),
     ];
     for (name, architecture, labels, head) in cases {
-        let edits = [
-            ("architectures", json!([architecture])),
-            ("id2label", labels),
-        ];
+        let edits = [("architectures", json!([architecture])), ("id2label", labels)];
         let config = parse(&edited(name, &edits)).expect("it is read");
         assert_eq!(config.head, head, "{architecture}");
         assert!(!config.head.has_vocabulary(), "{architecture}");
@@ -506,10 +416,7 @@ fn assert_close(found: &[f64], expected: &[f64]) {
     let differences: Vec<f64> = found.iter().zip(expected).map(relative).collect();
     let max = differences.iter().copied().fold(0.0, f64::max);
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;
-    assert!(
-        max < 1e-6,
-        "relative difference: max {max:e}, mean {mean:e}"
-    );
+    assert!(max < 1e-6, "relative difference: max {max:e}, mean {mean:e}");
 }
 
 /// `YaRN` against the frequencies and the factor on cos and sin that transformers 5.23 computes
@@ -563,10 +470,7 @@ fn yarn() {
         scaling["original_max_position_embeddings"] = json!(32_768);
         let edits = [("rope_scaling", scaling.clone())];
         let config = parse(&edited("qwen2_old", &edits)).expect("it is read");
-        let RopeScaling::PerDimension {
-            factors,
-            attention_factor,
-        } = &config.ropes[0].scaling
+        let RopeScaling::PerDimension { factors, attention_factor } = &config.ropes[0].scaling
         else {
             panic!("{:?}", config.ropes[0].scaling);
         };

@@ -108,10 +108,9 @@ qwen2_old model_type 2 => `model_type`; a string
     );
     let mut nameless = base("qwen2_old");
     nameless["architectures"] = Value::Null;
-    for (model_type, says) in [
-        (json!("qwen33"), "supported are qwen3, "),
-        (Value::Null, "`model_type`: is missing"),
-    ] {
+    for (model_type, says) in
+        [(json!("qwen33"), "supported are qwen3, "), (Value::Null, "`model_type`: is missing")]
+    {
         nameless["model_type"] = model_type;
         let path = Path::new("config.json");
         let error = ModelConfig::from_json(path, &nameless.to_string()).expect_err("no family");

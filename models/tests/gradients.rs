@@ -2,10 +2,7 @@
 //! and of finite differences. Variables change no bit of the values.
 
 #![expect(clippy::cast_precision_loss, reason = "small counts in formulas")]
-#![expect(
-    clippy::many_single_char_names,
-    reason = "q, k, v and x are the field's own names"
-)]
+#![expect(clippy::many_single_char_names, reason = "q, k, v and x are the field's own names")]
 
 mod composed;
 #[expect(dead_code, reason = "of the small models only the shapes are wanted")]
@@ -124,10 +121,7 @@ fn composed_head(hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
             Ok(y)
         }
     };
-    let inner = if weights
-        .vars
-        .contains_key(&Place::Head(HeadPart::InnerWeight))
-    {
+    let inner = if weights.vars.contains_key(&Place::Head(HeadPart::InnerWeight)) {
         layer(hidden, HeadPart::InnerWeight, HeadPart::InnerBias)?.relu()?
     } else {
         hidden.clone()
@@ -176,19 +170,9 @@ fn values_and_every_gradient_are_those_of_the_composed_decoder() {
         let named = source.vars.iter().map(|(p, v)| (format!("{p:?}"), &v.var));
         check_gradients(named, &grads).unwrap_or_else(|error| panic!("{name}: {error}"));
         let want = composed::hidden(&config, &source, &subject.batch).expect("it runs");
-        compare(
-            &format!("{name}: hidden"),
-            &numbers(&hidden),
-            &numbers(&want),
-            2e-5,
-        );
+        compare(&format!("{name}: hidden"), &numbers(&hidden), &numbers(&want), 2e-5);
         let want = subject.composed_reads(&want, &source).expect("it is read");
-        compare(
-            &format!("{name}: reads"),
-            &numbers(&reads),
-            &numbers(&want),
-            2e-5,
-        );
+        compare(&format!("{name}: reads"), &numbers(&reads), &numbers(&want), 2e-5);
         let want = backward(&want);
         for (place, variable) in &source.vars {
             let of = |store: &GradStore| numbers(store.get(&variable.var).expect("a gradient"));
@@ -201,19 +185,13 @@ fn values_and_every_gradient_are_those_of_the_composed_decoder() {
 fn variables_change_no_bit() {
     for (name, config) in shapes() {
         let tracked = Subject::new(&config, &mut Variables::new(SEED));
-        let mut random = RandomWeights {
-            seed: SEED,
-            dtype: DType::F32,
-        };
+        let mut random = RandomWeights { seed: SEED, dtype: DType::F32 };
         let frozen = Subject::new(&config, &mut random);
         let [got, want] = [&tracked, &frozen].map(|subject| {
             let hidden = subject.hidden(&[]);
             let reads = subject.reads(&hidden).expect("it is read");
             let all = [numbers(&hidden), numbers(&reads)].concat();
-            (
-                reads.track_op(),
-                all.into_iter().map(f32::to_bits).collect::<Vec<_>>(),
-            )
+            (reads.track_op(), all.into_iter().map(f32::to_bits).collect::<Vec<_>>())
         });
         assert_eq!((got.0, want.0), (true, false), "{name}");
         assert_eq!(got.1, want.1, "{name}");
@@ -226,13 +204,10 @@ fn check_differences(what: &str, var: &Var, gradient: &[f32], loss: impl Fn() ->
     let start = numbers(var.as_tensor());
     let set = |numbers: Vec<f32>| {
         let tensor = Tensor::from_vec(numbers, var.dims(), &Device::Cpu);
-        var.set(&tensor.expect("as many as before"))
-            .expect("a copy");
+        var.set(&tensor.expect("as many as before")).expect("a copy");
     };
     let used: Vec<usize> = (0..start.len()).filter(|i| gradient[*i] != 0.0).collect();
-    let scale = gradient
-        .iter()
-        .fold(0.05_f64, |m, x| m.max(f64::from(x.abs())));
+    let scale = gradient.iter().fold(0.05_f64, |m, x| m.max(f64::from(x.abs())));
     for index in [used[used.len() / 3], used[used.len() - 1]] {
         let at = |step: f32| {
             let mut moved = start.clone();
@@ -245,10 +220,7 @@ fn check_differences(what: &str, var: &Var, gradient: &[f32], loss: impl Fn() ->
         let want = (8.0 * near - far) / (12.0 * f64::from(STEP));
         let got = f64::from(gradient[index]);
         let off = (got - want).abs();
-        assert!(
-            off <= 0.01 * scale,
-            "{what}[{index}]: {got} for {want}, of {scale}"
-        );
+        assert!(off <= 0.01 * scale, "{what}[{index}]: {got} for {want}, of {scale}");
     }
     set(start);
 }
@@ -284,10 +256,7 @@ fn adapted(config: &ModelConfig, subject: &mut Subject) -> (AdapterTable, BTreeM
     let mut table = AdapterTable::default();
     let q = config.num_heads * config.head_dim;
     for (index, seed) in [(0, 11), (2, 12)] {
-        let random = RandomWeights {
-            seed,
-            dtype: DType::F32,
-        };
+        let random = RandomWeights { seed, dtype: DType::F32 };
         let layer = |index, projection, n, k| (Site::Layer(index, projection), [RANK, k], n);
         let sites = [
             (Site::Embedding, [VOCAB, RANK], config.hidden_size),
@@ -325,28 +294,17 @@ fn adapted(config: &ModelConfig, subject: &mut Subject) -> (AdapterTable, BTreeM
 #[test]
 fn over_a_frozen_base_only_adapters_get_gradients() {
     for (name, config) in shapes() {
-        let mut random = RandomWeights {
-            seed: SEED,
-            dtype: DType::F32,
-        };
+        let mut random = RandomWeights { seed: SEED, dtype: DType::F32 };
         let mut subject = Subject::new(&config, &mut random);
         let (table, vars) = adapted(&config, &mut subject);
-        let segments = table
-            .segments(&subject.batch)
-            .expect("the slots are filled");
-        let reads = subject
-            .reads(&subject.hidden(&segments))
-            .expect("it is read");
+        let segments = table.segments(&subject.batch).expect("the slots are filled");
+        let reads = subject.reads(&subject.hidden(&segments)).expect("it is read");
         let grads = backward(&reads);
         check_gradients(&vars, &grads).unwrap_or_else(|error| panic!("{name}: {error}"));
         // candle keeps gradients of constants too; those of weights would have the form of panels.
         let kept = grads.get_ids().filter_map(|id| grads.get_id(*id));
         let panels = kept.filter(|g| g.dims3().is_ok_and(|(.., width)| width == 16));
-        assert_eq!(
-            panels.count(),
-            vars.len(),
-            "{name}: frozen weights keep no gradient"
-        );
+        assert_eq!(panels.count(), vars.len(), "{name}: frozen weights keep no gradient");
         if !is_smooth(&config) {
             continue;
         }

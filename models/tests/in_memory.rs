@@ -58,11 +58,7 @@ fn a_model_is_the_same_from_memory() {
     ] {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let dir = parent.path().join("model");
-        let spec = TinySpec {
-            head,
-            shards,
-            ..TinySpec::from(preset)
-        };
+        let spec = TinySpec { head, shards, ..TinySpec::from(preset) };
         make(&dir, &spec).expect("it is made");
         let (there, here) = (load(&Folder::directory(&dir)), load(&embedded(&dir)));
         assert_eq!(there.digest, here.digest, "{preset:?}");

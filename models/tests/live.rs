@@ -20,10 +20,7 @@ use support::{VOCAB, adapter, shapes};
 
 fn live(config: &ModelConfig) -> LiveModel {
     let config = Arc::new(config.clone());
-    let source = RandomWeights {
-        seed: 7,
-        dtype: DType::F32,
-    };
+    let source = RandomWeights { seed: 7, dtype: DType::F32 };
     let names = Names::new(&config, |_| false);
     LiveModel::new(&config, source, &names).expect("random weights fit")
 }
@@ -66,9 +63,7 @@ fn bits(outputs: &[Tensor]) -> Vec<u32> {
 
 fn address(tensor: &Tensor) -> usize {
     let (storage, _) = tensor.storage_and_layout();
-    let Storage::Cpu(storage) = &*storage else {
-        unreachable!("the tests run on the CPU")
-    };
+    let Storage::Cpu(storage) = &*storage else { unreachable!("the tests run on the CPU") };
     let numbers: &[f32] = storage.as_slice().expect("variables are f32");
     numbers.as_ptr().addr()
 }
@@ -112,9 +107,7 @@ fn nothing_is_copied() {
         let live = live(&config);
         let names = Names::new(&live.config, |_| false);
         let mut source = DetachedWeights::new(&names, &live.variables);
-        let embedding = source
-            .matrix(Place::Embedding, VOCAB, 24)
-            .expect("it is there");
+        let embedding = source.matrix(Place::Embedding, VOCAB, 24).expect("it is there");
         let name = names.unfused(Place::Embedding);
         let variable = address(live.variables[&name].as_tensor());
         assert_eq!(address(embedding.tensor()), variable, "{what}");
@@ -144,11 +137,7 @@ fn a_fresh_model_over_the_new_numbers_computes_the_same() {
         let fresh = LiveModel::new(&live.config, source, &names).expect("all are there");
         let batch = batch();
         let served = bits(&outputs(&live.detached, &batch, &[]));
-        assert_eq!(
-            served,
-            bits(&outputs(&fresh.detached, &batch, &[])),
-            "{what}"
-        );
+        assert_eq!(served, bits(&outputs(&fresh.detached, &batch, &[])), "{what}");
     }
 }
 
@@ -187,11 +176,7 @@ fn an_adapter_is_served_as_it_is_trained() {
             [&start, &live.tracked, &live.detached].map(|adapter| segments(adapter, &mut batch));
         let first = outputs(&base, &batch, &served);
         assert!(first.iter().all(|output| !output.track_op()), "{what}");
-        assert_eq!(
-            bits(&first),
-            bits(&outputs(&base, &batch, &start)),
-            "{what}"
-        );
+        assert_eq!(bits(&first), bits(&outputs(&base, &batch, &start)), "{what}");
         let trained = outputs(&base, &batch, &tracked);
         let sum = |sum: Tensor, one: &Tensor| sum + one.sqr()?.sum_all()?;
         let zero = Tensor::new(0.0_f32, &candle_core::Device::Cpu).expect("a number");
@@ -204,11 +189,7 @@ fn an_adapter_is_served_as_it_is_trained() {
             step(variable);
             let after = bits(&outputs(&base, &batch, &served));
             assert!(after != before || is_an_experts(name), "{what}: {name}");
-            assert_eq!(
-                after,
-                bits(&outputs(&base, &batch, &tracked)),
-                "{what}: {name}"
-            );
+            assert_eq!(after, bits(&outputs(&base, &batch, &tracked)), "{what}: {name}");
             before = after;
         }
         let pair = |adapter: &Adapter| {
@@ -233,10 +214,7 @@ fn only_experts_may_be_passed_by() {
         config.layers.iter().any(|layer| is(&layer.mlp))
     };
     for (what, config) in shapes() {
-        let named = live(&config)
-            .variables
-            .keys()
-            .any(|name| is_an_experts(name));
+        let named = live(&config).variables.keys().any(|name| is_an_experts(name));
         assert_eq!(named, experts(&config), "{what}");
     }
 }

@@ -1,9 +1,6 @@
 //! Chat templates against transformers, and against their limits.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a fixture that cannot be read fails the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be read fails the test")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -78,10 +75,7 @@ fn every_template_renders_every_conversation_as_transformers_does() {
                 }
                 (Err(error), None) => {
                     let expected = golden["error"].as_str().unwrap_or_default();
-                    assert!(
-                        error.to_string().contains(expected),
-                        "{name}, {case}: {error}"
-                    );
+                    assert!(error.to_string().contains(expected), "{name}, {case}: {error}");
                 }
                 (result, _) => panic!("{name}, {case}: {result:?} instead of {golden}"),
             }
@@ -101,10 +95,7 @@ fn render(source: &str, conversation: &Conversation) -> Result<Rendered, ModelEr
 
 /// Programs that would hang or exhaust the process, each with what the refusal speaks of.
 const HOSTILE: &[(&str, &str)] = &[
-    (
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "steps",
-    ),
+    ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "steps"),
     (
         "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
         "more than",
@@ -171,14 +162,8 @@ const HOSTILE: &[(&str, &str)] = &[
     ("{{ 'a\nb' | indent(1000000000) }}", "indentation"),
     ("{{ range(1000000000) }}", "range"),
     ("{{ 10 ** 10 ** 10 }}", "too large"),
-    (
-        "{% for i in range(99999) %}{{ messages[0].content * 1000 }}{% endfor %}",
-        "bytes",
-    ),
-    (
-        "{% macro m(s) %}{{ m(s ~ s) }}{% endmacro %}{{ m('ab') }}",
-        "bytes",
-    ),
+    ("{% for i in range(99999) %}{{ messages[0].content * 1000 }}{% endfor %}", "bytes"),
+    ("{% macro m(s) %}{{ m(s ~ s) }}{% endmacro %}{{ m('ab') }}", "bytes"),
     ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "deep"),
     (
         "{% macro m() %}{% for x in [1] %}{% if true %}{{ [m()] | map('string') | join }}{% endif %}{% endfor %}{% endmacro %}{{ m() }}",
@@ -188,10 +173,7 @@ const HOSTILE: &[(&str, &str)] = &[
         "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = namespace(a=i) %}{% endfor %}{% endfor %}",
         "bytes",
     ),
-    (
-        "{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}",
-        "more than",
-    ),
+    ("{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}", "more than"),
     ("{{ messages.append(1) }}", "would change"),
     ("{{ messages[0].update({'a': 1}) }}", "would change"),
     ("{% include 'x' %}", "unknown statement"),
@@ -216,26 +198,11 @@ fn no_template_can_hang_or_exhaust_the_process() {
 
 #[test]
 fn output_is_bounded() {
-    let limits = Limits {
-        output_bytes: 1000,
-        ..Limits::default()
-    };
+    let limits = Limits { output_bytes: 1000, ..Limits::default() };
     let template = template("{{ messages[0].content }}", "qwen").with_limits(limits);
-    assert_eq!(
-        template
-            .render(&one_message(&"x".repeat(1000)))
-            .unwrap()
-            .as_str()
-            .len(),
-        1000
-    );
-    let error = template
-        .render(&one_message(&"x".repeat(1001)))
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("longer than 1000 bytes"),
-        "{error}"
-    );
+    assert_eq!(template.render(&one_message(&"x".repeat(1000))).unwrap().as_str().len(), 1000);
+    let error = template.render(&one_message(&"x".repeat(1001))).unwrap_err();
+    assert!(error.to_string().contains("longer than 1000 bytes"), "{error}");
 }
 
 #[test]
@@ -256,10 +223,7 @@ fn deep_conversations_are_refused() {
 fn the_time_is_the_callers() {
     let source = "{{ strftime_now('%Y-%m-%d') }}";
     let mut conversation = one_message("x");
-    assert_eq!(
-        render(source, &conversation).unwrap().as_str(),
-        "2024-02-29"
-    );
+    assert_eq!(render(source, &conversation).unwrap().as_str(), "2024-02-29");
     conversation.now = None;
     let error = render(source, &conversation).unwrap_err();
     assert!(error.to_string().contains("time"), "{error}");
@@ -268,25 +232,16 @@ fn the_time_is_the_callers() {
 #[test]
 fn the_digest_is_that_of_the_text() {
     let a = render("{{ messages[0].content }}", &one_message("abc")).unwrap();
-    assert_eq!(
-        a.digest,
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    );
+    assert_eq!(a.digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     let b = render("abc", &one_message("")).unwrap();
     assert_eq!(a.digest, b.digest, "whoever wrote it");
 }
 
 #[test]
 fn errors_name_the_line() {
-    let error = render(
-        "line one\nline two\n{{ messages[0].absent.more }}",
-        &one_message("x"),
-    );
+    let error = render("line one\nline two\n{{ messages[0].absent.more }}", &one_message("x"));
     let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("line 3") && error.contains("more"),
-        "{error}"
-    );
+    assert!(error.contains("line 3") && error.contains("more"), "{error}");
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Tokenizers against transformers, their files, and streams of tokens.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a fixture that cannot be read fails the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be read fails the test")]
 
 mod tokenizer_support;
 
@@ -21,9 +18,7 @@ use tokenizer_support::{
     chat, conversation, fixtures, folder, fragments, load, specials, user, with_family_template,
 };
 
-const KINDS: [&str; 7] = [
-    "qwen", "llama3", "gpt2", "llama2", "mistral", "gemma", "words",
-];
+const KINDS: [&str; 7] = ["qwen", "llama3", "gpt2", "llama2", "mistral", "gemma", "words"];
 
 fn goldens() -> Value {
     let text = fs::read_to_string(fixtures().join("tokenizer_goldens.json")).unwrap();
@@ -43,26 +38,14 @@ fn texts_encode_and_decode_as_in_transformers() {
         for (text, golden) in goldens["texts"].as_array().unwrap().iter().zip(rows) {
             let text = text.as_str().unwrap();
             let expected = ids(&golden["ids"]);
-            assert_eq!(
-                tokenizer.encode(text, false).unwrap(),
-                expected,
-                "{kind}: {text:?}"
-            );
+            assert_eq!(tokenizer.encode(text, false).unwrap(), expected, "{kind}: {text:?}");
             let trusted = tokenizer.encode_text(&Text::template(text)).unwrap();
             assert_eq!(trusted, expected, "{kind}: {text:?} stage by stage");
             let mut around = ids(&golden["with_special"]);
             around.extend(&expected);
-            assert_eq!(
-                tokenizer.encode(text, true).unwrap(),
-                around,
-                "{kind}: {text:?}"
-            );
+            assert_eq!(tokenizer.encode(text, true).unwrap(), around, "{kind}: {text:?}");
             let decoded = |skip| tokenizer.decode(&expected, skip).unwrap();
-            assert_eq!(
-                decoded(false),
-                golden["decoded"].as_str().unwrap(),
-                "{kind}"
-            );
+            assert_eq!(decoded(false), golden["decoded"].as_str().unwrap(), "{kind}");
             assert_eq!(decoded(true), golden["skipped"].as_str().unwrap(), "{kind}");
         }
     }
@@ -80,19 +63,10 @@ fn chats_encode_as_in_transformers() {
             };
             let conversation = conversation(&goldens["conversations"][case]);
             let chat = tokenizer.encode_chat(&conversation).unwrap();
-            assert_eq!(
-                json!(chat.token_ids.len()),
-                golden["count"],
-                "{name}, {case}"
-            );
-            let bytes: Vec<u8> = chat
-                .token_ids
-                .iter()
-                .flat_map(|id| id.to_le_bytes())
-                .collect();
-            let digest = Sha256::digest(&bytes)[..8]
-                .iter()
-                .fold(0u64, |d, b| d << 8 | u64::from(*b));
+            assert_eq!(json!(chat.token_ids.len()), golden["count"], "{name}, {case}");
+            let bytes: Vec<u8> = chat.token_ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+            let digest =
+                Sha256::digest(&bytes)[..8].iter().fold(0u64, |d, b| d << 8 | u64::from(*b));
             let digest = format!("{digest:016x}");
             assert_eq!(json!(digest), *expected, "{name}, {case}");
             compared += 1;
@@ -105,18 +79,10 @@ fn chats_encode_as_in_transformers() {
 fn a_chat_never_begins_twice() {
     let check = |kind: &str, name: &str, double: bool| {
         let tokenizer = with_family_template(kind, name);
-        assert_eq!(
-            tokenizer.report().unwrap().double_bos,
-            double,
-            "{kind}, {name}"
-        );
+        assert_eq!(tokenizer.report().unwrap().double_bos, double, "{kind}, {name}");
         if let Some(bos) = tokenizer.named_id("bos_token").filter(|_| double) {
             let ids = chat(&tokenizer, &user("hi"));
-            assert_eq!(
-                ids.iter().filter(|id| **id == bos).count(),
-                1,
-                "{kind}, {name}"
-            );
+            assert_eq!(ids.iter().filter(|id| **id == bos).count(), 1, "{kind}, {name}");
             assert_eq!(ids[0], bos);
         }
     };
@@ -135,10 +101,7 @@ fn an_embedding_may_be_larger_and_not_smaller() {
     qwen.check_against(size).unwrap();
     qwen.check_against(size + 100).unwrap();
     let error = qwen.check_against(size - 1).unwrap_err().to_string();
-    assert!(
-        error.contains("</think>") && error.contains(&(size - 1).to_string()),
-        "{error}"
-    );
+    assert!(error.contains("</think>") && error.contains(&(size - 1).to_string()), "{error}");
 }
 
 #[test]
@@ -169,21 +132,14 @@ fn files_say_what_tokens_are_called() {
     assert_eq!(tokenizer.declared().add_bos_token, Some(false));
     assert!(tokenizer.is_special(tokenizer.id("<new>").unwrap()));
     assert_eq!(
-        tokenizer
-            .template()
-            .render(&conversation(&user("x")))
-            .unwrap()
-            .as_str(),
+        tokenizer.template().render(&conversation(&user("x"))).unwrap().as_str(),
         "a<|im_start|>"
     );
     // A file of its own wins over the field, and the older file over the field too.
     write("chat_template.json", &json!({"chat_template": "json"}));
     let rendered = |dir: &Path| {
         let tokenizer = Tokenizer::load(dir).unwrap();
-        let rendered = tokenizer
-            .template()
-            .render(&conversation(&user("x")))
-            .unwrap();
+        let rendered = tokenizer.template().render(&conversation(&user("x"))).unwrap();
         rendered.as_str().to_owned()
     };
     assert_eq!(rendered(dir.path()), "json");
@@ -204,72 +160,29 @@ fn bad_files_are_named() {
     check("tokenizer.json", "{", &["tokenizer.json"]);
     check("tokenizer.json", "{}", &["tokenizer.json"]);
     check("tokenizer_config.json", "[1]", &["tokenizer_config.json"]);
-    check(
-        "tokenizer_config.json",
-        r#"{"eos_token": 3}"#,
-        &["tokenizer_config.json", "eos_token"],
-    );
-    check(
-        "tokenizer_config.json",
-        r#"{"eos_token": {}}"#,
-        &["eos_token.content"],
-    );
-    check(
-        "tokenizer_config.json",
-        r#"{"add_bos_token": "yes"}"#,
-        &["add_bos_token"],
-    );
-    check(
-        "tokenizer_config.json",
-        r#"{"chat_template": 3}"#,
-        &["chat_template"],
-    );
-    check(
-        "tokenizer_config.json",
-        r#"{"chat_template": [{"name": "x"}]}"#,
-        &["chat_template"],
-    );
+    check("tokenizer_config.json", r#"{"eos_token": 3}"#, &["tokenizer_config.json", "eos_token"]);
+    check("tokenizer_config.json", r#"{"eos_token": {}}"#, &["eos_token.content"]);
+    check("tokenizer_config.json", r#"{"add_bos_token": "yes"}"#, &["add_bos_token"]);
+    check("tokenizer_config.json", r#"{"chat_template": 3}"#, &["chat_template"]);
+    check("tokenizer_config.json", r#"{"chat_template": [{"name": "x"}]}"#, &["chat_template"]);
     check(
         "generation_config.json",
         r#"{"eos_token_id": -1}"#,
         &["generation_config.json", "eos_token_id"],
     );
-    check(
-        "chat_template.json",
-        "{}",
-        &["chat_template.json", "chat_template"],
-    );
-    check(
-        "chat_template.jinja",
-        "{% if x %}",
-        &["template", "default"],
-    );
+    check("chat_template.json", "{}", &["chat_template.json", "chat_template"]);
+    check("chat_template.jinja", "{% if x %}", &["template", "default"]);
     let empty = TempDir::new().unwrap();
     let error = Tokenizer::load(empty.path()).unwrap_err();
     assert!(matches!(&error, ModelError::Io { path, .. } if path.ends_with("tokenizer.json")));
-    let error = load("qwen")
-        .encode_chat(&conversation(&user("x")))
-        .unwrap_err()
-        .to_string();
+    let error = load("qwen").encode_chat(&conversation(&user("x"))).unwrap_err().to_string();
     assert!(error.contains("no chat template"), "{error}");
 }
 
 #[test]
 fn long_texts_are_read_whole_or_refused() {
     // What is hard on a regular expression: endless runs, and runs that almost match.
-    let parts = [
-        "a",
-        " ",
-        "\n",
-        " a",
-        "'s",
-        "1",
-        "é",
-        "<|im_end|>",
-        "<|im_",
-        "  \n",
-        ".!",
-    ];
+    let parts = ["a", " ", "\n", " a", "'s", "1", "é", "<|im_end|>", "<|im_", "  \n", ".!"];
     for kind in ["qwen", "llama3", "gemma"] {
         let tokenizer = load(kind);
         for part in parts {
@@ -277,19 +190,13 @@ fn long_texts_are_read_whole_or_refused() {
             let bytes = if part == " " { 1_500_000 } else { 100_000 };
             let text = part.repeat(bytes / part.len());
             let ids = tokenizer.encode_untrusted(&text, false).unwrap();
-            assert!(
-                tokenizer.decode(&ids, false).unwrap() == text,
-                "{kind}: {part:?}"
-            );
+            assert!(tokenizer.decode(&ids, false).unwrap() == text, "{kind}: {part:?}");
             assert!(specials(&tokenizer, &ids).is_empty(), "{kind}: {part:?}");
         }
     }
     let long = "a".repeat(models::tokenizer::MAX_TEXT_BYTES + 1);
     let tokenizer = load("qwen");
-    for result in [
-        tokenizer.encode(&long, false),
-        tokenizer.encode_untrusted(&long, false),
-    ] {
+    for result in [tokenizer.encode(&long, false), tokenizer.encode_untrusted(&long, false)] {
         assert!(result.unwrap_err().to_string().contains("at most"));
     }
 }

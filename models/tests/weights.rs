@@ -41,9 +41,7 @@ fn hidden(decoder: &Decoder) -> Tensor {
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("one item is a batch");
-    decoder
-        .forward(&batch, &[], None, Rows::All)
-        .expect("it runs")
+    decoder.forward(&batch, &[], None, Rows::All).expect("it runs")
 }
 
 fn rows(tensor: &Tensor) -> Vec<f32> {
@@ -59,11 +57,7 @@ fn check(config_json: &Value) -> Model {
     write(dir.path(), config_json, &tensors);
     let loaded = load(dir.path(), Storage::AsStored);
     let expected = hidden(&decoder);
-    assert_eq!(
-        rows(&hidden(&loaded.decoder)),
-        rows(&expected),
-        "{config_json}"
-    );
+    assert_eq!(rows(&hidden(&loaded.decoder)), rows(&expected), "{config_json}");
     assert_eq!(head.is_some(), loaded.head.is_some(), "{config_json}");
     if let (Some(head), Some(loaded)) = (&head, &loaded.head) {
         let [head, loaded] = [head, loaded].map(|h| h.apply(&expected).expect("it runs"));
@@ -100,26 +94,10 @@ fn biases() {
 #[test]
 fn every_head() {
     let cases = [
-        (
-            "llama",
-            "LlamaForSequenceClassification",
-            HeadConfig::Sequence { n_labels: 3 },
-        ),
-        (
-            "qwen3",
-            "Qwen3ForTokenClassification",
-            HeadConfig::Token { n_labels: 3 },
-        ),
-        (
-            "qwen2",
-            "Qwen2ForRewardModel",
-            HeadConfig::Reward { n_labels: 1 },
-        ),
-        (
-            "qwen2",
-            "Qwen2ForProcessRewardModel",
-            HeadConfig::Process { n_labels: 2 },
-        ),
+        ("llama", "LlamaForSequenceClassification", HeadConfig::Sequence { n_labels: 3 }),
+        ("qwen3", "Qwen3ForTokenClassification", HeadConfig::Token { n_labels: 3 }),
+        ("qwen2", "Qwen2ForRewardModel", HeadConfig::Reward { n_labels: 1 }),
+        ("qwen2", "Qwen2ForProcessRewardModel", HeadConfig::Process { n_labels: 2 }),
     ];
     for (family, architecture, head) in cases {
         let mut json = config(family);
@@ -133,16 +111,10 @@ fn every_head() {
 #[test]
 fn value_heads() {
     let json = config("llama");
-    let written = ModelConfig {
-        head: HeadConfig::Value,
-        ..(*parse(&json)).clone()
-    };
+    let written = ModelConfig { head: HeadConfig::Value, ..(*parse(&json)).clone() };
     let (tensors, decoder, head) = model(&Arc::new(written), "F32");
     let expected = hidden(&decoder);
-    let expected = head
-        .expect("a value head")
-        .apply(&expected)
-        .expect("it runs");
+    let expected = head.expect("a value head").apply(&expected).expect("it runs");
     for prefix in ["v_head.summary.", "v_head."] {
         let renamed: Tensors = tensors
             .iter()
@@ -164,11 +136,7 @@ fn value_heads() {
 fn storage() {
     let json = config("phi3");
     let config = parse(&json);
-    for (dtype, stored) in [
-        ("F32", DType::F32),
-        ("F16", DType::F16),
-        ("BF16", DType::BF16),
-    ] {
+    for (dtype, stored) in [("F32", DType::F32), ("F16", DType::F16), ("BF16", DType::BF16)] {
         let (tensors, ..) = model(&config, dtype);
         let dir = tempfile::tempdir().expect("a temporary folder");
         write(dir.path(), &json, &tensors);
@@ -230,10 +198,7 @@ fn eight_bits() {
         let routers = if family == "qwen3_moe" { 2 } else { 0 };
         let kept = 2 * 24 * (2 * 48 + routers * 16);
         assert_eq!(memory.bf16_bytes, kept, "{family}");
-        assert!(
-            memory.int8_bytes > (before.bf16_bytes - kept) / 2,
-            "{family}"
-        );
+        assert!(memory.int8_bytes > (before.bf16_bytes - kept) / 2, "{family}");
     }
 }
 
@@ -260,10 +225,7 @@ fn digests() {
     };
     let first = digest(&json, &tensors);
     assert_eq!(first, digest(&json, &tensors));
-    assert!(
-        first.starts_with("sha256:") && first.len() == 7 + 64,
-        "{first}"
-    );
+    assert!(first.starts_with("sha256:") && first.len() == 7 + 64, "{first}");
     let norm = tensors.get_mut("model.norm.weight").expect("a final norm");
     norm.bytes[0] ^= 1;
     let weights = digest(&json, &tensors);
@@ -300,10 +262,7 @@ fn variables() {
         let mut json = config(family);
         json["architectures"] = json!(null);
         let config = parse(&json);
-        let random = RandomWeights {
-            seed: 7,
-            dtype: DType::F32,
-        };
+        let random = RandomWeights { seed: 7, dtype: DType::F32 };
         let names = Names::new(&config, |_| false);
         let mut source = TrainableWeights::new(random, names);
         let (decoder, _) = assemble(&config, &mut source).expect("seeded weights are good");
@@ -312,10 +271,8 @@ fn variables() {
         assert_eq!(rows(&hidden(&decoder)), rows(&hidden(&untracked)));
         let fused = |name: &String| name.contains("qkv_proj") || name.contains("gate_up_proj");
         assert!(!variables.keys().any(fused), "{family}");
-        let numbers: usize = variables
-            .values()
-            .map(|variable| variable.as_tensor().elem_count())
-            .sum();
+        let numbers: usize =
+            variables.values().map(|variable| variable.as_tensor().elem_count()).sum();
         assert!(numbers as u64 >= config.parameters().expect("it fits"));
         for (name, variable) in &variables {
             assert!(variable.as_tensor().is_variable(), "{name}");

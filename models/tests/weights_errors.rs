@@ -63,17 +63,10 @@ const GATE: &str = "model.layers.1.mlp.gate_proj.weight";
 
 #[test]
 fn tensors() {
-    check_tensors(
-        |t| drop(t.remove(GATE)),
-        &[GATE, "is missing; expected [20, 24]"],
-    );
+    check_tensors(|t| drop(t.remove(GATE)), &[GATE, "is missing; expected [20, 24]"]);
     check_tensors(
         |t| t.get_mut(GATE).expect("a gate").shape = vec![24, 20],
-        &[
-            "model.safetensors",
-            GATE,
-            "has shape [24, 20]; expected [20, 24]",
-        ],
+        &["model.safetensors", GATE, "has shape [24, 20]; expected [20, 24]"],
     );
     check_tensors(
         |t| t.get_mut(NORM).expect("a norm").shape = vec![24, 1],
@@ -86,16 +79,9 @@ fn tensors() {
             &[GATE, dtype, "weights are F32, F16 or BF16"],
         );
     }
-    let byte = Written {
-        dtype: "F8_E4M3",
-        shape: vec![20, 24],
-        bytes: vec![0; 480],
-    };
+    let byte = Written { dtype: "F8_E4M3", shape: vec![20, 24], bytes: vec![0; 480] };
     check_tensors(|t| drop(t.insert(GATE.into(), byte)), &[GATE, "F8_E4M3"]);
-    for extra in [
-        "model.layers.3.mlp.gate_proj.weight",
-        "model.layers.0.self_attn.q_proj.bias",
-    ] {
+    for extra in ["model.layers.3.mlp.gate_proj.weight", "model.layers.0.self_attn.q_proj.bias"] {
         let tensor = Written::new("F32", &[2], &[0.0; 2]);
         check_tensors(
             |t| drop(t.insert(extra.into(), tensor)),
@@ -106,23 +92,13 @@ fn tensors() {
 
 #[test]
 fn numbers() {
-    for (bad, shown) in [
-        (f32::NAN, "NaN"),
-        (f32::INFINITY, "inf"),
-        (f32::NEG_INFINITY, "-inf"),
-    ] {
+    for (bad, shown) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf"), (f32::NEG_INFINITY, "-inf")] {
         check_tensors(
             |t| {
                 t.get_mut(GATE).expect("a gate").bytes[4 * 245..4 * 246]
                     .copy_from_slice(&bad.to_le_bytes());
             },
-            &[
-                "model.safetensors",
-                GATE,
-                shown,
-                "[10, 5]",
-                "not a finite number",
-            ],
+            &["model.safetensors", GATE, shown, "[10, 5]", "not a finite number"],
         );
         check_tensors(
             |t| {
@@ -155,10 +131,7 @@ fn heads() {
         head("score.weight", &[1, 24]),
         &["score.weight", "contradicts the architecture", "Vocab"],
     );
-    check_tensors(
-        head("v_head.summary.weight", &[1, 24]),
-        &["v_head.summary.bias", "is missing"],
-    );
+    check_tensors(head("v_head.summary.weight", &[1, 24]), &["v_head.summary.bias", "is missing"]);
     let classifier = |dir: &Path, mut json: Value, mut tensors: Tensors| {
         json["architectures"] = json!(["LlamaForSequenceClassification"]);
         tensors.insert("score.0.weight".into(), Written::new("F32", &[1], &[0.0]));
@@ -184,10 +157,7 @@ fn files() {
     };
     check(cut(0), &["model.safetensors", "too short"]);
     check(cut(7), &["too short"]);
-    check(
-        cut(100),
-        &["model.safetensors", "truncated", "in a file of 100 bytes"],
-    );
+    check(cut(100), &["model.safetensors", "truncated", "in a file of 100 bytes"]);
     check(cut(usize::MAX), &["model.safetensors", NORM, "truncated"]);
     check(
         |dir, _, tensors| {
@@ -199,10 +169,7 @@ fn files() {
     );
     for length in [1_u64 << 60, u64::MAX, 100_000_001] {
         let bytes = [&length.to_le_bytes()[..], b"{}"].concat();
-        check(
-            |dir, _, _| write_bytes(dir, &bytes),
-            &["a header of", "at most"],
-        );
+        check(|dir, _, _| write_bytes(dir, &bytes), &["a header of", "at most"]);
     }
     for header in ["", "{", "[]", "{\"a\": 1}", "\u{0}\u{1}", "null"] {
         let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
@@ -218,10 +185,7 @@ fn files() {
 
 #[test]
 fn headers() {
-    check_header(
-        |h| h[GATE]["dtype"] = json!("F128"),
-        &["model.safetensors", GATE, "F128"],
-    );
+    check_header(|h| h[GATE]["dtype"] = json!("F128"), &["model.safetensors", GATE, "F128"]);
     check_header(
         |h| h[GATE]["shape"] = json!([1_u64 << 40, 1_u64 << 40]),
         &[GATE, "are not a tensor", "1099511627776"],
@@ -286,12 +250,7 @@ fn shards() {
     );
     check_shards(
         |_, index| {
-            drop(
-                index["weight_map"]
-                    .as_object_mut()
-                    .expect("a map")
-                    .remove(NORM),
-            );
+            drop(index["weight_map"].as_object_mut().expect("a map").remove(NORM));
         },
         &["index.json", NORM, "not in the index"],
     );
@@ -301,15 +260,8 @@ fn shards() {
         },
         &["is also in", FIRST],
     );
-    for shard in [
-        "../model.safetensors",
-        "/etc/passwd",
-        "a/b.safetensors",
-        "..",
-        ".",
-        "",
-        "c:\\x",
-    ] {
+    for shard in ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "c:\\x"]
+    {
         check_shards(
             |_, index| index["weight_map"][NORM] = json!(shard),
             &["index.json", "is not a file of this folder", shard],
@@ -329,10 +281,7 @@ fn shards() {
 fn folders() {
     let remove =
         |dir: &Path| std::fs::remove_file(dir.join("model.safetensors")).expect("it was there");
-    check(
-        |dir, _, _| remove(dir),
-        &["holds neither model.safetensors nor"],
-    );
+    check(|dir, _, _| remove(dir), &["holds neither model.safetensors nor"]);
     check(
         |dir, _, _| {
             remove(dir);
@@ -356,11 +305,7 @@ fn folders() {
     assert!(load(&absent).contains("absent"), "{}", load(&absent));
     let plain = dir.path().join("plain");
     std::fs::write(&plain, b"").expect("it is written");
-    assert!(
-        load(&plain).ends_with("plain: not a folder"),
-        "{}",
-        load(&plain)
-    );
+    assert!(load(&plain).ends_with("plain: not a folder"), "{}", load(&plain));
 }
 
 #[cfg(unix)]

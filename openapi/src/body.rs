@@ -81,10 +81,7 @@ mod tests {
     fn errors_name_the_place() {
         let cases = [
             (r#"{"model":"m","inputs":[{"response":"4"}]}"#, "ok"),
-            (
-                r#"{"model":"m","inputs":[{"response":"4"}"#,
-                "malformed 1:39",
-            ),
+            (r#"{"model":"m","inputs":[{"response":"4"}"#, "malformed 1:39"),
             (r#"{"model":3,"inputs":[]}"#, "invalid model"),
             (
                 r#"{"model":"m","inputs":[{"response":"4"},{"respond":"4"}]}"#,
@@ -94,14 +91,8 @@ mod tests {
                 r#"{"model":"m","inputs":[{"prompt":[{"role":"user","text":"x"}]}]}"#,
                 "invalid inputs[0].prompt[0].text",
             ),
-            (
-                r#"{"model":"m","inputs":[{"reference":0.5}]}"#,
-                "invalid inputs[0].reference",
-            ),
-            (
-                r#"{"model":"m","inputs":[{"reference":["1",2]}]}"#,
-                "invalid inputs[0].reference[1]",
-            ),
+            (r#"{"model":"m","inputs":[{"reference":0.5}]}"#, "invalid inputs[0].reference"),
+            (r#"{"model":"m","inputs":[{"reference":["1",2]}]}"#, "invalid inputs[0].reference[1]"),
             (
                 r#"{"model":"m","inputs":[{}],"options":{"deadline_ms":-1}}"#,
                 "invalid options.deadline_ms",
@@ -112,14 +103,8 @@ mod tests {
                 r#"{"model":"m","inputs":[{"prompt":[["user","x"]]}]}"#,
                 "invalid inputs[0].prompt[0]",
             ),
-            (
-                r#"{"model":"m","inputs":[],"options":[5]}"#,
-                "invalid options",
-            ),
-            (
-                r#"{"model":"m","inputs":[{"response":"a","response":"b"}]}"#,
-                "invalid inputs[0]",
-            ),
+            (r#"{"model":"m","inputs":[],"options":[5]}"#, "invalid options"),
+            (r#"{"model":"m","inputs":[{"response":"a","response":"b"}]}"#, "invalid inputs[0]"),
         ];
         for (body, expected) in cases {
             assert_eq!(place(body), expected, "{body}");

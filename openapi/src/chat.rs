@@ -148,9 +148,7 @@ impl ChatContent {
         match self {
             ChatContent::Text(text) => text,
             ChatContent::Parts(parts) => {
-                let texts = parts
-                    .into_iter()
-                    .filter_map(|part| part.text.or(part.refusal));
+                let texts = parts.into_iter().filter_map(|part| part.text.or(part.refusal));
                 texts.collect::<Vec<_>>().join("\n")
             }
         }

@@ -141,12 +141,8 @@ impl PartialSchema for Reference {
     fn schema() -> RefOr<Schema> {
         let any = OneOfBuilder::new()
             .item(Schema::Object(text_schema()))
-            .item(Schema::Array(
-                ArrayBuilder::new().items(text_schema()).build(),
-            ))
-            .item(Schema::Object(
-                ObjectBuilder::new().schema_type(Type::Object).build(),
-            ))
+            .item(Schema::Array(ArrayBuilder::new().items(text_schema()).build()))
+            .item(Schema::Object(ObjectBuilder::new().schema_type(Type::Object).build()))
             .description(Some(
                 "One accepted answer, several accepted answers, or an object the scorer defines.",
             ));

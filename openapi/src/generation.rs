@@ -301,19 +301,11 @@ impl Visitor<'_> for UrgencyVisitor {
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Priority, E> {
-        Ok(if number == 0 {
-            Priority::Interactive
-        } else {
-            Priority::Batch
-        })
+        Ok(if number == 0 { Priority::Interactive } else { Priority::Batch })
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Priority, E> {
-        Ok(if number <= 0 {
-            Priority::Interactive
-        } else {
-            Priority::Batch
-        })
+        Ok(if number <= 0 { Priority::Interactive } else { Priority::Batch })
     }
 }
 

@@ -26,10 +26,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for MapOnly<D> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_map(MapVisitor {
-            visitor,
-            unused: self.unused,
-        })
+        self.inner.deserialize_map(MapVisitor { visitor, unused: self.unused })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -55,10 +52,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_map(PassingOver {
-            map,
-            unused: self.unused,
-        })
+        self.visitor.visit_map(PassingOver { map, unused: self.unused })
     }
 }
 

@@ -69,10 +69,7 @@ pub struct ScoreInput {
 pub struct Options {
     /// Milliseconds from arrival after which an answer is of no use. Capped by the server's own
     /// `limits.deadline`.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::read_positive"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "whole::read_positive")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_992_u64)]
     pub deadline_ms: Option<u64>,
     /// Which queue the work waits in.

@@ -42,11 +42,7 @@ fn fields_that_change_nothing_are_passed_over() {
         completion_with(name, &value, "ok");
     }
     chat_with("modalities", &json!(["text"]), "ok");
-    chat_with(
-        "prediction",
-        &json!({"type": "content", "content": "x"}),
-        "ok",
-    );
+    chat_with("prediction", &json!({"type": "content", "content": "x"}), "ok");
     chat_with("functions", &json!([]), "ok");
     completion_with("best_of", &json!(1), "ok");
     completion_with("suffix", &json!(""), "ok");
@@ -105,23 +101,11 @@ fn numbers_have_their_kinds() {
         ("priority", json!(-3), "ok"),
         ("priority", json!("now"), "priority"),
         ("stream_options", json!({"include_usage": true}), "ok"),
-        (
-            "stream_options",
-            json!({"include_usages": true}),
-            "stream_options.include_usages",
-        ),
+        ("stream_options", json!({"include_usages": true}), "stream_options.include_usages"),
         ("response_format", json!({"type": "json_object"}), "ok"),
-        (
-            "response_format",
-            json!({"type": "xml"}),
-            "response_format.type",
-        ),
+        ("response_format", json!({"type": "xml"}), "response_format.type"),
         ("structured_outputs", json!({"regex": "a"}), "ok"),
-        (
-            "structured_outputs",
-            json!({"rex": "a"}),
-            "structured_outputs.rex",
-        ),
+        ("structured_outputs", json!({"rex": "a"}), "structured_outputs.rex"),
     ] {
         chat_with(name, &value, expected);
         completion_with(name, &value, expected);
@@ -138,23 +122,14 @@ fn messages_are_texts() {
     let text = json!({"type": "text", "text": "x"});
     check(json!({"role": "user", "content": "x", "name": "n"}), "ok");
     check(json!({"role": "user", "content": [text]}), "ok");
-    check(
-        json!({"role": "user", "content": [text, image]}),
-        "messages[0].content[1].type",
-    );
+    check(json!({"role": "user", "content": [text, image]}), "messages[0].content[1].type");
     check(
         json!({"role": "user", "content": [{"image_url": {}}]}),
         "messages[0].content[0].image_url",
     );
-    check(
-        json!({"role": "user", "content": [{"text": "x"}]}),
-        "messages[0].content[0]",
-    );
+    check(json!({"role": "user", "content": [{"text": "x"}]}), "messages[0].content[0]");
     check(json!({"role": "user", "content": 3}), "messages[0].content");
-    check(
-        json!({"role": "narrator", "content": "x"}),
-        "messages[0].role",
-    );
+    check(json!({"role": "narrator", "content": "x"}), "messages[0].role");
     check(json!({"content": "x"}), "messages[0]");
     check(json!(["user", "x"]), "messages[0]");
     let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
@@ -172,32 +147,16 @@ fn messages_are_texts() {
 #[test]
 fn tools_are_functions() {
     let tool = |function: Value| json!([{"type": "function", "function": function}]);
-    chat_with(
-        "tools",
-        &tool(json!({"name": "f", "parameters": {"type": "object"}})),
-        "ok",
-    );
-    chat_with(
-        "tools",
-        &tool(json!({"name": "f", "args": {}})),
-        "tools[0].function.args",
-    );
-    chat_with(
-        "tools",
-        &json!([{"type": "custom", "custom": {}}]),
-        "tools[0].type",
-    );
+    chat_with("tools", &tool(json!({"name": "f", "parameters": {"type": "object"}})), "ok");
+    chat_with("tools", &tool(json!({"name": "f", "args": {}})), "tools[0].function.args");
+    chat_with("tools", &json!([{"type": "custom", "custom": {}}]), "tools[0].type");
     for word in ["none", "auto", "required"] {
         chat_with("tool_choice", &json!(word), "ok");
     }
     chat_with("tool_choice", &json!("maybe"), "tool_choice");
     let named = json!({"type": "function", "function": {"name": "f"}});
     chat_with("tool_choice", &named, "ok");
-    chat_with(
-        "tool_choice",
-        &json!({"type": "allowed_tools"}),
-        "tool_choice.type",
-    );
+    chat_with("tool_choice", &json!({"type": "allowed_tools"}), "tool_choice.type");
 }
 
 #[test]
@@ -205,22 +164,17 @@ fn prompts_have_four_shapes() {
     let check = |prompt: Value, expected: Result<Prompt, &str>| {
         let body = json!({"model": "m", "prompt": prompt}).to_string();
         let read = parse_body::<CompletionRequest>(body.as_bytes());
-        let read = read
-            .map(|request| request.prompt)
-            .map_err(|error| match error {
-                BodyError::Invalid { path, .. } => path,
-                BodyError::Malformed { message, .. } => message,
-            });
+        let read = read.map(|request| request.prompt).map_err(|error| match error {
+            BodyError::Invalid { path, .. } => path,
+            BodyError::Malformed { message, .. } => message,
+        });
         assert_eq!(read, expected.map_err(str::to_owned), "{body}");
     };
     check(json!("a"), Ok(Prompt::Text("a".to_owned())));
     check(json!([]), Ok(Prompt::Texts(vec![])));
     check(json!(["a"]), Ok(Prompt::Texts(vec!["a".to_owned()])));
     check(json!([1, 2]), Ok(Prompt::Tokens(vec![1, 2])));
-    check(
-        json!([[1], []]),
-        Ok(Prompt::TokenLists(vec![vec![1], vec![]])),
-    );
+    check(json!([[1], []]), Ok(Prompt::TokenLists(vec![vec![1], vec![]])));
     check(json!([1, "a"]), Err("prompt[1]"));
     check(json!(["a", 1]), Err("prompt[1]"));
     check(json!([[1, -2]]), Err("prompt[0][1]"));

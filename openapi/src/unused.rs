@@ -68,10 +68,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for PassingOver<A> {
             return self.map.next_key_seed(seed);
         }
         loop {
-            let key = KeySeed {
-                seed,
-                unused: self.unused,
-            };
+            let key = KeySeed { seed, unused: self.unused };
             match self.map.next_key_seed(key)? {
                 None => return Ok(None),
                 Some(Key::Used(value)) => return Ok(Some(value)),
@@ -105,10 +102,7 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KeySeed<K> {
         let key = String::deserialize(deserializer)?;
         match self.unused.iter().find(|Unused(name, _)| *name == key) {
             Some(Unused(_, harmless)) => Ok(Key::Unused(self.seed, *harmless)),
-            None => self
-                .seed
-                .deserialize(key.into_deserializer())
-                .map(Key::Used),
+            None => self.seed.deserialize(key.into_deserializer()).map(Key::Used),
         }
     }
 }

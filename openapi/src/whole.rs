@@ -18,10 +18,7 @@ pub(crate) fn read_positive<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
     match deserializer.deserialize_option(OptionVisitor)? {
-        Some(0) => Err(D::Error::invalid_value(
-            Unexpected::Unsigned(0),
-            &"a whole number above 0",
-        )),
+        Some(0) => Err(D::Error::invalid_value(Unexpected::Unsigned(0), &"a whole number above 0")),
         other => Ok(other),
     }
 }
@@ -148,27 +145,13 @@ mod tests {
     fn whole_numbers() {
         check("{}", Some((None, 0)));
         check(r#"{"deadline_ms": null}"#, Some((None, 0)));
-        check(
-            r#"{"deadline_ms": 5, "seed": 9007199254740992}"#,
-            Some((Some(5), 1 << 53)),
-        );
-        check(
-            r#"{"deadline_ms": 2000.0, "seed": 7.0}"#,
-            Some((Some(2000), 7)),
-        );
+        check(r#"{"deadline_ms": 5, "seed": 9007199254740992}"#, Some((Some(5), 1 << 53)));
+        check(r#"{"deadline_ms": 2000.0, "seed": 7.0}"#, Some((Some(2000), 7)));
         check(r#"{"deadline_ms": 1e3}"#, Some((Some(1000), 0)));
         check(r#"{"seed": -0.0}"#, Some((None, 0)));
-        for bad in [
-            "9007199254740993",
-            "0.5",
-            "-1",
-            "-1.0",
-            "1e300",
-            "1e16",
-            "\"5\"",
-            "true",
-            "[5]",
-        ] {
+        for bad in
+            ["9007199254740993", "0.5", "-1", "-1.0", "1e300", "1e16", "\"5\"", "true", "[5]"]
+        {
             check(&format!("{{\"deadline_ms\": {bad}}}"), None);
             check(&format!("{{\"seed\": {bad}}}"), None);
         }

@@ -37,11 +37,7 @@ pub(crate) struct AnswerScorer {
 
 impl AnswerScorer {
     pub(crate) fn new(extract: Extract, verifier: Box<dyn Verifier>, fuel: u64) -> Self {
-        Self {
-            extract,
-            verifier,
-            fuel,
-        }
+        Self { extract, verifier, fuel }
     }
 
     pub(crate) fn judge(&self, input: &Input, response: &str, explain: bool) -> Outcome {
@@ -61,10 +57,8 @@ impl AnswerScorer {
             Some(found) if self.is_hedge(found) => hedged(explain),
             Some(_) | None => verdict,
         });
-        let evidence = Evidence {
-            candidate: self.report(response, extracted),
-            ..Evidence::default()
-        };
+        let evidence =
+            Evidence { candidate: self.report(response, extracted), ..Evidence::default() };
         match verdict {
             Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
             Err(error) => Err(Failure::from_error(error, evidence)),
@@ -125,20 +119,14 @@ fn candidate<'a>(found: Option<&Extracted<'a>>, members: &'a [&'a str]) -> Candi
     match found {
         None => Candidate::Missing,
         Some(found) if members.is_empty() => Candidate::Text(found.text),
-        Some(found) => Candidate::Several {
-            last: found.text,
-            all: members,
-        },
+        Some(found) => Candidate::Several { last: found.text, all: members },
     }
 }
 
 /// The visible text as an answer that nothing marks as one.
 fn unmarked(response: &str) -> Option<Extracted<'_>> {
     let whole = extract::whole(response)?;
-    Some(Extracted {
-        flags: vec!["fallback"],
-        ..whole
-    })
+    Some(Extracted { flags: vec!["fallback"], ..whole })
 }
 
 fn as_it_is(response: &str) -> Extracted<'_> {

@@ -28,9 +28,7 @@ pub async fn embed(
     let encode = move || {
         let texts = texts.iter();
         let encoded = texts.map(|text| tokenizer.encode_untrusted(text, true));
-        encoded
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| error.to_string())
+        encoded.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
     };
     let encoded = session.run(encode).await?;
     let encoded = encoded.map_err(|what| Failure::refused("text_not_encoded", what))?;
@@ -40,10 +38,7 @@ pub async fn embed(
         let token_ids: Arc<[u32]> = token_ids.into();
         Ok((token_ids, Want::Rows(vec![(last, Read::Hidden)])))
     };
-    let sequences = encoded
-        .into_iter()
-        .map(sequence)
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let sequences = encoded.into_iter().map(sequence).collect::<Result<Vec<_>, Failure>>()?;
     let mut trace = Trace::default();
     let outputs = session.read(served, sequences, &mut trace).await?;
     let hidden = |outputs: Vec<Output>| match outputs.into_iter().next() {

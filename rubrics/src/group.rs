@@ -11,24 +11,15 @@ use crate::outcome::{Evidence, Failure, Member, Outcome, Reward, Trace};
 pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
     let trace = trace(&outcomes);
     let members = ranked(outcomes);
-    let scores: Result<Vec<f64>, &Failure> = members
-        .iter()
-        .map(|member| member.outcome.as_ref().map(|reward| reward.score))
-        .collect();
+    let scores: Result<Vec<f64>, &Failure> =
+        members.iter().map(|member| member.outcome.as_ref().map(|reward| reward.score)).collect();
     let whole = scores.map(|scores| {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a group has far fewer than 2^53 members"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "a group has far fewer than 2^53 members")]
         let count = scores.len() as f64;
         scores.iter().sum::<f64>() / count
     });
     let failed = whole.map_err(|failure| (failure.kind, failure.reason.clone()));
-    let evidence = Evidence {
-        members: Some(members),
-        trace,
-        ..Evidence::default()
-    };
+    let evidence = Evidence { members: Some(members), trace, ..Evidence::default() };
     match failed {
         Ok(score) => Ok(Reward {
             score,
@@ -46,22 +37,11 @@ pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
 pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
     let score = |outcome: &Outcome| outcome.as_ref().ok().map(|reward| reward.score);
     let scores: Vec<Option<f64>> = outcomes.iter().map(score).collect();
-    let rank = |own: f64| {
-        1 + scores
-            .iter()
-            .flatten()
-            .filter(|other| **other > own)
-            .count()
-    };
+    let rank = |own: f64| 1 + scores.iter().flatten().filter(|other| **other > own).count();
     let ranks: Vec<Option<usize>> = scores.iter().map(|own| own.map(rank)).collect();
     let members = outcomes.into_iter().zip(ranks);
     members
-        .map(|(outcome, rank)| Member {
-            outcome,
-            rank,
-            normalised: None,
-            against: None,
-        })
+        .map(|(outcome, rank)| Member { outcome, rank, normalised: None, against: None })
         .collect()
 }
 

@@ -116,12 +116,7 @@ impl Input {
         };
         let prompt = self.prompt.as_ref().map_or(0, Passage::bytes);
         let lists = [&self.steps, &self.principles, &self.context];
-        let lists = lists
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(String::len)
-            .sum::<usize>();
+        let lists = lists.into_iter().flatten().flatten().map(String::len).sum::<usize>();
         responses + prompt + lists
     }
 
@@ -222,9 +217,7 @@ mod tests {
     #[test]
     fn texts_cannot_run_together() {
         let list = |texts: &[&str]| Input {
-            reference: Some(Reference::AnyOf(
-                texts.iter().map(ToString::to_string).collect(),
-            )),
+            reference: Some(Reference::AnyOf(texts.iter().map(ToString::to_string).collect())),
             ..Input::of("r")
         };
         let steps = |texts: &[&str]| Input {
@@ -238,18 +231,9 @@ mod tests {
             list(&["a", "b"]),
             list(&["", "ab"]),
             steps(&["ab"]),
-            Input {
-                prompt: Some(Passage::Text("ab".into())),
-                ..Input::of("r")
-            },
-            Input {
-                responses: Responses::Missing,
-                ..Input::of("r")
-            },
-            Input {
-                responses: Responses::Group(vec![]),
-                ..Input::of("r")
-            },
+            Input { prompt: Some(Passage::Text("ab".into())), ..Input::of("r") },
+            Input { responses: Responses::Missing, ..Input::of("r") },
+            Input { responses: Responses::Group(vec![]), ..Input::of("r") },
         ];
         for (i, a) in inputs.iter().enumerate() {
             for (j, b) in inputs.iter().enumerate() {
@@ -260,16 +244,10 @@ mod tests {
 
     #[test]
     fn the_last_turn_answers_if_the_assistant_spoke_it() {
-        let turn = |role: &str| Turn {
-            role: role.into(),
-            content: role.to_uppercase(),
-        };
+        let turn = |role: &str| Turn { role: role.into(), content: role.to_uppercase() };
         let spoken = Passage::Turns(vec![turn("user"), turn("assistant")]);
         assert_eq!(spoken.answer_text(), Some("ASSISTANT"));
-        assert_eq!(
-            Passage::Turns(vec![turn("assistant"), turn("user")]).answer_text(),
-            None
-        );
+        assert_eq!(Passage::Turns(vec![turn("assistant"), turn("user")]).answer_text(), None);
         assert_eq!(Passage::Turns(vec![]).answer_text(), None);
     }
 }

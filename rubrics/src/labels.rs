@@ -26,11 +26,8 @@ pub(crate) enum Spelling {
 }
 
 /// What the configuration calls the spellings.
-pub(crate) const SPELLINGS: &[(&str, Spelling)] = &[
-    ("both", Spelling::Both),
-    ("bare", Spelling::Bare),
-    ("spaced", Spelling::Spaced),
-];
+pub(crate) const SPELLINGS: &[(&str, Spelling)] =
+    &[("both", Spelling::Both), ("bare", Spelling::Bare), ("spaced", Spelling::Spaced)];
 
 /// Labels as tokens after one prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,17 +68,12 @@ impl Labels {
             for variant in variants {
                 let id = token_after(served, prompt, &format!("{variant}{label}"))?;
                 if columns.contains(&id) {
-                    return Err(format!(
-                        "the labels {labels:?} are not all different tokens"
-                    ));
+                    return Err(format!("the labels {labels:?} are not all different tokens"));
                 }
                 columns.push(id);
             }
         }
-        Ok(Self {
-            columns: columns.into(),
-            spellings: variants.len(),
-        })
+        Ok(Self { columns: columns.into(), spellings: variants.len() })
     }
 
     /// What to ask for at the end of a prompt.
@@ -109,40 +101,28 @@ impl Labels {
     /// # Errors
     /// [`FailureKind::Internal`] for numbers that are not finite, or another output.
     pub(crate) fn read(&self, output: &Output) -> Result<LabelRead, Failure> {
-        let Output::Labels {
-            logits,
-            log_normalizer: Some(normalizer),
-        } = output
-        else {
+        let Output::Labels { logits, log_normalizer: Some(normalizer) } = output else {
             return Err(not_read("another output than was asked for"));
         };
         if logits.len() != self.columns.len() {
             return Err(not_read("another number of labels than was asked for"));
         }
         let spelled = logits.chunks(self.spellings);
-        let log_probs: Vec<f64> = spelled
-            .map(|logits| log_sum_exp(logits) - f64::from(*normalizer))
-            .collect();
+        let log_probs: Vec<f64> =
+            spelled.map(|logits| log_sum_exp(logits) - f64::from(*normalizer)).collect();
         if log_probs.iter().any(|value| !value.is_finite()) {
             return Err(not_read("a number for a label that is not finite"));
         }
         // Rounding may push a certainty past 1.
         let mass = log_probs.iter().map(|value| value.exp()).sum::<f64>();
-        Ok(LabelRead {
-            log_probs,
-            mass: mass.min(1.0),
-        })
+        Ok(LabelRead { log_probs, mass: mass.min(1.0) })
     }
 }
 
 impl LabelRead {
     /// Of each label, its share among the labels; they sum to 1.
     pub(crate) fn shares(&self) -> Vec<f64> {
-        let most = self
-            .log_probs
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let most = self.log_probs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = self.log_probs.iter().map(|x| (x - most).exp()).collect();
         let sum: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| weight / sum).collect()
@@ -184,9 +164,7 @@ fn token_after(served: &Served, prompt: &Prompted, label: &str) -> Result<u32, S
             "the label {label:?} is {} tokens of this model; a verdict must be one",
             ids.len()
         )),
-        None => Err(format!(
-            "the label {label:?} changes how the end of the prompt is read"
-        )),
+        None => Err(format!("the label {label:?} changes how the end of the prompt is read")),
     }
 }
 

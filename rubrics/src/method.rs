@@ -30,10 +30,7 @@ pub(crate) struct Common {
 
 impl Default for Common {
     fn default() -> Self {
-        Self {
-            min_content: 1,
-            calibration: None,
-        }
+        Self { min_content: 1, calibration: None }
     }
 }
 
@@ -110,17 +107,13 @@ impl ModelMethod {
         if self.kind.compares() || is_plain {
             return self.kind.judge_group(cases, session).await;
         }
-        let judged = cases
-            .into_iter()
-            .zip(gated)
-            .map(|(case, gated)| async move {
-                match gated {
-                    Some(outcome) => outcome,
-                    None => self.calibrated(self.kind.judge(case, session).await),
-                }
-            });
-        self.kind
-            .gather(futures_util::future::join_all(judged).await)
+        let judged = cases.into_iter().zip(gated).map(|(case, gated)| async move {
+            match gated {
+                Some(outcome) => outcome,
+                None => self.calibrated(self.kind.judge(case, session).await),
+            }
+        });
+        self.kind.gather(futures_util::future::join_all(judged).await)
     }
 
     /// A response with next to nothing in it gets the least score unasked: models have been found

@@ -15,14 +15,7 @@ use crate::outcome::Failure;
 use crate::prompt::Prompt;
 
 /// The day that every prompt is asked on: a verdict must not change with the calendar.
-const TODAY: LocalTime = LocalTime {
-    year: 2026,
-    month: 1,
-    day: 1,
-    hour: 0,
-    minute: 0,
-    second: 0,
-};
+const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 
 /// The models of a server, a command or a trainer, by the names that configurations use.
 pub trait Models: Debug + Send + Sync {
@@ -71,10 +64,7 @@ impl Served {
     /// The model by its own name, or an adapter of it by its.
     pub fn of(host: &Arc<Host>, name: &str) -> Option<Self> {
         if &*host.name == name {
-            return Some(Self {
-                host: host.clone(),
-                adapter: None,
-            });
+            return Some(Self { host: host.clone(), adapter: None });
         }
         let adapters = host.engine.status().adapters.into_iter();
         let adapter = adapters.into_iter().find(|known| &*known.name == name)?;
@@ -90,9 +80,7 @@ impl Served {
 
     /// The name that it goes by.
     pub fn name(&self) -> &Arc<str> {
-        self.adapter
-            .as_ref()
-            .map_or(&self.host.name, |adapter| &adapter.name)
+        self.adapter.as_ref().map_or(&self.host.name, |adapter| &adapter.name)
     }
 
     /// Outputs of the score head that reads for this name: the adapter's own, else the model's.
@@ -126,9 +114,7 @@ impl Served {
             ..Conversation::default()
         };
         let rendered = self.host.tokenizer.template().render(&conversation);
-        rendered
-            .map(|rendered| rendered.text)
-            .map_err(|error| error.to_string())
+        rendered.map(|rendered| rendered.text).map_err(|error| error.to_string())
     }
 
     /// The tokens of a rendered text. Only what the template wrote gives special tokens.
@@ -148,10 +134,7 @@ impl Served {
         let refused = |what: String| Failure::refused("prompt_not_rendered", what);
         let text = self.render(chat).map_err(refused)?;
         let token_ids = self.encode(&text).map_err(refused)?;
-        Ok(Prompted {
-            token_ids: token_ids.into(),
-            text,
-        })
+        Ok(Prompted { token_ids: token_ids.into(), text })
     }
 }
 
@@ -189,20 +172,12 @@ pub struct Chat<'a> {
 impl<'a> Chat<'a> {
     /// A conversation that the model is to answer at once, without reasoning.
     pub fn asking(turns: &'a [Turn]) -> Self {
-        Self {
-            turns,
-            open: true,
-            reasoning: false,
-            switches: Map::new(),
-        }
+        Self { turns, open: true, reasoning: false, switches: Map::new() }
     }
 
     /// A conversation as it is, for heads that read it.
     pub fn whole(turns: &'a [Turn]) -> Self {
-        Self {
-            open: false,
-            ..Self::asking(turns)
-        }
+        Self { open: false, ..Self::asking(turns) }
     }
 
     /// The same with the template's reasoning switches on or off.

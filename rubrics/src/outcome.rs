@@ -262,11 +262,7 @@ impl Reward {
 impl Failure {
     /// A failure before anything was looked at.
     pub fn new(kind: FailureKind, reason: Reason) -> Self {
-        Self {
-            kind,
-            reason,
-            evidence: Evidence::default(),
-        }
+        Self { kind, reason, evidence: Evidence::default() }
     }
 
     /// There is nothing to judge.
@@ -298,11 +294,7 @@ impl Failure {
             VerifyError::BadReference(reason) => (FailureKind::BadReference, reason),
             VerifyError::Undecided(reason) => (FailureKind::Abstain, reason),
         };
-        Self {
-            kind,
-            reason,
-            evidence,
-        }
+        Self { kind, reason, evidence }
     }
 
     /// The same with what was looked at.
@@ -331,12 +323,7 @@ pub(crate) struct CodePoints<'t> {
 
 impl<'t> CodePoints<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            ascii: text.is_ascii(),
-            byte: 0,
-            point: 0,
-        }
+        Self { text, ascii: text.is_ascii(), byte: 0, point: 0 }
     }
 
     /// `range` must lie on character boundaries of the text.
@@ -364,11 +351,7 @@ mod tests {
         let mut points = CodePoints::new(text);
         for (needle, expected) in [("½", 2..3), ("日本", 8..10), ("é", 0..1), ("", 0..0)] {
             let start = text.find(needle).expect("the text holds it");
-            assert_eq!(
-                points.range(&(start..start + needle.len())),
-                expected,
-                "{needle}"
-            );
+            assert_eq!(points.range(&(start..start + needle.len())), expected, "{needle}");
         }
         assert_eq!(CodePoints::new("plain").range(&(1..3)), 1..3);
     }

@@ -155,10 +155,7 @@ impl Pipeline {
         };
         match whole {
             Ok(reward) => Ok(Reward { evidence, ..reward }),
-            Err(failure) => Err(Failure {
-                evidence,
-                ..failure
-            }),
+            Err(failure) => Err(Failure { evidence, ..failure }),
         }
     }
 
@@ -222,15 +219,11 @@ impl Pipeline {
     }
 
     fn report(&self, outcomes: Vec<Option<Outcome>>) -> Vec<PartReport> {
-        let reports = self
-            .parts
-            .iter()
-            .zip(outcomes)
-            .map(|(part, outcome)| PartReport {
-                name: part.name.clone(),
-                weight: part.weight,
-                outcome,
-            });
+        let reports = self.parts.iter().zip(outcomes).map(|(part, outcome)| PartReport {
+            name: part.name.clone(),
+            weight: part.weight,
+            outcome,
+        });
         reports.collect()
     }
 }

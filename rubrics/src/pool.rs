@@ -47,10 +47,7 @@ impl Pool {
     pub fn new(threads: usize, capacity: usize) -> std::io::Result<Self> {
         let (interactive, interactive_out) = bounded(capacity);
         let (batch, batch_out) = bounded(capacity);
-        let receivers = Queues {
-            interactive: interactive_out,
-            batch: batch_out,
-        };
+        let receivers = Queues { interactive: interactive_out, batch: batch_out };
         let workers = (0..threads)
             .map(|index| {
                 let queues = receivers.clone();
@@ -59,10 +56,7 @@ impl Pool {
                     .spawn(move || work(&queues))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self {
-            queues: Some(Queues { interactive, batch }),
-            workers,
-        })
+        Ok(Self { queues: Some(Queues { interactive, batch }), workers })
     }
 
     /// Number of workers.
@@ -72,10 +66,7 @@ impl Pool {
 
     /// Jobs that wait.
     pub fn queued(&self) -> usize {
-        let waiting = self
-            .queues
-            .as_ref()
-            .map(|q| q.interactive.len() + q.batch.len());
+        let waiting = self.queues.as_ref().map(|q| q.interactive.len() + q.batch.len());
         waiting.unwrap_or(0)
     }
 
@@ -135,8 +126,7 @@ mod tests {
             // The test holds the only worker until every job is queued.
             let _ = wait.recv();
         };
-        pool.submit(Priority::Interactive, Box::new(block))
-            .expect("room");
+        pool.submit(Priority::Interactive, Box::new(block)).expect("room");
         for index in 0..20 {
             for priority in [Priority::Batch, Priority::Interactive] {
                 let log = log.clone();
@@ -149,10 +139,7 @@ mod tests {
         let order: Vec<_> = seen.iter().collect();
         assert_eq!(order.len(), 40);
         let place = |wanted| order.iter().position(|p| *p == wanted).expect("all ran");
-        let early_batch = order[..20]
-            .iter()
-            .filter(|(p, _)| *p == Priority::Batch)
-            .count();
+        let early_batch = order[..20].iter().filter(|(p, _)| *p == Priority::Batch).count();
         assert!((1..=4).contains(&early_batch), "{order:?}");
         assert!(place((Priority::Interactive, 19)) < place((Priority::Batch, 19)));
     }

@@ -30,10 +30,7 @@ pub(crate) fn locate(quote: &str, text: &str, least: f64) -> Option<Place> {
     let quoted: Vec<char> = quote.chars().collect();
     if let Some(byte) = text.find(quote) {
         let start = text[..byte].chars().count();
-        return Some(Place {
-            span: start..start + quoted.len(),
-            ratio: 100.0,
-        });
+        return Some(Place { span: start..start + quoted.len(), ratio: 100.0 });
     }
     let text: Vec<char> = text.chars().collect();
     if quoted.len().saturating_mul(text.len()) > MOST_CELLS {
@@ -54,9 +51,7 @@ struct Cell {
 /// insertions and deletions that make the first `i` characters of the quote a stretch which ends
 /// here. Any stretch may begin anywhere, so row 0 costs nothing.
 fn nearest(quote: &[char], text: &[char]) -> Option<Place> {
-    let mut column: Vec<Cell> = (0..=quote.len())
-        .map(|edits| Cell { edits, start: 0 })
-        .collect();
+    let mut column: Vec<Cell> = (0..=quote.len()).map(|edits| Cell { edits, start: 0 }).collect();
     let mut best: Option<Place> = None;
     for (end, c) in (1..).zip(text) {
         let mut diagonal = column[0];
@@ -64,10 +59,7 @@ fn nearest(quote: &[char], text: &[char]) -> Option<Place> {
         for (row, quoted) in (1..).zip(quote) {
             let above = column[row - 1];
             let left = column[row];
-            let more = |cell: Cell| Cell {
-                edits: cell.edits + 1,
-                ..cell
-            };
+            let more = |cell: Cell| Cell { edits: cell.edits + 1, ..cell };
             let cell = if quoted == c {
                 diagonal
             } else if above.edits <= left.edits {
@@ -88,10 +80,7 @@ fn nearest(quote: &[char], text: &[char]) -> Option<Place> {
 }
 
 fn ratio(edits: usize, length: usize) -> f64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "texts have far fewer than 2^53 characters"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "texts have far fewer than 2^53 characters")]
     let share = edits as f64 / length as f64;
     100.0 * (1.0 - share)
 }
@@ -122,10 +111,7 @@ mod tests {
     fn a1_rlbff_partial_ratio() {
         // Six of seven characters agree: one deletion and one insertion over 7 + 7.
         let place = locate("the sum", "..the sun..", 60.0).expect("found");
-        assert!(
-            (place.ratio - 100.0 * (1.0 - 1.0 / 13.0)).abs() < 1e-9,
-            "{place:?}"
-        );
+        assert!((place.ratio - 100.0 * (1.0 - 1.0 / 13.0)).abs() < 1e-9, "{place:?}");
         // A ratio has to exceed what is asked for.
         assert_eq!(locate("ab", "ax", 66.7), None);
         let place = locate("ab", "ax", 66.6).expect("2/3 of the characters agree");

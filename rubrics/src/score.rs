@@ -93,10 +93,7 @@ async fn score_with_models(
     ask: Ask,
     tools: &Tools,
 ) -> Vec<Scored> {
-    let served = scorer
-        .models()
-        .iter()
-        .filter_map(|name| tools.models.find(name));
+    let served = scorer.models().iter().filter_map(|name| tools.models.find(name));
     let queue_tokens = served.map(|served| served.host.engine.limits().queue_tokens);
     let session = Session::new(tools, ask, queue_tokens.min().unwrap_or(usize::MAX));
     let judge = |input| {
@@ -110,11 +107,7 @@ async fn score_with_models(
                     .unwrap_or_else(|panic| Err(panicked(&*panic))),
                 Err(failure) => Err(failure),
             };
-            Scored {
-                outcome,
-                queue: Duration::ZERO,
-                exec: start.elapsed(),
-            }
+            Scored { outcome, queue: Duration::ZERO, exec: start.elapsed() }
         }
     };
     join_all(inputs.iter().map(judge)).await
@@ -179,19 +172,12 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
 }
 
 fn unscored(failure: Failure) -> Scored {
-    Scored {
-        outcome: Err(failure),
-        queue: Duration::ZERO,
-        exec: Duration::ZERO,
-    }
+    Scored { outcome: Err(failure), queue: Duration::ZERO, exec: Duration::ZERO }
 }
 
 fn too_late() -> Failure {
     let detail = "the deadline passed before work started";
-    Failure::new(
-        FailureKind::Timeout,
-        Reason::with("deadline_passed", detail),
-    )
+    Failure::new(FailureKind::Timeout, Reason::with("deadline_passed", detail))
 }
 
 pub(crate) fn queue_full() -> Failure {
@@ -201,8 +187,5 @@ pub(crate) fn queue_full() -> Failure {
 
 pub(crate) fn internal() -> Failure {
     let detail = "the scorer failed; the log has the cause";
-    Failure::new(
-        FailureKind::Internal,
-        Reason::with("internal_error", detail),
-    )
+    Failure::new(FailureKind::Internal, Reason::with("internal_error", detail))
 }

@@ -266,9 +266,7 @@ impl Scorer {
             Responses::One(passage) => self.judge_passage(input, passage, ask),
             Responses::Group(passages) if passages.is_empty() => Err(Failure::responses_empty()),
             Responses::Group(passages) => {
-                let judged = passages
-                    .iter()
-                    .map(|passage| self.judge_passage(input, passage, ask));
+                let judged = passages.iter().map(|passage| self.judge_passage(input, passage, ask));
                 self.grouped(judged.collect())
             }
         }
@@ -280,33 +278,24 @@ impl Scorer {
         let reads = self.reads();
         let given = [
             ("steps", input.steps.is_some() && !reads.steps),
-            (
-                "principles",
-                input.principles.is_some() && !reads.principles,
-            ),
+            ("principles", input.principles.is_some() && !reads.principles),
             ("rubric", input.rubric.is_some() && !reads.rubric),
             ("context", input.context.is_some() && !reads.context),
         ];
         let Some((field, _)) = given.iter().find(|(_, unread)| *unread) else {
             return Ok(());
         };
-        let detail = format!(
-            "scorer '{}' ({}) does not read '{field}'",
-            self.name, self.kind
-        );
+        let detail = format!("scorer '{}' ({}) does not read '{field}'", self.name, self.kind);
         Err(Failure::refused("field_not_read", detail))
     }
 
     fn reads(&self) -> Reads {
         match &self.method {
             Method::Answer(_) => Reads::default(),
-            Method::Arithmetic(..) => Reads {
-                steps: true,
-                ..Reads::default()
-            },
-            Method::Pipeline(_, scorers) => scorers
-                .iter()
-                .fold(Reads::default(), |reads, scorer| reads.or(scorer.reads())),
+            Method::Arithmetic(..) => Reads { steps: true, ..Reads::default() },
+            Method::Pipeline(_, scorers) => {
+                scorers.iter().fold(Reads::default(), |reads, scorer| reads.or(scorer.reads()))
+            }
             Method::Model(method) => method.reads(),
         }
     }
@@ -354,11 +343,7 @@ fn models_of(scorers: &[&Arc<Scorer>], own: &[&str]) -> Vec<String> {
 }
 
 fn digest(kind: &str, revision: u32, options: &impl Serialize) -> [u8; 32] {
-    let identity = Identity {
-        kind,
-        revision,
-        options,
-    };
+    let identity = Identity { kind, revision, options };
     let text = serde_json::to_string(&identity).expect("scorer options serialise");
     Sha256::digest(text.as_bytes()).into()
 }

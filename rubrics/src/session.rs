@@ -135,9 +135,7 @@ impl<'a> Session<'a> {
         };
         let submitted = self.tools.pool.submit(self.ask.priority, Box::new(job));
         submitted.map_err(|_| crate::score::queue_full())?;
-        answer
-            .await
-            .unwrap_or_else(|_| Err(crate::score::internal()))
+        answer.await.unwrap_or_else(|_| Err(crate::score::internal()))
     }
 
     /// Reads rows of sequences. One list of outputs for each sequence, in order.
@@ -189,9 +187,7 @@ impl<'a> Session<'a> {
     ) -> Result<Box<dyn Constraint>, Failure> {
         let name = &served.host.name;
         let mut compiled = self.compiled.lock().await;
-        let known = compiled
-            .iter()
-            .find(|known| known.host == *name && known.grammar == *grammar);
+        let known = compiled.iter().find(|known| known.host == *name && known.grammar == *grammar);
         if let Some(known) = known {
             return Ok(known.constraint.fork());
         }
@@ -293,9 +289,8 @@ impl<'a> Session<'a> {
         };
         let ticket = engine.submit(works, terms).map_err(not_taken)?;
         let answers = ticket.all().await.into_iter();
-        let answers: Vec<Answer> = answers
-            .map(|answer| answer.map_err(failed))
-            .collect::<Result<_, Failure>>()?;
+        let answers: Vec<Answer> =
+            answers.map(|answer| answer.map_err(failed)).collect::<Result<_, Failure>>()?;
         if let Some(tape) = tape {
             for (taped, answer) in taped.iter_mut().zip(&answers) {
                 taped.output_tokens = answer.usage.output_tokens;
@@ -386,10 +381,7 @@ fn failed(failure: engine::Failure) -> Failure {
 
 fn other_than_asked() -> Failure {
     let detail = "the engine gave something other than was asked for";
-    Failure::new(
-        FailureKind::Internal,
-        Reason::with("internal_error", detail),
-    )
+    Failure::new(FailureKind::Internal, Reason::with("internal_error", detail))
 }
 
 #[cfg(test)]

@@ -52,10 +52,7 @@ pub(crate) fn judge(
         add(&symbolic, &report, response, &mut rewards);
     }
     let verdict = conclude(&rewards, exhausted, checks.aggregate);
-    let evidence = Evidence {
-        steps: Some(rewards),
-        ..Evidence::default()
-    };
+    let evidence = Evidence { steps: Some(rewards), ..Evidence::default() };
     match verdict {
         Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
         Err(error) => Err(Failure::from_error(error, evidence)),
@@ -70,26 +67,17 @@ fn conclude(
     let scores: Vec<f64> = rewards.iter().filter_map(|step| step.score).collect();
     let is_wrong = |step: &StepReward| step.label == Label::Wrong.as_str();
     if let Some(index) = rewards.iter().position(is_wrong) {
-        let reason = Reason::with(
-            "step_wrong",
-            format!("the first wrong step is steps[{index}]"),
-        );
+        let reason = Reason::with("step_wrong", format!("the first wrong step is steps[{index}]"));
         return Ok(Verdict::proven(aggregate.of(&scores), "wrong", reason));
     }
     if exhausted {
         // Else a text that is too costly to read would be a way around the check.
-        let reason = Reason::with(
-            "fuel_spent",
-            "the response was too costly to read to its end",
-        );
+        let reason = Reason::with("fuel_spent", "the response was too costly to read to its end");
         return Ok(Verdict::presumed_wrong("too_costly", reason));
     }
     if scores.is_empty() {
         let detail = "no step states an equality that can be checked";
-        return Err(VerifyError::Undecided(Reason::with(
-            "nothing_checked",
-            detail,
-        )));
+        return Err(VerifyError::Undecided(Reason::with("nothing_checked", detail)));
     }
     let reason = Reason::code("checked_steps_right");
     Ok(Verdict::proven(aggregate.of(&scores), "right", reason))
@@ -114,15 +102,12 @@ fn add(
         let mut label = counted.label();
         for claim in step.claims.iter().filter(|claim| !is_judged(claim)) {
             label = combined(label, claim.check.label());
-            reward
-                .equalities
-                .get_or_insert_default()
-                .push(EqualityReport {
-                    span: points.range(&claim.span),
-                    text: claim.formula.clone(),
-                    label: claim.check.label().as_str(),
-                    detail: claim.check.detail(),
-                });
+            reward.equalities.get_or_insert_default().push(EqualityReport {
+                span: points.range(&claim.span),
+                text: claim.formula.clone(),
+                label: claim.check.label().as_str(),
+                detail: claim.check.detail(),
+            });
         }
         reward.label = label.as_str().into();
         reward.score = match label {
@@ -163,17 +148,13 @@ impl Aggregate {
 fn rewards(report: &StepReport, response: &str) -> Vec<StepReward> {
     let mut points = CodePoints::new(response);
     let steps = report.steps.iter();
-    steps
-        .map(|step| reward(step, response, &mut points))
-        .collect()
+    steps.map(|step| reward(step, response, &mut points)).collect()
 }
 
 fn reward(step: &Step, response: &str, points: &mut CodePoints<'_>) -> StepReward {
     let span = points.range(&step.span);
     let equalities = step.equalities.iter();
-    let equalities = equalities
-        .map(|equality| report(equality, response, points))
-        .collect();
+    let equalities = equalities.map(|equality| report(equality, response, points)).collect();
     StepReward {
         span,
         score: step.score(),

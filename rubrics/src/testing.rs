@@ -101,10 +101,7 @@ impl Bench {
 
     /// Judges one input, with explanations.
     pub(crate) fn one(&self, scorer: &str, input: Input) -> Outcome {
-        let ask = Ask {
-            explain: true,
-            ..Ask::default()
-        };
+        let ask = Ask { explain: true, ..Ask::default() };
         self.all(scorer, &[input], ask).remove(0)
     }
 }
@@ -207,11 +204,7 @@ fn folder(preset: Preset, head: TinyHead, seed: u64) -> PathBuf {
     let key = (preset.name(), head.name(), seed);
     let made = known.entry(key).or_insert_with(|| {
         let dir = ROOT.path().join(format!("{}-{}-{}", key.0, key.1, key.2));
-        let spec = TinySpec {
-            head,
-            seed,
-            ..TinySpec::from(preset)
-        };
+        let spec = TinySpec { head, seed, ..TinySpec::from(preset) };
         scripted::make(Path::new(&dir), &spec).expect("a folder is made");
         dir
     });

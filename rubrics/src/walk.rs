@@ -93,9 +93,7 @@ async fn judge_pipeline<'a>(
     session: &'a Session<'a>,
 ) -> Outcome {
     if !pipeline.asks_in_turn() {
-        let judged = scorers
-            .iter()
-            .map(|scorer| judge_case(scorer, case, session));
+        let judged = scorers.iter().map(|scorer| judge_case(scorer, case, session));
         let outcomes = join_all(judged).await;
         return pipeline.combine(outcomes.into_iter().map(Some).collect());
     }

@@ -91,13 +91,8 @@ impl Admission {
         if full || !reserve(&self.requests, 1, self.limits.requests) {
             return Err(self.refused());
         }
-        let mut permit = Permit {
-            admission: Arc::clone(self),
-            items: 0,
-            bytes: 0,
-            yields,
-            since: None,
-        };
+        let mut permit =
+            Permit { admission: Arc::clone(self), items: 0, bytes: 0, yields, since: None };
         permit.add_bytes(bytes)?;
         Ok(permit)
     }
@@ -136,14 +131,11 @@ impl Admission {
         let each = nanos / ahead.max(1) as u64;
         let old = self.item_nanos.load(Ordering::Relaxed);
         // A lost update between two workers costs one sample of a moving average.
-        self.item_nanos
-            .store(old - old / 16 + each / 16, Ordering::Relaxed);
+        self.item_nanos.store(old - old / 16 + each / 16, Ordering::Relaxed);
     }
 
     fn refused(&self) -> Refused {
-        Refused {
-            retry_after: self.expected_wait(),
-        }
+        Refused { retry_after: self.expected_wait() }
     }
 }
 
@@ -162,11 +154,7 @@ impl Permit {
     /// nothing else is in hand.
     pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), Refused> {
         let admission = &self.admission;
-        let limit = if self.yields {
-            half(admission.limits.items)
-        } else {
-            admission.limits.items
-        };
+        let limit = if self.yields { half(admission.limits.items) } else { admission.limits.items };
         let fits = |held: usize| match held.checked_add(items) {
             Some(sum) if sum <= limit || held == 0 => Some(sum),
             _ => None,
@@ -193,12 +181,8 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission
-            .items
-            .fetch_sub(self.items, Ordering::Relaxed);
-        self.admission
-            .bytes
-            .fetch_sub(self.bytes, Ordering::Relaxed);
+        self.admission.items.fetch_sub(self.items, Ordering::Relaxed);
+        self.admission.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         self.admission.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -211,9 +195,7 @@ fn half(limit: usize) -> usize {
 /// Adds `amount` to `counter` unless that passes `limit`.
 fn reserve(counter: &AtomicUsize, amount: usize, limit: usize) -> bool {
     let add = |held: usize| held.checked_add(amount).filter(|sum| *sum <= limit);
-    counter
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
-        .is_ok()
+    counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
 }
 
 #[cfg(test)]
@@ -221,11 +203,7 @@ mod tests {
     use super::*;
 
     fn admission() -> Arc<Admission> {
-        let limits = Limits {
-            requests: 3,
-            items: 10,
-            bytes: 100,
-        };
+        let limits = Limits { requests: 3, items: 10, bytes: 100 };
         Arc::new(Admission::new(limits))
     }
 
@@ -263,9 +241,7 @@ mod tests {
     fn a_large_request_has_room_when_it_is_alone() {
         let admission = admission();
         let mut large = admission.enter(0).expect("room");
-        large
-            .add_items(1000, PATIENT)
-            .expect("nothing else is in hand");
+        large.add_items(1000, PATIENT).expect("nothing else is in hand");
         assert!(admission.enter(0).is_err());
         drop(large);
         let mut small = admission.enter(0).expect("room");
@@ -308,9 +284,7 @@ mod tests {
             admission.learn(2, Duration::from_secs(2));
         }
         let mut first = admission.enter(0).expect("room");
-        first
-            .add_items(8, Duration::from_millis(1))
-            .expect("nothing waits yet");
+        first.add_items(8, Duration::from_millis(1)).expect("nothing waits yet");
         let mut second = admission.enter(0).expect("room");
         let refused = second.add_items(1, Duration::from_secs(1));
         let refused = refused.expect_err("eight inputs of a second each are in hand");

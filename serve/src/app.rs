@@ -92,16 +92,11 @@ fn routes(config: &mut ServiceConfig<'_>) {
 
 /// The OpenAPI document, collected from the routes themselves.
 pub fn document() -> OpenApi {
-    let app = App::new()
-        .into_utoipa_app()
-        .openapi(Base::openapi())
-        .configure(routes);
+    let app = App::new().into_utoipa_app().openapi(Base::openapi()).configure(routes);
     let (_, mut document) = app.split_for_parts();
     let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     let components = document.components.get_or_insert_default();
-    components
-        .security_schemes
-        .insert("api_key".to_owned(), scheme.into());
+    components.security_schemes.insert("api_key".to_owned(), scheme.into());
     // The key is optional: a server without a key file is open to its own machine.
     let optional = SecurityRequirement::default();
     document.security = Some(vec![SecurityRequirement::new("api_key", [""; 0]), optional]);
@@ -110,9 +105,7 @@ pub fn document() -> OpenApi {
 
 /// The OpenAPI document as the text that is served and committed.
 pub fn document_text() -> String {
-    let text = document()
-        .to_pretty_json()
-        .expect("the document serialises");
+    let text = document().to_pretty_json().expect("the document serialises");
     text + "\n"
 }
 

@@ -32,14 +32,8 @@ impl Background {
                 }
             }))
         };
-        let thread = std::thread::Builder::new()
-            .name("serve".to_owned())
-            .spawn(serve)?;
-        Ok(Self {
-            address,
-            stop,
-            thread,
-        })
+        let thread = std::thread::Builder::new().name("serve".to_owned()).spawn(serve)?;
+        Ok(Self { address, stop, thread })
     }
 
     /// Where it listens.
@@ -89,10 +83,7 @@ async fn either(a: &mut Signal, b: &mut Signal) {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the operator asked twice and will not wait"
-)]
+#[expect(clippy::disallowed_methods, reason = "the operator asked twice and will not wait")]
 fn end_at_once() {
     std::process::exit(130);
 }

@@ -109,8 +109,5 @@ async fn discard(payload: &mut Payload, limit: Duration) {
 
 fn too_large(state: &State) -> ApiError {
     let limit = state.config.max_body;
-    ApiError::new(
-        Code::BodyTooLarge,
-        format!("the body is larger than {limit} bytes"),
-    )
+    ApiError::new(Code::BodyTooLarge, format!("the body is larger than {limit} bytes"))
 }

@@ -21,10 +21,7 @@ pub struct Key([u8; 32]);
 /// Any eight bytes of a digest are as good as a hash of it, also against keys that somebody chose.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let (head, _) = self
-            .0
-            .split_first_chunk::<8>()
-            .expect("a digest has 32 bytes");
+        let (head, _) = self.0.split_first_chunk::<8>().expect("a digest has 32 bytes");
         state.write_u64(u64::from_le_bytes(*head));
     }
 }
@@ -101,10 +98,7 @@ impl Cache {
             .max_capacity(bytes as u64)
             .weigher(|_, outcome: &Arc<Outcome>| weigh(outcome))
             .build_with_hasher(ByDigest::default());
-        Self {
-            stored,
-            flights: Mutex::default(),
-        }
+        Self { stored, flights: Mutex::default() }
     }
 
     /// What is known about `key`. With `fresh`, a stored verdict does not answer.
@@ -125,10 +119,7 @@ impl Cache {
                     return Lookup::Known(outcome);
                 }
                 slot.insert(Joiners::new());
-                Lookup::Yours(Flight {
-                    cache: Arc::clone(self),
-                    key,
-                })
+                Lookup::Yours(Flight { cache: Arc::clone(self), key })
             }
         }
     }
@@ -174,9 +165,7 @@ impl Drop for Flight {
 }
 
 fn is_lasting(outcome: &Outcome) -> bool {
-    outcome
-        .as_ref()
-        .map_or_else(|failure| failure.kind.is_lasting(), |_| true)
+    outcome.as_ref().map_or_else(|failure| failure.kind.is_lasting(), |_| true)
 }
 
 /// About how many bytes an entry takes.
@@ -190,10 +179,7 @@ fn weigh(outcome: &Outcome) -> u32 {
 }
 
 fn evidence_bytes(evidence: &Evidence) -> usize {
-    let candidate = evidence
-        .candidate
-        .as_ref()
-        .map_or(0, |found| found.text.len());
+    let candidate = evidence.candidate.as_ref().map_or(0, |found| found.text.len());
     let steps = evidence.steps.iter().flatten().map(step_bytes);
     let parts = evidence.parts.iter().flatten();
     let parts = parts.map(|part| 64 + part.outcome.as_ref().map_or(0, |o| weigh(o) as usize));
@@ -258,10 +244,7 @@ mod tests {
             assert!(Arc::ptr_eq(&receiver.try_recv().expect("landed"), &verdict));
         }
         assert!(matches!(cache.look_up(key(1), false), Lookup::Known(_)));
-        assert!(
-            matches!(cache.look_up(key(1), true), Lookup::Yours(_)),
-            "a fresh one was asked"
-        );
+        assert!(matches!(cache.look_up(key(1), true), Lookup::Yours(_)), "a fresh one was asked");
     }
 
     #[test]
@@ -277,11 +260,7 @@ mod tests {
     #[test]
     fn one_callers_misfortune_is_not_stored() {
         let cache = Arc::new(Cache::new(1 << 20));
-        for kind in [
-            FailureKind::Timeout,
-            FailureKind::Overloaded,
-            FailureKind::Internal,
-        ] {
+        for kind in [FailureKind::Timeout, FailureKind::Overloaded, FailureKind::Internal] {
             let lead = flight(cache.look_up(key(1), false));
             let mut waiting = joined(cache.look_up(key(1), false));
             lead.land(&outcome(kind));

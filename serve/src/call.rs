@@ -67,10 +67,8 @@ impl<'r> Call<'r> {
         payload: Payload,
         state: &'r State,
     ) -> Result<Self, ApiError> {
-        let Arrived(arrived) = *request
-            .extensions()
-            .get()
-            .expect("observe gives every request one");
+        let Arrived(arrived) =
+            *request.extensions().get().expect("observe gives every request one");
         let (bytes, permit) = body::read(request, payload, state).await?;
         Ok(Self {
             request,
@@ -217,9 +215,7 @@ impl<'r> Call<'r> {
         let (read, parse) = self.times();
         let line = InBatch::of(self.request);
         let limit = self.deadline();
-        let asked = manner
-            .deadline
-            .and_then(|time| self.arrived.checked_add(time));
+        let asked = manner.deadline.and_then(|time| self.arrived.checked_add(time));
         let deadline = asked.map_or(limit, |asked| asked.min(limit));
         let patience = self.admit(inputs.len(), deadline)?;
         let margin = reply_margin(patience);
@@ -229,13 +225,8 @@ impl<'r> Call<'r> {
             explain: manner.explain,
             seed: manner.seed,
         };
-        let answering = Answering {
-            state: self.state,
-            scorer: &scorer,
-            inputs,
-            ask,
-            mode: manner.mode,
-        };
+        let answering =
+            Answering { state: self.state, scorer: &scorer, inputs, ask, mode: manner.mode };
         let answering = tokio::time::timeout(patience, answering.run());
         let answers = answering.await.map_err(|_| deadline_passed())?;
         if verdicts::all_too_late(&answers) {
@@ -320,11 +311,7 @@ impl Judged<'_> {
         let queue = self.answers.iter().map(|answer| answer.queue).max();
         let exec: Duration = self.answers.iter().map(|answer| answer.exec).sum();
         let reply = self.replying.elapsed();
-        let own = [
-            (Stage::Read, self.read),
-            (Stage::Parse, self.parse),
-            (Stage::Reply, reply),
-        ];
+        let own = [(Stage::Read, self.read), (Stage::Parse, self.parse), (Stage::Reply, reply)];
         for (stage, time) in own {
             self.state.metrics.stage(self.scorer.name(), stage, [time]);
         }
@@ -350,15 +337,10 @@ fn millis(time: Duration) -> f64 {
 
 /// A reply of JSON.
 pub(crate) fn json(bytes: Vec<u8>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type(ContentType::json())
-        .body(bytes)
+    HttpResponse::Ok().content_type(ContentType::json()).body(bytes)
 }
 
 /// 504.
 pub(crate) fn deadline_passed() -> ApiError {
-    ApiError::new(
-        Code::DeadlinePassed,
-        "the deadline passed before the work was done",
-    )
+    ApiError::new(Code::DeadlinePassed, "the deadline passed before the work was done")
 }

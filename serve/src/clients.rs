@@ -32,21 +32,14 @@ struct Bucket {
 impl Bucket {
     fn at(self, now: Instant, rate: f64) -> Bucket {
         let elapsed = now.saturating_duration_since(self.at);
-        Bucket {
-            left: (self.left + elapsed.as_secs_f64() * rate).min(rate),
-            at: now,
-        }
+        Bucket { left: (self.left + elapsed.as_secs_f64() * rate).min(rate), at: now }
     }
 }
 
 impl Clients {
     /// With so many requests a second for each client.
     pub fn new(rate: u32) -> Clients {
-        Clients {
-            rate,
-            hasher: RandomState::new(),
-            buckets: Mutex::default(),
-        }
+        Clients { rate, hasher: RandomState::new(), buckets: Mutex::default() }
     }
 
     /// Takes a request of `client` out of its bucket.
@@ -58,10 +51,7 @@ impl Clients {
             return Ok(());
         }
         let rate = f64::from(self.rate);
-        let full = Bucket {
-            left: rate,
-            at: now,
-        };
+        let full = Bucket { left: rate, at: now };
         // A panic elsewhere leaves numbers that are still numbers.
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_CLIENTS && !buckets.contains_key(&client) {

@@ -23,13 +23,7 @@ pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
         rubric: input.rubric,
         context: input.context,
     };
-    (
-        core,
-        Echo {
-            id: input.id,
-            metadata: input.metadata,
-        },
-    )
+    (core, Echo { id: input.id, metadata: input.metadata })
 }
 
 /// What of an input goes back as it came.
@@ -45,10 +39,7 @@ pub(crate) fn passage(content: wire::Content) -> Passage {
     match content {
         wire::Content::Text(text) => Passage::Text(text),
         wire::Content::Messages(messages) => {
-            let turn = |m: wire::Message| Turn {
-                role: m.role,
-                content: m.content,
-            };
+            let turn = |m: wire::Message| Turn { role: m.role, content: m.content };
             Passage::Turns(messages.into_iter().map(turn).collect())
         }
     }

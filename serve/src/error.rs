@@ -74,11 +74,9 @@ impl Code {
         const SERVER: &str = "server_error";
         match self {
             Self::MalformedJson => (StatusCode::BAD_REQUEST, INVALID, "malformed_json"),
-            Self::InvalidApiKey => (
-                StatusCode::UNAUTHORIZED,
-                "authentication_error",
-                "invalid_api_key",
-            ),
+            Self::InvalidApiKey => {
+                (StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key")
+            }
             Self::Forbidden => (StatusCode::FORBIDDEN, "permission_error", "forbidden"),
             Self::MalformedForm => (StatusCode::BAD_REQUEST, INVALID, "malformed_form"),
             Self::NotFound => (StatusCode::NOT_FOUND, INVALID, "not_found"),
@@ -86,37 +84,23 @@ impl Code {
             Self::StorageFull => (StatusCode::INSUFFICIENT_STORAGE, SERVER, "storage_full"),
             Self::StorageFailed => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "storage_failed"),
             Self::RouteNotFound => (StatusCode::NOT_FOUND, INVALID, "route_not_found"),
-            Self::MethodNotAllowed => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                INVALID,
-                "method_not_allowed",
-            ),
+            Self::MethodNotAllowed => {
+                (StatusCode::METHOD_NOT_ALLOWED, INVALID, "method_not_allowed")
+            }
             Self::ScorerNotFound => (StatusCode::NOT_FOUND, INVALID, "model_not_found"),
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, INVALID, "body_timeout"),
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, INVALID, "body_too_large"),
             Self::InvalidBody => (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "invalid_body"),
-            Self::ContextLength => (
-                StatusCode::UNPROCESSABLE_ENTITY,
-                INVALID,
-                "context_length_exceeded",
-            ),
+            Self::ContextLength => {
+                (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "context_length_exceeded")
+            }
             Self::Unmeasured => (StatusCode::UNPROCESSABLE_ENTITY, INVALID, "not_measured"),
             Self::ToolFailed => (StatusCode::BAD_GATEWAY, SERVER, "tool_failed"),
-            Self::Overloaded => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "overloaded_error",
-                "overloaded",
-            ),
-            Self::TooFast => (
-                StatusCode::TOO_MANY_REQUESTS,
-                "rate_limit_error",
-                "rate_limit_exceeded",
-            ),
-            Self::Draining => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "overloaded_error",
-                "draining",
-            ),
+            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error", "overloaded"),
+            Self::TooFast => {
+                (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", "rate_limit_exceeded")
+            }
+            Self::Draining => (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error", "draining"),
             Self::DeadlinePassed => (StatusCode::GATEWAY_TIMEOUT, SERVER, "deadline_passed"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "internal_error"),
         }
@@ -126,54 +110,32 @@ impl Code {
 impl ApiError {
     /// An error with a message for the client.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            param: None,
-            log: None,
-            retry_after: None,
-        }
+        Self { code, message: message.into(), param: None, log: None, retry_after: None }
     }
 
     /// A fault of ours: the cause goes to the log and not to the client.
     pub fn internal(cause: impl fmt::Display) -> Self {
         let error = Self::new(Code::Internal, "the server failed; its log has the cause");
-        Self {
-            log: Some(cause.to_string()),
-            ..error
-        }
+        Self { log: Some(cause.to_string()), ..error }
     }
 
     /// An overload, with the time after which another try makes sense.
     pub fn overloaded(retry_after: Duration) -> Self {
-        let error = Self::new(
-            Code::Overloaded,
-            "the server holds as much work as it takes",
-        );
-        Self {
-            retry_after: Some(retry_after),
-            ..error
-        }
+        let error = Self::new(Code::Overloaded, "the server holds as much work as it takes");
+        Self { retry_after: Some(retry_after), ..error }
     }
 
     /// A client that comes faster than it may.
     pub fn too_fast(rate: u32, retry_after: Duration) -> Self {
         let message =
             format!("this client sends more requests than limits.client_requests: {rate} a second");
-        Self {
-            retry_after: Some(retry_after),
-            ..Self::new(Code::TooFast, message)
-        }
+        Self { retry_after: Some(retry_after), ..Self::new(Code::TooFast, message) }
     }
 
     /// A body that cannot be read.
     pub fn body(error: BodyError) -> Self {
         match error {
-            BodyError::Malformed {
-                line,
-                column,
-                message,
-            } => {
+            BodyError::Malformed { line, column, message } => {
                 let text = format!("malformed JSON at line {line}, column {column}: {message}");
                 Self::new(Code::MalformedJson, text)
             }
@@ -186,19 +148,13 @@ impl ApiError {
     /// Names the offending value by its JSON path.
     #[must_use]
     pub fn at(self, param: impl Into<String>) -> Self {
-        Self {
-            param: Some(param.into()),
-            ..self
-        }
+        Self { param: Some(param.into()), ..self }
     }
 
     /// Keeps the cause for the log.
     #[must_use]
     pub fn because(self, cause: impl fmt::Display) -> Self {
-        Self {
-            log: Some(cause.to_string()),
-            ..self
-        }
+        Self { log: Some(cause.to_string()), ..self }
     }
 
     /// What the client reads.

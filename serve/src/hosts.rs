@@ -54,10 +54,7 @@ impl Hosts {
             labels: Arc::new(Labels::read(&host)),
             host,
         };
-        Hosts {
-            entries: hosts.into_iter().map(entry).collect(),
-            loaded: Mutex::default(),
-        }
+        Hosts { entries: hosts.into_iter().map(entry).collect(), loaded: Mutex::default() }
     }
 
     /// A model, or an adapter of one. A model's name goes before an adapter's.
@@ -73,9 +70,7 @@ impl Hosts {
         }
         self.entries.iter().find_map(|entry| {
             let adapters = entry.host.engine.status().adapters;
-            let adapter = adapters
-                .into_iter()
-                .find(|adapter| &*adapter.name == name)?;
+            let adapter = adapters.into_iter().find(|adapter| &*adapter.name == name)?;
             Some(served(entry, Some(adapter.name)))
         })
     }

@@ -45,10 +45,7 @@ impl Keys {
                 first.map(|_| "the same key stands on an earlier line".to_owned())
             };
             match message {
-                Some(message) => problems.push(KeyProblem {
-                    line: index + 1,
-                    message,
-                }),
+                Some(message) => problems.push(KeyProblem { line: index + 1, message }),
                 None => digests.push(digest),
             }
         }
@@ -56,11 +53,7 @@ impl Keys {
             let message = "the file holds no key".to_owned();
             problems.push(KeyProblem { line: 1, message });
         }
-        if problems.is_empty() {
-            Ok(Self { digests })
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(Self { digests }) } else { Err(problems) }
     }
 
     /// Whether anybody may call.
@@ -102,9 +95,7 @@ impl Keys {
             Some(key) if !self.is_open() => {
                 // Of the digest, not of the key: what is kept on a disk opens no door here.
                 let digest = Sha256::digest(Sha256::digest(key));
-                digest
-                    .iter()
-                    .fold("key-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
+                digest.iter().fold("key-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
             }
             _ => "anybody".to_owned(),
         }
@@ -123,9 +114,7 @@ impl Keys {
 
 fn bearer(header: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = header.split_at_checked(7)?;
-    scheme
-        .eq_ignore_ascii_case(b"bearer ")
-        .then(|| key.trim_ascii())
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
 }
 
 #[cfg(test)]
@@ -181,9 +170,6 @@ mod tests {
         ] {
             assert!(!check(&bad), "{bad:?}");
         }
-        assert!(
-            Keys::default().check(&HeaderMap::new()).is_ok(),
-            "no keys: open"
-        );
+        assert!(Keys::default().check(&HeaderMap::new()).is_ok(), "no keys: open");
     }
 }

@@ -61,10 +61,7 @@ impl Labels {
     /// The name of an output; of an adapter's own head, where it has more, what transformers would
     /// call it.
     pub(crate) fn name(&self, at: usize) -> String {
-        self.names
-            .get(at)
-            .cloned()
-            .unwrap_or_else(|| default_name(at))
+        self.names.get(at).cloned().unwrap_or_else(|| default_name(at))
     }
 
     /// Probabilities of logits: one output is a logistic one, several share all probability,
@@ -109,10 +106,7 @@ mod tests {
         let fields = serde_json::from_str(config).expect("a configuration");
         let labels = Labels::of(fields, logits.len());
         let found = labels.activated(logits);
-        let near = found
-            .iter()
-            .zip(expected)
-            .all(|(a, b)| (a - b).abs() < 1e-12);
+        let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(near, "{config}: {found:?}");
         let named: Vec<String> = (0..logits.len()).map(|at| labels.name(at)).collect();
         assert_eq!(named, names, "{config}");
@@ -133,12 +127,7 @@ mod tests {
             &[0.5, 0.5],
             &["LABEL_0", "b"],
         );
-        check(
-            r#"{"problem_type": "regression"}"#,
-            &[-7.5],
-            &[-7.5],
-            &["LABEL_0"],
-        );
+        check(r#"{"problem_type": "regression"}"#, &[-7.5], &[-7.5], &["LABEL_0"]);
         check(r#"{"problem_type": null}"#, &[0.0], &[0.5], &["LABEL_0"]);
     }
 }

@@ -103,9 +103,8 @@ fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host
 fn load_adapter(host: &Host, spec: &AdapterSpec) -> Result<(), LoadError> {
     let start = Instant::now();
     // The engine answers from its own thread, so that any way to wait will do.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(LoadError::Thread)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().build().map_err(LoadError::Thread)?;
     let adapter = runtime.block_on(host.load_adapter(&spec.name, &spec.path))?;
     tracing::info!(
         adapter = spec.name,

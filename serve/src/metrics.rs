@@ -116,30 +116,14 @@ impl Engines {
             registry.register(name, help, family.clone());
         };
         gauge("engine_queued", "Sequences that wait", &self.queued);
-        gauge(
-            "engine_running",
-            "Sequences that are being computed",
-            &self.running,
-        );
-        gauge(
-            "engine_queued_tokens",
-            "Input tokens in hand",
-            &self.queued_tokens,
-        );
+        gauge("engine_running", "Sequences that are being computed", &self.running);
+        gauge("engine_queued_tokens", "Input tokens in hand", &self.queued_tokens);
         let mut counter = |name, help: &str, family: &Family<EngineLabels, Counter>| {
             registry.register(name, help, family.clone());
         };
         counter("engine_steps", "Steps", &self.steps);
-        counter(
-            "engine_failed_steps",
-            "Steps that failed",
-            &self.failed_steps,
-        );
-        counter(
-            "engine_preemptions",
-            "Sequences that were pre-empted",
-            &self.preemptions,
-        );
+        counter("engine_failed_steps", "Steps that failed", &self.failed_steps);
+        counter("engine_preemptions", "Sequences that were pre-empted", &self.preemptions);
         let help = "KV blocks: free, held by sequences, cached prefixes";
         registry.register("engine_blocks", help, self.blocks.clone());
         let help = "Tokens: computed by the model, taken from cache, output";
@@ -147,9 +131,7 @@ impl Engines {
     }
 
     fn set(&self, model: &str, queued_tokens: usize, status: &Status) {
-        let labels = EngineLabels {
-            model: model.to_owned(),
-        };
+        let labels = EngineLabels { model: model.to_owned() };
         let gauges = [
             (&self.queued, status.queued),
             (&self.running, status.running),
@@ -181,10 +163,7 @@ impl Engines {
             ("output", status.output_tokens),
         ] {
             let model = model.to_owned();
-            raise(
-                &self.tokens.get_or_create(&TokenLabels { model, kind }),
-                total,
-            );
+            raise(&self.tokens.get_or_create(&TokenLabels { model, kind }), total);
         }
     }
 }
@@ -244,27 +223,15 @@ impl Metrics {
 
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register(
-            "verdicts",
-            "Verdicts by scorer and status",
-            self.verdicts.clone(),
-        );
+        registry.register("verdicts", "Verdicts by scorer and status", self.verdicts.clone());
         registry.register_with_unit(
             "stage",
             "Time per stage of a request; queue and exec are per input",
             Unit::Seconds,
             self.stages.clone(),
         );
-        registry.register(
-            "requests",
-            "Replies by route and status code",
-            self.requests.clone(),
-        );
-        registry.register(
-            "cache_lookups",
-            "Where verdicts came from",
-            self.cache.clone(),
-        );
+        registry.register("requests", "Replies by route and status code", self.requests.clone());
+        registry.register("cache_lookups", "Where verdicts came from", self.cache.clone());
         registry.register(
             "held",
             "Work in hand: requests, items, bytes, jobs, batches; and bytes of their files",
@@ -283,19 +250,13 @@ impl Metrics {
 
     /// Counts `count` verdicts.
     pub fn verdicts(&self, scorer: &str, status: &'static str, count: u64) {
-        let labels = VerdictLabels {
-            scorer: scorer.to_owned(),
-            status,
-        };
+        let labels = VerdictLabels { scorer: scorer.to_owned(), status };
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
 
     /// Records the time of a stage, once for every duration.
     pub fn stage(&self, scorer: &str, stage: Stage, times: impl IntoIterator<Item = Duration>) {
-        let labels = StageLabels {
-            scorer: scorer.to_owned(),
-            stage,
-        };
+        let labels = StageLabels { scorer: scorer.to_owned(), stage };
         let histogram = self.stages.get_or_create(&labels);
         for time in times {
             histogram.observe(time.as_secs_f64());
@@ -304,18 +265,13 @@ impl Metrics {
 
     /// Counts a reply. `route` is a route pattern, never a client's path.
     pub fn reply(&self, route: &str, code: u16) {
-        let labels = RequestLabels {
-            route: route.to_owned(),
-            code,
-        };
+        let labels = RequestLabels { route: route.to_owned(), code };
         self.requests.get_or_create(&labels).inc();
     }
 
     /// Counts where verdicts came from.
     pub fn cache(&self, source: Source, count: u64) {
-        self.cache
-            .get_or_create(&SourceLabels { source })
-            .inc_by(count);
+        self.cache.get_or_create(&SourceLabels { source }).inc_by(count);
     }
 
     /// Counts a client that left.
@@ -331,9 +287,7 @@ impl Metrics {
     /// Counts a line of a batch.
     pub fn batch_line(&self, good: bool) {
         let outcome = if good { "completed" } else { "failed" };
-        self.batch_lines
-            .get_or_create(&LineLabels { outcome })
-            .inc();
+        self.batch_lines.get_or_create(&LineLabels { outcome }).inc();
     }
 
     /// Counts a fault of the disk of batches.

@@ -53,10 +53,7 @@ pub(crate) async fn observe(
     let id = request_id(request.request());
     request.extensions_mut().insert(RequestId(id.clone()));
     request.extensions_mut().insert(Arrived(arrived));
-    let mut leaving = Leaving {
-        state,
-        answered: false,
-    };
+    let mut leaving = Leaving { state, answered: false };
     let reply = match next.call(request).await {
         Ok(reply) => reply.map_into_boxed_body(),
         Err(error) => return Err(error),
@@ -77,15 +74,11 @@ pub(crate) async fn guard(
         let reply = Dialect::of(request.path()).response(&error);
         return Ok(request.into_response(reply));
     }
-    next.call(request)
-        .await
-        .map(ServiceResponse::map_into_boxed_body)
+    next.call(request).await.map(ServiceResponse::map_into_boxed_body)
 }
 
 fn shared(request: &ServiceRequest) -> &web::Data<State> {
-    request
-        .app_data::<web::Data<State>>()
-        .expect("the app is built with its state")
+    request.app_data::<web::Data<State>>().expect("the app is built with its state")
 }
 
 fn finish(
@@ -95,10 +88,7 @@ fn finish(
     state: &State,
 ) -> ServiceResponse<BoxBody> {
     let total = arrived.elapsed();
-    let route = reply
-        .request()
-        .match_pattern()
-        .unwrap_or_else(|| "unknown".to_owned());
+    let route = reply.request().match_pattern().unwrap_or_else(|| "unknown".to_owned());
     let stages = reply.request().extensions().get::<StageTimes>().cloned();
     let stages = stages.map_or_else(String::new, |times| times.0 + ", ");
     let timing = format!("{stages}total;dur={:.3}", total.as_secs_f64() * 1e3);
@@ -124,10 +114,7 @@ fn header_value(text: &str) -> HeaderValue {
 
 /// The client's `x-request-id` if it is short and printable, else one of ours.
 fn request_id(request: &HttpRequest) -> String {
-    let given = request
-        .headers()
-        .get(REQUEST_ID)
-        .and_then(|value| value.to_str().ok());
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
     let usable =
         |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
     given.filter(usable).map_or_else(new_id, str::to_owned)

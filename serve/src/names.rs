@@ -41,10 +41,7 @@ pub(crate) fn model(state: &State, name: Option<&str>) -> Result<Served, ApiErro
     let Some(name) = name else {
         let mut hosts = state.hosts.iter();
         return match (hosts.next(), hosts.next()) {
-            (Some(only), None) => Ok(state
-                .hosts
-                .get(&only.name)
-                .expect("it goes by its own name")),
+            (Some(only), None) => Ok(state.hosts.get(&only.name).expect("it goes by its own name")),
             (Some(_), Some(_)) => {
                 let message = "model: it is missing, and there are several";
                 Err(ApiError::new(Code::InvalidBody, message).at("model"))
@@ -87,7 +84,5 @@ fn near_scorers(state: &State, name: &str) -> Vec<String> {
         let served = state.tools.models.find(model);
         served.is_some_and(|served| Scorer::native(&served).is_ok())
     });
-    scorers
-        .chain(scoring.map(|model| model.to_string()))
-        .collect()
+    scorers.chain(scoring.map(|model| model.to_string())).collect()
 }

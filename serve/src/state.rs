@@ -91,8 +91,7 @@ impl State {
     /// The same, calibrating the decisions of a model and of its adapters.
     #[must_use]
     pub fn with_calibration(mut self, model: &str, calibrations: Calibrations) -> Self {
-        self.calibrations
-            .insert(model.into(), Arc::new(calibrations));
+        self.calibrations.insert(model.into(), Arc::new(calibrations));
         self
     }
 

@@ -67,10 +67,7 @@ impl Answering<'_> {
         self.count(leads.len(), joins.len());
         self.lead(leads, &identity, &mut answers).await;
         self.join(joins, &mut answers).await;
-        answers
-            .into_iter()
-            .map(|answer| answer.expect("every plan was carried out"))
-            .collect()
+        answers.into_iter().map(|answer| answer.expect("every plan was carried out")).collect()
     }
 
     /// Who judges, with which models and weights, as of now.
@@ -96,11 +93,7 @@ impl Answering<'_> {
 
     fn count(&self, leads: usize, joins: usize) {
         let known = self.inputs.len() - leads - joins;
-        let counts = [
-            (Source::Hit, known),
-            (Source::Joined, joins),
-            (Source::Miss, leads),
-        ];
+        let counts = [(Source::Hit, known), (Source::Joined, joins), (Source::Miss, leads)];
         for (source, count) in counts {
             self.state.metrics.cache(source, count as u64);
         }
@@ -118,28 +111,17 @@ impl Answering<'_> {
         if leads.is_empty() {
             return;
         }
-        let chosen = leads
-            .iter()
-            .map(|(index, _)| Arc::clone(&self.inputs[*index]));
+        let chosen = leads.iter().map(|(index, _)| Arc::clone(&self.inputs[*index]));
         let chosen: Vec<Arc<Input>> = chosen.collect();
         let scored = rubrics::score(self.scorer, &chosen, self.ask, &self.state.tools).await;
         let lasts = self.identity() == *identity;
         for ((index, flight), scored) in leads.into_iter().zip(scored) {
-            let Scored {
-                outcome,
-                queue,
-                exec,
-            } = scored;
+            let Scored { outcome, queue, exec } = scored;
             let outcome = Arc::new(outcome);
             if let Some(flight) = flight.filter(|_| lasts) {
                 flight.land(&outcome);
             }
-            answers[index] = Some(Answered {
-                outcome,
-                queue,
-                exec,
-                cached: false,
-            });
+            answers[index] = Some(Answered { outcome, queue, exec, cached: false });
         }
     }
 
@@ -165,9 +147,7 @@ pub(crate) fn any_without_room(answers: &[Answered]) -> bool {
 }
 
 pub(crate) fn all_too_late(answers: &[Answered]) -> bool {
-    answers
-        .iter()
-        .all(|answer| is_kind(&answer.outcome, FailureKind::Timeout))
+    answers.iter().all(|answer| is_kind(&answer.outcome, FailureKind::Timeout))
 }
 
 fn is_kind(outcome: &Outcome, kind: FailureKind) -> bool {
@@ -175,10 +155,5 @@ fn is_kind(outcome: &Outcome, kind: FailureKind) -> bool {
 }
 
 fn stored(outcome: Arc<Outcome>) -> Answered {
-    Answered {
-        outcome,
-        queue: Duration::ZERO,
-        exec: Duration::ZERO,
-        cached: true,
-    }
+    Answered { outcome, queue: Duration::ZERO, exec: Duration::ZERO, cached: true }
 }

@@ -13,11 +13,7 @@ use serve::{Config, Document, State, app, document_text};
 const KEY: &str = "test-key-0123456789";
 
 fn state() -> web::Data<State> {
-    let config = Config {
-        threads: 1,
-        workers: 1,
-        ..Config::default()
-    };
+    let config = Config { threads: 1, workers: 1, ..Config::default() };
     let keys = Keys::parse(KEY).expect("a good key");
     web::Data::new(State::new(config, Registry::built_in(), keys).expect("threads start"))
 }
@@ -31,10 +27,7 @@ fn registered(tree: &IntrospectionTree) -> Vec<(Method, String)> {
     let report: Vec<Value> = serde_json::from_str(&tree.report_as_json()).expect("JSON");
     let mut routes = Vec::new();
     for item in report {
-        let path = item["full_path"]
-            .as_str()
-            .expect("a path")
-            .replace("{_:.*}", "index.html");
+        let path = item["full_path"].as_str().expect("a path").replace("{_:.*}", "index.html");
         let methods = item["methods"].as_array().expect("a list");
         let mut methods: Vec<Method> = methods
             .iter()
@@ -68,10 +61,7 @@ where
     routes.push((Method::GET, "/no/such/route".to_owned()));
     let mut open = Vec::new();
     for (method, path) in &routes {
-        let request = test::TestRequest::default()
-            .method(method.clone())
-            .uri(path)
-            .to_request();
+        let request = test::TestRequest::default().method(method.clone()).uri(path).to_request();
         let reply = test::call_service(&service, request).await;
         if reply.status() != 401 {
             open.push(format!("{method} {path}: {}", reply.status()));
@@ -130,7 +120,5 @@ async fn plain(
     request: ServiceRequest,
     next: actix_web::middleware::Next<impl actix_web::body::MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    next.call(request)
-        .await
-        .map(ServiceResponse::map_into_boxed_body)
+    next.call(request).await.map(ServiceResponse::map_into_boxed_body)
 }

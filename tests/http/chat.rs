@@ -46,10 +46,7 @@ fn forget_ids(calls: &mut Value) {
 /// The same, put together from a stream.
 fn joined(chunks: &[Value], n: usize) -> Vec<Value> {
     let mut all = vec![json!([{"role": null, "content": null, "refusal": null}, null, null]); n];
-    for choice in chunks
-        .iter()
-        .flat_map(|chunk| chunk["choices"].as_array().expect("a list"))
-    {
+    for choice in chunks.iter().flat_map(|chunk| chunk["choices"].as_array().expect("a list")) {
         let index = usize::try_from(choice["index"].as_u64().expect("an index")).expect("small");
         let (delta, whole) = (&choice["delta"], &mut all[index]);
         assert_eq!(whole[1], Value::Null, "nothing follows the end");
@@ -82,12 +79,7 @@ fn joined(chunks: &[Value], n: usize) -> Vec<Value> {
 fn a_reply_has_the_shape_that_clients_read() {
     let serving = tiny();
     let reply = good(&serving.chat(&question(&json!({"seed": 3, "user": "somebody"}))));
-    assert!(
-        reply["id"]
-            .as_str()
-            .expect("an id")
-            .starts_with("chatcmpl-")
-    );
+    assert!(reply["id"].as_str().expect("an id").starts_with("chatcmpl-"));
     assert_eq!(reply["object"], "chat.completion");
     assert_eq!(reply["model"], "tiny");
     assert!(reply["created"].is_u64());
@@ -98,14 +90,9 @@ fn a_reply_has_the_shape_that_clients_read() {
     assert!(choice["message"]["content"].is_string());
     assert!(["stop", "length"].contains(&choice["finish_reason"].as_str().expect("a reason")));
     let usage = &reply["usage"];
-    let (prompt, completion) = (
-        usage["prompt_tokens"].as_u64(),
-        usage["completion_tokens"].as_u64(),
-    );
-    assert_eq!(
-        usage["total_tokens"].as_u64(),
-        Some(prompt.unwrap() + completion.unwrap())
-    );
+    let (prompt, completion) =
+        (usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
+    assert_eq!(usage["total_tokens"].as_u64(), Some(prompt.unwrap() + completion.unwrap()));
     assert_eq!(usage["prompt_tokens_details"]["cached_tokens"], 0);
     let extension = &reply["tribunal"];
     assert_eq!(extension["digests"]["model"], *serving.host.digest);
@@ -120,22 +107,10 @@ fn the_same_request_gives_the_same_reply_and_choices_differ() {
     let serving = tiny();
     let ask = |more: Value| choices(&good(&serving.chat(&question(&more))));
     let eight = ask(json!({"n": 8, "logprobs": true, "top_logprobs": 2}));
-    assert_eq!(
-        eight,
-        ask(json!({"n": 8, "logprobs": true, "top_logprobs": 2}))
-    );
-    assert_eq!(
-        eight[..3],
-        ask(json!({"n": 3, "logprobs": true, "top_logprobs": 2}))
-    );
-    assert_eq!(
-        eight[..1],
-        ask(json!({"seed": 0, "logprobs": true, "top_logprobs": 2}))
-    );
-    assert!(
-        eight[1..].iter().any(|other| other[0] != eight[0][0]),
-        "{eight:?}"
-    );
+    assert_eq!(eight, ask(json!({"n": 8, "logprobs": true, "top_logprobs": 2})));
+    assert_eq!(eight[..3], ask(json!({"n": 3, "logprobs": true, "top_logprobs": 2})));
+    assert_eq!(eight[..1], ask(json!({"seed": 0, "logprobs": true, "top_logprobs": 2})));
+    assert!(eight[1..].iter().any(|other| other[0] != eight[0][0]), "{eight:?}");
     assert_ne!(ask(json!({"seed": 1})), ask(json!({"seed": -1})));
     let greedy = ask(json!({"temperature": 0, "n": 2}));
     assert_eq!(greedy[0], greedy[1]);
@@ -178,10 +153,7 @@ fn a_stream_is_the_whole_in_pieces() {
         assert_eq!(joined(&with, n), choices(&whole), "{body}");
         let (last, rest) = with.split_last().expect("chunks");
         assert_eq!(last["choices"], json!([]));
-        assert_eq!(
-            last["usage"]["completion_tokens"],
-            whole["usage"]["completion_tokens"]
-        );
+        assert_eq!(last["usage"]["completion_tokens"], whole["usage"]["completion_tokens"]);
         assert_eq!(last["tribunal"]["digests"], whole["tribunal"]["digests"]);
         assert!(rest.iter().all(|chunk| chunk.get("usage").is_none()));
         for chunk in &with {
@@ -202,10 +174,7 @@ fn tables_of_log_probabilities_belong_to_the_text() {
     let reply = good(&serving.chat(&body));
     let choice = &reply["choices"][0];
     let tokens = choice["logprobs"]["content"].as_array().expect("a table");
-    assert_eq!(
-        tokens.len() as u64,
-        reply["usage"]["completion_tokens"].as_u64().unwrap()
-    );
+    assert_eq!(tokens.len() as u64, reply["usage"]["completion_tokens"].as_u64().unwrap());
     let mut bytes: Vec<u8> = Vec::new();
     for token in tokens {
         let top = token["top_logprobs"].as_array().expect("a list");
@@ -220,11 +189,7 @@ fn tables_of_log_probabilities_belong_to_the_text() {
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let content = choice["message"]["content"].as_str().expect("a text");
-    let end = if choice["finish_reason"] == "stop" {
-        "<|im_end|>"
-    } else {
-        ""
-    };
+    let end = if choice["finish_reason"] == "stop" { "<|im_end|>" } else { "" };
     assert_eq!(text, format!("{content}{end}"));
     let none = good(&serving.chat(&question(&json!({}))));
     assert_eq!(none["choices"][0]["logprobs"], Value::Null);
@@ -236,17 +201,8 @@ fn stop_strings_end_the_text() {
     let ask = |more: Value| {
         let reply = good(&serving.chat(&question(&more)));
         let choice = &reply["choices"][0];
-        let text = choice["message"]["content"]
-            .as_str()
-            .expect("a text")
-            .to_owned();
-        (
-            text,
-            choice["finish_reason"]
-                .as_str()
-                .expect("a reason")
-                .to_owned(),
-        )
+        let text = choice["message"]["content"].as_str().expect("a text").to_owned();
+        (text, choice["finish_reason"].as_str().expect("a reason").to_owned())
     };
     // A random model writes bytes that are no text too; some seed gives a beginning without them.
     let begun = |seed: &u32| {
@@ -259,9 +215,7 @@ fn stop_strings_end_the_text() {
     let body = |more: Value| {
         let mut body = json!({"ignore_eos": true, "seed": seed});
         body["stop"] = json!(["never to be seen", stop]);
-        body.as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
     assert_eq!(ask(body(json!({}))), (before.clone(), "stop".to_owned()));
@@ -280,10 +234,7 @@ fn texts_are_held_to_what_they_must_be() {
         let reply = good(&serving.chat(&body));
         let choice = &reply["choices"][0];
         assert_eq!(choice["finish_reason"], "stop", "{reply}");
-        choice["message"]["content"]
-            .as_str()
-            .expect("a text")
-            .to_owned()
+        choice["message"]["content"].as_str().expect("a text").to_owned()
     };
     let schema = json!({
         "type": "object",
@@ -301,10 +252,7 @@ fn texts_are_held_to_what_they_must_be() {
         let text = ask(more);
         let value: Value = serde_json::from_str(&text).expect(&text);
         assert!(value["fits"].is_boolean(), "{text}");
-        assert!(
-            ["low", "high"].contains(&value["grade"].as_str().unwrap()),
-            "{text}"
-        );
+        assert!(["low", "high"].contains(&value["grade"].as_str().unwrap()), "{text}");
     }
     for more in [
         json!({"guided_choice": ["yes", "no"]}),
@@ -342,10 +290,7 @@ fn functions_are_called() {
         let call = &choice["message"]["tool_calls"][0];
         assert_eq!(call["type"], "function");
         assert!(call["id"].as_str().expect("an id").starts_with("call_"));
-        assert!(
-            names.contains(&call["function"]["name"].as_str().unwrap()),
-            "{call}"
-        );
+        assert!(names.contains(&call["function"]["name"].as_str().unwrap()), "{call}");
         let arguments = call["function"]["arguments"].as_str().expect("a text");
         let arguments: Value = serde_json::from_str(arguments).expect("JSON");
         let x = &arguments["x"];
@@ -366,12 +311,7 @@ fn functions_are_called() {
     let choice = good(&ask(json!("none")))["choices"][0].clone();
     assert!(choice["message"]["content"].is_string());
     let unknown = json!({"type": "function", "function": {"name": "h"}});
-    refused(
-        &ask(unknown),
-        422,
-        "invalid_body",
-        "tool_choice.function.name",
-    );
+    refused(&ask(unknown), 422, "invalid_body", "tool_choice.function.name");
 }
 
 #[test]
@@ -393,14 +333,8 @@ fn a_conversation_with_calls_is_rendered() {
     let reply = good(&serving.chat(&body("{\"x\": 1}")));
     let digest = |reply: &Value| reply["tribunal"]["digests"]["prompt"].clone();
     // Space between the arguments' tokens is none of the prompt.
-    assert_eq!(
-        digest(&reply),
-        digest(&good(&serving.chat(&body("{\"x\":  1}"))))
-    );
-    assert_ne!(
-        digest(&reply),
-        digest(&good(&serving.chat(&body("{\"x\": 2}"))))
-    );
+    assert_eq!(digest(&reply), digest(&good(&serving.chat(&body("{\"x\":  1}")))));
+    assert_ne!(digest(&reply), digest(&good(&serving.chat(&body("{\"x\": 2}")))));
     let path = "messages[2].tool_calls[0].function.arguments";
     refused(&serving.chat(&body("[1]")), 422, "invalid_body", path);
 }
@@ -414,26 +348,15 @@ fn the_last_message_can_be_continued() {
             {"role": "assistant", "content": content},
         ], "add_generation_prompt": !continued, "continue_final_message": continued})
     };
-    let tokens = |body: &Value| {
-        good(&serving.chat(body))["usage"]["prompt_tokens"]
-            .as_u64()
-            .unwrap()
-    };
+    let tokens =
+        |body: &Value| good(&serving.chat(body))["usage"]["prompt_tokens"].as_u64().unwrap();
     // The end of the turn and the beginning of the next are four tokens and more.
     assert!(tokens(&body("one two", true)) + 4 <= tokens(&body("one two", false)));
-    assert_eq!(
-        tokens(&body("one two", true)) + 1,
-        tokens(&body("one two ", true))
-    );
+    assert_eq!(tokens(&body("one two", true)) + 1, tokens(&body("one two ", true)));
     let both = json!({"continue_final_message": true, "add_generation_prompt": true});
     let reply = serving.chat(&question(&both));
     refused(&reply, 422, "invalid_body", "add_generation_prompt");
-    refused(
-        &serving.chat(&body(" ", true)),
-        422,
-        "invalid_body",
-        "continue_final_message",
-    );
+    refused(&serving.chat(&body(" ", true)), 422, "invalid_body", "continue_final_message");
 }
 
 #[test]
@@ -455,10 +378,7 @@ fn what_cannot_be_done_is_refused_by_its_path() {
         "messages[0].tool_calls",
     );
     // The template of this model knows no tools.
-    check(
-        json!({"messages": [{"role": "tool", "content": "x"}]}),
-        "messages",
-    );
+    check(json!({"messages": [{"role": "tool", "content": "x"}]}), "messages");
     check(json!({"n": 0}), "n");
     check(json!({"n": 401}), "n");
     check(json!({"max_tokens": 0}), "max_tokens");
@@ -482,34 +402,19 @@ fn what_cannot_be_done_is_refused_by_its_path() {
     check(json!({"stop": ["a", ""]}), "stop[1]");
     check(json!({"stop": vec!["a"; 17]}), "stop");
     check(json!({"stop": "x".repeat(1025)}), "stop");
-    check(
-        json!({"stop": "x", "skip_special_tokens": false}),
-        "skip_special_tokens",
-    );
+    check(json!({"stop": "x", "skip_special_tokens": false}), "skip_special_tokens");
     check(json!({"stop_token_ids": [99999]}), "stop_token_ids[0]");
     check(json!({"top_logprobs": 3}), "top_logprobs");
-    check(
-        json!({"logprobs": true, "top_logprobs": 21}),
-        "top_logprobs",
-    );
+    check(json!({"logprobs": true, "top_logprobs": 21}), "top_logprobs");
     check(json!({"tool_choice": "required"}), "tool_choice");
     check(json!({"chat_template": "{{ 1 }}"}), "chat_template");
     check(json!({"audio": {"voice": "x"}}), "audio");
-    check(
-        json!({"response_format": {"type": "json_schema"}}),
-        "response_format.json_schema",
-    );
-    check(
-        json!({"guided_regex": "a", "guided_choice": ["a"]}),
-        "guided_choice",
-    );
+    check(json!({"response_format": {"type": "json_schema"}}), "response_format.json_schema");
+    check(json!({"guided_regex": "a", "guided_choice": ["a"]}), "guided_choice");
     check(json!({"guided_choice": []}), "guided_choice");
     check(json!({"guided_json": 5}), "guided_json");
     check(json!({"structured_outputs": {}}), "structured_outputs");
-    check(
-        json!({"structured_outputs": {"regex": "a", "choice": ["b"]}}),
-        "structured_outputs",
-    );
+    check(json!({"structured_outputs": {"regex": "a", "choice": ["b"]}}), "structured_outputs");
 }
 
 #[test]

@@ -6,9 +6,7 @@ use crate::serving::{CONTEXT, beginning, chunks, good, refused, tiny};
 
 fn texts(reply: &Value) -> Vec<String> {
     let choices = reply["choices"].as_array().expect("choices").iter();
-    choices
-        .map(|choice| choice["text"].as_str().expect("a text").to_owned())
-        .collect()
+    choices.map(|choice| choice["text"].as_str().expect("a text").to_owned()).collect()
 }
 
 #[test]
@@ -64,10 +62,7 @@ fn an_echo_is_the_prompt_before_the_text() {
     let plain = texts(&good(&serving.completions(&beginning(&json!({"n": 2})))));
     let body = beginning(&json!({"n": 2, "echo": true, "logprobs": 2}));
     let reply = good(&serving.completions(&body));
-    let echoed: Vec<String> = plain
-        .iter()
-        .map(|text| format!("It was in the sea{text}"))
-        .collect();
+    let echoed: Vec<String> = plain.iter().map(|text| format!("It was in the sea{text}")).collect();
     assert_eq!(texts(&reply), echoed);
     for (choice, text) in reply["choices"].as_array().unwrap().iter().zip(&echoed) {
         let lists = &choice["logprobs"];
@@ -75,16 +70,9 @@ fn an_echo_is_the_prompt_before_the_text() {
         let numbers = lists["token_logprobs"].as_array().expect("numbers");
         let tops = lists["top_logprobs"].as_array().expect("tables");
         let offsets = lists["text_offset"].as_array().expect("offsets");
-        assert!(
-            [numbers.len(), tops.len(), offsets.len()] == [tokens.len(); 3],
-            "{lists}"
-        );
+        assert!([numbers.len(), tops.len(), offsets.len()] == [tokens.len(); 3], "{lists}");
         assert_eq!((&numbers[0], &tops[0]), (&Value::Null, &Value::Null));
-        assert!(
-            numbers[1..]
-                .iter()
-                .all(|p| p.as_f64().is_some_and(|p| p <= 0.0))
-        );
+        assert!(numbers[1..].iter().all(|p| p.as_f64().is_some_and(|p| p <= 0.0)));
         let chars: Vec<char> = text.chars().collect();
         for (token, offset) in tokens.iter().zip(offsets) {
             let token = token.as_str().expect("a text");
@@ -110,24 +98,16 @@ fn what_a_prompt_says_of_itself() {
     let reply = good(&serving.completions(&body));
     let choice = &reply["choices"][0];
     let rows = choice["prompt_logprobs"].as_array().expect("rows");
-    assert_eq!(
-        rows.len() as u64,
-        reply["usage"]["prompt_tokens"].as_u64().unwrap()
-    );
+    assert_eq!(rows.len() as u64, reply["usage"]["prompt_tokens"].as_u64().unwrap());
     assert_eq!(rows[0], Value::Null);
-    let own = choice["logprobs"]["token_logprobs"]
-        .as_array()
-        .expect("numbers");
+    let own = choice["logprobs"]["token_logprobs"].as_array().expect("numbers");
     for (row, own) in rows[1..].iter().zip(&own[1..]) {
         let row = row.as_object().expect("a table");
         let ranks: Vec<u64> = row.values().map(|e| e["rank"].as_u64().unwrap()).collect();
         for rank in 1..=3 {
             assert!(ranks.contains(&rank), "{row:?}");
         }
-        assert!(
-            row.values().any(|entry| entry["logprob"] == *own),
-            "{row:?}: {own}"
-        );
+        assert!(row.values().any(|entry| entry["logprob"] == *own), "{row:?}: {own}");
     }
 }
 
@@ -148,10 +128,7 @@ fn a_stream_is_the_whole_in_pieces() {
         let chunks = chunks(&serving.completions(&body));
         let expected = whole["choices"].as_array().expect("choices");
         let mut joined = vec![(String::new(), Value::Null, Vec::new()); expected.len()];
-        for choice in chunks
-            .iter()
-            .flat_map(|chunk| chunk["choices"].as_array().unwrap())
-        {
+        for choice in chunks.iter().flat_map(|chunk| chunk["choices"].as_array().unwrap()) {
             let at = usize::try_from(choice["index"].as_u64().unwrap()).unwrap();
             let (text, reason, lists) = &mut joined[at];
             *text += choice["text"].as_str().expect("a text");
@@ -169,10 +146,7 @@ fn a_stream_is_the_whole_in_pieces() {
             }
         }
         let last = chunks.last().expect("chunks");
-        assert_eq!(
-            last["usage"]["total_tokens"],
-            whole["usage"]["total_tokens"]
-        );
+        assert_eq!(last["usage"]["total_tokens"], whole["usage"]["total_tokens"]);
     }
 }
 
@@ -195,25 +169,12 @@ fn what_cannot_be_done_is_refused_by_its_path() {
     check(json!({"logprobs": 21}), "logprobs");
     check(json!({"logprobs": true}), "logprobs");
     check(json!({"prompt_logprobs": 21}), "prompt_logprobs");
-    check(
-        json!({"prompt_logprobs": 1, "stream": true}),
-        "prompt_logprobs",
-    );
+    check(json!({"prompt_logprobs": 1, "stream": true}), "prompt_logprobs");
     check(json!({"suffix": "x"}), "suffix");
     check(json!({"best_of": 4}), "best_of");
     let long = beginning(&json!({"prompt": "sea ".repeat(CONTEXT)}));
-    refused(
-        &serving.completions(&long),
-        422,
-        "context_length_exceeded",
-        "prompt",
-    );
+    refused(&serving.completions(&long), 422, "context_length_exceeded", "prompt");
     let full: Vec<u32> = vec![5; CONTEXT];
     let full = beginning(&json!({"prompt": full}));
-    refused(
-        &serving.completions(&full),
-        422,
-        "context_length_exceeded",
-        "prompt",
-    );
+    refused(&serving.completions(&full), 422, "context_length_exceeded", "prompt");
 }

@@ -7,66 +7,27 @@ use crate::harness::Server;
 /// Inputs of every outcome, for `math`.
 fn mixed_inputs() -> Vec<(Value, &'static str)> {
     vec![
-        (
-            json!({"response": "so \\boxed{0.5}", "reference": "1/2"}),
-            "ok",
-        ),
-        (
-            json!({"response": "so \\boxed{0.6}", "reference": "1/2"}),
-            "ok",
-        ),
-        (
-            json!({"response": "I do not know", "reference": "1/2"}),
-            "ok",
-        ),
+        (json!({"response": "so \\boxed{0.5}", "reference": "1/2"}), "ok"),
+        (json!({"response": "so \\boxed{0.6}", "reference": "1/2"}), "ok"),
+        (json!({"response": "I do not know", "reference": "1/2"}), "ok"),
         (json!({"response": "", "reference": "1/2"}), "ok"),
-        (
-            json!({"response": "\\boxed{10^10^10^10}", "reference": "1/2"}),
-            "ok",
-        ),
+        (json!({"response": "\\boxed{10^10^10^10}", "reference": "1/2"}), "ok"),
         (json!({"response": "4"}), "bad_reference"),
         (json!({"response": "4", "reference": ""}), "bad_reference"),
-        (
-            json!({"response": "4", "reference": "\\unknown{2}"}),
-            "bad_reference",
-        ),
-        (
-            json!({"response": "4", "reference": {"answer": 4}}),
-            "bad_reference",
-        ),
+        (json!({"response": "4", "reference": "\\unknown{2}"}), "bad_reference"),
+        (json!({"response": "4", "reference": {"answer": 4}}), "bad_reference"),
         (json!({"response": "4", "reference": []}), "bad_reference"),
-        (
-            json!({"response": "4", "reference": ["4", "garbage?"]}),
-            "ok",
-        ),
-        (
-            json!({"response": "5", "reference": ["4", "garbage?"]}),
-            "bad_reference",
-        ),
+        (json!({"response": "4", "reference": ["4", "garbage?"]}), "ok"),
+        (json!({"response": "5", "reference": ["4", "garbage?"]}), "bad_reference"),
         (json!({"reference": "4"}), "refused"),
-        (
-            json!({"response": "4", "responses": ["4"], "reference": "4"}),
-            "refused",
-        ),
+        (json!({"response": "4", "responses": ["4"], "reference": "4"}), "refused"),
         (json!({"responses": [], "reference": "4"}), "refused"),
-        (
-            json!({"response": "4", "reference": "4", "principles": ["kind"]}),
-            "refused",
-        ),
-        (
-            json!({"response": [{"role": "user", "content": "4"}], "reference": "4"}),
-            "refused",
-        ),
-        (
-            json!({"response": [{"role": "assistant", "content": "4"}], "reference": "4"}),
-            "ok",
-        ),
+        (json!({"response": "4", "reference": "4", "principles": ["kind"]}), "refused"),
+        (json!({"response": [{"role": "user", "content": "4"}], "reference": "4"}), "refused"),
+        (json!({"response": [{"role": "assistant", "content": "4"}], "reference": "4"}), "ok"),
         (json!({"responses": ["4", "5"], "reference": "4"}), "ok"),
         (json!({"responses": ["4", "5"]}), "bad_reference"),
-        (
-            json!({"response": "nul \u{0} bell \u{7} 4", "reference": "4"}),
-            "ok",
-        ),
+        (json!({"response": "nul \u{0} bell \u{7} 4", "reference": "4"}), "ok"),
     ]
 }
 
@@ -90,11 +51,7 @@ fn a_score_exists_exactly_when_the_status_is_ok() {
     for (input, expected) in mixed_inputs() {
         let result = server.verdict("math", input.clone());
         assert_eq!(result["status"], expected, "{input}: {result}");
-        assert_eq!(
-            result["score"].is_number(),
-            expected == "ok",
-            "{input}: {result}"
-        );
+        assert_eq!(result["score"].is_number(), expected == "ok", "{input}: {result}");
         assert!(result["reason"]["code"].is_string(), "{input}: {result}");
         let detail = result["reason"]["detail"].is_string();
         assert!(expected == "ok" || detail, "a failure says why: {result}");
@@ -107,17 +64,11 @@ fn one_bad_input_leaves_its_neighbours_alone() {
     let (inputs, expected): (Vec<_>, Vec<_>) = mixed_inputs().into_iter().unzip();
     let reply = server.score(&batch(&inputs)).json();
     let results = reply["results"].as_array().expect("results");
-    let statuses: Vec<&str> = results
-        .iter()
-        .filter_map(|r| r["status"].as_str())
-        .collect();
+    let statuses: Vec<&str> = results.iter().filter_map(|r| r["status"].as_str()).collect();
     assert_eq!(statuses, expected);
     for (index, (result, input)) in results.iter().zip(&inputs).enumerate() {
         assert_eq!(result["id"], index.to_string());
-        assert_eq!(
-            stable(result),
-            stable(&server.verdict("math", input.clone()))
-        );
+        assert_eq!(stable(result), stable(&server.verdict("math", input.clone())));
     }
 }
 
@@ -125,16 +76,9 @@ fn one_bad_input_leaves_its_neighbours_alone() {
 fn verdicts_do_not_depend_on_company() {
     let server = Server::start();
     let (inputs, _): (Vec<_>, Vec<_>) = mixed_inputs().into_iter().unzip();
-    let alone: Vec<Value> = inputs
-        .iter()
-        .map(|input| stable(&server.verdict("math", input.clone())))
-        .collect();
-    let mut many: Vec<Value> = inputs
-        .iter()
-        .cycle()
-        .take(inputs.len() * 20)
-        .cloned()
-        .collect();
+    let alone: Vec<Value> =
+        inputs.iter().map(|input| stable(&server.verdict("math", input.clone()))).collect();
+    let mut many: Vec<Value> = inputs.iter().cycle().take(inputs.len() * 20).cloned().collect();
     many.reverse();
     for options in [
         json!({"cache": "bypass"}),
@@ -144,12 +88,8 @@ fn verdicts_do_not_depend_on_company() {
     ] {
         let body = json!({"model": "math", "inputs": many, "options": options});
         let reply = server.score(&body).json();
-        let mut results: Vec<Value> = reply["results"]
-            .as_array()
-            .expect("results")
-            .iter()
-            .map(stable)
-            .collect();
+        let mut results: Vec<Value> =
+            reply["results"].as_array().expect("results").iter().map(stable).collect();
         results.reverse();
         for (index, result) in results.iter().enumerate() {
             assert_eq!(*result, alone[index % alone.len()], "{options} {index}");
@@ -175,20 +115,11 @@ fn a_verdict_says_what_was_judged() {
     assert_eq!(result["label"], "equal");
     assert!(result["reason"]["detail"].is_string(), "{result}");
     assert_eq!(result["candidate"]["text"], "\\frac{1}{2}");
-    assert_eq!(
-        result["candidate"]["span"],
-        json!([11, 22]),
-        "code points, not bytes"
-    );
+    assert_eq!(result["candidate"]["span"], json!([11, 22]), "code points, not bytes");
     assert_eq!(result["candidate"]["count"], 1);
     assert_eq!(result["candidate"]["source"], "boxed");
     assert_eq!(result["metadata"], json!({"row": 7}));
-    assert!(
-        result["digests"]["scorer"]
-            .as_str()
-            .expect("text")
-            .starts_with("sha256:")
-    );
+    assert!(result["digests"]["scorer"].as_str().expect("text").starts_with("sha256:"));
     assert_eq!(body["object"], "score");
     assert_eq!(body["model"], "math");
     let id = reply.header("x-request-id").expect("set");
@@ -224,10 +155,7 @@ fn steps_come_back_in_order_with_spans() {
     let scores: Vec<&Value> = steps.iter().map(|step| &step["score"]).collect();
     assert_eq!(scores, [&json!(1.0), &json!(0.0), &Value::Null]);
     let points: Vec<char> = response.chars().collect();
-    for equality in steps
-        .iter()
-        .flat_map(|s| s["equalities"].as_array().expect("a list"))
-    {
+    for equality in steps.iter().flat_map(|s| s["equalities"].as_array().expect("a list")) {
         let place = |i: usize| {
             let place = equality["span"][i].as_u64().expect("a number");
             usize::try_from(place).expect("a position in a short text")
@@ -235,10 +163,8 @@ fn steps_come_back_in_order_with_spans() {
         let text: String = points[place(0)..place(1)].iter().collect();
         assert_eq!(equality["text"], text);
     }
-    let refused = server.verdict(
-        "arithmetic",
-        json!({"response": "1+1=2", "steps": ["not there"]}),
-    );
+    let refused =
+        server.verdict("arithmetic", json!({"response": "1+1=2", "steps": ["not there"]}));
     assert_eq!(refused["status"], "refused");
     let nothing = server.verdict("arithmetic", json!({"response": "no sums here"}));
     assert_eq!(nothing["status"], "abstain");
@@ -258,15 +184,10 @@ fn pipelines_report_their_parts() {
     "#;
     let server = Server::configured(scorers, |_| ());
     let good = "<think>hm</think><answer>\\boxed{4}</answer>";
-    for (response, reference, score, asked) in [
-        (good, "4", 1.0, true),
-        (good, "5", 0.0, true),
-        ("\\boxed{4}", "4", 0.0, false),
-    ] {
-        let result = server.verdict(
-            "final",
-            json!({"response": response, "reference": reference}),
-        );
+    for (response, reference, score, asked) in
+        [(good, "4", 1.0, true), (good, "5", 0.0, true), ("\\boxed{4}", "4", 0.0, false)]
+    {
+        let result = server.verdict("final", json!({"response": response, "reference": reference}));
         assert_eq!(result["score"], score, "{result}");
         let parts = result["parts"].as_array().expect("parts");
         assert_eq!(parts[0]["name"], "format");
@@ -289,10 +210,7 @@ fn the_server_describes_itself() {
         .iter()
         .filter_map(|m| m["id"].as_str())
         .collect();
-    assert!(
-        names.contains(&"math") && names.contains(&"arithmetic"),
-        "{names:?}"
-    );
+    assert!(names.contains(&"math") && names.contains(&"arithmetic"), "{names:?}");
     server.verdict("math", json!({"response": "4", "reference": "4"}));
     let metrics = server.get("/metrics").text;
     for line in [
@@ -313,10 +231,7 @@ fn the_server_describes_itself() {
 fn the_committed_document_is_current() {
     let committed = include_str!("../../openapi/openapi.json");
     let served = serve::document_text();
-    assert!(
-        committed == served,
-        "run `cargo xtask openapi`: openapi/openapi.json is stale"
-    );
+    assert!(committed == served, "run `cargo xtask openapi`: openapi/openapi.json is stale");
     let server = Server::start();
     assert_eq!(server.get("/openapi.json").text, served);
 }
@@ -326,14 +241,9 @@ fn equal_inputs_are_computed_once() {
     let server = Server::start();
     let input = json!({"response": "\\boxed{4}", "reference": "4"});
     let inputs = vec![input.clone(); 50];
-    let reply = server
-        .score(&json!({"model": "math", "inputs": inputs}))
-        .json();
+    let reply = server.score(&json!({"model": "math", "inputs": inputs})).json();
     let results = reply["results"].as_array().expect("results");
-    let computed = results
-        .iter()
-        .filter(|result| result["cached"] == false)
-        .count();
+    let computed = results.iter().filter(|result| result["cached"] == false).count();
     assert_eq!(computed, 1);
     assert_eq!(server.verdict("math", input.clone())["cached"], true);
     let bypass = json!({"model": "math", "inputs": [input], "options": {"cache": "bypass"}});

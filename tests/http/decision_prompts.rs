@@ -36,10 +36,8 @@ fn ask(host: &Arc<Host>, input: &str) -> Result<(Value, String), Value> {
     }
     let answer = reply.json()["answers"]["a"].clone();
     let ids = answer["prompt_token_ids"].as_array().expect("a list");
-    let ids: Vec<u32> = ids
-        .iter()
-        .map(|id| u32::try_from(id.as_u64().expect("an id")).expect("an id"))
-        .collect();
+    let ids: Vec<u32> =
+        ids.iter().map(|id| u32::try_from(id.as_u64().expect("an id")).expect("an id")).collect();
     let text = host.tokenizer.decode(&ids, false).expect("it decodes");
     Ok((answer, text))
 }
@@ -49,14 +47,7 @@ fn ask(host: &Arc<Host>, input: &str) -> Result<(Value, String), Value> {
 #[test]
 fn a_prompt_has_the_tokens_of_the_whole() {
     let host = with_template(None);
-    for input in [
-        "plain",
-        "ends in a space ",
-        "a\r\nb\n\n",
-        "1.5 + é!",
-        "a\u{2028}b",
-        "> \n  x",
-    ] {
+    for input in ["plain", "ends in a space ", "a\r\nb\n\n", "1.5 + é!", "a\u{2028}b", "> \n  x"] {
         let (answer, text) = ask(&host, input).expect("an answer");
         let content = text
             .strip_prefix("<|im_start|>user\n")
@@ -86,15 +77,9 @@ fn templates_of_several_kinds() {
         assert!(text.contains("> text\n"), "{text:?}");
     };
     // No special token between the question and the answer.
-    check(
-        "{{ messages[0]['content'] }}\nAnswer:",
-        "of one option alone.\nAnswer:",
-    );
+    check("{{ messages[0]['content'] }}\nAnswer:", "of one option alone.\nAnswer:");
     // The message is trimmed, and comes before more.
-    check(
-        "<|im_start|>{{ messages[0].content | trim }} [/INST]",
-        "of one option alone. [/INST]",
-    );
+    check("<|im_start|>{{ messages[0].content | trim }} [/INST]", "of one option alone. [/INST]");
     // Switches are there, reasoning is off, and the day is always the same.
     check(
         "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}<|im_end|>\
@@ -116,9 +101,6 @@ fn templates_under_which_nothing_can_be_asked() {
         let message = error["message"].as_str().expect("a text");
         assert!(message.contains(expected), "{message}");
     };
-    check(
-        "{{ messages[0].content }}<|im_end|>\n<think>\n",
-        "leaves a reasoning block open",
-    );
+    check("{{ messages[0].content }}<|im_end|>\n<think>\n", "leaves a reasoning block open");
     check("{{ raise_exception('never') }}", "never");
 }

@@ -35,10 +35,7 @@ fn predicate(name: &str) -> Value {
 }
 
 fn choice(values: &[Value]) -> Value {
-    let choices: Vec<Value> = values
-        .iter()
-        .map(|value| json!({ "value": value }))
-        .collect();
+    let choices: Vec<Value> = values.iter().map(|value| json!({ "value": value })).collect();
     json!({ "type": "choice", "instructions": "Which?", "choices": choices })
 }
 
@@ -82,21 +79,13 @@ fn openai_bodies_are_answered() {
     assert!(p > 0.0 && p < 1.0, "{p}");
     let of = |answer: &Value| -> Vec<f64> {
         let list = answer["probabilities"].as_array().expect("a list");
-        list.iter()
-            .map(|entry| number(&entry["probability"]))
-            .collect()
+        list.iter().map(|entry| number(&entry["probability"])).collect()
     };
     let colours = of(colour);
     assert!((sum(&colours) - 1.0).abs() < 1e-7, "{colours:?}");
     let best = colours.iter().copied().fold(0.0, f64::max);
-    let at = colours
-        .iter()
-        .position(|p| *p >= best)
-        .expect("one of them");
-    assert_eq!(
-        colour["choice"],
-        [json!("red"), json!(true), json!("true"), json!("blue")][at]
-    );
+    let at = colours.iter().position(|p| *p >= best).expect("one of them");
+    assert_eq!(colour["choice"], [json!("red"), json!(true), json!("true"), json!("blue")][at]);
     let grades = of(grade);
     assert!((sum(&grades) - 1.0).abs() < 1e-7, "{grades:?}");
     assert!((number(&grade["score"]) - (grades[1] + 2.0 * grades[2])).abs() < 1e-12);
@@ -154,14 +143,8 @@ fn what_cannot_be_asked_is_refused_at_its_place() {
         &asked(json!({ "type": "choice", "instructions": "?" })),
         "422 invalid_body questions[0].choices",
     );
-    check(
-        &asked(choice(&letters(1))),
-        "422 invalid_body questions[0].choices",
-    );
-    check(
-        &asked(choice(&letters(256))),
-        "422 invalid_body questions[0].choices",
-    );
+    check(&asked(choice(&letters(1))), "422 invalid_body questions[0].choices");
+    check(&asked(choice(&letters(256))), "422 invalid_body questions[0].choices");
     check(
         &asked(choice(&[json!("a"), json!("b"), json!("a")])),
         "422 invalid_body questions[0].choices[2].value",
@@ -189,37 +172,19 @@ fn inputs_that_cannot_be_read_are_refused_at_their_place() {
     let check = |body: &Value, expected: &str| {
         assert_eq!(refused(&post(&server, body)), expected, "{body}");
     };
-    check(
-        &openai(&json!(" \n"), &[predicate("x")]),
-        "422 invalid_body input",
-    );
-    check(
-        &openai(&json!([]), &[predicate("x")]),
-        "422 invalid_body input",
-    );
+    check(&openai(&json!(" \n"), &[predicate("x")]), "422 invalid_body input");
+    check(&openai(&json!([]), &[predicate("x")]), "422 invalid_body input");
     let image = json!([{ "role": "user", "content": [
         { "type": "input_text", "text": "see" },
         { "type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "low" },
     ] }]);
-    check(
-        &openai(&image, &[predicate("x")]),
-        "422 invalid_body input[0].content[1]",
-    );
+    check(&openai(&image, &[predicate("x")]), "422 invalid_body input[0].content[1]");
     let orphan = json!([{ "type": "function_call_output", "call_id": "c", "output": "x" }]);
-    check(
-        &openai(&orphan, &[predicate("x")]),
-        "422 invalid_body input[0].call_id",
-    );
+    check(&openai(&orphan, &[predicate("x")]), "422 invalid_body input[0].call_id");
     let role = json!([{ "role": "tool", "content": "x" }]);
-    check(
-        &openai(&role, &[predicate("x")]),
-        "422 invalid_body input[0].role",
-    );
+    check(&openai(&role, &[predicate("x")]), "422 invalid_body input[0].role");
     let list = json!([{ "role": "user", "content": [{ "type": "input_json", "data": [1] }] }]);
-    check(
-        &openai(&list, &[predicate("x")]),
-        "422 invalid_body input[0].content[0].data",
-    );
+    check(&openai(&list, &[predicate("x")]), "422 invalid_body input[0].content[0].data");
     let mut body = openai(&text, &[predicate("x")]);
     body["top_k"] = json!(1);
     check(&body, "422 invalid_body top_k");
@@ -227,10 +192,8 @@ fn inputs_that_cannot_be_read_are_refused_at_their_place() {
         &json!({ "model": "jugde", "input": "x", "questions": [predicate("x")] }),
         "404 model_not_found model",
     );
-    let near = post(
-        &server,
-        &json!({ "model": "jugde", "input": "x", "questions": [predicate("x")] }),
-    );
+    let near =
+        post(&server, &json!({ "model": "jugde", "input": "x", "questions": [predicate("x")] }));
     assert!(near.text.contains("judge"), "{}", near.text);
     let broken = server.post("/v1/decisions", "{");
     assert_eq!(refused(&broken), "400 malformed_json -");
@@ -243,14 +206,9 @@ fn an_input_that_is_too_long_is_refused_with_counts() {
     let long = "x".repeat(5000);
     let reply = post(&server, &openai(&json!(long), &[predicate("x")]));
     assert_eq!(refused(&reply), "422 invalid_body input");
-    let message = reply.json()["error"]["message"]
-        .as_str()
-        .expect("text")
-        .to_owned();
+    let message = reply.json()["error"]["message"].as_str().expect("text").to_owned();
     assert!(message.contains("4096"), "{message}");
-    let given = message
-        .split_whitespace()
-        .find_map(|word| word.parse::<usize>().ok());
+    let given = message.split_whitespace().find_map(|word| word.parse::<usize>().ok());
     assert!(given.expect("a count") > 5000, "{message}");
 }
 
@@ -270,11 +228,7 @@ fn sglang_bodies_are_recognised() {
     });
     let reply = answered(&server, &body);
     let mut kept = reply.clone();
-    for answer in kept["answers"]
-        .as_object_mut()
-        .expect("an object")
-        .values_mut()
-    {
+    for answer in kept["answers"].as_object_mut().expect("an object").values_mut() {
         let n_tokens = answer["prompt_token_ids"].as_array().expect("a list").len();
         assert!(n_tokens > 100, "{answer}");
         answer["prompt_token_ids"] = json!("<tokens>");
@@ -293,22 +247,13 @@ fn sglang_bodies_are_recognised() {
         &|body| body["prompt_format_version"] = json!(1),
         "422 invalid_body prompt_format_version",
     );
-    check(
-        &|body| body["temperature"] = json!(0),
-        "422 invalid_body temperature",
-    );
-    check(
-        &|body| body["images"] = json!(["x"]),
-        "422 invalid_body images[0]",
-    );
+    check(&|body| body["temperature"] = json!(0), "422 invalid_body temperature");
+    check(&|body| body["images"] = json!(["x"]), "422 invalid_body images[0]");
     check(
         &|body| body["chat_template_kwargs"] = json!({ "enable_thinking": true }),
         "422 invalid_body chat_template_kwargs.enable_thinking",
     );
-    check(
-        &|body| body["questions"][1]["id"] = json!("sun"),
-        "422 invalid_body questions[1].id",
-    );
+    check(&|body| body["questions"][1]["id"] = json!("sun"), "422 invalid_body questions[1].id");
     check(
         &|body| body["questions"][1]["options"][1]["name"] = json!("red"),
         "422 invalid_body questions[1].options[1]",
@@ -325,10 +270,7 @@ fn sglang_bodies_are_recognised() {
     let margin = number(&logits[1]) - number(&logits[0]);
     let expected = 1.0 / (1.0 + (-margin / 2.0).exp());
     let found = number(&hot["answers"]["colour"]["probabilities"]["yellow"]);
-    assert!(
-        (found - expected).abs() < 1e-12,
-        "{found} and not {expected}"
-    );
+    assert!((found - expected).abs() < 1e-12, "{found} and not {expected}");
 }
 
 #[test]
@@ -351,11 +293,7 @@ fn system_one_bodies_are_answered_on_both_routes() {
     let same = server.post("/v1/systemone", body.to_string());
     assert_eq!(same.status, 200);
     assert_eq!(same.json()["answers"], reply["answers"]);
-    let names: Vec<&String> = reply["answers"]
-        .as_object()
-        .expect("an object")
-        .keys()
-        .collect();
+    let names: Vec<&String> = reply["answers"].as_object().expect("an object").keys().collect();
     assert_eq!(names, ["billing", "team", "anger"]);
 
     let check = |change: &dyn Fn(&mut Value), expected: &str| {
@@ -364,10 +302,7 @@ fn system_one_bodies_are_answered_on_both_routes() {
         let reply = server.post("/v1/systemone", changed.to_string());
         assert_eq!(refused(&reply), expected, "{changed}");
     };
-    check(
-        &|body| body["questions"] = json!({}),
-        "422 invalid_body questions",
-    );
+    check(&|body| body["questions"] = json!({}), "422 invalid_body questions");
     check(&|body| body["state"] = json!({}), "422 invalid_body state");
     check(
         &|body| body["questions"]["billing"]["criteria"]["maybe"] = json!("x"),
@@ -412,11 +347,7 @@ fn fifty_questions_at_once_are_fifty_questions_one_by_one() {
     for (question, answer) in questions.iter().zip(together).rev() {
         let alone = answered(&server, &openai(&input, std::slice::from_ref(question)));
         // Numbers are written with as many digits as they have, so that equal texts are equal bits.
-        assert_eq!(
-            alone["answers"][0].to_string(),
-            answer.to_string(),
-            "{question}"
-        );
+        assert_eq!(alone["answers"][0].to_string(), answer.to_string(), "{question}");
     }
 }
 
@@ -452,29 +383,21 @@ fn a_small_queue_is_asked_in_turns() {
     let large = Server::with_models(vec![tiny("judge")]);
     let questions: Vec<Value> = (0..12).map(|at| predicate(&format!("do {at}"))).collect();
     let body = openai(&json!("x"), &questions);
-    assert_eq!(
-        answered(&small, &body)["answers"],
-        answered(&large, &body)["answers"]
-    );
+    assert_eq!(answered(&small, &body)["answers"], answered(&large, &body)["answers"]);
 }
 
 /// More options than letters have labels of two letters, which this tokenizer splits.
 #[test]
 fn labels_of_several_tokens_are_scored_as_continuations() {
     let server = Server::with_models(vec![tiny("judge")]);
-    let reply = answered(
-        &server,
-        &openai(&json!("x"), &[choice(&letters(255)), choice(&letters(26))]),
-    );
+    let reply =
+        answered(&server, &openai(&json!("x"), &[choice(&letters(255)), choice(&letters(26))]));
     let answers = reply["answers"].as_array().expect("a list");
     assert_eq!(answers[0]["tribunal"]["method"], "continuations");
     assert_eq!(answers[1]["tribunal"]["method"], "labels");
     for answer in answers {
         let list = answer["probabilities"].as_array().expect("a list");
-        let all: Vec<f64> = list
-            .iter()
-            .map(|entry| number(&entry["probability"]))
-            .collect();
+        let all: Vec<f64> = list.iter().map(|entry| number(&entry["probability"])).collect();
         assert!((sum(&all) - 1.0).abs() < 1e-7);
         let mass = number(&answer["tribunal"]["label_mass"]);
         assert!(mass > 0.0 && mass < 1.0, "{mass}");
@@ -539,10 +462,7 @@ fn hostile_text_stays_in_its_quotation() {
         let asked = json!({ "id": "a", "type": "yes_no", "question": "Is it?" });
         let body = json!({ "input": input, "questions": [asked], "return_prompt_token_ids": true });
         let reply = answered(&server, &body);
-        let list = reply["answers"]["a"]["prompt_token_ids"]
-            .as_array()
-            .expect("a list")
-            .clone();
+        let list = reply["answers"]["a"]["prompt_token_ids"].as_array().expect("a list").clone();
         list.iter().map(|id| id.as_u64().expect("an id")).collect()
     };
     // The ids of the special tokens of the made tokenizer, and of the line break.
@@ -565,19 +485,13 @@ impl Forward for Broken {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
         let value = self.0;
         let read = |read: &Read| match read {
-            Read::Labels { columns, .. } => Output::Labels {
-                logits: vec![value; columns.len()],
-                log_normalizer: Some(1.0),
-            },
-            Read::Logprob(_) => Output::Logprob {
-                logprob: value,
-                entropy: 0.0,
-            },
+            Read::Labels { columns, .. } => {
+                Output::Labels { logits: vec![value; columns.len()], log_normalizer: Some(1.0) }
+            }
+            Read::Logprob(_) => Output::Logprob { logprob: value, entropy: 0.0 },
             Read::Head | Read::Vocab | Read::Hidden => Output::Head(vec![value]),
         };
-        Ok(Outputs {
-            rows: batch.rows.iter().map(|row| read(&row.read)).collect(),
-        })
+        Ok(Outputs { rows: batch.rows.iter().map(|row| read(&row.read)).collect() })
     }
 
     fn insert(&mut self, _: Arc<Adapter>) -> AdapterSlot {

@@ -9,11 +9,7 @@ use crate::serving::{Serving, changed, chunks, good, lengthen, question, refused
 
 /// The texts and numbers of a reply, without what differs from one to the next.
 fn stable(reply: &Value) -> Value {
-    json!([
-        reply["choices"],
-        reply["system_fingerprint"],
-        reply["tribunal"]["digests"]
-    ])
+    json!([reply["choices"], reply["system_fingerprint"], reply["tribunal"]["digests"]])
 }
 
 #[test]
@@ -27,9 +23,7 @@ fn a_reply_does_not_depend_on_company() {
             "max_tokens": 8 + at,
         }))
     };
-    let alone: Vec<Value> = (0..31)
-        .map(|at| stable(&good(&serving.chat(&body(at)))))
-        .collect();
+    let alone: Vec<Value> = (0..31).map(|at| stable(&good(&serving.chat(&body(at))))).collect();
     let serving = tiny();
     let together: Vec<Value> = std::thread::scope(|scope| {
         let ask = |at: usize| {
@@ -37,10 +31,7 @@ fn a_reply_does_not_depend_on_company() {
             scope.spawn(move || stable(&good(&serving.chat(&body))))
         };
         let asking: Vec<_> = (0..31).map(ask).collect();
-        asking
-            .into_iter()
-            .map(|one| one.join().expect("no panic"))
-            .collect()
+        asking.into_iter().map(|one| one.join().expect("no panic")).collect()
     });
     assert_eq!(alone, together);
 }
@@ -51,10 +42,8 @@ fn endless() -> Serving {
 }
 
 fn endless_question() -> Value {
-    question(
-        &json!({"max_tokens": 90_000, "ignore_eos": true, "n": 2, "stream": true,
-        "stop": "never to be seen"}),
-    )
+    question(&json!({"max_tokens": 90_000, "ignore_eos": true, "n": 2, "stream": true,
+        "stop": "never to be seen"}))
 }
 
 fn start(serving: &Serving, body: &Value) -> std::net::TcpStream {
@@ -64,12 +53,8 @@ fn start(serving: &Serving, body: &Value) -> std::net::TcpStream {
         body.len()
     );
     let mut stream = serving.server.connect();
-    stream
-        .write_all(head.as_bytes())
-        .expect("the head is taken");
-    stream
-        .write_all(body.as_bytes())
-        .expect("the body is taken");
+    stream.write_all(head.as_bytes()).expect("the head is taken");
+    stream.write_all(body.as_bytes()).expect("the body is taken");
     stream
 }
 
@@ -125,10 +110,7 @@ fn a_text_that_is_not_done_in_time_is_no_reply() {
 
 #[test]
 fn a_full_queue_is_503_with_a_time() {
-    let serving = changed(
-        |folder| lengthen(folder, 100_000),
-        |config| config.queue_tokens = 200,
-    );
+    let serving = changed(|folder| lengthen(folder, 100_000), |config| config.queue_tokens = 200);
     let held = start(&serving, &endless_question());
     eventually("it is running", || !is_idle(&serving));
     let many = question(&json!({"n": 10, "max_tokens": 1}));
@@ -151,9 +133,8 @@ fn bombs_are_refused_and_the_server_goes_on() {
         |inner, _| json!({"type": "object", "properties": {"a": inner}, "required": ["a"]}),
     );
     let many: Vec<String> = (0..200_000).map(|at| format!("choice {at}")).collect();
-    let wide: serde_json::Map<String, Value> = (0..20_000)
-        .map(|at| (format!("p{at}"), json!({"type": "integer"})))
-        .collect();
+    let wide: serde_json::Map<String, Value> =
+        (0..20_000).map(|at| (format!("p{at}"), json!({"type": "integer"}))).collect();
     for more in [
         json!({"guided_regex": "(("}),
         json!({"guided_json": {"type": "nothing"}}),
@@ -166,12 +147,7 @@ fn bombs_are_refused_and_the_server_goes_on() {
     ] {
         let reply = serving.chat(&question(&more));
         let found = (reply.status, reply.code());
-        assert_eq!(
-            found,
-            (422, "invalid_body".to_owned()),
-            "{more}: {}",
-            reply.text
-        );
+        assert_eq!(found, (422, "invalid_body".to_owned()), "{more}: {}", reply.text);
     }
     for more in [
         json!({"guided_regex": "((a{1000}){1000}){1000}"}),
@@ -211,11 +187,7 @@ fn a_broken_model_gives_an_error_and_never_a_text() {
     streamed["stream"] = json!(true);
     let reply = serving.chat(&streamed);
     assert_eq!(reply.status, 200);
-    let last = reply
-        .text
-        .split_terminator("\n\n")
-        .last()
-        .expect("an event");
+    let last = reply.text.split_terminator("\n\n").last().expect("an event");
     let error = last.strip_prefix("event: error\ndata: ").expect(last);
     let error: Value = serde_json::from_str(error).expect("JSON");
     assert_eq!(error["error"]["code"], "internal_error");
@@ -230,9 +202,7 @@ fn requests_that_break_off_hold_nothing() {
         "POST /v1/completions HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
     ] {
         let mut stream = serving.server.connect();
-        stream
-            .write_all(head.as_bytes())
-            .expect("a fresh connection takes bytes");
+        stream.write_all(head.as_bytes()).expect("a fresh connection takes bytes");
     }
     serving.server.settles();
     let mut body = question(&json!({}));

@@ -37,17 +37,12 @@ impl Reply {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .get(name)
-            .map(|value| value.to_str().expect("ASCII"))
+        self.headers.get(name).map(|value| value.to_str().expect("ASCII"))
     }
 
     /// `error.code` of an error reply.
     pub(crate) fn code(&self) -> String {
-        self.json()["error"]["code"]
-            .as_str()
-            .unwrap_or("none")
-            .to_owned()
+        self.json()["error"]["code"].as_str().unwrap_or("none").to_owned()
     }
 }
 
@@ -64,11 +59,7 @@ impl Server {
 
     /// Starts with API keys.
     pub(crate) fn guarded(scorers: &str, keys: Keys, change: impl FnOnce(&mut Config)) -> Self {
-        let mut config = Config {
-            threads: 2,
-            workers: 2,
-            ..Config::default()
-        };
+        let mut config = Config { threads: 2, workers: 2, ..Config::default() };
         let (registry, problems) = serve::config::read_text("test.toml", scorers, &mut config);
         assert_eq!(problems, Vec::<Problem>::new());
         change(&mut config);
@@ -84,9 +75,7 @@ impl Server {
     pub(crate) fn over(state: State) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let background = Background::start(listener, state).expect("the server starts");
-        let agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .build();
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
         Self {
             address: background.address(),
             background: Some(background),
@@ -98,11 +87,7 @@ impl Server {
     /// Starts where a server of this process has just stopped, which may still be letting go of its
     /// folder.
     pub(crate) fn again(change: impl FnOnce(&mut Config)) -> Self {
-        let mut config = Config {
-            threads: 2,
-            workers: 2,
-            ..Config::default()
-        };
+        let mut config = Config { threads: 2, workers: 2, ..Config::default() };
         change(&mut config);
         let begun = Instant::now();
         loop {
@@ -111,10 +96,7 @@ impl Server {
                 Ok(state) => return Self::over(state),
                 Err(error) => {
                     let waits = begun.elapsed() < Duration::from_secs(20);
-                    assert!(
-                        waits && error.to_string().contains("already open"),
-                        "{error}"
-                    );
+                    assert!(waits && error.to_string().contains("already open"), "{error}");
                     std::thread::sleep(Duration::from_millis(20));
                 }
             }
@@ -134,10 +116,7 @@ impl Server {
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
-        let reply = self
-            .agent
-            .get(format!("http://{}{path}", self.address))
-            .call();
+        let reply = self.agent.get(format!("http://{}{path}", self.address)).call();
         read(reply.expect("the server answers"))
     }
 
@@ -172,10 +151,7 @@ impl Server {
     }
 
     /// The only result of one input.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "callers write the input in place"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "callers write the input in place")]
     pub(crate) fn verdict(&self, model: &str, input: Value) -> Value {
         let reply = self.score(&json!({ "model": model, "inputs": [input] }));
         assert_eq!(reply.status, 200, "{}", reply.text);
@@ -193,9 +169,7 @@ impl Server {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).expect("the server listens");
-        stream
-            .set_read_timeout(Some(Duration::from_secs(2)))
-            .expect("a valid time");
+        stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a valid time");
         stream
     }
 
@@ -220,11 +194,7 @@ impl Server {
 
 /// The state of [`Server::with_models`].
 pub(crate) fn state_with_models(hosts: Vec<Arc<Host>>) -> State {
-    let config = Config {
-        threads: 2,
-        workers: 2,
-        ..Config::default()
-    };
+    let config = Config { threads: 2, workers: 2, ..Config::default() };
     let state = State::new(config, Registry::built_in(), Keys::default());
     state.expect("threads start").with_hosts(Hosts::new(hosts))
 }
@@ -256,26 +226,12 @@ fn read(mut reply: ureq::http::Response<ureq::Body>) -> Reply {
     let status = reply.status().as_u16();
     let headers = reply.headers().clone();
     let limit = 64 << 20;
-    let text = reply
-        .body_mut()
-        .with_config()
-        .limit(limit)
-        .read_to_string()
-        .expect("a text");
-    Reply {
-        status,
-        headers,
-        text,
-    }
+    let text = reply.body_mut().with_config().limit(limit).read_to_string().expect("a text");
+    Reply { status, headers, text }
 }
 
 /// Counts that depend on what was asked before.
-const COUNTS: [&str; 4] = [
-    "cached_tokens",
-    "cache_write_tokens",
-    "computed_tokens",
-    "created",
-];
+const COUNTS: [&str; 4] = ["cached_tokens", "cache_write_tokens", "computed_tokens", "created"];
 
 /// Texts that no two replies share.
 const IDS: [&str; 5] = ["chatcmpl-", "classify-", "pooling-", "score-", "fp_"];
@@ -290,11 +246,7 @@ fn shape(value: &Value) -> Value {
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| {
                 let counts = value.is_u64() && COUNTS.contains(&name.as_str());
-                let value = if counts {
-                    json!("<count>")
-                } else {
-                    shape(value)
-                };
+                let value = if counts { json!("<count>") } else { shape(value) };
                 (name.clone(), value)
             });
             Value::Object(fields.collect())
@@ -305,9 +257,7 @@ fn shape(value: &Value) -> Value {
 
 #[track_caller]
 pub(crate) fn recorded(name: &str, reply: &Value) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("http/goldens")
-        .join(name);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("http/goldens").join(name);
     let text = std::fs::read_to_string(&file).unwrap_or_default();
     let expected: Value = serde_json::from_str(&text).unwrap_or_default();
     let found = shape(reply);

@@ -10,12 +10,7 @@ fn check_reply(server: &Server, body: impl AsRef<[u8]>, status: u16, code: &str,
     let reply = server.post("/v1/score", &body);
     let shown =
         String::from_utf8_lossy(&body.as_ref()[..body.as_ref().len().min(200)]).into_owned();
-    assert_eq!(
-        (reply.status, reply.code().as_str()),
-        (status, code),
-        "{shown}: {}",
-        reply.text
-    );
+    assert_eq!((reply.status, reply.code().as_str()), (status, code), "{shown}: {}", reply.text);
     assert!(reply.text.contains(message), "{shown}: {}", reply.text);
     assert!(reply.header("x-request-id").is_some());
 }
@@ -28,24 +23,13 @@ fn malformed_bodies_are_400_with_the_place() {
     check(b"", "line 1, column 0");
     check(b"{", "line 1, column 1");
     check(b"not json", "line 1");
-    check(
-        b"{\"model\": \"math\",\n \"inputs\": [}",
-        "line 2, column 13",
-    );
+    check(b"{\"model\": \"math\",\n \"inputs\": [}", "line 2, column 13");
     check(b"{\"model\": \"math\", \"inputs\": []} trailing", "line 1");
     check(b"{\"model\": \"m\xff\xfe\", \"inputs\": []}", "line 1");
-    check(
-        b"{\"model\": \"math\", \"inputs\": [{\"response\": \"\\ud800\"}]}",
-        "line 1",
-    );
-    check(
-        b"{\"model\": \"math\", \"inputs\": [{\"response\": \"raw \x01 control\"}]}",
-        "control",
-    );
-    let deep = format!(
-        "{{\"model\":\"m\",\"inputs\":[{{\"metadata\":{}",
-        "{\"a\":".repeat(100_000)
-    );
+    check(b"{\"model\": \"math\", \"inputs\": [{\"response\": \"\\ud800\"}]}", "line 1");
+    check(b"{\"model\": \"math\", \"inputs\": [{\"response\": \"raw \x01 control\"}]}", "control");
+    let deep =
+        format!("{{\"model\":\"m\",\"inputs\":[{{\"metadata\":{}", "{\"a\":".repeat(100_000));
     check(deep.as_bytes(), "recursion limit");
 }
 
@@ -63,18 +47,9 @@ fn wrong_shapes_are_422_with_the_path() {
     check(r#"{"model": 3, "inputs": []}"#, "model: ");
     check(r#"{"model": "math", "inputs": {}}"#, "inputs: ");
     check(r#"{"model": "math", "inputs": []}"#, "1 to 10000");
-    check(
-        r#"{"model": "math", "inputs": [{"respnse": "4"}]}"#,
-        "inputs[0].respnse",
-    );
-    check(
-        r#"{"model": "math", "inputs": [{"response": 4}]}"#,
-        "inputs[0].response",
-    );
-    check(
-        r#"{"model": "math", "inputs": [{"reference": 0.5}]}"#,
-        "no digit is lost",
-    );
+    check(r#"{"model": "math", "inputs": [{"respnse": "4"}]}"#, "inputs[0].respnse");
+    check(r#"{"model": "math", "inputs": [{"response": 4}]}"#, "inputs[0].response");
+    check(r#"{"model": "math", "inputs": [{"reference": 0.5}]}"#, "no digit is lost");
     check(
         r#"{"model": "math", "inputs": [{}, {"reference": ["4", null]}]}"#,
         "inputs[1].reference[1]",
@@ -87,10 +62,7 @@ fn wrong_shapes_are_422_with_the_path() {
         r#"{"model": "math", "inputs": [{}], "options": {"deadline_ms": -5}}"#,
         "options.deadline_ms",
     );
-    check(
-        r#"{"model": "math", "inputs": [{}], "stream": true}"#,
-        "stream",
-    );
+    check(r#"{"model": "math", "inputs": [{}], "stream": true}"#, "stream");
     check(
         r#"{"model": "math", "inputs": [{}], "options": {"deadline_ms": 0}}"#,
         "a whole number above 0",
@@ -117,20 +89,11 @@ fn unknown_scorers_are_404_with_near_names() {
 fn unknown_routes_and_methods_have_bodies() {
     let server = Server::start();
     let reply = server.get("/v1/scores");
-    assert_eq!(
-        (reply.status, reply.code().as_str()),
-        (404, "route_not_found")
-    );
+    assert_eq!((reply.status, reply.code().as_str()), (404, "route_not_found"));
     let reply = server.get("/v1/score");
-    assert_eq!(
-        (reply.status, reply.code().as_str()),
-        (405, "method_not_allowed")
-    );
+    assert_eq!((reply.status, reply.code().as_str()), (405, "method_not_allowed"));
     let reply = server.post("/healthz", "");
-    assert_eq!(
-        (reply.status, reply.code().as_str()),
-        (405, "method_not_allowed")
-    );
+    assert_eq!((reply.status, reply.code().as_str()), (405, "method_not_allowed"));
 }
 
 #[test]
@@ -140,30 +103,15 @@ fn large_texts_are_judged_within_their_budget() {
     let boxes = "\\boxed{3} ".repeat(10_000) + "\\boxed{4}";
     let prompt = "x".repeat(5 << 20);
     for (input, score) in [
-        (
-            json!({"response": format!("\\boxed{{{digits}}}"), "reference": "4"}),
-            0.0,
-        ),
+        (json!({"response": format!("\\boxed{{{digits}}}"), "reference": "4"}), 0.0),
         (json!({"response": digits, "reference": "4"}), 0.0),
         (json!({"response": boxes, "reference": "4"}), 1.0),
-        (
-            json!({"prompt": prompt, "response": "4", "reference": "4"}),
-            1.0,
-        ),
-        (
-            json!({"response": "{".repeat(1_000_000), "reference": "4"}),
-            0.0,
-        ),
-        (
-            json!({"response": "\\boxed{".repeat(100_000), "reference": "4"}),
-            0.0,
-        ),
+        (json!({"prompt": prompt, "response": "4", "reference": "4"}), 1.0),
+        (json!({"response": "{".repeat(1_000_000), "reference": "4"}), 0.0),
+        (json!({"response": "\\boxed{".repeat(100_000), "reference": "4"}), 0.0),
     ] {
         let result = server.verdict("math", input);
-        assert_eq!(
-            (&result["status"], &result["score"]),
-            (&json!("ok"), &json!(score))
-        );
+        assert_eq!((&result["status"], &result["score"]), (&json!("ok"), &json!(score)));
     }
 }
 
@@ -180,14 +128,9 @@ fn bodies_beyond_the_limit_are_413() {
         .expect("the head is taken");
     let chunk = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
     // The server stops reading past its limit; the writes after that may fail.
-    let written = (0..100)
-        .take_while(|_| stream.write_all(chunk.as_bytes()).is_ok())
-        .count();
+    let written = (0..100).take_while(|_| stream.write_all(chunk.as_bytes()).is_ok()).count();
     let reply = read_raw(&mut stream);
-    assert!(
-        written < 100 || reply.starts_with("HTTP/1.1 413"),
-        "{written} MiB: {reply}"
-    );
+    assert!(written < 100 || reply.starts_with("HTTP/1.1 413"), "{written} MiB: {reply}");
     server.settles();
 }
 
@@ -199,9 +142,7 @@ fn slow_bodies_hold_nothing_for_long() {
     let head = "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: 100\r\n\r\n{";
     let mut streams: Vec<_> = (0..50).map(|_| server.connect()).collect();
     for stream in &mut streams {
-        stream
-            .write_all(head.as_bytes())
-            .expect("the head is taken");
+        stream.write_all(head.as_bytes()).expect("the head is taken");
     }
     let result = server.verdict("math", json!({"response": "4", "reference": "4"}));
     assert_eq!(result["score"], 1.0, "others are served meanwhile");
@@ -228,9 +169,7 @@ fn nothing_is_held_after_hostile_clients() {
     ];
     for head in heads.iter().cycle().take(80) {
         let mut stream = server.connect();
-        stream
-            .write_all(head.as_bytes())
-            .expect("a fresh connection takes bytes");
+        stream.write_all(head.as_bytes()).expect("a fresh connection takes bytes");
         drop(stream);
     }
     server.settles();
@@ -249,19 +188,13 @@ fn long_work() -> String {
 fn work_of_a_client_that_left_is_cancelled() {
     let server = Server::configured("", |config| config.threads = 1);
     let body = long_work();
-    let head = format!(
-        "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
+    let head =
+        format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n\r\n", body.len());
     // Whether the server notices before it is done is a race; one win in many shows the mechanism.
     for _ in 0..30 {
         let mut stream = server.connect();
-        stream
-            .write_all(head.as_bytes())
-            .expect("the head is taken");
-        stream
-            .write_all(body.as_bytes())
-            .expect("the body is taken");
+        stream.write_all(head.as_bytes()).expect("the head is taken");
+        stream.write_all(body.as_bytes()).expect("the body is taken");
         eventually("the work is admitted", || {
             server.metric("tribunal_held{what=\"items\"}") > 0.0
                 || server.metric("tribunal_requests_total{route=\"/v1/score\"") > 0.0

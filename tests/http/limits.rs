@@ -21,26 +21,13 @@ fn keys_are_asked_for_on_every_route() {
         reply.split(' ').nth(1).unwrap_or("none").to_owned()
     };
     assert_eq!(status(""), "401");
-    assert_eq!(
-        status("authorization: Bearer wrong-key-0123456789\r\n"),
-        "401"
-    );
+    assert_eq!(status("authorization: Bearer wrong-key-0123456789\r\n"), "401");
     assert_eq!(status(&format!("authorization: Bearer {KEY}\r\n")), "200");
     let twice = format!("authorization: Bearer {KEY}\r\n").repeat(2);
     assert_eq!(status(&twice), "401");
-    for path in [
-        "/docs/",
-        "/metrics",
-        "/healthz",
-        "/nowhere",
-        "/openapi.json",
-    ] {
+    for path in ["/docs/", "/metrics", "/healthz", "/nowhere", "/openapi.json"] {
         let reply = server.get(path);
-        assert_eq!(
-            (reply.status, reply.code().as_str()),
-            (401, "invalid_api_key"),
-            "{path}"
-        );
+        assert_eq!((reply.status, reply.code().as_str()), (401, "invalid_api_key"), "{path}");
         assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
         assert!(!reply.text.contains(KEY));
     }
@@ -51,9 +38,7 @@ pub(crate) fn half_a_request(server: &Server, announced: usize) -> std::net::Tcp
     let mut stream = server.connect();
     let head =
         format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {announced}\r\n\r\n{{");
-    stream
-        .write_all(head.as_bytes())
-        .expect("the head is taken");
+    stream.write_all(head.as_bytes()).expect("the head is taken");
     stream
 }
 
@@ -63,19 +48,10 @@ fn what_is_one_too_many_is_refused_with_a_time() {
     let input = json!({"response": "4", "reference": "4"});
     let body = json!({"model": "math", "inputs": [input]});
     let held = [half_a_request(&server, 100), half_a_request(&server, 100)];
-    eventually("both are in hand", || {
-        server.metric("tribunal_held{what=\"requests\"}") > 1.5
-    });
+    eventually("both are in hand", || server.metric("tribunal_held{what=\"requests\"}") > 1.5);
     let refused = server.score(&body);
-    assert_eq!(
-        (refused.status, refused.code().as_str()),
-        (503, "overloaded")
-    );
-    let after: u64 = refused
-        .header("retry-after")
-        .expect("set")
-        .parse()
-        .expect("seconds");
+    assert_eq!((refused.status, refused.code().as_str()), (503, "overloaded"));
+    let after: u64 = refused.header("retry-after").expect("set").parse().expect("seconds");
     assert!(after >= 1);
     assert!(refused.header("retry-after-ms").is_some());
     drop(held);
@@ -90,10 +66,7 @@ fn a_request_larger_than_the_queue_is_taken_when_it_is_alone() {
     let body = json!({"model": "math", "inputs": vec![input; 10_000]});
     let reply = server.score(&body);
     assert_eq!(reply.status, 200);
-    assert_eq!(
-        reply.json()["results"].as_array().expect("results").len(),
-        10_000
-    );
+    assert_eq!(reply.json()["results"].as_array().expect("results").len(), 10_000);
     server.settles();
 }
 
@@ -103,10 +76,7 @@ fn bytes_in_hand_are_limited() {
     let body = |length: usize| json!({"model": "math", "inputs": [{"response": "4".repeat(length), "reference": "4"}]});
     assert_eq!(server.score(&body(10)).status, 200);
     let refused = server.score(&body(1000));
-    assert_eq!(
-        (refused.status, refused.code().as_str()),
-        (503, "overloaded")
-    );
+    assert_eq!((refused.status, refused.code().as_str()), (503, "overloaded"));
     server.settles();
 }
 

@@ -21,10 +21,7 @@ use crate::serving::good;
 
 fn folder(below: &Path, head: TinyHead) -> std::path::PathBuf {
     let dir = below.join(head.name());
-    let spec = TinySpec {
-        head,
-        ..TinySpec::from(Preset::Qwen2)
-    };
+    let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
     make(&dir, &spec).expect("a model");
     crate::serving::lengthen(&dir, 4096);
     dir
@@ -69,11 +66,7 @@ fn step(host: &Host, live: &LiveModel) -> u64 {
 
 /// A server whose one verifier thread makes prompts in the order in which inputs come.
 fn server(hosts: Vec<Arc<Host>>) -> Server {
-    let config = Config {
-        threads: 1,
-        workers: 2,
-        ..Config::default()
-    };
+    let config = Config { threads: 1, workers: 2, ..Config::default() };
     let state = State::new(config, rubrics::Registry::built_in(), Keys::default());
     let state = state.expect("threads start");
     Server::over(state.with_hosts(Hosts::new(hosts)))
@@ -188,11 +181,7 @@ fn what_is_judged_across_a_change_is_kept_for_nobody() {
     let dir = folder(below.path(), TinyHead::Sequence);
     let weights = Arc::new(AtomicU64::new(0));
     let ((say, stands), (gate, opens)) = (mpsc::channel(), mpsc::channel());
-    let script = Gated {
-        weights: weights.clone(),
-        stands: say,
-        gate: opens,
-    };
+    let script = Gated { weights: weights.clone(), stands: say, gate: opens };
     let host = Arc::new(scripted::host("policy", &dir, |_| script).expect("a model"));
     // What it says from now on names its weights.
     let write = |to| move |weights: &AtomicU64| weights.store(to, Ordering::SeqCst);

@@ -28,10 +28,7 @@ const KINDS: &[(&str, &str)] = &[
     ("validate", "min_label_mass = 0"),
     ("grounded", "mode = 'labels'\nmin_label_mass = 0"),
     ("critic", "mode = 'capo'\ncritiques = 2\nmax_tokens = 8"),
-    (
-        "tool",
-        "mode = 'label'\nlabels = ['Y', 'N']\nmin_label_mass = 0",
-    ),
+    ("tool", "mode = 'label'\nlabels = ['Y', 'N']\nmin_label_mass = 0"),
 ];
 
 /// Positions of the model: more than the longest prompt here.
@@ -70,11 +67,7 @@ fn start() -> (Server, Vec<String>) {
             names.push(name);
         }
     }
-    let mut config = Config {
-        threads: 2,
-        workers: 2,
-        ..Config::default()
-    };
+    let mut config = Config { threads: 2, workers: 2, ..Config::default() };
     let models = ["base", "tuned"];
     let read = serve::config::read_text_with("test.toml", &scorers, &mut config, &models);
     let (registry, problems) = read;
@@ -122,8 +115,7 @@ fn kinds_and_adapters_mixed_give_the_same_verdicts() {
     let inputs = |name: &str| -> Vec<Value> { (3..7).map(|n| input(name, n)).collect() };
     let alone = |name: &String| -> Vec<Value> {
         let each = inputs(name).into_iter();
-        each.flat_map(|input| results(&server, name, &[input]))
-            .collect()
+        each.flat_map(|input| results(&server, name, &[input])).collect()
     };
     let first: Vec<Vec<Value>> = names.iter().map(alone).collect();
     let mixed: Vec<Vec<Value>> = std::thread::scope(|scope| {
@@ -137,11 +129,7 @@ fn kinds_and_adapters_mixed_give_the_same_verdicts() {
     });
     assert_eq!(mixed, first);
     for (pair, names) in first.chunks(2).zip(names.chunks(2)) {
-        let status = if names[0].starts_with("critic") {
-            "truncated"
-        } else {
-            "ok"
-        };
+        let status = if names[0].starts_with("critic") { "truncated" } else { "ok" };
         for result in pair.iter().flatten() {
             assert_eq!(result["status"], status, "{names:?}: {result}");
         }

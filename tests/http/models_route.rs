@@ -28,10 +28,7 @@ fn models_and_adapters_are_listed_beside_scorers() {
     assert!(scorer["digests"]["scorer"].is_string());
     assert_eq!(scorer.get("context_tokens"), None);
     let ready = good(&serving.server.get("/readyz"));
-    assert_eq!(
-        (&ready["status"], &ready["models"]),
-        (&json!("ready"), &json!(1))
-    );
+    assert_eq!((&ready["status"], &ready["models"]), (&json!("ready"), &json!(1)));
 }
 
 #[test]

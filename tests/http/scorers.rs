@@ -56,11 +56,7 @@ fn start() -> (Server, Vec<Arc<Host>>) {
     };
     make_adapter(&adapter, &spec_of(TinyHead::Sequence), &spec).expect("an adapter");
     block_on(hosts[0].load_adapter("strict", &adapter)).expect("it loads");
-    let mut config = Config {
-        threads: 2,
-        workers: 2,
-        ..Config::default()
-    };
+    let mut config = Config { threads: 2, workers: 2, ..Config::default() };
     let names = ["rm", "prm", "chat", "strict"];
     let read = serve::config::read_text_with("test.toml", SCORERS, &mut config, &names);
     let (registry, problems) = read;
@@ -72,10 +68,7 @@ fn start() -> (Server, Vec<Arc<Host>>) {
 }
 
 fn spec_of(head: TinyHead) -> TinySpec {
-    TinySpec {
-        head,
-        ..TinySpec::from(Preset::Qwen2)
-    }
+    TinySpec { head, ..TinySpec::from(Preset::Qwen2) }
 }
 
 fn model(below: &Path, name: &str, head: TinyHead) -> Arc<Host> {
@@ -99,10 +92,7 @@ fn raws(server: &Server, scorer: &str, inputs: &[Value]) -> Vec<f64> {
     assert_eq!(reply.status, 200, "{}", reply.text);
     let reply = reply.json();
     let results = reply["results"].as_array().expect("a list");
-    results
-        .iter()
-        .map(|result| number(&result["raw"]))
-        .collect()
+    results.iter().map(|result| number(&result["raw"])).collect()
 }
 
 #[test]
@@ -111,10 +101,7 @@ fn a_reward_comes_with_its_logit_and_digests() {
     let verdict = server.verdict("good", asked("Two."));
     assert_eq!(verdict["status"], "ok", "{verdict}");
     let (score, raw) = (number(&verdict["score"]), number(&verdict["raw"]));
-    assert!(
-        (score - 1.0 / (1.0 + (-raw).exp())).abs() < 1e-9,
-        "{verdict}"
-    );
+    assert!((score - 1.0 / (1.0 + (-raw).exp())).abs() < 1e-9, "{verdict}");
     assert_eq!(verdict["digests"]["model"], *hosts[0].digest);
     assert_eq!(verdict["digests"]["adapter"], Value::Null);
     assert!(verdict["digests"]["prompt"].is_string());
@@ -134,16 +121,10 @@ fn steps_go_in_and_steps_come_out() {
     let spans: Vec<&Value> = steps.iter().map(|step| &step["span"]).collect();
     assert_eq!(spans, [&json!([0, 6]), &json!([7, 12]), &json!([13, 18])]);
     let product: f64 = steps.iter().map(|step| number(&step["score"])).product();
-    assert!(
-        (number(&verdict["score"]) - product).abs() < 1e-9,
-        "{verdict}"
-    );
+    assert!((number(&verdict["score"]) - product).abs() < 1e-9, "{verdict}");
     let notes = verdict["spans"].as_array().expect("step rewards");
     assert_eq!(notes.len(), 3);
-    assert!(
-        notes.iter().all(|note| note["label"] == "step_reward"),
-        "{verdict}"
-    );
+    assert!(notes.iter().all(|note| note["label"] == "step_reward"), "{verdict}");
     let mut given = asked(response);
     given["steps"] = json!(["Ein é.", "Zwei.", "Drei."]);
     let same = server.verdict("steps", given.clone());
@@ -175,10 +156,7 @@ fn a_model_by_its_own_name_is_its_head() {
     assert_eq!(steps["steps"].as_array().map(Vec::len), Some(2), "{steps}");
     let refused = |name: &str| {
         let reply = server.score(&json!({ "model": name, "inputs": [asked("Two.")] }));
-        assert_eq!(
-            (reply.status, reply.code().as_str()),
-            (404, "model_not_found")
-        );
+        assert_eq!((reply.status, reply.code().as_str()), (404, "model_not_found"));
         reply.text
     };
     let told = refused("chat");
@@ -203,10 +181,7 @@ fn models_with_heads_are_listed_as_scorers() {
         let told = entry["description"].as_str().expect("a text");
         assert!(told.contains(&format!("kind {kind}")), "{told}");
     }
-    assert_eq!(
-        entry("rm")["digests"]["scorer"],
-        entry("good")["digests"]["scorer"]
-    );
+    assert_eq!(entry("rm")["digests"]["scorer"], entry("good")["digests"]["scorer"]);
     assert_eq!(entry("chat")["digests"]["scorer"], Value::Null);
 }
 
@@ -215,9 +190,8 @@ fn models_with_heads_are_listed_as_scorers() {
 #[test]
 fn adapters_mixed_give_the_same_scores() {
     let (server, _) = start();
-    let inputs: Vec<Value> = (0..24)
-        .map(|n| asked(&format!("The same beginning,\nand then {n}.")))
-        .collect();
+    let inputs: Vec<Value> =
+        (0..24).map(|n| asked(&format!("The same beginning,\nand then {n}."))).collect();
     let scorers = ["good", "strictly", "steps"];
     let raws_of = |scorer: &str, inputs: &[Value]| match scorer {
         "steps" => steps_of(&server, inputs),
@@ -226,17 +200,13 @@ fn adapters_mixed_give_the_same_scores() {
     let alone: Vec<Vec<f64>> = scorers
         .iter()
         .map(|scorer| {
-            let each = inputs
-                .iter()
-                .flat_map(|input| raws_of(scorer, std::slice::from_ref(input)));
+            let each = inputs.iter().flat_map(|input| raws_of(scorer, std::slice::from_ref(input)));
             each.collect()
         })
         .collect();
     let mixed: Vec<Vec<f64>> = std::thread::scope(|scope| {
         let threads = scorers.map(|scorer| scope.spawn(|| raws_of(scorer, &inputs)));
-        let joined = threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"));
+        let joined = threads.into_iter().map(|thread| thread.join().expect("no panic"));
         joined.collect()
     });
     assert_eq!(mixed, alone);

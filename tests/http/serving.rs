@@ -73,11 +73,7 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
     let host = hosts.iter().next().expect("there is one").clone();
     let state = State::new(config, Registry::built_in(), Keys::default());
     let state = state.expect("threads start").with_hosts(hosts);
-    Serving {
-        server: Server::over(state),
-        host,
-        _folder: folder,
-    }
+    Serving { server: Server::over(state), host, _folder: folder }
 }
 
 /// A model of two layers that is served as `tiny`.
@@ -139,9 +135,7 @@ pub(crate) fn chunks(reply: &Reply) -> Vec<Value> {
     let (last, chunks) = events.split_last().expect("a stream has events");
     assert_eq!(*last, "data: [DONE]", "{}", reply.text);
     let chunk = |event: &&str| {
-        let json = event
-            .strip_prefix("data: ")
-            .expect("an event without a name");
+        let json = event.strip_prefix("data: ").expect("an event without a name");
         serde_json::from_str(json).expect("JSON")
     };
     chunks.iter().map(chunk).collect()

@@ -39,9 +39,7 @@ fn fault(span: &str, tree: &Tree) -> Option<String> {
         return Some(format!("`{path}` does not exist"));
     }
     let name = test?.rsplit("::").next()?;
-    let exists = tree
-        .text(&path)
-        .is_some_and(|text| text.contains(&format!("fn {name}(")));
+    let exists = tree.text(&path).is_some_and(|text| text.contains(&format!("fn {name}(")));
     (!exists).then(|| format!("`{path}` has no function `{name}`"))
 }
 

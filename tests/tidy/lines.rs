@@ -16,11 +16,8 @@ const LEFTOVERS: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("X", "XX"),
 ];
-const MACHINE_PATHS: &[&str] = &[
-    concat!("/wo", "rk/"),
-    concat!("/ro", "ot/"),
-    concat!("/ho", "me/"),
-];
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 const ENVIRONMENT: &[&str] = &["env::var(", "env::var_os(", "env::vars(", "env::vars_os("];
 const JUNK_DRAWERS: &[&str] = &["utils", "helpers", "common"];
 
@@ -46,11 +43,7 @@ fn each_code_line(
     }
     each_line(text, |line| {
         let code = line.trim_start();
-        if code.starts_with("//") {
-            None
-        } else {
-            fault(code)
-        }
+        if code.starts_with("//") { None } else { fault(code) }
     })
 }
 
@@ -79,9 +72,7 @@ fn has_word(line: &str, needle: &str) -> bool {
 
 /// A Rust file has one subject, and its length shows when it has two.
 pub(crate) fn length(path: &str, text: &str) -> Vec<Violation> {
-    let in_tests = path
-        .split('/')
-        .any(|part| part == "tests" || part == "benches")
+    let in_tests = path.split('/').any(|part| part == "tests" || part == "benches")
         || path.ends_with("/tests.rs");
     let limit = if in_tests { MAX_TEST_LINES } else { MAX_LINES };
     let lines = text.lines().count();
@@ -89,10 +80,7 @@ pub(crate) fn length(path: &str, text: &str) -> Vec<Violation> {
         return Vec::new();
     }
     let message = format!("{lines} lines, the limit is {limit}: split the file");
-    Vec::from([Violation {
-        line: limit + 1,
-        message,
-    }])
+    Vec::from([Violation { line: limit + 1, message }])
 }
 
 /// Unfinished work is finished or goes away.
@@ -131,10 +119,7 @@ pub(crate) fn junk_drawers(path: &str, text: &str) -> Vec<Violation> {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let drawer = stem.split('/').find(|part| JUNK_DRAWERS.contains(part));
     if let Some(name) = drawer.filter(|_| matches!(extension(path), "rs" | "py")) {
-        found.push(Violation {
-            line: 1,
-            message: message(name),
-        });
+        found.push(Violation { line: 1, message: message(name) });
     }
     found
 }
@@ -187,21 +172,14 @@ pub(crate) fn ignored_with_reason(path: &str, text: &str) -> Vec<Violation> {
     let (ignore, reason) = (concat!("#[ig", "nore"), " = \"");
     each_code_line(path, text, |code| {
         let after = &code[code.find(ignore)? + ignore.len()..];
-        let says_why = after
-            .strip_prefix(reason)
-            .is_some_and(|r| !r.starts_with('"'));
+        let says_why = after.strip_prefix(reason).is_some_and(|r| !r.starts_with('"'));
         (!says_why).then(|| "an ignored test needs a reason".to_owned())
     })
 }
 
 /// Configuration is resolved once; nothing else depends on the environment.
 pub(crate) fn environment_read_once(path: &str, text: &str) -> Vec<Violation> {
-    let places = [
-        "serve/src/config",
-        "trainer/src/main.rs",
-        "xtask/",
-        "tests/",
-    ];
+    let places = ["serve/src/config", "trainer/src/main.rs", "xtask/", "tests/"];
     if places.iter().any(|place| path.starts_with(place)) {
         return Vec::new();
     }
@@ -312,12 +290,7 @@ fn machine_paths_are_caught() {
 fn junk_drawers_are_caught() {
     for name in JUNK_DRAWERS {
         check(junk_drawers, "a.rs", &format!("mod {name};"), &[1]);
-        check(
-            junk_drawers,
-            "a.rs",
-            &format!("\npub(crate) mod {name} {{"),
-            &[2],
-        );
+        check(junk_drawers, "a.rs", &format!("\npub(crate) mod {name} {{"), &[2]);
         check(junk_drawers, "a.rs", &format!("    pub mod {name};"), &[1]);
         check(junk_drawers, "a.rs", &format!("// the mod {name};"), &[]);
         check(junk_drawers, "a.rs", &format!("mod {name}_of_text;"), &[]);
@@ -340,11 +313,7 @@ fn unsafe_code_is_caught() {
         check(unsafe_in_its_place, "models/src/kernels/gemm.rs", code, &[]);
         check(unsafe_in_its_place, "models/src/weights.rs", code, &[]);
     }
-    for text in [
-        "label: unsafe",
-        concat!("// un", "safe { *p }"),
-        "#![forbid(unsafe_code)]",
-    ] {
+    for text in ["label: unsafe", concat!("// un", "safe { *p }"), "#![forbid(unsafe_code)]"] {
         check(unsafe_in_its_place, "engine/src/lib.rs", text, &[]);
     }
 }
@@ -356,53 +325,24 @@ fn features_are_caught() {
     for line in [ask, any] {
         check(features_in_their_place, "serve/src/lib.rs", line, &[1]);
         check(features_in_their_place, "models/src/lib.rs", line, &[1]);
-        check(
-            features_in_their_place,
-            "models/src/kernels/a.rs",
-            line,
-            &[],
-        );
-        check(
-            features_in_their_place,
-            "models/src/attention.rs",
-            line,
-            &[],
-        );
+        check(features_in_their_place, "models/src/kernels/a.rs", line, &[]);
+        check(features_in_their_place, "models/src/attention.rs", line, &[]);
     }
-    check(
-        features_in_their_place,
-        "serve/src/lib.rs",
-        "#[cfg(test)]",
-        &[],
-    );
+    check(features_in_their_place, "serve/src/lib.rs", "#[cfg(test)]", &[]);
 }
 
 #[test]
 fn permissions_are_caught() {
     check(no_allow, "a.rs", concat!("#[al", "low(dead_code)]"), &[1]);
-    check(
-        no_allow,
-        "a.rs",
-        concat!("\n#![al", "low(dead_code)]"),
-        &[2],
-    );
-    check(
-        no_allow,
-        "a.rs",
-        "#[expect(dead_code, reason = \"x\")]",
-        &[],
-    );
+    check(no_allow, "a.rs", concat!("\n#![al", "low(dead_code)]"), &[2]);
+    check(no_allow, "a.rs", "#[expect(dead_code, reason = \"x\")]", &[]);
     check(no_allow, "a.md", concat!("#[al", "low(dead_code)]"), &[]);
 }
 
 #[test]
 fn silent_ignores_are_caught() {
     let ignore = concat!("#[ig", "nore");
-    for (rest, expected) in [
-        ("]", &[1][..]),
-        (" = \"\"]", &[1]),
-        (" = \"needs a GPU\"]", &[]),
-    ] {
+    for (rest, expected) in [("]", &[1][..]), (" = \"\"]", &[1]), (" = \"needs a GPU\"]", &[])] {
         let line = format!("    {ignore}{rest}");
         check(ignored_with_reason, "a.rs", &line, expected);
     }
@@ -417,12 +357,7 @@ fn environment_reads_are_caught() {
         check(environment_read_once, "serve/src/config/env.rs", &line, &[]);
         check(environment_read_once, "serve/src/config.rs", &line, &[]);
         check(environment_read_once, "trainer/src/main.rs", &line, &[]);
-        check(
-            environment_read_once,
-            "serve/src/lib.rs",
-            &format!("// {line}"),
-            &[],
-        );
+        check(environment_read_once, "serve/src/lib.rs", &format!("// {line}"), &[]);
     }
     let compile_time = "env!(\"CARGO_MANIFEST_DIR\")";
     check(environment_read_once, "serve/src/lib.rs", compile_time, &[]);
@@ -433,12 +368,7 @@ fn locks_are_found_in_the_engine_alone() {
     let lock = "use std::sync::Mutex;\n";
     check(engine_has_no_lock, "engine/src/handle.rs", lock, &[1]);
     check(engine_has_no_lock, "serve/src/state.rs", lock, &[]);
-    check(
-        engine_has_no_lock,
-        "engine/src/handle.rs",
-        "use tokio::sync::Semaphore;\n",
-        &[],
-    );
+    check(engine_has_no_lock, "engine/src/handle.rs", "use tokio::sync::Semaphore;\n", &[]);
 }
 
 #[test]

@@ -18,15 +18,11 @@ pub(crate) fn inherits(path: &str, text: &str) -> Vec<Violation> {
         Ok(manifest) if manifest.contains_key("workspace") => Vec::new(),
         Ok(manifest) => faults(&manifest)
             .into_iter()
-            .map(|(key, message)| Violation {
-                line: line_of(text, key),
-                message,
-            })
+            .map(|(key, message)| Violation { line: line_of(text, key), message })
             .collect(),
-        Err(error) => Vec::from([Violation {
-            line: 1,
-            message: format!("not TOML: {}", error.message()),
-        }]),
+        Err(error) => {
+            Vec::from([Violation { line: 1, message: format!("not TOML: {}", error.message()) }])
+        }
     }
 }
 
@@ -43,9 +39,8 @@ fn faults(manifest: &Table) -> Vec<(&str, String)> {
         }
     }
     for (name, dependency) in dependencies(manifest) {
-        let states_source = ["version", "path", "git"]
-            .iter()
-            .any(|key| dependency.get(key).is_some());
+        let states_source =
+            ["version", "path", "git"].iter().any(|key| dependency.get(key).is_some());
         if states_source || !from_workspace(dependency) {
             let message =
                 format!("`{name}` must say `workspace = true`, its version is at the root");
@@ -62,11 +57,7 @@ fn dependencies(manifest: &Table) -> impl Iterator<Item = (&str, &Value)> {
         .into_iter()
         .flat_map(|table| table.values().filter_map(Value::as_table))
         .chain([manifest])
-        .flat_map(|table| {
-            DEPENDENCIES
-                .iter()
-                .filter_map(|kind| table.get(*kind)?.as_table())
-        })
+        .flat_map(|table| DEPENDENCIES.iter().filter_map(|kind| table.get(*kind)?.as_table()))
         .flat_map(|table| table.iter().map(|(name, value)| (name.as_str(), value)))
 }
 
@@ -76,9 +67,7 @@ fn from_workspace(value: &Value) -> bool {
 
 /// The first line that begins with `key`, or the first line of the file.
 fn line_of(text: &str, key: &str) -> usize {
-    text.lines()
-        .position(|line| line.trim_start().starts_with(key))
-        .map_or(1, |index| index + 1)
+    text.lines().position(|line| line.trim_start().starts_with(key)).map_or(1, |index| index + 1)
 }
 
 #[cfg(test)]
@@ -112,18 +101,9 @@ fn own_words_in_a_manifest_are_caught() {
         &GOOD.replace("version.workspace = true\ned", "version = \"1.0.0\"\ned"),
         &[(3, "`version.")],
     );
-    check(
-        &GOOD.replace("license.workspace = true\n", ""),
-        &[(1, "`license.")],
-    );
-    check(
-        &GOOD.replace("[lints]\nworkspace = true\n", ""),
-        &[(1, "[lints]")],
-    );
-    check(
-        &GOOD.replace("[lints]\nworkspace = true", "[lints.rust]"),
-        &[(8, "[lints]")],
-    );
+    check(&GOOD.replace("license.workspace = true\n", ""), &[(1, "`license.")]);
+    check(&GOOD.replace("[lints]\nworkspace = true\n", ""), &[(1, "[lints]")]);
+    check(&GOOD.replace("[lints]\nworkspace = true", "[lints.rust]"), &[(8, "[lints]")]);
     check("[package", &[(1, "not TOML")]);
     assert_eq!(inherits("Cargo.toml", "[workspace]"), []);
     check("[package]\nversion = \"0.0.0\"\n[workspace]", &[]);
@@ -133,33 +113,12 @@ fn own_words_in_a_manifest_are_caught() {
 fn versions_outside_the_root_are_caught() {
     let with = |lines: &str| format!("{GOOD}{lines}");
     check(&with("[dependencies]\nserde.workspace = true"), &[]);
-    check(
-        &with("[dependencies]\nserde = { workspace = true, features = [\"rc\"] }"),
-        &[],
-    );
+    check(&with("[dependencies]\nserde = { workspace = true, features = [\"rc\"] }"), &[]);
     check(&with("[dependencies]\nserde = \"1\""), &[(11, "`serde`")]);
-    check(
-        &with("[dependencies]\nserde = { version = \"1\" }"),
-        &[(11, "`serde`")],
-    );
-    check(
-        &with("[dependencies]\nopenapi = { path = \"../openapi\" }"),
-        &[(11, "`openapi`")],
-    );
-    check(
-        &with("[dev-dependencies]\nserde = \"1\""),
-        &[(11, "`serde`")],
-    );
-    check(
-        &with("[build-dependencies]\nserde = \"1\""),
-        &[(11, "`serde`")],
-    );
-    check(
-        &with("[target.'cfg(unix)'.dependencies]\nserde = \"1\""),
-        &[(11, "`serde`")],
-    );
-    check(
-        &with("[target.'cfg(unix)'.dependencies]\nserde.workspace = true"),
-        &[],
-    );
+    check(&with("[dependencies]\nserde = { version = \"1\" }"), &[(11, "`serde`")]);
+    check(&with("[dependencies]\nopenapi = { path = \"../openapi\" }"), &[(11, "`openapi`")]);
+    check(&with("[dev-dependencies]\nserde = \"1\""), &[(11, "`serde`")]);
+    check(&with("[build-dependencies]\nserde = \"1\""), &[(11, "`serde`")]);
+    check(&with("[target.'cfg(unix)'.dependencies]\nserde = \"1\""), &[(11, "`serde`")]);
+    check(&with("[target.'cfg(unix)'.dependencies]\nserde.workspace = true"), &[]);
 }

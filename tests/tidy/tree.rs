@@ -22,11 +22,8 @@ impl Tree {
                 let entry = entry?;
                 let name = entry.file_name();
                 let name = name.to_str().ok_or(io::ErrorKind::InvalidFilename)?;
-                let path = if folder.is_empty() {
-                    name.to_owned()
-                } else {
-                    format!("{folder}/{name}")
-                };
+                let path =
+                    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
                 let kind = entry.file_type()?;
                 if ignore.matches(&path) {
                     continue;
@@ -60,9 +57,7 @@ impl Tree {
 
     /// Every text file.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files
-            .iter()
-            .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+        self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 }
 

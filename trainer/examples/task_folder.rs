@@ -24,8 +24,6 @@ fn main() -> ExitCode {
 
 fn make(dir: &str, shape: &str, seed: &str) -> Result<(), String> {
     let shape = Shape::named(shape).ok_or_else(|| format!("no shape is called '{shape}'"))?;
-    let seed = seed
-        .parse()
-        .map_err(|error| format!("the seed '{seed}': {error}"))?;
+    let seed = seed.parse().map_err(|error| format!("the seed '{seed}': {error}"))?;
     folder(Path::new(dir), shape, seed).map_err(|error| error.to_string())
 }

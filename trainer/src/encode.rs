@@ -9,14 +9,7 @@ use serde_json::json;
 use crate::error::{Result, TrainError};
 
 /// The day that every prompt is asked on, so that a run can be repeated.
-const TODAY: LocalTime = LocalTime {
-    year: 2026,
-    month: 1,
-    day: 1,
-    hour: 0,
-    minute: 0,
-    second: 0,
-};
+const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 
 /// Renders and encodes.
 #[derive(Clone, Debug)]
@@ -86,10 +79,7 @@ impl Encoder {
     /// What the template refuses.
     pub fn answered(&self, turns: &[Turn], answer: &str) -> Result<Vec<u32>> {
         let mut turns = turns.to_vec();
-        turns.push(Turn {
-            role: "assistant".to_owned(),
-            content: answer.to_owned(),
-        });
+        turns.push(Turn { role: "assistant".to_owned(), content: answer.to_owned() });
         self.whole(&turns)
     }
 

@@ -65,10 +65,7 @@ impl TrainError {
             | TrainError::Tensor(_)
             | TrainError::File { .. }
             | TrainError::Formula(_)
-            | TrainError::Engine(_)) => TrainError::AtStep {
-                step,
-                source: Box::new(source),
-            },
+            | TrainError::Engine(_)) => TrainError::AtStep { step, source: Box::new(source) },
         }
     }
 }

@@ -3,10 +3,7 @@
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn serialize<S: Serializer>(number: &f64, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_u64(number.to_bits())
 }

@@ -29,9 +29,7 @@ impl Metrics {
 
     /// All of them, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.numbers
-            .iter()
-            .map(|(name, value)| (name.as_str(), *value))
+        self.numbers.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
     /// Adds the numbers of a struct, by the names of its fields under a prefix.

@@ -137,16 +137,11 @@ impl World {
             for (member, outputs) in members.iter().zip(outputs) {
                 seen[*member].clone_from(outputs);
             }
-            let slope = Slope::Logprob {
-                logprob: -0.1,
-                entropy: 0.0,
-            };
+            let slope = Slope::Logprob { logprob: -0.1, entropy: 0.0 };
             let outputs = outputs.iter();
             Ok(outputs.map(|all| vec![slope.clone(); all.len()]).collect())
         };
-        let done = self
-            .policy
-            .gradients(sequences, packing, &mut gradients, loss);
+        let done = self.policy.gradients(sequences, packing, &mut gradients, loss);
         done.expect("a backward");
         gradients
     }
@@ -214,9 +209,7 @@ fn actor(policy: &Policy, batch_tokens: usize) -> Actor {
 /// A prompt longer than a few blocks of the cache, so that it can be found there again.
 fn prompt(at: usize, round: u32) -> Vec<u32> {
     let at = u32::try_from(at).expect("a batch is small");
-    (0..40 + at % 7 * 9)
-        .map(|i| (at * 37 + round * 101 + i * 17 + i * i) % 256)
-        .collect()
+    (0..40 + at % 7 * 9).map(|i| (at * 37 + round * 101 + i * 17 + i * i) % 256).collect()
 }
 
 fn logprob(output: &Output) -> f32 {
@@ -228,11 +221,7 @@ fn logprob(output: &Output) -> f32 {
 }
 
 fn how(seed: u64) -> How {
-    How {
-        seed,
-        max_tokens: 9,
-        temperature: 1.0,
-    }
+    How { seed, max_tokens: 9, temperature: 1.0 }
 }
 
 /// Every batch size, without and with what the cache holds, before and after some steps.
@@ -306,10 +295,10 @@ fn interrupted_answers() {
                 let sequences = world.sequences(&orders, &first);
                 world.learn(&sequences, 3);
             }
-            let resumed = orders.iter().zip(&first).map(|(order, sample)| Order {
-                partial: sample.tokens.clone(),
-                ..order.clone()
-            });
+            let resumed = orders
+                .iter()
+                .zip(&first)
+                .map(|(order, sample)| Order { partial: sample.tokens.clone(), ..order.clone() });
             let open: Vec<Order> = resumed
                 .zip(&first)
                 .filter_map(|(order, sample)| sample.interrupted.then_some(order))

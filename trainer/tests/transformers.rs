@@ -84,11 +84,7 @@ fn logits_are_those_of_transformers() {
         let model = Model::load(dir, &LoadOptions::default()).expect("it loads");
         let mut runner = Runner::new(model.decoder, model.head);
         let mut most = 0.0_f32;
-        for chat in golden
-            .conversations
-            .iter()
-            .filter(|chat| !chat.logits.is_empty())
-        {
+        for chat in golden.conversations.iter().filter(|chat| !chat.logits.is_empty()) {
             let rows = all_logits(&mut runner, &chat.token_ids);
             for (found, expected) in rows.iter().step_by(EVERY).zip(&chat.logsumexp) {
                 let sum: f32 = found.iter().map(|x| x.exp()).sum();

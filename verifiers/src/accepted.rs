@@ -20,10 +20,9 @@ impl<'a> Accepted<'a> {
         match gold {
             Gold::Missing => Err(VerifyError::missing_reference()),
             Gold::Text(text) => Ok(Self::One(text)),
-            Gold::AnyOf([]) => Err(bad_reference(
-                "reference_empty",
-                "the list of accepted answers is empty",
-            )),
+            Gold::AnyOf([]) => {
+                Err(bad_reference("reference_empty", "the list of accepted answers is empty"))
+            }
             Gold::AnyOf(texts) => Ok(Self::AnyOf(texts)),
             Gold::Object(_) => Err(bad_reference(
                 "reference_type",
@@ -141,11 +140,7 @@ pub(crate) fn quoted(text: &str) -> String {
     for c in chars.by_ref().take(MAX_CHARS) {
         out.extend(c.escape_debug());
     }
-    out.push_str(if chars.next().is_some() {
-        "\"..."
-    } else {
-        "\""
-    });
+    out.push_str(if chars.next().is_some() { "\"..." } else { "\"" });
     out
 }
 
@@ -164,10 +159,9 @@ mod tests {
         });
         let found = match &judged {
             Ok(verdict) => Ok(verdict.label),
-            Err(VerifyError::BadReference(reason)) => Err((
-                reason.code,
-                reason.detail.as_deref().expect("errors carry a detail"),
-            )),
+            Err(VerifyError::BadReference(reason)) => {
+                Err((reason.code, reason.detail.as_deref().expect("errors carry a detail")))
+            }
             Err(VerifyError::Undecided(_)) => panic!("nothing here is undecided"),
         };
         assert_eq!(found, expected, "{texts:?}");
@@ -187,9 +181,6 @@ mod tests {
     #[test]
     fn a_quotation_is_short_and_on_one_line() {
         assert_eq!(quoted("a\nb\u{202e}"), "\"a\\nb\\u{202e}\"");
-        assert_eq!(
-            quoted(&"x".repeat(81)),
-            format!("\"{}\"...", "x".repeat(80))
-        );
+        assert_eq!(quoted(&"x".repeat(81)), format!("\"{}\"...", "x".repeat(80)));
     }
 }

@@ -82,15 +82,15 @@ impl ChoiceVerifier {
         match said {
             Said::Labels(labels) if labels == key.answer => right("label_equal"),
             Said::Content(labels) if self.is_right_content(key, labels) => right("content_equal"),
-            Said::Labels(labels) | Said::Content(labels) => wrong("label_differs", &|| {
-                format!("{labels} is not {}", key.answer)
-            }),
+            Said::Labels(labels) | Said::Content(labels) => {
+                wrong("label_differs", &|| format!("{labels} is not {}", key.answer))
+            }
             Said::Conflict(label) => wrong("label_content_conflict", &|| {
                 format!("{} is not the text of choice {label}", quoted(text))
             }),
-            Said::Hedged => wrong("hedged", &|| {
-                format!("{} names more than one choice", quoted(text))
-            }),
+            Said::Hedged => {
+                wrong("hedged", &|| format!("{} names more than one choice", quoted(text)))
+            }
             Said::Unread => Verdict::presumed_wrong(
                 "unread",
                 Reason::explained("candidate_unread", explain, || {
@@ -102,20 +102,13 @@ impl ChoiceVerifier {
 
     /// Whether choices with the same text, and the labels `labels`, are the answer.
     fn is_right_content(&self, key: &Key, labels: LabelSet) -> bool {
-        if self.config.multiple {
-            labels == key.answer
-        } else {
-            labels.meets(key.answer)
-        }
+        if self.config.multiple { labels == key.answer } else { labels.meets(key.answer) }
     }
 }
 
 impl Verifier for ChoiceVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "choice",
-            revision: 1,
-        }
+        VerifierId { name: "choice", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

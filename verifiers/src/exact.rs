@@ -53,10 +53,7 @@ impl ExactVerifier {
 
 impl Verifier for ExactVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "exact",
-            revision: 1,
-        }
+        VerifierId { name: "exact", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
@@ -64,17 +61,12 @@ impl Verifier for ExactVerifier {
         for text in accepted.texts() {
             charge_gold(fuel, scan_cost(text.len(), BYTES_PER_UNIT))?;
         }
-        let given = candidate(claim.candidate, fuel, |text| {
-            scan_cost(text.len(), BYTES_PER_UNIT)
-        });
+        let given = candidate(claim.candidate, fuel, |text| scan_cost(text.len(), BYTES_PER_UNIT));
         accepted.judge(|text| {
             let gold = self.trimmed(text);
             if gold.is_empty() {
                 // Empty is never right, so an empty gold could only ever be wrong.
-                return Err(Reason::with(
-                    "reference_empty",
-                    "the accepted text is empty",
-                ));
+                return Err(Reason::with("reference_empty", "the accepted text is empty"));
             }
             match &given {
                 Ok(candidate) => Ok(self.compare(gold, candidate, claim.explain)),

@@ -126,16 +126,11 @@ impl FormatVerifier {
 
 impl Verifier for FormatVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "format",
-            revision: 1,
-        }
+        VerifierId { name: "format", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
-        let given = candidate(claim.candidate, fuel, |text| {
-            scan_cost(text.len(), BYTES_PER_UNIT)
-        });
+        let given = candidate(claim.candidate, fuel, |text| scan_cost(text.len(), BYTES_PER_UNIT));
         Ok(match given {
             Ok(text) => self.judge(text, claim.explain),
             Err(verdict) => verdict,
@@ -157,10 +152,7 @@ impl Rules {
         }
         let given = config.tags.len() + config.optional.len();
         if given > MAX_TAGS {
-            return Err(ConfigError::TooManyTags {
-                given,
-                max: MAX_TAGS,
-            });
+            return Err(ConfigError::TooManyTags { given, max: MAX_TAGS });
         }
         for name in config.tags {
             rules.add(name, true)?;
@@ -191,12 +183,7 @@ impl Rules {
         if self.find(&name).is_some() {
             return Err(ConfigError::TagRepeated { name });
         }
-        self.tags.push(Tag {
-            name,
-            required,
-            repeatable: !required,
-            followed_by: None,
-        });
+        self.tags.push(Tag { name, required, repeatable: !required, followed_by: None });
         Ok(())
     }
 
@@ -205,9 +192,6 @@ impl Rules {
     }
 
     fn index(&self, key: &'static str, name: &str) -> Result<usize, ConfigError> {
-        self.find(name).ok_or_else(|| ConfigError::TagUnknown {
-            key,
-            name: name.to_owned(),
-        })
+        self.find(name).ok_or_else(|| ConfigError::TagUnknown { key, name: name.to_owned() })
     }
 }

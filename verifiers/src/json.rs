@@ -43,11 +43,7 @@ pub struct JsonConfig {
 
 impl Default for JsonConfig {
     fn default() -> Self {
-        Self {
-            schema: None,
-            allow_fence: true,
-            formats: false,
-        }
+        Self { schema: None, allow_fence: true, formats: false }
     }
 }
 
@@ -77,11 +73,7 @@ impl JsonVerifier {
             code: refusal.code,
             message: refusal.message,
         })?;
-        Ok(Self {
-            fixed,
-            allow_fence: config.allow_fence,
-            formats: config.formats,
-        })
+        Ok(Self { fixed, allow_fence: config.allow_fence, formats: config.formats })
     }
 
     /// The schema that a gold answer holds, or why it holds none.
@@ -105,10 +97,7 @@ impl JsonVerifier {
         let content = if self.allow_fence {
             unfenced(text)
         } else {
-            fence::Content {
-                text,
-                lines_before: 0,
-            }
+            fence::Content { text, lines_before: 0 }
         };
         parse(content.text)
             .map_err(|malformed| refused(&malformed, content.lines_before, claim.explain))
@@ -117,10 +106,7 @@ impl JsonVerifier {
 
 impl Verifier for JsonVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "json",
-            revision: 1,
-        }
+        VerifierId { name: "json", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
@@ -178,9 +164,7 @@ fn judge(
         Ok(document) => document,
         Err(verdict) => return verdict.clone(),
     };
-    match schema.map_or(Outcome::Valid, |schema| {
-        schema.check(document, fuel, explain)
-    }) {
+    match schema.map_or(Outcome::Valid, |schema| schema.check(document, fuel, explain)) {
         Outcome::Valid => Verdict::proven(true, "valid", Reason::code("json_valid")),
         Outcome::Spent => too_costly(),
         Outcome::TooDeep => Verdict::presumed_wrong("too_costly", Reason::code("too_deep")),

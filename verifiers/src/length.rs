@@ -60,10 +60,9 @@ impl LengthVerifier {
     pub fn new(config: LengthConfig) -> Result<Self, ConfigError> {
         match config.max {
             None if config.min == 0 => Err(ConfigError::NoBounds),
-            Some(max) if max < config.min => Err(ConfigError::BoundsCrossed {
-                min: config.min,
-                max,
-            }),
+            Some(max) if max < config.min => {
+                Err(ConfigError::BoundsCrossed { min: config.min, max })
+            }
             None | Some(_) => Ok(Self { config }),
         }
     }
@@ -99,16 +98,11 @@ impl LengthVerifier {
 
 impl Verifier for LengthVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "length",
-            revision: 1,
-        }
+        VerifierId { name: "length", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
-        let given = candidate(claim.candidate, fuel, |text| {
-            scan_cost(text.len(), BYTES_PER_UNIT)
-        });
+        let given = candidate(claim.candidate, fuel, |text| scan_cost(text.len(), BYTES_PER_UNIT));
         Ok(match given {
             Ok(text) => self.judge(text, claim.explain),
             Err(verdict) => verdict,

@@ -38,18 +38,10 @@ impl<'a> Literal<'a> {
             return None;
         }
         if !has_fraction {
-            return Some(Self {
-                whole,
-                fraction: None,
-                len: end,
-            });
+            return Some(Self { whole, fraction: None, len: end });
         }
         let fraction = Some(&text[end + 1..after_point]);
-        Some(Self {
-            whole,
-            fraction,
-            len: after_point,
-        })
+        Some(Self { whole, fraction, len: after_point })
     }
 
     /// Bytes of the literal.
@@ -68,12 +60,8 @@ impl<'a> Literal<'a> {
         if self.len <= 19 {
             return small_value(self.whole, fraction);
         }
-        let digits: String = self
-            .whole
-            .chars()
-            .filter(|c| *c != ',')
-            .chain(fraction.chars())
-            .collect();
+        let digits: String =
+            self.whole.chars().filter(|c| *c != ',').chain(fraction.chars()).collect();
         decimal(&digits, fraction.len())
     }
 }
@@ -92,11 +80,7 @@ pub(crate) fn decimal(digits: &str, decimals: usize) -> RBig {
 pub(crate) fn power_of_ten(exponent: i32) -> RBig {
     let magnitude = usize::try_from(exponent.unsigned_abs()).expect("a usize has 32 bits");
     let power = UBig::from(10u8).pow(magnitude);
-    if exponent < 0 {
-        RBig::from_parts(IBig::from(1u8), power)
-    } else {
-        RBig::from(power)
-    }
+    if exponent < 0 { RBig::from_parts(IBig::from(1u8), power) } else { RBig::from(power) }
 }
 
 /// Fuel for reading, reducing or comparing fractions of `digits` decimal digits in all: measured,
@@ -109,11 +93,7 @@ pub(crate) fn cost(digits: usize) -> u64 {
 /// Up to 19 bytes hold at most 19 digits, which fit a machine word.
 fn small_value(whole: &str, fraction: &str) -> RBig {
     let mut numerator = 0u64;
-    for digit in whole
-        .bytes()
-        .chain(fraction.bytes())
-        .filter(u8::is_ascii_digit)
-    {
+    for digit in whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit) {
         numerator = numerator * 10 + u64::from(digit - b'0');
     }
     if fraction.is_empty() {
@@ -162,14 +142,8 @@ mod tests {
         check("0,123", Some(("0", 1, None)));
         check("1,2345", Some(("1", 1, None)));
         check("000", Some(("0", 3, None)));
-        check(
-            "18446744073709551616",
-            Some(("18446744073709551616", 20, None)),
-        );
-        check(
-            "0.00000000000000000000001",
-            Some(("1/100000000000000000000000", 25, Some(23))),
-        );
+        check("18446744073709551616", Some(("18446744073709551616", 20, None)));
+        check("0.00000000000000000000001", Some(("1/100000000000000000000000", 25, Some(23))));
         check("", None);
         check(".", None);
         check("-5", None);

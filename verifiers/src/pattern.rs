@@ -42,11 +42,7 @@ pub struct PatternConfig {
 
 impl Default for PatternConfig {
     fn default() -> Self {
-        Self {
-            pattern: None,
-            mode: MatchMode::default(),
-            trim: true,
-        }
+        Self { pattern: None, mode: MatchMode::default(), trim: true }
     }
 }
 
@@ -76,11 +72,7 @@ impl PatternVerifier {
             .map(|source| fixed_pattern(&source, config.mode))
             .transpose()
             .map_err(|message| ConfigError::Pattern { message })?;
-        Ok(Self {
-            mode: config.mode,
-            trim: config.trim,
-            fixed,
-        })
+        Ok(Self { mode: config.mode, trim: config.trim, fixed })
     }
 
     fn judge(&self, pattern: &Pattern, claim: &Claim<'_>, fuel: &mut Fuel) -> Verdict {
@@ -103,10 +95,7 @@ impl PatternVerifier {
 
 impl Verifier for PatternVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "regex",
-            revision: 1,
-        }
+        VerifierId { name: "regex", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
@@ -166,15 +155,10 @@ impl Pattern {
             MatchMode::Full => build(&format!(r"\A(?:{source})\z"))
                 .or_else(|_| build(&format!("\\A(?:{source}\n)\\z"))),
         };
-        regex
-            .map(|regex| Self { regex, cost })
-            .map_err(|error| error.to_string())
+        regex.map(|regex| Self { regex, cost }).map_err(|error| error.to_string())
     }
 }
 
 fn build(source: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(source)
-        .size_limit(SIZE_LIMIT)
-        .nest_limit(NEST_LIMIT + 1)
-        .build()
+    RegexBuilder::new(source).size_limit(SIZE_LIMIT).nest_limit(NEST_LIMIT + 1).build()
 }

@@ -41,10 +41,7 @@ pub struct TextVerifier {
 impl TextVerifier {
     /// A verifier with this configuration.
     pub fn new(config: TextConfig) -> Self {
-        Self {
-            config,
-            punctuation: Regex::new(r"\p{P}+").expect("a fixed pattern"),
-        }
+        Self { config, punctuation: Regex::new(r"\p{P}+").expect("a fixed pattern") }
     }
 
     fn normalised(&self, text: &str) -> String {
@@ -53,11 +50,8 @@ impl TextVerifier {
             folded = joined(self.punctuation.replace_all(&folded, "").split_whitespace());
         }
         if self.config.strip_articles {
-            let rest = joined(
-                folded
-                    .split(' ')
-                    .filter(|word| !matches!(*word, "a" | "an" | "the")),
-            );
+            let rest =
+                joined(folded.split(' ').filter(|word| !matches!(*word, "a" | "an" | "the")));
             // `The The` and the answer `A` are left as they are.
             if !rest.is_empty() {
                 folded = rest;
@@ -69,10 +63,7 @@ impl TextVerifier {
 
 impl Verifier for TextVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "text",
-            revision: 1,
-        }
+        VerifierId { name: "text", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
@@ -119,13 +110,7 @@ pub(crate) fn fold(text: &str) -> String {
 ///
 /// Folding can undo a normalisation and the other way round, hence the alternation.
 fn fold_unicode(text: &str) -> String {
-    let folded: String = text
-        .nfd()
-        .default_case_fold()
-        .nfkd()
-        .default_case_fold()
-        .nfkc()
-        .collect();
+    let folded: String = text.nfd().default_case_fold().nfkd().default_case_fold().nfkc().collect();
     joined(folded.split_whitespace())
 }
 

@@ -47,18 +47,12 @@ impl Reason {
 
     /// A reason with its detail.
     pub fn with(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
-            detail: Some(detail.into()),
-        }
+        Self { code, detail: Some(detail.into()) }
     }
 
     /// A reason whose detail is made only when `explain` is set.
     pub fn explained(code: &'static str, explain: bool, detail: impl FnOnce() -> String) -> Self {
-        Self {
-            code,
-            detail: explain.then(|| Cow::Owned(detail())),
-        }
+        Self { code, detail: explain.then(|| Cow::Owned(detail())) }
     }
 }
 
@@ -88,22 +82,12 @@ pub struct Verdict {
 impl Verdict {
     /// A verdict reached by proof or by a documented rule.
     pub fn proven(score: impl Into<UnitScore>, label: &'static str, reason: Reason) -> Self {
-        Self {
-            score: score.into(),
-            label,
-            reason,
-            standing: Standing::Proven,
-        }
+        Self { score: score.into(), label, reason, standing: Standing::Proven }
     }
 
     /// A 0 because the candidate is unreadable or too costly, not because it was proven wrong.
     pub fn presumed_wrong(label: &'static str, reason: Reason) -> Self {
-        Self {
-            score: UnitScore::ZERO,
-            label,
-            reason,
-            standing: Standing::Presumed,
-        }
+        Self { score: UnitScore::ZERO, label, reason, standing: Standing::Presumed }
     }
 
     /// A 0 because the response holds no answer at all.
@@ -135,10 +119,7 @@ pub enum VerifyError {
 impl VerifyError {
     /// No gold answer was given.
     pub fn missing_reference() -> Self {
-        Self::BadReference(Reason::with(
-            "reference_missing",
-            "this scorer needs a reference",
-        ))
+        Self::BadReference(Reason::with("reference_missing", "this scorer needs a reference"))
     }
 }
 

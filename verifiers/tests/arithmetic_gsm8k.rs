@@ -17,12 +17,8 @@ use verifiers::Fuel;
 use verifiers::arithmetic::{Arithmetic, Check, Label, Rule, Step, StepReport};
 
 /// The models whose solutions are in the data, by their keys.
-const MODELS: [&str; 4] = [
-    "6b_finetuning",
-    "6b_verification",
-    "175b_finetuning",
-    "175b_verification",
-];
+const MODELS: [&str; 4] =
+    ["6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification"];
 
 /// The seed of the sample that the page shows.
 const SAMPLE_SEED: u64 = 4;
@@ -196,10 +192,7 @@ fn the_page_holds_the_counts() {
     let Some(solutions) = solutions() else { return };
     let section = section();
     for line in lines(&solutions) {
-        assert!(
-            section.contains(&line),
-            "docs/real-data.md lacks the row\n{line}"
-        );
+        assert!(section.contains(&line), "docs/real-data.md lacks the row\n{line}");
     }
 }
 
@@ -210,10 +203,7 @@ fn the_page_holds_the_sample() {
     for (number, (solution, step)) in (1..).zip(sample(wrong, SAMPLE_SEED)) {
         let (author, row, step) = (solution.author, solution.row, step.index);
         let start = format!("\n| {number} | {author} {row}, step {step} | ");
-        assert!(
-            section.contains(&start),
-            "docs/real-data.md lacks the row{start}"
-        );
+        assert!(section.contains(&start), "docs/real-data.md lacks the row{start}");
     }
 }
 
@@ -251,9 +241,7 @@ fn sample<T>(mut items: Vec<T>, seed: u64) -> Vec<T> {
 
 /// Every wrong step of the models.
 fn wrong_steps(solutions: &[Solution]) -> Vec<(&Solution, Step)> {
-    let models = solutions
-        .iter()
-        .filter(|solution| solution.author != "gold");
+    let models = solutions.iter().filter(|solution| solution.author != "gold");
     let wrong = models.flat_map(|solution| {
         let steps = check(solution).steps.into_iter();
         let wrong = steps.filter(|step| step.label() == Label::Wrong);
@@ -285,10 +273,8 @@ fn print_sample() {
 #[ignore = "prints how many solutions a second one core checks"]
 fn print_speed() {
     let Some(solutions) = solutions() else { return };
-    let models: Vec<&Solution> = solutions
-        .iter()
-        .filter(|solution| solution.author != "gold")
-        .collect();
+    let models: Vec<&Solution> =
+        solutions.iter().filter(|solution| solution.author != "gold").collect();
     let scorer = Arithmetic::default();
     for _ in 0..5 {
         let start = Instant::now();

@@ -42,11 +42,7 @@ fn tables(page: &str) -> Vec<Table> {
             continue;
         };
         if !in_table {
-            tables.push(Table {
-                section: section.clone(),
-                header: cells,
-                rows: Vec::new(),
-            });
+            tables.push(Table { section: section.clone(), header: cells, rows: Vec::new() });
         } else if !cells[0].starts_with("---") {
             tables.last_mut().expect("a table is open").rows.push(cells);
         }
@@ -59,9 +55,7 @@ fn tables(page: &str) -> Vec<Table> {
 fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.strip_prefix('|')?.strip_suffix('|')?;
     let joined = inner.replace("\\|", "\u{0}");
-    let cells = joined
-        .split('|')
-        .map(|cell| cell.trim().replace('\u{0}', "|"));
+    let cells = joined.split('|').map(|cell| cell.trim().replace('\u{0}', "|"));
     Some(cells.collect())
 }
 
@@ -116,19 +110,10 @@ fn verdict(verifier: &dyn Verifier, gold: &Value, candidate: &Value) -> (String,
         Value::Object(fields) => Gold::Object(fields),
         Value::Bool(_) | Value::Number(_) => panic!("{gold} is no gold answer"),
     };
-    let candidate = candidate
-        .as_str()
-        .map_or(Candidate::Missing, Candidate::Text);
-    let claim = Claim {
-        gold,
-        candidate,
-        explain: true,
-    };
+    let candidate = candidate.as_str().map_or(Candidate::Missing, Candidate::Text);
+    let claim = Claim { gold, candidate, explain: true };
     match verifier.verify(&claim, &mut Fuel::default()) {
-        Ok(verdict) => (
-            verdict.score.get().to_string(),
-            verdict.reason.code.to_owned(),
-        ),
+        Ok(verdict) => (verdict.score.get().to_string(), verdict.reason.code.to_owned()),
         Err(VerifyError::BadReference(reason)) => ("bad_reference".into(), reason.code.into()),
         Err(VerifyError::Undecided(reason)) => ("undecided".into(), reason.code.into()),
     }

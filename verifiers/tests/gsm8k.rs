@@ -10,9 +10,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, Verdict, Verifier};
 
 /// The rows of a data file, or `None` (and a line that says so) where the data are absent.
 fn rows(file: &str) -> Option<Vec<Value>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../shared/data/gsm8k")
-        .join(file);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/gsm8k").join(file);
     let Ok(text) = std::fs::read_to_string(&path) else {
         eprintln!("skipped: no {}", path.display());
         return None;
@@ -29,11 +27,7 @@ fn judge(response: &str, gold: &str) -> Verdict {
     let math = Math::default();
     let found = extract::answer(response, &AnswerPolicy::default());
     let candidate = found.map_or(Candidate::Missing, |found| Candidate::Text(found.text));
-    let claim = Claim {
-        gold: Gold::Text(gold),
-        candidate,
-        explain: true,
-    };
+    let claim = Claim { gold: Gold::Text(gold), candidate, explain: true };
     let verdict = math.verify(&claim, &mut Fuel::default());
     verdict.expect("the gold answer is a number")
 }
@@ -56,12 +50,8 @@ fn gold_answers_are_extracted_and_equal_themselves() {
 
 #[test]
 fn every_label_of_the_example_solutions_is_confirmed() {
-    const MODELS: [&str; 4] = [
-        "6b_finetuning",
-        "6b_verification",
-        "175b_finetuning",
-        "175b_verification",
-    ];
+    const MODELS: [&str; 4] =
+        ["6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification"];
     let Some(rows) = rows("example_model_solutions.jsonl") else {
         return;
     };

@@ -44,11 +44,7 @@ fn answer_in(text: &str) -> String {
         None => text.to_owned(),
         Some(found) if found.members.is_empty() => found.text.to_owned(),
         Some(found) => {
-            let members: Vec<&str> = found
-                .members
-                .iter()
-                .map(|span| &text[span.clone()])
-                .collect();
+            let members: Vec<&str> = found.members.iter().map(|span| &text[span.clone()]).collect();
             members.join(", ")
         }
     }
@@ -57,28 +53,18 @@ fn answer_in(text: &str) -> String {
 /// A response against a gold answer that may be a whole solution itself.
 fn judge_response(gold: &str, response: &str) -> Result<Verdict, VerifyError> {
     let found = extract::answer(response, &AnswerPolicy::default());
-    let members: Vec<&str> = found
-        .iter()
-        .flat_map(|found| &found.members)
-        .map(|span| &response[span.clone()])
-        .collect();
+    let members: Vec<&str> =
+        found.iter().flat_map(|found| &found.members).map(|span| &response[span.clone()]).collect();
     let candidate = match &found {
         None => Candidate::Missing,
         Some(found) if members.is_empty() => Candidate::Text(found.text),
-        Some(found) => Candidate::Several {
-            last: found.text,
-            all: &members,
-        },
+        Some(found) => Candidate::Several { last: found.text, all: &members },
     };
     judge(&answer_in(gold), candidate)
 }
 
 fn judge(gold: &str, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
-    let claim = Claim {
-        gold: Gold::Text(gold),
-        candidate,
-        explain: true,
-    };
+    let claim = Claim { gold: Gold::Text(gold), candidate, explain: true };
     Math::default().verify(&claim, &mut Fuel::default())
 }
 
@@ -168,36 +154,22 @@ fn check(set: &str, judge: fn(&Value) -> Result<Verdict, VerifyError>) {
         tally.argued,
     );
     assert!(tally.unlisted.is_empty(), "{}", tally.unlisted.join("\n"));
-    assert!(
-        tally.stale.is_empty(),
-        "{set}: listed, but no disagreement: {:?}",
-        tally.stale
-    );
+    assert!(tally.stale.is_empty(), "{set}: listed, but no disagreement: {:?}", tally.stale);
     let counted = tally.rows - tally.argued;
-    assert!(
-        tally.agreed * 100 >= counted * 98,
-        "{set}: {} of {counted}",
-        tally.agreed
-    );
+    assert!(tally.agreed * 100 >= counted * 98, "{set}: {} of {counted}", tally.agreed);
 }
 
 #[test]
 fn math_verify() {
-    check("math_verify", |row| {
-        judge_response(text(row, "gold"), text(row, "pred"))
-    });
+    check("math_verify", |row| judge_response(text(row, "gold"), text(row, "pred")));
 }
 
 #[test]
 fn lighteval() {
-    check("lighteval", |row| {
-        judge_response(text(row, "gold"), text(row, "pred"))
-    });
+    check("lighteval", |row| judge_response(text(row, "gold"), text(row, "pred")));
 }
 
 #[test]
 fn latex_readings() {
-    check("latex_parse", |row| {
-        judge(text(row, "gold"), Candidate::Text(text(row, "pred")))
-    });
+    check("latex_parse", |row| judge(text(row, "gold"), Candidate::Text(text(row, "pred"))));
 }

@@ -54,8 +54,7 @@ fn config(flag: &str) -> MathConfig {
     let value: Value = serde_json::from_str(value).unwrap_or_else(|e| panic!("{flag}: {e}"));
     let bound = || {
         let text = value.as_str().expect("a bound is a text");
-        text.parse()
-            .expect("the page shows bounds that can be used")
+        text.parse().expect("the page shows bounds that can be used")
     };
     let tolerance = match key {
         "tolerance" => {
@@ -73,19 +72,13 @@ fn config(flag: &str) -> MathConfig {
             };
         }
     };
-    MathConfig {
-        tolerance,
-        ..MathConfig::default()
-    }
+    MathConfig { tolerance, ..MathConfig::default() }
 }
 
 /// Verdict and reason, in the words of the page.
 fn verdict(config: MathConfig, gold: &str, candidate: &str) -> (&'static str, &'static str) {
-    let claim = Claim {
-        gold: Gold::Text(gold),
-        candidate: Candidate::Text(candidate),
-        explain: true,
-    };
+    let claim =
+        Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
     match Math::new(config).verify(&claim, &mut Fuel::default()) {
         Ok(verdict) => {
             let word = match (verdict.label, verdict.standing) {
@@ -123,11 +116,6 @@ fn every_flag_is_explained_and_no_other() {
     let explained: Vec<&str> = rows.iter().map(|row| code(&row[0])).collect();
     assert_eq!(explained, known);
     for row in &rows[1..] {
-        assert_eq!(
-            code(&row[1]),
-            policy[code(&row[0])].to_string(),
-            "{}",
-            row[0]
-        );
+        assert_eq!(code(&row[1]), policy[code(&row[0])].to_string(), "{}", row[0]);
     }
 }

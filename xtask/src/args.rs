@@ -115,10 +115,7 @@ mod tests {
 
     fn test(no_check: bool, cargo_args: &[&str]) -> Command {
         let cargo_args = cargo_args.iter().map(|&arg| arg.to_owned()).collect();
-        Command::Test(TestOptions {
-            no_check,
-            cargo_args,
-        })
+        Command::Test(TestOptions { no_check, cargo_args })
     }
 
     fn clients(names: &[&str]) -> Command {
@@ -126,9 +123,7 @@ mod tests {
     }
 
     fn parity(venv: Option<&str>) -> Command {
-        Command::Parity(ParityOptions {
-            venv: venv.map(str::to_owned),
-        })
+        Command::Parity(ParityOptions { venv: venv.map(str::to_owned) })
     }
 
     #[test]

@@ -11,10 +11,7 @@ struct Check {
 }
 
 const CHECKS: &[Check] = &[
-    Check {
-        component: "fmt",
-        args: &["fmt", "--all", "--check"],
-    },
+    Check { component: "fmt", args: &["fmt", "--all", "--check"] },
     // The release profile, as for everything else here: see docs/adr/0002-one-profile.md.
     Check {
         component: "clippy",
@@ -42,11 +39,7 @@ pub(crate) fn run_alone() -> ExitCode {
     for name in &failed {
         eprintln!("failed: {name}");
     }
-    if failed.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn failure(check: &Check) -> Option<String> {

@@ -27,10 +27,7 @@ fn describe() -> io::Result<Vec<u8>> {
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {
-        return Err(io::Error::other(format!(
-            "`tribunal openapi`: {}",
-            output.status
-        )));
+        return Err(io::Error::other(format!("`tribunal openapi`: {}", output.status)));
     }
     if output.stdout.is_empty() {
         return Err(io::Error::other("`tribunal openapi` printed nothing"));

@@ -58,8 +58,7 @@ fn make_folders(folders: &Path) -> Result<(), String> {
         fs::remove_dir_all(folders).map_err(|error| format!("{}: {error}", folders.display()))?;
     }
     let mut make = cargo::cargo(&["run", "--release", "--package", "models"]);
-    make.args(["--example", "parity_folders", "--"])
-        .arg(folders);
+    make.args(["--example", "parity_folders", "--"]).arg(folders);
     named("the folders", &mut make)
 }
 

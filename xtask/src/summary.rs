@@ -75,11 +75,7 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -95,9 +91,7 @@ fn is_announcement(line: &str) -> bool {
 /// `test result: ok. 5 passed; 0 failed; 1 ignored; …` as passed, failed, ignored.
 fn result(line: &str) -> Option<[u64; 3]> {
     let rest = line.strip_prefix("test result: ")?;
-    let counts = rest
-        .strip_prefix("ok. ")
-        .or_else(|| rest.strip_prefix("FAILED. "))?;
+    let counts = rest.strip_prefix("ok. ").or_else(|| rest.strip_prefix("FAILED. "))?;
     let mut counts = counts.split("; ");
     let mut count = |word| counts.next()?.strip_suffix(word)?.parse().ok();
     Some([count(" passed")?, count(" failed")?, count(" ignored")?])

@@ -20,11 +20,7 @@ pub(crate) fn run(options: &TestOptions) -> ExitCode {
     }
     run_tests(options, &mut summary);
     report(&summary);
-    if summary.is_success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run_tests(options: &TestOptions, summary: &mut Summary) {
@@ -45,19 +41,13 @@ fn run_tests(options: &TestOptions, summary: &mut Summary) {
 /// Runs `command`, passing its stdout through at once and showing each line to `each`. The error
 /// is a message for the user.
 fn stream(command: &mut Command, mut each: impl FnMut(&str)) -> Result<(), String> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("cannot start: {error}"))?;
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cannot start: {error}"))?;
     let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
     let read = copy_lines(BufReader::new(stdout), io::stdout(), &mut each);
     let status = child.wait().map_err(|error| error.to_string())?;
     read.map_err(|error| format!("cannot pass its output on: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(status.to_string())
-    }
+    if status.success() { Ok(()) } else { Err(status.to_string()) }
 }
 
 /// Bytes go through unchanged, whatever their encoding.

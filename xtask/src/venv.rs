@@ -52,11 +52,7 @@ impl Venv<'_> {
 
 /// The interpreter of the environment in a folder.
 pub(crate) fn interpreter(venv: &Path) -> PathBuf {
-    if cfg!(windows) {
-        venv.join("Scripts/python.exe")
-    } else {
-        venv.join("bin/python")
-    }
+    if cfg!(windows) { venv.join("Scripts/python.exe") } else { venv.join("bin/python") }
 }
 
 fn pip(python: &Path, args: &[&str]) -> Result<(), String> {

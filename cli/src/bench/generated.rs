@@ -28,11 +28,7 @@ fn pair(random: &mut ChaCha8Rng) -> Input {
         week = left * price,
     );
     let is_wrong = random.random_ratio(1, WRONG_ONE_IN);
-    let answer = if is_wrong {
-        total + random.random_range(1..100)
-    } else {
-        total
-    };
+    let answer = if is_wrong { total + random.random_range(1..100) } else { total };
     let (end, gold) = ending(random, answer, total);
     Input::of(solution + &end).against(gold)
 }
@@ -42,19 +38,13 @@ fn ending(random: &mut ChaCha8Rng, answer: u64, gold: u64) -> (String, String) {
     match random.random_range(0..6) {
         0 => (format!("#### {answer}"), gold.to_string()),
         1 => (format!("A: {answer}"), gold.to_string()),
-        2 => (
-            format!("So the answer is \\boxed{{{answer}}}."),
-            gold.to_string(),
-        ),
+        2 => (format!("So the answer is \\boxed{{{answer}}}."), gold.to_string()),
         3 => (format!("The answer is ${answer}.00."), format!("{gold}")),
         4 => (
             format!("The final answer is $\\boxed{{\\frac{{{answer}}}{{4}}}}$."),
             format!("{gold}/4"),
         ),
-        _ => (
-            format!("#### {}", with_commas(answer)),
-            format!("\\${}", with_commas(gold)),
-        ),
+        _ => (format!("#### {}", with_commas(answer)), format!("\\${}", with_commas(gold))),
     }
 }
 
@@ -81,11 +71,7 @@ mod tests {
         };
         let n_pairs = 2000;
         let total: usize = pairs(n_pairs, 0).into_iter().map(length).sum();
-        assert!(
-            (250..350).contains(&(total / n_pairs)),
-            "{}",
-            total / n_pairs
-        );
+        assert!((250..350).contains(&(total / n_pairs)), "{}", total / n_pairs);
     }
 
     #[test]
@@ -98,9 +84,7 @@ mod tests {
                 Some(Reference::Text(text)) => text.clone(),
                 other => panic!("{other:?}"),
             };
-            outcome
-                .unwrap_or_else(|failure| panic!("{gold}: {failure:?}"))
-                .score
+            outcome.unwrap_or_else(|failure| panic!("{gold}: {failure:?}")).score
         };
         let right: f64 = pairs(3000, 1).into_iter().map(judge).sum();
         assert!((1900.0..2100.0).contains(&right), "{right}");

@@ -93,20 +93,12 @@ pub(crate) fn run(args: &BenchKernelsArgs) -> Result<Outcome, CliError> {
 
 /// Billions of `amount` a second.
 fn rate(amount: f64, samples: &Samples) -> Rate {
-    Rate {
-        best: amount / samples.best() / 1e9,
-        median: amount / samples.median() / 1e9,
-    }
+    Rate { best: amount / samples.best() / 1e9, median: amount / samples.median() / 1e9 }
 }
 
 fn summary(measured: &Measured, rounds: u16) -> Summary {
-    let Ceilings {
-        flops_a_thread,
-        ref fma_one,
-        ref fma_all,
-        read_bytes,
-        ref read,
-    } = measured.ceilings;
+    let Ceilings { flops_a_thread, ref fma_one, ref fma_all, read_bytes, ref read } =
+        measured.ceilings;
     #[expect(clippy::cast_precision_loss, reason = "at most 1024 threads")]
     let threads = measured.threads as f64;
     let mut summary = Summary {
@@ -127,9 +119,7 @@ fn summary(measured: &Measured, rounds: u16) -> Summary {
 
 fn line(product: &Product, all: &[Product], ceilings: &Summary) -> Line {
     let shape = |p: &Product| (p.rows, p.k, p.n, p.source);
-    let plain = all
-        .iter()
-        .find(|p| p.storage == Storage::F32 && shape(p) == shape(product));
+    let plain = all.iter().find(|p| p.storage == Storage::F32 && shape(p) == shape(product));
     let gflops = rate(product.flops(), &product.samples);
     let weight_gb_per_s = rate(product.weight_bytes(), &product.samples);
     Line {
@@ -154,20 +144,12 @@ fn table(summary: &Summary) -> String {
         summary.isa, summary.threads, summary.rounds
     );
     for (name, rate, unit) in [
-        (
-            "multiply-add, one thread",
-            summary.fma_one_thread_gflops,
-            "GFLOP/s",
-        ),
+        ("multiply-add, one thread", summary.fma_one_thread_gflops, "GFLOP/s"),
         ("multiply-add, all threads", summary.fma_gflops, "GFLOP/s"),
         ("memory read, all threads", summary.read_gb_per_s, "GB/s"),
     ] {
-        writeln!(
-            text,
-            "{name:26} {:7.1} ({:.1}) {unit}",
-            rate.best, rate.median
-        )
-        .expect("writing to memory does not fail");
+        writeln!(text, "{name:26} {:7.1} ({:.1}) {unit}", rate.best, rate.median)
+            .expect("writing to memory does not fail");
     }
     writeln!(
         text,

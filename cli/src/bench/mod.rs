@@ -39,11 +39,7 @@ pub(crate) fn run(command: BenchCommand) -> Result<Outcome, CliError> {
 fn serve(args: &loadtest::BenchServe) -> Result<Outcome, CliError> {
     let report = loadtest::run(args, loadtest::on_stderr().as_mut()).map_err(|error| {
         let message = error.to_string();
-        if error.exit_code() == 2 {
-            CliError::Usage(message)
-        } else {
-            CliError::Failed(message)
-        }
+        if error.exit_code() == 2 { CliError::Usage(message) } else { CliError::Failed(message) }
     })?;
     let printed = report.print(args, &mut std::io::stdout().lock());
     printed.map_err(CliError::file("write", Path::new("standard output")))?;

@@ -113,10 +113,7 @@ fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> S
         let threads: Vec<_> = (0..args.threads)
             .map(|_| scope.spawn(|| judge_until(begin + time, scorer, pairs)))
             .collect();
-        threads
-            .into_iter()
-            .map(|t| t.join().expect("a measuring thread does not panic"))
-            .collect()
+        threads.into_iter().map(|t| t.join().expect("a measuring thread does not panic")).collect()
     });
     let seconds = begin.elapsed().as_secs_f64();
     let mut all = histogram();
@@ -125,10 +122,7 @@ fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> S
     }
     let ok: u64 = counted.iter().map(|c| c.ok).sum();
     let score_sum: f64 = counted.iter().map(|c| c.score_sum).sum();
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts and times stay far below 2^53"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "counts and times stay far below 2^53")]
     let number = |count: u64| count as f64;
     Summary {
         scorer: scorer.name(),
@@ -148,11 +142,7 @@ fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> S
 
 /// The end of one verdict is the beginning of the next, so that no time is left out.
 fn judge_until(end: Instant, scorer: &Scorer, pairs: &[Input]) -> Counted {
-    let mut counted = Counted {
-        nanos: histogram(),
-        ok: 0,
-        score_sum: 0.0,
-    };
+    let mut counted = Counted { nanos: histogram(), ok: 0, score_sum: 0.0 };
     let ask = Ask::default();
     let mut last = Instant::now();
     for pair in pairs.iter().cycle() {
@@ -195,27 +185,12 @@ fn read(input: &str) -> Result<Vec<Input>, CliError> {
 }
 
 fn table(summary: &Summary<'_>) -> String {
-    let mean = summary
-        .mean_score
-        .map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
+    let mean = summary.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
     let rows = [
         ("scorer", format!("{} {}", summary.scorer, summary.digest)),
-        (
-            "pairs",
-            format!(
-                "{}, {} threads",
-                grouped(summary.pairs as u64),
-                summary.threads
-            ),
-        ),
-        (
-            "verdicts",
-            format!("{} in {:.2} s", grouped(summary.verdicts), summary.seconds),
-        ),
-        (
-            "decided",
-            format!("{} with mean score {mean}", grouped(summary.ok)),
-        ),
+        ("pairs", format!("{}, {} threads", grouped(summary.pairs as u64), summary.threads)),
+        ("verdicts", format!("{} in {:.2} s", grouped(summary.verdicts), summary.seconds)),
+        ("decided", format!("{} with mean score {mean}", grouped(summary.ok))),
         ("rate", format!("{:.0} verdicts/s", summary.verdicts_per_s)),
         ("p50", format!("{:.2} us", summary.p50_us)),
         ("p99", format!("{:.2} us", summary.p99_us)),

@@ -104,22 +104,13 @@ impl MethodArg {
 
 /// Runs the command.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
-    let outputs: Vec<PathBuf> = [Some(&args.output), args.rest.plot.as_ref()]
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
+    let outputs: Vec<PathBuf> =
+        [Some(&args.output), args.rest.plot.as_ref()].into_iter().flatten().cloned().collect();
     refuse_same_file(&args.input, &outputs)?;
-    let columns = Columns {
-        scorer: args.scorer.as_deref(),
-        label: &args.rest.label,
-    };
+    let columns = Columns { scorer: args.scorer.as_deref(), label: &args.rest.label };
     let rows = rows::read(&args.input, columns)?;
     let (map, cross) = fitted(args, &rows)?;
-    let calibration = ScorerCalibration {
-        name: name(args),
-        map,
-    };
+    let calibration = ScorerCalibration { name: name(args), map };
     let report = report(args, &rows, &calibration, cross);
     if let Some(path) = &args.rest.plot {
         let svg = plot::reliability(&report.curves(&rows.samples, &calibration.map))?;

@@ -42,9 +42,7 @@ fn draw(svg: &mut String, curves: &[Curve; 2]) -> Result<(), Box<dyn std::error:
         .draw()
         .map_err(|error| broken(&error))?;
     let diagonal = DashedLineSeries::new([(0.0, 0.0), (1.0, 1.0)], 6, 5, BLACK.mix(0.5).into());
-    chart
-        .draw_series(diagonal)
-        .map_err(|error| broken(&error))?;
+    chart.draw_series(diagonal).map_err(|error| broken(&error))?;
     for (curve, colour) in curves.iter().zip(COLOURS) {
         let points = || curve.bins.iter().map(|bin| (bin.mean, bin.right));
         let line = LineSeries::new(points(), colour.stroke_width(2));

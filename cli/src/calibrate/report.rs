@@ -43,8 +43,7 @@ impl Report<'_> {
     /// For people.
     pub(super) fn table(&self, calibration: &ScorerCalibration, output: &Path) -> String {
         let mut text = String::new();
-        self.write_table(&mut text, calibration, output)
-            .expect("writing to a string cannot fail");
+        self.write_table(&mut text, calibration, output).expect("writing to a string cannot fail");
         text
     }
 
@@ -76,10 +75,7 @@ impl Report<'_> {
         }
         let (rows, right) = (self.rows, self.right);
         let left_out: u64 = self.left_out.values().sum();
-        writeln!(
-            text,
-            "{rows} rows, {right} of them right, {left_out} left out"
-        )?;
+        writeln!(text, "{rows} rows, {right} of them right, {left_out} left out")?;
         for (status, count) in self.left_out {
             writeln!(text, "  {status}: {count}")?;
         }
@@ -100,14 +96,8 @@ impl Report<'_> {
         let neutral = Calibration::Platt { a: 1.0, b: 0.0 };
         let binned = |map: &Calibration| bins(&mapped(samples, map), Binning::EqualMass(BINS));
         [
-            Curve {
-                name: "uncalibrated",
-                bins: binned(&neutral),
-            },
-            Curve {
-                name: self.method,
-                bins: binned(map),
-            },
+            Curve { name: "uncalibrated", bins: binned(&neutral) },
+            Curve { name: self.method, bins: binned(map) },
         ]
     }
 }

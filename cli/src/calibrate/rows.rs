@@ -52,10 +52,7 @@ impl Rows {
         if self.left_out.is_empty() {
             return String::new();
         }
-        let named = self
-            .left_out
-            .iter()
-            .map(|(status, count)| format!("{count} {status}"));
+        let named = self.left_out.iter().map(|(status, count)| format!("{count} {status}"));
         format!(" (left out: {})", named.collect::<Vec<_>>().join(", "))
     }
 }
@@ -83,12 +80,10 @@ pub(super) fn read(input: &str, columns: Columns<'_>) -> Result<Rows, CliError> 
     }
     match n_bad {
         0 => Ok(rows),
-        _ if n_bad > LISTED => Err(CliError::Usage(format!(
-            "{n_bad} rows cannot be read; the first {LISTED}:{bad}"
-        ))),
-        _ => Err(CliError::Usage(format!(
-            "{n_bad} rows cannot be read:{bad}"
-        ))),
+        _ if n_bad > LISTED => {
+            Err(CliError::Usage(format!("{n_bad} rows cannot be read; the first {LISTED}:{bad}")))
+        }
+        _ => Err(CliError::Usage(format!("{n_bad} rows cannot be read:{bad}"))),
     }
 }
 
@@ -96,17 +91,12 @@ impl Columns<'_> {
     /// The error is a sentence without its full stop.
     fn read(&self, line: Line<'_>) -> Result<Read, String> {
         if let Some(cut) = line.cut {
-            return Err(format!(
-                "the line has {} bytes, too many to read",
-                cut.line_bytes
-            ));
+            return Err(format!("the line has {} bytes, too many to read", cut.line_bytes));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
         let row = Row::parse(text)?;
-        let label = row
-            .at(self.label)?
-            .ok_or_else(|| format!("no column '{}'", self.label))?;
+        let label = row.at(self.label)?.ok_or_else(|| format!("no column '{}'", self.label))?;
         let right = truth(label).ok_or_else(|| {
             let given = shortened(label.get());
             format!("'{}' is {given}, and not 0, 1, false or true", self.label)
@@ -135,10 +125,7 @@ impl Columns<'_> {
             (None, [only]) => only,
             (None, []) => return Err("'scores' is empty".to_owned()),
             (None, many) => {
-                return Err(format!(
-                    "'scores' holds {}: name one with --scorer",
-                    many.join(", ")
-                ));
+                return Err(format!("'scores' holds {}: name one with --scorer", many.join(", ")));
             }
         };
         let verdict = scores
@@ -190,15 +177,8 @@ mod tests {
     use super::*;
 
     fn read(scorer: Option<&str>, row: &str) -> Result<Result<(f64, bool), String>, String> {
-        let columns = Columns {
-            scorer,
-            label: "label",
-        };
-        let line = Line {
-            number: 1,
-            bytes: row.as_bytes(),
-            cut: None,
-        };
+        let columns = Columns { scorer, label: "label" };
+        let line = Line { number: 1, bytes: row.as_bytes(), cut: None };
         Ok(match columns.read(line)? {
             Read::Sample(sample) => Ok((sample.raw, sample.right)),
             Read::LeftOut(status) => Err(status),
@@ -212,11 +192,7 @@ mod tests {
             assert_eq!(got, expected.map_err(str::to_owned), "{row}");
         };
         check(None, r#"{"raw": 1.5, "label": 1}"#, Ok((1.5, true)));
-        check(
-            None,
-            r#"{"raw": -2, "label": false, "id": 3}"#,
-            Ok((-2.0, false)),
-        );
+        check(None, r#"{"raw": -2, "label": false, "id": 3}"#, Ok((-2.0, false)));
         let scored = r#"{"label": true, "raw": 9, "scores": {"a": {"status": "ok", "raw": 0.5},
             "b": {"status": "timeout", "raw": null}, "c": {"status": "ok", "raw": null}}}"#;
         check(None, scored, Ok((9.0, true)));
@@ -231,10 +207,7 @@ mod tests {
     fn rows_that_cannot_be_read() {
         let check = |scorer, row: &str, expected: &str| {
             let error = read(scorer, row).expect_err(row);
-            assert!(
-                error.contains(expected),
-                "{error:?} does not hold {expected:?}"
-            );
+            assert!(error.contains(expected), "{error:?} does not hold {expected:?}");
         };
         check(None, "", "not JSON");
         check(None, "[1]", "not a JSON object");
@@ -250,21 +223,9 @@ mod tests {
         check(Some("a"), r#"{"label": 1, "raw": 1}"#, "no column 'scores'");
         check(None, r#"{"label": 1, "scores": {}}"#, "empty");
         check(None, r#"{"label": 1, "scores": 3}"#, "not an object");
-        check(
-            None,
-            r#"{"label": 1, "scores": {"a": 1, "b": 2}}"#,
-            "a, b: name one",
-        );
-        check(
-            Some("c"),
-            r#"{"label": 1, "scores": {"a": 1}}"#,
-            "no score of 'c'; there is a",
-        );
-        check(
-            Some("a"),
-            r#"{"label": 1, "scores": {"a": 1}}"#,
-            "no verdict",
-        );
+        check(None, r#"{"label": 1, "scores": {"a": 1, "b": 2}}"#, "a, b: name one");
+        check(Some("c"), r#"{"label": 1, "scores": {"a": 1}}"#, "no score of 'c'; there is a");
+        check(Some("a"), r#"{"label": 1, "scores": {"a": 1}}"#, "no verdict");
         check(
             Some("a"),
             r#"{"label": 1, "scores": {"a": {"status": "fine", "raw": 1}}}"#,

@@ -26,10 +26,7 @@ pub(super) fn examine(patient: &mut Patient<'_>, report: &mut ModelReport) {
     if patient.loaded.has_vocabulary() {
         report.check("decode = prefill", decode(patient));
     } else {
-        report.skip(
-            "decode = prefill",
-            "the model has no vocabulary to decode with",
-        );
+        report.skip("decode = prefill", "the model has no vocabulary to decode with");
     }
     report.check("beside adapters", adapters(patient));
 }
@@ -66,10 +63,7 @@ fn numbers(output: &Output) -> (&'static str, Vec<f32>) {
     match output {
         Output::Head(numbers) => ("head's outputs", numbers.clone()),
         Output::Vocab(logits) => ("logits", logits.clone()),
-        Output::Labels {
-            logits,
-            log_normalizer,
-        } => {
+        Output::Labels { logits, log_normalizer } => {
             let numbers = logits.iter().chain(log_normalizer).copied();
             ("label logits", numbers.collect())
         }
@@ -90,12 +84,7 @@ fn batch(patient: &mut Patient<'_>) -> Result<String, String> {
         let by_itself = patient.ask(&[(sequence, None)], terms)?;
         let len = sequence.token_ids.len();
         let place = |how: &str| format!("a sequence of {len} tokens, {how}");
-        same(
-            sequence,
-            rows(&by_itself[0])?,
-            &expected,
-            &place("alone in the engine"),
-        )?;
+        same(sequence, rows(&by_itself[0])?, &expected, &place("alone in the engine"))?;
         same(sequence, rows(answer)?, &expected, &place("beside others"))?;
     }
     Ok(format!("{} sequences, in steps of a few tokens", all.len()))
@@ -111,11 +100,7 @@ fn cache(patient: &mut Patient<'_>) -> Result<String, String> {
     let (first, other) = (patient.sequence(first), patient.sequence(other));
     let terms = patient.cold();
     let mut cached = 0;
-    for (sequence, what) in [
-        (&first, "computed"),
-        (&first, "repeated"),
-        (&other, "begun alike"),
-    ] {
+    for (sequence, what) in [(&first, "computed"), (&first, "repeated"), (&other, "begun alike")] {
         let expected = patient.alone(sequence)?;
         // A row can only be read off a token that is computed: the last one is read here.
         let last = sequence.token_ids.len() - 1;
@@ -123,17 +108,9 @@ fn cache(patient: &mut Patient<'_>) -> Result<String, String> {
             .zip(expected)
             .filter(|((at, _), _)| *at == last)
             .unzip();
-        let sequence = Sequence {
-            token_ids: sequence.token_ids.clone(),
-            reads,
-        };
+        let sequence = Sequence { token_ids: sequence.token_ids.clone(), reads };
         let answer = patient.ask(&[(&sequence, None)], terms)?.remove(0);
-        same(
-            &sequence,
-            rows(&answer)?,
-            &expected,
-            &format!("a sequence {what}"),
-        )?;
+        same(&sequence, rows(&answer)?, &expected, &format!("a sequence {what}"))?;
         if what != "computed" && answer.usage.cached_tokens == 0 {
             return Err(format!("nothing of a sequence {what} came from the cache"));
         }
@@ -162,18 +139,11 @@ fn decode(patient: &mut Patient<'_>) -> Result<String, String> {
     let ids = tokens.iter().map(|token| token.token_id);
     let whole: Arc<[u32]> = prompt.iter().copied().chain(ids).collect();
     let want = Want::logprobs(&whole, prompt.len()..whole.len());
-    let work = Work {
-        token_ids: whole,
-        adapter: None,
-        want,
-    };
+    let work = Work { token_ids: whole, adapter: None, want };
     let terms = patient.cold();
     let read = patient.answers(vec![work], terms)?;
     compare_logprobs(&tokens, rows(&read[0])?)?;
-    Ok(format!(
-        "{} tokens with their log-probabilities",
-        tokens.len()
-    ))
+    Ok(format!("{} tokens with their log-probabilities", tokens.len()))
 }
 
 fn compare_logprobs(tokens: &[Sampled], read: &[Output]) -> Result<(), String> {
@@ -203,10 +173,8 @@ fn adapters(patient: &mut Patient<'_>) -> Result<String, String> {
     inserted.map_err(|error| error.to_string())?;
 
     let all = sequences(patient);
-    let mixed: Vec<_> = all
-        .iter()
-        .flat_map(|sequence| [(sequence, None), (sequence, Some(&name))])
-        .collect();
+    let mixed: Vec<_> =
+        all.iter().flat_map(|sequence| [(sequence, None), (sequence, Some(&name))]).collect();
     let terms = patient.cold();
     let answers = patient.ask(&mixed, terms)?;
     let mut changed = false;
@@ -214,45 +182,25 @@ fn adapters(patient: &mut Patient<'_>) -> Result<String, String> {
         let expected = patient.alone(sequence)?;
         let terms = patient.cold();
         let adapted = patient.ask(&[(sequence, Some(&name))], terms)?;
-        same(
-            sequence,
-            rows(&pair[0])?,
-            &expected,
-            "the base beside an adapter",
-        )?;
-        same(
-            sequence,
-            rows(&pair[1])?,
-            rows(&adapted[0])?,
-            "an adapter beside the base",
-        )?;
+        same(sequence, rows(&pair[0])?, &expected, "the base beside an adapter")?;
+        same(sequence, rows(&pair[1])?, rows(&adapted[0])?, "an adapter beside the base")?;
         changed |= rows(&pair[1])? != expected;
     }
     if !changed {
         return Err("an adapter changed nothing".to_owned());
     }
-    Ok(format!(
-        "{} sequences under the base and under a random adapter",
-        all.len()
-    ))
+    Ok(format!("{} sequences under the base and under a random adapter", all.len()))
 }
 
 /// Whether two readings of a sequence are the same in every bit; if not, where.
 fn same(sequence: &Sequence, got: &[Output], want: &[Output], what: &str) -> Result<(), String> {
     if got.len() != want.len() {
-        return Err(format!(
-            "{what}: {} rows came, {} were read",
-            got.len(),
-            want.len()
-        ));
+        return Err(format!("{what}: {} rows came, {} were read", got.len(), want.len()));
     }
     for (at, (got, want)) in got.iter().zip(want).enumerate() {
         let ((kind, got), (_, want)) = (numbers(got), numbers(want));
         let pairs = got.iter().zip(&want);
-        let differing = pairs
-            .clone()
-            .filter(|(a, b)| a.to_bits() != b.to_bits())
-            .count();
+        let differing = pairs.clone().filter(|(a, b)| a.to_bits() != b.to_bits()).count();
         if differing > 0 || got.len() != want.len() {
             let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             let position = sequence.reads[at].0;

@@ -66,14 +66,11 @@ fn holds(patient: &Patient<'_>) -> Holds {
     let kv_bytes_per_token = KvCache::bytes_per_token(config) as u64;
     let free_bytes = memory::of_machine().map(|(_, free)| free);
     let tokens = free_bytes.map(|free| free / kv_bytes_per_token.max(1));
-    let mut lengths = LENGTHS
-        .map(|length| length.min(config.max_positions as u64))
-        .to_vec();
+    let mut lengths = LENGTHS.map(|length| length.min(config.max_positions as u64)).to_vec();
     lengths.dedup();
-    let sequences = lengths.into_iter().map(|length| Sequences {
-        tokens: length,
-        count: tokens.map(|tokens| tokens / length),
-    });
+    let sequences = lengths
+        .into_iter()
+        .map(|length| Sequences { tokens: length, count: tokens.map(|tokens| tokens / length) });
     Holds {
         weight_bytes: patient.loaded.model.memory.total_bytes(),
         kv_bytes_per_token,
@@ -93,11 +90,7 @@ fn speed(patient: &mut Patient<'_>) -> Result<Speed, String> {
     } else {
         None
     };
-    Ok(Speed {
-        prefill_tokens: n,
-        prefill_tokens_per_s: float(n) / prefill,
-        decode_tokens_per_s,
-    })
+    Ok(Speed { prefill_tokens: n, prefill_tokens_per_s: float(n) / prefill, decode_tokens_per_s })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few hundred tokens")]
@@ -106,10 +99,7 @@ fn float(count: usize) -> f64 {
 }
 
 fn generate(max_tokens: usize) -> Want {
-    Want::Tokens(Box::new(Sampling {
-        max_tokens,
-        ..Sampling::default()
-    }))
+    Want::Tokens(Box::new(Sampling { max_tokens, ..Sampling::default() }))
 }
 
 /// The shortest of a few runs of something wanted of `n` tokens, never the same ones.
@@ -120,11 +110,7 @@ fn best_seconds(
 ) -> Result<f64, String> {
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        let work = Work {
-            token_ids: patient.tokens(n).into(),
-            adapter: None,
-            want: want(n),
-        };
+        let work = Work { token_ids: patient.tokens(n).into(), adapter: None, want: want(n) };
         let terms = patient.cold();
         let begin = Instant::now();
         patient.answers(vec![work], terms)?;
@@ -155,10 +141,7 @@ impl Holds {
         let tokens = grouped(tokens);
         rows.push((
             "holds",
-            format!(
-                "in {} of free memory {tokens} tokens{fitting}",
-                memory::gib(free)
-            ),
+            format!("in {} of free memory {tokens} tokens{fitting}", memory::gib(free)),
         ));
         rows
     }

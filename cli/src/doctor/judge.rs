@@ -75,11 +75,7 @@ pub(super) fn run(question: Question<'_>, json: bool) -> Result<Outcome, CliErro
     let scorer = &found[0];
     let pool = Pool::new(models::threads(), POOL_JOBS)
         .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
-    let tools = Tools {
-        pool,
-        models,
-        tape: None,
-    };
+    let tools = Tools { pool, models, tape: None };
     let report = examine(question, scorer, &tools);
     crate::print(&report.table())?;
     if json {
@@ -149,10 +145,7 @@ fn score(
     tools: &Tools,
     place: Option<usize>,
 ) -> Vec<Result<f64, Failure>> {
-    let ask = Ask {
-        priority: Priority::Batch,
-        ..Ask::default()
-    };
+    let ask = Ask { priority: Priority::Batch, ..Ask::default() };
     let scored = crate::block_on(rubrics::score(scorer, inputs, ask, tools));
     let own = scored.into_iter().map(|scored| match place {
         None => scored.outcome.map(|reward| reward.score),
@@ -205,12 +198,8 @@ impl Tally {
         }
         if !self.failures.is_empty() {
             let missing = questions - self.scored;
-            write!(
-                line,
-                "; {missing} without a score: {}",
-                self.failures.join(", ")
-            )
-            .expect("memory takes it");
+            write!(line, "; {missing} without a score: {}", self.failures.join(", "))
+                .expect("memory takes it");
         }
         line
     }
@@ -224,23 +213,13 @@ impl Report<'_> {
             "{:17} {} ({}), {n} questions, rewarded from {} on\n",
             "judge", self.judge, self.kind, self.threshold
         );
-        writeln!(
-            text,
-            "{:17} {:8} {}",
-            "right answers",
-            "",
-            self.right.line(n)
-        )
-        .expect("memory takes it");
+        writeln!(text, "{:17} {:8} {}", "right answers", "", self.right.line(n))
+            .expect("memory takes it");
         for finding in &self.canaries {
             let status = if finding.ok { "ok" } else { "FAILED" };
             let (name, tally) = (finding.name, finding.tally.line(n));
-            writeln!(
-                text,
-                "{name:17} {status:8} {tally} ({})",
-                finding.description
-            )
-            .expect("memory takes it");
+            writeln!(text, "{name:17} {status:8} {tally} ({})", finding.description)
+                .expect("memory takes it");
         }
         text.push_str(match (self.ok, self.right.scored) {
             (true, _) => "\nNo canary is rewarded more often than is allowed.\n",

@@ -91,9 +91,7 @@ fn examine_judge(args: &DoctorArgs, name: &str) -> Result<Outcome, CliError> {
         return Err(CliError::Usage("--allow: must be from 0 to 1".to_owned()));
     }
     if !args.threshold.is_finite() {
-        return Err(CliError::Usage(
-            "--threshold: must be a finite number".to_owned(),
-        ));
+        return Err(CliError::Usage("--threshold: must be a finite number".to_owned()));
     }
     let question = judge::Question {
         judge: name,
@@ -106,32 +104,18 @@ fn examine_judge(args: &DoctorArgs, name: &str) -> Result<Outcome, CliError> {
 
 fn machine() -> Machine {
     let (memory_bytes, available_bytes) = memory::of_machine().unzip();
-    Machine {
-        isa: Isa::best().name(),
-        threads: models::threads(),
-        memory_bytes,
-        available_bytes,
-    }
+    Machine { isa: Isa::best().name(), threads: models::threads(), memory_bytes, available_bytes }
 }
 
 fn kernels() -> Check {
     let found = agreement::check();
     let what = if found.differing.is_empty() {
-        Ok(format!(
-            "{} kernels, the same bits by {}",
-            found.kernels.len(),
-            found.isas.join(", ")
-        ))
+        Ok(format!("{} kernels, the same bits by {}", found.kernels.len(), found.isas.join(", ")))
     } else {
         let differing = found.differing.iter();
-        let named: Vec<String> = differing
-            .map(|(kernel, isa)| format!("{kernel} by {isa}"))
-            .collect();
-        Err(format!(
-            "other bits than {}: {}",
-            found.isas[0],
-            named.join(", ")
-        ))
+        let named: Vec<String> =
+            differing.map(|(kernel, isa)| format!("{kernel} by {isa}")).collect();
+        Err(format!("other bits than {}: {}", found.isas[0], named.join(", ")))
     };
     Check::of("kernels", what)
 }
@@ -197,15 +181,6 @@ fn tokenizer(dir: &Path, vocab_size: Option<usize>) -> models::Result<String> {
     }
     let ids = tokenizer.encode(TEXT, false)?;
     let text = tokenizer.decode(&ids, false)?;
-    let kept = if text == TEXT {
-        ""
-    } else {
-        ", and changes text"
-    };
-    Ok(format!(
-        "{} tokens; {} for {:?}{kept}",
-        tokenizer.vocab_size(),
-        ids.len(),
-        TEXT
-    ))
+    let kept = if text == TEXT { "" } else { ", and changes text" };
+    Ok(format!("{} tokens; {} for {:?}{kept}", tokenizer.vocab_size(), ids.len(), TEXT))
 }

@@ -76,29 +76,17 @@ impl<'a> Patient<'a> {
         }
         if self.loaded.has_vocabulary() {
             let columns: Arc<[u32]> = Arc::new([token_ids[0], token_ids[last]]);
-            reads.push((
-                last,
-                Read::Labels {
-                    columns,
-                    mass: true,
-                },
-            ));
+            reads.push((last, Read::Labels { columns, mass: true }));
             reads.extend((0..last).map(|at| (at, Read::Logprob(token_ids[at + 1]))));
             reads.push((last, Read::Vocab));
         }
-        Sequence {
-            token_ids: token_ids.into(),
-            reads,
-        }
+        Sequence { token_ids: token_ids.into(), reads }
     }
 
     /// Terms under which nothing is in the cache.
     pub(super) fn cold(&mut self) -> Terms {
         self.next_salt += 1;
-        Terms {
-            salt: self.next_salt,
-            ..Terms::default()
-        }
+        Terms { salt: self.next_salt, ..Terms::default() }
     }
 
     /// What the runner gives of one sequence: alone, in one piece, without an engine or KV blocks.

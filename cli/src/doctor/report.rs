@@ -62,11 +62,7 @@ impl Check {
             Ok(seen) => (Status::Ok, seen.to_string()),
             Err(wrong) => (Status::Failed, wrong.to_string()),
         };
-        Check {
-            name,
-            status,
-            detail,
-        }
+        Check { name, status, detail }
     }
 
     fn line(&self) -> String {
@@ -98,19 +94,12 @@ impl ModelReport {
 
     /// Adds a check that does not apply, and why.
     pub(super) fn skip(&mut self, name: &'static str, why: &str) {
-        self.checks.push(Check {
-            name,
-            status: Status::Skipped,
-            detail: why.to_owned(),
-        });
+        self.checks.push(Check { name, status: Status::Skipped, detail: why.to_owned() });
     }
 
     fn lines(&self) -> String {
-        let made = if self.made {
-            " (tiny and random, made for this: --model names another)"
-        } else {
-            ""
-        };
+        let made =
+            if self.made { " (tiny and random, made for this: --model names another)" } else { "" };
         let mut text = format!("\n{:17} {}{made}\n", "model", self.path.display());
         text.extend(self.checks.iter().map(Check::line));
         let figures = self.holds.iter().flat_map(Holds::rows);
@@ -134,11 +123,7 @@ impl Report {
         let machine = &self.machine;
         let memory = match (machine.memory_bytes, machine.available_bytes) {
             (Some(all), Some(free)) => {
-                format!(
-                    "{} memory, {} of it free",
-                    memory::gib(all),
-                    memory::gib(free)
-                )
+                format!("{} memory, {} of it free", memory::gib(all), memory::gib(free))
             }
             (None, _) | (_, None) => "memory not known".to_owned(),
         };

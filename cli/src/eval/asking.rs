@@ -72,11 +72,8 @@ impl Questions {
             .map_err(|error| CliError::Usage(error.to_string()))?;
         }
         if n_bad > 0 {
-            let first = if n_bad > LISTED {
-                format!("; the first {LISTED}")
-            } else {
-                String::new()
-            };
+            let first =
+                if n_bad > LISTED { format!("; the first {LISTED}") } else { String::new() };
             return Err(CliError::Usage(format!(
                 "{n_bad} rows are not of the layout of {}, whose rows have {}{first}:{bad}",
                 benchmark.title(),

@@ -14,10 +14,7 @@ pub(super) struct Fields<'r> {
 
 impl<'r> Fields<'r> {
     pub(super) fn of(row: &'r Row) -> Self {
-        Self {
-            object: row,
-            within: "",
-        }
+        Self { object: row, within: "" }
     }
 
     /// The fields of an object in the row.
@@ -30,8 +27,7 @@ impl<'r> Fields<'r> {
 
     /// A value that must be there.
     pub(super) fn value(self, name: &str) -> Result<&'r Value, String> {
-        self.optional(name)
-            .ok_or_else(|| format!("no column '{}{name}'", self.within))
+        self.optional(name).ok_or_else(|| format!("no column '{}{name}'", self.within))
     }
 
     /// A value that may be missing or null.
@@ -42,9 +38,7 @@ impl<'r> Fields<'r> {
     /// A text.
     pub(super) fn text(self, name: &str) -> Result<&'r str, String> {
         let value = self.value(name)?;
-        value
-            .as_str()
-            .ok_or_else(|| self.wrong(name, value, "a text"))
+        value.as_str().ok_or_else(|| self.wrong(name, value, "a text"))
     }
 
     /// A text or a number, as text.
@@ -118,9 +112,7 @@ impl<'r> Fields<'r> {
 
 /// Parquet and pandas like to make whole numbers floats.
 fn whole(value: &Value) -> Option<i64> {
-    let float = value
-        .as_f64()
-        .filter(|f| f.fract() == 0.0 && f.abs() < 1e15);
+    let float = value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15);
     #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
     let of_float = || float.map(|float| float as i64);
     value.as_i64().or_else(of_float)

@@ -183,9 +183,7 @@ fn check(args: &EvalArgs) -> Result<(), CliError> {
     let repeated = (1..args.files.len()).find(|at| args.files[..*at].contains(&args.files[*at]));
     if let Some(at) = repeated {
         let file = args.files[at].display();
-        return usage(format!(
-            "{file} is named twice, and its rows would count twice"
-        ));
+        return usage(format!("{file} is named twice, and its rows would count twice"));
     }
     if let Some(output) = &args.output {
         let outputs = [output.clone()];

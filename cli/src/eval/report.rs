@@ -34,11 +34,7 @@ impl Evaluation {
     /// Whether every scorer has judged something, and nothing failed through no fault of the rows.
     pub(super) fn outcome(&self) -> Outcome {
         let failed = |result: &Evaluated| {
-            let judged = result
-                .report
-                .lines
-                .iter()
-                .any(|line| line.estimate.judged > 0);
+            let judged = result.report.lines.iter().any(|line| line.estimate.judged > 0);
             !judged || result.refused > 0 || result.tally.failures() > 0
         };
         Outcome::failed_if(self.results.iter().any(failed))
@@ -48,8 +44,7 @@ impl Evaluation {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for result in &self.results {
-            self.write_result(&mut text, result)
-                .expect("writing to a string cannot fail");
+            self.write_result(&mut text, result).expect("writing to a string cannot fail");
         }
         text
     }
@@ -58,11 +53,7 @@ impl Evaluation {
         let rows = grouped(self.rows as u64);
         let title = self.benchmark.title();
         writeln!(text, "{title}, {rows} rows, scorer {}", result.scorer)?;
-        let widths = result
-            .report
-            .lines
-            .iter()
-            .map(|line| line.name.chars().count());
+        let widths = result.report.lines.iter().map(|line| line.name.chars().count());
         let width = widths.max().unwrap_or(0).max(6);
         let level = self.sampling.confidence.level() * 100.0;
         writeln!(
@@ -93,11 +84,7 @@ impl Evaluation {
 
     /// One line of JSON.
     pub(super) fn json(&self) -> String {
-        let results: Vec<Value> = self
-            .results
-            .iter()
-            .map(|result| self.result(result))
-            .collect();
+        let results: Vec<Value> = self.results.iter().map(|result| self.result(result)).collect();
         let whole = json!({
             "benchmark": self.benchmark.word(),
             "rows": self.rows,

@@ -102,20 +102,10 @@ pub(super) struct QuestionArgs {
     #[arg(long, value_enum, value_name = "HOW")]
     dedupe: Option<DedupeArg>,
     /// Columns in which rows are compared [default: all; near wants columns of text]
-    #[arg(
-        long,
-        value_name = "COLUMNS",
-        value_delimiter = ',',
-        requires = "dedupe"
-    )]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "dedupe")]
     dedupe_by: Vec<String>,
     /// Jaccard similarity from which texts are near [default: 0.8]
-    #[arg(
-        long,
-        value_name = "S",
-        requires = "dedupe",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "S", requires = "dedupe", allow_negative_numbers = true)]
     similarity: Option<f64>,
     /// Words in a shingle, the unit that near texts share [default: 5]
     #[arg(long, value_name = "N", requires = "dedupe")]

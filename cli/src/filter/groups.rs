@@ -21,12 +21,7 @@ pub(super) struct GroupArgs {
     #[arg(long, value_name = "LOW:HIGH")]
     pass_rate: Option<Band>,
     /// The least score that passes [default: 0.5]
-    #[arg(
-        long,
-        value_name = "SCORE",
-        requires = "pass_rate",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "SCORE", requires = "pass_rate", allow_negative_numbers = true)]
     pass_mark: Option<f64>,
     /// Rows of a group that must have a score [default: 1]
     #[arg(long, value_name = "N", requires = "pass_rate")]
@@ -38,12 +33,7 @@ pub(super) struct GroupArgs {
     #[arg(long, value_enum, value_name = "HOW")]
     pairs: Option<PairsArg>,
     /// By how much the scores of a pair differ at least [default: 0, and never equal]
-    #[arg(
-        long,
-        value_name = "M",
-        requires = "pairs",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "M", requires = "pairs", allow_negative_numbers = true)]
     margin: Option<f64>,
     /// Keep pairs of which a judge prefers the chosen one in both orders: a list of the probabilities
     /// that this row, shown first, is the better one, against each row of the group
@@ -89,8 +79,7 @@ impl FromStr for Of {
             "all" => Ok(Self::All),
             text => {
                 let n = text.parse();
-                n.map(Self::Drawn)
-                    .map_err(|_| "give a number of rows, or none for all")
+                n.map(Self::Drawn).map_err(|_| "give a number of rows, or none for all")
             }
         }
     }
@@ -188,10 +177,9 @@ impl GroupArgs {
         });
         let answer = self.answer.clone().filter(|_| self.majority);
         let majority = answer.map(|answer| Operation::Majority { answer });
-        let filtration = self.filtration.map(|filter| Operation::Filtration {
-            filter: filter.filter(),
-            keep: self.keep,
-        });
+        let filtration = self
+            .filtration
+            .map(|filter| Operation::Filtration { filter: filter.filter(), keep: self.keep });
         let all = [
             ("--pass-rate", pass_rate),
             ("--best-of-n", best),

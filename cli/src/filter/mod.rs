@@ -81,9 +81,7 @@ fn answer(
 ) -> Result<Answer, CliError> {
     let mut output = Output::new(name, sink);
     // Inputs are hashed while they are read: the bytes are in memory then.
-    let digests = output
-        .is_file()
-        .then(|| std::thread::spawn(move || dataset.digests()));
+    let digests = output.is_file().then(|| std::thread::spawn(move || dataset.digests()));
     let sink = output.reject_sink();
     let report = plan.run(&mut output, sink)?;
     let (written, rejects) = output.finish()?;

@@ -61,10 +61,7 @@ impl Output {
             name: name.to_owned(),
             options,
             sink: None,
-            rejects: Arc::new(Mutex::new(Rejects {
-                name: name.to_owned(),
-                file: None,
-            })),
+            rejects: Arc::new(Mutex::new(Rejects { name: name.to_owned(), file: None })),
             own_spill: None,
         }
     }

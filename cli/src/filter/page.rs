@@ -61,11 +61,8 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
         .expect("to memory");
     }
     let output = escaped(&summary.output);
-    writeln!(
-        page,
-        "<p class=\"q\">Written to <code>{output}</code>.</p>\n</body>\n</html>"
-    )
-    .expect("to memory");
+    writeln!(page, "<p class=\"q\">Written to <code>{output}</code>.</p>\n</body>\n</html>")
+        .expect("to memory");
     Ok(page)
 }
 
@@ -92,11 +89,10 @@ fn steps(dropped: &[Dropped], read: u64) -> String {
         };
         match dropped.rows {
             Some(rows) => lines += &step(&text, rows, read, "b d"),
-            None => writeln!(
-                lines,
-                "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>"
-            )
-            .expect("to memory"),
+            None => {
+                writeln!(lines, "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>")
+                    .expect("to memory")
+            }
         }
     }
     lines

@@ -39,12 +39,10 @@ impl Summary {
                 let sign = if rows > 0 { "-" } else { "" };
                 format!("{sign}{}", grouped(rows))
             });
-            let groups = dropped.groups.map_or_else(String::new, |groups| {
-                format!(" ({} groups)", grouped(groups))
-            });
-            let why = dropped
-                .why
-                .map_or_else(String::new, |why| format!(": {why}"));
+            let groups = dropped
+                .groups
+                .map_or_else(String::new, |groups| format!(" ({} groups)", grouped(groups)));
+            let why = dropped.why.map_or_else(String::new, |why| format!(": {why}"));
             line(count, &format!("{}{why}{groups}", dropped.condition));
         }
         line(grouped(report.written), "rows written");
@@ -72,12 +70,9 @@ impl Summary {
         match self.files.as_slice() {
             [] => writeln!(text, "done in {seconds:.2} s"),
             [(path, _)] => writeln!(text, "wrote {} in {seconds:.2} s", path.display()),
-            files => writeln!(
-                text,
-                "wrote {} files as {} in {seconds:.2} s",
-                files.len(),
-                self.output
-            ),
+            files => {
+                writeln!(text, "wrote {} files as {} in {seconds:.2} s", files.len(), self.output)
+            }
         }
         .expect("to memory");
         text
@@ -103,11 +98,7 @@ impl Summary {
 
 /// Bytes in a unit that shows them.
 fn bytes(bytes: u64) -> String {
-    if bytes < 1 << 20 {
-        format!("{} KiB", bytes.div_ceil(1 << 10))
-    } else {
-        memory::mib(bytes)
-    }
+    if bytes < 1 << 20 { format!("{} KiB", bytes.div_ceil(1 << 10)) } else { memory::mib(bytes) }
 }
 
 /// How near-duplicates were looked for, on one line.
@@ -121,10 +112,7 @@ pub(super) fn texts(near: &NearReport) -> String {
         grouped(near.texts),
         bytes(near.memory_bytes),
         some(near.without_text, "rows without a text stay"),
-        some(
-            near.too_long,
-            "texts too long to be near any but equal ones"
-        ),
+        some(near.too_long, "texts too long to be near any but equal ones"),
     )
 }
 
@@ -144,13 +132,7 @@ fn spread(histogram: &Histogram) -> String {
         0 => String::new(),
         rows => format!(", {} rows without", grouped(rows)),
     };
-    let Histogram {
-        column,
-        min,
-        max,
-        mean,
-        ..
-    } = histogram;
+    let Histogram { column, min, max, mean, .. } = histogram;
     let line = histogram.sparkline();
     format!("{column}  {min:.3} {line} {max:.3}, mean {mean:.3}{without}\n")
 }

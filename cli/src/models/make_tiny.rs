@@ -72,11 +72,7 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
         shards: args.shards,
     };
     let made = tiny::make(&args.out, &spec).map_err(|why| error(&why))?;
-    let text = if args.json {
-        object(&args.out, &made)
-    } else {
-        table(&args.out, &made)
-    };
+    let text = if args.json { object(&args.out, &made) } else { table(&args.out, &made) };
     crate::print(&text)?;
     Ok(Outcome::Done)
 }
@@ -149,10 +145,7 @@ mod tests {
         };
         check("make-tiny --family qwen3 out", true);
         check("make-tiny --like qwen2.5-0.5b out", true);
-        check(
-            "make-tiny --family llama --head token --labels 3 --dtype bf16 out",
-            true,
-        );
+        check("make-tiny --family llama --head token --labels 3 --dtype bf16 out", true);
         check("make-tiny --family qwen2.5-0.5b out", false);
         check("make-tiny --like qwen2 out", false);
         check("make-tiny --family qwen2 --like qwen2.5-0.5b out", false);

@@ -49,10 +49,7 @@ fn kind(kind: Kind) -> &'static str {
 
 fn model_lines(model: &ModelFacts, lines: &mut Lines) {
     let architecture = model.architecture.as_deref().unwrap_or("unnamed");
-    lines.push((
-        "model",
-        format!("{architecture}, of the family {}", model.family),
-    ));
+    lines.push(("model", format!("{architecture}, of the family {}", model.family)));
     let head = &model.head;
     let outputs = head.n_labels.map(|n| count(n as u64, "output"));
     let labels = (!head.labels.is_empty()).then(|| head.labels.join(" / "));
@@ -61,10 +58,7 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
     lines.push(("head", shown));
     shape_lines(&model.shape, lines);
     if let Some(parameters) = &model.parameters {
-        let layers = (
-            parameters.layers.iter().min(),
-            parameters.layers.iter().max(),
-        );
+        let layers = (parameters.layers.iter().min(), parameters.layers.iter().max());
         let layer = match layers {
             (Some(least), Some(most)) if least != most => {
                 format!("{} to {} a layer", grouped(*least), grouped(*most))
@@ -73,10 +67,7 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
             (None, _) => "no layers".to_owned(),
         };
         let (total, embedding) = (grouped(parameters.total), grouped(parameters.embedding));
-        lines.push((
-            "numbers",
-            format!("{total}: {embedding} in the embedding, {layer}"),
-        ));
+        lines.push(("numbers", format!("{total}: {embedding} in the embedding, {layer}")));
     }
     if let Some(memory) = &model.memory {
         let stored = bytes(memory.as_stored);
@@ -90,9 +81,7 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
     }
     lines.push(("kv", format!("{} a token", bytes(model.kv_bytes_per_token))));
     let digests = [("config", &model.config_digest), ("digest", &model.digest)];
-    let known = digests
-        .into_iter()
-        .filter_map(|(n, d)| Some((n, d.clone()?)));
+    let known = digests.into_iter().filter_map(|(n, d)| Some((n, d.clone()?)));
     lines.extend(known);
 }
 
@@ -150,12 +139,7 @@ fn adapter_lines(adapter: &AdapterFacts, lines: &mut Lines) {
     if let Some(report) = &adapter.report {
         report_lines(report, lines);
     }
-    lines.extend(
-        adapter
-            .digest
-            .iter()
-            .map(|digest| ("digest", digest.clone())),
-    );
+    lines.extend(adapter.digest.iter().map(|digest| ("digest", digest.clone())));
 }
 
 fn outline_lines(outline: &Outline, lines: &mut Lines) {
@@ -175,10 +159,7 @@ fn report_lines(report: &AdapterReport, lines: &mut Lines) {
     let sites = count(report.sites.len() as u64, "site");
     let ranks: Vec<String> = report.ranks.iter().map(usize::to_string).collect();
     let (norm, ranks) = (report.norm, ranks.join(", "));
-    lines.push((
-        "update",
-        format!("{sites} of rank {ranks}, ‖s B A‖ {norm:.4}"),
-    ));
+    lines.push(("update", format!("{sites} of rank {ranks}, ‖s B A‖ {norm:.4}")));
     lines.push(("numbers", grouped(report.parameters)));
     if let Some(head) = &report.head {
         let bias = if head.bias { "with" } else { "without" };
@@ -188,10 +169,7 @@ fn report_lines(report: &AdapterReport, lines: &mut Lines) {
     let shown = report.sites.iter().take(SITES_SHOWN);
     lines.extend(shown.map(|site| {
         let (name, rank, scale, norm) = (&site.site, site.rank, site.scale, site.norm);
-        (
-            "site",
-            format!("{name}: rank {rank}, scale {scale}, ‖s B A‖ {norm:.4}"),
-        )
+        ("site", format!("{name}: rank {rank}, scale {scale}, ‖s B A‖ {norm:.4}"))
     }));
     if report.sites.len() > SITES_SHOWN {
         let more = report.sites.len() - SITES_SHOWN;
@@ -207,11 +185,7 @@ fn tokenizer_lines(tokenizer: &TokenizerFacts, lines: &mut Lines) {
         grouped(tokenizer.vocab_size as u64),
         token(&tokenizer.bos),
         token(&tokenizer.pad),
-        if ends.is_empty() {
-            "none".to_owned()
-        } else {
-            ends.join(", ")
-        },
+        if ends.is_empty() { "none".to_owned() } else { ends.join(", ") },
     );
     lines.push(("tokenizer", facts));
     if let Some(template) = &tokenizer.template {
@@ -224,9 +198,8 @@ fn weight_lines(weights: &WeightFiles, lines: &mut Lines) {
         lines.push(("file", format!("{}: {}", file.name, bytes(file.bytes))));
     }
     let stored = weights.bytes_by_dtype.iter();
-    let stored: Vec<String> = stored
-        .map(|(dtype, n)| format!("{} of {dtype}", bytes(*n)))
-        .collect();
+    let stored: Vec<String> =
+        stored.map(|(dtype, n)| format!("{} of {dtype}", bytes(*n))).collect();
     let tensors = count(weights.n_tensors as u64, "tensor");
     lines.push(("stored", format!("{tensors}: {}", stored.join(", "))));
 }
@@ -277,12 +250,7 @@ mod tests {
         ] {
             assert_eq!(bytes(n), shown);
         }
-        for (n, shown) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1 000"),
-            (1_234_567, "1 234 567"),
-        ] {
+        for (n, shown) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
             assert_eq!(grouped(n), shown);
         }
     }

@@ -116,20 +116,10 @@ struct RuleArgs {
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     flip: Vec<StrengthRange>,
     /// Smooth the label: label smoothing with --smoothing
-    #[arg(
-        long,
-        value_name = "RANGE",
-        allow_hyphen_values = true,
-        requires = "smoothing"
-    )]
+    #[arg(long, value_name = "RANGE", allow_hyphen_values = true, requires = "smoothing")]
     soft_label: Vec<StrengthRange>,
     /// Exchange chosen and rejected, and smooth the label
-    #[arg(
-        long,
-        value_name = "RANGE",
-        allow_hyphen_values = true,
-        requires = "smoothing"
-    )]
+    #[arg(long, value_name = "RANGE", allow_hyphen_values = true, requires = "smoothing")]
     flip_and_soft_label: Vec<StrengthRange>,
     /// Drop the pair
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
@@ -205,29 +195,18 @@ impl RuleArgs {
             ("keep", &self.keep, Action::Keep),
             ("drop", &self.drop, Action::Drop),
             ("flip", &self.flip, Action::Flip),
-            (
-                "flip-and-soft-label",
-                &self.flip_and_soft_label,
-                Action::FlipAndSoften { smoothing },
-            ),
+            ("flip-and-soft-label", &self.flip_and_soft_label, Action::FlipAndSoften { smoothing }),
             ("soft-label", &self.soft_label, Action::Soften { smoothing }),
         ];
         let (mut rules, mut words) = (Vec::new(), Vec::new());
         for (word, ranges, action) in listed {
             for range in ranges {
-                rules.push(Rule {
-                    from: range.from,
-                    below: range.below,
-                    action,
-                });
+                rules.push(Rule { from: range.from, below: range.below, action });
                 words.push(format!("{word} {}", range.text));
             }
         }
-        let rules = Rules {
-            rules,
-            most_spread: self.max_std,
-            least_measured: usize::from(self.min_votes),
-        };
+        let rules =
+            Rules { rules, most_spread: self.max_std, least_measured: usize::from(self.min_votes) };
         (rules, words)
     }
 
@@ -242,10 +221,7 @@ impl RuleArgs {
 impl AddedArgs {
     /// How the pairs that go are written: as the others, but in the format of their own name.
     fn left_out_options(sink: &SinkArgs) -> SinkOptions {
-        SinkOptions {
-            format: None,
-            ..sink.options()
-        }
+        SinkOptions { format: None, ..sink.options() }
     }
 }
 
@@ -291,16 +267,12 @@ fn both(text: &str) -> Result<(String, String), String> {
 fn share(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let is_share = (0.0..=1.0).contains(&value);
-    is_share
-        .then_some(value)
-        .ok_or_else(|| "it is from 0 to 1".to_owned())
+    is_share.then_some(value).ok_or_else(|| "it is from 0 to 1".to_owned())
 }
 
 /// A number of 0 or more.
 fn not_negative(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let is_one = value.is_finite() && value >= 0.0;
-    is_one
-        .then_some(value)
-        .ok_or_else(|| "it is finite, and 0 or more".to_owned())
+    is_one.then_some(value).ok_or_else(|| "it is finite, and 0 or more".to_owned())
 }

@@ -30,11 +30,7 @@ impl FromStr for StrengthRange {
         if is_empty {
             return Err("it begins where it ends or later, so that no pair is in it".to_owned());
         }
-        Ok(Self {
-            text: text.to_owned(),
-            from,
-            below,
-        })
+        Ok(Self { text: text.to_owned(), from, below })
     }
 }
 
@@ -48,9 +44,8 @@ fn bound(text: &str) -> Result<Option<Bound>, String> {
         Some(number) => (number.trim_end(), true),
         None => (text, false),
     };
-    let value: f64 = number
-        .parse()
-        .map_err(|_| format!("'{text}' is neither a number nor a percentage"))?;
+    let value: f64 =
+        number.parse().map_err(|_| format!("'{text}' is neither a number nor a percentage"))?;
     match is_share {
         _ if !value.is_finite() => Err(format!("'{text}' is not finite; leave the bound out")),
         true if !(0.0..=100.0).contains(&value) => Err(format!("'{text}' is not from 0% to 100%")),
@@ -73,10 +68,8 @@ mod tests {
                 (found, expected) => panic!("{text}: {found:?} and not {expected:?}"),
             }
         }
-        let (strength, quantile) = (
-            |value| Some(Bound::Strength(value)),
-            |value| Some(Bound::Quantile(value)),
-        );
+        let (strength, quantile) =
+            (|value| Some(Bound::Strength(value)), |value| Some(Bound::Quantile(value)));
         check("..-0.5", Ok((None, strength(-0.5))));
         check("-1..1e3", Ok((strength(-1.0), strength(1000.0))));
         check("10%..40 %", Ok((quantile(0.1), quantile(0.4))));

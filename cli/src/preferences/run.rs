@@ -35,12 +35,8 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
         None => rules.over([]),
     };
     let cuts = cuts.map_err(|error| CliError::Usage(error.to_string()))?;
-    let mut deciding = Deciding {
-        counts: Counts::new(words, &cuts),
-        cuts,
-        spread,
-        means: Vec::new(),
-    };
+    let mut deciding =
+        Deciding { counts: Counts::new(words, &cuts), cuts, spread, means: Vec::new() };
     let mut progress = Progress::start("pairs", dataset.rows());
     let mut first = 0;
     for batch in dataset.batches() {
@@ -88,11 +84,7 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
 fn table_options(args: &DenoiseArgs, voting: &Voting) -> TableOptions {
     TableOptions {
         column: args.added.column.clone(),
-        form: if args.added.flat {
-            Form::Flat
-        } else {
-            Form::Object
-        },
+        form: if args.added.flat { Form::Flat } else { Form::Object },
         voters: voting.names().to_vec(),
         exchanged: voting.exchanged.clone(),
         keep_unmeasured: args.rules.unmeasured == UnmeasuredArg::Keep,
@@ -136,11 +128,7 @@ impl Known {
     fn collect(dataset: &Dataset, voting: &mut Voting, rescale: bool) -> Result<Self, CliError> {
         let mut votes = Votes::new(voting.names().len());
         let mut refusals = BTreeMap::new();
-        let what = if voting.asks_scorers() {
-            "pairs scored"
-        } else {
-            "pairs read"
-        };
+        let what = if voting.asks_scorers() { "pairs scored" } else { "pairs read" };
         let mut progress = Progress::start(what, dataset.rows());
         for batch in dataset.batches() {
             let batch = batch?;
@@ -151,11 +139,7 @@ impl Known {
             votes.extend(&ballots.votes);
             progress.advance(batch.data.num_rows() as u64);
         }
-        Ok(Self {
-            scales: rescale.then(|| votes.scales()),
-            votes,
-            refusals,
-        })
+        Ok(Self { scales: rescale.then(|| votes.scales()), votes, refusals })
     }
 
     /// The votes on one pair, as they count.
@@ -179,9 +163,7 @@ impl Known {
         let pairs = first..first + n_pairs;
         Ballots {
             votes: pairs.clone().flat_map(|index| self.pair(index)).collect(),
-            refusals: pairs
-                .map(|index| self.refusals.get(&index).cloned())
-                .collect(),
+            refusals: pairs.map(|index| self.refusals.get(&index).cloned()).collect(),
         }
     }
 }
@@ -205,14 +187,9 @@ impl Deciding {
             }
             let strength = strength(votes, self.spread);
             let (decision, rule) = self.cuts.decide(strength.as_ref());
-            self.means
-                .push(strength.map_or(f64::NAN, |strength| strength.mean));
+            self.means.push(strength.map_or(f64::NAN, |strength| strength.mean));
             self.counts.add(&decision, rule, votes);
-            Some(Judged {
-                votes: votes.to_vec(),
-                strength,
-                decision,
-            })
+            Some(Judged { votes: votes.to_vec(), strength, decision })
         };
         pairs.map(judge).collect()
     }

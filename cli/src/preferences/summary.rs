@@ -54,11 +54,7 @@ impl Counts {
     /// Nothing yet. `words` are those of the rules, in order.
     pub(super) fn new(words: Vec<String>, cuts: &Cuts) -> Self {
         let rules = words.into_iter().zip(cuts.ranges());
-        let rules = rules.map(|(words, range)| RuleCount {
-            words,
-            range: *range,
-            pairs: 0,
-        });
+        let rules = rules.map(|(words, range)| RuleCount { words, range: *range, pairs: 0 });
         Self {
             pairs: 0,
             rules: rules.collect(),
@@ -88,11 +84,7 @@ impl Counts {
 
 /// A range in strengths, for people.
 fn strengths(range: &Range) -> String {
-    if [range.from, range.below]
-        .into_iter()
-        .flatten()
-        .any(f64::is_nan)
-    {
+    if [range.from, range.below].into_iter().flatten().any(f64::is_nan) {
         return "not known, for nothing was measured".to_owned();
     }
     let from = range.from.map(|from| format!("from {from:.4}"));
@@ -121,23 +113,14 @@ impl Summary {
         };
         line(counts.pairs, "pairs");
         for rule in &counts.rules {
-            line(
-                rule.pairs,
-                &format!("{} (strength {})", rule.words, strengths(&rule.range)),
-            );
+            line(rule.pairs, &format!("{} (strength {})", rule.words, strengths(&rule.range)));
         }
         line(counts.kept, "kept as they are, in no range");
         if counts.disputed > 0 {
-            line(
-                counts.disputed,
-                "dropped, the votes differ by more than --max-std",
-            );
+            line(counts.disputed, "dropped, the votes differ by more than --max-std");
         }
         if counts.not_measured > 0 {
-            line(
-                counts.not_measured,
-                "not measured, fewer votes than --min-votes",
-            );
+            line(counts.not_measured, "not measured, fewer votes than --min-votes");
         }
         line(self.finished.written.rows, "pairs written");
         if let Some(histogram) = &self.histogram {
@@ -154,20 +137,14 @@ impl Summary {
             }
         }
         if !self.tallies.is_empty() {
-            let tallies: Vec<(&str, &Tally)> = self
-                .tallies
-                .iter()
-                .map(|(name, tally)| (name.as_str(), tally))
-                .collect();
+            let tallies: Vec<(&str, &Tally)> =
+                self.tallies.iter().map(|(name, tally)| (name.as_str(), tally)).collect();
             text += &table(&tallies);
         }
         if self.failures() > 0 {
             let failures = grouped(self.failures());
-            writeln!(
-                text,
-                "failed: {failures} votes are failures of the service, not of the rows"
-            )
-            .expect("to memory");
+            writeln!(text, "failed: {failures} votes are failures of the service, not of the rows")
+                .expect("to memory");
         }
         for path in &self.left_out {
             writeln!(text, "the pairs that go are in {}", path.display()).expect("to memory");
@@ -186,11 +163,7 @@ impl Summary {
                 "pairs": rule.pairs,
             })
         };
-        let votes = self
-            .voters
-            .iter()
-            .cloned()
-            .zip(counts.votes.iter().map(|n| json!(n)));
+        let votes = self.voters.iter().cloned().zip(counts.votes.iter().map(|n| json!(n)));
         json!({
             "pairs": counts.pairs,
             "rules": counts.rules.iter().map(rule).collect::<Vec<_>>(),
@@ -207,10 +180,7 @@ impl Summary {
     pub(super) fn json(&self) -> Value {
         let files = self.finished.written.files.iter();
         let strength = self.histogram.as_ref().map(|histogram| {
-            let bars = histogram
-                .bars
-                .iter()
-                .map(|bar| json!([bar.low, bar.high, bar.count]));
+            let bars = histogram.bars.iter().map(|bar| json!([bar.low, bar.high, bar.count]));
             json!({
                 "min": histogram.min,
                 "max": histogram.max,

@@ -92,12 +92,7 @@ impl Voting {
             Some(pair) if !args.scorers.is_empty() => Some(Scorers::load(args, pair)?),
             Some(_) | None => None,
         };
-        Ok(Self {
-            scorers,
-            columns,
-            names,
-            exchanged: if flips { exchanged } else { Vec::new() },
-        })
+        Ok(Self { scorers, columns, names, exchanged: if flips { exchanged } else { Vec::new() } })
     }
 
     /// Their names, in the order of their votes.
@@ -112,10 +107,7 @@ impl Voting {
 
     /// The scorers with the digests of all that they ask.
     pub(super) fn digests(&self) -> Vec<(String, String)> {
-        let judges = self
-            .scorers
-            .iter()
-            .flat_map(|scorers| scorers.judging.judges());
+        let judges = self.scorers.iter().flat_map(|scorers| scorers.judging.judges());
         judges.map(|judge| (judge.name, judge.digest)).collect()
     }
 
@@ -142,10 +134,7 @@ impl Voting {
             by_voter.push(column.read(&batch.data)?);
         }
         let vote = |pair: usize| by_voter.iter().map(move |votes| votes[pair]);
-        Ok(Ballots {
-            votes: (0..n_pairs).flat_map(vote).collect(),
-            refusals,
-        })
+        Ok(Ballots { votes: (0..n_pairs).flat_map(vote).collect(), refusals })
     }
 }
 
@@ -168,10 +157,7 @@ fn differences(args: &VoterArgs, schema: &SchemaRef) -> Result<Vec<Difference>, 
     let strengths = strengths.map(|path| find(path, "--strength").map(Difference::Column));
     let scores = chosen.iter().zip(rejected).map(|(chosen, rejected)| {
         let chosen = find(chosen, "--chosen-score")?;
-        Ok(Difference::Scores(
-            chosen,
-            find(rejected, "--rejected-score")?,
-        ))
+        Ok(Difference::Scores(chosen, find(rejected, "--rejected-score")?))
     });
     strengths.chain(scores).collect()
 }
@@ -220,9 +206,7 @@ impl Difference {
             Self::Column(column) => numbers(column),
             Self::Scores(chosen, rejected) => {
                 let both = numbers(chosen)?.into_iter().zip(numbers(rejected)?);
-                Ok(both
-                    .map(|(chosen, rejected)| difference(chosen, rejected))
-                    .collect())
+                Ok(both.map(|(chosen, rejected)| difference(chosen, rejected)).collect())
             }
         }
     }
@@ -251,10 +235,7 @@ impl Pair {
                 ))
             })
         };
-        Ok((
-            whole(&self.chosen, "--chosen")?,
-            whole(&self.rejected, "--rejected")?,
-        ))
+        Ok((whole(&self.chosen, "--chosen")?, whole(&self.rejected, "--rejected")?))
     }
 
     /// The questions of a batch, or why a row asks none.
@@ -274,19 +255,12 @@ impl Pair {
         let there = |response: Cell, column: &Column| {
             response?.ok_or_else(|| format!("column '{}' is null", column.path()))
         };
-        let (chosen, rejected) = (
-            there(chosen, &self.chosen)?,
-            there(rejected, &self.rejected)?,
-        );
+        let (chosen, rejected) = (there(chosen, &self.chosen)?, there(rejected, &self.rejected)?);
         let (prompt, chosen, rejected) = match prompt? {
             None => begun_alike(chosen, rejected),
             Some(prompt) => (Some(prompt), chosen, rejected),
         };
-        Ok(ScoreInput {
-            prompt,
-            responses: Some(vec![chosen, rejected]),
-            ..ScoreInput::default()
-        })
+        Ok(ScoreInput { prompt, responses: Some(vec![chosen, rejected]), ..ScoreInput::default() })
     }
 }
 
@@ -301,11 +275,7 @@ fn begun_alike(chosen: Content, rejected: Content) -> (Option<Content>, Content,
             rejected.drain(..n_alike);
             let prompt: Vec<_> = chosen.drain(..n_alike).collect();
             let prompt = (!prompt.is_empty()).then_some(Content::Messages(prompt));
-            (
-                prompt,
-                Content::Messages(chosen),
-                Content::Messages(rejected),
-            )
+            (prompt, Content::Messages(chosen), Content::Messages(rejected))
         }
         (chosen, rejected) => (None, chosen, rejected),
     }
@@ -376,10 +346,8 @@ mod tests {
     use super::*;
 
     fn messages(texts: &[&str]) -> Content {
-        let message = |text: &&str| Message {
-            role: "user".to_owned(),
-            content: (*text).to_owned(),
-        };
+        let message =
+            |text: &&str| Message { role: "user".to_owned(), content: (*text).to_owned() };
         Content::Messages(texts.iter().map(message).collect())
     }
 
@@ -388,11 +356,7 @@ mod tests {
         #[track_caller]
         fn check(both: (&[&str], &[&str]), expected: (Option<&[&str]>, &[&str], &[&str])) {
             let found = begun_alike(messages(both.0), messages(both.1));
-            let expected = (
-                expected.0.map(messages),
-                messages(expected.1),
-                messages(expected.2),
-            );
+            let expected = (expected.0.map(messages), messages(expected.1), messages(expected.2));
             assert_eq!(found, expected, "{both:?}");
         }
         check((&["q", "a"], &["q", "b"]), (Some(&["q"]), &["a"], &["b"]));

@@ -72,16 +72,11 @@ impl Remembering {
     }
 
     fn keep(&mut self, key: String, list: &[Listed]) -> Result<(), CliError> {
-        let line = Line {
-            key: key.clone(),
-            answer: written(list),
-        };
+        let line = Line { key: key.clone(), answer: written(list) };
         let mut bytes = serde_json::to_vec(&line).expect("a line serialises");
         bytes.push(b'\n');
         // One write a line: what is cut off by a crash is the last line alone.
-        self.file
-            .write_all(&bytes)
-            .map_err(CliError::file("write", &self.path))?;
+        self.file.write_all(&bytes).map_err(CliError::file("write", &self.path))?;
         self.known.insert(key, list.to_vec());
         Ok(())
     }
@@ -146,9 +141,7 @@ fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, Cl
         known.insert(key, list);
         good += bytes as u64;
     }
-    let cut = file
-        .set_len(good)
-        .and_then(|()| file.seek(SeekFrom::End(0)));
+    let cut = file.set_len(good).and_then(|()| file.seek(SeekFrom::End(0)));
     cut.map_err(CliError::file("write", path))?;
     Ok(known)
 }
@@ -204,10 +197,8 @@ mod tests {
     }
 
     fn feedback(words: &[&str]) -> Vec<Feedback> {
-        let one = |words: &&str| Feedback {
-            conversation: Vec::new(),
-            feedback: (*words).to_owned(),
-        };
+        let one =
+            |words: &&str| Feedback { conversation: Vec::new(), feedback: (*words).to_owned() };
         words.iter().map(one).collect()
     }
 
@@ -236,15 +227,8 @@ mod tests {
         // A crash in the middle of a line.
         let bytes = std::fs::read(&path).expect("it is there");
         std::fs::write(&path, &bytes[..bytes.len() - 9]).expect("the folder is ours");
-        open("another judge")
-            .expect("a torn file")
-            .list(&all)
-            .expect("answers");
-        assert_eq!(
-            asked.swap(0, Ordering::Relaxed),
-            2,
-            "the failure and what was torn"
-        );
+        open("another judge").expect("a torn file").list(&all).expect("answers");
+        assert_eq!(asked.swap(0, Ordering::Relaxed), 2, "the failure and what was torn");
         assert_eq!(std::fs::read(&path).expect("it is there"), bytes);
     }
 
@@ -255,15 +239,8 @@ mod tests {
         let text = "{\"prompt\": \"p\"}\n";
         std::fs::write(&path, text).expect("the folder is ours");
         let judge = Box::new(Counting(Arc::default(), "j"));
-        let error = Remembering::open(&path, judge, &Value::Null)
-            .err()
-            .expect("refused");
-        assert!(
-            error
-                .to_string()
-                .contains("rows.jsonl:1: no answer of a judge"),
-            "{error}"
-        );
+        let error = Remembering::open(&path, judge, &Value::Null).err().expect("refused");
+        assert!(error.to_string().contains("rows.jsonl:1: no answer of a judge"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).expect("it is there"), text);
     }
 }

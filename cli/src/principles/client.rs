@@ -53,10 +53,8 @@ impl Client {
     pub(super) fn new(access: &Access<'_>) -> Result<Self, CliError> {
         let url = access.url.trim_end_matches('/');
         if !(url.starts_with("http://") || url.starts_with("https://")) {
-            let message = format!(
-                "{} '{}' must start with http:// or https://",
-                access.option, access.url
-            );
+            let message =
+                format!("{} '{}' must start with http:// or https://", access.option, access.url);
             return Err(CliError::Usage(message));
         }
         let config = Agent::config_builder()
@@ -110,10 +108,7 @@ impl Client {
 
     fn post(&self, path: &str, body: &Value) -> Result<Reply, Trouble> {
         let url = format!("{}{path}", self.url);
-        let mut request = self
-            .agent
-            .post(&url)
-            .header("content-type", "application/json");
+        let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
         }
@@ -121,20 +116,14 @@ impl Client {
         let mut reply = sent.map_err(|error| transport(&url, &error))?;
         let status = reply.status().as_u16();
         let wait = retry_after(reply.headers());
-        let text = reply
-            .body_mut()
-            .with_config()
-            .limit(REPLY_BYTES)
-            .read_to_vec();
+        let text = reply.body_mut().with_config().limit(REPLY_BYTES).read_to_vec();
         let text = text.map_err(|error| transport(&url, &error))?;
         let said: Option<Value> = serde_json::from_slice(&text).ok();
         match (status, said) {
             (200, Some(body)) => Ok(Reply::Body(body)),
             (200, None) => Err(Trouble::Lasting(format!("{url}: the reply is no JSON"))),
             (_, said) => {
-                let message = said
-                    .as_ref()
-                    .and_then(|said| said["error"]["message"].as_str());
+                let message = said.as_ref().and_then(|said| said["error"]["message"].as_str());
                 let message = message.map_or_else(String::new, |message| format!(": {message}"));
                 let message = format!("{url} answered {status}{message}");
                 match status {

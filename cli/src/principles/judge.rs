@@ -49,11 +49,7 @@ impl Engines {
         let threads = args.judge.threads.map_or(cores, usize::from);
         let pool = Pool::new(threads, POOL_JOBS)
             .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
-        let tools = Tools {
-            pool,
-            models: hosts.clone(),
-            tape: None,
-        };
+        let tools = Tools { pool, models: hosts.clone(), tape: None };
         Ok(Some(Arc::new(Self { hosts, tools })))
     }
 
@@ -66,20 +62,14 @@ impl Engines {
                 [] => String::new(),
                 near => format!("; did you mean {}?", near.join(", ")),
             };
-            CliError::Usage(format!(
-                "{option}: no model or adapter is called '{name}'{hint}"
-            ))
+            CliError::Usage(format!("{option}: no model or adapter is called '{name}'{hint}"))
         })
     }
 }
 
 /// How work of a dataset is asked for.
 pub(super) fn ask(seed: u64) -> Ask {
-    Ask {
-        priority: Priority::Batch,
-        seed,
-        ..Ask::default()
-    }
+    Ask { priority: Priority::Batch, seed, ..Ask::default() }
 }
 
 /// The judge that the command line names.
@@ -107,17 +97,10 @@ pub(super) fn judge(
             seed: own.seed,
         }));
     }
-    let engines = engines
-        .expect("models are loaded where no server is asked")
-        .clone();
+    let engines = engines.expect("models are loaded where no server is asked").clone();
     let served = engines.find(&own.model, "--judge")?;
     feedback::check(&served).map_err(|what| CliError::Usage(format!("--judge: {what}")))?;
-    Ok(Box::new(Local {
-        engines,
-        served,
-        manner,
-        seed: own.seed,
-    }))
+    Ok(Box::new(Local { engines, served, manner, seed: own.seed }))
 }
 
 struct Local {
@@ -132,10 +115,7 @@ impl Judge for Local {
         let tools = &self.engines.tools;
         let listing = feedback::extract(&self.served, feedback, self.manner, ask(self.seed), tools);
         let answers = crate::block_on(listing);
-        Ok(answers
-            .into_iter()
-            .map(|answer| answer.map_err(told))
-            .collect())
+        Ok(answers.into_iter().map(|answer| answer.map_err(told)).collect())
     }
 
     fn described(&self) -> Value {
@@ -159,9 +139,8 @@ impl Judge for Remote {
     fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<Answer>, CliError> {
         let body = |feedback: &Feedback| {
             let turns = feedback::turns(feedback);
-            let messages = turns
-                .iter()
-                .map(|turn| json!({ "role": turn.role, "content": turn.content }));
+            let messages =
+                turns.iter().map(|turn| json!({ "role": turn.role, "content": turn.content }));
             json!({
                 "model": self.model,
                 "messages": messages.collect::<Vec<_>>(),
@@ -254,19 +233,10 @@ mod tests {
         let list = r#"{"principles": [{"principle": "a", "verdict": "yes", "evidence": "b"}]}"#;
         check(body(json!(list), "stop"), Ok(1));
         check(body(json!(r#"{"principles": []}"#), "stop"), Ok(0));
-        check(
-            body(json!(list), "length"),
-            Err(("truncated", "--max-tokens")),
-        );
-        check(
-            body(json!("a: yes"), "stop"),
-            Err(("parse_error", "no list")),
-        );
+        check(body(json!(list), "length"), Err(("truncated", "--max-tokens")));
+        check(body(json!("a: yes"), "stop"), Err(("parse_error", "no list")));
         check(body(Value::Null, "stop"), Err(("parse_error", "no text")));
         check(Reply::Body(json!({})), Err(("parse_error", "no text")));
-        check(
-            Reply::Refused("too long".to_owned()),
-            Err(("refused", "too long")),
-        );
+        check(Reply::Refused("too long".to_owned()), Err(("refused", "too long")));
     }
 }

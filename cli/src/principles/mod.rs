@@ -181,11 +181,7 @@ pub(crate) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
 impl ColumnArgs {
     /// The columns of feedback.
     fn feedback(&self) -> Vec<String> {
-        if self.feedback.is_empty() {
-            vec!["feedback".to_owned()]
-        } else {
-            self.feedback.clone()
-        }
+        if self.feedback.is_empty() { vec!["feedback".to_owned()] } else { self.feedback.clone() }
     }
 }
 
@@ -203,9 +199,7 @@ impl StepArgs {
 fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let is_within = (least..=most).contains(&value);
-    is_within
-        .then_some(value)
-        .ok_or_else(|| format!("it is from {least} to {most}"))
+    is_within.then_some(value).ok_or_else(|| format!("it is from {least} to {most}"))
 }
 
 fn ratio(text: &str) -> Result<f64, String> {

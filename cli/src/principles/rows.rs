@@ -34,9 +34,7 @@ impl Columns {
             let message = format!("--feedback '{}' is named twice", feedback[at]);
             return Err(CliError::Usage(message));
         }
-        let feedback = feedback
-            .iter()
-            .map(|path| Column::find(schema, path, "--feedback"));
+        let feedback = feedback.iter().map(|path| Column::find(schema, path, "--feedback"));
         Ok(Self {
             prompt: Column::find(schema, &args.prompt, "--prompt")?,
             response: Column::find(schema, &args.response, "--response")?,
@@ -92,14 +90,8 @@ impl Columns {
     ) -> Result<Row, String> {
         let null = |column: &Column| format!("column '{}' is null", column.path());
         let mut conversation = turns(prompt.ok_or_else(|| null(&self.prompt))?, "user");
-        conversation.extend(turns(
-            response.ok_or_else(|| null(&self.response))?,
-            "assistant",
-        ));
-        Ok(Row {
-            conversation,
-            annotators: Vec::new(),
-        })
+        conversation.extend(turns(response.ok_or_else(|| null(&self.response))?, "assistant"));
+        Ok(Row { conversation, annotators: Vec::new() })
     }
 }
 
@@ -114,25 +106,16 @@ impl Row {
 
     /// What the annotators wrote.
     pub(super) fn words(&self) -> Vec<String> {
-        self.annotators
-            .iter()
-            .map(|(_, words)| words.clone())
-            .collect()
+        self.annotators.iter().map(|(_, words)| words.clone()).collect()
     }
 }
 
 fn turns(content: Content, role: &str) -> Vec<Turn> {
     match content {
-        Content::Text(content) => vec![Turn {
-            role: role.to_owned(),
-            content,
-        }],
+        Content::Text(content) => vec![Turn { role: role.to_owned(), content }],
         Content::Messages(messages) => messages
             .into_iter()
-            .map(|message| Turn {
-                role: message.role,
-                content: message.content,
-            })
+            .map(|message| Turn { role: message.role, content: message.content })
             .collect(),
     }
 }
@@ -160,10 +143,7 @@ fn annotators(path: &str, cell: &str) -> Result<Vec<(String, String)>, String> {
         Value::Bool(_) | Value::Number(_) => return Err(wrong("a number or a truth value")),
         Value::Object(_) => return Err(wrong("an object")),
     };
-    Ok(named
-        .into_iter()
-        .filter(|(_, words)| !words.trim().is_empty())
-        .collect())
+    Ok(named.into_iter().filter(|(_, words)| !words.trim().is_empty()).collect())
 }
 
 #[cfg(test)]
@@ -176,10 +156,8 @@ mod tests {
         fn check(cell: &str, expected: Result<&[(&str, &str)], &str>) {
             match (annotators("f", cell), expected) {
                 (Ok(found), Ok(expected)) => {
-                    let found: Vec<(&str, &str)> = found
-                        .iter()
-                        .map(|(name, words)| (name.as_str(), words.as_str()))
-                        .collect();
+                    let found: Vec<(&str, &str)> =
+                        found.iter().map(|(name, words)| (name.as_str(), words.as_str())).collect();
                     assert_eq!(found, expected, "{cell}");
                 }
                 (Err(found), Err(part)) => assert!(found.contains(part), "{cell}: {found}"),
@@ -187,10 +165,7 @@ mod tests {
             }
         }
         check(r#""good""#, Ok(&[("f", "good")]));
-        check(
-            r#"["good", null, " ", "bad"]"#,
-            Ok(&[("f.0", "good"), ("f.3", "bad")]),
-        );
+        check(r#"["good", null, " ", "bad"]"#, Ok(&[("f.0", "good"), ("f.3", "bad")]));
         check("[]", Ok(&[]));
         check(r#""""#, Ok(&[]));
         check("null", Ok(&[]));

@@ -64,12 +64,8 @@ pub(super) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
         finished: passing.output.finish()?,
         started,
     };
-    let account = Account {
-        command: "principles",
-        options,
-        counts: summary.counts_json(),
-        started,
-    };
+    let account =
+        Account { command: "principles", options, counts: summary.counts_json(), started };
     summary.finished.account(&dataset, account)?;
     eprint!("{}", summary.text());
     if args.sink.json {
@@ -225,15 +221,13 @@ impl Passing<'_> {
         let n_annotators = heard.row.annotators.len();
         let found = consensus(heard.stated, vectors, n_annotators, least);
         counts.without_consensus += (before - found.len()) as u64;
-        let found = dropping(found, &mut counts.left_out, |found| {
-            listed(found, &self.left_out)
-        });
+        let found = dropping(found, &mut counts.left_out, |found| listed(found, &self.left_out));
         let found = dropping(found, &mut counts.partially, partial);
         let found = match self.steps.contradictions {
             ContradictionsArg::Keep => found,
-            ContradictionsArg::Drop => dropping(found, &mut counts.contradicted, |found| {
-                contradicted(found, least)
-            }),
+            ContradictionsArg::Drop => {
+                dropping(found, &mut counts.contradicted, |found| contradicted(found, least))
+            }
         };
         let found = dropping(found, &mut counts.repeated, |found| repeated(found, least));
         lines.extend(found.into_iter().map(|found| Line {

@@ -120,20 +120,14 @@ fn embedded(client: &Client, model: &str, texts: &[String]) -> Result<Vec<Vec<f3
 
 /// The vectors of a reply, in the order of the texts that were sent.
 fn read(body: &Value, n_texts: usize) -> Result<Vec<Vec<f32>>, String> {
-    let data = body["data"]
-        .as_array()
-        .ok_or("the reply has no list 'data'")?;
+    let data = body["data"].as_array().ok_or("the reply has no list 'data'")?;
     if data.len() != n_texts {
         return Err(format!("{} vectors came for {n_texts} texts", data.len()));
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; n_texts];
     for (place, item) in data.iter().enumerate() {
-        let index = item["index"]
-            .as_u64()
-            .map_or(Some(place), |index| usize::try_from(index).ok());
-        let numbers = item["embedding"]
-            .as_array()
-            .ok_or("an item has no list 'embedding'")?;
+        let index = item["index"].as_u64().map_or(Some(place), |index| usize::try_from(index).ok());
+        let numbers = item["embedding"].as_array().ok_or("an item has no list 'embedding'")?;
         let numbers: Option<Vec<f64>> = numbers.iter().map(Value::as_f64).collect();
         let numbers = numbers.ok_or("an embedding holds something other than numbers")?;
         let slot = index.and_then(|index| vectors.get_mut(index));
@@ -166,26 +160,11 @@ mod tests {
             &json!({"data": [of(1, json!([0, 5])), of(0, json!([2, 0.0]))]}),
             Ok(vec![vec![1.0, 0.0], vec![0.0, 1.0]]),
         );
-        check(
-            &json!({"data": [of(0, json!([1]))]}),
-            Err("1 vectors came for 2 texts"),
-        );
-        check(
-            &json!({"data": [of(0, json!([1])), of(0, json!([1]))]}),
-            Err("one index"),
-        );
-        check(
-            &json!({"data": [of(0, json!([1])), of(7, json!([1]))]}),
-            Err("beyond"),
-        );
-        check(
-            &json!({"data": [of(0, json!([1])), of(1, json!(["x"]))]}),
-            Err("than numbers"),
-        );
-        check(
-            &json!({"data": [of(0, json!([1])), of(1, json!([1, 2]))]}),
-            Err("differ in length"),
-        );
+        check(&json!({"data": [of(0, json!([1]))]}), Err("1 vectors came for 2 texts"));
+        check(&json!({"data": [of(0, json!([1])), of(0, json!([1]))]}), Err("one index"));
+        check(&json!({"data": [of(0, json!([1])), of(7, json!([1]))]}), Err("beyond"));
+        check(&json!({"data": [of(0, json!([1])), of(1, json!(["x"]))]}), Err("than numbers"));
+        check(&json!({"data": [of(0, json!([1])), of(1, json!([1, 2]))]}), Err("differ in length"));
         check(&json!({"object": "list"}), Err("no list 'data'"));
     }
 }

@@ -74,41 +74,17 @@ impl Summary {
             writeln!(text, "{count:>14}  {what}").expect("to memory");
         };
         line("", counts.rows, "rows read");
-        line(
-            "-",
-            counts.too_few_annotators,
-            "rows with too few annotators",
-        );
+        line("-", counts.too_few_annotators, "rows with too few annotators");
         line("-", self.finished.rejected, "rows that could not be used");
         line("", counts.asked, "texts of feedback asked about");
         for (status, count) in &counts.failures {
-            let whose = if is_failure(status) {
-                ", no fault of the row"
-            } else {
-                ""
-            };
-            line(
-                "",
-                *count,
-                &format!("of them without a list: {status}{whose}"),
-            );
+            let whose = if is_failure(status) { ", no fault of the row" } else { "" };
+            line("", *count, &format!("of them without a list: {status}{whose}"));
         }
         line("", counts.listed, "principles listed");
-        line(
-            "-",
-            counts.without_evidence,
-            "evidence: their words are not in the feedback",
-        );
-        line(
-            "-",
-            counts.without_consensus,
-            "consensus: some annotator has none that is alike",
-        );
-        line(
-            "-",
-            counts.left_out,
-            &format!("listed: {}", self.steps.join(", ")),
-        );
+        line("-", counts.without_evidence, "evidence: their words are not in the feedback");
+        line("-", counts.without_consensus, "consensus: some annotator has none that is alike");
+        line("-", counts.left_out, &format!("listed: {}", self.steps.join(", ")));
         line("-", counts.partially, "partially met");
         line("-", counts.contradicted, "contradicted by another verdict");
         line("-", counts.repeated, "repeated");

@@ -92,9 +92,7 @@ impl Ahead {
             // Too long to wait in the file: it is judged when its row comes.
             return Ok(());
         };
-        self.spool
-            .write_all(&json)
-            .map_err(CliError::file("write", &self.folder))?;
+        self.spool.write_all(&json).map_err(CliError::file("write", &self.folder))?;
         let prompt = beginning(input);
         let mut head = [0; HEAD_BYTES];
         let length = prompt.len().min(HEAD_BYTES);
@@ -135,10 +133,7 @@ impl Ahead {
             let bytes = lot.iter().map(|work| work.bytes as usize).sum();
             Ok(Some(Lot { inputs, bytes }).filter(|lot| !lot.inputs.is_empty()))
         };
-        let window = Window {
-            workers: LANES,
-            bytes: WINDOW_BYTES,
-        };
+        let window = Window { workers: LANES, bytes: WINDOW_BYTES };
         let done = stream::run(
             window,
             next,
@@ -201,12 +196,7 @@ fn beginning(input: &ScoreInput) -> Vec<u8> {
         Some(Content::Text(text)) => text.as_bytes().to_vec(),
         Some(Content::Messages(messages)) => {
             let parts = messages.iter().flat_map(|message| {
-                [
-                    message.role.as_bytes(),
-                    b"\n",
-                    message.content.as_bytes(),
-                    b"\n",
-                ]
+                [message.role.as_bytes(), b"\n", message.content.as_bytes(), b"\n"]
             });
             parts.collect::<Vec<_>>().concat()
         }
@@ -243,10 +233,7 @@ pub(super) struct Known<'j> {
 impl<'j> Known<'j> {
     /// The verdicts of a store, and who judges what is not in it.
     pub(super) fn new(judging: &'j dyn Judging, store: &Store) -> Self {
-        Self {
-            judging,
-            found: store.found(),
-        }
+        Self { judging, found: store.found() }
     }
 
     fn known(&self, input: &ScoreInput) -> Result<Option<Vec<ScoreResult>>, CliError> {

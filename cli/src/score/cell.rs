@@ -94,9 +94,7 @@ fn read<T: DeserializeOwned>(
     serde_json::from_str(value.get()).map_err(|error| match value.get().as_bytes()[0] {
         b'[' | b'{' => {
             let text = error.to_string();
-            let cause = text
-                .split_once(" at line ")
-                .map_or(text.as_str(), |(cause, _)| cause);
+            let cause = text.split_once(" at line ").map_or(text.as_str(), |(cause, _)| cause);
             format!("{}: {cause}", wrong(expected))
         }
         _ => wrong(expected),
@@ -104,7 +102,5 @@ fn read<T: DeserializeOwned>(
 }
 
 fn is_number(value: &RawValue) -> bool {
-    value
-        .get()
-        .starts_with(|first: char| first == '-' || first.is_ascii_digit())
+    value.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }

@@ -42,11 +42,7 @@ struct Written {
 
 impl Written {
     fn new(n_scorers: usize) -> Self {
-        Self {
-            output: Vec::new(),
-            rejects: Vec::new(),
-            counts: Counts::new(n_scorers),
-        }
+        Self { output: Vec::new(), rejects: Vec::new(), counts: Counts::new(n_scorers) }
     }
 }
 
@@ -78,11 +74,7 @@ impl<'p> Process<'p> {
             });
             rows.push((line, row));
         }
-        let judged = if inputs.is_empty() {
-            Vec::new()
-        } else {
-            self.judging.judge(inputs)?
-        };
+        let judged = if inputs.is_empty() { Vec::new() } else { self.judging.judge(inputs)? };
         let mut judged = judged.into_iter();
         let mut written = Written::new(self.scorers.len());
         for (line, row) in rows {
@@ -93,19 +85,9 @@ impl<'p> Process<'p> {
             });
             self.write(line, row, &mut written);
         }
-        let Written {
-            output,
-            rejects,
-            counts,
-        } = written;
+        let Written { output, rejects, counts } = written;
         let digest = chunk_digest(&output, &rejects);
-        Ok(Finished {
-            end: chunk.end,
-            output,
-            rejects,
-            counts,
-            digest,
-        })
+        Ok(Finished { end: chunk.end, output, rejects, counts, digest })
     }
 
     fn write(&self, line: Line<'_>, row: Scored<'_>, written: &mut Written) {
@@ -127,10 +109,7 @@ impl<'p> Process<'p> {
     fn read<'l>(&self, line: Line<'l>) -> Result<(Scorable<'l>, ScoreInput), Rejection<'l>> {
         let bad = |reason| Rejection { reason, id: None };
         if let Some(cut) = line.cut {
-            return Err(bad(format!(
-                "the row has {} bytes, too many to read",
-                cut.line_bytes
-            )));
+            return Err(bad(format!("the row has {} bytes, too many to read", cut.line_bytes)));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| bad(format!("not UTF-8 after byte {}", error.valid_up_to())))?;

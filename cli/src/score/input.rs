@@ -26,49 +26,27 @@ impl Input {
     pub(crate) fn open(name: &str, limit: Option<u64>) -> Result<Self, CliError> {
         // Somebody may be waiting at the other end of the pipe.
         let (rows, eager) = (limit.unwrap_or(u64::MAX), name == STREAM);
-        Self::with_limits(
-            name,
-            Limits {
-                rows,
-                eager,
-                ..Limits::default()
-            },
-        )
+        Self::with_limits(name, Limits { rows, eager, ..Limits::default() })
     }
 
     /// Opens `name` with one row a chunk.
     #[cfg(test)]
     pub(crate) fn in_small_chunks(name: &str) -> Self {
-        let limits = Limits {
-            chunk_rows: 1,
-            ..Limits::default()
-        };
+        let limits = Limits { chunk_rows: 1, ..Limits::default() };
         Self::with_limits(name, limits).expect("the test has written it")
     }
 
     fn with_limits(name: &str, limits: Limits) -> Result<Self, CliError> {
-        let path = PathBuf::from(if name == STREAM {
-            "standard input"
-        } else {
-            name
-        });
+        let path = PathBuf::from(if name == STREAM { "standard input" } else { name });
         let (source, total_bytes): (Box<dyn Read + Send>, _) = if name == STREAM {
             (Box::new(io::stdin()), None)
         } else {
             let file = File::open(&path).map_err(CliError::named(&path))?;
             let metadata = file.metadata().map_err(CliError::file("read", &path))?;
-            (
-                Box::new(file),
-                Some(metadata.len()).filter(|_| metadata.is_file()),
-            )
+            (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
         };
         let reader = Reader::new(source, limits);
-        Ok(Self {
-            name: name.to_owned(),
-            path,
-            reader,
-            total_bytes,
-        })
+        Ok(Self { name: name.to_owned(), path, reader, total_bytes })
     }
 
     /// Whether it can be read only once.
@@ -78,16 +56,12 @@ impl Input {
 
     /// The next chunk, which [`Input::next`] will return again.
     pub(crate) fn peek(&mut self) -> Result<Option<&Chunk>, CliError> {
-        self.reader
-            .peek()
-            .map_err(CliError::file("read", &self.path))
+        self.reader.peek().map_err(CliError::file("read", &self.path))
     }
 
     /// The next chunk; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Chunk>, CliError> {
-        self.reader
-            .next()
-            .map_err(CliError::file("read", &self.path))
+        self.reader.next().map_err(CliError::file("read", &self.path))
     }
 }
 

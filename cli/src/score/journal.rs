@@ -98,10 +98,7 @@ impl Header {
         let differs = |key: &&String| self.options.get(*key) != journaled.options.get(*key);
         keys.into_iter().find(differs).map(|key| {
             let shown = |header: &Self| {
-                header
-                    .options
-                    .get(key)
-                    .map_or_else(|| "not there".to_owned(), ToString::to_string)
+                header.options.get(key).map_or_else(|| "not there".to_owned(), ToString::to_string)
             };
             was(&format!("option '{key}'"), &shown(journaled), &shown(self))
         })
@@ -141,10 +138,7 @@ pub(crate) struct Counts {
 impl Counts {
     /// Nothing yet, of `n_scorers`.
     pub(crate) fn new(n_scorers: usize) -> Self {
-        Self {
-            tallies: vec![Tally::default(); n_scorers],
-            ..Self::default()
-        }
+        Self { tallies: vec![Tally::default(); n_scorers], ..Self::default() }
     }
 
     /// Adds the counts of later rows.
@@ -159,9 +153,7 @@ impl Counts {
     /// The counts as a manifest has them.
     pub(crate) fn described(&self, scorers: &[String]) -> serde_json::Value {
         let statuses = scorers.iter().zip(&self.tallies).map(|(name, tally)| {
-            let counts = tally
-                .occurred()
-                .map(|(status, n)| (status.to_owned(), n.into()));
+            let counts = tally.occurred().map(|(status, n)| (status.to_owned(), n.into()));
             (name.clone(), serde_json::Value::Object(counts.collect()))
         });
         serde_json::json!({
@@ -198,10 +190,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Opens or creates the journal and locks it.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        Ok(Self {
-            path: path.to_owned(),
-            file: lock::open(path)?,
-        })
+        Ok(Self { path: path.to_owned(), file: lock::open(path)? })
     }
 
     /// What the journal says of the run as a whole.
@@ -238,16 +227,9 @@ impl Journal {
     /// The journal's entries from the start. Nothing may be written while they are read.
     fn entries(&self) -> Result<Entries<'_>, CliError> {
         let mut file = &self.file;
-        file.seek(SeekFrom::Start(0))
-            .map_err(CliError::file("read", &self.path))?;
+        file.seek(SeekFrom::Start(0)).map_err(CliError::file("read", &self.path))?;
         let source = BufReader::new(file);
-        Ok(Entries {
-            path: &self.path,
-            source,
-            line: Vec::new(),
-            bytes: 0,
-            has_header: false,
-        })
+        Ok(Entries { path: &self.path, source, line: Vec::new(), bytes: 0, has_header: false })
     }
 
     /// The records in order, each with the size of the journal up to and with it.
@@ -257,10 +239,7 @@ impl Journal {
 
     /// Forgets everything after the first `bytes`.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<(), CliError> {
-        let cut = self
-            .file
-            .set_len(bytes)
-            .and_then(|()| self.file.seek(SeekFrom::End(0)));
+        let cut = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::End(0)));
         cut.map_err(CliError::file("write", &self.path)).map(drop)
     }
 
@@ -278,9 +257,7 @@ impl Journal {
     /// Notes that everything has been written.
     pub(crate) fn complete(&mut self) -> Result<(), CliError> {
         self.append(&Entry::Complete(true))?;
-        self.file
-            .sync_all()
-            .map_err(CliError::file("write", &self.path))
+        self.file.sync_all().map_err(CliError::file("write", &self.path))
     }
 
     /// Removes the journal of a run whose files have their names.
@@ -291,9 +268,7 @@ impl Journal {
     fn append(&mut self, entry: &Entry) -> Result<(), CliError> {
         let mut line = serde_json::to_vec(entry).expect("journal entries serialise");
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .map_err(CliError::file("write", &self.path))
+        self.file.write_all(&line).map_err(CliError::file("write", &self.path))
     }
 }
 

@@ -49,12 +49,7 @@ impl Local {
         explain: bool,
     ) -> Result<Self, CliError> {
         let rules = registry.iter().filter(|scorer| !scorer.asks_models());
-        Self::of(
-            rules.cloned().collect(),
-            Arc::new(NoModels),
-            threads,
-            explain,
-        )
+        Self::of(rules.cloned().collect(), Arc::new(NoModels), threads, explain)
     }
 
     /// Keeps what engines are asked for, in a measurement.
@@ -77,11 +72,7 @@ impl Local {
             digests: scorers.iter().map(|scorer| scorer.digest_text()).collect(),
             identities: scorers.iter().map(identity).collect(),
             scorers,
-            tools: Tools {
-                pool,
-                models,
-                tape: None,
-            },
+            tools: Tools { pool, models, tape: None },
             explain,
         })
     }
@@ -105,17 +96,9 @@ impl Local {
 
     /// One result for each input, from one scorer.
     pub(crate) fn score(&self, scorer: usize, inputs: &[Arc<Input>]) -> Vec<ScoreResult> {
-        let ask = Ask {
-            priority: Priority::Batch,
-            explain: self.explain,
-            ..Ask::default()
-        };
-        let outcomes = crate::block_on(rubrics::score(
-            &self.scorers[scorer],
-            inputs,
-            ask,
-            &self.tools,
-        ));
+        let ask = Ask { priority: Priority::Batch, explain: self.explain, ..Ask::default() };
+        let outcomes =
+            crate::block_on(rubrics::score(&self.scorers[scorer], inputs, ask, &self.tools));
         let result = |(index, scored): (usize, Scored)| {
             let frame = Frame {
                 scorer_digest: &self.digests[scorer],
@@ -145,10 +128,8 @@ impl Judging for Local {
     }
 
     fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
-        let inputs: Vec<Arc<Input>> = inputs
-            .into_iter()
-            .map(|input| Arc::new(convert::input(input).0))
-            .collect();
+        let inputs: Vec<Arc<Input>> =
+            inputs.into_iter().map(|input| Arc::new(convert::input(input).0)).collect();
         let mut judged: Vec<Vec<ScoreResult>> = vec![Vec::new(); inputs.len()];
         for scorer in 0..self.scorers.len() {
             for (results, result) in judged.iter_mut().zip(self.score(scorer, &inputs)) {

@@ -81,51 +81,31 @@ impl Mapping {
             (Field::Responses, "responses", named.responses, alone),
             (Field::Reference, "reference", one(named.reference), false),
             (Field::Steps, "steps", one(named.steps), false),
-            (
-                Field::Principles,
-                "principles",
-                one(named.principles),
-                false,
-            ),
+            (Field::Principles, "principles", one(named.principles), false),
             (Field::Context, "context", one(named.context), false),
             (Field::Id, "id", one(named.id), false),
         ];
         let mut sources = Vec::new();
         for (field, default, given, is_replaced) in fields {
-            let source = |chosen| {
-                move |column| Source {
-                    field,
-                    column,
-                    chosen,
-                }
-            };
+            let source = |chosen| move |column| Source { field, column, chosen };
             if given.is_empty() && !is_replaced && !args.ignore.contains(&field) {
                 sources.push(source(false)(default.to_owned()));
             }
             sources.extend(given.into_iter().map(source(true)));
         }
-        Ok(Self {
-            sources,
-            extract_reference: args.extract_reference,
-        })
+        Ok(Self { sources, extract_reference: args.extract_reference })
     }
 
     /// The columns of a file of pairs.
     pub(crate) fn of_pairs() -> Self {
-        let fields = [
-            (Field::Prompt, "question"),
-            (Field::Response, "pred"),
-            (Field::Reference, "gold"),
-        ];
+        let fields =
+            [(Field::Prompt, "question"), (Field::Response, "pred"), (Field::Reference, "gold")];
         let source = |(field, column): (Field, &str)| Source {
             field,
             column: column.to_owned(),
             chosen: true,
         };
-        Self {
-            sources: fields.map(source).to_vec(),
-            extract_reference: false,
-        }
+        Self { sources: fields.map(source).to_vec(), extract_reference: false }
     }
 
     /// The input that a row of text describes. The error is a sentence for the reject file.
@@ -171,10 +151,7 @@ impl Mapping {
         let group = self.group_columns();
         let members = input.responses.as_ref().map_or(0, Vec::len);
         if group > 1 && members < group {
-            return Err(format!(
-                "a response is missing: {}",
-                self.response_columns()
-            ));
+            return Err(format!("a response is missing: {}", self.response_columns()));
         }
         if input.response.is_none() && input.responses.is_none() {
             return Err(format!("no response: {}", self.response_columns()));
@@ -213,22 +190,14 @@ impl Mapping {
 
     /// The row's id as it was written, if it has one.
     pub(crate) fn id<'l>(&self, row: &Row<'l>) -> Option<&'l RawValue> {
-        let source = self
-            .sources
-            .iter()
-            .find(|source| source.field == Field::Id)?;
+        let source = self.sources.iter().find(|source| source.field == Field::Id)?;
         row.at(&source.column).ok().flatten()
     }
 
     /// What is wrong where no response is there, in words.
     pub(crate) fn response_columns(&self) -> String {
-        let sources = self
-            .sources
-            .iter()
-            .filter(|source| source.field.is_response());
-        let names: Vec<_> = sources
-            .map(|source| format!("'{}'", source.column))
-            .collect();
+        let sources = self.sources.iter().filter(|source| source.field.is_response());
+        let names: Vec<_> = sources.map(|source| format!("'{}'", source.column)).collect();
         format!("column {} is missing or null", names.join(" or "))
     }
 
@@ -262,10 +231,7 @@ impl Mapping {
                 return Err(missing(&source.column, sample, rows.len()));
             }
         }
-        let mut responses = self
-            .sources
-            .iter()
-            .filter(|source| source.field.is_response());
+        let mut responses = self.sources.iter().filter(|source| source.field.is_response());
         if responses.any(|source| is_there(&source.column)) {
             return Ok(());
         }
@@ -281,9 +247,7 @@ impl Mapping {
 
 fn missing(column: &str, sample: &Row<'_>, n_rows: usize) -> CliError {
     let near = rubrics::config::nearest(column, sample.names());
-    let hint = near
-        .map(|near| format!("; did you mean '{near}'?"))
-        .unwrap_or_default();
+    let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     let columns = column_list(sample);
     CliError::Usage(format!(
         "none of the first {n_rows} rows has a column '{column}'{hint} (the columns are {columns})"
@@ -294,28 +258,18 @@ fn missing(column: &str, sample: &Row<'_>, n_rows: usize) -> CliError {
 const LISTED: usize = 20;
 
 fn column_list(sample: &Row<'_>) -> String {
-    let mut names: Vec<String> = sample
-        .names()
-        .take(LISTED)
-        .map(|name| format!("'{name}'"))
-        .collect();
+    let mut names: Vec<String> =
+        sample.names().take(LISTED).map(|name| format!("'{name}'")).collect();
     if sample.names().nth(LISTED).is_some() {
         names.push("…".to_owned());
     }
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// The marked answer of a solution. The last number is no answer here: a plain reference such as
 /// `\frac{1}{2}` must stay whole.
 fn final_answer(text: String) -> String {
-    let policy = AnswerPolicy {
-        last_number: false,
-        ..AnswerPolicy::default()
-    };
+    let policy = AnswerPolicy { last_number: false, ..AnswerPolicy::default() };
     match extract::answer(&text, &policy) {
         Some(found) => found.text.to_owned(),
         None => text,

@@ -182,10 +182,7 @@ fn score(
     let mut progress = Progress::start(input.total_bytes, output.counts(), plan.target.is_stdout());
     let is_stdin = input.is_stdin();
     let process = Process::new(plan, judging);
-    let window = Window {
-        workers: plan.lanes,
-        bytes: WINDOW_BYTES,
-    };
+    let window = Window { workers: plan.lanes, bytes: WINDOW_BYTES };
     let scored = stream::run(
         window,
         move || input.next(),
@@ -214,11 +211,7 @@ fn manifest(
     counts: &Counts,
     started: Instant,
 ) -> Result<(), CliError> {
-    let Some(output) = plan
-        .target
-        .output()
-        .filter(|_| plan.input() != input::STREAM)
-    else {
+    let Some(output) = plan.target.output().filter(|_| plan.input() != input::STREAM) else {
         return Ok(());
     };
     let input = Path::new(plan.input());
@@ -233,8 +226,7 @@ fn manifest(
     }];
     let files = [(output.to_owned(), counts.scored)];
     let time = Time::now(started.elapsed());
-    plan.manifest(judging, inputs, counts, (&files, time))
-        .write(output)?;
+    plan.manifest(judging, inputs, counts, (&files, time)).write(output)?;
     Ok(())
 }
 

@@ -39,9 +39,7 @@ pub(crate) fn chunk_digest(output: &[u8], rejects: &[u8]) -> String {
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 /// The files of a run whose output is a file.
@@ -158,9 +156,7 @@ impl FileOutput {
 
 impl StreamOutput {
     fn write(&mut self, chunk: &Finished, progress: &Progress) -> Result<(), CliError> {
-        self.sink
-            .write_all(&chunk.output)
-            .map_err(CliError::file("write", &self.name))?;
+        self.sink.write_all(&chunk.output).map_err(CliError::file("write", &self.name))?;
         match &mut self.rejects {
             Some(file) => file.write(&chunk.rejects)?,
             None => progress.notes(&chunk.rejects),
@@ -170,9 +166,7 @@ impl StreamOutput {
     }
 
     fn finish(mut self) -> Result<Counts, CliError> {
-        self.sink
-            .flush()
-            .map_err(CliError::file("write", &self.name))?;
+        self.sink.flush().map_err(CliError::file("write", &self.name))?;
         if let Some(rejects) = self.rejects {
             rejects.commit(true)?;
         }

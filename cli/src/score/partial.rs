@@ -37,15 +37,8 @@ impl PartialFile {
         let partial = beside(target, ".partial");
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(empty);
-        let file = options
-            .open(&partial)
-            .map_err(CliError::file("write", &partial))?;
-        Ok(Self {
-            target: target.to_owned(),
-            partial,
-            file,
-            bytes: 0,
-        })
+        let file = options.open(&partial).map_err(CliError::file("write", &partial))?;
+        Ok(Self { target: target.to_owned(), partial, file, bytes: 0 })
     }
 
     /// Bytes written.
@@ -55,28 +48,21 @@ impl PartialFile {
 
     /// Appends `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
-        self.file
-            .write_all(bytes)
-            .map_err(CliError::file("write", &self.partial))?;
+        self.file.write_all(bytes).map_err(CliError::file("write", &self.partial))?;
         self.bytes += bytes.len() as u64;
         Ok(())
     }
 
     /// Drops everything after the first `bytes` and goes on from there.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<(), CliError> {
-        let cut = self
-            .file
-            .set_len(bytes)
-            .and_then(|()| self.file.seek(SeekFrom::End(0)));
+        let cut = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::End(0)));
         self.bytes = cut.map_err(CliError::file("write", &self.partial))?;
         Ok(())
     }
 
     /// Makes what was written outlive a power cut.
     pub(crate) fn sync(&self) -> Result<(), CliError> {
-        self.file
-            .sync_all()
-            .map_err(CliError::file("write", &self.partial))
+        self.file.sync_all().map_err(CliError::file("write", &self.partial))
     }
 
     /// Gives the file its name. An empty file is given none if `drop_empty` is set; then nothing

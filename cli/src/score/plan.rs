@@ -153,12 +153,7 @@ impl Plan {
             return Ok(Box::new(remote));
         }
         let config = self.config.as_deref();
-        Ok(Box::new(Local::new(
-            &self.scorers,
-            config,
-            self.threads,
-            self.explain,
-        )?))
+        Ok(Box::new(Local::new(&self.scorers, config, self.threads, self.explain)?))
     }
 
     /// Looks at the first rows for mistakes that would spoil them all.
@@ -168,9 +163,7 @@ impl Plan {
         };
         let rows = sample(chunk);
         self.mapping.check(&rows)?;
-        let taken = rows
-            .iter()
-            .find_map(|row| scores::taken(row, &self.scorers));
+        let taken = rows.iter().find_map(|row| scores::taken(row, &self.scorers));
         match taken {
             Some(name) if !self.overwrite_scores => Err(CliError::Usage(format!(
                 "rows of {} have a score of '{name}' already; --overwrite-scores replaces it",

@@ -38,12 +38,7 @@ impl Progress {
         } else {
             Show::Lines { last: started }
         };
-        Self {
-            started,
-            total,
-            resumed_rows: resumed.rows(),
-            show,
-        }
+        Self { started, total, resumed_rows: resumed.rows(), show }
     }
 
     /// Time since the start.

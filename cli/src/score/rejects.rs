@@ -114,18 +114,12 @@ mod tests {
     use crate::stream::{Limits, Reader};
 
     fn rejected(bytes: &[u8], form: RejectForm) -> String {
-        let limits = Limits {
-            line_bytes: 100_000,
-            ..Limits::default()
-        };
+        let limits = Limits { line_bytes: 100_000, ..Limits::default() };
         let mut reader = Reader::new(bytes, limits);
         let chunk = reader.next().expect("readable").expect("a line");
         let line = chunk.lines().next().expect("a line");
         let mut out = Vec::new();
-        let rejection = Rejection {
-            reason: "not JSON".to_owned(),
-            id: None,
-        };
+        let rejection = Rejection { reason: "not JSON".to_owned(), id: None };
         write(&mut out, form, "in.jsonl", line, &rejection);
         String::from_utf8(out).expect("text")
     }
@@ -152,9 +146,6 @@ mod tests {
 
     #[test]
     fn a_note_is_one_line() {
-        assert_eq!(
-            rejected(b"abc\n", RejectForm::Note),
-            "in.jsonl:1: not JSON\n"
-        );
+        assert_eq!(rejected(b"abc\n", RejectForm::Note), "in.jsonl:1: not JSON\n");
     }
 }

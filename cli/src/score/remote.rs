@@ -83,11 +83,7 @@ impl Remote {
         let mut remote = Self {
             agent: Agent::new_with_config(config),
             url: url.trim_end_matches('/').to_owned(),
-            authorization: args
-                .api_key_file
-                .as_deref()
-                .map(authorization)
-                .transpose()?,
+            authorization: args.api_key_file.as_deref().map(authorization).transpose()?,
             retries: args.retries,
             explain,
             scorers: Vec::new(),
@@ -116,10 +112,7 @@ impl Remote {
 
     fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, Trouble> {
         let url = format!("{}{path}", self.url);
-        let mut request = self
-            .agent
-            .post(&url)
-            .header("content-type", "application/json");
+        let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
         }
@@ -133,24 +126,15 @@ impl Remote {
         let mut reply = reply.map_err(|error| transport(url, &error))?;
         let status = reply.status().as_u16();
         let wait = retry_after(reply.headers());
-        let body = reply
-            .body_mut()
-            .with_config()
-            .limit(REPLY_BYTES)
-            .read_to_vec();
+        let body = reply.body_mut().with_config().limit(REPLY_BYTES).read_to_vec();
         let body = body.map_err(|error| transport(url, &error))?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
-                Trouble::Lasting(format!(
-                    "{url}: the reply is not what was asked for: {error}"
-                ))
+                Trouble::Lasting(format!("{url}: the reply is not what was asked for: {error}"))
             });
         }
         let said = serde_json::from_slice::<ErrorBody>(&body);
-        let said = said.map_or_else(
-            |_| String::new(),
-            |body| format!(": {}", body.error.message),
-        );
+        let said = said.map_or_else(|_| String::new(), |body| format!(": {}", body.error.message));
         let message = format!("{url} answered {status}{said}");
         Err(match status {
             408 | 429 | 502 | 503 | 504 => Trouble::Passing(message, wait),
@@ -172,20 +156,14 @@ impl Remote {
                 explain: self.explain,
                 ..Options::default()
             };
-            let request = Request {
-                model: &scorer.id,
-                inputs: batch,
-                options,
-            };
+            let request = Request { model: &scorer.id, inputs: batch, options };
             let body = serde_json::to_vec(&request).expect("a request serialises");
             let reply: ScoreResponse =
                 attempts::persist(self.retries, || self.post("/v1/score", &body))?;
             if reply.results.len() != batch.len() {
                 let (n_results, n_inputs) = (reply.results.len(), batch.len());
-                let message = format!(
-                    "{} sent {n_results} results for {n_inputs} inputs",
-                    self.url
-                );
+                let message =
+                    format!("{} sent {n_results} results for {n_inputs} inputs", self.url);
                 return Err(CliError::Failed(message));
             }
             if reply
@@ -222,11 +200,7 @@ impl Judging for Remote {
     }
 
     fn judge(&self, inputs: Vec<ScoreInput>) -> Result<Vec<Judged>, CliError> {
-        let room = self
-            .scorers
-            .iter()
-            .map(|scorer| scorer.limits.body_bytes)
-            .min();
+        let room = self.scorers.iter().map(|scorer| scorer.limits.body_bytes).min();
         let room = room.unwrap_or(usize::MAX).saturating_sub(FRAME_BYTES);
         let json = |input| serde_json::value::to_raw_value(&input).expect("an input serialises");
         let inputs: Vec<Box<RawValue>> = inputs.into_iter().map(json).collect();
@@ -239,14 +213,10 @@ impl Judging for Remote {
         let judged = inputs.iter().map(|input| {
             if !fits(&input.as_ref()) {
                 let bytes = input.get().len();
-                return Err(format!(
-                    "the input has {bytes} bytes and the server takes {room}"
-                ));
+                return Err(format!("the input has {bytes} bytes and the server takes {room}"));
             }
             let next = |results: &mut std::vec::IntoIter<ScoreResult>| {
-                results
-                    .next()
-                    .expect("every scorer answered every input that was sent")
+                results.next().expect("every scorer answered every input that was sent")
             };
             Ok(by_scorer.iter_mut().map(next).collect())
         });

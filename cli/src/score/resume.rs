@@ -69,9 +69,7 @@ pub(crate) fn open(
     }
     // A complete run may have named its files before it was stopped: those files are its own.
     let is_named = |target: &Path| past.complete && !beside(target, ".partial").exists();
-    let unnamed = [&paths.rejects, &paths.output]
-        .into_iter()
-        .filter(|path| !is_named(path));
+    let unnamed = [&paths.rejects, &paths.output].into_iter().filter(|path| !is_named(path));
     refuse_existing(existing, &unnamed.collect::<Vec<_>>())?;
     let written = if is_named(&paths.output) {
         paths.output.clone()
@@ -97,9 +95,7 @@ fn refuse_existing(existing: Existing, targets: &[&PathBuf]) -> Result<(), CliEr
     match targets.iter().find(|path| path.exists()) {
         Some(path) if !existing.overwrite => {
             let path = path.display();
-            Err(CliError::Usage(format!(
-                "{path} exists; --overwrite replaces it"
-            )))
+            Err(CliError::Usage(format!("{path} exists; --overwrite replaces it")))
         }
         Some(_) | None => Ok(()),
     }
@@ -135,9 +131,7 @@ struct Agreed {
 impl Agreed {
     fn counts(&self, header: &Header) -> Counts {
         let none = || Counts::new(header.scorers.len());
-        self.record
-            .as_ref()
-            .map_or_else(none, |record| record.counts.clone())
+        self.record.as_ref().map_or_else(none, |record| record.counts.clone())
     }
 }
 
@@ -196,20 +190,13 @@ impl Outputs {
         // Rejected rows are named before the output is.
         let partial = beside(rejects, ".partial");
         let rejects = if partial.exists() { &partial } else { rejects };
-        Ok(Self {
-            output: Part::open(written)?,
-            rejects: Part::open(rejects)?,
-        })
+        Ok(Self { output: Part::open(written)?, rejects: Part::open(rejects)? })
     }
 
     fn agree(&mut self, record: &Record, before: Option<&Record>) -> Result<bool, CliError> {
         let (output, rejects) = before.map_or((0, 0), |r| (r.output_bytes, r.reject_bytes));
-        let whole = self
-            .output
-            .read(record.output_bytes.saturating_sub(output))?
-            && self
-                .rejects
-                .read(record.reject_bytes.saturating_sub(rejects))?;
+        let whole = self.output.read(record.output_bytes.saturating_sub(output))?
+            && self.rejects.read(record.reject_bytes.saturating_sub(rejects))?;
         Ok(whole && chunk_digest(&self.output.piece, &self.rejects.piece) == record.chunk_digest)
     }
 }
@@ -221,11 +208,7 @@ impl Part {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(CliError::file("read", path)(error)),
         };
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            piece: Vec::new(),
-        })
+        Ok(Self { path: path.to_owned(), file, piece: Vec::new() })
     }
 
     /// Reads the next `bytes`; false if there are fewer.
@@ -248,36 +231,20 @@ fn go_on(
     past: &Past,
     header: &Header,
 ) -> Result<FileOutput, CliError> {
-    let (mut output, mut rejects) = (
-        PartialFile::reopen(&paths.output)?,
-        PartialFile::reopen(&paths.rejects)?,
-    );
+    let (mut output, mut rejects) =
+        (PartialFile::reopen(&paths.output)?, PartialFile::reopen(&paths.rejects)?);
     let counts = last.counts(header);
-    let done = last
-        .record
-        .map_or((0, 0), |record| (record.output_bytes, record.reject_bytes));
+    let done = last.record.map_or((0, 0), |record| (record.output_bytes, record.reject_bytes));
     output.cut(done.0)?;
     rejects.cut(done.1)?;
     journal.cut(last.journal_bytes.max(past.header_bytes))?;
-    Ok(FileOutput {
-        journal,
-        output,
-        rejects,
-        paths,
-        counts,
-    })
+    Ok(FileOutput { journal, output, rejects, paths, counts })
 }
 
 /// Gives the files of a complete run the names that they do not have yet.
 fn name_files(paths: &Paths, last: &Agreed) -> Result<(), CliError> {
-    let done = last
-        .record
-        .as_ref()
-        .map_or((0, 0), |r| (r.output_bytes, r.reject_bytes));
-    let named = [
-        (&paths.rejects, done.1, true),
-        (&paths.output, done.0, false),
-    ];
+    let done = last.record.as_ref().map_or((0, 0), |r| (r.output_bytes, r.reject_bytes));
+    let named = [(&paths.rejects, done.1, true), (&paths.output, done.0, false)];
     for (target, bytes, drop_empty) in named {
         if beside(target, ".partial").exists() {
             let mut file = PartialFile::reopen(target)?;

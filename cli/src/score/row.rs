@@ -46,15 +46,9 @@ impl<'l> Row<'l> {
     /// Reads one line. The error is a sentence for the reject file.
     pub(crate) fn parse(line: &'l str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
-            let kind = if error.is_data() {
-                "not a JSON object"
-            } else {
-                "not JSON"
-            };
+            let kind = if error.is_data() { "not a JSON object" } else { "not JSON" };
             let text = error.to_string();
-            let cause = text
-                .split_once(" at line ")
-                .map_or(text.as_str(), |(cause, _)| cause);
+            let cause = text.split_once(" at line ").map_or(text.as_str(), |(cause, _)| cause);
             format!("{kind}: {cause} at column {}", error.column())
         })
     }
@@ -113,10 +107,7 @@ pub(super) fn inside<'l>(value: &'l RawValue, step: &str) -> Result<Option<&'l R
         b'[' => {
             let elements: Vec<&RawValue> =
                 serde_json::from_str(value.get()).expect("a raw list is a list");
-            Ok(step
-                .parse::<usize>()
-                .ok()
-                .and_then(|index| elements.get(index).copied()))
+            Ok(step.parse::<usize>().ok().and_then(|index| elements.get(index).copied()))
         }
         _ => Ok(None),
     }
@@ -135,21 +126,14 @@ mod tests {
     #[track_caller]
     fn check(line: &str, path: &str, expected: Result<Option<&str>, &str>) {
         let found = Row::parse(line).and_then(|row| row.at(path));
-        let found = found
-            .as_ref()
-            .map(|value| value.map(RawValue::get))
-            .map_err(String::as_str);
+        let found = found.as_ref().map(|value| value.map(RawValue::get)).map_err(String::as_str);
         assert_eq!(found, expected, "{path} in {line}");
     }
 
     #[test]
     fn values_are_found_as_they_were_written() {
         check(r#"{"a": 1.50e1 }"#, "a", Ok(Some("1.50e1")));
-        check(
-            r#"{"a":{"b":[0,{"c.d":"\u00e9"}]}}"#,
-            "a.b.1",
-            Ok(Some(r#"{"c.d":"\u00e9"}"#)),
-        );
+        check(r#"{"a":{"b":[0,{"c.d":"\u00e9"}]}}"#, "a.b.1", Ok(Some(r#"{"c.d":"\u00e9"}"#)));
         check(r#"{"a":{"b":{"c":null}}}"#, "a.b.c", Ok(Some("null")));
         check(r#"{"\u0061":2}"#, "a", Ok(Some("2")));
         // The whole name wins.
@@ -169,23 +153,11 @@ mod tests {
             "a",
             Err("not a JSON object: invalid type: integer `7`, expected a JSON object at column 1"),
         );
-        check(
-            "{\"a\":1",
-            "a",
-            Err("not JSON: EOF while parsing an object at column 6"),
-        );
-        check(
-            "{\"a\":1} x",
-            "a",
-            Err("not JSON: trailing characters at column 9"),
-        );
+        check("{\"a\":1", "a", Err("not JSON: EOF while parsing an object at column 6"));
+        check("{\"a\":1} x", "a", Err("not JSON: trailing characters at column 9"));
         check(r#"{"a":1,"a":2}"#, "a", Err("column 'a' appears twice"));
         check(r#"{"a":1,"b":1,"b":2}"#, "a", Ok(Some("1")));
-        check(
-            r#"{"o":{"a":1,"a":2}}"#,
-            "o.a",
-            Err("column 'a' appears twice"),
-        );
+        check(r#"{"o":{"a":1,"a":2}}"#, "o.a", Err("column 'a' appears twice"));
     }
 
     #[test]

@@ -38,17 +38,8 @@ impl<'l> Place<'l> {
     ) -> Result<Self, String> {
         let Some(value) = row.column(COLUMN)? else {
             let end = line.rfind('}').expect("an object ends with a brace");
-            let lead = if row.is_empty() {
-                r#""scores":"#
-            } else {
-                r#","scores":"#
-            };
-            return Ok(Self {
-                line,
-                at: end..end,
-                lead,
-                kept: Vec::new(),
-            });
+            let lead = if row.is_empty() { r#""scores":"# } else { r#","scores":"# };
+            return Ok(Self { line, at: end..end, lead, kept: Vec::new() });
         };
         let mut kept = Vec::new();
         if value.get() != "null" {
@@ -61,12 +52,7 @@ impl<'l> Place<'l> {
                 }
             }
         }
-        Ok(Self {
-            line,
-            at: range_in(line, value),
-            lead: "",
-            kept,
-        })
+        Ok(Self { line, at: range_in(line, value), lead: "", kept })
     }
 
     /// Appends the line with the column and a line end to `out`.
@@ -119,11 +105,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
-        assert_eq!(
-            splice(line, &["math"], false),
-            Ok(format!("{expected}\n")),
-            "{line}"
-        );
+        assert_eq!(splice(line, &["math"], false), Ok(format!("{expected}\n")), "{line}");
     }
 
     #[test]
@@ -134,24 +116,15 @@ mod tests {
             r#" { "a" : 1.10e+5 , "é":"\u00e9}" } "#,
             r#" { "a" : 1.10e+5 , "é":"\u00e9}" ,"scores":{}} "#,
         );
-        check(
-            r#"{"a":1,"scores":null,"b":2}"#,
-            r#"{"a":1,"scores":{},"b":2}"#,
-        );
-        check(
-            r#"{"scores" : { "text": {"x": 1e2} } }"#,
-            r#"{"scores" : {"text":{"x": 1e2}} }"#,
-        );
+        check(r#"{"a":1,"scores":null,"b":2}"#, r#"{"a":1,"scores":{},"b":2}"#);
+        check(r#"{"scores" : { "text": {"x": 1e2} } }"#, r#"{"scores" : {"text":{"x": 1e2}} }"#);
     }
 
     #[test]
     fn scores_of_the_same_name_are_not_lost_in_silence() {
         let line = r#"{"scores":{"math":1,"text":2}}"#;
         assert!(splice(line, &["math"], false).is_err());
-        assert_eq!(
-            splice(line, &["math"], true),
-            Ok("{\"scores\":{\"text\":2}}\n".to_owned())
-        );
+        assert_eq!(splice(line, &["math"], true), Ok("{\"scores\":{\"text\":2}}\n".to_owned()));
         assert!(splice(line, &["exact"], false).is_ok());
         assert!(splice(r#"{"scores":3}"#, &["math"], true).is_err());
         assert!(splice(r#"{"scores":1,"scores":2}"#, &["math"], true).is_err());

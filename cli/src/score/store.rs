@@ -119,11 +119,7 @@ impl Store {
 
     /// The records that are there now; what is added later is not among them.
     pub(super) fn found(&self) -> Found {
-        Found {
-            path: self.path.clone(),
-            file: self.file.clone(),
-            records: self.records.clone(),
-        }
+        Found { path: self.path.clone(), file: self.file.clone(), records: self.records.clone() }
     }
 
     /// Adds a record.
@@ -141,9 +137,7 @@ impl Store {
         record.extend_from_slice(&bytes.to_le_bytes());
         record.extend_from_slice(&digest_head(payload));
         record.extend_from_slice(payload);
-        self.file
-            .write_all_at(&record, self.end)
-            .map_err(CliError::file("write", &self.path))?;
+        self.file.write_all_at(&record, self.end).map_err(CliError::file("write", &self.path))?;
         let offset = self.end + FRONT_BYTES as u64;
         self.records.insert(key, Place { offset, bytes });
         self.end += record.len() as u64;
@@ -284,10 +278,7 @@ mod tests {
     use crate::score::journal::Judge;
 
     fn header(digest: &str) -> Header {
-        let judge = Judge {
-            name: "math".to_owned(),
-            digest: digest.to_owned(),
-        };
+        let judge = Judge { name: "math".to_owned(), digest: digest.to_owned() };
         Header::of("in", vec![judge], &serde_json::json!({}))
     }
 
@@ -299,9 +290,7 @@ mod tests {
         let mut store = Store::open(path, &header("a"), false).expect("new");
         for content in contents {
             let payload = content.repeat(3);
-            store
-                .put(key_of(content), payload.as_bytes())
-                .expect("room");
+            store.put(key_of(content), payload.as_bytes()).expect("room");
         }
     }
 
@@ -321,10 +310,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("verdicts");
         filled(&path, &["a", "", "b"]);
-        assert_eq!(
-            there(&path, &["a", "", "b", "c"]),
-            [true, true, true, false]
-        );
+        assert_eq!(there(&path, &["a", "", "b", "c"]), [true, true, true, false]);
         filled(&path, &["c", "a"]);
         assert_eq!(there(&path, &["a", "", "b", "c"]), [true; 4]);
     }

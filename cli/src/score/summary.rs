@@ -45,11 +45,7 @@ impl Summary {
     }
 
     fn failures(&self) -> u64 {
-        self.counts
-            .tallies
-            .iter()
-            .map(crate::tally::Tally::failures)
-            .sum()
+        self.counts.tallies.iter().map(crate::tally::Tally::failures).sum()
     }
 
     /// The summary as a table, for standard error.
@@ -64,22 +60,14 @@ impl Summary {
         };
         let line = format!("{} rows scored{before}", grouped(counts.scored));
         let seconds = self.elapsed.as_secs_f64();
-        writeln!(
-            text,
-            "{line} in {seconds:.2} s, {:.0} rows/s",
-            self.rows_per_s
-        )
-        .expect("to memory");
+        writeln!(text, "{line} in {seconds:.2} s, {:.0} rows/s", self.rows_per_s)
+            .expect("to memory");
         if counts.rejected > 0 {
             let place = self.rejects.as_ref().map_or_else(String::new, |path| {
                 format!("; they are in {}, with the reasons", path.display())
             });
-            writeln!(
-                text,
-                "failed: {} rows were rejected{place}",
-                grouped(counts.rejected)
-            )
-            .expect("to memory");
+            writeln!(text, "failed: {} rows were rejected{place}", grouped(counts.rejected))
+                .expect("to memory");
         }
         if self.failures() > 0 {
             let failures = grouped(self.failures());
@@ -97,21 +85,15 @@ impl Summary {
 
     /// The summary as one line of JSON.
     pub(crate) fn json(&self) -> String {
-        let scorers = self
-            .scorers
-            .iter()
-            .zip(&self.counts.tallies)
-            .map(|(judge, tally)| {
-                let statuses = tally
-                    .occurred()
-                    .map(|(name, count)| (name.to_owned(), count.into()));
-                ScorerJson {
-                    name: &judge.name,
-                    digest: &judge.digest,
-                    statuses: statuses.collect(),
-                    mean_score: tally.mean(),
-                }
-            });
+        let scorers = self.scorers.iter().zip(&self.counts.tallies).map(|(judge, tally)| {
+            let statuses = tally.occurred().map(|(name, count)| (name.to_owned(), count.into()));
+            ScorerJson {
+                name: &judge.name,
+                digest: &judge.digest,
+                statuses: statuses.collect(),
+                mean_score: tally.mean(),
+            }
+        });
         let counts = &self.counts;
         let rejects = self.rejects.as_ref().filter(|_| counts.rejected > 0);
         json!({

@@ -46,9 +46,7 @@ impl Target {
         let place = match std::fs::metadata(path) {
             _ if output == STREAM => Place::Stdout,
             Ok(metadata) if metadata.is_dir() => {
-                return Err(CliError::Usage(format!(
-                    "{output} is a folder; name a file in it"
-                )));
+                return Err(CliError::Usage(format!("{output} is a folder; name a file in it")));
             }
             Ok(metadata) if !metadata.is_file() => Place::Device(path.to_owned()),
             // A path that cannot be looked at will say why when it is opened.
@@ -67,10 +65,7 @@ impl Target {
             Place::File(paths) => {
                 let all = [&paths.output, &paths.rejects].into_iter();
                 let partials = all.clone().map(|path| beside(path, ".partial"));
-                all.cloned()
-                    .chain(partials)
-                    .chain([paths.journal.clone()])
-                    .collect()
+                all.cloned().chain(partials).chain([paths.journal.clone()]).collect()
             }
             Place::Stdout | Place::Device(_) => self.rejects.iter().cloned().collect(),
         };
@@ -89,30 +84,15 @@ impl Target {
                 let opened = resume::open(paths.clone(), header, existing, input)?;
                 return Ok(opened.map(Output::File));
             }
-            Place::Stdout => (
-                PathBuf::from("standard output"),
-                Box::new(std::io::stdout()),
-            ),
+            Place::Stdout => (PathBuf::from("standard output"), Box::new(std::io::stdout())),
             Place::Device(path) => {
                 let opened = std::fs::OpenOptions::new().write(true).open(path);
-                (
-                    path.clone(),
-                    Box::new(opened.map_err(CliError::file("write", path))?),
-                )
+                (path.clone(), Box::new(opened.map_err(CliError::file("write", path))?))
             }
         };
         let counts = Counts::new(header.scorers.len());
-        let rejects = self
-            .rejects
-            .as_deref()
-            .map(PartialFile::create)
-            .transpose()?;
-        Ok(Opened::Begun(Output::Stream(StreamOutput {
-            name,
-            sink,
-            rejects,
-            counts,
-        })))
+        let rejects = self.rejects.as_deref().map(PartialFile::create).transpose()?;
+        Ok(Opened::Begun(Output::Stream(StreamOutput { name, sink, rejects, counts })))
     }
 
     /// Whether rows go to standard output.
@@ -143,10 +123,6 @@ impl Target {
 
     /// How rejected rows are shown.
     pub(crate) fn reject_form(&self) -> RejectForm {
-        if self.rejects().is_some() {
-            RejectForm::Json
-        } else {
-            RejectForm::Note
-        }
+        if self.rejects().is_some() { RejectForm::Json } else { RejectForm::Note }
     }
 }

@@ -169,11 +169,7 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         let digest = self.hash.clone().finalize().into();
-        let end = Mark {
-            lines: self.lines,
-            bytes: self.bytes,
-            digest,
-        };
+        let end = Mark { lines: self.lines, bytes: self.bytes, digest };
         Ok(Some(Chunk { bytes, spans, end }))
     }
 
@@ -190,13 +186,7 @@ impl<R: Read> Reader<R> {
             };
             let newline = memchr::memchr(b'\n', piece);
             let taken = newline.map_or(piece.len(), |at| at + 1);
-            cut = cut
-                || !keep(
-                    &piece[..newline.unwrap_or(taken)],
-                    bytes,
-                    start,
-                    self.limits,
-                );
+            cut = cut || !keep(&piece[..newline.unwrap_or(taken)], bytes, start, self.limits);
             self.hash.update(&piece[..taken]);
             self.bytes += taken as u64;
             self.source.consume(taken);
@@ -215,11 +205,7 @@ impl<R: Read> Reader<R> {
             range.end -= 1;
         }
         let cut = cut.then_some(Cut { line_bytes });
-        Ok(Some(Span {
-            number: self.lines,
-            range,
-            cut,
-        }))
+        Ok(Some(Span { number: self.lines, range, cut }))
     }
 }
 
@@ -276,26 +262,16 @@ mod tests {
     fn shown(chunks: &[Chunk]) -> Vec<Vec<String>> {
         let line = |line: Line<'_>| {
             let text = String::from_utf8_lossy(line.bytes).into_owned();
-            let cut = line
-                .cut
-                .map(|cut| format!(" of {}", cut.line_bytes))
-                .unwrap_or_default();
+            let cut = line.cut.map(|cut| format!(" of {}", cut.line_bytes)).unwrap_or_default();
             format!("{}:{text}{cut}", line.number)
         };
-        chunks
-            .iter()
-            .map(|chunk| chunk.lines().map(line).collect())
-            .collect()
+        chunks.iter().map(|chunk| chunk.lines().map(line).collect()).collect()
     }
 
     #[track_caller]
     fn check(input: &str, expected: &[&[&str]]) {
         for step in [1, 3, 1000] {
-            assert_eq!(
-                shown(&chunks(input.as_bytes(), SMALL, step)),
-                expected,
-                "{input:?}"
-            );
+            assert_eq!(shown(&chunks(input.as_bytes(), SMALL, step)), expected, "{input:?}");
         }
     }
 
@@ -332,27 +308,13 @@ mod tests {
     fn peeking_takes_nothing() {
         let mut reader = Reader::new(&b"a\nb\nc"[..], SMALL);
         let end = reader.peek().expect("readable").expect("a chunk").end;
-        assert_eq!(
-            reader
-                .next()
-                .expect("readable")
-                .expect("the same chunk")
-                .end,
-            end
-        );
-        assert_eq!(
-            reader.next().expect("readable").expect("another").end.lines,
-            3
-        );
+        assert_eq!(reader.next().expect("readable").expect("the same chunk").end, end);
+        assert_eq!(reader.next().expect("readable").expect("another").end.lines, 3);
     }
 
     #[test]
     fn an_eager_reader_does_not_wait_for_more() {
-        let limits = Limits {
-            eager: true,
-            chunk_rows: 100,
-            ..SMALL
-        };
+        let limits = Limits { eager: true, chunk_rows: 100, ..SMALL };
         let lines = |step| -> Vec<usize> {
             let chunks = chunks(b"a\nb\nc\nd", limits, step);
             chunks.iter().map(|chunk| chunk.lines().count()).collect()

@@ -122,14 +122,7 @@ struct Flow<T, E> {
 
 impl<T, E> Flow<T, E> {
     fn new(window: Window) -> Self {
-        Self {
-            window,
-            sent: 0,
-            taken: 0,
-            held_bytes: 0,
-            ended: false,
-            waiting: BTreeMap::new(),
-        }
+        Self { window, sent: 0, taken: 0, held_bytes: 0, ended: false, waiting: BTreeMap::new() }
     }
 
     fn under_way(&self) -> u64 {
@@ -140,10 +133,7 @@ impl<T, E> Flow<T, E> {
         let chunks = (self.window.workers.max(1) * CHUNKS_PER_WORKER) as u64;
         let room = self.under_way() < chunks && self.held_bytes < self.window.bytes;
         // After a failure the results before it are still wanted, and nothing new.
-        let failed = self
-            .waiting
-            .values()
-            .any(|f| !matches!(f.result, Ok(Ok(_))));
+        let failed = self.waiting.values().any(|f| !matches!(f.result, Ok(Ok(_))));
         !self.ended && !failed && (room || self.under_way() == 0)
     }
 
@@ -169,8 +159,7 @@ impl<T, E> Flow<T, E> {
         self.held_bytes += chunk.held_bytes();
         let index = self.sent;
         self.sent += 1;
-        jobs.send(Job { index, chunk })
-            .expect("workers outlive the queue");
+        jobs.send(Job { index, chunk }).expect("workers outlive the queue");
     }
 
     /// The result whose turn it is.
@@ -190,14 +179,7 @@ fn work<C: Held, T, E>(
     for Job { index, chunk } in jobs {
         let held_bytes = chunk.held_bytes();
         let result = catch_unwind(AssertUnwindSafe(|| process(chunk)));
-        if results
-            .send(Finished {
-                index,
-                held_bytes,
-                result,
-            })
-            .is_err()
-        {
+        if results.send(Finished { index, held_bytes, result }).is_err() {
             return;
         }
     }
@@ -210,17 +192,11 @@ mod tests {
 
     use crate::stream::{Chunk, Limits, Reader};
 
-    const WINDOW: Window = Window {
-        workers: 3,
-        bytes: 64,
-    };
+    const WINDOW: Window = Window { workers: 3, bytes: 64 };
 
     fn reader(lines: usize) -> Reader<io::Cursor<String>> {
         let text = "x\n".repeat(lines);
-        let limits = Limits {
-            chunk_rows: 2,
-            ..Limits::default()
-        };
+        let limits = Limits { chunk_rows: 2, ..Limits::default() };
         Reader::new(io::Cursor::new(text), limits)
     }
 
@@ -278,11 +254,7 @@ mod tests {
         let (mut source, mut reads, mut taken) = (source(400), 0, 0);
         let broken = move || {
             reads += 1;
-            if reads > 5 {
-                Err(io::Error::other("disk gone"))
-            } else {
-                source()
-            }
+            if reads > 5 { Err(io::Error::other("disk gone")) } else { source() }
         };
         let take = |()| {
             taken += 1;

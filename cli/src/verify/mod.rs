@@ -41,20 +41,10 @@ pub(crate) struct VerifyArgs {
     )]
     gold: Option<String>,
     /// Response that is judged
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "gold",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "TEXT", requires = "gold", allow_hyphen_values = true)]
     pred: Option<String>,
     /// What was asked
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "gold",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "TEXT", requires = "gold", allow_hyphen_values = true)]
     question: Option<String>,
     /// JSONL file of pairs; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "gold")]
@@ -96,11 +86,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let local = Local::with_rules(&registry, threads, explain)?;
     let scorer = local.find(&args.scorer)?;
     if let Some(input) = args.input {
-        let run = pairs::Run {
-            local: &local,
-            scorer,
-            json: args.json,
-        };
+        let run = pairs::Run { local: &local, scorer, json: args.json };
         return pairs::run(&run, &input);
     }
     let input = Input::of(args.pred.unwrap_or_default());
@@ -111,11 +97,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
 }
 
 fn one(scorer: &str, result: &ScoreResult, json: bool) -> Result<Outcome, CliError> {
-    let text = if json {
-        json_line(result)
-    } else {
-        show::verdict(scorer, result)
-    };
+    let text = if json { json_line(result) } else { show::verdict(scorer, result) };
     crate::print(&text)?;
     Ok(Outcome::failed_if(result.status != Status::Ok))
 }

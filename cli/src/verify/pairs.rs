@@ -50,23 +50,15 @@ impl Pairs {
     /// The pair of one line. The error is a sentence.
     fn read(&self, line: Line<'_>) -> Result<Pair, String> {
         if let Some(cut) = line.cut {
-            return Err(format!(
-                "the line has {} bytes, too many to read",
-                cut.line_bytes
-            ));
+            return Err(format!("the line has {} bytes, too many to read", cut.line_bytes));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
         let row = Row::parse(text)?;
         let kind = row.column("kind")?.filter(|kind| kind.get() != "null");
         let kind = kind.map(|kind| serde_json::from_str(kind.get()));
-        let kind = kind
-            .transpose()
-            .map_err(|_| "column 'kind' is not a text")?;
-        Ok(Pair {
-            kind,
-            input: self.0.input(&row)?,
-        })
+        let kind = kind.transpose().map_err(|_| "column 'kind' is not a text")?;
+        Ok(Pair { kind, input: self.0.input(&row)? })
     }
 
     /// The input of one line, whatever its kind.
@@ -94,10 +86,7 @@ pub(super) fn run(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
         print(&header())?;
     }
     let pairs = Pairs::new();
-    let window = Window {
-        workers: run.local.threads() + 1,
-        bytes: WINDOW_BYTES,
-    };
+    let window = Window { workers: run.local.threads() + 1, bytes: WINDOW_BYTES };
     let process = |chunk: Chunk| Ok(run.chunk(&pairs, &chunk));
     stream::run(
         window,
@@ -133,19 +122,13 @@ impl Run<'_> {
                 Err((code, detail)) => results[index] = Some(refused(code, detail)),
             }
         }
-        for (scorer, asked) in by_scorer
-            .iter()
-            .enumerate()
-            .filter(|(_, asked)| !asked.is_empty())
-        {
+        for (scorer, asked) in by_scorer.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
             let (places, inputs): (Vec<usize>, Vec<_>) = asked.iter().cloned().unzip();
             for (place, result) in places.into_iter().zip(self.local.score(scorer, &inputs)) {
                 results[place] = Some(result);
             }
         }
-        let results = results
-            .into_iter()
-            .map(|r| r.expect("every line got a result"));
+        let results = results.into_iter().map(|r| r.expect("every line got a result"));
         self.show(&lines, results)
     }
 
@@ -162,10 +145,7 @@ impl Run<'_> {
     }
 
     fn show(&self, lines: &[Line<'_>], results: impl Iterator<Item = ScoreResult>) -> Judged {
-        let mut judged = Judged {
-            text: String::new(),
-            tally: Tally::default(),
-        };
+        let mut judged = Judged { text: String::new(), tally: Tally::default() };
         for (line, result) in lines.iter().zip(results) {
             judged.tally.add(&result);
             if self.json {
@@ -187,24 +167,11 @@ fn header() -> String {
 
 fn table_row(number: u64, result: &ScoreResult, text: &mut String) {
     let status = convert::status_name(result.status);
-    let score = result
-        .score
-        .map_or_else(|| "-".to_owned(), |score| format!("{score:.4}"));
+    let score = result.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.4}"));
     let label = result.label.as_deref().unwrap_or("-");
-    let code = result
-        .reason
-        .as_ref()
-        .map_or("-", |reason| reason.code.as_str());
-    let candidate = result
-        .candidate
-        .as_ref()
-        .map(|candidate| show::quoted(&candidate.text));
-    let detail = || {
-        result
-            .reason
-            .as_ref()
-            .and_then(|reason| reason.detail.clone())
-    };
+    let code = result.reason.as_ref().map_or("-", |reason| reason.code.as_str());
+    let candidate = result.candidate.as_ref().map(|candidate| show::quoted(&candidate.text));
+    let detail = || result.reason.as_ref().and_then(|reason| reason.detail.clone());
     let last = candidate.or_else(detail).unwrap_or_default();
     let row = format!("{number:>7}  {status:14} {score:>6}  {label:12} {code:28} {last}");
     writeln!(text, "{}", row.trim_end()).expect("writing to memory does not fail");
@@ -218,10 +185,7 @@ fn refused(code: &str, detail: String) -> ScoreResult {
         score: None,
         raw: None,
         label: None,
-        reason: Some(Reason {
-            code: code.to_owned(),
-            detail: Some(detail),
-        }),
+        reason: Some(Reason { code: code.to_owned(), detail: Some(detail) }),
         candidate: None,
         steps: None,
         parts: None,

@@ -24,26 +24,12 @@ pub(super) fn verdict(scorer: &str, result: &ScoreResult) -> String {
     }
     for part in result.parts.iter().flatten() {
         let status = part.status.map_or("not asked", status_name);
-        let score = part
-            .score
-            .map_or_else(String::new, |score| format!(" {score}"));
-        let why = part
-            .reason
-            .as_ref()
-            .map(|why| format!(" ({})", reason(why)));
+        let score = part.score.map_or_else(String::new, |score| format!(" {score}"));
+        let why = part.reason.as_ref().map(|why| format!(" ({})", reason(why)));
         let why = why.unwrap_or_default();
-        add(
-            "part",
-            Some(format!(
-                "{}: {status}{score}, weight {}{why}",
-                part.name, part.weight
-            )),
-        );
+        add("part", Some(format!("{}: {status}{score}, weight {}{why}", part.name, part.weight)));
     }
-    add(
-        "scorer",
-        Some(format!("{scorer} {}", result.digests.scorer)),
-    );
+    add("scorer", Some(format!("{scorer} {}", result.digests.scorer)));
     let mut text = String::new();
     for (name, value) in lines {
         writeln!(text, "{name:10} {value}").expect("writing to memory does not fail");
@@ -72,19 +58,11 @@ fn found(candidate: &Candidate) -> String {
 
 fn step_line(step: &StepScore) -> String {
     let [start, end] = step.span;
-    format!(
-        "{}: {}, characters {start} to {end}",
-        step.index, step.label
-    )
+    format!("{}: {}, characters {start} to {end}", step.index, step.label)
 }
 
 fn equality_line(equality: &CheckedEquality) -> String {
-    format!(
-        "{}: {} ({})",
-        quoted(&equality.text),
-        equality.label,
-        equality.detail
-    )
+    format!("{}: {} ({})", quoted(&equality.text), equality.label, equality.detail)
 }
 
 /// A text on one line, with an end in sight.
@@ -94,10 +72,5 @@ pub(super) fn quoted(text: &str) -> String {
     if shown.len() < text.len() {
         shown.push('…');
     }
-    shown
-        .escape_debug()
-        .to_string()
-        .replace("\\\\", "\\")
-        .replace("\\'", "'")
-        .replace("\\\"", "\"")
+    shown.escape_debug().to_string().replace("\\\\", "\\").replace("\\'", "'").replace("\\\"", "\"")
 }

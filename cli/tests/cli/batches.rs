@@ -44,21 +44,11 @@ fn begin(server: &Server) -> String {
          --XX\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n{}\r\n--XX--\r\n",
         requests()
     );
-    let file = post(
-        server,
-        "/v1/files",
-        "multipart/form-data; boundary=XX",
-        &form,
-    );
+    let file = post(server, "/v1/files", "multipart/form-data; boundary=XX", &form);
     let asked = json!({
         "input_file_id": file["id"], "endpoint": "/v1/score", "completion_window": "24h",
     });
-    let batch = post(
-        server,
-        "/v1/batches",
-        "application/json",
-        &asked.to_string(),
-    );
+    let batch = post(server, "/v1/batches", "application/json", &asked.to_string());
     format!("/v1/batches/{}", batch["id"].as_str().expect("text"))
 }
 
@@ -67,9 +57,7 @@ fn reaches(server: &Server, path: &str, count: u64) -> (u64, Value) {
     let end = Instant::now() + Duration::from_mins(2);
     loop {
         let batch = json_of(&get(server, path));
-        let done = batch["request_counts"]["completed"]
-            .as_u64()
-            .expect("a number");
+        let done = batch["request_counts"]["completed"].as_u64().expect("a number");
         if done >= count || batch["status"] == "completed" {
             return (done, batch);
         }
@@ -98,10 +86,7 @@ fn a_batch_whose_server_is_killed_again_and_again_has_every_line_once() {
         killed += 1;
         server = Server::start(&args);
     }
-    assert!(
-        killed > 2,
-        "the batch ended before its server could be killed"
-    );
+    assert!(killed > 2, "the batch ended before its server could be killed");
     let (_, batch) = reaches(&server, &path, u64::MAX);
     let counts = json!({ "total": LINES, "completed": LINES, "failed": 0 });
     assert_eq!(batch["request_counts"], counts);
@@ -109,12 +94,7 @@ fn a_batch_whose_server_is_killed_again_and_again_has_every_line_once() {
     let text = get(&server, &format!("/v1/files/{output}/content"));
     let ids: Vec<String> = text
         .lines()
-        .map(|line| {
-            json_of(line)["custom_id"]
-                .as_str()
-                .expect("text")
-                .to_owned()
-        })
+        .map(|line| json_of(line)["custom_id"].as_str().expect("text").to_owned())
         .collect();
     let distinct: BTreeSet<&String> = ids.iter().collect();
     assert_eq!((ids.len(), distinct.len()), (LINES, LINES));

@@ -9,25 +9,18 @@ use crate::serve::Server;
 #[test]
 fn the_last_line_is_the_summary() {
     let folder = Folder::new();
-    let pairs = folder.write(
-        "pairs.jsonl",
-        "{\"gold\": \"1\", \"pred\": \"1\"}\n".repeat(3),
-    );
+    let pairs = folder.write("pairs.jsonl", "{\"gold\": \"1\", \"pred\": \"1\"}\n".repeat(3));
     let short = ["bench", "verify", "--json", "--seconds", "0.05"];
-    for (more, pairs) in [
-        (vec!["--input", &pairs], 3),
-        (vec!["--count", "20", "--threads", "2"], 20),
-    ] {
+    for (more, pairs) in
+        [(vec!["--input", &pairs], 3), (vec!["--count", "20", "--threads", "2"], 20)]
+    {
         let ran = tribunal(short.iter().chain(&more)).ends(0);
         let last = ran.stdout.lines().last().expect("output");
         let summary = &rows(last)[0];
         assert_eq!(summary["pairs"], pairs);
         assert_eq!(summary["verdicts"], summary["ok"], "{summary}");
         for number in ["verdicts_per_s", "p50_us", "p99_us", "max_us"] {
-            assert!(
-                summary[number].as_f64().expect("a number") > 0.0,
-                "{summary}"
-            );
+            assert!(summary[number].as_f64().expect("a number") > 0.0, "{summary}");
         }
         assert_eq!(summary["threads"], if more.len() > 2 { 2 } else { 1 });
     }
@@ -37,14 +30,7 @@ fn the_last_line_is_the_summary() {
 fn a_running_server_is_measured() {
     let server = Server::start(&[]);
     let mut args = vec!["bench", "serve", "--url", &server.url, "--json"];
-    args.extend([
-        "--duration",
-        "200ms",
-        "--warmup",
-        "0s",
-        "--concurrency",
-        "2",
-    ]);
+    args.extend(["--duration", "200ms", "--warmup", "0s", "--concurrency", "2"]);
     let ran = tribunal(args).ends(0);
     let last = ran.stdout.lines().last().expect("output");
     assert!(rows(last)[0].is_object(), "{last}");
@@ -55,10 +41,7 @@ fn a_running_server_is_measured() {
 #[test]
 fn wrong_use_ends_with_2() {
     let folder = Folder::new();
-    let (bad, empty) = (
-        folder.write("bad.jsonl", "{\"gold\": 1}\n"),
-        folder.write("empty", ""),
-    );
+    let (bad, empty) = (folder.write("bad.jsonl", "{\"gold\": 1}\n"), folder.write("empty", ""));
     for args in [
         vec!["--scorer", "maths"],
         vec!["--seconds", "0"],
@@ -82,9 +65,7 @@ fn engine(spec: &TinySpec, more: &[&str]) -> Value {
     let folder = Folder::new();
     tiny::make(&folder.path("model"), spec).expect("a tiny model can be made");
     let model = folder.name("model");
-    let args = [
-        "bench", "engine", "--short", "--json", "--rounds", "2", "--model", &model,
-    ];
+    let args = ["bench", "engine", "--short", "--json", "--rounds", "2", "--model", &model];
     let ran = tribunal(args.iter().chain(more)).ends(0);
     rows(ran.stdout.lines().last().expect("output")).remove(0)
 }
@@ -99,10 +80,7 @@ fn above_zero(summary: &Value, numbers: &[&str]) {
 
 #[test]
 fn every_workload_of_the_engine_runs_and_gives_the_answers_of_the_forward() {
-    let summary = engine(
-        &Preset::Qwen2.into(),
-        &["--workload", "all", "--recompute", "--http"],
-    );
+    let summary = engine(&Preset::Qwen2.into(), &["--workload", "all", "--recompute", "--http"]);
     above_zero(
         &summary,
         &[
@@ -146,16 +124,10 @@ fn every_workload_of_the_engine_runs_and_gives_the_answers_of_the_forward() {
 
 #[test]
 fn models_without_a_vocabulary_are_measured_by_their_head() {
-    let spec = TinySpec {
-        head: TinyHead::Sequence,
-        ..Preset::Llama.into()
-    };
+    let spec = TinySpec { head: TinyHead::Sequence, ..Preset::Llama.into() };
     for workload in ["shared", "flat", "overload"] {
         let summary = engine(&spec, &["--workload", workload]);
-        above_zero(
-            &summary,
-            &["/computed_tokens", "/unique_tokens", "/tokens_per_s"],
-        );
+        above_zero(&summary, &["/computed_tokens", "/unique_tokens", "/tokens_per_s"]);
         assert!(summary[workload].is_object(), "{summary:#}");
     }
     let folder = Folder::new();
@@ -172,43 +144,22 @@ fn the_forward_alone_is_measured_too() {
     let folder = Folder::new();
     tiny::make(&folder.path("model"), &Preset::Qwen3.into()).expect("a tiny model can be made");
     let model = folder.name("model");
-    let args = [
-        "bench",
-        "engine",
-        "--raw",
-        "--model",
-        &model,
-        "--json",
-        "--repeats",
-        "1",
-    ];
+    let args = ["bench", "engine", "--raw", "--model", &model, "--json", "--repeats", "1"];
     let ran = tribunal(args).ends(0);
     let summary = rows(ran.stdout.lines().last().expect("output")).remove(0);
     above_zero(
         &summary,
-        &[
-            "/prefill/tokens_per_s",
-            "/decode/tokens_per_s",
-            "/adapted/tokens_per_s",
-        ],
+        &["/prefill/tokens_per_s", "/decode/tokens_per_s", "/adapted/tokens_per_s"],
     );
-    for more in [
-        vec!["--workload", "flat"],
-        vec!["--short"],
-        vec!["--repeats", "0"],
-    ] {
+    for more in [vec!["--workload", "flat"], vec!["--short"], vec!["--repeats", "0"]] {
         tribunal(args.iter().chain(&more)).ends(2);
     }
-    for more in [
-        vec!["--workload", "everything"],
-        vec!["--rounds", "0"],
-        vec!["--prompt-tokens", "64"],
-    ] {
+    for more in
+        [vec!["--workload", "everything"], vec!["--rounds", "0"], vec!["--prompt-tokens", "64"]]
+    {
         let args = ["bench", "engine", "--model", &model];
         tribunal(args.iter().chain(&more)).ends(2);
     }
     tribunal(["bench", "engine"]).ends(2);
-    tribunal(["bench", "engine", "--model", "missing"])
-        .ends(1)
-        .says(&["missing"]);
+    tribunal(["bench", "engine", "--model", "missing"]).ends(1).says(&["missing"]);
 }

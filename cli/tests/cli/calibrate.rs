@@ -30,11 +30,9 @@ fn summary(stdout: &str) -> Value {
 fn a_map_is_fitted_measured_and_written() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", labelled(2500));
-    for (method, field) in [
-        ("temperature", "temperature"),
-        ("platt", "platt"),
-        ("isotonic", "isotonic"),
-    ] {
+    for (method, field) in
+        [("temperature", "temperature"), ("platt", "platt"), ("isotonic", "isotonic")]
+    {
         let (output, plot) = (folder.name("helpful.json"), folder.name("plot.svg"));
         let ran = tribunal([
             "calibrate",
@@ -94,9 +92,7 @@ fn verdicts_of_a_scorer_are_rows_too() {
     }
     let output = folder.name("c.json");
     let args = ["calibrate", "-", "-o", &output, "--scorer", "helpful"];
-    let args = args
-        .iter()
-        .chain(&["--label", "truth", "--name", "v2", "--json"]);
+    let args = args.iter().chain(&["--label", "truth", "--name", "v2", "--json"]);
     let ran = tribunal_reading(text.as_bytes(), args).ends(0);
     let said = summary(&ran.stdout);
     assert_eq!(said["name"], "v2");
@@ -129,16 +125,8 @@ fn what_cannot_be_calibrated() {
         check(&turned, &["--method", method], &["no rising map"]);
     }
     let bad = good.clone() + "{\"raw\": 1e999, \"label\": 1}\n{\"raw\": NaN, \"label\": 1}\n";
-    check(
-        &bad,
-        &[],
-        &["2 rows cannot be read", "in.jsonl:101: ", "in.jsonl:102: "],
-    );
-    check(
-        &"{}\n".repeat(30),
-        &[],
-        &["30 rows cannot be read; the first 10"],
-    );
+    check(&bad, &[], &["2 rows cannot be read", "in.jsonl:101: ", "in.jsonl:102: "]);
+    check(&"{}\n".repeat(30), &[], &["30 rows cannot be read; the first 10"]);
     check(&good, &["--scorer", "x"], &["no column 'scores'"]);
     check(&good, &["--method", "spline"], &["spline"]);
     check(&good, &["--folds", "1"], &["--folds"]);

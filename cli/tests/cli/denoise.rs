@@ -90,37 +90,26 @@ fn pairs_are_flipped_smoothed_dropped_and_kept() {
     let of = |row: &Value, key: &str| row["denoise"][key].clone();
     assert_eq!(of(&kept[1], "decision"), "soft_label");
     assert_eq!(of(&kept[1], "label"), 0.9);
-    assert_eq!(
-        (&kept[1]["chosen"], of(&kept[1], "flipped")),
-        (&json!("c2"), json!(false))
-    );
+    assert_eq!((&kept[1]["chosen"], of(&kept[1], "flipped")), (&json!("c2"), json!(false)));
     assert_eq!(of(&kept[3], "measured"), 1);
     let gone: Vec<(Value, Value)> = folder
         .rows("left.jsonl")
         .iter()
         .map(|row| (row["id"].clone(), of(row, "decision")))
         .collect();
-    assert_eq!(
-        gone,
-        [(json!(4), json!("drop")), (json!(6), json!("not_measured"))]
-    );
+    assert_eq!(gone, [(json!(4), json!("drop")), (json!(6), json!("not_measured"))]);
     let summary = &rows(&ran.stdout)[0];
     assert_eq!(summary["counts"]["written"], 4);
     assert_eq!(summary["strength"]["min"], -3.0);
     let bars = summary["strength"]["bars"].as_array().expect("bars");
-    assert_eq!(
-        bars.iter().filter_map(|bar| bar[2].as_u64()).sum::<u64>(),
-        5
-    );
+    assert_eq!(bars.iter().filter_map(|bar| bar[2].as_u64()).sum::<u64>(), 5);
     assert_eq!(summary["counts"]["votes"], json!({"a": 4, "b": 5}));
     let manifest: Value =
         serde_json::from_slice(&folder.read("out.jsonl.manifest.json")).expect("JSON");
     assert_eq!(manifest["command"], "denoise");
     assert_eq!(manifest["counts"], summary["counts"]);
     assert_eq!(manifest["options"]["rules"]["rules"][1]["action"], "flip");
-    tribunal(args)
-        .ends(2)
-        .says(&["exists already", "--overwrite"]);
+    tribunal(args).ends(2).says(&["exists already", "--overwrite"]);
     tribunal(args.into_iter().chain(["--overwrite"])).ends(0);
     assert_eq!(folder.rows("out.jsonl"), kept);
 }
@@ -151,23 +140,14 @@ fn shares_are_of_the_measured_pairs() {
         "keep",
     ])
     .ends(0)
-    .says(&[
-        "2  flip ..40% (strength below 1.5000)",
-        "1  drop 80%.. (strength from 6.0000)",
-    ]);
+    .says(&["2  flip ..40% (strength below 1.5000)", "1  drop 80%.. (strength from 6.0000)"]);
     let back = folder.name("back.jsonl");
     tribunal(["filter", &output, "-o", &back]).ends(0);
     let found: Vec<Value> = folder
         .rows("back.jsonl")
         .iter()
         .map(|row| {
-            json!([
-                row["id"],
-                row["chosen"],
-                row["d_vote_b"],
-                row["d_decision"],
-                row["d_margin"]
-            ])
+            json!([row["id"], row["chosen"], row["d_vote_b"], row["d_decision"], row["d_margin"]])
         })
         .collect();
     assert_eq!(
@@ -187,20 +167,9 @@ fn rescaled_voters_have_one_voice() {
     // Root mean squares 1 and 100: the first pair is 1 - 1 = 0 then, and -49.5 as it stands.
     let lines = "{\"a\":1,\"b\":-100}\n{\"a\":-1,\"b\":-100}\n";
     let run = |more: &[&str]| {
-        let args = [
-            "denoise",
-            "-",
-            "-o",
-            "-",
-            "--strength",
-            "a",
-            "--strength",
-            "b",
-        ];
+        let args = ["denoise", "-", "-o", "-", "--strength", "a", "--strength", "b"];
         let ran = tribunal_reading(lines.as_bytes(), [&args, more].concat()).ends(0);
-        let means = rows(&ran.stdout)
-            .into_iter()
-            .map(|row| row["denoise"]["mean"].as_f64());
+        let means = rows(&ran.stdout).into_iter().map(|row| row["denoise"]["mean"].as_f64());
         means.collect::<Vec<_>>()
     };
     assert_eq!(run(&[]), [Some(-49.5), Some(-50.5)]);
@@ -231,10 +200,7 @@ fn scores_of_both_responses_go_where_the_responses_go() {
     )
     .ends(0);
     let row = &rows(&ran.stdout)[0];
-    assert_eq!(
-        row["denoise"]["votes"],
-        json!({"s.x.0.score-s.x.1.score": -3.0, "up-down": -1.0})
-    );
+    assert_eq!(row["denoise"]["votes"], json!({"s.x.0.score-s.x.1.score": -3.0, "up-down": -1.0}));
     assert_eq!((&row["up"], &row["down"]), (&json!(2), &json!(1)));
     assert_eq!(row["chosen"][0]["content"], "r");
 }
@@ -257,45 +223,27 @@ fn scorers_vote_and_what_they_cannot_measure_is_no_vote() {
         .concat(),
     );
     let output = folder.name("out.jsonl");
-    let args = [
-        "denoise",
-        &input,
-        "-o",
-        &output,
-        "--scorer",
-        "arithmetic",
-        "--flip",
-    ];
+    let args = ["denoise", &input, "-o", &output, "--scorer", "arithmetic", "--flip"];
     for range in ["..0", "..50%"] {
-        tribunal(args.into_iter().chain([range, "--overwrite"]))
-            .ends(1)
-            .says(&[
-                "3  pairs\n",
-                "1  flip",
-                "1  not measured",
-                "2  pairs written",
-                "arithmetic: no vote on 1 pairs",
-                "abstain",
-                "failed: 1 rows could not be used",
-            ]);
+        tribunal(args.into_iter().chain([range, "--overwrite"])).ends(1).says(&[
+            "3  pairs\n",
+            "1  flip",
+            "1  not measured",
+            "2  pairs written",
+            "arithmetic: no vote on 1 pairs",
+            "abstain",
+            "failed: 1 rows could not be used",
+        ]);
         let kept = folder.rows("out.jsonl");
         let found: Vec<Value> = kept
             .iter()
             .map(|row| json!([row["chosen"], row["denoise"]["votes"]["arithmetic"]]))
             .collect();
-        assert_eq!(
-            found,
-            [json!(["12 * 3 = 36", -1.0]), json!(["12 * 3 = 36", 1.0])],
-            "{range}"
-        );
+        assert_eq!(found, [json!(["12 * 3 = 36", -1.0]), json!(["12 * 3 = 36", 1.0])], "{range}");
         let reject = &folder.rows("out.jsonl.rejects.jsonl")[0];
         assert_eq!(reject["row"], 4);
         assert_eq!(reject["reason"], "column 'rejected' is null");
-        assert!(
-            reject["line"]
-                .as_str()
-                .is_some_and(|line| line.contains("12 * 3 = 36"))
-        );
+        assert!(reject["line"].as_str().is_some_and(|line| line.contains("12 * 3 = 36")));
     }
 }
 
@@ -321,44 +269,24 @@ fn models_vote_on_conversations() {
     let manifest: Value =
         serde_json::from_slice(&folder.read("out.jsonl.manifest.json")).expect("JSON");
     let digest = &manifest["options"]["scorers"][1]["digest"];
-    assert!(
-        digest
-            .as_str()
-            .is_some_and(|digest| digest.starts_with("sha256:"))
-    );
+    assert!(digest.as_str().is_some_and(|digest| digest.starts_with("sha256:")));
 }
 
 #[test]
 fn a_server_votes_as_this_process_does() {
     let folder = Folder::new();
     let pair = |n: u32| {
-        let responses = [
-            format!("{n} + 1 = {}", n + 1),
-            format!("{n} + 1 = {}", n + n % 3),
-        ];
+        let responses = [format!("{n} + 1 = {}", n + 1), format!("{n} + 1 = {}", n + n % 3)];
         let (chosen, rejected) = (&responses[0], &responses[1]);
         json!({"id": n, "prompt": "p", "chosen": chosen, "rejected": rejected}).to_string() + "\n"
     };
     let input = folder.write("in.jsonl", (0..700).map(pair).collect::<String>());
     let (here, there) = (folder.name("here.jsonl"), folder.name("there.jsonl"));
-    let rules = [
-        "--scorer",
-        "arithmetic",
-        "--flip",
-        "..20%",
-        "--max-std",
-        "3",
-    ];
+    let rules = ["--scorer", "arithmetic", "--flip", "..20%", "--max-std", "3"];
     tribunal(["denoise", &input, "-o", &here].iter().chain(&rules)).ends(0);
     let server = Server::start(&[]);
     let url = ["--url", &server.url];
-    tribunal(
-        ["denoise", &input, "-o", &there]
-            .iter()
-            .chain(&rules)
-            .chain(&url),
-    )
-    .ends(0);
+    tribunal(["denoise", &input, "-o", &there].iter().chain(&rules).chain(&url)).ends(0);
     assert!(folder.read("here.jsonl") == folder.read("there.jsonl"));
     let kept = folder.rows("here.jsonl");
     assert_eq!(kept.len(), 700);
@@ -369,10 +297,7 @@ fn a_server_votes_as_this_process_does() {
 fn a_run_that_is_killed_leaves_nothing_under_its_names() {
     let folder = Folder::new();
     let pair = |n: u32| {
-        let (chosen, rejected) = (
-            format!("{n} * 3 = {}", n * 3),
-            format!("{n} * 3 = {}", n * 2),
-        );
+        let (chosen, rejected) = (format!("{n} * 3 = {}", n * 3), format!("{n} * 3 = {}", n * 2));
         json!({"prompt": "p", "chosen": chosen, "rejected": rejected}).to_string() + "\n"
     };
     let input = folder.write("in.jsonl", (1..30_000).map(pair).collect::<String>());
@@ -414,12 +339,7 @@ fn a_run_that_is_killed_leaves_nothing_under_its_names() {
     assert_eq!(folder.rows("left.jsonl").len(), 0);
     assert_eq!(
         folder.names(),
-        [
-            "in.jsonl",
-            "left.jsonl",
-            "out.parquet",
-            "out.parquet.manifest.json"
-        ]
+        ["in.jsonl", "left.jsonl", "out.parquet", "out.parquet.manifest.json"]
     );
 }
 
@@ -437,54 +357,20 @@ fn wrong_use_is_refused() {
     let output = folder.name("out.jsonl");
     let with = |more: &[&'static str]| [&[input.as_str(), "-o", output.as_str()], more].concat();
     check(&with(&[]), &["nobody votes", "--scorer"]);
-    check(
-        &with(&["--strength", "aa"]),
-        &["--strength: no column 'aa'", "near: 'a'"],
-    );
-    check(
-        &with(&["--strength", "prompt"]),
-        &["holds text, and not numbers"],
-    );
-    check(
-        &with(&["--strength", "a", "--strength", "a"]),
-        &["'a' votes twice"],
-    );
-    check(
-        &with(&["--chosen-score", "a"]),
-        &["--chosen-score is given 1 times"],
-    );
-    check(
-        &with(&["--scorer", "arithmetik"]),
-        &["there is no scorer 'arithmetik'"],
-    );
-    check(
-        &with(&["--strength", "a", "--flip", "1..0"]),
-        &["no pair is in it"],
-    );
+    check(&with(&["--strength", "aa"]), &["--strength: no column 'aa'", "near: 'a'"]);
+    check(&with(&["--strength", "prompt"]), &["holds text, and not numbers"]);
+    check(&with(&["--strength", "a", "--strength", "a"]), &["'a' votes twice"]);
+    check(&with(&["--chosen-score", "a"]), &["--chosen-score is given 1 times"]);
+    check(&with(&["--scorer", "arithmetik"]), &["there is no scorer 'arithmetik'"]);
+    check(&with(&["--strength", "a", "--flip", "1..0"]), &["no pair is in it"]);
     check(&with(&["--strength", "a", "--flip", "0"]), &["FROM..BELOW"]);
+    check(&with(&["--strength", "a", "--soft-label", "..0"]), &["--smoothing"]);
+    check(&with(&["--strength", "a", "--smoothing", "0.1"]), &["--soft-label"]);
     check(
-        &with(&["--strength", "a", "--soft-label", "..0"]),
-        &["--smoothing"],
-    );
-    check(
-        &with(&["--strength", "a", "--smoothing", "0.1"]),
-        &["--soft-label"],
-    );
-    check(
-        &with(&[
-            "--strength",
-            "a",
-            "--soft-label",
-            "..0",
-            "--smoothing",
-            "1.5",
-        ]),
+        &with(&["--strength", "a", "--soft-label", "..0", "--smoothing", "1.5"]),
         &["from 0 to 1"],
     );
-    check(
-        &with(&["--strength", "a", "--max-std", "nan"]),
-        &["0 or more"],
-    );
+    check(&with(&["--strength", "a", "--max-std", "nan"]), &["0 or more"]);
 }
 
 #[test]
@@ -493,33 +379,18 @@ fn columns_and_files_that_do_not_go_are_refused() {
     let input = folder.write("in.jsonl", pairs());
     let output = folder.name("out.jsonl");
     let with = |more: &[&'static str]| [&[input.as_str(), "-o", output.as_str()], more].concat();
-    check(
-        &with(&["--strength", "a", "--column", "id"]),
-        &["a column 'id' already"],
-    );
+    check(&with(&["--strength", "a", "--column", "id"]), &["a column 'id' already"]);
     check(
         &with(&["--strength", "a", "--flip", "..0", "--chosen", "gone"]),
         &["--chosen: no column 'gone'"],
     );
     check(
         &with(&["--strength", "a", "--flip", "..0", "--rejected", "id"]),
-        &[
-            "'chosen' holds text and 'id' holds integer",
-            "cannot change places",
-        ],
+        &["'chosen' holds text and 'id' holds integer", "cannot change places"],
     );
-    check(
-        &with(&["--strength", "a", "--left-out", "-"]),
-        &["--left-out"],
-    );
-    check(
-        &[&input, "-o", &input, "--overwrite", "--strength", "a"],
-        &["is the input"],
-    );
-    check(
-        &[&input, "-o", "-", "--json", "--strength", "a"],
-        &["standard output"],
-    );
+    check(&with(&["--strength", "a", "--left-out", "-"]), &["--left-out"]);
+    check(&[&input, "-o", &input, "--overwrite", "--strength", "a"], &["is the input"]);
+    check(&[&input, "-o", "-", "--json", "--strength", "a"], &["standard output"]);
     assert_eq!(folder.names(), ["in.jsonl"]);
 }
 
@@ -528,22 +399,8 @@ fn no_pairs_are_no_error() {
     let folder = Folder::new();
     let input = folder.write("in.csv", "chosen,rejected,s\n");
     let output = folder.name("out.csv");
-    tribunal([
-        "denoise",
-        &input,
-        "-o",
-        &output,
-        "--strength",
-        "s",
-        "--flip",
-        "..10%",
-        "--flat",
-    ])
-    .ends(0)
-    .says(&["0  pairs\n", "0  pairs written"]);
-    assert!(
-        folder
-            .read("out.csv")
-            .starts_with(b"chosen,rejected,s,denoise_vote_s,denoise_mean")
-    );
+    tribunal(["denoise", &input, "-o", &output, "--strength", "s", "--flip", "..10%", "--flat"])
+        .ends(0)
+        .says(&["0  pairs\n", "0  pairs written"]);
+    assert!(folder.read("out.csv").starts_with(b"chosen,rejected,s,denoise_vote_s,denoise_mean"));
 }

@@ -59,23 +59,11 @@ fn a_fresh_machine_is_looked_at_with_a_made_model() {
 fn models_of_every_family_and_head_pass() {
     let folder = Folder::new();
     let mut args = vec!["doctor".to_owned(), "--json".to_owned()];
-    let families = Preset::ALL
-        .into_iter()
-        .filter(|preset| !preset.is_published_size());
+    let families = Preset::ALL.into_iter().filter(|preset| !preset.is_published_size());
     let specs = families.map(TinySpec::from).chain([
-        TinySpec {
-            head: TinyHead::Process,
-            ..Preset::Qwen2.into()
-        },
-        TinySpec {
-            head: TinyHead::Sequence,
-            storage: tiny::Storage::F16,
-            ..Preset::Llama.into()
-        },
-        TinySpec {
-            head: TinyHead::Value,
-            ..Preset::Qwen3.into()
-        },
+        TinySpec { head: TinyHead::Process, ..Preset::Qwen2.into() },
+        TinySpec { head: TinyHead::Sequence, storage: tiny::Storage::F16, ..Preset::Llama.into() },
+        TinySpec { head: TinyHead::Value, ..Preset::Qwen3.into() },
     ]);
     for (at, spec) in specs.enumerate() {
         let dir = made(&folder, &at.to_string(), &spec);
@@ -136,11 +124,7 @@ fn what_is_wrong_with_a_model_is_named() {
         "weights",
         &[weights],
     );
-    fails(
-        |dir| last_number(dir, f32::NAN),
-        "weights",
-        &[weights, "tensor `", "NaN"],
-    );
+    fails(|dir| last_number(dir, f32::NAN), "weights", &[weights, "tensor `", "NaN"]);
     fails(
         |dir| std::fs::remove_file(dir.join("tokenizer.json")).expect("the folder is ours"),
         "tokenizer",
@@ -158,24 +142,15 @@ fn what_is_wrong_with_a_model_is_named() {
 #[test]
 fn a_model_that_fails_leaves_the_others_alone() {
     let folder = Folder::new();
-    let (bad, good) = (
-        made(&folder, "bad", &Preset::Qwen2.into()),
-        made(&folder, "good", &Preset::Qwen3.into()),
-    );
+    let (bad, good) =
+        (made(&folder, "bad", &Preset::Qwen2.into()), made(&folder, "good", &Preset::Qwen3.into()));
     std::fs::remove_file(folder.path("bad").join("tokenizer.json")).expect("the folder is ours");
     let ran = tribunal(["doctor", "--model", &bad, "--model", &good, "--json"]).ends(1);
     let found = findings(&ran);
     assert_eq!(check(&found, "tokenizer").0, "failed");
-    assert_eq!(
-        check(&found, "alone = batch").0,
-        "ok",
-        "no tokenizer is needed"
-    );
+    assert_eq!(check(&found, "alone = batch").0, "ok", "no tokenizer is needed");
     let second = found["models"][1]["checks"].as_array().expect("a list");
-    assert!(
-        second.iter().all(|check| check["status"] == "ok"),
-        "{found:#}"
-    );
+    assert!(second.iter().all(|check| check["status"] == "ok"), "{found:#}");
 }
 
 #[test]
@@ -221,12 +196,7 @@ fn a_judge_that_rewards_anything_is_found_out() {
     assert_eq!(found["ok"], false);
     let rewarded = |canary: &Value| canary["rewarded"].as_u64();
     let canaries = found["canaries"].as_array().expect("a list");
-    assert!(
-        canaries
-            .iter()
-            .any(|c| rewarded(c) == found["questions"].as_u64()),
-        "{found:#}"
-    );
+    assert!(canaries.iter().any(|c| rewarded(c) == found["questions"].as_u64()), "{found:#}");
     tribunal(args.iter().chain(&["--allow", "1"])).ends(0);
 }
 
@@ -241,18 +211,14 @@ fn judges_with_models_are_asked() {
                   rationale = \"none\"\nmin_label_mass = 0.0\ninconsistent = \"average\"\n";
     let config = folder.write("tribunal.toml", config);
     for judge in ["good", "pair"] {
-        let ran = tribunal([
-            "doctor", "--judge", judge, "--config", &config, "--allow", "1", "--json",
-        ]);
+        let ran =
+            tribunal(["doctor", "--judge", judge, "--config", &config, "--allow", "1", "--json"]);
         let found = findings(&ran.ends(0));
         assert_eq!(found["right"]["scored"], found["questions"], "{found:#}");
         let empty = &found["canaries"][0];
         assert_eq!(empty["name"], "empty");
         if judge == "good" {
-            assert_eq!(
-                (&empty["rewarded"], &empty["highest"]),
-                (&0.into(), &0.0.into())
-            );
+            assert_eq!((&empty["rewarded"], &empty["highest"]), (&0.into(), &0.0.into()));
         }
     }
 }

@@ -34,25 +34,15 @@ fn the_commands_of_the_page_work() {
             Some((line, file)) => (line, Some(file)),
             None => (line.as_str(), None),
         };
-        let args = line
-            .strip_prefix("tribunal ")
-            .expect("commands of this program");
+        let args = line.strip_prefix("tribunal ").expect("commands of this program");
         let mut run = command(args.split(' '));
-        let ran = Ran::from(
-            run.current_dir(folder.path(""))
-                .output()
-                .expect("it starts"),
-        )
-        .ends(0);
+        let ran = Ran::from(run.current_dir(folder.path("")).output().expect("it starts")).ends(0);
         if let Some(file) = redirected {
             folder.write(file, &ran.stdout);
         }
     }
     let scored = folder.rows("scored.jsonl");
-    let scores: Vec<_> = scored
-        .iter()
-        .map(|row| row["scores"]["math"]["score"].as_f64())
-        .collect();
+    let scores: Vec<_> = scored.iter().map(|row| row["scores"]["math"]["score"].as_f64()).collect();
     assert_eq!(scores, [Some(1.0), Some(1.0), Some(0.5)]);
     for same in ["stream.jsonl", "remote.jsonl"] {
         assert_eq!(folder.read(same), folder.read("scored.jsonl"), "{same}");
@@ -65,10 +55,7 @@ fn the_commands_of_the_page_work() {
     );
     assert_eq!(folder.rows("first.jsonl").len(), 1);
     let both = folder.rows("both.jsonl");
-    assert!(
-        both.iter()
-            .all(|row| row["scores"].as_object().is_some_and(|s| s.len() == 2))
-    );
+    assert!(both.iter().all(|row| row["scores"].as_object().is_some_and(|s| s.len() == 2)));
 }
 
 #[test]
@@ -117,10 +104,7 @@ fn the_page_of_preferences_works() {
     let shown = blocks(&page, "text")[0];
     assert!(printed[1].starts_with(shown), "{}", printed[1]);
     let clean = String::from_utf8(folder.read("clean.jsonl")).expect("text");
-    assert_eq!(
-        clean.lines().nth(1),
-        blocks(&page, "json")[0].lines().next()
-    );
+    assert_eq!(clean.lines().nth(1), blocks(&page, "json")[0].lines().next());
     assert_eq!(folder.rows("measured.jsonl").len(), 4);
     let printed = run(extracting.trim_end(), 1);
     assert!(printed.contains("of them without a list"), "{printed}");
@@ -149,10 +133,8 @@ fn the_page_of_calibration_works() {
     let labelled = blocks(&page, "jsonl")[0];
     folder.write("labelled.jsonl", labelled.repeat(20));
     let scored = |row: &str| {
-        let raw = row.replace(
-            "\"raw\": ",
-            "\"scores\": {\"helpful\": {\"status\": \"ok\", \"raw\": ",
-        );
+        let raw =
+            row.replace("\"raw\": ", "\"scores\": {\"helpful\": {\"status\": \"ok\", \"raw\": ");
         raw.replace(", \"label\"", "}}, \"label\"") + "\n"
     };
     let rows: String = labelled.lines().map(scored).collect();

@@ -34,14 +34,7 @@ impl Run {
     }
 
     fn eval(&self, file: &str, benchmark: &str, more: &[&str]) -> Ran {
-        let args = [
-            "eval",
-            file,
-            "--benchmark",
-            benchmark,
-            "--config",
-            &self.config,
-        ];
+        let args = ["eval", file, "--benchmark", benchmark, "--config", &self.config];
         let args = args.iter().chain(&["--scorer", "share", "--json"]);
         tribunal(args.chain(more))
     }
@@ -252,18 +245,12 @@ fn prm800k_rows_follow_the_solution() {
             step(&[("1 + 1 = 2", Some(0))], Some(0)),
             step(&[("1 + 1 = 3", Some(-1)), (GOOD, Some(1))], None),
         ]),
-        labelled(&[
-            step(&[(BAD, Some(1))], Some(0)),
-            step(&[("4 + 4 = 8", None)], Some(0)),
-        ]),
+        labelled(&[step(&[(BAD, Some(1))], Some(0)), step(&[("4 + 4 = 8", None)], Some(0))]),
         labelled(&[step(&[(SILENT, Some(1))], Some(0))]),
     ];
     let report = run.report(&rows, "prm800k", &[]);
     // TP 3, TN 1; FN 1 and a step without a label: F1 6/7, negative 2/3. With one more FN: 6/8, 2/4.
-    let (value, least) = (
-        f64::midpoint(6.0 / 7.0, 2.0 / 3.0),
-        f64::midpoint(0.75, 0.5),
-    );
+    let (value, least) = (f64::midpoint(6.0 / 7.0, 2.0 / 3.0), f64::midpoint(0.75, 0.5));
     check(&report, "mean F1 of steps", (value, least, 2, 3));
     check(&report, "accuracy of steps", (0.8, 4.0 / 6.0, 2, 3));
     // The neutral step as a wrong one: a wrong step that was called right.
@@ -295,26 +282,15 @@ fn the_best_of_samples_is_chosen() {
 #[test]
 fn files_are_read_as_they_are_published() {
     let run = Run::new();
-    let rows = [
-        pair("alpacaeval-easy", GOOD, BAD),
-        pair("alpacaeval-easy", BAD, GOOD),
-    ];
+    let rows = [pair("alpacaeval-easy", GOOD, BAD), pair("alpacaeval-easy", BAD, GOOD)];
     let plain = run.folder.write("a.jsonl", lines(&rows));
-    let array = run
-        .folder
-        .write("b.json", Value::from(rows.to_vec()).to_string());
+    let array = run.folder.write("b.json", Value::from(rows.to_vec()).to_string());
     let expected = report(&run.eval(&plain, "reward-bench", &[]).ends(0));
-    assert_eq!(
-        report(&run.eval(&array, "reward-bench", &[]).ends(0)),
-        expected
-    );
+    assert_eq!(report(&run.eval(&array, "reward-bench", &[]).ends(0)), expected);
     // Several files are one benchmark, and a limit counts over them.
     let both = report(&run.eval(&plain, "reward-bench", &[&array]).ends(0));
     assert_eq!(both["rows"], 4);
-    let three = report(
-        &run.eval(&plain, "reward-bench", &[&array, "--limit", "3"])
-            .ends(0),
-    );
+    let three = report(&run.eval(&plain, "reward-bench", &[&array, "--limit", "3"]).ends(0));
     check(&three, "overall", (2.0 / 3.0, 2.0 / 3.0, 3, 3));
     // The report is a file too.
     let written = run.folder.name("report.json");
@@ -325,10 +301,7 @@ fn files_are_read_as_they_are_published() {
 #[test]
 fn several_scorers_are_asked_one_after_the_other() {
     let run = Run::new();
-    let rows = [
-        pair("donotanswer", HALF, BAD),
-        pair("donotanswer", GOOD, HALF),
-    ];
+    let rows = [pair("donotanswer", HALF, BAD), pair("donotanswer", GOOD, HALF)];
     let report = run.report(&rows, "reward-bench", &["--scorer", "arithmetic"]);
     let names: Vec<&Value> = report["results"]
         .as_array()
@@ -376,15 +349,7 @@ fn a_server_gives_the_same_report() {
         judge_pair("mmlu-pro-law", GOOD, SILENT, "B>A"),
     ];
     let file = folder.write("rows.jsonl", lines(&rows));
-    let args = [
-        "eval",
-        &file,
-        "--benchmark",
-        "judge-bench",
-        "--scorer",
-        "arithmetic",
-        "--json",
-    ];
+    let args = ["eval", &file, "--benchmark", "judge-bench", "--scorer", "arithmetic", "--json"];
     let local = tribunal(args).ends(0);
     let server = Server::start(&[]);
     let remote = tribunal(args.iter().chain(&["--url", server.url.as_str()])).ends(0);
@@ -397,32 +362,15 @@ fn models_are_asked_too() {
     let folder = Folder::new();
     let solution = ["12+31=43", "43*2=86"];
     let row = |id: &str, label: i64| json!({"id": id, "problem": "(12+31)*2 mod 100", "steps": solution, "label": label});
-    let steps = folder.write(
-        "steps.jsonl",
-        lines(&[row("gsm8k-0", 1), row("gsm8k-1", -1)]),
-    );
-    let mut pair = judge_pair(
-        "mmlu-pro-law",
-        "12+31=43\n43*2=86",
-        "12+31=43\n43*2=96",
-        "A>B",
-    );
+    let steps = folder.write("steps.jsonl", lines(&[row("gsm8k-0", 1), row("gsm8k-1", -1)]));
+    let mut pair = judge_pair("mmlu-pro-law", "12+31=43\n43*2=86", "12+31=43\n43*2=96", "A>B");
     pair["question"] = json!("(12+31)*2 mod 100");
     let pairs = [pair];
     let pairs = folder.write("pairs.jsonl", lines(&pairs));
-    for (file, benchmark, scorer, judged_of) in [
-        (&steps, "process-bench", "process", 2),
-        (&pairs, "judge-bench", "judge-list", 1),
-    ] {
-        let ran = tribunal([
-            "eval",
-            file,
-            "--benchmark",
-            benchmark,
-            "--scorer",
-            scorer,
-            "--json",
-        ]);
+    for (file, benchmark, scorer, judged_of) in
+        [(&steps, "process-bench", "process", 2), (&pairs, "judge-bench", "judge-list", 1)]
+    {
+        let ran = tribunal(["eval", file, "--benchmark", benchmark, "--scorer", scorer, "--json"]);
         let report = report(&ran.ends(0));
         let first = &report["results"][0]["metrics"][0];
         assert_eq!(first["judged"], judged_of, "{report}");
@@ -438,15 +386,7 @@ fn a_scorer_that_judges_nothing_has_no_metric() {
     let rows = [pair("hep-go", GOOD, BAD), pair("hep-go", BAD, GOOD)];
     let file = folder.write("rows.jsonl", lines(&rows));
     // There is nothing to compare with.
-    let args = [
-        "eval",
-        &file,
-        "--benchmark",
-        "reward-bench",
-        "--scorer",
-        "math",
-        "--json",
-    ];
+    let args = ["eval", &file, "--benchmark", "reward-bench", "--scorer", "math", "--json"];
     let ran = tribunal(args).ends(1);
     let report = report(&ran);
     let first = &report["results"][0]["metrics"][0];
@@ -509,11 +449,7 @@ fn rows_of_another_layout_are_refused_by_line() {
             json!({"prompt": "p", "chosen": [], "rejected": [], "domain": "law"}),
             "'domain' is \"law\"",
         ),
-        (
-            "judge-bench",
-            judge_pair("s", "a", "b", "A=B"),
-            "'label' is \"A=B\"",
-        ),
+        ("judge-bench", judge_pair("s", "a", "b", "A=B"), "'label' is \"A=B\""),
     ] {
         refuses(&run, benchmark, &row, expected);
     }
@@ -544,21 +480,13 @@ fn steps_of_another_layout_are_refused_by_line() {
                    "classification": "c", "idx": 1}),
             "'error_steps' holds 0",
         ),
-        (
-            "prm800k",
-            labelled(&[step(&[("a", Some(2))], Some(0))]),
-            "label.steps[0]: a rating is 2",
-        ),
+        ("prm800k", labelled(&[step(&[("a", Some(2))], Some(0))]), "label.steps[0]: a rating is 2"),
         (
             "prm800k",
             labelled(&[step(&[("a", Some(1))], Some(4))]),
             "label.steps[0]: there is no completion 4 among 1",
         ),
-        (
-            "prm800k",
-            json!({"question": "q", "label": {}}),
-            "'question' is the text",
-        ),
+        ("prm800k", json!({"question": "q", "label": {}}), "'question' is the text"),
         (
             "best-of-n",
             json!({"problem": "p", "is_correct": 1, "response": "a"}),
@@ -573,11 +501,7 @@ fn steps_of_another_layout_are_refused_by_line() {
 fn files_that_cannot_be_read_are_refused() {
     let run = Run::new();
     for (name, content, expected) in [
-        (
-            "broken.jsonl",
-            "{\"prompt\":",
-            "broken.jsonl:1: not a JSON object",
-        ),
+        ("broken.jsonl", "{\"prompt\":", "broken.jsonl:1: not a JSON object"),
         ("list.json", "[1]", "list.json:1: not a JSON object"),
         ("empty.jsonl", "", "the files hold no rows"),
         ("empty.json", "[]", "the files hold no rows"),
@@ -585,21 +509,15 @@ fn files_that_cannot_be_read_are_refused() {
         ("rows.parquet", "not parquet", "rows.parquet: "),
     ] {
         let file = run.folder.write(name, content);
-        run.eval(&file, "reward-bench", &[])
-            .ends(2)
-            .says(&[expected]);
+        run.eval(&file, "reward-bench", &[]).ends(2).says(&[expected]);
     }
-    run.eval("no-such.jsonl", "reward-bench", &[])
-        .ends(2)
-        .says(&["no-such.jsonl"]);
+    run.eval("no-such.jsonl", "reward-bench", &[]).ends(2).says(&["no-such.jsonl"]);
 }
 
 #[test]
 fn wrong_use_is_refused_before_anything_is_judged() {
     let run = Run::new();
-    let file = run
-        .folder
-        .write("rows.jsonl", lines(&[pair("hep-go", GOOD, BAD)]));
+    let file = run.folder.write("rows.jsonl", lines(&[pair("hep-go", GOOD, BAD)]));
     for (more, expected) in [
         (&["--scorer", "share"][..], "named twice"),
         (&["--scorer", "shar"][..], "did you mean 'share'?"),
@@ -611,13 +529,9 @@ fn wrong_use_is_refused_before_anything_is_judged() {
         (&[file.as_str()][..], "its rows would count twice"),
         (&["--url", "http://127.0.0.1:1"][..], "--config"),
     ] {
-        run.eval(&file, "reward-bench", more)
-            .ends(2)
-            .says(&[expected]);
+        run.eval(&file, "reward-bench", more).ends(2).says(&[expected]);
     }
-    run.eval(&file, "mt-bench", &[])
-        .ends(2)
-        .says(&["reward-bench-2"]);
+    run.eval(&file, "mt-bench", &[]).ends(2).says(&["reward-bench-2"]);
 }
 
 #[test]

@@ -44,20 +44,14 @@ fn rows_are_kept_and_the_others_are_counted() {
     ]);
     assert_eq!(ids(&folder, "out.jsonl"), [14, 19, 24, 29, 34, 39]);
     let summary = &rows(&ran.stdout)[0];
-    assert_eq!(
-        (&summary["read"], &summary["written"]),
-        (&json!(40), &json!(6))
-    );
+    assert_eq!((&summary["read"], &summary["written"]), (&json!(40), &json!(6)));
     let manifest = folder.read("out.jsonl.manifest.json");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     assert_eq!(
         manifest["counts"]["dropped"][0],
         json!({"condition": "scores.math.score = 1", "rows": 32})
     );
-    assert_eq!(
-        manifest["outputs"],
-        json!([{"file": "out.jsonl", "rows": 6}])
-    );
+    assert_eq!(manifest["outputs"], json!([{"file": "out.jsonl", "rows": 6}]));
     let keys: Vec<&String> = manifest.as_object().expect("an object").keys().collect();
     assert_eq!(keys.last().map(|key| key.as_str()), Some("time"));
     let page = String::from_utf8(folder.read("page.html")).expect("text");
@@ -65,15 +59,7 @@ fn rows_are_kept_and_the_others_are_counted() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("<script") && !page.contains("http-equiv"));
-    assert_eq!(
-        folder.names(),
-        [
-            "in.jsonl",
-            "out.jsonl",
-            "out.jsonl.manifest.json",
-            "page.html"
-        ]
-    );
+    assert_eq!(folder.names(), ["in.jsonl", "out.jsonl", "out.jsonl.manifest.json", "page.html"]);
 }
 
 #[test]
@@ -82,13 +68,7 @@ fn every_format_gives_the_same_rows() {
     let input = folder.write("in.jsonl", scored());
     let expected: Vec<u64> = vec![39, 34, 29];
     let mut from = input;
-    for name in [
-        "a.parquet",
-        "b.jsonl.gz",
-        "c.parquet",
-        "d.jsonl.zst",
-        "e.jsonl",
-    ] {
+    for name in ["a.parquet", "b.jsonl.gz", "c.parquet", "d.jsonl.zst", "e.jsonl"] {
         let output = folder.name(name);
         tribunal(["filter", &from, "-o", &output]).ends(0);
         let top = folder.name("top.jsonl");
@@ -114,9 +94,7 @@ fn every_format_gives_the_same_rows() {
 fn streams_are_read_and_written() {
     let ran = tribunal_reading(
         scored().as_bytes(),
-        [
-            "filter", "-", "-o", "-", "--where", "id < 2", "--select", "id",
-        ],
+        ["filter", "-", "-o", "-", "--where", "id < 2", "--select", "id"],
     )
     .ends(0);
     assert_eq!(ran.stdout, "{\"id\":0}\n{\"id\":1}\n");
@@ -144,19 +122,13 @@ fn rows_that_cannot_be_read_are_kept_with_the_reason() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", "{\"a\":1}\n{\"a\":\n{\"a\":3}\n");
     let output = folder.name("out.jsonl");
-    tribunal(["filter", &input, "-o", &output]).ends(1).says(&[
-        "failed: 1 rows could not be read",
-        "out.jsonl.rejects.jsonl",
-    ]);
+    tribunal(["filter", &input, "-o", &output])
+        .ends(1)
+        .says(&["failed: 1 rows could not be read", "out.jsonl.rejects.jsonl"]);
     assert_eq!(folder.rows("out.jsonl"), [json!({"a": 1}), json!({"a": 3})]);
     let reject = &folder.rows("out.jsonl.rejects.jsonl")[0];
-    assert_eq!(
-        (&reject["row"], &reject["line"]),
-        (&json!(2), &json!("{\"a\":"))
-    );
-    tribunal(["filter", &input, "-o", "-", "--where", "a > 1"])
-        .ends(1)
-        .says(&["in.jsonl:2: EOF"]);
+    assert_eq!((&reject["row"], &reject["line"]), (&json!(2), &json!("{\"a\":")));
+    tribunal(["filter", &input, "-o", "-", "--where", "a > 1"]).ends(1).says(&["in.jsonl:2: EOF"]);
 }
 
 /// Runs the command and checks how it ends.
@@ -172,37 +144,17 @@ fn wrong_use_is_refused_with_its_place() {
     let input = folder.write("in.jsonl", scored());
     let output = folder.name("out.jsonl");
     let with = |more: &[&'static str]| [&[input.as_str(), "-o", output.as_str()], more].concat();
-    check(
-        &with(&["--where", "scres.math.score > 1"]),
-        2,
-        &["--where: no column", "near: 'scores"],
-    );
+    check(&with(&["--where", "scres.math.score > 1"]), 2, &["--where: no column", "near: 'scores"]);
     check(&with(&["--where", "id >"]), 2, &["--where"]);
     check(&with(&["--sql", "DROP TABLE data"]), 2, &["only SELECT"]);
-    check(
-        &with(&["--sql", "SELECT 1", "--limit", "3"]),
-        2,
-        &["--sql is a whole query"],
-    );
+    check(&with(&["--sql", "SELECT 1", "--limit", "3"]), 2, &["--sql is a whole query"]);
     check(&with(&["--top-k", "3"]), 2, &["--order-by"]);
     check(&with(&["--dedupe-by", "id"]), 2, &["--dedupe"]);
     check(&[&input, "-o", &input, "--overwrite"], 2, &["is the input"]);
     check(&[&input, "-o", &folder.name("out")], 2, &["says no format"]);
-    check(
-        &[&folder.name("gone.jsonl"), "-o", &output],
-        2,
-        &["cannot read", "gone.jsonl"],
-    );
-    check(
-        &[&input, "-o", &folder.name("gone/out.csv")],
-        1,
-        &["cannot write"],
-    );
-    check(
-        &[&input, "-o", "-", "--json"],
-        2,
-        &["both write to standard output"],
-    );
+    check(&[&folder.name("gone.jsonl"), "-o", &output], 2, &["cannot read", "gone.jsonl"]);
+    check(&[&input, "-o", &folder.name("gone/out.csv")], 1, &["cannot write"]);
+    check(&[&input, "-o", "-", "--json"], 2, &["both write to standard output"]);
     if Path::new("/dev/full").exists() {
         check(&[&input, "-o", "/dev/full"], 1, &["cannot write /dev/full"]);
     }
@@ -235,10 +187,8 @@ fn check_killed(options: &[&str]) {
     std::fs::remove_file(folder.path("out.parquet")).expect("ours");
     let mut killed = 0;
     for wait_ms in [1, 20, 60, 120, 200] {
-        let mut child = command(&args)
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .expect("it starts");
+        let mut child =
+            command(&args).stderr(std::process::Stdio::null()).spawn().expect("it starts");
         std::thread::sleep(std::time::Duration::from_millis(wait_ms));
         if child.try_wait().expect("our child").is_none() {
             killed += 1;

@@ -84,12 +84,7 @@ fn a_band_of_pass_rates_is_kept_and_told() {
     let summary = &rows(&ran.stdout)[0];
     assert_eq!(summary["groups"], manifest["counts"]["groups"]);
     let page = String::from_utf8(folder.read("page.html")).expect("text");
-    for part in [
-        "Pass rates of all groups",
-        "none passes",
-        "1 groups",
-        "<svg",
-    ] {
+    for part in ["Pass rates of all groups", "none passes", "1 groups", "<svg"] {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -102,15 +97,9 @@ fn rows_are_chosen_within_groups() {
     assert_eq!(best.len(), 5);
     let score = |row: &Value| row["scores"]["math"]["score"].as_u64();
     assert_eq!(best.iter().filter(|row| score(row) == Some(1)).count(), 4);
-    let ranked = kept(
-        &with(&["--best-of-n", "5"]),
-        &["too few with a score (5 groups)"],
-    );
+    let ranked = kept(&with(&["--best-of-n", "5"]), &["too few with a score (5 groups)"]);
     assert!(ranked.is_empty());
-    let both = kept(
-        &with(&["--filtration", "best-worst"]),
-        &["best-worst by prompt"],
-    );
+    let both = kept(&with(&["--filtration", "best-worst"]), &["best-worst by prompt"]);
     // Where all scores are equal, one row is the best and the worst.
     assert_eq!(both.len(), 8);
     let drawn = with(&["--filtration", "reweight", "--keep", "2"]);
@@ -191,10 +180,7 @@ fn groups_go_through_streams() {
         "prompt, margin",
     ];
     let ran = tribunal_reading(scored().as_bytes(), args).ends(0);
-    let prompts: Vec<Value> = rows(&ran.stdout)
-        .iter()
-        .map(|row| row["prompt"].clone())
-        .collect();
+    let prompts: Vec<Value> = rows(&ran.stdout).iter().map(|row| row["prompt"].clone()).collect();
     assert_eq!(prompts, ["q1", "q2", "q3"]);
 }
 
@@ -208,14 +194,8 @@ fn several_responses_in_a_row_become_rows() {
         .to_string()
             + "\n"
     };
-    let agreed = [
-        candidate(0, 0.25, &[None, Some(0.3)]),
-        candidate(1, 0.75, &[Some(0.7), None]),
-    ];
-    let by_place = [
-        candidate(0, 0.25, &[None, Some(0.7)]),
-        candidate(1, 0.75, &[Some(0.7), None]),
-    ];
+    let agreed = [candidate(0, 0.25, &[None, Some(0.3)]), candidate(1, 0.75, &[Some(0.7), None])];
+    let by_place = [candidate(0, 0.25, &[None, Some(0.7)]), candidate(1, 0.75, &[Some(0.7), None])];
     let text = row("p1", ["a", "b"], agreed) + &row("p2", ["c", "d"], by_place);
     let input = folder.write("in.jsonl", text);
     let (unnested, output) = (folder.name("rows.jsonl"), folder.name("out.jsonl"));
@@ -234,9 +214,7 @@ fn several_responses_in_a_row_become_rows() {
         "--index",
         "verdict.index",
     ];
-    tribunal([&args[..], &pairs].concat())
-        .ends(0)
-        .says(&["the orders differ (1 groups)"]);
+    tribunal([&args[..], &pairs].concat()).ends(0).says(&["the orders differ (1 groups)"]);
     let pair = json!({"prompt": "p1", "chosen": "b", "rejected": "a", "chosen_score": 0.75,
         "rejected_score": 0.25, "margin": 0.5});
     assert_eq!(folder.rows("out.jsonl"), [pair]);
@@ -250,12 +228,8 @@ fn the_command_of_the_page_finds_near_duplicates() {
     folder.write("scored.jsonl", blocks(&page, "jsonl")[0]);
     let line = blocks(&page, "sh")[1].trim();
     let words = line.strip_prefix("tribunal ").expect("our program");
-    let ran = command(words.split(' '))
-        .current_dir(folder.path(""))
-        .output();
-    Ran::from(ran.expect("it starts"))
-        .ends(0)
-        .says(&["5 texts held against each other"]);
+    let ran = command(words.split(' ')).current_dir(folder.path("")).output();
+    Ran::from(ran.expect("it starts")).ends(0).says(&["5 texts held against each other"]);
     assert_eq!(folder.rows("apart.jsonl").len(), 5);
 }
 
@@ -270,13 +244,11 @@ fn a_million_groups_are_decided() {
     let input = folder.write("in.csv", text);
     let output = folder.name("out.parquet");
     let args = ["filter", &input, "-o", &output, "--group-by", "q"];
-    tribunal([&args[..], &["--score", "s", "--pass-rate", "0.1:0.9"]].concat())
-        .ends(0)
-        .says(&[
-            "-750,000  pass rate 0.1:0.9 by q: none passes (750,000 groups)",
-            "500,000  rows written",
-            "250,000 of 1,000,000 groups are left",
-        ]);
+    tribunal([&args[..], &["--score", "s", "--pass-rate", "0.1:0.9"]].concat()).ends(0).says(&[
+        "-750,000  pass rate 0.1:0.9 by q: none passes (750,000 groups)",
+        "500,000  rows written",
+        "250,000 of 1,000,000 groups are left",
+    ]);
 }
 
 #[test]
@@ -293,22 +265,11 @@ fn near_texts_are_dropped() {
     }
     let input = folder.write("in.jsonl", text);
     let output = folder.name("out.jsonl");
-    let near = [
-        "filter",
-        &input,
-        "-o",
-        &output,
-        "--dedupe",
-        "near",
-        "--dedupe-by",
-        "prompt",
-    ];
-    tribunal([&near[..], &["--similarity", "0.9"]].concat())
-        .ends(0)
-        .says(&[
-            "-10  near an earlier row in prompt (Jaccard 0.9 or more)",
-            "20 texts held against each other",
-        ]);
+    let near = ["filter", &input, "-o", &output, "--dedupe", "near", "--dedupe-by", "prompt"];
+    tribunal([&near[..], &["--similarity", "0.9"]].concat()).ends(0).says(&[
+        "-10  near an earlier row in prompt (Jaccard 0.9 or more)",
+        "20 texts held against each other",
+    ]);
     let expected: Vec<u64> = (0..10).map(|n| 2 * n).collect();
     assert_eq!(ids(&folder.rows("out.jsonl")), expected);
     tribunal([&near[..], &["--similarity", "1", "--overwrite"]].concat())
@@ -321,39 +282,18 @@ fn a_row_that_cannot_be_read_is_told_once() {
     let folder = Folder::new();
     let text = scored().replace("{\"id\":3,", "{\"id\":3 ");
     assert_ne!(text, scored());
-    let input = folder.write(
-        "in.jsonl",
-        text.lines()
-            .map(|l| l.to_owned() + "\n")
-            .collect::<String>(),
-    );
+    let input =
+        folder.write("in.jsonl", text.lines().map(|l| l.to_owned() + "\n").collect::<String>());
     let output = folder.name("out.jsonl");
     for args in [
         vec!["--group-by", "prompt", "--pairs", "best-worst"],
-        vec![
-            "--group-by",
-            "prompt",
-            "--pass-rate",
-            "0:1",
-            "--order-by",
-            "id",
-        ],
-        vec![
-            "--dedupe",
-            "near",
-            "--dedupe-by",
-            "response",
-            "--group-by",
-            "prompt",
-            "--best-of-n",
-        ],
+        vec!["--group-by", "prompt", "--pass-rate", "0:1", "--order-by", "id"],
+        vec!["--dedupe", "near", "--dedupe-by", "response", "--group-by", "prompt", "--best-of-n"],
         vec!["--order-by", "id"],
         vec!["--sql", "SELECT id FROM data UNION ALL SELECT id FROM data"],
     ] {
         let all = [&["filter", &input, "-o", &output, "--overwrite"], &args[..]].concat();
-        tribunal(all)
-            .ends(1)
-            .says(&["failed: 1 rows could not be read"]);
+        tribunal(all).ends(1).says(&["failed: 1 rows could not be read"]);
         let rejects = folder.rows("out.jsonl.rejects.jsonl");
         assert_eq!(rejects.len(), 1, "{args:?}");
     }
@@ -374,10 +314,7 @@ fn check_refused(args: &[&str], parts: &[&str]) {
 fn one_operation_over_groups_is_wanted() {
     let check = check_refused;
     check(&["--group-by", "prompt"], &["--pass-rate", "--pairs"]);
-    check(
-        &["--pass-rate", "0:1"],
-        &["--pass-rate decides over groups", "--group-by"],
-    );
+    check(&["--pass-rate", "0:1"], &["--pass-rate decides over groups", "--group-by"]);
     check(
         &["--group-by", "prompt", "--pass-rate", "0:1", "--best-of-n"],
         &["--pass-rate and --best-of-n", "run twice"],
@@ -402,33 +339,21 @@ fn values_of_group_options_are_checked() {
     check(&["--best-of-n", "0"], &["--best-of-n 0"]);
     check(&["--best-of-n", "x"], &["--best-of-n", "number of rows"]);
     let pairs = ["--pairs", "best-worst"];
-    check(
-        &[&pairs[..], &["--margin", "-1"]].concat(),
-        &["--margin is -1"],
-    );
+    check(&[&pairs[..], &["--margin", "-1"]].concat(), &["--margin is -1"]);
     check(
         &[&pairs[..], &["--response", "solution"]].concat(),
         &["--response: no column 'solution'"],
     );
     check(&[&pairs[..], &["--against", "id"]].concat(), &["--index"]);
-    check(
-        &["--best-of-n", "--score", "response"],
-        &["'response' is text, and no score"],
-    );
-    check_refused(
-        &["--group-by", "promt", "--best-of-n"],
-        &["no column 'promt'", "'prompt'"],
-    );
+    check(&["--best-of-n", "--score", "response"], &["'response' is text, and no score"]);
+    check_refused(&["--group-by", "promt", "--best-of-n"], &["no column 'promt'", "'prompt'"]);
 }
 
 #[test]
 fn values_of_near_duplicates_are_checked() {
     let check = check_refused;
     check(&["--dedupe", "near"], &["--dedupe-by"]);
-    check(
-        &["--dedupe", "exact", "--similarity", "0.5"],
-        &["--dedupe near"],
-    );
+    check(&["--dedupe", "exact", "--similarity", "0.5"], &["--dedupe near"]);
     let near = ["--dedupe", "near", "--dedupe-by", "prompt"];
     let with = |more: &[&'static str]| [&near[..], more].concat();
     check(&with(&["--similarity", "-0.5"]), &["--similarity is -0.5"]);

@@ -10,12 +10,8 @@ use serde_json::Value;
 use crate::documents::blocks;
 use crate::program::{Folder, Ran, shared_data, tribunal};
 
-const MODELS: [&str; 4] = [
-    "6b_finetuning",
-    "6b_verification",
-    "175b_finetuning",
-    "175b_verification",
-];
+const MODELS: [&str; 4] =
+    ["6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification"];
 
 /// The section of the page.
 fn section() -> String {
@@ -30,20 +26,14 @@ fn shell(folder: &Folder, commands: &str) -> Ran {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_tribunal"));
     let place = program.parent().expect("a program is in a folder");
     let script = format!("PATH=\"{}:$PATH\"\nset -e\n{commands}", place.display());
-    let ran = Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(folder.path(""))
-        .output();
+    let ran = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output();
     ran.expect("a shell").into()
 }
 
 /// Counts that the page states: the number before each of some words.
 fn stated(text: &str, words: &str) -> u64 {
     let at = text.find(words).expect(words);
-    let number = text[..at]
-        .trim_end()
-        .rsplit([' ', '\n', '(', '-', '|'])
-        .next();
+    let number = text[..at].trim_end().rsplit([' ', '\n', '(', '-', '|']).next();
     let digits = number.unwrap_or_default().replace(',', "");
     digits.parse().expect(words)
 }
@@ -61,10 +51,7 @@ fn labelled(data: &Path) -> Vec<(String, Vec<(String, bool)>)> {
         let question = row["question"].as_str().expect("a text").to_owned();
         (question, MODELS.iter().map(solution).collect())
     };
-    text.expect("the file is there")
-        .lines()
-        .map(of_line)
-        .collect()
+    text.expect("the file is there").lines().map(of_line).collect()
 }
 
 #[test]
@@ -112,11 +99,7 @@ fn the_example_over_gsm8k_gives_the_numbers_of_the_page() {
     }
     // The labels of the data say which solution is right; the scores agree with all of them.
     for (row, (_, right)) in rows.iter().zip(questions.iter().flat_map(|(_, all)| all)) {
-        assert_eq!(
-            row["scores"]["math"]["score"].as_f64() == Some(1.0),
-            *right,
-            "{row}"
-        );
+        assert_eq!(row["scores"]["math"]["score"].as_f64() == Some(1.0), *right, "{row}");
     }
     for (passed, words) in [
         (0, "questions with none right"),
@@ -146,16 +129,9 @@ fn check_band(folder: &Folder, questions: &[(String, Vec<(String, bool)>)]) {
         .flat_map(|(_, solutions)| solutions.iter().map(|(text, _)| text.as_str()))
         .collect();
     let rows = folder.rows("band.jsonl");
-    let found: Vec<&str> = rows
-        .iter()
-        .map(|row| row["solution"].as_str().expect("a text"))
-        .collect();
-    assert!(
-        found == expected,
-        "{} and {} rows",
-        found.len(),
-        expected.len()
-    );
+    let found: Vec<&str> =
+        rows.iter().map(|row| row["solution"].as_str().expect("a text")).collect();
+    assert!(found == expected, "{} and {} rows", found.len(), expected.len());
 }
 
 /// Each pair is of a question of the band, in order, and of the best and the worst of its solutions.
@@ -193,10 +169,7 @@ fn check_pairs(folder: &Folder, questions: &[(String, Vec<(String, bool)>)], sec
         };
         assert_eq!((of("chosen"), of("rejected")), (most, least), "{question}");
         let number = |name: &str| row[name].as_f64().expect("a number");
-        assert_eq!(
-            (number("chosen_score"), number("rejected_score")),
-            (most, least)
-        );
+        assert_eq!((number("chosen_score"), number("rejected_score")), (most, least));
         assert!((number("margin") - (most - least)).abs() < 1e-12);
     }
 }

@@ -308,19 +308,9 @@ fn every_row_is_as_the_table_says() {
     let long =
         json!({"gold": "1", "pred": format!("\\boxed{{{}}}", "1".repeat(70_000)), "kind": "math"});
     writeln!(lines, "{long}").expect("writing to memory does not fail");
-    let (pairs, config) = (
-        folder.write("pairs.jsonl", lines),
-        folder.write("tribunal.toml", CONFIG),
-    );
-    let ran = tribunal([
-        "verify",
-        "--json",
-        "--explain",
-        "--input",
-        &pairs,
-        "--config",
-        &config,
-    ]);
+    let (pairs, config) =
+        (folder.write("pairs.jsonl", lines), folder.write("tribunal.toml", CONFIG));
+    let ran = tribunal(["verify", "--json", "--explain", "--input", &pairs, "--config", &config]);
     let verdicts = rows(&ran.stdout);
     assert_eq!(verdicts.len(), TABLE.len() + 1, "{}", ran.stderr);
     let mut wrong = String::new();
@@ -334,11 +324,8 @@ fn every_row_is_as_the_table_says() {
             other => panic!("{other:?} is no expectation"),
         };
         if !is_expected {
-            writeln!(
-                wrong,
-                "row {row}, {scorer}: {gold:?} and {pred:?}: {verdict}"
-            )
-            .expect("writing to memory does not fail");
+            writeln!(wrong, "row {row}, {scorer}: {gold:?} and {pred:?}: {verdict}")
+                .expect("writing to memory does not fail");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

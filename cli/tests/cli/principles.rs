@@ -47,10 +47,7 @@ fn answer(stream: &TcpStream) -> Option<()> {
             _ => (404, json!({"error": {"message": "no such route"}})),
         };
         let reply = reply.to_string();
-        let head = format!(
-            "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n",
-            reply.len()
-        );
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", reply.len());
         writer.write_all((head + &reply).as_bytes()).ok()?;
     }
 }
@@ -67,10 +64,7 @@ fn chat(body: &Value) -> (u16, Value) {
         return (400, json!({"error": {"message": "the prompt is too odd"}}));
     };
     let message = json!({"role": "assistant", "content": list.to_string()});
-    (
-        200,
-        json!({"choices": [{"message": message, "finish_reason": "stop"}]}),
-    )
+    (200, json!({"choices": [{"message": message, "finish_reason": "stop"}]}))
 }
 
 fn embeddings(body: &Value) -> Value {
@@ -118,23 +112,10 @@ fn a_server_judges_and_another_embeds() {
     let ran = run(&[]);
     assert_eq!(rows(&ran.stdout)[0]["counts"]["without_consensus"], 3);
     assert_eq!(folder.rows("out.jsonl"), Vec::<Value>::new());
-    let ran = run(&[
-        "--similarity",
-        "embedding",
-        "--embedding-model",
-        "e",
-        "--embedding-url",
-        &v1,
-    ]);
+    let ran = run(&["--similarity", "embedding", "--embedding-model", "e", "--embedding-url", &v1]);
     let counts = &rows(&ran.stdout)[0]["counts"];
-    assert_eq!(
-        (&counts["listed"], &counts["without_consensus"]),
-        (&json!(3), &json!(1))
-    );
-    assert_eq!(
-        (&counts["repeated"], &counts["written"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!((&counts["listed"], &counts["without_consensus"]), (&json!(3), &json!(1)));
+    assert_eq!((&counts["repeated"], &counts["written"]), (&json!(1), &json!(1)));
     let written = folder.rows("out.jsonl");
     assert_eq!(written.len(), 1);
     assert_eq!(written[0]["id"], 1);
@@ -142,10 +123,7 @@ fn a_server_judges_and_another_embeds() {
     assert_eq!(written[0]["annotator"], "feedback.0");
     let reject = &folder.rows("out.jsonl.rejects.jsonl")[0];
     let reason = reject["reason"].as_str().expect("text");
-    assert!(
-        reason.contains("'feedback.1'") && reason.contains("too odd"),
-        "{reason}"
-    );
+    assert!(reason.contains("'feedback.1'") && reason.contains("too odd"), "{reason}");
     let manifest: Value =
         serde_json::from_slice(&folder.read("out.jsonl.manifest.json")).expect("JSON");
     assert_eq!(manifest["options"]["judge"]["model"], "j");
@@ -164,16 +142,10 @@ fn a_server_judges_and_another_embeds() {
 fn accounted(folder: &Folder, ran: &Ran) {
     let counts = &rows(&ran.stdout)[0]["counts"];
     let count = |name: &str| counts[name].as_u64().expect(name);
-    assert_eq!(
-        (count("rows"), count("too_few_annotators"), count("asked")),
-        (3, 1, 4)
-    );
+    assert_eq!((count("rows"), count("too_few_annotators"), count("asked")), (3, 1, 4));
     let failures = counts["failures"].as_object().expect("by status");
     let failed: u64 = failures.values().filter_map(Value::as_u64).sum();
-    assert!(
-        count("rejected") <= failed && (failed == 0) == (count("rejected") == 0),
-        "{counts}"
-    );
+    assert!(count("rejected") <= failed && (failed == 0) == (count("rejected") == 0), "{counts}");
     assert_eq!(ran.code, Some(i32::from(failed > 0)), "{ran:?}");
     assert_eq!(folder.rows("out.jsonl").len() as u64, count("written"));
     if failed > 0 {
@@ -202,16 +174,8 @@ fn the_model_in_the_program_is_asked_and_its_failures_are_counted() {
     let local = tribunal(args);
     accounted(&folder, &local);
     let rejects = folder.read("out.jsonl.rejects.jsonl");
-    assert!(
-        String::from_utf8_lossy(&rejects).contains("truncated"),
-        "{rejects:?}"
-    );
-    let embedding = [
-        "--similarity",
-        "embedding",
-        "--embedding-model",
-        "tribunal-tiny",
-    ];
+    assert!(String::from_utf8_lossy(&rejects).contains("truncated"), "{rejects:?}");
+    let embedding = ["--similarity", "embedding", "--embedding-model", "tribunal-tiny"];
     accounted(&folder, &tribunal(args.into_iter().chain(embedding)));
     let server = Server::start(&[]);
     let remote = tribunal(args.into_iter().chain(["--url", &server.url]));
@@ -239,47 +203,19 @@ fn wrong_use_is_refused() {
         &with(&["--feedback", "feedbak"]),
         &["--feedback: no column 'feedbak'", "near: 'feedback'"],
     );
-    check(
-        &with(&["--feedback", "id", "--feedback", "id"]),
-        &["'id' is named twice"],
-    );
-    check(
-        &with(&["--carry", "prompt"]),
-        &["two columns would be called 'prompt'"],
-    );
-    check(
-        &with(&["--similarity", "embedding"]),
-        &["--embedding-model"],
-    );
-    check(
-        &with(&["--embedding-model", "x"]),
-        &["--similarity embedding"],
-    );
+    check(&with(&["--feedback", "id", "--feedback", "id"]), &["'id' is named twice"]);
+    check(&with(&["--carry", "prompt"]), &["two columns would be called 'prompt'"]);
+    check(&with(&["--similarity", "embedding"]), &["--embedding-model"]);
+    check(&with(&["--embedding-model", "x"]), &["--similarity embedding"]);
     check(&with(&["--cosine", "2"]), &["from -1 to 1"]);
     check(&with(&["--evidence", "nan"]), &["from 0 to 100"]);
     check(&with(&["--min-annotators", "1"]), &["--min-annotators"]);
-    check(
-        &with(&["--url", "127.0.0.1:1"]),
-        &["--url '127.0.0.1:1' must start with http://"],
-    );
+    check(&with(&["--url", "127.0.0.1:1"]), &["--url '127.0.0.1:1' must start with http://"]);
     check(
         &[&bare[..], &["--judge", "tribunal-tini"]].concat(),
-        &[
-            "--judge: no model or adapter is called 'tribunal-tini'",
-            "did you mean tribunal-tiny",
-        ],
+        &["--judge: no model or adapter is called 'tribunal-tini'", "did you mean tribunal-tiny"],
     );
-    check(
-        &[
-            &input,
-            "-o",
-            &input,
-            "--overwrite",
-            "--judge",
-            "tribunal-tiny",
-        ],
-        &["is the input"],
-    );
+    check(&[&input, "-o", &input, "--overwrite", "--judge", "tribunal-tiny"], &["is the input"]);
     assert_eq!(folder.names(), ["in.jsonl"]);
 }
 
@@ -301,29 +237,13 @@ fn rows_without_a_prompt_and_feedback_of_other_types_are_rejected() {
         .concat(),
     );
     let output = folder.name("out.jsonl");
-    tribunal([
-        "principles",
-        &input,
-        "-o",
-        &output,
-        "--judge",
-        "tribunal-tiny",
-    ])
-    .ends(1)
-    .says(&[
-        "-1  rows with too few annotators",
-        "-4  rows that could not be used",
-    ]);
+    tribunal(["principles", &input, "-o", &output, "--judge", "tribunal-tiny"])
+        .ends(1)
+        .says(&["-1  rows with too few annotators", "-4  rows that could not be used"]);
     let mut reasons: Vec<String> = folder
         .rows("out.jsonl.rejects.jsonl")
         .iter()
-        .map(|reject| {
-            format!(
-                "{} {}",
-                reject["row"],
-                reject["reason"].as_str().expect("text")
-            )
-        })
+        .map(|reject| format!("{} {}", reject["row"], reject["reason"].as_str().expect("text")))
         .collect();
     reasons.sort();
     for (reason, part) in reasons.iter().zip([

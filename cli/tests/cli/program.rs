@@ -63,10 +63,7 @@ pub(crate) fn tribunal_reading<S: AsRef<OsStr>>(
     args: impl IntoIterator<Item = S>,
 ) -> Ran {
     let mut command = command(args);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut pipe = child.stdin.take().expect("stdin was asked for as a pipe");
     let output = std::thread::scope(|scope| {
@@ -91,10 +88,7 @@ impl Folder {
 
     /// The path as an argument.
     pub(crate) fn name(&self, name: &str) -> String {
-        self.path(name)
-            .to_str()
-            .expect("temporary folders have plain names")
-            .to_owned()
+        self.path(name).to_str().expect("temporary folders have plain names").to_owned()
     }
 
     /// Writes a file and returns its path as an argument.
@@ -124,11 +118,7 @@ impl Folder {
     pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(folder)).expect("the folder is ours");
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
-            entry
-                .expect("readable")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
+            entry.expect("readable").file_name().to_string_lossy().into_owned()
         };
         let mut names: Vec<String> = entries.map(name).collect();
         names.sort();
@@ -139,9 +129,7 @@ impl Folder {
 /// JSON lines.
 #[track_caller]
 pub(crate) fn rows(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect(line))
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
 /// Rows like those of a dataset, with right and wrong answers and columns that nobody reads.

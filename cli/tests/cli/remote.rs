@@ -12,11 +12,7 @@ use crate::serve::Server;
 
 fn score(folder: &Folder, input: &str, more: &[&str]) -> Ran {
     let output = folder.name("out.jsonl");
-    tribunal(
-        ["score", input, "-o", &output, "--scorer", "math"]
-            .iter()
-            .chain(more),
-    )
+    tribunal(["score", input, "-o", &output, "--scorer", "math"].iter().chain(more))
 }
 
 #[test]
@@ -27,19 +23,9 @@ fn a_server_gives_the_bytes_that_this_process_gives() {
     let local = folder.read("out.jsonl");
     let server = Server::start(&[]);
     for connections in ["1", "5"] {
-        let more = [
-            "--explain",
-            "--overwrite",
-            "--url",
-            &server.url,
-            "--connections",
-            connections,
-        ];
+        let more = ["--explain", "--overwrite", "--url", &server.url, "--connections", connections];
         score(&folder, &input, &more).ends(1);
-        assert!(
-            folder.read("out.jsonl") == local,
-            "{connections} connections"
-        );
+        assert!(folder.read("out.jsonl") == local, "{connections} connections");
     }
 }
 
@@ -49,10 +35,7 @@ fn requests_stay_within_the_limits_of_the_server() {
     let long = "x".repeat(60_000);
     let rows = (0..40)
         .map(|row| format!("{{\"response\": \"{long} {row}\", \"reference\": \"{row}\"}}\n"));
-    let huge = format!(
-        "{{\"id\": 41, \"response\": \"{}\"}}\n",
-        "x".repeat(200_000)
-    );
+    let huge = format!("{{\"id\": 41, \"response\": \"{}\"}}\n", "x".repeat(200_000));
     let input = folder.write("in.jsonl", rows.collect::<String>() + &huge);
     let server = Server::start(&["--set", "server.max_body=128KiB"]);
     score(&folder, &input, &["--url", &server.url]).ends(1);
@@ -60,13 +43,7 @@ fn requests_stay_within_the_limits_of_the_server() {
     assert_eq!(rows.len(), 40);
     assert!(rows.iter().all(|row| row["scores"]["math"]["score"] == 1.0));
     let reject = &folder.rows("out.jsonl.rejects.jsonl")[0];
-    assert!(
-        reject["reason"]
-            .as_str()
-            .expect("a text")
-            .contains("the server takes"),
-        "{reject}"
-    );
+    assert!(reject["reason"].as_str().expect("a text").contains("the server takes"), "{reject}");
     assert_eq!(reject["id"], 41);
 }
 
@@ -79,19 +56,10 @@ fn keys_are_sent_and_a_wrong_one_is_said_to_be_wrong() {
     let server = Server::start(&["--api-keys-file", &keys]);
     let url = ["--url", &server.url];
     score(&folder, &input, &url).ends(1).says(&["401"]);
-    score(
-        &folder,
-        &input,
-        &[&url[..], &["--api-key-file", &wrong]].concat(),
-    )
-    .ends(1)
-    .says(&["401"]);
-    score(
-        &folder,
-        &input,
-        &[&url[..], &["--api-key-file", &keys]].concat(),
-    )
-    .ends(0);
+    score(&folder, &input, &[&url[..], &["--api-key-file", &wrong]].concat())
+        .ends(1)
+        .says(&["401"]);
+    score(&folder, &input, &[&url[..], &["--api-key-file", &keys]].concat()).ends(0);
 }
 
 #[test]
@@ -100,20 +68,9 @@ fn wrong_use_ends_with_2() {
     let input = folder.write("in.jsonl", dataset(1));
     let server = Server::start(&[]);
     let output = folder.name("out.jsonl");
-    let args = [
-        "score",
-        &input,
-        "-o",
-        &output,
-        "--url",
-        &server.url,
-        "--scorer",
-        "maths",
-    ];
+    let args = ["score", &input, "-o", &output, "--url", &server.url, "--scorer", "maths"];
     tribunal(args).ends(2).says(&["did you mean 'math'?"]);
-    score(&folder, &input, &["--url", "127.0.0.1:1"])
-        .ends(2)
-        .says(&["http://"]);
+    score(&folder, &input, &["--url", "127.0.0.1:1"]).ends(2).says(&["http://"]);
     score(&folder, &input, &["--connections", "2"]).ends(2);
     score(&folder, &input, &["--url", &server.url, "--threads", "2"]).ends(2);
 }
@@ -125,9 +82,7 @@ fn nobody_there_is_a_failure() {
     // A port that was free a moment ago.
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let url = format!("http://{}", free.expect("a free port"));
-    score(&folder, &input, &["--url", &url, "--retries", "1"])
-        .ends(1)
-        .says(&["gave up after 2"]);
+    score(&folder, &input, &["--url", &url, "--retries", "1"]).ends(1).says(&["gave up after 2"]);
     assert_eq!(folder.names(), ["in.jsonl"]);
 }
 
@@ -160,14 +115,7 @@ fn answer(stream: &TcpStream, script: Script, requests: &AtomicUsize) -> Option<
             ((200, ""), models())
         } else {
             let answer = script(requests.fetch_add(1, Ordering::SeqCst));
-            (
-                answer,
-                if answer.0 == 200 {
-                    results(&body)
-                } else {
-                    failure()
-                },
-            )
+            (answer, if answer.0 == 200 { results(&body) } else { failure() })
         };
         let reply = reply.to_string();
         let length = reply.len();
@@ -252,13 +200,7 @@ fn what_does_not_pass_stops_the_run_and_another_goes_on_from_there() {
     let input = folder.write("in.jsonl", dataset(5000));
     for url in [
         made_up(|request| if request < 10 { (200, "") } else { (500, "") }),
-        made_up(|request| {
-            if request < 10 {
-                (200, "")
-            } else {
-                (503, "retry-after: 0\r\n")
-            }
-        }),
+        made_up(|request| if request < 10 { (200, "") } else { (503, "retry-after: 0\r\n") }),
     ] {
         let more = ["--url", &url, "--retries", "2", "--connections", "1"];
         let ran = score(&folder, &input, &more).ends(1);
@@ -274,21 +216,12 @@ fn what_does_not_pass_stops_the_run_and_another_goes_on_from_there() {
         );
     }
     let healthy = made_up(|_| (200, ""));
-    score(&folder, &input, &["--url", &healthy])
-        .ends(0)
-        .says(&["rows were done before"]);
+    score(&folder, &input, &["--url", &healthy]).ends(0).says(&["rows were done before"]);
     let interrupted = folder.read("out.jsonl");
     score(&folder, &input, &["--url", &healthy, "--overwrite"]).ends(0);
     assert!(folder.read("out.jsonl") == interrupted);
     // Another server with another scorer of that name does not go on with it.
     let failing = made_up(|request| if request < 10 { (200, "") } else { (500, "") });
-    score(
-        &folder,
-        &input,
-        &["--url", &failing, "--overwrite", "--connections", "1"],
-    )
-    .ends(1);
-    score(&folder, &input, &["--overwrite"])
-        .ends(2)
-        .says(&["scorer 'math'", DIGEST]);
+    score(&folder, &input, &["--url", &failing, "--overwrite", "--connections", "1"]).ends(1);
+    score(&folder, &input, &["--overwrite"]).ends(2).says(&["scorer 'math'", DIGEST]);
 }

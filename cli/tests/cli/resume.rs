@@ -15,16 +15,7 @@ const N_ROWS: usize = 200_000;
 const N_ROWS_EARLY: usize = 50_000;
 
 fn args<'a>(input: &'a str, output: &'a str) -> Vec<&'a str> {
-    vec![
-        "score",
-        input,
-        "-o",
-        output,
-        "--scorer",
-        "math",
-        "--scorer",
-        "arithmetic",
-    ]
+    vec!["score", input, "-o", output, "--scorer", "math", "--scorer", "arithmetic"]
 }
 
 fn size(path: &Path) -> u64 {
@@ -45,11 +36,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 fn kill_at(folder: &Folder, input: &str, journal_bytes: u64) -> bool {
     let output = folder.name("out.jsonl");
     let mut run = command(args(input, &output));
-    let mut child = run
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let journal = folder.path("out.jsonl.journal");
     let mut ended = false;
     wait_until("the journal grows", || {
@@ -72,9 +59,7 @@ fn go_on(folder: &Folder, input: &str, more: &[&str]) -> Ran {
 /// The rejected rows without the name of the folder, which differs from test to test.
 fn nameless_rejects(folder: &Folder, input: &str) -> String {
     let rejects = folder.read("out.jsonl.rejects.jsonl");
-    String::from_utf8(rejects)
-        .expect("text")
-        .replace(input, "in.jsonl")
+    String::from_utf8(rejects).expect("text").replace(input, "in.jsonl")
 }
 
 /// A dataset with bad rows in it, its unbroken output and its unbroken rejects.
@@ -84,11 +69,7 @@ static UNBROKEN: LazyLock<(String, Vec<u8>, String)> = LazyLock::new(|| {
     let text = dataset(N_ROWS / 2) + bad + &dataset(N_ROWS / 2) + bad;
     let input = folder.write("in.jsonl", &text);
     go_on(&folder, &input, &[]).ends(1);
-    (
-        text,
-        folder.read("out.jsonl"),
-        nameless_rejects(&folder, &input),
-    )
+    (text, folder.read("out.jsonl"), nameless_rejects(&folder, &input))
 });
 
 #[test]
@@ -102,28 +83,13 @@ fn a_run_that_is_killed_at_any_time_ends_like_an_unbroken_one() {
             continue;
         }
         killed += 1;
-        assert!(
-            !folder.path("out.jsonl").exists(),
-            "an output appeared half-written"
-        );
+        assert!(!folder.path("out.jsonl").exists(), "an output appeared half-written");
         go_on(&folder, &input, &[]).ends(1);
-        assert!(
-            folder.read("out.jsonl") == *output,
-            "killed at {journal_bytes}"
-        );
-        assert_eq!(
-            nameless_rejects(&folder, &input),
-            *rejects,
-            "killed at {journal_bytes}"
-        );
+        assert!(folder.read("out.jsonl") == *output, "killed at {journal_bytes}");
+        assert_eq!(nameless_rejects(&folder, &input), *rejects, "killed at {journal_bytes}");
         assert_eq!(
             folder.names(),
-            [
-                "in.jsonl",
-                "out.jsonl",
-                "out.jsonl.manifest.json",
-                "out.jsonl.rejects.jsonl"
-            ]
+            ["in.jsonl", "out.jsonl", "out.jsonl.manifest.json", "out.jsonl.rejects.jsonl"]
         );
     }
     assert!(killed > 0, "every run ended before it could be killed");
@@ -140,9 +106,7 @@ fn a_run_that_is_killed_again_and_again_gets_there() {
     }
     assert!(killed > 0, "every run ended before it could be killed");
     if !folder.path("out.jsonl").exists() {
-        go_on(&folder, &input, &[])
-            .ends(1)
-            .says(&["rows were done before"]);
+        go_on(&folder, &input, &[]).ends(1).says(&["rows were done before"]);
     }
     assert!(folder.read("out.jsonl") == *output);
 }
@@ -154,9 +118,7 @@ fn interrupted() -> (Folder, String) {
         let input = folder.write("in.jsonl", dataset(N_ROWS_EARLY));
         kill_at(&folder, &input, 5_000).then_some((folder, input))
     };
-    (0..20)
-        .find_map(attempt)
-        .expect("a run of this size can be killed in the middle")
+    (0..20).find_map(attempt).expect("a run of this size can be killed in the middle")
 }
 
 #[test]
@@ -168,12 +130,8 @@ fn a_journal_of_another_scorer_version_is_refused() {
     let before = folder.names();
     let ran = go_on(&folder, &input, &["--config", &config]).ends(2);
     ran.says(&["scorer 'math'", "sha256:", "--restart"]);
-    go_on(&folder, &input, &["--explain"])
-        .ends(2)
-        .says(&["option 'explain'", "--restart"]);
-    go_on(&folder, &input, &["--limit", "10"])
-        .ends(2)
-        .says(&["option 'limit'"]);
+    go_on(&folder, &input, &["--explain"]).ends(2).says(&["option 'explain'", "--restart"]);
+    go_on(&folder, &input, &["--limit", "10"]).ends(2).says(&["option 'limit'"]);
     assert_eq!(folder.names(), before);
     go_on(&folder, &input, &["--config", &config, "--restart"]).ends(0);
     assert_eq!(folder.rows("out.jsonl").len(), N_ROWS_EARLY);
@@ -184,9 +142,7 @@ fn a_changed_input_is_refused() {
     let (folder, input) = interrupted();
     let text = dataset(N_ROWS_EARLY).replacen("It is", "It was", 1);
     folder.write("in.jsonl", text);
-    go_on(&folder, &input, &[])
-        .ends(2)
-        .says(&["another input", "--restart"]);
+    go_on(&folder, &input, &[]).ends(2).says(&["another input", "--restart"]);
 }
 
 #[test]
@@ -194,9 +150,7 @@ fn the_file_may_move_with_its_journal() {
     let (folder, input) = interrupted();
     let moved = folder.name("moved.jsonl");
     std::fs::rename(&input, &moved).expect("ours");
-    go_on(&folder, &moved, &[])
-        .ends(0)
-        .says(&["rows were done before"]);
+    go_on(&folder, &moved, &[]).ends(0).says(&["rows were done before"]);
     assert_eq!(folder.rows("out.jsonl").len(), N_ROWS_EARLY);
 }
 
@@ -221,9 +175,7 @@ fn one_output_takes_one_run_and_standard_input_cannot_be_gone_on_with() {
     go_on(&folder, &input, &[]).ends(1).says(&["another run"]);
     child.kill().expect("our child");
     child.wait().expect("our child");
-    go_on(&folder, &input, &[])
-        .ends(2)
-        .says(&["standard input cannot be read a second time"]);
+    go_on(&folder, &input, &[]).ends(2).says(&["standard input cannot be read a second time"]);
     go_on(&folder, &input, &["--restart"]).ends(0);
     assert_eq!(folder.rows("out.jsonl").len(), 2_000);
 }

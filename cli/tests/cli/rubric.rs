@@ -9,10 +9,7 @@ const GOOD: &str = "[[items]]\ncriterion = \"names the cause\"\npoints = 5\n\
 fn rubrics_are_checked_whole() {
     let folder = Folder::new();
     let good = folder.write("good.toml", GOOD);
-    let json = folder.write(
-        "good.json",
-        r#"[{"criterion": "c", "points": 1, "tags": []}]"#,
-    );
+    let json = folder.write("good.json", r#"[{"criterion": "c", "points": 1, "tags": []}]"#);
     let ran = tribunal(["rubric", "check", &good, &json]).ends(0);
     assert!(ran.stdout.contains("good.toml: 2 items"), "{}", ran.stdout);
     let bad = "[[items]]\ncriterion = \"\"\npoints = nan\n[[items]]\ncriterion = \"c\"\n";
@@ -30,15 +27,7 @@ fn rubrics_are_checked_whole() {
 fn a_group_is_shown_less_and_less() {
     let folder = Folder::new();
     let good = folder.write("good.toml", GOOD);
-    let args = [
-        "rubric",
-        "scaffold",
-        &good,
-        "--group-size",
-        "3",
-        "--step",
-        "1",
-    ];
+    let args = ["rubric", "scaffold", &good, "--group-size", "3", "--step", "1"];
     let ran = tribunal(args).ends(0);
     for part in [
         "# sample 0: 2 of 2 items\n",
@@ -47,13 +36,7 @@ fn a_group_is_shown_less_and_less() {
         "- names the cause (5 points)",
         "- blames the reader (2 points)",
     ] {
-        assert!(
-            ran.stdout.contains(part),
-            "{part:?} is missing: {}",
-            ran.stdout
-        );
+        assert!(ran.stdout.contains(part), "{part:?} is missing: {}", ran.stdout);
     }
-    tribunal(["rubric", "scaffold", &good, "--step", "0"])
-        .ends(2)
-        .says(&["steps count from 1"]);
+    tribunal(["rubric", "scaffold", &good, "--step", "0"]).ends(2).says(&["steps count from 1"]);
 }

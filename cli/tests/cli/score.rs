@@ -7,11 +7,7 @@ use crate::program::{Folder, Ran, dataset, rows, tribunal, tribunal_reading};
 /// Scores `input` with the maths scorer into `out.jsonl`.
 fn score(folder: &Folder, input: &str, more: &[&str]) -> Ran {
     let output = folder.name("out.jsonl");
-    tribunal(
-        ["score", input, "-o", &output, "--scorer", "math"]
-            .iter()
-            .chain(more),
-    )
+    tribunal(["score", input, "-o", &output, "--scorer", "math"].iter().chain(more))
 }
 
 const ROW: &str = r#"{"response": "A: 4", "reference": "4"}"#;
@@ -25,10 +21,7 @@ fn rows_keep_their_columns_and_get_scores() {
     assert_eq!(folder.names(), names);
     let output = String::from_utf8(folder.read("out.jsonl")).expect("text");
     for (given, made) in dataset(1000).lines().zip(output.lines()) {
-        assert!(
-            made.starts_with(given.strip_suffix('}').expect("an object")),
-            "{made}"
-        );
+        assert!(made.starts_with(given.strip_suffix('}').expect("an object")), "{made}");
     }
     let rows = rows(&output);
     assert_eq!(rows.len(), 1000);
@@ -48,14 +41,9 @@ fn the_summary_counts() {
     let folder = Folder::new();
     let good = dataset(500);
     let input = folder.write("in.jsonl", good + "{\"response\": \"4\"}\n[1]\n");
-    let ran = score(&folder, &input, &["--json"])
-        .ends(1)
-        .says(&["bad_reference", "rejected"]);
+    let ran = score(&folder, &input, &["--json"]).ends(1).says(&["bad_reference", "rejected"]);
     let summary = &rows(&ran.stdout)[0];
-    assert_eq!(
-        (&summary["rows"], &summary["scored"]),
-        (&json!(502), &json!(501))
-    );
+    assert_eq!((&summary["rows"], &summary["scored"]), (&json!(502), &json!(501)));
     assert_eq!(summary["rejected"], 1);
     let math = &summary["scorers"][0];
     assert_eq!(math["statuses"], json!({"ok": 500, "bad_reference": 1}));
@@ -73,19 +61,10 @@ fn bad_rows_are_kept_with_their_reason() {
         (b"plain text", "not JSON"),
         (b"{\"reference\": \"4\"}", "no response"),
         (b"{\"response\": null}", "no response"),
-        (
-            b"{\"response\": 4}",
-            "a number, expected a text or messages",
-        ),
-        (
-            b"{\"response\": \"a\", \"reference\": true}",
-            "a truth value",
-        ),
+        (b"{\"response\": 4}", "a number, expected a text or messages"),
+        (b"{\"response\": \"a\", \"reference\": true}", "a truth value"),
         (b"{\"response\": \"caf\xe9\"}", "not UTF-8 after byte 17"),
-        (
-            b"{\"id\": \"q7\", \"response\": \"a\", \"response\": \"b\"}",
-            "appears twice",
-        ),
+        (b"{\"id\": \"q7\", \"response\": \"a\", \"response\": \"b\"}", "appears twice"),
     ];
     let mut input = Vec::new();
     for (line, _) in lines {
@@ -93,9 +72,7 @@ fn bad_rows_are_kept_with_their_reason() {
         input.extend_from_slice(format!("\n\n{ROW}\n").as_bytes());
     }
     let input = folder.write("in.jsonl", input);
-    score(&folder, &input, &[])
-        .ends(1)
-        .says(&["9 rows were rejected"]);
+    score(&folder, &input, &[]).ends(1).says(&["9 rows were rejected"]);
     assert_eq!(folder.rows("out.jsonl").len(), lines.len());
     let rejects = folder.rows("out.jsonl.rejects.jsonl");
     assert_eq!(rejects.len(), lines.len());
@@ -104,10 +81,7 @@ fn bad_rows_are_kept_with_their_reason() {
         assert_eq!(reject["row"], index * 3 + 1);
         assert_eq!(reject["file"], input);
         assert_eq!(reject["line"], String::from_utf8_lossy(line).as_ref());
-        assert!(
-            reject["reason"].as_str().expect("a text").contains(reason),
-            "{reject}"
-        );
+        assert!(reject["reason"].as_str().expect("a text").contains(reason), "{reject}");
     }
     assert_eq!(rejects[8]["id"], "q7");
 }
@@ -154,10 +128,7 @@ fn a_row_of_ten_megabytes_is_a_row() {
     score(&folder, &input, &[]).ends(0);
     let rows = folder.rows("out.jsonl");
     assert_eq!(rows.len(), 3);
-    assert_eq!(
-        rows[1]["response"].as_str().map(str::len),
-        Some((10 << 20) + 5)
-    );
+    assert_eq!(rows[1]["response"].as_str().map(str::len), Some((10 << 20) + 5));
     assert_eq!(rows[2]["scores"]["math"]["score"], 1.0);
 }
 
@@ -165,17 +136,11 @@ fn a_row_of_ten_megabytes_is_a_row() {
 fn a_row_beyond_the_limit_is_rejected_and_the_rest_is_scored() {
     let folder = Folder::new();
     let long = "x".repeat(65 << 20);
-    let input = folder.write(
-        "in.jsonl",
-        format!("{ROW}\n{{\"response\": \"{long}\"}}\n{ROW}\n"),
-    );
+    let input = folder.write("in.jsonl", format!("{ROW}\n{{\"response\": \"{long}\"}}\n{ROW}\n"));
     score(&folder, &input, &[]).ends(1);
     assert_eq!(folder.rows("out.jsonl").len(), 2);
     let reject = &folder.rows("out.jsonl.rejects.jsonl")[0];
-    assert_eq!(
-        (&reject["row"], &reject["truncated"]),
-        (&json!(2), &json!(true))
-    );
+    assert_eq!((&reject["row"], &reject["truncated"]), (&json!(2), &json!(true)));
     assert_eq!(reject["line_bytes"], (65 << 20) + 16);
     assert_eq!(reject["line"].as_str().map(str::len), Some(64 << 10));
 }
@@ -189,58 +154,18 @@ fn commands_that_cannot_work_end_with_2_and_leave_nothing() {
     let parent = folder.name(".");
     let io = [input.as_str(), "-o", &output];
     let cases: [(&[&str], &[&str], &str); 12] = [
-        (
-            &[&missing, "-o", &output],
-            &["--scorer", "math"],
-            "missing.jsonl",
-        ),
-        (
-            &[&input, "-o", &input],
-            &["--scorer", "math"],
-            "is the input",
-        ),
-        (
-            &[&input, "-o", &parent],
-            &["--scorer", "math"],
-            "is a folder",
-        ),
+        (&[&missing, "-o", &output], &["--scorer", "math"], "missing.jsonl"),
+        (&[&input, "-o", &input], &["--scorer", "math"], "is the input"),
+        (&[&input, "-o", &parent], &["--scorer", "math"], "is a folder"),
         (&io, &[], "--scorer"),
         (&io, &["--scorer", "maths"], "did you mean 'math'?"),
-        (
-            &io,
-            &["--scorer", "math", "--scorer", "math"],
-            "named twice",
-        ),
-        (
-            &io,
-            &["--scorer", "math", "--response", "respons"],
-            "did you mean 'response'?",
-        ),
-        (
-            &io,
-            &["--scorer", "math", "--reference", "a.b"],
-            "column 'a.b'",
-        ),
-        (
-            &io,
-            &["--scorer", "math", "--config", &missing],
-            "missing.jsonl",
-        ),
-        (
-            &io,
-            &["--scorer", "math", "--rejects", &input],
-            "is the input",
-        ),
-        (
-            &io,
-            &["--scorer", "math", "--rejects", &output],
-            "the same file",
-        ),
-        (
-            &[&input, "-o", "-"],
-            &["--scorer", "math", "--json"],
-            "standard output",
-        ),
+        (&io, &["--scorer", "math", "--scorer", "math"], "named twice"),
+        (&io, &["--scorer", "math", "--response", "respons"], "did you mean 'response'?"),
+        (&io, &["--scorer", "math", "--reference", "a.b"], "column 'a.b'"),
+        (&io, &["--scorer", "math", "--config", &missing], "missing.jsonl"),
+        (&io, &["--scorer", "math", "--rejects", &input], "is the input"),
+        (&io, &["--scorer", "math", "--rejects", &output], "the same file"),
+        (&[&input, "-o", "-"], &["--scorer", "math", "--json"], "standard output"),
     ];
     for (files, flags, message) in cases {
         let args = ["score"].iter().chain(files).chain(flags);
@@ -252,10 +177,7 @@ fn commands_that_cannot_work_end_with_2_and_leave_nothing() {
 #[test]
 fn a_dataset_without_responses_is_refused_before_anything_is_scored() {
     let folder = Folder::new();
-    let input = folder.write(
-        "in.jsonl",
-        "{\"question\": \"?\", \"answer\": \"4\"}\n".repeat(400),
-    );
+    let input = folder.write("in.jsonl", "{\"question\": \"?\", \"answer\": \"4\"}\n".repeat(400));
     let ran = score(&folder, &input, &[]).ends(2);
     ran.says(&["none of the first", "--response", "'question', 'answer'"]);
     assert_eq!(folder.names(), ["in.jsonl"]);
@@ -296,9 +218,7 @@ fn scores_of_an_earlier_run_are_kept_and_replaced_only_on_demand() {
     score(&folder, &input, &[]).ends(0);
     let (first, again) = (folder.name("out.jsonl"), folder.name("again.jsonl"));
     let run = |flags: &[&str]| tribunal(["score", &first, "-o", &again].iter().chain(flags));
-    run(&["--scorer", "math"])
-        .ends(2)
-        .says(&["'math' already", "--overwrite-scores"]);
+    run(&["--scorer", "math"]).ends(2).says(&["'math' already", "--overwrite-scores"]);
     run(&["--scorer", "math", "--overwrite-scores"]).ends(0);
     assert_eq!(folder.read("again.jsonl"), folder.read("out.jsonl"));
     run(&["--scorer", "exact", "--overwrite"]).ends(0);
@@ -309,9 +229,7 @@ fn scores_of_an_earlier_run_are_kept_and_replaced_only_on_demand() {
     // A later row that has one is not scored over either.
     let mixed = dataset(300) + "{\"response\": \"4\", \"scores\": {\"math\": 1}}\n";
     let mixed = folder.write("mixed.jsonl", mixed);
-    score(&folder, &mixed, &["--overwrite"])
-        .ends(1)
-        .says(&["1 rows were rejected"]);
+    score(&folder, &mixed, &["--overwrite"]).ends(1).says(&["1 rows were rejected"]);
 }
 
 #[test]
@@ -319,21 +237,12 @@ fn columns_are_found_by_their_mapping() {
     let folder = Folder::new();
     let row = r#"{"q": "2+2?", "model": {"out": [{"text": "A: 4"}]}, "answer": "two and two\n#### 4", "context": 3}"#;
     let input = folder.write("in.jsonl", format!("{row}\n"));
-    let mapping = [
-        "--prompt",
-        "q",
-        "--response",
-        "model.out.0.text",
-        "--reference",
-        "answer",
-    ];
+    let mapping = ["--prompt", "q", "--response", "model.out.0.text", "--reference", "answer"];
     let run = |more: &[&str]| {
         let flags: Vec<&str> = mapping.iter().chain(more).copied().collect();
         score(&folder, &input, &flags)
     };
-    run(&["--extract-reference"])
-        .ends(1)
-        .says(&["1 rows were rejected"]);
+    run(&["--extract-reference"]).ends(1).says(&["1 rows were rejected"]);
     run(&["--extract-reference", "--ignore", "context", "--overwrite"]).ends(0);
     assert_eq!(folder.rows("out.jsonl")[0]["scores"]["math"]["score"], 1.0);
     // The whole solution is no answer.
@@ -353,10 +262,7 @@ fn groups_numbers_and_messages_are_read() {
     score(&folder, &input, &[]).ends(0);
     let scored = folder.rows("out.jsonl");
     let score = |row: usize| scored[row]["scores"]["math"]["score"].clone();
-    assert_eq!(
-        [score(0), score(1), score(2)],
-        [json!(0.5), json!(1.0), json!(0.0)]
-    );
+    assert_eq!([score(0), score(1), score(2)], [json!(0.5), json!(1.0), json!(0.0)]);
     assert_eq!(scored[0]["scores"]["math"]["candidates"][0]["rank"], 1);
 }
 
@@ -368,24 +274,12 @@ fn streams_work_in_both_directions() {
     score(&folder, &input, &[]).ends(1);
     let expected = folder.read("out.jsonl");
 
-    let piped = tribunal_reading(
-        text.as_bytes(),
-        ["score", "-", "-o", "-", "--scorer", "math"],
-    );
+    let piped = tribunal_reading(text.as_bytes(), ["score", "-", "-o", "-", "--scorer", "math"]);
     let piped = piped.ends(1).says(&["-:701: not a JSON object"]);
     assert_eq!(piped.stdout.as_bytes(), expected);
 
     let rejects = folder.name("rejects.jsonl");
-    let args = [
-        "score",
-        &input,
-        "-o",
-        "-",
-        "--scorer",
-        "math",
-        "--rejects",
-        &rejects,
-    ];
+    let args = ["score", &input, "-o", "-", "--scorer", "math", "--rejects", &rejects];
     assert_eq!(tribunal(args).ends(1).stdout.as_bytes(), expected);
     assert_eq!(folder.rows("rejects.jsonl")[0]["row"], 701);
 }
@@ -395,12 +289,7 @@ fn only_as_many_rows_as_asked_for() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", format!("\n{}", dataset(1000)));
     for limit in [0, 1, 300] {
-        score(
-            &folder,
-            &input,
-            &["--limit", &limit.to_string(), "--overwrite"],
-        )
-        .ends(0);
+        score(&folder, &input, &["--limit", &limit.to_string(), "--overwrite"]).ends(0);
         assert_eq!(folder.rows("out.jsonl").len(), limit);
     }
 }
@@ -415,11 +304,7 @@ fn threads_and_explanations_change_what_they_should() {
     assert_eq!(folder.read("out.jsonl"), one);
     score(&folder, &input, &["--explain", "--overwrite"]).ends(0);
     let explained = folder.rows("out.jsonl");
-    assert!(
-        explained
-            .iter()
-            .all(|row| row["scores"]["math"]["reason"]["detail"].is_string())
-    );
+    assert!(explained.iter().all(|row| row["scores"]["math"]["reason"]["detail"].is_string()));
 }
 
 #[test]
@@ -427,16 +312,7 @@ fn a_model_by_its_own_name_is_a_scorer() {
     let folder = Folder::new();
     for (head, name) in [("sequence", "rm"), ("vocab", "chat")] {
         let path = folder.name(name);
-        tribunal([
-            "models",
-            "make-tiny",
-            "--family",
-            "qwen2",
-            "--head",
-            head,
-            &path,
-        ])
-        .ends(0);
+        tribunal(["models", "make-tiny", "--family", "qwen2", "--head", head, &path]).ends(0);
     }
     let config = "[engine]\nkv_memory = \"8MiB\"\n[[model]]\nname = \"rm\"\npath = \"rm\"\n\
                   [[model]]\nname = \"chat\"\npath = \"chat\"\n";
@@ -453,7 +329,5 @@ fn a_model_by_its_own_name_is_a_scorer() {
     assert_eq!(verdict["status"], "ok", "{verdict}");
     assert!(verdict["raw"].is_number(), "{verdict}");
     score("chat").ends(1).says(&["'chat' has no score head"]);
-    score("chatt")
-        .ends(2)
-        .says(&["no scorer 'chatt'", "did you mean 'chat'"]);
+    score("chatt").ends(2).says(&["no scorer 'chatt'", "did you mean 'chat'"]);
 }

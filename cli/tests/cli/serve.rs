@@ -15,22 +15,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on a free port and waits for the line that says where.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let all = ["serve", "--bind", "127.0.0.1:0", "--log", "error"]
-            .iter()
-            .chain(args);
-        let mut child = command(all)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
+        let all = ["serve", "--bind", "127.0.0.1:0", "--log", "error"].iter().chain(args);
+        let mut child = command(all).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("text");
         let address = line.strip_prefix("tribunal listening on ").expect(&line);
-        let url = address
-            .split_whitespace()
-            .next()
-            .expect("an address")
-            .to_owned();
+        let url = address.split_whitespace().next().expect("an address").to_owned();
         Self { child, url }
     }
 
@@ -61,13 +52,7 @@ fn it_listens_where_it_says_and_drains_on_a_signal() {
         let server = Server::start(&[]);
         let url = format!("{}/healthz", server.url);
         let mut reply = ureq::get(&url).call().expect("it listens");
-        assert!(
-            reply
-                .body_mut()
-                .read_to_string()
-                .expect("text")
-                .contains("ok")
-        );
+        assert!(reply.body_mut().read_to_string().expect("text").contains("ok"));
         server.signal(signal);
         assert_eq!(server.end().code(), Some(0), "{signal}");
     }
@@ -77,9 +62,7 @@ fn it_listens_where_it_says_and_drains_on_a_signal() {
 fn a_port_that_is_taken_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
-    tribunal(["serve", "--bind", &address])
-        .ends(1)
-        .says(&[&address, "another program"]);
+    tribunal(["serve", "--bind", &address]).ends(1).says(&[&address, "another program"]);
 }
 
 #[test]
@@ -88,13 +71,7 @@ fn all_problems_of_a_configuration_are_listed() {
     let config = "[server]\nbind = \"nowhere\"\n[[scorer]]\nname = \"a\"\nkind = \"maths\"\n";
     let config = folder.write("tribunal.toml", config);
     let ran = tribunal(["serve", "--config", &config, "--set", "limits.deadlin=1s"]).ends(2);
-    ran.says(&[
-        "tribunal.toml:2",
-        "server.bind",
-        "tribunal.toml:5",
-        "'math'",
-        "limits.deadline",
-    ]);
+    ran.says(&["tribunal.toml:2", "server.bind", "tribunal.toml:5", "'math'", "limits.deadline"]);
     for args in [
         vec!["--config", "missing.toml"],
         vec!["--set", "limits.deadline"],
@@ -110,11 +87,7 @@ fn the_printed_document_is_the_served_one() {
     let printed = tribunal(["openapi"]).ends(0).stdout;
     let server = Server::start(&[]);
     let url = format!("{}/openapi.json", server.url);
-    let fetched = ureq::get(&url)
-        .call()
-        .expect("it listens")
-        .body_mut()
-        .read_to_string();
+    let fetched = ureq::get(&url).call().expect("it listens").body_mut().read_to_string();
     assert_eq!(printed, fetched.expect("text"));
 }
 
@@ -133,11 +106,7 @@ fn every_command_has_help_with_an_example() {
         let ran = tribunal(args.iter().chain(&["--help"])).ends(0);
         let example = format!("tribunal {}", args.join(" "));
         assert!(ran.stdout.contains("Example"), "{args:?}");
-        assert!(
-            ran.stdout.matches(&example).count() > 1,
-            "{args:?}: {}",
-            ran.stdout
-        );
+        assert!(ran.stdout.matches(&example).count() > 1, "{args:?}: {}", ran.stdout);
     }
     tribunal(["no-such-command"]).ends(2);
     tribunal(["score", "--no-such-flag"]).ends(2);
@@ -151,10 +120,8 @@ fn tiny(folder: &Folder) -> String {
 }
 
 fn post(url: &str, body: &serde_json::Value) -> serde_json::Value {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .build()
-        .into();
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let sent = agent.post(url).send(body.to_string());
     let text = sent.expect("it listens").body_mut().read_to_string();
     serde_json::from_str(&text.expect("text")).expect("every reply is JSON")
@@ -201,15 +168,13 @@ fn a_model_that_cannot_be_served_ends_the_start() {
     };
     // Folders are looked for before anything is loaded.
     let missing = format!("x={}", folder.name("missing"));
-    start(&["--model", &missing, "--adapter", "a=b:c"])
-        .ends(2)
-        .says(&["--model: x", "missing", "--adapter: a"]);
-    start(&["--model", &format!("math={path}")])
-        .ends(2)
-        .says(&["a scorer is called 'math'"]);
+    start(&["--model", &missing, "--adapter", "a=b:c"]).ends(2).says(&[
+        "--model: x",
+        "missing",
+        "--adapter: a",
+    ]);
+    start(&["--model", &format!("math={path}")]).ends(2).says(&["a scorer is called 'math'"]);
     // What is in them is an error of its own, that names the model and the file.
     std::fs::write(folder.path("tiny").join("config.json"), "{").expect("the folder is ours");
-    start(&["--model", &format!("x={path}")])
-        .ends(1)
-        .says(&["model 'x'", "config.json"]);
+    start(&["--model", &format!("x={path}")]).ends(1).says(&["model 'x'", "config.json"]);
 }

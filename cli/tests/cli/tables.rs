@@ -44,18 +44,12 @@ fn every_format_gets_the_verdicts_that_lines_get() {
         let input = converted(&folder, &format!("in.{format}"), N_ROWS);
         for made in ["out.parquet", "out.jsonl", "out.jsonl.zst"] {
             let output = folder.name(made);
-            score(&input, &output, &["--overwrite"])
-                .ends(0)
-                .says(&["300 rows scored"]);
+            score(&input, &output, &["--overwrite"]).ends(0).says(&["300 rows scored"]);
             let rows = plain(&folder, made);
             let found: Vec<_> = rows.iter().map(verdict).collect();
             assert_eq!(found, expected, "{format} to {made}");
             let ids: Vec<u64> = rows.iter().filter_map(|row| row["id"].as_u64()).collect();
-            assert_eq!(
-                ids,
-                (0..N_ROWS as u64).collect::<Vec<_>>(),
-                "{format} to {made}"
-            );
+            assert_eq!(ids, (0..N_ROWS as u64).collect::<Vec<_>>(), "{format} to {made}");
         }
     }
 }
@@ -81,11 +75,7 @@ fn same(line: &Value, table: &Value, place: &str) {
     match (line, table) {
         (Value::Object(line), Value::Object(table)) => {
             for (name, value) in line {
-                same(
-                    value,
-                    table.get(name).unwrap_or(&Value::Null),
-                    &format!("{place}.{name}"),
-                );
+                same(value, table.get(name).unwrap_or(&Value::Null), &format!("{place}.{name}"));
             }
             for (name, value) in table {
                 assert!(line.contains_key(name) || value.is_null(), "{place}.{name}");
@@ -110,19 +100,8 @@ fn several_inputs_and_streams_are_one_table() {
     folder.write("a-1.jsonl", dataset(30));
     folder.write("a-2.jsonl", dataset(20));
     let output = folder.name("out.parquet");
-    score(&folder.name("a-*.jsonl"), &output, &[])
-        .ends(0)
-        .says(&["50 rows scored"]);
-    let args = [
-        "score",
-        "-",
-        "-o",
-        "-",
-        "--scorer",
-        "math",
-        "--output-format",
-        "jsonl",
-    ];
+    score(&folder.name("a-*.jsonl"), &output, &[]).ends(0).says(&["50 rows scored"]);
+    let args = ["score", "-", "-o", "-", "--scorer", "math", "--output-format", "jsonl"];
     let ran = tribunal_reading(dataset(7).as_bytes(), args).ends(0);
     assert_eq!(rows(&ran.stdout).len(), 7);
 }
@@ -140,12 +119,7 @@ fn flat_columns_stand_beside_those_of_the_input() {
     let again = folder.name("out2.jsonl");
     let ran = score(&folder.name("out.jsonl"), &again, &["--flat"]).ends(2);
     ran.says(&["has a score of 'math_status' already"]);
-    score(
-        &folder.name("out.jsonl"),
-        &again,
-        &["--flat", "--overwrite-scores"],
-    )
-    .ends(0);
+    score(&folder.name("out.jsonl"), &again, &["--flat", "--overwrite-scores"]).ends(0);
     assert_eq!(folder.read("out.jsonl"), folder.read("out2.jsonl"));
 }
 
@@ -155,9 +129,7 @@ fn other_scores_stay_and_equal_ones_are_not_lost_in_silence() {
     let input = folder.write("in.jsonl", dataset(5));
     score(&input, &folder.name("a.parquet"), &[]).ends(0);
     let (a, b) = (folder.name("a.parquet"), folder.name("b.parquet"));
-    score(&a, &b, &[])
-        .ends(2)
-        .says(&["score of 'math' already", "--overwrite-scores"]);
+    score(&a, &b, &[]).ends(2).says(&["score of 'math' already", "--overwrite-scores"]);
     tribunal(["score", &a, "-o", &b, "--scorer", "text"]).ends(0);
     let row = &plain(&folder, "b.parquet")[1];
     assert_eq!(row["scores"]["math"]["score"], 1.0);
@@ -207,11 +179,8 @@ fn several_columns_are_one_group_of_responses() {
         score(&input, &path, &["--responses", "a", "--responses", "b"]).ends(1);
         let rows = plain(&folder, output);
         let candidates = rows[0]["scores"]["math"]["candidates"].as_array();
-        let scores: Vec<_> = candidates
-            .expect("a list")
-            .iter()
-            .map(|c| c["score"].as_f64())
-            .collect();
+        let scores: Vec<_> =
+            candidates.expect("a list").iter().map(|c| c["score"].as_f64()).collect();
         assert_eq!(scores, [Some(1.0), Some(0.0)], "{output}");
         assert_eq!(rows.len(), 1, "{output}");
         let rejects = folder.rows(&format!("{output}.rejects.jsonl"));
@@ -224,14 +193,9 @@ fn several_columns_are_one_group_of_responses() {
 #[test]
 fn a_file_may_name_the_columns() {
     let folder = Folder::new();
-    let input = folder.write(
-        "in.jsonl",
-        "{\"m\": {\"out\": \"#### 4\"}, \"gold\": \"4\", \"bad\": \"5\"}\n",
-    );
-    let columns = folder.write(
-        "columns.toml",
-        "response = \"m.out\"\nreference = \"gold\"\n",
-    );
+    let input = folder
+        .write("in.jsonl", "{\"m\": {\"out\": \"#### 4\"}, \"gold\": \"4\", \"bad\": \"5\"}\n");
+    let columns = folder.write("columns.toml", "response = \"m.out\"\nreference = \"gold\"\n");
     for output in ["a.jsonl", "a.parquet"] {
         score(&input, &folder.name(output), &["--columns", &columns]).ends(0);
         assert_eq!(plain(&folder, output)[0]["scores"]["math"]["score"], 1.0);
@@ -250,20 +214,14 @@ fn samples_and_limits_are_the_same_for_the_same_seed() {
     let input = converted(&folder, "in.parquet", 500);
     let ids = |name: &str, more: &[&str]| -> Vec<u64> {
         score(&input, &folder.name(name), more).ends(0);
-        plain(&folder, name)
-            .iter()
-            .filter_map(|row| row["id"].as_u64())
-            .collect()
+        plain(&folder, name).iter().filter_map(|row| row["id"].as_u64()).collect()
     };
     let drawn = ids("a.parquet", &["--sample", "40", "--seed", "3"]);
     assert_eq!(drawn.len(), 40);
     assert!(drawn.is_sorted());
     assert_eq!(ids("b.jsonl", &["--sample", "40", "--seed", "3"]), drawn);
     assert_ne!(ids("c.jsonl", &["--sample", "40", "--seed", "4"]), drawn);
-    let limited = ids(
-        "d.jsonl",
-        &["--sample", "40", "--seed", "3", "--limit", "7"],
-    );
+    let limited = ids("d.jsonl", &["--sample", "40", "--seed", "3", "--limit", "7"]);
     assert_eq!(limited, drawn[..7]);
     assert_eq!(ids("e.parquet", &["--limit", "3"]), [0, 1, 2]);
 }
@@ -320,20 +278,11 @@ fn parts_that_do_not_go_together_are_refused() {
     let [a, b, c] = [&parts[0], &parts[1], &parts[2]].map(String::as_str);
     merge(&[a, c], "missing: shard 2/3");
     merge(&[a, b, b, c], "are both shard 2/3");
-    merge(
-        &[a, b, &folder.name("whole.parquet")],
-        "it is not of a run with --shard",
-    );
+    merge(&[a, b, &folder.name("whole.parquet")], "it is not of a run with --shard");
     merge(&[a, b, &folder.name("in.jsonl")], "has no manifest");
     let input = folder.name("in.jsonl");
     let other = folder.name("other.parquet");
-    let args = [
-        "--sample",
-        "1000000",
-        "--shard",
-        "3/3",
-        "--extract-reference",
-    ];
+    let args = ["--sample", "1000000", "--shard", "3/3", "--extract-reference"];
     score(&input, &other, &args).ends(1);
     merge(&[a, b, &other], "their mapping differ");
     folder.write("in.jsonl", dataset(800));
@@ -342,9 +291,7 @@ fn parts_that_do_not_go_together_are_refused() {
     merge(&[a, b, &other], "their inputs differ");
     tribunal(["filter", b, "-o", c, "--limit", "5", "--overwrite"]).ends(0);
     merge(&[a, b, c], "it is not of a run with --shard");
-    score(&input, &other, &["--shard", "4/3"])
-        .ends(2)
-        .says(&["counted from 1"]);
+    score(&input, &other, &["--shard", "4/3"]).ends(2).says(&["counted from 1"]);
 }
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
@@ -388,16 +335,10 @@ fn a_run_that_is_killed_at_any_time_ends_like_an_unbroken_one() {
     // The header and then more and more records, of which a run of this size has thirty.
     for moment in 0..10 {
         killed += u32::from(kill_at(&folder, &args, 1 + moment * 20_000));
-        assert!(
-            !folder.path("out.parquet").exists(),
-            "an output appeared half-written"
-        );
+        assert!(!folder.path("out.parquet").exists(), "an output appeared half-written");
         let ran = tribunal(args).ends(0);
         gone_on += u32::from(ran.stderr.contains("were done before"));
-        assert!(
-            folder.read("out.parquet") == folder.read("whole.parquet"),
-            "at {moment}"
-        );
+        assert!(folder.read("out.parquet") == folder.read("whole.parquet"), "at {moment}");
         assert!(!folder.path("out.parquet.verdicts").exists());
         std::fs::remove_file(&output).expect("it was written");
     }
@@ -475,10 +416,7 @@ fn models_are_not_asked_again_after_a_kill() {
         return;
     }
     let ran = judge(&input, &output);
-    let said = ran
-        .stderr
-        .lines()
-        .find(|line| line.contains("inputs to judge"));
+    let said = ran.stderr.lines().find(|line| line.contains("inputs to judge"));
     let said = said.expect("it says what is left");
     assert!(!said.contains("; 0 verdicts are there"), "{said}");
     assert!(!said.starts_with("1,200 inputs"), "{said}");
@@ -494,44 +432,23 @@ fn what_cannot_work_is_said_before_any_work() {
         score(&input, &output, more).ends(2).says(says);
         assert!(!folder.path("out.parquet").exists(), "{more:?}");
     };
-    check(
-        &["--response", "respones"],
-        &["no column 'respones'", "did you mean 'response'"],
-    );
-    check(
-        &["--ignore", "response"],
-        &["no response", "the columns are 'id', 'weight'"],
-    );
+    check(&["--response", "respones"], &["no column 'respones'", "did you mean 'response'"]);
+    check(&["--ignore", "response"], &["no response", "the columns are 'id', 'weight'"]);
     check(&["--shard", "0/3"], &["counted from 1"]);
-    check(
-        &["--scorer", "mth"],
-        &["no scorer 'mth'", "did you mean 'math'"],
-    );
+    check(&["--scorer", "mth"], &["no scorer 'mth'", "did you mean 'math'"]);
     check(&["--rejects", &output], &["name the same file"]);
-    score(&input, &input, &["--overwrite"])
-        .ends(2)
-        .says(&["is the input"]);
-    score(&input, &folder.name("out.xlsx"), &[])
-        .ends(2)
-        .says(&["says no format"]);
+    score(&input, &input, &["--overwrite"]).ends(2).says(&["is the input"]);
+    score(&input, &folder.name("out.xlsx"), &[]).ends(2).says(&["says no format"]);
     folder.write("empty.parquet", "");
-    score(&folder.name("empty.parquet"), &output, &[])
-        .ends(1)
-        .says(&["empty.parquet"]);
+    score(&folder.name("empty.parquet"), &output, &[]).ends(1).says(&["empty.parquet"]);
     folder.write("broken.parquet", &folder.read("in.parquet")[..200]);
-    score(&folder.name("broken.parquet"), &output, &[])
-        .ends(1)
-        .says(&["broken.parquet"]);
+    score(&folder.name("broken.parquet"), &output, &[]).ends(1).says(&["broken.parquet"]);
     score(&folder.name("nothing-*.parquet"), &output, &[]).ends(2);
     folder.write("out.parquet", "mine");
-    score(&input, &output, &[])
-        .ends(2)
-        .says(&["exists", "--overwrite"]);
+    score(&input, &output, &[]).ends(2).says(&["exists", "--overwrite"]);
     assert_eq!(folder.read("out.parquet"), b"mine");
     folder.write("other.parquet.verdicts", "my notes");
-    score(&input, &folder.name("other.parquet"), &[])
-        .ends(2)
-        .says(&["holds no verdicts"]);
+    score(&input, &folder.name("other.parquet"), &[]).ends(2).says(&["holds no verdicts"]);
     assert_eq!(folder.read("other.parquet.verdicts"), b"my notes");
 }
 
@@ -556,12 +473,7 @@ fn bad_rows_of_tables_are_kept_with_their_place_and_reason() {
     check(0, 2, Value::Null, "not a JSON object");
     check(1, 3, json!(8), "no response");
     check(2, 4, json!(9), "column 'response' is a list");
-    assert!(
-        rejects[1]["line"]
-            .as_str()
-            .expect("text")
-            .contains("\"id\":8")
-    );
+    assert!(rejects[1]["line"].as_str().expect("text").contains("\"id\":8"));
 }
 
 #[test]
@@ -574,9 +486,7 @@ fn cells_of_fifty_megabytes_empty_files_and_nulls_are_rows_like_others() {
     folder.write("b.jsonl", "");
     let inputs = [folder.name("a.jsonl"), folder.name("b.jsonl")];
     let output = folder.name("out.parquet");
-    let args = [
-        "score", &inputs[0], &inputs[1], "-o", &output, "--scorer", "math",
-    ];
+    let args = ["score", &inputs[0], &inputs[1], "-o", &output, "--scorer", "math"];
     tribunal(args).ends(0);
     let found: Vec<_> = plain(&folder, "out.parquet").iter().map(verdict).collect();
     let bad = (json!("bad_reference"), Value::Null);
@@ -593,15 +503,11 @@ fn outputs_that_cannot_be_written_are_named_and_nothing_is_lost() {
     let ran = score(&input, "/dev/full", &["--output-format", "parquet"]).ends(1);
     ran.says(&["/dev/full", "No space left"]);
     let nowhere = folder.name("no/such/folder/out.parquet");
-    score(&input, &nowhere, &[])
-        .ends(1)
-        .says(&["no/such/folder"]);
+    score(&input, &nowhere, &[]).ends(1).says(&["no/such/folder"]);
     let output = folder.name("out.parquet");
     let held = std::fs::File::create(folder.path("out.parquet.verdicts")).expect("ours");
     held.lock().expect("nobody else holds it");
-    score(&input, &output, &[])
-        .ends(1)
-        .says(&["another run is writing this output"]);
+    score(&input, &output, &[]).ends(1).says(&["another run is writing this output"]);
     assert!(!folder.path("out.parquet").exists());
 }
 
@@ -618,11 +524,7 @@ fn paths_lead_into_objects_lists_and_json_and_messages_are_responses() {
         })
     };
     // A column of several types is JSON text in a table.
-    let lines = format!(
-        "{}\n{}\n",
-        row(json!({"a": ["#### 4"]})),
-        row(json!("no object"))
-    );
+    let lines = format!("{}\n{}\n", row(json!({"a": ["#### 4"]})), row(json!("no object")));
     folder.write("in.jsonl", lines);
     let input = folder.name("in.parquet");
     tribunal(["filter", &folder.name("in.jsonl"), "-o", &input]).ends(0);
@@ -630,19 +532,12 @@ fn paths_lead_into_objects_lists_and_json_and_messages_are_responses() {
         let output = folder.name("out.jsonl");
         let more = ["--response", response, "--reference", "gold", "--overwrite"];
         let ran = score(&input, &output, &more);
-        assert_eq!(
-            ran.code,
-            Some(i32::from(expected.len() < 2)),
-            "{response}: {ran:?}"
-        );
+        assert_eq!(ran.code, Some(i32::from(expected.len() < 2)), "{response}: {ran:?}");
         let rows = folder.rows("out.jsonl");
         let scores: Vec<_> = rows.iter().map(|row| verdict(row).1).collect();
         assert_eq!(
             scores,
-            expected
-                .iter()
-                .map(|score| json!(score))
-                .collect::<Vec<_>>(),
+            expected.iter().map(|score| json!(score)).collect::<Vec<_>>(),
             "{response}"
         );
     };

@@ -18,12 +18,7 @@ fn bench() -> Folder {
     let folder = Folder::new();
     let model = folder.name("model");
     tribunal(["models", "make-tiny", "--family", "qwen3", &model]).ends(0);
-    let row = |i: usize| {
-        format!(
-            "{{\"prompt\": \"{i}+1=\", \"completion\": \"{}\"}}\n",
-            i + 1
-        )
-    };
+    let row = |i: usize| format!("{{\"prompt\": \"{i}+1=\", \"completion\": \"{}\"}}\n", i + 1);
     let rows: String = (0..20).map(row).collect();
     folder.write("rows.jsonl", rows);
     folder
@@ -61,9 +56,7 @@ impl Under {
     fn start(run: &str, more: &[&str]) -> Under {
         let mut command = command(["train", run].iter().chain(more));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Under {
-            child: command.spawn().expect("it starts"),
-        }
+        Under { child: command.spawn().expect("it starts") }
     }
 
     /// Waits until the log has so many lines; says whether the run was still under way then.
@@ -124,10 +117,7 @@ fn a_run_that_is_stopped_ends_like_an_unbroken_one() {
     let mut under = Under::start(&run, &[]);
     let stopped = under.reaches(&folder.path("out/metrics.jsonl"), 13);
     assert!(stopped, "the run ended before it could be stopped");
-    let ran = under
-        .signal("TERM")
-        .ends(1)
-        .says(&["stopped after step", "--resume"]);
+    let ran = under.signal("TERM").ends(1).says(&["stopped after step", "--resume"]);
     let done = n_lines(&folder.path("out/metrics.jsonl"));
     let checkpoint = folder.name(&format!("out/step-{done:06}"));
     assert_eq!(ran.stdout, format!("{checkpoint}\n"), "no step was lost");
@@ -149,10 +139,7 @@ fn a_run_that_is_killed_again_and_again_ends_like_an_unbroken_one() {
     // Checkpoints come after 10, 20, …: some moments are right after those steps.
     for lines in [1, 10, 17, 20, 30, 34, 60, 90] {
         let resumes = folder.path("out").exists()
-            && folder
-                .names_in("out")
-                .iter()
-                .any(|name| is_checkpoint(name));
+            && folder.names_in("out").iter().any(|name| is_checkpoint(name));
         let more: &[&str] = if resumes { &["--resume"] } else { &[] };
         let mut under = Under::start(&run, more);
         if under.reaches(&log, lines) {
@@ -160,21 +147,12 @@ fn a_run_that_is_killed_again_and_again_ends_like_an_unbroken_one() {
             killed += 1;
         }
     }
-    assert!(
-        killed > 3,
-        "the run ended before it could be killed: {killed}"
-    );
+    assert!(killed > 3, "the run ended before it could be killed: {killed}");
     train(&run, &["--resume"]).ends(0);
     assert!(weights(&folder, "out", STEPS) == weights(&folder, "unbroken", STEPS));
     let steps = folder.rows("out/metrics.jsonl");
-    let steps: Vec<_> = steps
-        .iter()
-        .filter_map(|row| row["step"].as_u64())
-        .collect();
-    assert!(
-        steps.iter().copied().eq(1..=STEPS),
-        "one line a step: {steps:?}"
-    );
+    let steps: Vec<_> = steps.iter().filter_map(|row| row["step"].as_u64()).collect();
+    assert!(steps.iter().copied().eq(1..=STEPS), "one line a step: {steps:?}");
 }
 
 fn is_checkpoint(name: &str) -> bool {
@@ -190,9 +168,7 @@ fn a_folder_is_one_runs() {
     assert!(under.reaches(&folder.path("out/metrics.jsonl"), 1));
     let place = folder.name("out");
     train(&run, &[]).ends(2).says(&["another run", &place]);
-    train(&run, &["--resume"])
-        .ends(2)
-        .says(&["another run", &place]);
+    train(&run, &["--resume"]).ends(2).says(&["another run", &place]);
     under.signal("TERM").ends(1);
 }
 
@@ -243,14 +219,8 @@ fn rows_of_another_kind_and_no_rows_are_refused() {
     };
     check("", "there is no row");
     check("{\"prompt\": \"a\"}\n", "rows.jsonl:1");
-    check(
-        "{\"prompt\": \"a\", \"completion\": \"b\"}\n{\n",
-        "rows.jsonl:2",
-    );
-    check(
-        "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n",
-        "needs supervised rows",
-    );
+    check("{\"prompt\": \"a\", \"completion\": \"b\"}\n{\n", "rows.jsonl:2");
+    check("{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n", "needs supervised rows");
 }
 
 #[test]

@@ -30,10 +30,7 @@ fn the_documented_runs_train_and_measure() {
         unreachable!("the document has other run files: {files:?}");
     };
     let folder = Folder::new();
-    let longer = shortened(
-        longer,
-        &[("steps = 300", "steps = 2"), ("rows = 64", "rows = 6")],
-    );
+    let longer = shortened(longer, &[("steps = 300", "steps = 2"), ("rows = 64", "rows = 6")]);
     let run = folder.write("longer.toml", longer);
     tribunal(["train", &run]).ends(0);
     let policy = shortened(
@@ -55,12 +52,7 @@ fn the_documented_runs_train_and_measure() {
     let measured = folder.rows("runs/policy/evaluations.jsonl");
     // Before the first step, and after each.
     assert_eq!(measured.len(), 3);
-    for figure in [
-        "greedy",
-        "pass@2",
-        "judge/slips/auroc",
-        "judge/slips/steps/f1",
-    ] {
+    for figure in ["greedy", "pass@2", "judge/slips/auroc", "judge/slips/steps/f1"] {
         let all = measured.iter().all(|row| row[figure].is_f64());
         assert!(all, "{figure}: {measured:?}");
     }
@@ -78,9 +70,5 @@ fn the_documented_runs_train_and_measure() {
     let run = folder.write("fresh.toml", fresh);
     tribunal(["train", &run]).ends(0);
     let logged = folder.rows("runs/fresh/metrics.jsonl");
-    assert!(
-        logged
-            .iter()
-            .all(|row| row["loss/player"].is_f64() || row["loss"].is_f64())
-    );
+    assert!(logged.iter().all(|row| row["loss/player"].is_f64() || row["loss"].is_f64()));
 }

@@ -8,18 +8,8 @@ use crate::program::{Folder, command, rows, shared_data, tribunal, tribunal_read
 #[test]
 fn one_pair_is_explained() {
     let ran = tribunal(["verify", "--gold", r"\frac12", "--pred", r"so \boxed{0.5}"]).ends(0);
-    for part in [
-        "status     ok",
-        "score      1",
-        "1/2",
-        "boxed, characters 10 to 13",
-        "sha256:",
-    ] {
-        assert!(
-            ran.stdout.contains(part),
-            "{part:?} is missing: {}",
-            ran.stdout
-        );
+    for part in ["status     ok", "score      1", "1/2", "boxed, characters 10 to 13", "sha256:"] {
+        assert!(ran.stdout.contains(part), "{part:?} is missing: {}", ran.stdout);
     }
     // A wrong answer is an answer to the question that was asked.
     let ran = tribunal(["verify", "--gold", "-1", "--pred", "-2"]).ends(0);
@@ -28,15 +18,10 @@ fn one_pair_is_explained() {
 
 #[test]
 fn one_pair_as_json() {
-    let args = [
-        "verify", "--gold", "B", "--pred", "(B)", "--scorer", "choice", "--json",
-    ];
+    let args = ["verify", "--gold", "B", "--pred", "(B)", "--scorer", "choice", "--json"];
     let ran = tribunal(args).ends(0);
     let verdict = &rows(&ran.stdout)[0];
-    assert_eq!(
-        (&verdict["status"], &verdict["score"]),
-        (&"ok".into(), &1.0.into())
-    );
+    assert_eq!((&verdict["status"], &verdict["score"]), (&"ok".into(), &1.0.into()));
     for absent in ["timing", "id", "cached", "usage"] {
         assert!(verdict.get(absent).is_none(), "{verdict}");
     }
@@ -51,15 +36,7 @@ fn wrong_use_ends_with_2() {
         vec!["verify", "--gold", "1", "--pred", "1", "--input", "x"],
         vec!["verify", "--gold", "1", "--pred", "1", "--scorer", "maths"],
         vec!["verify", "--input", "missing.jsonl"],
-        vec![
-            "verify",
-            "--gold",
-            "1",
-            "--pred",
-            "1",
-            "--config",
-            "missing.toml",
-        ],
+        vec!["verify", "--gold", "1", "--pred", "1", "--config", "missing.toml"],
     ] {
         tribunal(args).ends(2);
     }
@@ -104,33 +81,22 @@ fn every_pair_of_a_file_gets_a_verdict_in_order() {
         refused,
     ];
     assert_eq!(found, expected);
-    for (verdict, code) in [
-        (3, "unreadable_line"),
-        (5, "unknown_kind"),
-        (6, "unreadable_line"),
-    ] {
+    for (verdict, code) in [(3, "unreadable_line"), (5, "unknown_kind"), (6, "unreadable_line")] {
         assert_eq!(verdicts[verdict]["reason"]["code"], code);
     }
     let from_stdin = tribunal_reading(PAIRS.as_bytes(), ["verify", "--input", "-", "--json"]);
     assert_eq!(from_stdin.stdout, ran.stdout);
     // For people: the same lines in a table, with their numbers.
     let table = tribunal(["verify", "--input", &input]).ends(1).stdout;
-    let numbers: Vec<&str> = table
-        .lines()
-        .skip(1)
-        .take(7)
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let numbers: Vec<&str> =
+        table.lines().skip(1).take(7).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(numbers, ["1", "2", "3", "4", "6", "7", "8"]);
 }
 
 #[test]
 fn a_pair_is_answered_before_the_next_one_comes() {
     let mut run = command(["verify", "--input", "-", "--json"]);
-    let run = run
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    let run = run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = run.spawn().expect("it starts");
     let mut questions = child.stdin.take().expect("stdin was asked for as a pipe");
     let mut answers = BufReader::new(child.stdout.take().expect("stdout was asked for as a pipe"));
@@ -159,10 +125,7 @@ fn a_run_over_real_pairs_repeats_itself() {
         return;
     };
     let path = data.join("math/math_verify.jsonl");
-    let lines = std::fs::read_to_string(&path)
-        .expect("the file is there")
-        .lines()
-        .count();
+    let lines = std::fs::read_to_string(&path).expect("the file is there").lines().count();
     let path = path.to_str().expect("a plain path");
     let run =
         |threads| tribunal(["verify", "--input", path, "--json", "--threads", threads]).stdout;

@@ -44,9 +44,7 @@ impl Item for Problem {
         let sample = |(is_right, score): &(bool, Option<f64>)| {
             (*is_right, Some(score.unwrap_or(worst(*is_right))))
         };
-        Self {
-            samples: self.samples.iter().map(sample).collect(),
-        }
+        Self { samples: self.samples.iter().map(sample).collect() }
     }
 }
 
@@ -58,46 +56,23 @@ pub fn best_of_n(samples: &[Sample], counts: &[usize], sampling: Sampling) -> Re
         let of_problem = by_problem.entry(&sample.problem).or_default();
         of_problem.push((sample.is_right, finite(sample.score)));
     }
-    let problems: Vec<Problem> = by_problem
-        .into_values()
-        .map(|samples| Problem { samples })
-        .collect();
+    let problems: Vec<Problem> =
+        by_problem.into_values().map(|samples| Problem { samples }).collect();
     let all: Vec<&Problem> = problems.iter().collect();
     let most = problems.iter().map(|p| p.samples.len()).max().unwrap_or(0);
-    let wanted: Vec<usize> = counts
-        .iter()
-        .copied()
-        .filter(|n| (1..=most).contains(n))
-        .collect();
+    let wanted: Vec<usize> = counts.iter().copied().filter(|n| (1..=most).contains(n)).collect();
     let mut lines = Vec::new();
     for n in wanted.iter().rev() {
         let metric = |problems: &[&Problem]| mean(problems.iter().map(|p| p.solved(*n, most)));
-        lines.push(Line::new(
-            format!("best of {n}"),
-            estimate(&all, &metric, sampling),
-        ));
+        lines.push(Line::new(format!("best of {n}"), estimate(&all, &metric, sampling)));
     }
     let any = |problems: &[&Problem]| {
-        mean(
-            problems
-                .iter()
-                .map(|p| one_if(p.samples.iter().any(|(right, _)| *right))),
-        )
+        mean(problems.iter().map(|p| one_if(p.samples.iter().any(|(right, _)| *right))))
     };
-    let mut ceiling = estimate(
-        &all,
-        &any,
-        Sampling {
-            resamples: 0,
-            ..sampling
-        },
-    );
+    let mut ceiling = estimate(&all, &any, Sampling { resamples: 0, ..sampling });
     ceiling.interval = None::<Interval>;
     lines.push(Line::new("some sample is right", ceiling));
-    let notes = vec![format!(
-        "{} problems with at most {most} samples",
-        problems.len()
-    )];
+    let notes = vec![format!("{} problems with at most {most} samples", problems.len())];
     Report { lines, notes }
 }
 

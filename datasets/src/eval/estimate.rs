@@ -62,10 +62,7 @@ impl Report {
 impl Line {
     /// A line.
     pub(super) fn new(name: impl Into<String>, estimate: Estimate) -> Self {
-        Self {
-            name: name.into(),
-            estimate,
-        }
+        Self { name: name.into(), estimate }
     }
 }
 
@@ -96,22 +93,14 @@ pub fn share<T: Item>(
     sampling: Sampling,
 ) -> Estimate {
     let metric = |items: &[&T]| super::mean(items.iter().filter_map(|item| credit(item)));
-    let credits: Vec<f64> = items
-        .iter()
-        .filter(|item| item.is_judged())
-        .filter_map(|item| credit(item))
-        .collect();
+    let credits: Vec<f64> =
+        items.iter().filter(|item| item.is_judged()).filter_map(|item| credit(item)).collect();
     let whole = |value: f64| credits.iter().filter(|credit| **credit >= value).count();
-    let is_binary = credits
-        .iter()
-        .all(|credit| *credit <= 0.0 || *credit >= 1.0);
+    let is_binary = credits.iter().all(|credit| *credit <= 0.0 || *credit >= 1.0);
     if !is_binary {
         return estimate(items, &metric, sampling);
     }
-    let none = Sampling {
-        resamples: 0,
-        ..sampling
-    };
+    let none = Sampling { resamples: 0, ..sampling };
     Estimate {
         interval: wilson(whole(1.0), credits.len(), sampling.confidence),
         ..estimate(items, &metric, none)

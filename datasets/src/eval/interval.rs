@@ -55,11 +55,7 @@ pub struct Sampling {
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self {
-            resamples: 1000,
-            confidence: Confidence::P95,
-            seed: 0,
-        }
+        Self { resamples: 1000, confidence: Confidence::P95, seed: 0 }
     }
 }
 

@@ -109,9 +109,7 @@ impl JudgedPair {
 
 impl Item for JudgedPair {
     fn stratum(&self) -> &str {
-        let known = SOURCES
-            .iter()
-            .find(|(prefix, _)| self.source.starts_with(prefix));
+        let known = SOURCES.iter().find(|(prefix, _)| self.source.starts_with(prefix));
         known.map_or(self.source.as_str(), |(prefix, _)| prefix)
     }
 
@@ -141,10 +139,8 @@ pub fn judge_bench(pairs: &[JudgedPair], sampling: Sampling) -> Report {
     let credit = |pair: &JudgedPair| pair.credit();
     let mut lines = vec![Line::new("overall", share(&all, &credit, sampling))];
     for (prefix, name) in SOURCES {
-        let members: Vec<&JudgedPair> = pairs
-            .iter()
-            .filter(|pair| pair.stratum() == prefix)
-            .collect();
+        let members: Vec<&JudgedPair> =
+            pairs.iter().filter(|pair| pair.stratum() == prefix).collect();
         if !members.is_empty() {
             lines.push(Line::new(name, share(&members, &credit, sampling)));
         }
@@ -152,23 +148,14 @@ pub fn judge_bench(pairs: &[JudgedPair], sampling: Sampling) -> Report {
     let foreign = |pair: &&JudgedPair| !SOURCES.iter().any(|(prefix, _)| pair.stratum() == *prefix);
     let others: Vec<&JudgedPair> = pairs.iter().filter(foreign).collect();
     if !others.is_empty() {
-        lines.push(Line::new(
-            "other sources",
-            share(&others, &credit, sampling),
-        ));
+        lines.push(Line::new("other sources", share(&others, &credit, sampling)));
     }
     let mut notes = Vec::new();
     if pairs.iter().any(|pair| pair.games == Games::Both) {
         let agrees = |pair: &JudgedPair| pair.agrees();
         let all_right = |pair: &JudgedPair| pair.all_right();
-        lines.push(Line::new(
-            "both orders agree",
-            share(&all, &agrees, sampling),
-        ));
-        lines.push(Line::new(
-            "right in both orders",
-            share(&all, &all_right, sampling),
-        ));
+        lines.push(Line::new("both orders agree", share(&all, &agrees, sampling)));
+        lines.push(Line::new("right in both orders", share(&all, &all_right, sampling)));
     } else {
         notes.push("every pair was judged in one order".to_owned());
     }

@@ -52,11 +52,7 @@ impl LabelledSolution {
 impl Item for LabelledSolution {
     fn stratum(&self) -> &str {
         // Solutions with an error and without are two populations of the benchmark's making.
-        if self.is_right.contains(&Some(false)) {
-            "error"
-        } else {
-            "correct"
-        }
+        if self.is_right.contains(&Some(false)) { "error" } else { "correct" }
     }
 
     fn is_judged(&self) -> bool {
@@ -102,10 +98,7 @@ pub fn prm800k(rows: &[LabelledSolution], sampling: Sampling) -> Report {
         let found: Vec<FirstError> = rows.iter().map(|row| row.first_error()).collect();
         first_error_f1(&found.iter().collect::<Vec<_>>())
     };
-    lines.push(Line::new(
-        "F1 of the first error",
-        estimate(&all, &first, sampling),
-    ));
+    lines.push(Line::new("F1 of the first error", estimate(&all, &first, sampling)));
     let scored = || rows.iter().flat_map(LabelledSolution::steps);
     let silent = scored().filter(|(_, score)| score.is_none()).count();
     let mut notes = vec![format!("{} labelled steps were judged", scored().count())];
@@ -119,9 +112,5 @@ pub fn prm800k(rows: &[LabelledSolution], sampling: Sampling) -> Report {
 
 fn area(rows: &[&LabelledSolution]) -> Option<f64> {
     let scored = rows.iter().flat_map(|row| row.steps());
-    auroc(
-        scored
-            .filter_map(|(is_right, score)| Some((score?, is_right)))
-            .collect(),
-    )
+    auroc(scored.filter_map(|(is_right, score)| Some((score?, is_right))).collect())
 }

@@ -17,19 +17,8 @@ const MULTI_SOLUTIONS: &str = "multi_solutions";
 /// Dimensions and their classes, by the names that the data has.
 const DIMENSIONS: [(&str, &[&str]); 3] = [
     ("simplicity", &["redundency", "circular"]),
-    (
-        "soundness",
-        &[
-            "counterfactual",
-            "step_contradiction",
-            "domain_inconsistency",
-            "confidence",
-        ],
-    ),
-    (
-        "sensitivity",
-        &["missing_condition", "deception", MULTI_SOLUTIONS],
-    ),
+    ("soundness", &["counterfactual", "step_contradiction", "domain_inconsistency", "confidence"]),
+    ("sensitivity", &["missing_condition", "deception", MULTI_SOLUTIONS]),
 ];
 
 /// A row with what was said of its steps.
@@ -84,10 +73,8 @@ pub fn prm_bench(rows: &[Flawed], sampling: Sampling) -> Report {
     let all: Vec<&Flawed> = rows.iter().collect();
     let mut lines = vec![Line::new("PRMScore", estimate(&all, &score, sampling))];
     for (dimension, classes) in DIMENSIONS {
-        let members: Vec<&Flawed> = rows
-            .iter()
-            .filter(|row| classes.contains(&row.class.as_str()))
-            .collect();
+        let members: Vec<&Flawed> =
+            rows.iter().filter(|row| classes.contains(&row.class.as_str())).collect();
         if members.is_empty() {
             continue;
         }
@@ -112,43 +99,29 @@ pub fn prm_bench(rows: &[Flawed], sampling: Sampling) -> Report {
         let over = |rows: &[&Flawed]| metric(pooled(rows));
         lines.push(Line::new(name, estimate(&all, &over, sampling)));
     }
-    let with_error: Vec<&Flawed> = rows
-        .iter()
-        .filter(|row| row.is_right.contains(&false))
-        .collect();
+    let with_error: Vec<&Flawed> =
+        rows.iter().filter(|row| row.is_right.contains(&false)).collect();
     let first = |row: &Flawed| row.first_error();
-    lines.push(Line::new(
-        "first error",
-        share(&with_error, &first, sampling),
-    ));
-    Report {
-        lines,
-        notes: notes(rows),
-    }
+    lines.push(Line::new("first error", share(&with_error, &first, sampling)));
+    Report { lines, notes: notes(rows) }
 }
 
 fn notes(rows: &[Flawed]) -> Vec<String> {
     let mut notes = Vec::new();
     let known = || DIMENSIONS.iter().flat_map(|(_, classes)| classes.iter());
-    let missing: Vec<&str> = known()
-        .copied()
-        .filter(|class| !rows.iter().any(|row| row.class == *class))
-        .collect();
+    let missing: Vec<&str> =
+        known().copied().filter(|class| !rows.iter().any(|row| row.class == *class)).collect();
     if !missing.is_empty() {
         notes.push(format!("there are no rows of {}", missing.join(", ")));
     }
-    let foreign = rows
-        .iter()
-        .filter(|row| !known().any(|class| row.class == *class));
+    let foreign = rows.iter().filter(|row| !known().any(|class| row.class == *class));
     let n_foreign = foreign.count();
     if n_foreign > 0 {
         notes.push(format!("{n_foreign} rows are of a class in no dimension"));
     }
     let n_steps: usize = rows.iter().map(|row| row.is_right.len()).sum();
-    let n_right: usize = rows
-        .iter()
-        .map(|row| row.is_right.iter().filter(|right| **right).count())
-        .sum();
+    let n_right: usize =
+        rows.iter().map(|row| row.is_right.iter().filter(|right| **right).count()).sum();
     if let Some(right) = ratio(n_right, n_steps) {
         notes.push(format!("{n_steps} steps, of which {right:.3} are right"));
     }
@@ -171,11 +144,7 @@ fn score(rows: &[&Flawed]) -> Option<f64> {
 
 /// The score of the rows of one class.
 fn of_class(class: &str, rows: &[&Flawed]) -> Option<f64> {
-    let members: Vec<&Flawed> = rows
-        .iter()
-        .copied()
-        .filter(|row| row.class == class)
-        .collect();
+    let members: Vec<&Flawed> = rows.iter().copied().filter(|row| row.class == class).collect();
     match class {
         MULTI_SOLUTIONS => pooled(&members).f1(),
         _ => score(&members),

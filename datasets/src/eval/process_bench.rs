@@ -69,11 +69,7 @@ impl Item for FirstError {
             None => Finding::Step(0),
             Some(_) => Finding::NoError,
         };
-        Self {
-            subset: self.subset.clone(),
-            label: self.label,
-            found: other,
-        }
+        Self { subset: self.subset.clone(), label: self.label, found: other }
     }
 }
 
@@ -93,19 +89,10 @@ pub fn process_bench(rows: &[FirstError], sampling: Sampling) -> Report {
         };
         let of = |what: &str| format!("{subset} {what}");
         lines.push(Line::new(of("F1"), estimate(members, &f1, sampling)));
-        lines.push(Line::new(
-            of("error"),
-            share(&half(true), &credit, sampling),
-        ));
-        lines.push(Line::new(
-            of("correct"),
-            share(&half(false), &credit, sampling),
-        ));
+        lines.push(Line::new(of("error"), share(&half(true), &credit, sampling)));
+        lines.push(Line::new(of("correct"), share(&half(false), &credit, sampling)));
     }
-    Report {
-        lines,
-        notes: Vec::new(),
-    }
+    Report { lines, notes: Vec::new() }
 }
 
 /// The harmonic mean of both accuracies; `None` unless rows of both kinds were judged.

@@ -74,13 +74,11 @@ impl Pair {
     }
 
     fn credit(&self) -> Option<f64> {
-        self.scores()
-            .map(|(chosen, rejected)| one_if(chosen > rejected))
+        self.scores().map(|(chosen, rejected)| one_if(chosen > rejected))
     }
 
     fn is_tie(&self) -> bool {
-        self.scores()
-            .is_some_and(|(chosen, rejected)| chosen.total_cmp(&rejected).is_eq())
+        self.scores().is_some_and(|(chosen, rejected)| chosen.total_cmp(&rejected).is_eq())
     }
 }
 
@@ -94,11 +92,7 @@ impl Item for Pair {
     }
 
     fn as_wrong(&self) -> Self {
-        Self {
-            subset: self.subset.clone(),
-            chosen: Some(0.0),
-            rejected: Some(1.0),
-        }
+        Self { subset: self.subset.clone(), chosen: Some(0.0), rejected: Some(1.0) }
     }
 }
 
@@ -107,10 +101,7 @@ pub fn reward_bench(rows: &[Pair], sampling: Sampling) -> Report {
     let all: Vec<&Pair> = rows.iter().collect();
     let mut lines = vec![Line::new("overall", estimate(&all, &overall, sampling))];
     for (section, weights) in SECTIONS {
-        let members: Vec<&Pair> = rows
-            .iter()
-            .filter(|r| weight(weights, r).is_some())
-            .collect();
+        let members: Vec<&Pair> = rows.iter().filter(|r| weight(weights, r).is_some()).collect();
         if !members.is_empty() {
             let metric = |rows: &[&Pair]| weighted(weights, rows);
             lines.push(Line::new(section, estimate(&members, &metric, sampling)));
@@ -124,10 +115,7 @@ pub fn reward_bench(rows: &[Pair], sampling: Sampling) -> Report {
         let credit = |pair: &Pair| pair.credit();
         lines.push(Line::new(*subset, share(members, &credit, sampling)));
     }
-    Report {
-        lines,
-        notes: notes(rows, &subsets),
-    }
+    Report { lines, notes: notes(rows, &subsets) }
 }
 
 fn notes(rows: &[Pair], subsets: &BTreeMap<&str, Vec<&Pair>>) -> Vec<String> {
@@ -137,21 +125,16 @@ fn notes(rows: &[Pair], subsets: &BTreeMap<&str, Vec<&Pair>>) -> Vec<String> {
         notes.push(format!("{ties} pairs are tied, and count as wrong"));
     }
     let known = || SECTIONS.iter().flat_map(|(_, weights)| weights.iter());
-    let missing: Vec<&str> = known()
-        .map(|(name, _)| *name)
-        .filter(|name| !subsets.contains_key(name))
-        .collect();
+    let missing: Vec<&str> =
+        known().map(|(name, _)| *name).filter(|name| !subsets.contains_key(name)).collect();
     if !missing.is_empty() {
         notes.push(format!(
             "the sections are not whole, for there are no rows of {}",
             missing.join(", ")
         ));
     }
-    let foreign: Vec<&str> = subsets
-        .keys()
-        .copied()
-        .filter(|subset| !known().any(|(name, _)| name == subset))
-        .collect();
+    let foreign: Vec<&str> =
+        subsets.keys().copied().filter(|subset| !known().any(|(name, _)| name == subset)).collect();
     if !foreign.is_empty() {
         notes.push(format!("in no section: {}", foreign.join(", ")));
     }
@@ -177,9 +160,5 @@ fn weighted(weights: &[(&str, f64)], rows: &[&Pair]) -> Option<f64> {
 }
 
 fn overall(rows: &[&Pair]) -> Option<f64> {
-    mean(
-        SECTIONS
-            .iter()
-            .filter_map(|(_, weights)| weighted(weights, rows)),
-    )
+    mean(SECTIONS.iter().filter_map(|(_, weights)| weighted(weights, rows)))
 }

@@ -70,11 +70,7 @@ impl Completions {
         let first = *scores.first()?;
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let at_most = scores.iter().filter(|score| **score >= most);
-        Some(if first >= most {
-            at_most.map(|_| 1.0).sum::<f64>().recip()
-        } else {
-            0.0
-        })
+        Some(if first >= most { at_most.map(|_| 1.0).sum::<f64>().recip() } else { 0.0 })
     }
 
     fn margins(&self) -> Option<Margins> {
@@ -82,18 +78,12 @@ impl Completions {
         let (right, wrong) = scores.split_at_checked(self.n_right)?;
         let most = |scores: &[f64]| scores.iter().copied().reduce(f64::max);
         let least = right.iter().copied().reduce(f64::min)?;
-        Some(Margins {
-            spread: most(right)? - least,
-            gap: least - most(wrong)?,
-        })
+        Some(Margins { spread: most(right)? - least, gap: least - most(wrong)? })
     }
 
     fn as_wrong(&self) -> Self {
         let score = |(index, _)| Some(one_if(index >= self.n_right));
-        Self {
-            n_right: self.n_right,
-            scores: self.scores.iter().enumerate().map(score).collect(),
-        }
+        Self { n_right: self.n_right, scores: self.scores.iter().enumerate().map(score).collect() }
     }
 }
 
@@ -115,13 +105,9 @@ impl Item for Prompt {
 
     fn as_wrong(&self) -> Self {
         match self {
-            Self::Best {
-                subset,
-                completions,
-            } => Self::Best {
-                subset: subset.clone(),
-                completions: completions.as_wrong(),
-            },
+            Self::Best { subset, completions } => {
+                Self::Best { subset: subset.clone(), completions: completions.as_wrong() }
+            }
             Self::Ties { single, tied } => Self::Ties {
                 single: single.as_ref().map(Completions::as_wrong),
                 tied: tied.as_ref().map(Completions::as_wrong),
@@ -144,25 +130,15 @@ pub fn reward_bench_2(prompts: &[Prompt], sampling: Sampling) -> Report {
     if let Some(ties) = subsets.get(TIES) {
         let single = |prompt: &Prompt| Some(one_if(rows(prompt)?.0?.gap > 0.0));
         let tied = |prompt: &Prompt| Some(one_if(rows(prompt)?.1?.gap > 0.0));
-        lines.push(Line::new(
-            "Ties accuracy, ref",
-            share(ties, &single, sampling),
-        ));
-        lines.push(Line::new(
-            "Ties accuracy, tied",
-            share(ties, &tied, sampling),
-        ));
+        lines.push(Line::new("Ties accuracy, ref", share(ties, &single, sampling)));
+        lines.push(Line::new("Ties accuracy, tied", share(ties, &tied, sampling)));
     }
     let mut notes = Vec::new();
-    let missing: Vec<&str> = SUBSETS
-        .into_iter()
-        .filter(|name| !subsets.contains_key(name))
-        .collect();
+    let missing: Vec<&str> =
+        SUBSETS.into_iter().filter(|name| !subsets.contains_key(name)).collect();
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        notes.push(format!(
-            "the overall score lacks {missing}, of which there are no rows"
-        ));
+        notes.push(format!("the overall score lacks {missing}, of which there are no rows"));
     }
     Report { lines, notes }
 }
@@ -195,16 +171,10 @@ fn ties(prompts: &[&Prompt]) -> Option<f64> {
     let margins: Vec<(Option<Margins>, Option<Margins>)> =
         prompts.iter().filter_map(|prompt| rows(prompt)).collect();
     let is_right = |row: Margins| one_if(row.gap > 0.0);
-    let single = mean(
-        margins
-            .iter()
-            .filter_map(|(single, _)| single.map(is_right)),
-    );
+    let single = mean(margins.iter().filter_map(|(single, _)| single.map(is_right)));
     let tied = mean(margins.iter().filter_map(|(_, tied)| tied.map(is_right)));
-    let both: Vec<(Margins, Margins)> = margins
-        .iter()
-        .filter_map(|(single, tied)| Some(((*single)?, (*tied)?)))
-        .collect();
+    let both: Vec<(Margins, Margins)> =
+        margins.iter().filter_map(|(single, tied)| Some(((*single)?, (*tied)?))).collect();
     let over = |value: fn(f64, f64, f64) -> f64| {
         let values = both.iter();
         mean(values.map(|(single, tied)| value(tied.gap, single.gap.min(tied.gap), tied.spread)))
@@ -223,12 +193,8 @@ fn overall(prompts: &[&Prompt]) -> Option<f64> {
     for prompt in prompts {
         subsets.entry(prompt.stratum()).or_default().push(prompt);
     }
-    mean(
-        subsets
-            .iter()
-            .filter_map(|(subset, members)| match *subset {
-                TIES => ties(members),
-                _ => mean(members.iter().filter_map(|prompt| credit(prompt))),
-            }),
-    )
+    mean(subsets.iter().filter_map(|(subset, members)| match *subset {
+        TIES => ties(members),
+        _ => mean(members.iter().filter_map(|prompt| credit(prompt))),
+    }))
 }

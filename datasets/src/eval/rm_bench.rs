@@ -42,9 +42,7 @@ pub struct Styled {
 impl Domain {
     /// The domain of a row whose column `domain` says this.
     pub fn of(text: &str) -> Option<Self> {
-        DOMAINS
-            .into_iter()
-            .find(|domain| text.starts_with(domain.name()))
+        DOMAINS.into_iter().find(|domain| text.starts_with(domain.name()))
     }
 
     /// The name.
@@ -108,11 +106,7 @@ impl Item for Styled {
     }
 
     fn as_wrong(&self) -> Self {
-        Self {
-            domain: self.domain,
-            chosen: [Some(0.0); 3],
-            rejected: [Some(1.0); 3],
-        }
+        Self { domain: self.domain, chosen: [Some(0.0); 3], rejected: [Some(1.0); 3] }
     }
 }
 
@@ -123,10 +117,7 @@ pub fn rm_bench(rows: &[Styled], sampling: Sampling) -> Report {
     let mut lines = vec![Line::new("overall", estimate(&all, whole, sampling))];
     for difficulty in DIFFICULTIES {
         let metric = |rows: &[&Styled]| over_domains(rows, &|rows| cells(rows, difficulty));
-        lines.push(Line::new(
-            difficulty.name(),
-            estimate(&all, &metric, sampling),
-        ));
+        lines.push(Line::new(difficulty.name(), estimate(&all, &metric, sampling)));
     }
     let mut missing = Vec::new();
     for domain in DOMAINS {
@@ -135,10 +126,7 @@ pub fn rm_bench(rows: &[Styled], sampling: Sampling) -> Report {
             missing.push(domain.name());
             continue;
         }
-        lines.push(Line::new(
-            domain.name(),
-            estimate(&members, &of_domain, sampling),
-        ));
+        lines.push(Line::new(domain.name(), estimate(&members, &of_domain, sampling)));
         for difficulty in DIFFICULTIES {
             let metric = |rows: &[&Styled]| cells(rows, difficulty);
             let name = format!("{} {}", domain.name(), difficulty.name());
@@ -156,9 +144,7 @@ pub fn rm_bench(rows: &[Styled], sampling: Sampling) -> Report {
     let mut notes = Vec::new();
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        notes.push(format!(
-            "the overall score lacks {missing}, of which there are no rows"
-        ));
+        notes.push(format!("the overall score lacks {missing}, of which there are no rows"));
     }
     Report { lines, notes }
 }
@@ -175,11 +161,7 @@ fn cells(rows: &[&Styled], difficulty: Difficulty) -> Option<f64> {
 }
 
 fn of_domain(rows: &[&Styled]) -> Option<f64> {
-    mean(
-        DIFFICULTIES
-            .into_iter()
-            .filter_map(|difficulty| cells(rows, difficulty)),
-    )
+    mean(DIFFICULTIES.into_iter().filter_map(|difficulty| cells(rows, difficulty)))
 }
 
 /// The mean over domains that have rows.

@@ -90,9 +90,7 @@ pub(super) fn share(part: usize, whole: usize) -> Option<f64> {
 
 /// The first step that scores below a threshold. A step that could not be measured is none.
 pub fn first_below(scores: &[Option<f64>], threshold: f64) -> Option<usize> {
-    scores
-        .iter()
-        .position(|score| finite(*score).is_some_and(|score| score < threshold))
+    scores.iter().position(|score| finite(*score).is_some_and(|score| score < threshold))
 }
 
 /// The harmonic mean of two shares; 0 where both are 0.

@@ -16,10 +16,7 @@ pub(super) struct Needed {
 
 impl Needed {
     pub(super) fn all() -> Self {
-        Self {
-            names: Vec::new(),
-            is_all: true,
-        }
+        Self { names: Vec::new(), is_all: true }
     }
 
     pub(super) fn add(&mut self, names: impl IntoIterator<Item = String>) {

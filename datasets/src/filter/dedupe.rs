@@ -49,26 +49,14 @@ impl Seen {
         let field = |column: &usize| SortField::new(schema.field(*column).data_type().clone());
         let rows = RowConverter::new(columns.iter().map(field).collect())
             .map_err(|error| Place::Dedupe.fault(error))?;
-        Ok(Self {
-            columns,
-            names: names.to_vec(),
-            rows,
-            digests: HashSet::new(),
-            dropped: 0,
-        })
+        Ok(Self { columns, names: names.to_vec(), rows, digests: HashSet::new(), dropped: 0 })
     }
 
     /// The rows of a batch that were not there already.
     pub(super) fn new_ones(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let columns: Vec<_> = self
-            .columns
-            .iter()
-            .map(|at| batch.column(*at).clone())
-            .collect();
-        let rows = self
-            .rows
-            .convert_columns(&columns)
-            .map_err(|error| Place::Dedupe.fault(error))?;
+        let columns: Vec<_> = self.columns.iter().map(|at| batch.column(*at).clone()).collect();
+        let rows =
+            self.rows.convert_columns(&columns).map_err(|error| Place::Dedupe.fault(error))?;
         let is_new = |row: arrow::row::Row<'_>| self.digests.insert(digest(row.as_ref()));
         let kept: Vec<bool> = rows.iter().map(is_new).collect();
         let kept = BooleanArray::from(kept);

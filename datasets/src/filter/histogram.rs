@@ -89,9 +89,7 @@ impl Histograms {
                 let part = parts.column_by_name(name)?;
                 Some(Some(with_nulls(part, &column)))
             });
-            let Some(values) = values
-                .flatten()
-                .and_then(|v| cast(&v, &DataType::Float64).ok())
+            let Some(values) = values.flatten().and_then(|v| cast(&v, &DataType::Float64).ok())
             else {
                 continue;
             };
@@ -126,12 +124,9 @@ fn score_paths(path: Vec<String>, data_type: &DataType, found: &mut Vec<Vec<Stri
         }
         return;
     }
-    let name = path
-        .last()
-        .map_or(String::new(), |name| name.to_lowercase());
-    let is_score = ["score", "reward", "pass_rate", "margin"]
-        .iter()
-        .any(|word| name.ends_with(word));
+    let name = path.last().map_or(String::new(), |name| name.to_lowercase());
+    let is_score =
+        ["score", "reward", "pass_rate", "margin"].iter().any(|word| name.ends_with(word));
     if is_score && data_type.is_numeric() {
         found.push(path);
     }
@@ -178,10 +173,7 @@ impl Counting {
                 self.join();
                 continue;
             }
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "at most 1e15 by the line above"
-            )]
+            #[expect(clippy::cast_possible_truncation, reason = "at most 1e15 by the line above")]
             let bin = scaled.floor() as i64;
             if self.bins.is_empty() {
                 self.first = bin;
@@ -237,10 +229,7 @@ impl Counting {
                 count: *count,
             })
             .collect();
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a mean of 2^53 rows is not exact"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "a mean of 2^53 rows is not exact")]
         let mean = self.sum / self.rows as f64;
         Some(Histogram {
             column: self.path.join("."),
@@ -293,28 +282,15 @@ mod tests {
         }
         check(&[0.5], 1, "█");
         check(&[0.0, 1.0, 1.0], 17, "▄               █");
-        check(
-            &[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            17,
-            "▁               █",
-        );
+        check(&[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 17, "▁               █");
     }
 
     #[test]
     fn numbers_far_apart_have_few_bars() {
-        for values in [
-            [1e300, -1e300],
-            [f64::MAX, f64::MIN],
-            [0.0, 5e-324],
-            [1e15, 1e-15],
-        ] {
+        for values in [[1e300, -1e300], [f64::MAX, f64::MIN], [0.0, 5e-324], [1e15, 1e-15]] {
             let found = counted(&values.map(Some));
             assert!(found.bars.len() <= SHOWN_BINS, "{values:?}");
-            assert_eq!(
-                found.bars.iter().map(|bar| bar.count).sum::<u64>(),
-                2,
-                "{values:?}"
-            );
+            assert_eq!(found.bars.iter().map(|bar| bar.count).sum::<u64>(), 2, "{values:?}");
         }
     }
 
@@ -328,23 +304,16 @@ mod tests {
     fn scores_are_found_by_name() {
         use arrow::datatypes::{Field, Fields};
         let number = |name: &str| Field::new(name, DataType::Float64, true);
-        let math: Fields = vec![
-            number("score"),
-            number("raw"),
-            Field::new("status", DataType::Utf8, true),
-        ]
-        .into();
+        let math: Fields =
+            vec![number("score"), number("raw"), Field::new("status", DataType::Utf8, true)].into();
         let scores: Fields = vec![Field::new("math", DataType::Struct(math), true)].into();
         let schema = Schema::new(vec![
             number("weight"),
             number("mean_reward"),
             Field::new("scores", DataType::Struct(scores), true),
         ]);
-        let paths: Vec<String> = Histograms::new(&schema)
-            .0
-            .iter()
-            .map(|c| c.path.join("."))
-            .collect();
+        let paths: Vec<String> =
+            Histograms::new(&schema).0.iter().map(|c| c.path.join(".")).collect();
         assert_eq!(paths, ["mean_reward", "scores.math.score"]);
     }
 

@@ -22,10 +22,7 @@ impl Kept {
     /// None of so many rows.
     pub(super) fn none(rows: u64) -> Self {
         let (last, _) = place(rows);
-        Self {
-            bits: vec![0; last + 1],
-            rows,
-        }
+        Self { bits: vec![0; last + 1], rows }
     }
 
     /// The rows that a decision for each keeps.
@@ -60,10 +57,7 @@ impl Kept {
 
     /// Rows that stay.
     pub(super) fn count(&self) -> u64 {
-        self.bits
-            .iter()
-            .map(|bits| u64::from(bits.count_ones()))
-            .sum()
+        self.bits.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }
 
     /// Bytes on the heap.

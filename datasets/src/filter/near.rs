@@ -84,10 +84,8 @@ impl Near {
         let mut has_text = BooleanBufferBuilder::new(0);
         while let Some(taken) = source.next_taken()? {
             let texts = self.read(&taken.batch)?;
-            let signed: Vec<Option<Signed>> = texts
-                .par_iter()
-                .map(|text| text.as_ref().map(|text| index.sign(text)))
-                .collect();
+            let signed: Vec<Option<Signed>> =
+                texts.par_iter().map(|text| text.as_ref().map(|text| index.sign(text))).collect();
             for text in signed {
                 has_text.append(text.is_some());
                 if let Some(text) = text {
@@ -104,9 +102,7 @@ impl Near {
         let kept = Kept::of(has_text.iter().map(is_first));
         let mut counted = source.counted(false);
         let dropped = kept.rows() - kept.count();
-        counted
-            .dropped
-            .push(Dropped::rows(self.condition.clone(), Some(dropped)));
+        counted.dropped.push(Dropped::rows(self.condition.clone(), Some(dropped)));
         let n_texts = index.n_rows() as u64;
         let report = NearReport {
             texts: n_texts,
@@ -123,9 +119,7 @@ impl Near {
         let rows = batch.num_rows();
         let mut texts: Vec<Option<String>> = vec![None; rows];
         for column in &self.texts {
-            let values = column
-                .evaluate(batch)
-                .and_then(|values| values.into_array(rows));
+            let values = column.evaluate(batch).and_then(|values| values.into_array(rows));
             let values = values.map_err(|error| Place::Dedupe.fault(error))?;
             let values = cast(&values, &DataType::LargeUtf8);
             let values = values.map_err(|error| Place::Dedupe.fault(error))?;

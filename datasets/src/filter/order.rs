@@ -77,11 +77,8 @@ impl Ordering {
     ) -> Result<(SendableRecordBatchStream, Steps)> {
         let stream = self.sorted(engine, seed, batches).await;
         let stream = stream.map_err(|error| self.explain(engine, &error))?;
-        let steps = Steps {
-            sample: self.sample,
-            first: self.first,
-            condition: self.condition.clone(),
-        };
+        let steps =
+            Steps { sample: self.sample, first: self.first, condition: self.condition.clone() };
         Ok((stream, steps))
     }
 
@@ -91,12 +88,7 @@ impl Ordering {
         seed: u64,
         batches: Batches,
     ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
-        let numbered = Numbered {
-            batches,
-            schema: self.schema.clone(),
-            row: 0,
-            seed,
-        };
+        let numbered = Numbered { batches, schema: self.schema.clone(), row: 0, seed };
         let mut frame = sorting::frame(engine, &self.schema, Box::new(numbered)).await?;
         if let Some(rows) = self.sample {
             frame = frame.sort(vec![rising(LOT), rising(ROW)])?;

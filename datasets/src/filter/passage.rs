@@ -123,17 +123,12 @@ impl Source {
         let known = |rows: u64| (!is_cut).then_some(rows);
         let counts = self.rows_left.counts();
         let terms = self.terms.iter().zip(counts.dropped());
-        let mut dropped: Vec<Dropped> = terms
-            .map(|(text, rows)| Dropped::rows(text.clone(), known(rows)))
-            .collect();
+        let mut dropped: Vec<Dropped> =
+            terms.map(|(text, rows)| Dropped::rows(text.clone(), known(rows))).collect();
         if let Some(seen) = &self.seen {
             dropped.push(Dropped::rows(seen.condition(), known(seen.dropped())));
         }
-        Counted {
-            read: counts.read(),
-            rejected: self.rejected,
-            dropped,
-        }
+        Counted { read: counts.read(), rejected: self.rejected, dropped }
     }
 }
 
@@ -157,19 +152,14 @@ pub(super) struct Writing<'s> {
 
 impl<'s> Writing<'s> {
     pub(super) fn new(schema: &SchemaRef, selected: Option<&'s [Selected]>) -> Self {
-        Self {
-            schema: schema.clone(),
-            selected,
-            histograms: Histograms::new(schema),
-            rows: 0,
-        }
+        Self { schema: schema.clone(), selected, histograms: Histograms::new(schema), rows: 0 }
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch, receiver: &mut dyn Receiver) -> Result<()> {
         let batch = match self.selected {
-            Some(selected) => self
-                .select(selected, batch)
-                .map_err(|error| Place::Select.fault(error))?,
+            Some(selected) => {
+                self.select(selected, batch).map_err(|error| Place::Select.fault(error))?
+            }
             None => batch.clone(),
         };
         if batch.num_rows() > 0 {
@@ -202,7 +192,5 @@ impl<'s> Writing<'s> {
 
 /// Locks what passes of one run share.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .expect("one thread takes it, never twice at a time")
+    mutex.lock().expect("one thread takes it, never twice at a time")
 }

@@ -64,10 +64,7 @@ impl Plan {
     /// that do not go together.
     pub fn new(dataset: &Dataset, options: Options, resources: Resources) -> Result<Self> {
         refuse_clash(&options)?;
-        let bounds = Bounds {
-            memory_bytes: resources.memory_bytes,
-            spill: None,
-        };
+        let bounds = Bounds { memory_bytes: resources.memory_bytes, spill: None };
         let schema = dataset.schema();
         let engine = Engine::new(schema, &bounds)?;
         let mut terms = Vec::new();
@@ -125,10 +122,7 @@ impl Plan {
         if let Some(sql) = self.options.sql.clone() {
             return runtime.block_on(self.query(&sql, receiver, rejects));
         }
-        let schema = self
-            .output
-            .clone()
-            .expect("known for all but whole queries");
+        let schema = self.output.clone().expect("known for all but whole queries");
         // Passes may use the folder for what memory has no room for: it is made once the output is
         // ours.
         receiver.begin(&schema)?;
@@ -191,11 +185,7 @@ impl Plan {
             }
             None => LastRows::Source(source),
         };
-        Ok(Passed {
-            last: Last { rows, n_rows: 0 },
-            near: passed.0,
-            groups: passed.1,
-        })
+        Ok(Passed { last: Last { rows, n_rows: 0 }, near: passed.0, groups: passed.1 })
     }
 
     /// Rows in their own order, written as they are found.
@@ -306,12 +296,7 @@ fn near(
     options: &Options,
     resources: &Resources,
 ) -> Result<Option<Near>> {
-    let Some(Dedupe::Near {
-        by,
-        similarity,
-        words,
-    }) = &options.dedupe
-    else {
+    let Some(Dedupe::Near { by, similarity, words }) = &options.dedupe else {
         return Ok(None);
     };
     let index = minhash::Options {
@@ -357,10 +342,7 @@ fn selected_schema(selected: &[Selected]) -> Result<SchemaRef> {
 /// Files have one column of each name.
 pub(super) fn refuse_repeated(schema: &SchemaRef, place: &str) -> Result<()> {
     let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-    let repeated = names
-        .iter()
-        .enumerate()
-        .find(|(at, name)| names[..*at].contains(name));
+    let repeated = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     match repeated {
         Some((_, name)) => Err(DatasetError::Query {
             place: place.to_owned(),

@@ -77,11 +77,6 @@ pub struct GroupReport {
 impl Dropped {
     /// Rows that a step dropped one by one.
     pub(super) fn rows(condition: String, rows: Option<u64>) -> Self {
-        Self {
-            condition,
-            why: None,
-            rows,
-            groups: None,
-        }
+        Self { condition, why: None, rows, groups: None }
     }
 }

@@ -58,10 +58,7 @@ pub(super) async fn frame(
     schema: &SchemaRef,
     batches: Batches,
 ) -> std::result::Result<DataFrame, DataFusionError> {
-    let partition = Partition {
-        schema: schema.clone(),
-        batches: Mutex::new(Some(batches)),
-    };
+    let partition = Partition { schema: schema.clone(), batches: Mutex::new(Some(batches)) };
     let table = StreamingTable::try_new(schema.clone(), vec![Arc::new(partition)])?;
     let context = engine.context();
     context.register_table(TABLE, Arc::new(table))?;

@@ -80,12 +80,7 @@ fn files(lines: &str) -> Files {
 }
 
 fn resources(memory_bytes: usize, spill: &std::path::Path) -> Resources {
-    Resources {
-        threads: 2,
-        memory_bytes,
-        texts_bytes: None,
-        spill: spill.to_owned(),
-    }
+    Resources { threads: 2, memory_bytes, texts_bytes: None, spill: spill.to_owned() }
 }
 
 fn answer(
@@ -122,10 +117,7 @@ fn check(options: &Options, ids: &[u32], dropped: &[(&str, u64)]) {
             .iter()
             .map(|dropped| (dropped.condition.as_str(), dropped.rows))
             .collect();
-        let expected: Vec<_> = dropped
-            .iter()
-            .map(|(text, rows)| (*text, Some(*rows)))
-            .collect();
+        let expected: Vec<_> = dropped.iter().map(|(text, rows)| (*text, Some(*rows))).collect();
         assert_eq!(found, expected, "{options:?}");
         assert_eq!((report.read, report.written), (20, ids.len() as u64));
     }
@@ -134,21 +126,9 @@ fn check(options: &Options, ids: &[u32], dropped: &[(&str, u64)]) {
 #[test]
 fn conditions_drop_rows_and_are_counted() {
     check(&of("id >= 17"), &[17, 18, 19], &[("id >= 17", 17)]);
-    check(
-        &of("scores['math']['score'] = 1.0"),
-        &[3, 14],
-        &[("scores['math']['score'] = 1.0", 18)],
-    );
-    check(
-        &of("scores.math.score = 1.0"),
-        &[3, 14],
-        &[("scores.math.score = 1.0", 18)],
-    );
-    check(
-        &of("scores.math.score IS NULL"),
-        &[9, 19],
-        &[("scores.math.score IS NULL", 18)],
-    );
+    check(&of("scores['math']['score'] = 1.0"), &[3, 14], &[("scores['math']['score'] = 1.0", 18)]);
+    check(&of("scores.math.score = 1.0"), &[3, 14], &[("scores.math.score = 1.0", 18)]);
+    check(&of("scores.math.score IS NULL"), &[9, 19], &[("scores.math.score IS NULL", 18)]);
     // A null is no, and so is its opposite.
     check(
         &of("NOT scores.math.score < 2 AND id > 0"),
@@ -178,16 +158,9 @@ fn conditions_drop_rows_and_are_counted() {
     check(
         &of("length(Name) = 2 AND upper(Name) = 'CY' AND id < 9"),
         &[2, 5, 8],
-        &[
-            ("length(Name) = 2", 14),
-            ("upper(Name) = 'CY'", 0),
-            ("id < 9", 3),
-        ],
+        &[("length(Name) = 2", 14), ("upper(Name) = 'CY'", 0), ("id < 9", 3)],
     );
-    let two = Options {
-        wheres: vec!["id < 4".to_owned(), "id > 1".to_owned()],
-        ..of("")
-    };
+    let two = Options { wheres: vec!["id < 4".to_owned(), "id > 1".to_owned()], ..of("") };
     check(&two, &[2, 3], &[("id < 4", 16), ("id > 1", 2)]);
 }
 
@@ -200,42 +173,19 @@ fn rows_are_ordered_drawn_and_cut() {
         ..of("id < 8")
     };
     let by = ("id < 8", 12);
-    check(
-        &order("scores.math.score DESC", None, None),
-        &[3, 6, 1, 4, 7, 2, 5, 0],
-        &[by],
-    );
-    check(
-        &order("Name, id DESC", None, None),
-        &[6, 3, 0, 7, 4, 1, 5, 2],
-        &[by],
-    );
+    check(&order("scores.math.score DESC", None, None), &[3, 6, 1, 4, 7, 2, 5, 0], &[by]);
+    check(&order("Name, id DESC", None, None), &[6, 3, 0, 7, 4, 1, 5, 2], &[by]);
     // Rows that are equal in the order stay in that of the file.
     check(&order("Name", None, None), &[0, 3, 6, 1, 4, 7, 2, 5], &[by]);
     let top = "top 2 by scores.math.score DESC";
-    check(
-        &order("scores.math.score DESC", Some(2), None),
-        &[3, 6],
-        &[by, (top, 6)],
-    );
-    check(
-        &order("id DESC", None, Some(3)),
-        &[7, 6, 5],
-        &[by, ("limit 3", 5)],
-    );
+    check(&order("scores.math.score DESC", Some(2), None), &[3, 6], &[by, (top, 6)]);
+    check(&order("id DESC", None, Some(3)), &[7, 6, 5], &[by, ("limit 3", 5)]);
     // Nulls come last both ways.
-    let all = |by: &str| Options {
-        order_by: Some(by.to_owned()),
-        ..of("id IN (9, 3, 0)")
-    };
+    let all = |by: &str| Options { order_by: Some(by.to_owned()), ..of("id IN (9, 3, 0)") };
     let by = ("id IN (9, 3, 0)", 17);
     check(&all("scores.math.score"), &[0, 3, 9], &[by]);
     check(&all("scores.math.score DESC"), &[3, 0, 9], &[by]);
-    let limit = Options {
-        wheres: Vec::new(),
-        limit: Some(40),
-        ..of("")
-    };
+    let limit = Options { wheres: Vec::new(), limit: Some(40), ..of("") };
     let every: Vec<u32> = (0..20).collect();
     check(&limit, &every, &[("limit 40", 0)]);
 }
@@ -243,18 +193,12 @@ fn rows_are_ordered_drawn_and_cut() {
 #[test]
 fn a_limit_ends_the_reading() {
     let files = files(&rows(20));
-    let options = Options {
-        limit: Some(3),
-        ..of("id > 2")
-    };
+    let options = Options { limit: Some(3), ..of("id > 2") };
     for dataset in &files.datasets {
         let (lines, report) =
             answer(dataset, &files.spill, options.clone()).expect("a good question");
         assert_eq!(lines, "{\"id\":3}\n{\"id\":4}\n{\"id\":5}\n");
-        assert!(
-            report.dropped.iter().all(|dropped| dropped.rows.is_none()),
-            "{report:?}"
-        );
+        assert!(report.dropped.iter().all(|dropped| dropped.rows.is_none()), "{report:?}");
     }
 }
 
@@ -262,39 +206,24 @@ fn a_limit_ends_the_reading() {
 fn samples_follow_from_the_seed() {
     let files = files(&rows(200));
     let draw = |dataset: &Dataset, seed| {
-        let options = Options {
-            sample: Some(20),
-            seed,
-            select: Some("id".to_owned()),
-            ..Options::default()
-        };
+        let options =
+            Options { sample: Some(20), seed, select: Some("id".to_owned()), ..Options::default() };
         answer(dataset, &files.spill, options).expect("a good question")
     };
     let (first, report) = draw(&files.datasets[0], 1);
     assert_eq!(first.lines().count(), 20);
-    assert_eq!(
-        report.dropped,
-        [Dropped::rows("sample 20".to_owned(), Some(180))]
-    );
-    assert_eq!(
-        draw(&files.datasets[1], 1).0,
-        first,
-        "the format has no say"
-    );
+    assert_eq!(report.dropped, [Dropped::rows("sample 20".to_owned(), Some(180))]);
+    assert_eq!(draw(&files.datasets[1], 1).0, first, "the format has no say");
     assert_ne!(draw(&files.datasets[0], 2).0, first);
-    let ids: Vec<u64> = first
-        .lines()
-        .map(|line| line[6..line.len() - 1].parse().expect("an id"))
-        .collect();
+    let ids: Vec<u64> =
+        first.lines().map(|line| line[6..line.len() - 1].parse().expect("an id")).collect();
     assert!(ids.is_sorted(), "{ids:?}");
 }
 
 #[test]
 fn duplicates_go() {
     let by = |columns: &[&str], condition: &str| Options {
-        dedupe: Some(Dedupe::Exact {
-            by: columns.iter().map(|c| (*c).to_owned()).collect(),
-        }),
+        dedupe: Some(Dedupe::Exact { by: columns.iter().map(|c| (*c).to_owned()).collect() }),
         ..of(condition)
     };
     check(
@@ -310,16 +239,9 @@ fn duplicates_go() {
     check(
         &by(&["scores"], "id IN (0, 11, 9, 19)"),
         &[0, 9],
-        &[
-            ("id IN (0, 11, 9, 19)", 16),
-            ("equal to an earlier row in scores", 2),
-        ],
+        &[("id IN (0, 11, 9, 19)", 16), ("equal to an earlier row in scores", 2)],
     );
-    check(
-        &by(&[], "id < 2"),
-        &[0, 1],
-        &[("id < 2", 18), ("equal to an earlier row", 0)],
-    );
+    check(&by(&[], "id < 2"), &[0, 1], &[("id < 2", 18), ("equal to an earlier row", 0)]);
 }
 
 #[test]
@@ -328,19 +250,13 @@ fn columns_are_selected() {
     fn check(select: &str, expected: &str) {
         let files = files(&rows(20));
         for dataset in &files.datasets {
-            let options = Options {
-                select: Some(select.to_owned()),
-                ..of("id = 3")
-            };
+            let options = Options { select: Some(select.to_owned()), ..of("id = 3") };
             let (lines, _) = answer(dataset, &files.spill, options).expect("a good question");
             assert_eq!(lines, expected, "{select}");
         }
     }
     check("id", "{\"id\":3}\n");
-    check(
-        "Name AS who, id + 1 AS next",
-        "{\"who\":\"ada\",\"next\":4}\n",
-    );
+    check("Name AS who, id + 1 AS next", "{\"who\":\"ada\",\"next\":4}\n");
     check(
         "scores.math.score AS s, scores",
         "{\"s\":1.0,\"scores\":{\"math\":{\"status\":\"ok\",\"score\":1.0}}}\n",
@@ -362,18 +278,12 @@ fn whole_queries_are_answered() {
     fn check(sql: &str, expected: &str) {
         let files = files(&rows(20));
         for dataset in &files.datasets {
-            let options = Options {
-                sql: Some(sql.to_owned()),
-                ..Options::default()
-            };
+            let options = Options { sql: Some(sql.to_owned()), ..Options::default() };
             let (lines, _) = answer(dataset, &files.spill, options).expect("a good question");
             assert_eq!(lines, expected, "{sql}");
         }
     }
-    check(
-        "SELECT id FROM data WHERE id > 17",
-        "{\"id\":18}\n{\"id\":19}\n",
-    );
+    check("SELECT id FROM data WHERE id > 17", "{\"id\":18}\n{\"id\":19}\n");
     check("SELECT count(*) AS n FROM data", "{\"n\":20}\n");
     check(
         "SELECT Name, count(*) AS n, max(scores.math.score) AS best FROM data GROUP BY Name ORDER BY Name LIMIT 1",
@@ -407,19 +317,10 @@ fn check_refused(options: &Options, parts: &[&str]) {
 #[test]
 fn bad_conditions_are_errors_with_their_place() {
     let check = check_refused;
-    check(
-        &of("scor > 1"),
-        &["--where: no column 'scor' at character 1", "near: 'scores'"],
-    );
-    check(
-        &of("id > 0 AND name = 'x'"),
-        &["no column 'name' at character 12", "near: 'Name'"],
-    );
+    check(&of("scor > 1"), &["--where: no column 'scor' at character 1", "near: 'scores'"]);
+    check(&of("id > 0 AND name = 'x'"), &["no column 'name' at character 12", "near: 'Name'"]);
     check(&of("zzzz > 1"), &["the columns are 'id', 'Name', 'scores'"]);
-    check(
-        &of("scores.math.scor > 1"),
-        &["--where", "scor", "near: 'scores.math.score'"],
-    );
+    check(&of("scores.math.scor > 1"), &["--where", "scor", "near: 'scores.math.score'"]);
     check(&of("id >"), &["--where", "Expected"]);
     check(&of("id > 1 id"), &["--where", "character 8"]);
     check(&of(""), &["--where"]);
@@ -434,56 +335,27 @@ fn bad_conditions_are_errors_with_their_place() {
 #[test]
 fn bad_questions_are_errors_with_their_place() {
     let check = check_refused;
-    let select = |text: &str| Options {
-        select: Some(text.to_owned()),
-        ..Options::default()
-    };
-    check(
-        &select("nam"),
-        &["--select: no column 'nam' at character 1", "near: 'Name'"],
-    );
+    let select = |text: &str| Options { select: Some(text.to_owned()), ..Options::default() };
+    check(&select("nam"), &["--select: no column 'nam' at character 1", "near: 'Name'"]);
     check(&select("id,\n nam"), &["at line 2, character 2"]);
     check(&select("id, id"), &["--select"]);
     check(&select("count(*)"), &["--select", "--sql"]);
     check(&select("id FROM data WHERE id > 1 --"), &["--select"]);
     check(&select("id; DROP TABLE data"), &["--select"]);
-    let order = |text: &str| Options {
-        order_by: Some(text.to_owned()),
-        ..Options::default()
-    };
-    check(
-        &order("ids"),
-        &["--order-by: no column 'ids'", "near: 'id'"],
-    );
+    let order = |text: &str| Options { order_by: Some(text.to_owned()), ..Options::default() };
+    check(&order("ids"), &["--order-by: no column 'ids'", "near: 'id'"]);
     check(&order("id LIMIT 1"), &["--order-by"]);
     check(&order("id; DELETE FROM data"), &["--order-by"]);
-    let sql = |text: &str| Options {
-        sql: Some(text.to_owned()),
-        ..Options::default()
-    };
+    let sql = |text: &str| Options { sql: Some(text.to_owned()), ..Options::default() };
     check(&sql("SELEC id FROM data"), &["--sql", "at character 1"]);
-    check(
-        &sql("SELECT idd FROM data"),
-        &["--sql: no column 'idd' at character 8", "near: 'id'"],
-    );
+    check(&sql("SELECT idd FROM data"), &["--sql: no column 'idd' at character 8", "near: 'id'"]);
     check(&sql("SELECT id, id FROM data"), &["--sql"]);
     check(&sql("SELECT id FROM date"), &["--sql", "date"]);
-    let both = Options {
-        sql: Some("SELECT 1".to_owned()),
-        ..of("id > 1")
-    };
+    let both = Options { sql: Some("SELECT 1".to_owned()), ..of("id > 1") };
     check(&both, &["--sql is a whole query"]);
-    check(
-        &Options {
-            top_k: Some(3),
-            ..Options::default()
-        },
-        &["--order-by"],
-    );
+    check(&Options { top_k: Some(3), ..Options::default() }, &["--order-by"]);
     let unknown = Options {
-        dedupe: Some(Dedupe::Exact {
-            by: vec!["nam".to_owned()],
-        }),
+        dedupe: Some(Dedupe::Exact { by: vec!["nam".to_owned()] }),
         ..Options::default()
     };
     check(&unknown, &["no column 'nam'", "near: 'Name'"]);
@@ -497,10 +369,7 @@ fn nothing_but_queries_over_data_is_run() {
     for sql in [
         format!("COPY data TO '{}'", target.display()),
         "CREATE TABLE t AS SELECT * FROM data".to_owned(),
-        format!(
-            "CREATE EXTERNAL TABLE t STORED AS JSON LOCATION '{}'",
-            text.display()
-        ),
+        format!("CREATE EXTERNAL TABLE t STORED AS JSON LOCATION '{}'", text.display()),
         "INSERT INTO data SELECT * FROM data".to_owned(),
         "DELETE FROM data".to_owned(),
         "UPDATE data SET id = 1".to_owned(),
@@ -517,15 +386,9 @@ fn nothing_but_queries_over_data_is_run() {
             .to_owned(),
         "SELECT * INTO t FROM data".to_owned(),
         format!("{}1{}", "(".repeat(5000), ")".repeat(5000)),
-        format!(
-            "SELECT {}1 FROM data",
-            "-".repeat(9).replace('-', "- ").repeat(2000)
-        ),
+        format!("SELECT {}1 FROM data", "-".repeat(9).replace('-', "- ").repeat(2000)),
     ] {
-        let options = Options {
-            sql: Some(sql.clone()),
-            ..Options::default()
-        };
+        let options = Options { sql: Some(sql.clone()), ..Options::default() };
         let found = answer(&files.datasets[0], &files.spill, options);
         assert!(matches!(found, Err(DatasetError::Query { .. })), "{sql}");
     }
@@ -559,8 +422,7 @@ fn what_memory_has_no_room_for_goes_to_files() {
         let resources = resources(memory_bytes, &files.spill);
         let mut kept = Kept::default();
         let plan = Plan::new(&files.datasets[1], options, resources).expect("a good question");
-        plan.run(&mut kept, Box::new(|_| Ok(())))
-            .expect("there is room on the disk");
+        plan.run(&mut kept, Box::new(|_| Ok(()))).expect("there is room on the disk");
         kept.lines
     };
     let in_memory = sort(MEMORY_BYTES);

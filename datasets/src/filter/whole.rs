@@ -23,11 +23,7 @@ struct Rejects {
 impl Rejects {
     fn tell(&mut self, reject: &Reject) -> Result<()> {
         let place = [reject.file.as_bytes(), &reject.row.to_le_bytes()];
-        if self.told.insert(keyed::hash(0, &place)) {
-            (self.sink)(reject)
-        } else {
-            Ok(())
-        }
+        if self.told.insert(keyed::hash(0, &place)) { (self.sink)(reject) } else { Ok(()) }
     }
 }
 
@@ -71,10 +67,7 @@ impl Plan {
     }
 
     /// An error of a running query; one of reading comes out as it went in.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the other kinds are explained alike"
-    )]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are explained alike")]
     fn failed(&self, error: DataFusionError, sql: &str) -> DatasetError {
         match error {
             DataFusionError::External(inner) => match inner.downcast::<DatasetError>() {

@@ -21,9 +21,8 @@ pub fn worst(members: &[Member<'_>], seed: u64) -> Option<usize> {
 /// The position of the best of `n` measured responses, which the seed draws by content. `None` where
 /// fewer than `n` were measured: the best of fewer is another thing.
 pub fn best_of(members: &[Member<'_>], n: usize, seed: u64) -> Option<usize> {
-    let mut drawn: Vec<(u64, usize)> = measured(members)
-        .map(|(index, _)| (lot(&members[index], seed, b"draw"), index))
-        .collect();
+    let mut drawn: Vec<(u64, usize)> =
+        measured(members).map(|(index, _)| (lot(&members[index], seed, b"draw"), index)).collect();
     if n == 0 || drawn.len() < n {
         return None;
     }
@@ -38,10 +37,7 @@ pub fn best_of(members: &[Member<'_>], n: usize, seed: u64) -> Option<usize> {
 /// The lot of a response for a purpose: it follows from its text and its score.
 pub(super) fn lot(member: &Member<'_>, seed: u64, purpose: &[u8]) -> u64 {
     let score = member.measured().map_or(u64::MAX, f64::to_bits);
-    keyed::hash(
-        seed,
-        &[purpose, member.text.as_bytes(), &score.to_le_bytes()],
-    )
+    keyed::hash(seed, &[purpose, member.text.as_bytes(), &score.to_le_bytes()])
 }
 
 fn extreme(

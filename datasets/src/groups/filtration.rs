@@ -66,10 +66,7 @@ pub fn keep(members: &[Member<'_>], filtration: Filtration, n: usize, seed: u64)
             let others = measured(members).filter(|(index, _)| *index != best);
             let drawn =
                 others.min_by_key(|(index, _)| (lot(&members[*index], seed, b"br"), *index));
-            [Some(best), drawn.map(|(index, _)| index)]
-                .into_iter()
-                .flatten()
-                .collect()
+            [Some(best), drawn.map(|(index, _)| index)].into_iter().flatten().collect()
         }
         Filtration::BestWorst => vec![best, worst],
         Filtration::Reweight => drawn(members, n, seed),
@@ -108,9 +105,7 @@ pub fn determination(pairs: &[(f64, f64)]) -> Option<f64> {
     let mean_truth = pairs.iter().map(|(_, truth)| truth).sum::<f64>() / n;
     let sum = |product: fn(f64, f64) -> f64| -> f64 {
         let terms = pairs.iter();
-        terms
-            .map(|(reward, truth)| product(reward - mean_reward, truth - mean_truth))
-            .sum()
+        terms.map(|(reward, truth)| product(reward - mean_reward, truth - mean_truth)).sum()
     };
     let (both, rewards, truths) = (sum(|r, t| r * t), sum(|r, _| r * r), sum(|_, t| t * t));
     let r_squared = both * both / (rewards * truths);

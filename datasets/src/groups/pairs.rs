@@ -17,11 +17,7 @@ pub struct PairRule {
 
 impl Default for PairRule {
     fn default() -> Self {
-        Self {
-            margin: 0.0,
-            both_orders: false,
-            seed: 0,
-        }
+        Self { margin: 0.0, both_orders: false, seed: 0 }
     }
 }
 
@@ -144,11 +140,9 @@ pub fn best_worst(
     orders: impl Fn(usize, usize) -> Option<BothOrders>,
 ) -> Result<ScoredPair, NoPair> {
     let measured = super::measured(members).count();
-    let (Some(chosen), Some(rejected), 2..) = (
-        best(members, rule.seed),
-        worst(members, rule.seed),
-        measured,
-    ) else {
+    let (Some(chosen), Some(rejected), 2..) =
+        (best(members, rule.seed), worst(members, rule.seed), measured)
+    else {
         return Err(NoPair::TooFewMeasured { measured });
     };
     let score = |index: usize| members[index].measured().expect("it was chosen by it");
@@ -172,13 +166,7 @@ pub fn best_worst(
     if rule.both_orders && !is_wanted {
         return Err(NoPair::OrdersDisagree { agreement });
     }
-    Ok(ScoredPair {
-        chosen,
-        rejected,
-        chosen_score,
-        rejected_score,
-        agreement,
-    })
+    Ok(ScoredPair { chosen, rejected, chosen_score, rejected_score, agreement })
 }
 
 impl ScoredPair {

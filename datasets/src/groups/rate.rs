@@ -39,12 +39,7 @@ impl PassRate {
     /// without a score are worth; `None` for an empty group.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         let all = self.measured + self.unmeasured;
-        let bounds = || {
-            (
-                share(self.passed, all),
-                share(self.passed + self.unmeasured, all),
-            )
-        };
+        let bounds = || (share(self.passed, all), share(self.passed + self.unmeasured, all));
         (all > 0).then(bounds)
     }
 }

@@ -4,10 +4,7 @@ use super::*;
 use crate::keyed::Draws;
 
 fn members<'a>(scored: &[(&'a str, Option<f64>)]) -> Vec<Member<'a>> {
-    let member = |(text, score): &(&'a str, Option<f64>)| Member {
-        text,
-        score: *score,
-    };
+    let member = |(text, score): &(&'a str, Option<f64>)| Member { text, score: *score };
     scored.iter().map(member).collect()
 }
 
@@ -23,41 +20,22 @@ const SOME: fn(f64) -> Option<f64> = Some;
 #[test]
 fn pass_rates_leave_out_what_was_not_measured() {
     // scores, mark; passed, measured, unmeasured, rate, bounds
-    type Line = (
-        &'static [Option<f64>],
-        (usize, usize, usize),
-        Option<f64>,
-        Option<(f64, f64)>,
-    );
+    type Line = (&'static [Option<f64>], (usize, usize, usize), Option<f64>, Option<(f64, f64)>);
     let lines: [Line; 5] = [
         (&[], (0, 0, 0), None, None),
         (&[None, None], (0, 0, 2), None, Some((0.0, 1.0))),
-        (
-            &[Some(1.0), Some(0.0), None, Some(0.5)],
-            (2, 3, 1),
-            Some(2.0 / 3.0),
-            Some((0.5, 0.75)),
-        ),
+        (&[Some(1.0), Some(0.0), None, Some(0.5)], (2, 3, 1), Some(2.0 / 3.0), Some((0.5, 0.75))),
         (
             &[Some(f64::NAN), Some(f64::INFINITY), Some(1.0)],
             (1, 1, 2),
             Some(1.0),
             Some((1.0 / 3.0, 1.0)),
         ),
-        (
-            &[Some(0.49), Some(-1.0)],
-            (0, 2, 0),
-            Some(0.0),
-            Some((0.0, 0.0)),
-        ),
+        (&[Some(0.49), Some(-1.0)], (0, 2, 0), Some(0.0), Some((0.0, 0.0))),
     ];
     for (scores, (passed, measured, unmeasured), rate, bounds) in lines {
         let found = pass_rate(scores, 0.5);
-        let expected = PassRate {
-            passed,
-            measured,
-            unmeasured,
-        };
+        let expected = PassRate { passed, measured, unmeasured };
         assert_eq!(found, expected, "{scores:?}");
         assert_eq!(found.rate(), rate, "{scores:?}");
         assert_eq!(found.bounds(), bounds, "{scores:?}");
@@ -68,11 +46,7 @@ fn pass_rates_leave_out_what_was_not_measured() {
 fn bands_have_their_ends() {
     let band: Band = "0.25:0.75".parse().expect("a band");
     let place = |passed, measured| {
-        let rate = PassRate {
-            passed,
-            measured,
-            unmeasured: 0,
-        };
+        let rate = PassRate { passed, measured, unmeasured: 0 };
         band.place(&rate, 2)
     };
     for (passed, measured, expected) in [
@@ -135,18 +109,11 @@ fn pair_of(scores: &[Option<f64>], rule: PairRule) -> Result<(usize, usize), NoP
 
 #[test]
 fn pairs_are_of_the_best_and_the_worst() {
-    let margin = |margin| PairRule {
-        margin,
-        ..PairRule::default()
-    };
+    let margin = |margin| PairRule { margin, ..PairRule::default() };
     for (scores, rule, expected) in [
         (&[Some(0.0), Some(1.0), None][..], margin(0.0), Ok((1, 0))),
         (&[Some(0.0), Some(1.0)][..], margin(1.0), Ok((1, 0))),
-        (
-            &[Some(0.0), Some(1.0)][..],
-            margin(1.5),
-            Err(NoPair::WithinMargin { difference: 1.0 }),
-        ),
+        (&[Some(0.0), Some(1.0)][..], margin(1.5), Err(NoPair::WithinMargin { difference: 1.0 })),
         (&[Some(1.0), Some(1.0)][..], margin(0.0), Err(NoPair::Tie)),
         (&[Some(0.0), Some(-0.0)][..], margin(0.0), Err(NoPair::Tie)),
         (
@@ -154,11 +121,7 @@ fn pairs_are_of_the_best_and_the_worst() {
             margin(0.0),
             Err(NoPair::TooFewMeasured { measured: 1 }),
         ),
-        (
-            &[][..],
-            margin(0.0),
-            Err(NoPair::TooFewMeasured { measured: 0 }),
-        ),
+        (&[][..], margin(0.0), Err(NoPair::TooFewMeasured { measured: 0 })),
     ] {
         assert_eq!(pair_of(scores, rule), expected, "{scores:?}");
     }
@@ -182,10 +145,7 @@ fn both_orders_must_agree_where_they_are_asked_for() {
             assert_eq!((chosen, rejected), (1, 0));
             Some(BothOrders { first, second })
         };
-        let strict = PairRule {
-            both_orders: true,
-            ..PairRule::default()
-        };
+        let strict = PairRule { both_orders: true, ..PairRule::default() };
         let loose = best_worst(&group, PairRule::default(), orders).expect("a pair");
         assert_eq!(loose.agreement, expected);
         let found = best_worst(&group, strict, orders);
@@ -223,18 +183,12 @@ fn rows_carry_texts_and_scores() {
 fn vote(ballots: &[(Option<&str>, Option<f64>)]) -> String {
     let ballots: Vec<Ballot<'_>> = ballots
         .iter()
-        .map(|(answer, weight)| Ballot {
-            answer: *answer,
-            weight: *weight,
-        })
+        .map(|(answer, weight)| Ballot { answer: *answer, weight: *weight })
         .collect();
     match majority(&ballots, normalised) {
-        Outcome::Won {
-            answer,
-            voters,
-            share,
-            n_silent,
-        } => format!("{answer} {voters:?} {share:.3} {n_silent}"),
+        Outcome::Won { answer, voters, share, n_silent } => {
+            format!("{answer} {voters:?} {share:.3} {n_silent}")
+        }
         Outcome::Tied { answers, n_silent } => format!("tied {answers:?} {n_silent}"),
         Outcome::NoVotes { n_silent } => format!("none {n_silent}"),
     }
@@ -246,29 +200,15 @@ fn the_greatest_weight_wins() {
     for (ballots, expected) in [
         (&[][..], "none 0"),
         (&[(None, one), (Some(" "), one)][..], "none 2"),
-        (
-            &[(Some("18"), one), (Some("$18$."), one), (Some("17"), one)][..],
-            "18 [0, 1] 0.667 0",
-        ),
-        (
-            &[(Some("18"), one), (Some("17"), one), (None, one)][..],
-            r#"tied ["17", "18"] 1"#,
-        ),
+        (&[(Some("18"), one), (Some("$18$."), one), (Some("17"), one)][..], "18 [0, 1] 0.667 0"),
+        (&[(Some("18"), one), (Some("17"), one), (None, one)][..], r#"tied ["17", "18"] 1"#),
         // A failed weight is no vote, and neither is a negative one.
         (
-            &[
-                (Some("a"), None),
-                (Some("a"), SOME(-1.0)),
-                (Some("B"), SOME(0.5)),
-            ][..],
+            &[(Some("a"), None), (Some("a"), SOME(-1.0)), (Some("B"), SOME(0.5))][..],
             "b [2] 1.000 2",
         ),
         (
-            &[
-                (Some("x"), SOME(0.2)),
-                (Some("y"), SOME(0.5)),
-                (Some("x"), SOME(0.2)),
-            ][..],
+            &[(Some("x"), SOME(0.2)), (Some("y"), SOME(0.5)), (Some("x"), SOME(0.2))][..],
             "y [1] 0.556 0",
         ),
         (&[(Some("x"), SOME(0.0))][..], "none 0"),
@@ -303,17 +243,11 @@ fn filters_have_the_weights_of_the_code() {
         (Filtration::BestRandom, [0.125, 0.125, 0.5, 0.125, 0.125]),
         (Filtration::BestWorst, [0.0, 0.5, 0.5, 0.0, 0.0]),
         // Squares 1, 4, 9, 0, 4 of 18.
-        (
-            Filtration::Reweight,
-            [1.0 / 18.0, 4.0 / 18.0, 0.5, 0.0, 4.0 / 18.0],
-        ),
+        (Filtration::Reweight, [1.0 / 18.0, 4.0 / 18.0, 0.5, 0.0, 4.0 / 18.0]),
     ] {
         let found = weights(&group, filtration, 0).expect("drawable");
         let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
-        assert!(
-            difference.fold(0.0, f64::max) < 1e-12,
-            "{filtration:?} {found:?}"
-        );
+        assert!(difference.fold(0.0, f64::max) < 1e-12, "{filtration:?} {found:?}");
     }
     let zeros = scored(&[Some(0.0), Some(0.0), None]);
     assert_eq!(weights(&zeros, Filtration::Reweight, 0), None);
@@ -327,9 +261,8 @@ fn filters_keep_what_their_name_says() {
     let group = scored(&[Some(1.0), Some(-2.0), Some(3.0), None, Some(2.0)]);
     assert_eq!(keep(&group, Filtration::BestOfN, 2, 0), [2]);
     assert_eq!(keep(&group, Filtration::BestWorst, 2, 0), [1, 2]);
-    let others: std::collections::BTreeSet<Vec<usize>> = (0..40)
-        .map(|seed| keep(&group, Filtration::BestRandom, 2, seed))
-        .collect();
+    let others: std::collections::BTreeSet<Vec<usize>> =
+        (0..40).map(|seed| keep(&group, Filtration::BestRandom, 2, seed)).collect();
     let expected = [vec![0, 2], vec![1, 2], vec![2, 4]];
     assert_eq!(others, std::collections::BTreeSet::from(expected));
     for n in 0..6 {

@@ -77,21 +77,15 @@ pub fn majority(ballots: &[Ballot<'_>], normalise: impl Fn(&str) -> Option<Strin
     if most <= 0.0 {
         return Outcome::NoVotes { n_silent };
     }
-    let (mut winners, rest): (Vec<_>, Vec<_>) = tallied
-        .into_iter()
-        .partition(|(_, _, weight)| weight.total_cmp(&most).is_eq());
+    let (mut winners, rest): (Vec<_>, Vec<_>) =
+        tallied.into_iter().partition(|(_, _, weight)| weight.total_cmp(&most).is_eq());
     drop(rest);
     if winners.len() > 1 {
         let answers = winners.into_iter().map(|(answer, _, _)| answer).collect();
         return Outcome::Tied { answers, n_silent };
     }
     let (answer, voters, weight) = winners.pop().expect("the greatest weight is somebody's");
-    Outcome::Won {
-        answer,
-        voters,
-        share: weight / whole,
-        n_silent,
-    }
+    Outcome::Won { answer, voters, share: weight / whole, n_silent }
 }
 
 /// The usual normal form of a short answer: canonical case folding, runs of white space as one blank,

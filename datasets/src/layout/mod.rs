@@ -130,15 +130,11 @@ fn choose(splits: Vec<Split>, wanted: Option<&str>, folder: &Path) -> Result<Vec
     };
     let have = names.join(", ");
     match (position, wanted) {
-        (Some(position), _) => Ok(splits
-            .into_iter()
-            .nth(position)
-            .expect("the position is of this list")
-            .files),
+        (Some(position), _) => {
+            Ok(splits.into_iter().nth(position).expect("the position is of this list").files)
+        }
         (None, Some(wanted)) => Err(fault(format!("no split '{wanted}'; there is {have}"))),
-        (None, None) => Err(fault(format!(
-            "several splits, name one with --split: {have}"
-        ))),
+        (None, None) => Err(fault(format!("several splits, name one with --split: {have}"))),
     }
 }
 
@@ -172,10 +168,8 @@ fn data_files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Files beside the data that say something of it.
 fn is_about(name: &str) -> bool {
-    matches!(
-        name,
-        "dataset_info.json" | "dataset_infos.json" | "state.json" | "config.json"
-    ) || name.ends_with(".manifest.json")
+    matches!(name, "dataset_info.json" | "dataset_infos.json" | "state.json" | "config.json")
+        || name.ends_with(".manifest.json")
         || name.ends_with(".rejects.jsonl")
 }
 

@@ -49,10 +49,7 @@ pub(super) fn configurations(text: &str, file: &str) -> Result<Vec<Configuration
     let indent = first.indent;
     let node = block(&mut rest, indent).map_err(fault)?;
     if let Some(line) = rest.first() {
-        return Err(fault((
-            line.number,
-            format!("'{}' stands too far left", line.text),
-        )));
+        return Err(fault((line.number, format!("'{}' stands too far left", line.text))));
     }
     let Node::List(entries) = node else {
         return Err(fault((number, "`configs` is no list".to_owned())));
@@ -80,10 +77,9 @@ pub(super) fn choose(
             .or_else(|| names.iter().position(|name| *name == "default")),
     };
     match (position, wanted) {
-        (Some(position), _) => Ok(listed
-            .into_iter()
-            .nth(position)
-            .expect("the position is of this list")),
+        (Some(position), _) => {
+            Ok(listed.into_iter().nth(position).expect("the position is of this list"))
+        }
         (None, Some(wanted)) => {
             let problem = format!("no configuration '{wanted}'; there is {have}");
             Err(DatasetError::file(&folder.display().to_string(), problem))
@@ -98,16 +94,11 @@ pub(super) fn choose(
 /// The lines below `configs:` in the front matter.
 fn configs_block(text: &str) -> Vec<Line<'_>> {
     let mut lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
-    if lines
-        .next()
-        .is_none_or(|(_, line)| line.trim_end() != "---")
-    {
+    if lines.next().is_none_or(|(_, line)| line.trim_end() != "---") {
         return Vec::new();
     }
     let matter = lines.take_while(|(_, line)| line.trim_end() != "---");
-    let below = matter
-        .skip_while(|(_, line)| !line.starts_with("configs:"))
-        .skip(1);
+    let below = matter.skip_while(|(_, line)| !line.starts_with("configs:")).skip(1);
     below
         .map(|(number, line)| Line {
             number,
@@ -168,20 +159,13 @@ fn list(lines: &mut &[Line<'_>], indent: usize) -> Parsed<Node> {
         } else if key(Line { text, ..line }).is_ok() && !text.starts_with(['"', '\'', '[']) {
             // `- key: value` begins a map whose other keys stand below the first.
             let inner = indent + (line.text.len() - text.len());
-            let mut all = Vec::from([Line {
-                number: line.number,
-                indent: inner,
-                text,
-            }]);
+            let mut all = Vec::from([Line { number: line.number, indent: inner, text }]);
             all.extend(lines[1..].iter().take_while(|line| line.indent > indent));
             let taken = all.len();
             let mut rest = &all[..];
             entries.push(block(&mut rest, inner)?);
             if let Some(line) = rest.first() {
-                return Err((
-                    line.number,
-                    format!("'{}' does not stand below a key", line.text),
-                ));
+                return Err((line.number, format!("'{}' does not stand below a key", line.text)));
             }
             *lines = &lines[taken..];
         } else {
@@ -265,11 +249,8 @@ fn configuration(entry: Node) -> std::result::Result<Option<Configuration>, Stri
     let Node::Map(entries) = entry else {
         return Err("an entry of `configs` is no map".to_owned());
     };
-    let mut found = Configuration {
-        name: "default".to_owned(),
-        is_default: false,
-        splits: Vec::new(),
-    };
+    let mut found =
+        Configuration { name: "default".to_owned(), is_default: false, splits: Vec::new() };
     for (key, value) in entries {
         match (key.as_str(), value) {
             ("config_name", Node::Scalar(name)) => found.name = name,
@@ -389,10 +370,7 @@ mod tests {
             "configs:\n-\n  config_name: m\n  data_files:\n  - '*.csv'\n  - '**/b.csv'",
             &["m: train=*.csv+**/b.csv"],
         );
-        check(
-            "configs:\n- data_dir: data\n\n# note\n",
-            &["default: train=data"],
-        );
+        check("configs:\n- data_dir: data\n\n# note\n", &["default: train=data"]);
     }
 
     #[test]
@@ -400,18 +378,12 @@ mod tests {
         #[track_caller]
         fn check(matter: &str, line: u64, part: &str) {
             let text = format!("---\n{matter}\n---\n");
-            let error = configurations(&text, "README.md")
-                .expect_err(matter)
-                .to_string();
+            let error = configurations(&text, "README.md").expect_err(matter).to_string();
             assert!(error.starts_with(&format!("README.md:{line}: ")), "{error}");
             assert!(error.contains(part), "{error}");
         }
         check("configs:\n- data_files: {train: a.csv}", 3, "not read here");
-        check(
-            "configs:\n- data_files:\n    - split: a\n      path: b\n   - split: c",
-            6,
-            "stands",
-        );
+        check("configs:\n- data_files:\n    - split: a\n      path: b\n   - split: c", 6, "stands");
         check("configs:\n  a: b", 3, "no list");
         check("configs:\n- nonsense", 3, "no map");
         check("configs:\n- data_files:\n  - path: a.csv", 3, "no `split`");
@@ -421,18 +393,10 @@ mod tests {
 
     #[test]
     fn other_texts_have_no_configurations() {
-        for text in [
-            "",
-            "# Title\n",
-            "---\nconfigs",
-            "configs:\n- data_files: a\n",
-            "---\n---\nconfigs:\n",
-        ] {
-            assert_eq!(
-                configurations(text, "README.md").expect("readable"),
-                [],
-                "{text:?}"
-            );
+        for text in
+            ["", "# Title\n", "---\nconfigs", "configs:\n- data_files: a\n", "---\n---\nconfigs:\n"]
+        {
+            assert_eq!(configurations(text, "README.md").expect("readable"), [], "{text:?}");
         }
     }
 }

@@ -62,11 +62,7 @@ fn shard(stem: &str) -> Option<Shard<'_>> {
         5.. => digits.parse().ok(),
         _ => None,
     };
-    Some(Shard {
-        split,
-        index: number(index)?,
-        total: number(total)?,
-    })
+    Some(Shard { split, index: number(index)?, total: number(total)? })
 }
 
 /// Every piece of a set is there.
@@ -75,9 +71,7 @@ fn refuse_gaps(files: &[PathBuf]) -> Result<()> {
     for file in files {
         if let Some(shard) = shard(&stem(file)) {
             let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-            sets.entry((folder, shard.total))
-                .or_default()
-                .push(shard.index);
+            sets.entry((folder, shard.total)).or_default().push(shard.index);
         }
     }
     for ((folder, total), indices) in sets {
@@ -94,15 +88,13 @@ fn refuse_gaps(files: &[PathBuf]) -> Result<()> {
 fn word(folder: &Path, file: &Path) -> Option<&'static str> {
     let below = file.strip_prefix(folder).unwrap_or(file);
     let names = below.iter().rev();
-    names
-        .map(|name| name.to_string_lossy().to_ascii_lowercase())
-        .find_map(|name| {
-            let mut parts = name.split(|c: char| !c.is_ascii_alphabetic());
-            parts.find_map(|part| {
-                let known = WORDS.iter().find(|(_, words)| words.contains(&part));
-                known.map(|(split, _)| *split)
-            })
+    names.map(|name| name.to_string_lossy().to_ascii_lowercase()).find_map(|name| {
+        let mut parts = name.split(|c: char| !c.is_ascii_alphabetic());
+        parts.find_map(|part| {
+            let known = WORDS.iter().find(|(_, words)| words.contains(&part));
+            known.map(|(split, _)| *split)
         })
+    })
 }
 
 #[cfg(test)]
@@ -115,10 +107,8 @@ mod tests {
         let folder = Path::new("d");
         let files: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
         let splits = by_names(folder, &files).expect("no gap");
-        let found: Vec<(&str, usize)> = splits
-            .iter()
-            .map(|split| (split.name.as_str(), split.files.len()))
-            .collect();
+        let found: Vec<(&str, usize)> =
+            splits.iter().map(|split| (split.name.as_str(), split.files.len())).collect();
         assert_eq!(found, expected, "{files:?}");
     }
 
@@ -126,39 +116,22 @@ mod tests {
     fn names_say_splits() {
         check(&["a.jsonl", "b.jsonl"], &[("train", 2)]);
         check(&["train.csv", "test.csv"], &[("test", 1), ("train", 1)]);
-        check(
-            &["my_dev-set.csv", "Train.csv"],
-            &[("train", 1), ("validation", 1)],
-        );
+        check(&["my_dev-set.csv", "Train.csv"], &[("train", 1), ("validation", 1)]);
         check(&["trainer.csv", "latest.csv"], &[("train", 2)]);
-        check(
-            &["train/a.csv", "valid/a.csv"],
-            &[("train", 1), ("validation", 1)],
-        );
+        check(&["train/a.csv", "valid/a.csv"], &[("train", 1), ("validation", 1)]);
         check(&["train.csv", "notes.csv"], &[("train", 1)]);
-        let pieces = [
-            "data/extra-00000-of-00002.parquet",
-            "data/extra-00001-of-00002.parquet",
-        ];
+        let pieces = ["data/extra-00000-of-00002.parquet", "data/extra-00001-of-00002.parquet"];
         check(&pieces, &[("extra", 2)]);
-        check(
-            &["data/train-00000-of-00001-a09b74b3ef9c3b56.parquet"],
-            &[("train", 1)],
-        );
+        check(&["data/train-00000-of-00001-a09b74b3ef9c3b56.parquet"], &[("train", 1)]);
         // Too few digits for a number of pieces.
         check(&["a-1-of-2.csv"], &[("train", 1)]);
     }
 
     #[test]
     fn a_missing_shard_is_named() {
-        let files = [
-            PathBuf::from("d/x-00000-of-00003.csv"),
-            PathBuf::from("d/x-00002-of-00003.csv"),
-        ];
+        let files =
+            [PathBuf::from("d/x-00000-of-00003.csv"), PathBuf::from("d/x-00002-of-00003.csv")];
         let error = by_names(Path::new("d"), &files).expect_err("a gap");
-        assert!(
-            error.to_string().contains("shard 00001 of 00003"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("shard 00001 of 00003"), "{error}");
     }
 }

@@ -20,15 +20,10 @@ fn check(
         fs::create_dir_all(path.parent().expect("below the folder")).expect("ours");
         fs::write(path, content).expect("ours");
     }
-    let names: Vec<String> = names
-        .iter()
-        .map(|name| folder.path().join(name).display().to_string())
-        .collect();
+    let names: Vec<String> =
+        names.iter().map(|name| folder.path().join(name).display().to_string()).collect();
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let selection = Selection {
-        config: some(selection.0),
-        split: some(selection.1),
-    };
+    let selection = Selection { config: some(selection.0), split: some(selection.1) };
     let found = resolve(&names, &selection).map(|found| -> Vec<String> {
         let below = |path: &PathBuf| {
             let below = path.strip_prefix(folder.path()).expect("below the folder");
@@ -46,35 +41,15 @@ fn check(
 #[test]
 fn names_stand_for_files() {
     let files = ["b.csv", "a.csv", "a[1].csv", "sub/c.csv", "n.txt"];
-    check(
-        &files,
-        &["b.csv", "a.csv"],
-        ("", ""),
-        Ok(&["b.csv", "a.csv"]),
-    );
-    check(
-        &files,
-        &["a.csv", "a.csv"],
-        ("", ""),
-        Ok(&["a.csv", "a.csv"]),
-    );
-    check(
-        &files,
-        &["*.csv"],
-        ("", ""),
-        Ok(&["a.csv", "a[1].csv", "b.csv"]),
-    );
+    check(&files, &["b.csv", "a.csv"], ("", ""), Ok(&["b.csv", "a.csv"]));
+    check(&files, &["a.csv", "a.csv"], ("", ""), Ok(&["a.csv", "a.csv"]));
+    check(&files, &["*.csv"], ("", ""), Ok(&["a.csv", "a[1].csv", "b.csv"]));
     check(&files, &["a[1].csv"], ("", ""), Ok(&["a[1].csv"]));
     check(&files, &["**/c.csv"], ("", ""), Ok(&["sub/c.csv"]));
     check(&files, &["*.tsv"], ("", ""), Err("no file matches"));
     // Opening it says that it is not there.
     check(&files, &["gone.csv"], ("", ""), Ok(&["gone.csv"]));
-    check(
-        &files,
-        &["a.csv"],
-        ("", "train"),
-        Err("no input is a folder"),
-    );
+    check(&files, &["a.csv"], ("", "train"), Err("no input is a folder"));
 }
 
 #[test]
@@ -88,25 +63,10 @@ fn folders_have_splits() {
     ];
     check(&files, &[""], ("", "train"), Ok(&files[..2]));
     check(&files, &[""], ("", "test"), Ok(&files[2..3]));
-    check(
-        &files,
-        &[""],
-        ("", ""),
-        Err("name one with --split: test, train"),
-    );
-    check(
-        &files,
-        &[""],
-        ("", "dev"),
-        Err("no split 'dev'; there is test, train"),
-    );
+    check(&files, &[""], ("", ""), Err("name one with --split: test, train"));
+    check(&files, &[""], ("", "dev"), Err("no split 'dev'; there is test, train"));
     check(&files, &[""], ("main", "test"), Err("README.md lists none"));
-    check(
-        &["a.jsonl", "sub/b.jsonl"],
-        &[""],
-        ("", ""),
-        Ok(&["a.jsonl", "sub/b.jsonl"]),
-    );
+    check(&["a.jsonl", "sub/b.jsonl"], &[""], ("", ""), Ok(&["a.jsonl", "sub/b.jsonl"]));
     check(&["a.txt"], &[""], ("", ""), Err("no .jsonl, .parquet"));
 }
 
@@ -115,24 +75,9 @@ fn a_readme_lists_files() {
     let readme = "README.md=---\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n    path: main/*.csv\n\
                   - config_name: extra\n  data_files: x.csv\n---\n";
     let files = [readme, "main/a.csv", "main/b.csv", "x.csv"];
-    check(
-        &files,
-        &[""],
-        ("main", ""),
-        Ok(&["main/a.csv", "main/b.csv"]),
-    );
+    check(&files, &[""], ("main", ""), Ok(&["main/a.csv", "main/b.csv"]));
     check(&files, &[""], ("extra", "train"), Ok(&["x.csv"]));
-    check(
-        &files,
-        &[""],
-        ("", ""),
-        Err("name one with --config-name: main, extra"),
-    );
-    check(
-        &files,
-        &[""],
-        ("other", ""),
-        Err("no configuration 'other'"),
-    );
+    check(&files, &[""], ("", ""), Err("name one with --config-name: main, extra"));
+    check(&files, &[""], ("other", ""), Err("no configuration 'other'"));
     check(&files[..1], &[""], ("main", ""), Err("no file matches"));
 }

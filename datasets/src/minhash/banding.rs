@@ -18,10 +18,7 @@ impl Banding {
     /// # Errors
     /// [`MinHashError::TooFewPermutations`] where not even bands of one row do.
     pub fn choose(options: &Options) -> Result<Self, MinHashError> {
-        let of_rows = |rows: usize| Self {
-            bands: options.permutations / rows,
-            rows,
-        };
+        let of_rows = |rows: usize| Self { bands: options.permutations / rows, rows };
         let finds = |banding: &Self| banding.probability(options.threshold) >= options.recall;
         let longest = (1..=options.permutations).rev().map(of_rows).find(finds);
         longest.ok_or_else(|| MinHashError::TooFewPermutations {

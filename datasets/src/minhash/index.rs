@@ -75,9 +75,7 @@ impl NearDuplicates {
         let banding = Banding::choose(&options)?;
         let mut draws = Draws::new(options.seed);
         Ok(Self {
-            keys: (0..banding.permutations())
-                .map(|_| draws.next_bits())
-                .collect(),
+            keys: (0..banding.permutations()).map(|_| draws.next_bits()).collect(),
             buckets: vec![HashMap::new(); banding.bands],
             before: Vec::new(),
             entries: Vec::new(),
@@ -118,10 +116,7 @@ impl NearDuplicates {
     pub fn sign(&self, text: &str) -> Signed {
         let text = Shingled::read(text, &self.options);
         let hashes = text.shingles.as_ref().map(|set| self.band_hashes(set));
-        Signed {
-            text,
-            hashes: hashes.unwrap_or_default(),
-        }
+        Signed { text, hashes: hashes.unwrap_or_default() }
     }
 
     /// Takes the next text, read by this index.
@@ -143,9 +138,7 @@ impl NearDuplicates {
         };
         let near = self.join_near(row, &shingles, &hashes);
         self.enter(row, shingles, &hashes);
-        Ok(near.map_or(Seen::New, |(near, similarity)| {
-            self.duplicate(row, near, similarity)
-        }))
+        Ok(near.map_or(Seen::New, |(near, similarity)| self.duplicate(row, near, similarity)))
     }
 
     /// The first row of the cluster of `row`, by all that was inserted until now.
@@ -180,27 +173,16 @@ impl NearDuplicates {
         let held = self.memory_bytes();
         match self.options.max_bytes {
             Some(bound) if held > bound => {
-                return Err(MinHashError::Full {
-                    rows: self.n_rows(),
-                    held,
-                    bound,
-                });
+                return Err(MinHashError::Full { rows: self.n_rows(), held, bound });
             }
             Some(_) | None => {}
         }
         let row = u32::try_from(self.n_rows()).ok();
-        row.filter(|row| *row < NONE)
-            .ok_or(MinHashError::TooManyRows {
-                most: NONE as usize,
-            })
+        row.filter(|row| *row < NONE).ok_or(MinHashError::TooManyRows { most: NONE as usize })
     }
 
     fn duplicate(&self, row: u32, near: u32, similarity: f64) -> Seen {
-        Seen::Duplicate {
-            first: self.first_of(row as usize),
-            near: near as usize,
-            similarity,
-        }
+        Seen::Duplicate { first: self.first_of(row as usize), near: near as usize, similarity }
     }
 
     /// The hash of each band of the signature.
@@ -261,8 +243,7 @@ impl NearDuplicates {
     fn enter(&mut self, row: u32, shingles: Shingles, hashes: &[u64]) {
         let index = u32::try_from(self.entries.len()).expect("no more entries than rows");
         for (bucket, hash) in self.buckets.iter_mut().zip(hashes) {
-            self.before
-                .push(bucket.insert(*hash, index).unwrap_or(NONE));
+            self.before.push(bucket.insert(*hash, index).unwrap_or(NONE));
         }
         self.shingle_bytes += shingles.len() * size_of::<u64>();
         self.entries.push(Entry { row, shingles });

@@ -122,13 +122,8 @@ impl Options {
     /// # Errors
     /// [`MinHashError::Setting`] names the first that is out of its range.
     pub fn check(&self) -> Result<(), MinHashError> {
-        let bad = |name, value: String, expected| {
-            Err(MinHashError::Setting {
-                name,
-                value,
-                expected,
-            })
-        };
+        let bad =
+            |name, value: String, expected| Err(MinHashError::Setting { name, value, expected });
         if self.words == 0 || self.words > 64 {
             return bad("words", self.words.to_string(), "it must be 1 to 64");
         }

@@ -56,10 +56,7 @@ impl Shingled {
         }
         let mut digest = [0; 16];
         digest.copy_from_slice(&sha.finalize()[..16]);
-        Self {
-            digest,
-            shingles: set.map(Shingles::of),
-        }
+        Self { digest, shingles: set.map(Shingles::of) }
     }
 }
 
@@ -141,10 +138,7 @@ impl Window {
     const WORD: usize = size_of::<u64>();
 
     fn new(words: usize) -> Self {
-        Self {
-            bytes: Vec::with_capacity((words + 1) * Self::WORD),
-            words,
-        }
+        Self { bytes: Vec::with_capacity((words + 1) * Self::WORD), words }
     }
 
     fn push(&mut self, word: u64) {

@@ -6,20 +6,12 @@ use super::*;
 use crate::keyed::Draws;
 
 fn options(words: usize, threshold: f64) -> Options {
-    Options {
-        words,
-        threshold,
-        ..Options::default()
-    }
+    Options { words, threshold, ..Options::default() }
 }
 
 /// Bands of one row, and so many that a miss will not be met.
 fn thorough(words: usize, threshold: f64) -> Options {
-    Options {
-        permutations: 200,
-        recall: 1.0 - 1e-12,
-        ..options(words, threshold)
-    }
+    Options { permutations: 200, recall: 1.0 - 1e-12, ..options(words, threshold) }
 }
 
 /// Jaccard over lists of words, without any hash.
@@ -130,11 +122,7 @@ fn pair(draws: &mut Draws, shared: usize, own: usize) -> [String; 2] {
 #[test]
 fn as_many_pairs_are_found_as_the_formula_says() {
     // Few permutations, so that many pairs are missed and the count says something.
-    let settings = Options {
-        permutations: 24,
-        recall: 0.6,
-        ..options(1, 0.5)
-    };
+    let settings = Options { permutations: 24, recall: 0.6, ..options(1, 0.5) };
     let mut index = NearDuplicates::new(settings.clone()).expect("valid options");
     let banding = index.banding();
     assert!(banding.rows > 1, "{banding:?}");
@@ -154,20 +142,14 @@ fn as_many_pairs_are_found_as_the_formula_says() {
         found += f64::from(u8::from(seen != Seen::New));
     }
     let margin = 4.0 * f64::sqrt(variance);
-    assert!(
-        (found - expected).abs() < margin,
-        "{found} of {expected} ± {margin}"
-    );
+    assert!((found - expected).abs() < margin, "{found} of {expected} ± {margin}");
 }
 
 #[test]
 fn bands_reach_the_recall_that_was_asked_for() {
     for threshold in [0.3, 0.5, 0.7, 0.8, 0.9, 1.0] {
         for recall in [0.5, 0.9, 0.99] {
-            let settings = Options {
-                recall,
-                ..options(5, threshold)
-            };
+            let settings = Options { recall, ..options(5, threshold) };
             let banding = Banding::choose(&settings).expect("enough permutations");
             assert!(banding.permutations() <= settings.permutations);
             assert!(banding.probability(threshold) >= recall, "{banding:?}");
@@ -255,10 +237,7 @@ fn a_late_row_joins_two_clusters() {
 
 #[test]
 fn texts_that_are_too_long_are_duplicates_of_equal_ones_only() {
-    let settings = Options {
-        max_shingles: 3,
-        ..options(1, 0.5)
-    };
+    let settings = Options { max_shingles: 3, ..options(1, 0.5) };
     let mut index = NearDuplicates::new(settings).expect("valid options");
     for (text, expected) in [
         ("a b c", None),
@@ -295,18 +274,12 @@ fn memory_is_what_the_page_says() {
     for _ in 0..n_rows {
         index.insert(&copy[0]).expect("room");
     }
-    assert!(
-        index.memory_bytes() - before <= n_rows * 8,
-        "copies are cheap"
-    );
+    assert!(index.memory_bytes() - before <= n_rows * 8, "copies are cheap");
 }
 
 #[test]
 fn a_full_index_says_so_and_stays_usable() {
-    let settings = Options {
-        max_bytes: Some(40_000),
-        ..Options::default()
-    };
+    let settings = Options { max_bytes: Some(40_000), ..Options::default() };
     let mut index = NearDuplicates::new(settings).expect("valid options");
     let mut draws = Draws::new(9);
     let error = loop {
@@ -337,44 +310,14 @@ fn settings_out_of_their_range_are_refused_by_name() {
     for (settings, expected) in [
         (base(), "nothing"),
         (Options { words: 0, ..base() }, "words"),
-        (
-            Options {
-                words: 65,
-                ..base()
-            },
-            "words",
-        ),
+        (Options { words: 65, ..base() }, "words"),
         (options(5, 0.0), "threshold"),
         (options(5, 1.1), "threshold"),
         (options(5, f64::NAN), "threshold"),
-        (
-            Options {
-                permutations: 0,
-                ..base()
-            },
-            "permutations",
-        ),
-        (
-            Options {
-                recall: 1.0,
-                ..base()
-            },
-            "recall",
-        ),
-        (
-            Options {
-                max_shingles: 0,
-                ..base()
-            },
-            "max_shingles",
-        ),
-        (
-            Options {
-                permutations: 2,
-                ..options(5, 0.2)
-            },
-            "too few",
-        ),
+        (Options { permutations: 0, ..base() }, "permutations"),
+        (Options { recall: 1.0, ..base() }, "recall"),
+        (Options { max_shingles: 0, ..base() }, "max_shingles"),
+        (Options { permutations: 2, ..options(5, 0.2) }, "too few"),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings:?}");
     }

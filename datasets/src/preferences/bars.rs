@@ -19,11 +19,7 @@ pub fn histogram(name: &str, numbers: Vec<f64>) -> Option<Histogram> {
     for number in &finite {
         let mut end = bars.last().map_or(first * width, |bar| bar.high);
         while bars.is_empty() || *number >= end {
-            bars.push(Bar {
-                low: end,
-                high: end + width,
-                count: 0,
-            });
+            bars.push(Bar { low: end, high: end + width, count: 0 });
             end += width;
         }
         bars.last_mut().expect("one was just pushed").count += 1;

@@ -173,10 +173,7 @@ impl Rules {
             .map(|strength| strength.mean)
             .collect();
         sorted.sort_unstable_by(f64::total_cmp);
-        if let Some(spread) = self
-            .most_spread
-            .filter(|spread| spread.is_nan() || *spread < 0.0)
-        {
+        if let Some(spread) = self.most_spread.filter(|spread| spread.is_nan() || *spread < 0.0) {
             return Err(RuleError::Spread(spread));
         }
         let range = |(rule, position): (&Rule, usize)| rule.range(position, &sorted);
@@ -207,17 +204,9 @@ impl Rule {
         if let (Some(Bound::Strength(from)), Some(Bound::Strength(below))) = (self.from, self.below)
             && from >= below
         {
-            return Err(RuleError::Empty {
-                rule: position,
-                from,
-                below,
-            });
+            return Err(RuleError::Empty { rule: position, from, below });
         }
-        Ok(Range {
-            from,
-            below,
-            action: self.action,
-        })
+        Ok(Range { from, below, action: self.action })
     }
 }
 
@@ -249,12 +238,7 @@ fn in_range(
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(RuleError::Range {
-        rule,
-        what,
-        value,
-        expected,
-    })
+    Err(RuleError::Range { rule, what, value, expected })
 }
 
 /// Which side of a quantile is meant.

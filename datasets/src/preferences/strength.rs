@@ -31,12 +31,8 @@ pub struct Strength {
 /// The strength of a pair from each scorer's score of the chosen response less that of the rejected
 /// one, `None` where either is missing. `None` where no scorer measured both.
 pub fn strength(differences: &[Option<f64>], spread: Spread) -> Option<Strength> {
-    let mut found: Vec<f64> = differences
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|difference| difference.is_finite())
-        .collect();
+    let mut found: Vec<f64> =
+        differences.iter().flatten().copied().filter(|difference| difference.is_finite()).collect();
     // Sums are taken in one order, whatever that of the scorers is.
     found.sort_unstable_by(f64::total_cmp);
     let measured = found.len();
@@ -45,10 +41,7 @@ pub fn strength(differences: &[Option<f64>], spread: Spread) -> Option<Strength>
     }
     let n = count(measured);
     let mean = found.iter().sum::<f64>() / n;
-    let squares: f64 = found
-        .iter()
-        .map(|difference| (difference - mean).powi(2))
-        .sum();
+    let squares: f64 = found.iter().map(|difference| (difference - mean).powi(2)).sum();
     let variance = match spread {
         Spread::Population => Some(squares / n),
         Spread::Sample => (measured > 1).then(|| squares / (n - 1.0)),

@@ -101,9 +101,7 @@ impl Table {
             }
             Form::Flat => flat(&options.column, &added),
         };
-        let repeated = own
-            .iter()
-            .find(|field| schema.column_with_name(field.name()).is_some());
+        let repeated = own.iter().find(|field| schema.column_with_name(field.name()).is_some());
         if let Some(field) = repeated {
             return Err(DatasetError::Query {
                 place: "--column".to_owned(),
@@ -114,11 +112,7 @@ impl Table {
             });
         }
         let fields: Vec<FieldRef> = schema.fields().iter().cloned().chain(own).collect();
-        Ok(Self {
-            options,
-            schema: Arc::new(Schema::new(fields)),
-            added,
-        })
+        Ok(Self { options, schema: Arc::new(Schema::new(fields)), added })
     }
 
     /// The columns of the rows that come out.
@@ -151,13 +145,7 @@ impl Table {
             )?)),
             Form::Flat => {
                 let votes = parts[0].as_any().downcast_ref::<StructArray>();
-                columns.extend(
-                    votes
-                        .expect("votes are an object")
-                        .columns()
-                        .iter()
-                        .cloned(),
-                );
+                columns.extend(votes.expect("votes are an object").columns().iter().cloned());
                 columns.extend(parts[1..].iter().cloned());
             }
         }
@@ -191,10 +179,8 @@ impl Table {
         judged: &[Option<Judged>],
     ) -> std::result::Result<Vec<ArrayRef>, ArrowError> {
         let mut columns = batch.columns().to_vec();
-        let flips: BooleanArray = judged
-            .iter()
-            .map(|judged| Some(is_flipped(judged.as_ref())))
-            .collect();
+        let flips: BooleanArray =
+            judged.iter().map(|judged| Some(is_flipped(judged.as_ref()))).collect();
         if flips.true_count() == 0 {
             return Ok(columns);
         }
@@ -236,12 +222,8 @@ impl Table {
             };
             Arc::new(judged.iter().map(number).collect::<Float64Array>())
         };
-        let words = judged
-            .iter()
-            .map(|judged| Some(judged.as_ref()?.decision.word()));
-        let flips = judged
-            .iter()
-            .map(|judged| Some(is_flipped(judged.as_ref())));
+        let words = judged.iter().map(|judged| Some(judged.as_ref()?.decision.word()));
+        let flips = judged.iter().map(|judged| Some(is_flipped(judged.as_ref())));
         vec![
             Arc::new(votes),
             strength(|s| Some(s.mean)),
@@ -343,11 +325,7 @@ mod tests {
                 decision,
             })
         };
-        let flip = Decision::Row {
-            flipped: true,
-            label: 0.95,
-            margin: 2.0,
-        };
+        let flip = Decision::Row { flipped: true, label: 0.95, margin: 2.0 };
         vec![
             judged([Some(-1.0), Some(-3.0)], flip),
             judged([Some(1.0), None], Decision::Dropped),
@@ -383,10 +361,7 @@ mod tests {
                 "\n"
             )
         );
-        let keeping = TableOptions {
-            keep_unmeasured: true,
-            ..options(Form::Object)
-        };
+        let keeping = TableOptions { keep_unmeasured: true, ..options(Form::Object) };
         let table = Table::new(pairs().schema_ref(), keeping).expect("columns");
         let parts = table.parts(&pairs(), &judged()).expect("rows");
         assert_eq!((parts.kept.num_rows(), parts.left_out.num_rows()), (2, 1));
@@ -434,11 +409,7 @@ mod tests {
             &["--column", "a column 'denoise' already"],
         );
         check(
-            Schema::new(vec![
-                text("p"),
-                text("chosen"),
-                field("rejected", DataType::Int64),
-            ]),
+            Schema::new(vec![text("p"), text("chosen"), field("rejected", DataType::Int64)]),
             &["'chosen' holds text", "'rejected' holds integer"],
         );
         check(

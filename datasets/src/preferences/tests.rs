@@ -13,19 +13,13 @@ fn strength_is_mean_and_deviation() {
     let differences = [Some(2.0), None, Some(6.0), Some(f64::NAN), Some(1.0)];
     let population = strength(&differences, Spread::Population).expect("measured");
     assert!(near(population.mean, 3.0));
-    assert!(near(
-        population.spread.expect("known"),
-        f64::sqrt(14.0 / 3.0)
-    ));
+    assert!(near(population.spread.expect("known"), f64::sqrt(14.0 / 3.0)));
     assert_eq!((population.measured, population.unmeasured), (3, 2));
     let sample = strength(&differences, Spread::Sample).expect("measured");
     assert!(near(sample.spread.expect("known"), f64::sqrt(7.0)));
     let one = strength(&[Some(-1.5)], Spread::Sample).expect("measured");
     assert_eq!((one.mean, one.spread, one.against), (-1.5, None, 1));
-    assert_eq!(
-        strength(&[Some(-1.5)], Spread::Population).and_then(|s| s.spread),
-        Some(0.0)
-    );
+    assert_eq!(strength(&[Some(-1.5)], Spread::Population).and_then(|s| s.spread), Some(0.0));
     for nothing in [&[][..], &[None][..], &[Some(f64::INFINITY), None][..]] {
         assert_eq!(strength(nothing, Spread::Population), None, "{nothing:?}");
     }
@@ -63,11 +57,7 @@ fn of(mean: f64) -> Option<Strength> {
 
 /// Flip up to a bound, soften up to another, drop from a third on.
 fn three(flip: Bound, soften: Bound, drop: Bound) -> Rules {
-    let rule = |from, below, action| Rule {
-        from,
-        below,
-        action,
-    };
+    let rule = |from, below, action| Rule { from, below, action };
     Rules {
         rules: vec![
             rule(None, Some(flip), Action::Flip),
@@ -82,11 +72,9 @@ fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
     let strengths: Vec<Option<Strength>> = means.iter().map(|mean| of(*mean)).collect();
     let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
     let shown = |strength: &Option<Strength>| match cuts.decide(strength.as_ref()).0 {
-        Decision::Row {
-            flipped,
-            label,
-            margin,
-        } => format!("{}{label:.2} {margin}", if flipped { "flip " } else { "" }),
+        Decision::Row { flipped, label, margin } => {
+            format!("{}{label:.2} {margin}", if flipped { "flip " } else { "" })
+        }
         Decision::Dropped => "drop".to_owned(),
         Decision::Disputed => "disputed".to_owned(),
         Decision::NotMeasured => "none".to_owned(),
@@ -96,33 +84,17 @@ fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
 
 #[test]
 fn the_first_rule_that_a_pair_falls_under_decides() {
-    let rules = three(
-        Bound::Strength(-1.0),
-        Bound::Strength(0.5),
-        Bound::Strength(3.0),
-    );
+    let rules = three(Bound::Strength(-1.0), Bound::Strength(0.5), Bound::Strength(3.0));
     // Ends: a bound belongs to what begins at it. (1 - 0.2) + 0.2 / 2 = 0.9.
     assert_eq!(
         decisions(&rules, &[-2.0, -1.0, 0.0, 0.5, 2.0, 3.0, 9.0]),
-        [
-            "flip 1.00 2",
-            "0.90 -1",
-            "0.90 0",
-            "1.00 0.5",
-            "1.00 2",
-            "drop",
-            "drop"
-        ]
+        ["flip 1.00 2", "0.90 -1", "0.90 0", "1.00 0.5", "1.00 2", "drop", "drop"]
     );
 }
 
 #[test]
 fn quantiles_are_counts_of_the_weakest() {
-    let rules = three(
-        Bound::Quantile(0.2),
-        Bound::Quantile(0.4),
-        Bound::Quantile(0.8),
-    );
+    let rules = three(Bound::Quantile(0.2), Bound::Quantile(0.4), Bound::Quantile(0.8));
     assert_eq!(
         decisions(&rules, &[5.0, 4.0, 3.0, 2.0, 1.0]),
         ["drop", "1.00 4", "1.00 3", "0.90 2", "flip 1.00 -1"]
@@ -140,34 +112,22 @@ fn quantiles_are_counts_of_the_weakest() {
         };
         let means: Vec<f64> = (0..100).map(f64::from).collect();
         let flipped = decisions(&rules, &means);
-        let count = flipped
-            .iter()
-            .filter(|text| text.starts_with("flip"))
-            .count();
+        let count = flipped.iter().filter(|text| text.starts_with("flip")).count();
         assert_eq!(count, n_flipped, "{share}");
     }
 }
 
 #[test]
 fn what_is_kept_falls_under_no_later_rule() {
-    let rule = |from, action| Rule {
-        from,
-        below: None,
-        action,
-    };
+    let rule = |from, action| Rule { from, below: None, action };
     let rules = Rules {
-        rules: vec![
-            rule(Some(Bound::Strength(2.0)), Action::Keep),
-            rule(None, Action::Drop),
-        ],
+        rules: vec![rule(Some(Bound::Strength(2.0)), Action::Keep), rule(None, Action::Drop)],
         ..Rules::default()
     };
     assert_eq!(decisions(&rules, &[1.0, 2.0]), ["drop", "1.00 2"]);
     let cuts = rules.over([]).expect("valid rules");
-    let which: Vec<_> = [of(1.0), of(2.0), None]
-        .iter()
-        .map(|s| cuts.decide(s.as_ref()).1)
-        .collect();
+    let which: Vec<_> =
+        [of(1.0), of(2.0), None].iter().map(|s| cuts.decide(s.as_ref()).1).collect();
     assert_eq!(which, [Some(1), Some(0), None]);
     assert!(!rules.need_all() && !rules.may_flip());
 }
@@ -190,11 +150,7 @@ fn what_was_not_measured_is_not_weak() {
     let rules = Rules {
         least_measured: 2,
         most_spread: Some(1.0),
-        ..three(
-            Bound::Quantile(0.5),
-            Bound::Quantile(0.5),
-            Bound::Quantile(1.0),
-        )
+        ..three(Bound::Quantile(0.5), Bound::Quantile(0.5), Bound::Quantile(1.0))
     };
     let strengths = [
         strength(&[Some(1.0), Some(1.5)], Spread::Population),
@@ -204,16 +160,9 @@ fn what_was_not_measured_is_not_weak() {
         None,
     ];
     let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
-    let decided: Vec<Decision> = strengths
-        .iter()
-        .map(|s| cuts.decide(s.as_ref()).0)
-        .collect();
+    let decided: Vec<Decision> = strengths.iter().map(|s| cuts.decide(s.as_ref()).0).collect();
     // Of the three that count, the means are 1.25, 2.25 and 3: one lies below the median.
-    let row = |flipped, margin| Decision::Row {
-        flipped,
-        label: 1.0,
-        margin,
-    };
+    let row = |flipped, margin| Decision::Row { flipped, label: 1.0, margin };
     assert_eq!(
         decided,
         [
@@ -233,16 +182,8 @@ fn what_was_not_measured_is_not_weak() {
 fn bad_rules_are_refused_by_number() {
     let rule = |from, below, action| Rules {
         rules: vec![
-            Rule {
-                from: None,
-                below: Some(Bound::Strength(0.0)),
-                action: Action::Flip,
-            },
-            Rule {
-                from,
-                below,
-                action,
-            },
+            Rule { from: None, below: Some(Bound::Strength(0.0)), action: Action::Flip },
+            Rule { from, below, action },
         ],
         ..Rules::default()
     };
@@ -252,18 +193,8 @@ fn bad_rules_are_refused_by_number() {
         (Some(Bound::Quantile(f64::NAN)), None, Action::Drop),
         (Some(Bound::Strength(f64::NAN)), None, Action::Drop),
         (None, None, Action::Soften { smoothing: 1.5 }),
-        (
-            None,
-            None,
-            Action::FlipAndSoften {
-                smoothing: f64::NAN,
-            },
-        ),
-        (
-            Some(Bound::Strength(1.0)),
-            Some(Bound::Strength(1.0)),
-            Action::Drop,
-        ),
+        (None, None, Action::FlipAndSoften { smoothing: f64::NAN }),
+        (Some(Bound::Strength(1.0)), Some(Bound::Strength(1.0)), Action::Drop),
     ] {
         let rules = rule(from, below, action);
         let error = rules.over([of(1.0)]).expect_err("it is out of range");
@@ -274,10 +205,7 @@ fn bad_rules_are_refused_by_number() {
         assert_eq!(number, 2, "{rules:?}");
     }
     for spread in [-1.0, f64::NAN] {
-        let rules = Rules {
-            most_spread: Some(spread),
-            ..Rules::default()
-        };
+        let rules = Rules { most_spread: Some(spread), ..Rules::default() };
         assert!(matches!(rules.over([]), Err(RuleError::Spread(_))));
     }
 }

@@ -14,10 +14,7 @@ pub struct Votes {
 impl Votes {
     /// No votes yet, of so many voters.
     pub fn new(n_voters: usize) -> Self {
-        Self {
-            n_voters,
-            differences: Vec::new(),
-        }
+        Self { n_voters, differences: Vec::new() }
     }
 
     /// Adds the votes on pairs, one after the other: a multiple of the voters. What is not finite is
@@ -27,10 +24,7 @@ impl Votes {
     /// If votes are missing.
     pub fn extend(&mut self, votes: &[Option<f64>]) {
         let n_voters = self.n_voters.max(1);
-        assert!(
-            votes.len().is_multiple_of(n_voters),
-            "each voter has a vote or none on each pair"
-        );
+        assert!(votes.len().is_multiple_of(n_voters), "each voter has a vote or none on each pair");
         let number = |vote: &Option<f64>| vote.filter(|vote| vote.is_finite()).unwrap_or(f64::NAN);
         self.differences.extend(votes.iter().map(number));
     }
@@ -46,9 +40,7 @@ impl Votes {
     /// If there is no such pair.
     pub fn pair(&self, index: usize) -> Vec<Option<f64>> {
         let own = &self.differences[index * self.n_voters..(index + 1) * self.n_voters];
-        own.iter()
-            .map(|vote| Some(*vote).filter(|vote| !vote.is_nan()))
-            .collect()
+        own.iter().map(|vote| Some(*vote).filter(|vote| !vote.is_nan())).collect()
     }
 
     /// The root mean square of each voter's differences over all pairs, by which they are divided so
@@ -64,18 +56,12 @@ impl Votes {
         let mut squares: Vec<f64> = all.filter(|d| !d.is_nan()).map(|d| d * d).collect();
         squares.sort_unstable_by(f64::total_cmp);
         let root = f64::sqrt(squares.iter().sum::<f64>() / count(squares.len().max(1)));
-        if root > 0.0 && root.is_finite() {
-            root
-        } else {
-            1.0
-        }
+        if root > 0.0 && root.is_finite() { root } else { 1.0 }
     }
 }
 
 /// Votes on one pair divided by their voters' scales.
 pub fn rescaled(votes: &[Option<f64>], scales: &[f64]) -> Vec<Option<f64>> {
     let scaled = votes.iter().zip(scales);
-    scaled
-        .map(|(vote, scale)| vote.map(|vote| vote / scale))
-        .collect()
+    scaled.map(|(vote, scale)| vote.map(|vote| vote / scale)).collect()
 }

@@ -24,11 +24,7 @@ pub fn partial_ratio(a: &str, b: &str) -> f64 {
         // Neither is the shorter one: each is looked for in the other.
         return best(&a, &b).max(best(&b, &a)).percent();
     }
-    if a.len() < b.len() {
-        best(&a, &b).percent()
-    } else {
-        best(&b, &a).percent()
-    }
+    if a.len() < b.len() { best(&a, &b).percent() } else { best(&b, &a).percent() }
 }
 
 /// A similarity as a fraction, so that comparisons are exact: twice the common subsequence, over
@@ -45,17 +41,10 @@ impl Ratio {
     }
 
     fn max(self, other: Self) -> Self {
-        if other.is_more_than(self) {
-            other
-        } else {
-            self
-        }
+        if other.is_more_than(self) { other } else { self }
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "texts have far fewer than 2^53 characters"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "texts have far fewer than 2^53 characters")]
     fn percent(self) -> f64 {
         200.0 * self.common as f64 / self.lengths as f64
     }
@@ -64,20 +53,10 @@ impl Ratio {
 /// The best stretch of `hay` for `needle`, which is not longer.
 fn best(needle: &[char], hay: &[char]) -> Ratio {
     let n = needle.len();
-    let mut best = Ratio {
-        common: 0,
-        lengths: 1,
-    };
+    let mut best = Ratio { common: 0, lengths: 1 };
     let ends = |needle: &Needle, hay: &[char]| {
-        let mut found = Ratio {
-            common: 0,
-            lengths: 1,
-        };
-        for (at, common) in needle
-            .beginnings(&needle.places(hay))
-            .into_iter()
-            .enumerate()
-        {
+        let mut found = Ratio { common: 0, lengths: 1 };
+        for (at, common) in needle.beginnings(&needle.places(hay)).into_iter().enumerate() {
             let lengths = n + at + 1;
             found = found.max(Ratio { common, lengths });
         }
@@ -120,18 +99,12 @@ impl Needle {
             masks.resize(masks.len().max(begin + n_words), 0_u64);
             masks[begin + at / 64] |= 1 << (at % 64);
         }
-        Self {
-            characters,
-            masks,
-            n_words,
-        }
+        Self { characters, masks, n_words }
     }
 
     /// Where the bits of each character of a text begin; none for one that the needle lacks.
     fn places(&self, hay: &[char]) -> Vec<Option<usize>> {
-        hay.iter()
-            .map(|c| self.characters.get(c).copied())
-            .collect()
+        hay.iter().map(|c| self.characters.get(c).copied()).collect()
     }
 
     /// The length of the longest common subsequence with a text.
@@ -160,10 +133,7 @@ impl Needle {
             return;
         };
         let mut carry = false;
-        for (word, mask) in open
-            .iter_mut()
-            .zip(&self.masks[begin..begin + self.n_words])
-        {
+        for (word, mask) in open.iter_mut().zip(&self.masks[begin..begin + self.n_words]) {
             let matched = *word & mask;
             let (sum, first) = word.overflowing_add(matched);
             let (sum, second) = sum.overflowing_add(u64::from(carry));
@@ -224,16 +194,10 @@ mod tests {
         let mut n = 0;
         for line in GOLDENS.lines() {
             let golden: Value = serde_json::from_str(line).expect("JSON");
-            let (a, b) = (
-                golden["a"].as_str().expect("text"),
-                golden["b"].as_str().expect("text"),
-            );
+            let (a, b) = (golden["a"].as_str().expect("text"), golden["b"].as_str().expect("text"));
             let expected = golden["partial_ratio"].as_f64().expect("a number");
             let found = partial_ratio(a, b);
-            assert!(
-                near(found, expected),
-                "{a:?} {b:?}: {found} and not {expected}"
-            );
+            assert!(near(found, expected), "{a:?} {b:?}: {found} and not {expected}");
             n += 1;
         }
         assert!(n > 200, "{n}");
@@ -279,10 +243,7 @@ mod tests {
         let (quote, feedback) = (text(4_000), text(100_000));
         let found = partial_ratio(&quote, &feedback);
         assert!((40.0..80.0).contains(&found), "{found}");
-        assert!(near(
-            partial_ratio(&feedback[50_000..53_000], &feedback),
-            100.0
-        ));
+        assert!(near(partial_ratio(&feedback[50_000..53_000], &feedback), 100.0));
     }
 
     proptest! {

@@ -13,9 +13,7 @@ pub fn plain(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     let words: Vec<&str> = folded.split_whitespace().collect();
     let words = words.join(" ");
-    words
-        .trim_matches(|c: char| !c.is_alphanumeric())
-        .to_owned()
+    words.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
 }
 
 /// Vectors of length 1 whose products are the cosines between character n-gram TF-IDF profiles.
@@ -38,12 +36,7 @@ pub fn ngram_vectors(texts: &[String]) -> Vec<Vec<f32>> {
     let n = texts.len() as f64;
     let weights: Vec<(&str, f64)> = all
         .into_iter()
-        .map(|gram| {
-            (
-                gram,
-                ((1.0 + n) / (1.0 + f64::from(in_texts[gram]))).ln() + 1.0,
-            )
-        })
+        .map(|gram| (gram, ((1.0 + n) / (1.0 + f64::from(in_texts[gram]))).ln() + 1.0))
         .collect();
     let vector = |profile: &HashMap<String, u32>| {
         let weight = |(gram, idf): &(&str, f64)| {
@@ -59,20 +52,14 @@ pub fn ngram_vectors(texts: &[String]) -> Vec<Vec<f32>> {
 pub fn unit(vector: &[f64]) -> Vec<f32> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     let is_one = length > 0.0 && length.is_finite();
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "directions are kept in f32"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "directions are kept in f32")]
     let scaled = |x: &f64| if is_one { (x / length) as f32 } else { 0.0 };
     vector.iter().map(scaled).collect()
 }
 
 /// The cosine between two vectors of length 1.
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| f64::from(*a) * f64::from(*b))
-        .sum()
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
 fn grams(text: &str) -> HashMap<String, u32> {
@@ -97,10 +84,7 @@ mod tests {
     fn alike(texts: &[&str]) -> Vec<f64> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let vectors = ngram_vectors(&texts);
-        vectors[1..]
-            .iter()
-            .map(|other| cosine(&vectors[0], other))
-            .collect()
+        vectors[1..].iter().map(|other| cosine(&vectors[0], other)).collect()
     }
 
     #[test]
@@ -117,13 +101,7 @@ mod tests {
 
     #[test]
     fn spelling_makes_texts_alike() {
-        let found = alike(&[
-            "clarity",
-            "Clarity.",
-            "clarity of expression",
-            "brevity",
-            "correct",
-        ]);
+        let found = alike(&["clarity", "Clarity.", "clarity of expression", "brevity", "correct"]);
         assert!((found[0] - 1.0).abs() < 1e-6, "{found:?}");
         assert!(found[1] > found[2] && found[2] > found[3], "{found:?}");
         assert!(found[3] < 0.2, "{found:?}");

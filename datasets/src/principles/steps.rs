@@ -89,9 +89,7 @@ pub fn consensus(
             let cosines = theirs.map(|(_, vector)| cosine(&vectors[at], vector));
             cosines.fold(f64::NEG_INFINITY, f64::max)
         });
-        most_alike
-            .min_by(f64::total_cmp)
-            .unwrap_or(f64::NEG_INFINITY)
+        most_alike.min_by(f64::total_cmp).unwrap_or(f64::NEG_INFINITY)
     };
     let agreements: Vec<f64> = (0..stated.len()).map(agreement).collect();
     let all = stated.into_iter().zip(vectors).zip(agreements);
@@ -123,13 +121,9 @@ pub fn contradicted(found: Vec<Found>, least: f64) -> Vec<Found> {
     let contradicts = |a: &Found, b: &Found| {
         a.stated.verdict != b.stated.verdict && cosine(&a.vector, &b.vector) > least
     };
-    let stays: Vec<bool> = found
-        .iter()
-        .map(|a| !found.iter().any(|b| contradicts(a, b)))
-        .collect();
+    let stays: Vec<bool> = found.iter().map(|a| !found.iter().any(|b| contradicts(a, b))).collect();
     let both = found.into_iter().zip(stays);
-    both.filter_map(|(found, stays)| stays.then_some(found))
-        .collect()
+    both.filter_map(|(found, stays)| stays.then_some(found)).collect()
 }
 
 /// Keeps the first of principles that are alike, by a cosine above `least`, and have one verdict.

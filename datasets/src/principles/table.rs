@@ -85,20 +85,10 @@ impl Table {
         let taken = taken.map(|column| take(&column.values(batch)?, &places, None));
         let mut columns: Vec<ArrayRef> = taken.collect::<std::result::Result<_, _>>()?;
         let text = |of: fn(&Line) -> &str| -> ArrayRef {
-            Arc::new(
-                lines
-                    .iter()
-                    .map(|line| Some(of(line)))
-                    .collect::<StringArray>(),
-            )
+            Arc::new(lines.iter().map(|line| Some(of(line))).collect::<StringArray>())
         };
         let number = |of: fn(&Found) -> f64| -> ArrayRef {
-            Arc::new(
-                lines
-                    .iter()
-                    .map(|line| Some(of(&line.found)))
-                    .collect::<Float64Array>(),
-            )
+            Arc::new(lines.iter().map(|line| Some(of(&line.found))).collect::<Float64Array>())
         };
         columns.extend([
             text(|line| &line.annotator),
@@ -127,9 +117,7 @@ mod tests {
         let batch = batch.expect("columns of one length");
         let find = |path: &str| Column::find(batch.schema_ref(), path, "--x").expect("it is there");
         let taken = |names: [(&str, &str); 2]| {
-            names
-                .map(|(name, path)| (name.to_owned(), find(path)))
-                .to_vec()
+            names.map(|(name, path)| (name.to_owned(), find(path))).to_vec()
         };
         let table = Table::new(taken([("prompt", "question"), ("response", "response")]));
         let table = table.expect("names differ");
@@ -164,9 +152,7 @@ mod tests {
             [("prompt", "question"), ("prompt", "response")],
             [("prompt", "question"), ("verdict", "response")],
         ] {
-            let error = Table::new(taken(clash))
-                .expect_err("names clash")
-                .to_string();
+            let error = Table::new(taken(clash)).expect_err("names clash").to_string();
             assert!(error.contains("two columns would be called"), "{error}");
         }
     }

@@ -1,12 +1,7 @@
 use super::*;
 
 fn stated(annotator: usize, principle: &str, verdict: Verdict, evidence: &str) -> Stated {
-    Stated {
-        annotator,
-        principle: principle.to_owned(),
-        verdict,
-        evidence: evidence.to_owned(),
-    }
+    Stated { annotator, principle: principle.to_owned(), verdict, evidence: evidence.to_owned() }
 }
 
 fn feedback() -> Vec<String> {
@@ -59,10 +54,7 @@ fn placed(of: &[(usize, f64, Verdict)]) -> (Vec<(Stated, f64)>, Vec<Vec<f32>>) {
 }
 
 fn names(found: &[Found]) -> Vec<&str> {
-    found
-        .iter()
-        .map(|found| found.stated.principle.as_str())
-        .collect()
+    found.iter().map(|found| found.stated.principle.as_str()).collect()
 }
 
 #[test]
@@ -76,11 +68,7 @@ fn everybody_must_agree() {
         assert_eq!(names(&found), expected, "{of:?}");
     }
     check(&[(0, 0.0, Yes), (1, 30.0, No), (2, -30.0, Yes)], 3, &["p0"]);
-    check(
-        &[(0, 0.0, Yes), (1, 30.0, Yes), (2, 35.0, Yes)],
-        3,
-        &["p0", "p30", "p35"],
-    );
+    check(&[(0, 0.0, Yes), (1, 30.0, Yes), (2, 35.0, Yes)], 3, &["p0", "p30", "p35"]);
     check(&[(0, 0.0, Yes), (1, 30.0, Yes)], 3, &[]);
     check(&[(0, 0.0, Yes), (1, 37.0, Yes)], 2, &[]);
     check(&[(0, 0.0, Yes), (1, 36.0, Yes)], 2, &["p0", "p36"]);
@@ -93,12 +81,8 @@ fn everybody_must_agree() {
 #[test]
 fn agreement_is_that_of_whoever_agrees_least() {
     use Verdict::Yes;
-    let (stated, vectors) = placed(&[
-        (0, 0.0, Yes),
-        (1, 10.0, Yes),
-        (1, 80.0, Yes),
-        (2, 20.0, Yes),
-    ]);
+    let (stated, vectors) =
+        placed(&[(0, 0.0, Yes), (1, 10.0, Yes), (1, 80.0, Yes), (2, 20.0, Yes)]);
     let found = consensus(stated, vectors, 3, 0.8);
     assert!((found[0].agreement - 20f64.to_radians().cos()).abs() < 1e-6);
 }
@@ -134,20 +118,8 @@ fn what_says_the_same_stays_once_and_what_is_disputed_goes() {
         assert_eq!(names(&left), agreed, "{of:?}");
         assert_eq!(names(&repeated(found, 0.8)), once, "{of:?}");
     }
-    check(
-        &[(0, 0.0, Yes), (1, 5.0, Yes), (2, 90.0, Yes)],
-        &["p0", "p5", "p90"],
-        &["p0", "p90"],
-    );
-    check(
-        &[(0, 0.0, Yes), (1, 5.0, No), (2, 90.0, Yes)],
-        &["p90"],
-        &["p0", "p5", "p90"],
-    );
-    check(
-        &[(0, 0.0, Yes), (1, 30.0, Yes), (2, 60.0, No)],
-        &["p0"],
-        &["p0", "p60"],
-    );
+    check(&[(0, 0.0, Yes), (1, 5.0, Yes), (2, 90.0, Yes)], &["p0", "p5", "p90"], &["p0", "p90"]);
+    check(&[(0, 0.0, Yes), (1, 5.0, No), (2, 90.0, Yes)], &["p90"], &["p0", "p5", "p90"]);
+    check(&[(0, 0.0, Yes), (1, 30.0, Yes), (2, 60.0, No)], &["p0"], &["p0", "p60"]);
     check(&[], &[], &[]);
 }

@@ -51,10 +51,7 @@ impl Place {
 
     /// A fault of the text.
     pub(crate) fn fault(self, problem: impl fmt::Display) -> DatasetError {
-        DatasetError::Query {
-            place: self.option().to_owned(),
-            problem: problem.to_string(),
-        }
+        DatasetError::Query { place: self.option().to_owned(), problem: problem.to_string() }
     }
 }
 
@@ -78,10 +75,7 @@ pub(super) fn explained_below(
     place.fault(problem(error, (text, 1), schema))
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the other kinds are said as they are"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
 fn problem(error: &DataFusionError, (text, above): (&str, u64), schema: &SchemaRef) -> String {
     let span = error.diagnostic().and_then(|diagnostic| diagnostic.span);
     let position = span.map(|span| (span.start.line.saturating_sub(above), span.start.column));
@@ -90,11 +84,7 @@ fn problem(error: &DataFusionError, (text, above): (&str, u64), schema: &SchemaR
             SchemaError::FieldNotFound { field, .. } => {
                 let name = field.flat_name().replace('"', "");
                 let position = position.or_else(|| found_at(text, &field.name));
-                format!(
-                    "no column '{name}'{}{}",
-                    at(position),
-                    proposals(&name, schema)
-                )
+                format!("no column '{name}'{}{}", at(position), proposals(&name, schema))
             }
             SchemaError::AmbiguousReference { .. }
             | SchemaError::DuplicateQualifiedField { .. }
@@ -150,13 +140,7 @@ fn at(position: Option<(u64, u64)>) -> String {
 fn found_at(text: &str, name: &str) -> Option<(u64, u64)> {
     let before = &text[..text.find(name)?];
     let line = before.matches('\n').count() as u64 + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count() as u64
-        + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
     Some((line, column))
 }
 
@@ -166,10 +150,7 @@ fn with_near_fields(message: &str, schema: &SchemaRef) -> String {
         after.split(' ').next()
     });
     let near = named.map_or_else(String::new, |name| near(name, schema, (0.9, 1.0)));
-    format!(
-        "{}{near}",
-        message.trim_start_matches("Error during planning: ")
-    )
+    format!("{}{near}", message.trim_start_matches("Error during planning: "))
 }
 
 /// Names that are like one that is not there.
@@ -201,18 +182,10 @@ fn near(name: &str, schema: &SchemaRef, (whole, part): (f64, f64)) -> String {
         }
         let n_more = columns.len().saturating_sub(20);
         columns.truncate(20);
-        let more = if n_more > 0 {
-            format!(" and {n_more} more")
-        } else {
-            String::new()
-        };
+        let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
         return format!("; the columns are {}{more}", columns.join(", "));
     }
-    let near: Vec<String> = near
-        .iter()
-        .take(PROPOSED)
-        .map(|(_, name)| quoted(name))
-        .collect();
+    let near: Vec<String> = near.iter().take(PROPOSED).map(|(_, name)| quoted(name)).collect();
     format!("; near: {}", near.join(", "))
 }
 

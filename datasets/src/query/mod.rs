@@ -80,9 +80,8 @@ impl Engine {
             .with_disk_manager_builder(disk)
             .build_arc()
             .map_err(failed)?;
-        let mut config = SessionConfig::new()
-            .with_target_partitions(1)
-            .with_information_schema(false);
+        let mut config =
+            SessionConfig::new().with_target_partitions(1).with_information_schema(false);
         let options = config.options_mut();
         options.sql_parser.enable_ident_normalization = false;
         options.sql_parser.collect_spans = true;
@@ -99,10 +98,7 @@ impl Engine {
         for function in ["generate_series", "range"] {
             context.deregister_udtf(function);
         }
-        Ok(Self {
-            context,
-            schema: schema.clone(),
-        })
+        Ok(Self { context, schema: schema.clone() })
     }
 
     /// The conditions of a text, one for each of those that `AND` joins.
@@ -110,9 +106,7 @@ impl Engine {
         let fault = |error| fault::explained(&error, place, text, &self.schema);
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
-        let parsed = state
-            .sql_to_expr_with_alias(text, &dialect)
-            .map_err(fault)?;
+        let parsed = state.sql_to_expr_with_alias(text, &dialect).map_err(fault)?;
         if parsed.alias.is_some() {
             return Err(place.fault("a condition has no name"));
         }
@@ -132,17 +126,10 @@ impl Engine {
         let fault = |error| fault::explained(&error, place, whole_text, &self.schema);
         let text = conjunct.to_string();
         let schema = self.df_schema().map_err(fault)?;
-        let sql = ast::ExprWithAlias {
-            expr: conjunct,
-            alias: None,
-        };
-        let expr = state
-            .create_logical_expr_from_sql_expr(sql, &schema)
-            .map_err(fault)?;
+        let sql = ast::ExprWithAlias { expr: conjunct, alias: None };
+        let expr = state.create_logical_expr_from_sql_expr(sql, &schema).map_err(fault)?;
         refuse_many_rows(&expr, place, &text)?;
-        let whole = state
-            .create_physical_expr(expr.clone(), &schema)
-            .map_err(fault)?;
+        let whole = state.create_physical_expr(expr.clone(), &schema).map_err(fault)?;
         let found = whole.data_type(&self.schema).map_err(fault)?;
         if !matches!(found, DataType::Boolean | DataType::Null) {
             let kind = crate::source::type_name(&found);
@@ -152,12 +139,7 @@ impl Engine {
         let narrow = narrow(&self.schema, &paths);
         let narrow = DFSchema::try_from(narrow).map_err(fault)?;
         let narrow = state.create_physical_expr(expr, &narrow).map_err(fault)?;
-        Ok(Term {
-            text,
-            paths,
-            whole,
-            narrow,
-        })
+        Ok(Term { text, paths, whole, narrow })
     }
 
     /// The columns that a list of expressions selects.
@@ -188,12 +170,7 @@ impl Engine {
                 reads,
             })
         };
-        projection
-            .expr
-            .iter()
-            .zip(schema.iter())
-            .map(select)
-            .collect()
+        projection.expr.iter().zip(schema.iter()).map(select).collect()
     }
 
     /// One expression.
@@ -239,20 +216,14 @@ impl Engine {
     ) -> Result<SendableRecordBatchStream> {
         let place = Place::Sql;
         let fault = |error| fault::explained(&error, place, text, &self.schema);
-        self.context
-            .register_table(TABLE, Arc::new(table))
-            .map_err(fault)?;
+        self.context.register_table(TABLE, Arc::new(table)).map_err(fault)?;
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(text, &dialect).map_err(fault)?;
         refuse_statements(&statement)?;
         let plan = state.statement_to_plan(statement).await.map_err(fault)?;
         read_only(&plan).map_err(fault)?;
-        let frame = self
-            .context
-            .execute_logical_plan(plan)
-            .await
-            .map_err(fault)?;
+        let frame = self.context.execute_logical_plan(plan).await.map_err(fault)?;
         let context = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await.map_err(fault)?;
         let schema = plan.schema();
@@ -296,9 +267,7 @@ impl Engine {
     fn plan(&self, sql: &str, place: Place, text: &str) -> Result<LogicalPlan> {
         let fault = |error| fault::explained_below(&error, place, text, &self.schema);
         let empty = MemTable::try_new(self.schema.clone(), vec![vec![]]).map_err(fault)?;
-        self.context
-            .register_table(TABLE, Arc::new(empty))
-            .map_err(fault)?;
+        self.context.register_table(TABLE, Arc::new(empty)).map_err(fault)?;
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect).map_err(fault)?;
@@ -319,19 +288,11 @@ fn columns(expr: &Expr) -> Vec<String> {
 }
 
 /// The parts that `AND` joins.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "every other expression is a part"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other expression is a part")]
 fn split(expr: ast::Expr, parts: &mut Vec<ast::Expr>) {
     let mut waiting = vec![expr];
     while let Some(expr) = waiting.pop() {
-        if let ast::Expr::BinaryOp {
-            left,
-            op: ast::BinaryOperator::And,
-            right,
-        } = expr
-        {
+        if let ast::Expr::BinaryOp { left, op: ast::BinaryOperator::And, right } = expr {
             waiting.extend([*right, *left]);
             continue;
         }

@@ -25,10 +25,7 @@ pub(super) fn paths(expr: &Expr) -> Vec<Path> {
 }
 
 /// A column, or fields taken out of one by name.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "every other expression is walked into"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other expression is walked into")]
 fn path(expr: &Expr) -> Option<Path> {
     match expr {
         Expr::Column(column) => Some(vec![column.name.clone()]),

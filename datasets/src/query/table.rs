@@ -37,10 +37,7 @@ impl ScanTable {
 
 impl fmt::Debug for ScanTable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ScanTable")
-            .field("scan", &self.scan)
-            .finish_non_exhaustive()
+        formatter.debug_struct("ScanTable").field("scan", &self.scan).finish_non_exhaustive()
     }
 }
 
@@ -90,17 +87,11 @@ impl TableProvider for ScanTable {
         }
         let order: Option<Vec<usize>> = projection.zip(rising.as_ref()).map(|(asked, rising)| {
             let place = |column: &usize| rising.binary_search(column);
-            asked
-                .iter()
-                .filter_map(|column| place(column).ok())
-                .collect()
+            asked.iter().filter_map(|column| place(column).ok()).collect()
         });
         scan.columns = rising;
-        let partition = Partition {
-            schema: scan.schema(),
-            scan,
-            on_reject: self.on_reject.clone(),
-        };
+        let partition =
+            Partition { schema: scan.schema(), scan, on_reject: self.on_reject.clone() };
         let schema = partition.schema.clone();
         let plan = StreamingTableExec::try_new(
             schema,
@@ -136,10 +127,7 @@ struct Partition {
 
 impl fmt::Debug for Partition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Partition")
-            .field("scan", &self.scan)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Partition").field("scan", &self.scan).finish_non_exhaustive()
     }
 }
 
@@ -152,17 +140,11 @@ impl PartitionStream for Partition {
         let on_reject = self.on_reject.clone();
         let rows = self.scan.clone().rows().map(move |scanned| {
             let told = scanned.and_then(|scanned| {
-                scanned
-                    .rejects
-                    .iter()
-                    .try_for_each(|reject| on_reject(reject))?;
+                scanned.rejects.iter().try_for_each(|reject| on_reject(reject))?;
                 Ok(scanned.data)
             });
             told.map_err(|error| DataFusionError::External(Box::new(error)))
         });
-        Box::pin(RecordBatchStreamAdapter::new(
-            self.schema.clone(),
-            stream::iter(rows),
-        ))
+        Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream::iter(rows)))
     }
 }

@@ -71,10 +71,7 @@ pub(crate) struct Rows {
 
 impl Counts {
     fn new(terms: usize) -> Self {
-        Self {
-            read: AtomicU64::new(0),
-            dropped: (0..terms).map(|_| AtomicU64::new(0)).collect(),
-        }
+        Self { read: AtomicU64::new(0), dropped: (0..terms).map(|_| AtomicU64::new(0)).collect() }
     }
 
     fn add(counter: &AtomicU64, rows: usize) {
@@ -98,11 +95,9 @@ impl Scan {
     pub(crate) fn schema(&self) -> SchemaRef {
         let schema = self.dataset.schema();
         match &self.columns {
-            Some(columns) => Arc::new(
-                schema
-                    .project(columns)
-                    .expect("the positions are of this schema"),
-            ),
+            Some(columns) => {
+                Arc::new(schema.project(columns).expect("the positions are of this schema"))
+            }
             None => schema.clone(),
         }
     }
@@ -133,10 +128,7 @@ impl Scan {
             let data = self
                 .kept(batch.data, counts)
                 .map_err(|error| DatasetError::file(&batch.file, shown(&error)))?;
-            let scanned = Scanned {
-                data,
-                rejects: batch.rejects,
-            };
+            let scanned = Scanned { data, rejects: batch.rejects };
             if (scanned.data.num_rows() > 0 || !scanned.rejects.is_empty()) && !put(out, scanned) {
                 return Ok(());
             }
@@ -184,14 +176,11 @@ impl Scan {
         };
         let predicate = |(index, term): (usize, &Term)| -> Box<dyn ArrowPredicate> {
             let (counts, expr) = (counts.clone(), term.narrow.clone());
-            Box::new(ArrowPredicateFn::new(
-                mask(&leaves, &term.paths),
-                move |batch| {
-                    let met = met(&expr, &batch)?;
-                    Counts::add(&counts.dropped[index], met.len() - met.true_count());
-                    Ok(met)
-                },
-            ))
+            Box::new(ArrowPredicateFn::new(mask(&leaves, &term.paths), move |batch| {
+                let met = met(&expr, &batch)?;
+                Counts::add(&counts.dropped[index], met.len() - met.true_count());
+                Ok(met)
+            }))
         };
         let predicates: Vec<_> = self.terms.iter().enumerate().map(predicate).collect();
         let schema = self.schema();
@@ -224,10 +213,7 @@ fn retyped(
 }
 
 /// What a condition says of a value that it cannot work with, without the layers around it.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the other kinds are said as they are"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
 fn shown(error: &ArrowError) -> String {
     match error {
         ArrowError::ExternalError(inner) => inner.to_string(),
@@ -262,10 +248,7 @@ fn pieces(dataset: &Dataset) -> Vec<Piece> {
     for (index, file) in dataset.files().iter().enumerate() {
         let is_plain = file.format() == Format::Parquet && file.schema() == dataset.schema();
         if !is_plain {
-            pieces.push(Piece {
-                file: index,
-                row_groups: None,
-            });
+            pieces.push(Piece { file: index, row_groups: None });
             continue;
         }
         let (metadata, _) = file.parquet(dataset.limits());
@@ -274,10 +257,7 @@ fn pieces(dataset: &Dataset) -> Vec<Piece> {
         for (group, about) in groups.iter().enumerate() {
             rows += u64::try_from(about.num_rows()).unwrap_or(0);
             if rows >= PIECE_ROWS || group + 1 == groups.len() {
-                pieces.push(Piece {
-                    file: index,
-                    row_groups: Some(start..group + 1),
-                });
+                pieces.push(Piece { file: index, row_groups: Some(start..group + 1) });
                 (start, rows) = (group + 1, 0);
             }
         }

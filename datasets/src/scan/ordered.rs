@@ -113,11 +113,7 @@ impl<T: Send + 'static> Ordered<T> {
     where
         F: Fn(usize, &Out<'_, T>) + Send + Sync + 'static,
     {
-        let empty = || Piece {
-            waiting: VecDeque::new(),
-            bytes: 0,
-            is_done: false,
-        };
+        let empty = || Piece { waiting: VecDeque::new(), bytes: 0, is_done: false };
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 pieces: (0..n_pieces).map(|_| empty()).collect(),
@@ -133,10 +129,7 @@ impl<T: Send + 'static> Ordered<T> {
             let (shared, work) = (shared.clone(), work.clone());
             std::thread::spawn(move || {
                 while let Some(piece) = shared.take() {
-                    let out = Out {
-                        shared: &shared,
-                        piece,
-                    };
+                    let out = Out { shared: &shared, piece };
                     // A reader of a broken file that panics must not leave the others waiting.
                     if std::panic::catch_unwind(AssertUnwindSafe(|| work(piece, &out))).is_err() {
                         let problem = "a file is broken in a way that its reader does not expect";

@@ -30,9 +30,7 @@ pub(crate) fn met(
     expr: &Arc<dyn PhysicalExpr>,
     batch: &RecordBatch,
 ) -> Result<BooleanArray, ArrowError> {
-    let values = expr
-        .evaluate(batch)
-        .and_then(|v| v.into_array(batch.num_rows()));
+    let values = expr.evaluate(batch).and_then(|v| v.into_array(batch.num_rows()));
     let values = values.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
     if *values.data_type() == DataType::Null {
         return Ok(BooleanArray::from(vec![false; batch.num_rows()]));
@@ -52,11 +50,8 @@ pub(crate) fn narrow(schema: &Schema, paths: &[Path]) -> Schema {
 #[expect(clippy::wildcard_enum_match_arm, reason = "only objects have fields")]
 fn narrow_fields(fields: &Fields, paths: &[Path], depth: usize) -> Fields {
     let narrowed = |field: &Arc<Field>| {
-        let through: Vec<Path> = paths
-            .iter()
-            .filter(|path| path.get(depth) == Some(field.name()))
-            .cloned()
-            .collect();
+        let through: Vec<Path> =
+            paths.iter().filter(|path| path.get(depth) == Some(field.name())).cloned().collect();
         if through.is_empty() {
             return None;
         }

@@ -60,9 +60,7 @@ impl ParquetWriter {
             .set_created_by(concat!("tribunal ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
-        let root = ArrowSchemaConverter::new()
-            .convert(schema)
-            .map_err(failed)?;
+        let root = ArrowSchemaConverter::new().convert(schema).map_err(failed)?;
         let file = SerializedFileWriter::new(
             io::BufWriter::new(out),
             root.root_schema_ptr(),
@@ -111,9 +109,7 @@ impl ParquetWriter {
     pub(super) fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.end_group()?;
         let out = self.file.into_inner().map_err(failed)?;
-        out.into_inner()
-            .map_err(io::IntoInnerError::into_error)?
-            .flush()
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.flush()
     }
 
     /// Hands the waiting rows to the columns, which pack them side by side.
@@ -131,10 +127,7 @@ impl ParquetWriter {
         for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
             leaves.extend(compute_leaves(field, column)?);
         }
-        self.group
-            .par_iter_mut()
-            .zip(leaves)
-            .try_for_each(|(writer, leaf)| writer.write(&leaf))
+        self.group.par_iter_mut().zip(leaves).try_for_each(|(writer, leaf)| writer.write(&leaf))
     }
 
     /// Writes the row group at hand.
@@ -144,10 +137,8 @@ impl ParquetWriter {
         }
         self.encode().map_err(failed)?;
         let columns = std::mem::take(&mut self.group);
-        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> = columns
-            .into_par_iter()
-            .map(ArrowColumnWriter::close)
-            .collect();
+        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> =
+            columns.into_par_iter().map(ArrowColumnWriter::close).collect();
         let mut group = self.file.next_row_group().map_err(failed)?;
         for chunk in chunks.map_err(failed)? {
             chunk.append_to_row_group(&mut group).map_err(failed)?;
@@ -164,10 +155,7 @@ fn failed(error: ParquetError) -> io::Error {
 }
 
 /// Bytes of the texts in a column, whatever they are nested in.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "numbers and the like are small"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "numbers and the like are small")]
 fn text_bytes(column: &ArrayRef) -> usize {
     match column.data_type() {
         DataType::Utf8 => spread(column.as_string::<i32>().value_offsets()),

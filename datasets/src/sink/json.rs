@@ -75,10 +75,7 @@ impl EncoderFactory for JsonText {
             // The encoder for lists that Arrow has knows the list's field and not the item's.
             let items = make_encoder(item, list.values().as_ref(), options)?;
             let nulls = list.nulls().cloned();
-            return Ok(Some(NullableEncoder::new(
-                Box::new(Items { list, items }),
-                nulls,
-            )));
+            return Ok(Some(NullableEncoder::new(Box::new(Items { list, items }), nulls)));
         }
         if !is_json_text(field) || *array.data_type() != DataType::Utf8 {
             return Ok(None);

@@ -170,9 +170,7 @@ impl Sink {
             };
             let open = self.writer.insert(open);
             let room = self.shard_rows.map_or(u64::MAX, |rows| rows - open.rows);
-            let taken = usize::try_from(room)
-                .unwrap_or(usize::MAX)
-                .min(batch.num_rows());
+            let taken = usize::try_from(room).unwrap_or(usize::MAX).min(batch.num_rows());
             let part = batch.slice(0, taken);
             let written = match &mut open.writer {
                 Writer::Text(writer) => writer.write(&part),
@@ -208,10 +206,7 @@ impl Sink {
             Place::Stdout => (Box::new(std::io::stdout()), None),
             Place::Device(path) => {
                 let device = std::fs::OpenOptions::new().write(true).open(path);
-                (
-                    Box::new(device.map_err(DatasetError::io("write", path))?),
-                    None,
-                )
+                (Box::new(device.map_err(DatasetError::io("write", path))?), None)
             }
             Place::File(path) => {
                 let index = self.shard_rows.map(|_| self.full.len());
@@ -227,11 +222,7 @@ impl Sink {
                     .map(|writer| Writer::Text(Box::new(writer)))
             }
         };
-        Ok(Open {
-            writer: writer.map_err(|error| self.place.failed(error))?,
-            partial,
-            rows: 0,
-        })
+        Ok(Open { writer: writer.map_err(|error| self.place.failed(error))?, partial, rows: 0 })
     }
 
     fn close(&mut self, open: Open) -> Result<()> {
@@ -259,10 +250,7 @@ fn plain_fields(fields: &Fields) -> Fields {
 }
 
 fn plain_field(field: &FieldRef) -> Field {
-    field
-        .as_ref()
-        .clone()
-        .with_data_type(plain(field.data_type()))
+    field.as_ref().clone().with_data_type(plain(field.data_type()))
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other layout is kept")]

@@ -31,9 +31,9 @@ impl Place {
         let path = Path::new(output);
         match fs::metadata(path) {
             _ if output == "-" => Ok(Self::Stdout),
-            Ok(metadata) if metadata.is_dir() => Err(DatasetError::Usage(format!(
-                "{output} is a folder; name a file in it"
-            ))),
+            Ok(metadata) if metadata.is_dir() => {
+                Err(DatasetError::Usage(format!("{output} is a folder; name a file in it")))
+            }
             Ok(metadata) if !metadata.is_file() => Ok(Self::Device(path.to_owned())),
             // A path that cannot be looked at says why when it is opened.
             Ok(_) | Err(_) => Ok(Self::File(path.to_owned())),
@@ -127,21 +127,14 @@ impl Partial {
         let failed = || DatasetError::io("write", &path);
         let file = File::create(&path).map_err(failed())?;
         let own = file.try_clone().map_err(failed())?;
-        let partial = Self {
-            path,
-            file: own,
-            rows: 0,
-            is_named: false,
-        };
+        let partial = Self { path, file: own, rows: 0, is_named: false };
         Ok((file, partial))
     }
 
     /// Makes what was written outlive a power cut.
     pub(super) fn sync(&mut self, rows: u64) -> Result<()> {
         self.rows = rows;
-        self.file
-            .sync_all()
-            .map_err(DatasetError::io("write", &self.path))
+        self.file.sync_all().map_err(DatasetError::io("write", &self.path))
     }
 
     fn name(mut self, target: PathBuf) -> Result<(PathBuf, u64)> {
@@ -184,9 +177,8 @@ fn shards_there(output: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let is_shard = |name: &str| {
-        let middle = name
-            .strip_prefix(&format!("{stem}-"))
-            .and_then(|rest| rest.strip_suffix(&ending));
+        let middle =
+            name.strip_prefix(&format!("{stem}-")).and_then(|rest| rest.strip_suffix(&ending));
         let numbers = middle.and_then(|middle| middle.split_once("-of-"));
         let is_number =
             |digits: &str| digits.len() == 5 && digits.bytes().all(|b| b.is_ascii_digit());
@@ -229,21 +221,10 @@ pub(super) fn name(
     full: Vec<Partial>,
     in_shards: bool,
 ) -> Result<Vec<(PathBuf, u64)>> {
-    let names = if in_shards {
-        shard_names(output, full.len())
-    } else {
-        vec![output.to_owned()]
-    };
-    let before = if in_shards {
-        shards_there(output)
-    } else {
-        Vec::new()
-    };
-    let named: Result<Vec<_>> = full
-        .into_iter()
-        .zip(names)
-        .map(|(partial, name)| partial.name(name))
-        .collect();
+    let names = if in_shards { shard_names(output, full.len()) } else { vec![output.to_owned()] };
+    let before = if in_shards { shards_there(output) } else { Vec::new() };
+    let named: Result<Vec<_>> =
+        full.into_iter().zip(names).map(|(partial, name)| partial.name(name)).collect();
     let named = named?;
     for path in before {
         if named.iter().all(|(name, _)| *name != path) {

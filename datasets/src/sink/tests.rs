@@ -14,11 +14,7 @@ fn rows(n_rows: i64) -> RecordBatch {
     let n: ArrayRef = Arc::new(Int64Array::from_iter_values(0..n_rows));
     let t: ArrayRef = Arc::new((0..n_rows).map(text).collect::<StringArray>());
     let fields: Fields = vec![Field::new("x", DataType::Int64, true)].into();
-    let s: ArrayRef = Arc::new(arrow::array::StructArray::new(
-        fields,
-        vec![n.clone()],
-        None,
-    ));
+    let s: ArrayRef = Arc::new(arrow::array::StructArray::new(fields, vec![n.clone()], None));
     RecordBatch::try_from_iter_with_nullable([("n", n, true), ("t", t, true), ("s", s, true)])
         .expect("columns of one length")
 }
@@ -34,9 +30,7 @@ fn write(output: &str, options: &SinkOptions, batch: &RecordBatch, step: usize) 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("ours");
     let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("ours").file_name();
-    let mut names: Vec<String> = entries
-        .map(|e| name(e).to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> = entries.map(|e| name(e).to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -44,9 +38,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn folder() -> (tempfile::TempDir, impl Fn(&str) -> String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().to_owned();
-    (folder, move |name: &str| {
-        path.join(name).display().to_string()
-    })
+    (folder, move |name: &str| path.join(name).display().to_string())
 }
 
 #[test]
@@ -102,28 +94,17 @@ fn shards_have_their_rows() {
     #[track_caller]
     fn check(n_rows: i64, shard_rows: u64, expected: &[(&str, u64)]) {
         let (folder, path) = folder();
-        let options = SinkOptions {
-            shard_rows: Some(shard_rows),
-            ..SinkOptions::default()
-        };
+        let options = SinkOptions { shard_rows: Some(shard_rows), ..SinkOptions::default() };
         let written = write(&path("o.parquet"), &options, &rows(n_rows), 4).expect("ours");
         let found: Vec<(String, u64)> = written
             .files
             .iter()
             .map(|(path, rows)| {
-                (
-                    path.file_name()
-                        .expect("a name")
-                        .to_string_lossy()
-                        .into_owned(),
-                    *rows,
-                )
+                (path.file_name().expect("a name").to_string_lossy().into_owned(), *rows)
             })
             .collect();
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|(name, rows)| ((*name).to_owned(), *rows))
-            .collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(name, rows)| ((*name).to_owned(), *rows)).collect();
         assert_eq!(found, expected);
         assert_eq!(names(folder.path()).len(), expected.len());
         let dataset = Dataset::open(&[path("")], &SourceOptions::default()).expect("a folder");
@@ -138,14 +119,7 @@ fn shards_have_their_rows() {
             ("o-00002-of-00003.parquet", 2),
         ],
     );
-    check(
-        8,
-        4,
-        &[
-            ("o-00000-of-00002.parquet", 4),
-            ("o-00001-of-00002.parquet", 4),
-        ],
-    );
+    check(8, 4, &[("o-00000-of-00002.parquet", 4), ("o-00001-of-00002.parquet", 4)]);
     check(3, 4, &[("o-00000-of-00001.parquet", 3)]);
     check(0, 4, &[("o-00000-of-00001.parquet", 0)]);
 }
@@ -153,10 +127,7 @@ fn shards_have_their_rows() {
 #[test]
 fn what_is_there_stays_unless_it_may_go() {
     let (folder, path) = folder();
-    let replace = SinkOptions {
-        overwrite: true,
-        ..SinkOptions::default()
-    };
+    let replace = SinkOptions { overwrite: true, ..SinkOptions::default() };
     let shards = |shard_rows, overwrite| SinkOptions {
         shard_rows: Some(shard_rows),
         overwrite,
@@ -165,24 +136,15 @@ fn what_is_there_stays_unless_it_may_go() {
     let write = |options: &SinkOptions, n_rows| write(&path("o.jsonl"), options, &rows(n_rows), 10);
     write(&SinkOptions::default(), 2).expect("nothing is there");
     let before = fs::read(path("o.jsonl")).expect("written");
-    assert!(matches!(
-        write(&SinkOptions::default(), 3),
-        Err(DatasetError::Exists { .. })
-    ));
+    assert!(matches!(write(&SinkOptions::default(), 3), Err(DatasetError::Exists { .. })));
     assert_eq!(fs::read(path("o.jsonl")).expect("still there"), before);
     write(&replace, 3).expect("it may go");
     assert_ne!(fs::read(path("o.jsonl")).expect("written"), before);
     fs::remove_file(path("o.jsonl")).expect("ours");
     write(&shards(1, false), 3).expect("nothing is there");
-    assert!(matches!(
-        write(&shards(2, false), 3),
-        Err(DatasetError::Exists { .. })
-    ));
+    assert!(matches!(write(&shards(2, false), 3), Err(DatasetError::Exists { .. })));
     write(&shards(2, true), 3).expect("they may go");
-    assert_eq!(
-        names(folder.path()),
-        ["o-00000-of-00002.jsonl", "o-00001-of-00002.jsonl"]
-    );
+    assert_eq!(names(folder.path()), ["o-00000-of-00002.jsonl", "o-00001-of-00002.jsonl"]);
 }
 
 #[test]
@@ -211,32 +173,19 @@ fn what_a_killed_run_left_is_written_over() {
 fn bad_outputs_are_errors() {
     #[track_caller]
     fn check(output: &str, options: &SinkOptions, part: &str) {
-        let error = write(output, options, &rows(3), 1)
-            .expect_err(output)
-            .to_string();
+        let error = write(output, options, &rows(3), 1).expect_err(output).to_string();
         assert!(error.contains(part), "{error}");
     }
     let (folder, path) = folder();
-    let shards = SinkOptions {
-        shard_rows: Some(1),
-        ..SinkOptions::default()
-    };
+    let shards = SinkOptions { shard_rows: Some(1), ..SinkOptions::default() };
     check(&path("o"), &SinkOptions::default(), "says no format");
     check(&path(""), &SinkOptions::default(), "is a folder");
-    check(
-        &path("o.parquet.gz"),
-        &SinkOptions::default(),
-        "leave .gz out",
-    );
+    check(&path("o.parquet.gz"), &SinkOptions::default(), "leave .gz out");
     check(&path("gone/o.csv"), &SinkOptions::default(), "cannot write");
     check("-", &shards, "have no names");
     // A device that is always full.
     if Path::new("/dev/full").exists() {
-        check(
-            "/dev/full",
-            &SinkOptions::default(),
-            "cannot write /dev/full: No space left",
-        );
+        check("/dev/full", &SinkOptions::default(), "cannot write /dev/full: No space left");
     }
     assert_eq!(names(folder.path()), [""; 0]);
 }
@@ -247,20 +196,9 @@ fn layouts_that_few_read_become_plain() {
     let view: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a"), None]));
     let nothing: ArrayRef = Arc::new(NullArray::new(2));
     let batch = RecordBatch::try_from_iter_with_nullable([("v", view, true), ("z", nothing, true)]);
-    write(
-        &path("o.parquet"),
-        &SinkOptions::default(),
-        &batch.expect("columns"),
-        1,
-    )
-    .expect("ours");
+    write(&path("o.parquet"), &SinkOptions::default(), &batch.expect("columns"), 1).expect("ours");
     let dataset = Dataset::open(&[path("o.parquet")], &SourceOptions::default()).expect("whole");
-    let types: Vec<&DataType> = dataset
-        .schema()
-        .fields()
-        .iter()
-        .map(|f| f.data_type())
-        .collect();
+    let types: Vec<&DataType> = dataset.schema().fields().iter().map(|f| f.data_type()).collect();
     assert_eq!(types, [&DataType::Utf8, &DataType::Null]);
     let batch = dataset.batches().next().expect("one").expect("whole");
     assert_eq!(

@@ -47,11 +47,7 @@ impl TextWriter {
             Compression::Gzip => Packed::Gzip(GzEncoder::new(out, flate2::Compression::default())),
             Compression::Zstd => Packed::Zstd(zstd::Encoder::new(out, ZSTD_LEVEL)?),
         };
-        let flat = schema
-            .fields()
-            .iter()
-            .map(flat_field)
-            .collect::<Vec<Field>>();
+        let flat = schema.fields().iter().map(flat_field).collect::<Vec<Field>>();
         let mut writer = Self {
             out,
             block: Vec::with_capacity(BUFFER_BYTES),

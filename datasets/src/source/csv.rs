@@ -95,13 +95,7 @@ impl Records {
             return Ok(None);
         }
         let names = names(&record, &file)?;
-        Ok(Some(Self {
-            reader,
-            number: 1,
-            record,
-            names,
-            file,
-        }))
+        Ok(Some(Self { reader, number: 1, record, names, file }))
     }
 
     /// Reads the next record, and says its number.
@@ -116,9 +110,7 @@ impl Records {
     fn cells(&self) -> std::result::Result<Vec<&str>, String> {
         let (cells, names) = (self.record.len(), self.names.len());
         if cells != names {
-            return Err(format!(
-                "{cells} cells, but the first line names {names} columns"
-            ));
+            return Err(format!("{cells} cells, but the first line names {names} columns"));
         }
         self.record
             .iter()
@@ -130,20 +122,13 @@ impl Records {
     }
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the other kinds are said as they are"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
 fn broken(file: &str, row: u64, error: &csv::Error) -> DatasetError {
     let problem = match error.kind() {
         csv::ErrorKind::Io(error) => super::broken_stream(error),
         _ => error.to_string(),
     };
-    DatasetError::Row {
-        file: file.to_owned(),
-        row,
-        problem,
-    }
+    DatasetError::Row { file: file.to_owned(), row, problem }
 }
 
 /// The names of the columns. One without a name is named as pandas does it.
@@ -247,11 +232,7 @@ impl CsvReader {
         let data = RecordBatch::from(self.rows.finish())
             .with_schema(self.schema.clone())
             .expect("the columns were made for this schema");
-        Ok(Some(Part {
-            rows: RowNumbers::Listed(numbers),
-            data,
-            rejects,
-        }))
+        Ok(Some(Part { rows: RowNumbers::Listed(numbers), data, rejects }))
     }
 }
 
@@ -285,9 +266,7 @@ mod tests {
     fn cells_have_kinds() {
         #[track_caller]
         fn check(cells: &[&str], expected: Kind) {
-            let kind = cells
-                .iter()
-                .fold(Kind::Null, |kind, cell| kind.merge(Kind::of(cell)));
+            let kind = cells.iter().fold(Kind::Null, |kind, cell| kind.merge(Kind::of(cell)));
             assert_eq!(kind, expected, "{cells:?}");
         }
         check(&["", ""], Kind::Null);

@@ -68,13 +68,7 @@ pub(super) fn open(names: &[String], options: &SourceOptions) -> Result<Vec<Inpu
 fn found(path: PathBuf, options: &SourceOptions) -> Result<Found> {
     let name: Arc<str> = path.display().to_string().into();
     let (format, compression) = kind(&path, &name, options.format)?;
-    Ok(Found {
-        name,
-        path,
-        kept: None,
-        format,
-        compression,
-    })
+    Ok(Found { name, path, kept: None, format, compression })
 }
 
 /// Standard input as a file that goes away with its value.
@@ -90,13 +84,7 @@ fn spooled(options: &SourceOptions) -> Result<Found> {
     copied.map_err(DatasetError::io("keep standard input in", &path))?;
     let name: Arc<str> = shown.display().to_string().into();
     let (format, compression) = kind(&path, &name, options.format)?;
-    Ok(Found {
-        name,
-        path,
-        kept: Some(file.into_temp_path()),
-        format,
-        compression,
-    })
+    Ok(Found { name, path, kept: Some(file.into_temp_path()), format, compression })
 }
 
 /// Format and compression, by the first bytes where they say something, else by the name.
@@ -240,10 +228,8 @@ impl InputFile {
 
     /// What a Parquet file says of itself, and the rows of its batches.
     pub(crate) fn parquet(&self, limits: Limits) -> (&ArrowReaderMetadata, usize) {
-        let head = self
-            .head
-            .as_ref()
-            .expect("the footer of a Parquet file was read when it was opened");
+        let head =
+            self.head.as_ref().expect("the footer of a Parquet file was read when it was opened");
         (&head.0, parquet::batch_rows(head, limits))
     }
 

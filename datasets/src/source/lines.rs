@@ -65,10 +65,7 @@ impl Lines {
                 line.pop();
             }
             if cut || !line.iter().all(u8::is_ascii_whitespace) {
-                return Ok(Some(Line {
-                    number: self.number,
-                    cut,
-                }));
+                return Ok(Some(Line { number: self.number, cut }));
             }
         }
     }

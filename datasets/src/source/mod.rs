@@ -75,10 +75,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            rows: 8192,
-            bytes: 16 << 20,
-        }
+        Self { rows: 8192, bytes: 16 << 20 }
     }
 }
 
@@ -209,11 +206,7 @@ impl Dataset {
     pub fn open(names: &[String], options: &SourceOptions) -> Result<Self> {
         let files = input::open(names, options)?;
         let schema = unify::unify(&files, options.missing)?;
-        Ok(Self(Arc::new(Inner {
-            files,
-            schema,
-            limits: options.limits,
-        })))
+        Ok(Self(Arc::new(Inner { files, schema, limits: options.limits })))
     }
 
     /// The files, in order.
@@ -260,13 +253,7 @@ impl Dataset {
 
     /// Reads some of the files, without the first rows of the first, which is a Parquet file then.
     fn reading(&self, next_file: usize, end_file: usize, skip: u64) -> Batches {
-        Batches {
-            dataset: self.clone(),
-            next_file,
-            end_file,
-            skip,
-            reader: None,
-        }
+        Batches { dataset: self.clone(), next_file, end_file, skip, reader: None }
     }
 
     /// Reads the rows of one file, counted from 0.
@@ -347,8 +334,7 @@ impl Batches {
                     let file = &inner.files[self.next_file];
                     self.next_file += 1;
                     let skip = std::mem::take(&mut self.skip);
-                    self.reader
-                        .insert(FileReader::open(file, inner.limits, skip)?)
+                    self.reader.insert(FileReader::open(file, inner.limits, skip)?)
                 }
             };
             let file = &inner.files[self.next_file - 1];

@@ -87,18 +87,15 @@ impl ParquetReader {
         let Some(batch) = self.reader.next() else {
             return Ok(None);
         };
-        let batch = batch
-            .and_then(|batch| batch.with_schema(self.schema.clone()))
-            .map_err(|error| DatasetError::Row {
-                file: self.file.to_string(),
-                row: first,
-                problem: format!("the file is broken here or soon after: {error}"),
+        let batch =
+            batch.and_then(|batch| batch.with_schema(self.schema.clone())).map_err(|error| {
+                DatasetError::Row {
+                    file: self.file.to_string(),
+                    row: first,
+                    problem: format!("the file is broken here or soon after: {error}"),
+                }
             })?;
         self.next_row += batch.num_rows() as u64;
-        Ok(Some(Part {
-            rows: RowNumbers::From(first),
-            data: batch,
-            rejects: Vec::new(),
-        }))
+        Ok(Some(Part { rows: RowNumbers::From(first), data: batch, rejects: Vec::new() }))
     }
 }

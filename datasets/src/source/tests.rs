@@ -75,9 +75,7 @@ fn check(
 ) {
     let folder = Folder::new(files);
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-    let found = folder
-        .open(&names, options)
-        .and_then(|dataset| lines(dataset.batches()));
+    let found = folder.open(&names, options).and_then(|dataset| lines(dataset.batches()));
     match (found, expected) {
         (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{names:?}"),
         (Err(error), Err(part)) => {
@@ -96,56 +94,26 @@ fn defaults() -> SourceOptions {
 #[test]
 fn texts_are_read() {
     let rows = Ok("{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":null}\n");
+    check(&[("f.jsonl", b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2}\n")], &defaults(), rows);
+    check(&[("f.jsonl.gz", b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2}\n")], &defaults(), rows);
+    check(&[("f.jsonl.zst", b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2}")], &defaults(), rows);
     check(
-        &[("f.jsonl", b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2}\n")],
-        &defaults(),
-        rows,
-    );
-    check(
-        &[("f.jsonl.gz", b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2}\n")],
-        &defaults(),
-        rows,
-    );
-    check(
-        &[("f.jsonl.zst", b"{\"a\":1,\"b\":\"x\"}\n{\"a\":2}")],
-        &defaults(),
-        rows,
-    );
-    check(
-        &[(
-            "f.jsonl",
-            b"\xef\xbb\xbf{\"a\":1,\"b\":\"x\"}\r\n\r\n{\"a\":2}\r\n",
-        )],
+        &[("f.jsonl", b"\xef\xbb\xbf{\"a\":1,\"b\":\"x\"}\r\n\r\n{\"a\":2}\r\n")],
         &defaults(),
         rows,
     );
     check(&[("f.csv", b"a,b\n1,x\n2,\n")], &defaults(), rows);
-    check(
-        &[("f.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n2,\"\"")],
-        &defaults(),
-        rows,
-    );
+    check(&[("f.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n2,\"\"")], &defaults(), rows);
     check(&[("f.csv.gz", b"a,b\n1,x\n2,\n")], &defaults(), rows);
     check(&[("f.tsv", b"a\tb\n1\tx\n2\t\n")], &defaults(), rows);
-    check(
-        &[("f.csv", b"a,b\n1,\"x\ny\"\n")],
-        &defaults(),
-        Ok("{\"a\":1,\"b\":\"x\\ny\"}\n"),
-    );
-    check(
-        &[("f.csv", b",b\n1,x\n")],
-        &defaults(),
-        Ok("{\"Unnamed: 0\":1,\"b\":\"x\"}\n"),
-    );
+    check(&[("f.csv", b"a,b\n1,\"x\ny\"\n")], &defaults(), Ok("{\"a\":1,\"b\":\"x\\ny\"}\n"));
+    check(&[("f.csv", b",b\n1,x\n")], &defaults(), Ok("{\"Unnamed: 0\":1,\"b\":\"x\"}\n"));
     check(
         &[("f.jsonl", b"{\"a\":\"x\"}\n{\"a\":[1, 2]}\n{\"a\":null}\n")],
         &defaults(),
         Ok("{\"a\":\"x\"}\n{\"a\":[1, 2]}\n{\"a\":null}\n"),
     );
-    let bare = SourceOptions {
-        format: Some(Format::Csv),
-        ..defaults()
-    };
+    let bare = SourceOptions { format: Some(Format::Csv), ..defaults() };
     check(&[("f.txt", b"a\n1\n")], &bare, Ok("{\"a\":1}\n"));
     check(&[("f", b"\n {\"a\":1}\n")], &defaults(), Ok("{\"a\":1}\n"));
 }
@@ -156,71 +124,36 @@ fn files_without_rows_are_read() {
     check(&[("f.jsonl", b"\n\n")], &defaults(), Ok(""));
     check(&[("f.csv", b"")], &defaults(), Ok(""));
     check(&[("f.csv", b"a,b\n")], &defaults(), Ok(""));
-    check(
-        &[("f.jsonl", b""), ("g.jsonl", b"{\"a\":1}\n")],
-        &defaults(),
-        Ok("{\"a\":1}\n"),
-    );
-    check(
-        &[("f.csv", b"a,b\n"), ("g.csv", b"a,b\n1,2\n")],
-        &defaults(),
-        Ok("{\"a\":1,\"b\":2}\n"),
-    );
+    check(&[("f.jsonl", b""), ("g.jsonl", b"{\"a\":1}\n")], &defaults(), Ok("{\"a\":1}\n"));
+    check(&[("f.csv", b"a,b\n"), ("g.csv", b"a,b\n1,2\n")], &defaults(), Ok("{\"a\":1,\"b\":2}\n"));
 }
 
 #[test]
 fn bad_files_are_errors() {
     check(&[], &defaults(), Err("no input is named"));
-    check(
-        &[("f.parquet", b"")],
-        &defaults(),
-        Err("f.parquet: an empty file is no Parquet file"),
-    );
+    check(&[("f.parquet", b"")], &defaults(), Err("f.parquet: an empty file is no Parquet file"));
     check(
         &[("f.parquet", b"{\"a\":1}")],
         &defaults(),
         Err("f.parquet: not a Parquet file by its first"),
     );
-    check(
-        &[("f.parquet", b"PAR1 and then no more")],
-        &defaults(),
-        Err("may have been cut off"),
-    );
+    check(&[("f.parquet", b"PAR1 and then no more")], &defaults(), Err("may have been cut off"));
     check(
         &[("f.jsonl", b"PAR1....PAR1")],
         &defaults(),
         Err("f.jsonl: a Parquet file by its first bytes"),
     );
-    check(
-        &[("f.txt", b"a,b\n")],
-        &defaults(),
-        Err("give it with --format"),
-    );
-    check(
-        &[("f.json", b"[\n {\"a\":1},\n {\"a\":2}]")],
-        &defaults(),
-        Err("one JSON array"),
-    );
-    check(
-        &[("f.csv", b"a,a\n1,2\n")],
-        &defaults(),
-        Err("f.csv: column 'a' is named twice"),
-    );
+    check(&[("f.txt", b"a,b\n")], &defaults(), Err("give it with --format"));
+    check(&[("f.json", b"[\n {\"a\":1},\n {\"a\":2}]")], &defaults(), Err("one JSON array"));
+    check(&[("f.csv", b"a,a\n1,2\n")], &defaults(), Err("f.csv: column 'a' is named twice"));
     check(&[("f.jsonl", b"a\nb\n")], &defaults(), Err("f.jsonl:1: "));
     let folder = Folder::new(&[("f.jsonl.gz", b"{\"a\":1}\n".repeat(1000).as_slice())]);
     let whole = fs::read(folder.name("f.jsonl.gz")).expect("ours");
     fs::write(folder.name("f.jsonl.gz"), &whole[..whole.len() / 2]).expect("ours");
-    let error = folder
-        .open(&["f.jsonl.gz"], &defaults())
-        .expect_err("half a file");
+    let error = folder.open(&["f.jsonl.gz"], &defaults()).expect_err("half a file");
     assert!(folder.shown(&error).contains("it was cut off"), "{error}");
-    let error = folder
-        .open(&["gone.jsonl"], &defaults())
-        .expect_err("no file");
-    assert!(
-        folder.shown(&error).starts_with("cannot read gone.jsonl: "),
-        "{error}"
-    );
+    let error = folder.open(&["gone.jsonl"], &defaults()).expect_err("no file");
+    assert!(folder.shown(&error).starts_with("cannot read gone.jsonl: "), "{error}");
 }
 
 #[test]
@@ -231,16 +164,8 @@ fn files_go_together_by_name() {
         &defaults(),
         Ok("{\"a\":1,\"b\":2}\n{\"a\":4,\"b\":3}\n"),
     );
-    check(
-        &pair(b"{\"a\":1}", b"{\"a\":2.5}"),
-        &defaults(),
-        Ok("{\"a\":1.0}\n{\"a\":2.5}\n"),
-    );
-    check(
-        &pair(b"{\"a\":null}", b"{\"a\":[1]}"),
-        &defaults(),
-        Ok("{\"a\":null}\n{\"a\":[1]}\n"),
-    );
+    check(&pair(b"{\"a\":1}", b"{\"a\":2.5}"), &defaults(), Ok("{\"a\":1.0}\n{\"a\":2.5}\n"));
+    check(&pair(b"{\"a\":null}", b"{\"a\":[1]}"), &defaults(), Ok("{\"a\":null}\n{\"a\":[1]}\n"));
     check(
         &pair(b"{\"a\":{\"b\":1}}", b"{\"a\":{\"c\":[{\"d\":1}]}}"),
         &defaults(),
@@ -262,11 +187,7 @@ fn files_go_together_by_name() {
         Err("g.jsonl: column 'a.b' is boolean here, but integer in "),
     );
     let mixed = b"{\"a\":1}\n{\"a\":\"x\"}";
-    check(
-        &pair(mixed, b"{\"a\":\"x\"}"),
-        &defaults(),
-        Err("but JSON of several types in"),
-    );
+    check(&pair(mixed, b"{\"a\":\"x\"}"), &defaults(), Err("but JSON of several types in"));
     check(
         &pair(b"{\"a\":1}", b"{\"a\":1,\"b\":2}"),
         &defaults(),
@@ -277,10 +198,7 @@ fn files_go_together_by_name() {
         &defaults(),
         Err("g.jsonl: column 'b' is missing"),
     );
-    let nulls = SourceOptions {
-        missing: MissingColumns::Null,
-        ..defaults()
-    };
+    let nulls = SourceOptions { missing: MissingColumns::Null, ..defaults() };
     check(
         &pair(b"{\"a\":1}", b"{\"b\":2}"),
         &nulls,
@@ -292,30 +210,16 @@ fn files_go_together_by_name() {
 fn parquet_files_are_read_and_widened() {
     let folder = Folder::new(&[("c.csv", b"n,t\n5,z\n")]);
     let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
-    folder.parquet(
-        "a.parquet",
-        vec![("n", Arc::new(Int32Array::from(vec![1]))), ("t", text("x"))],
-    );
-    folder.parquet(
-        "b.parquet",
-        vec![("t", text("y")), ("n", Arc::new(Int64Array::from(vec![2])))],
-    );
-    let dataset = folder
-        .open(&["a.parquet", "b.parquet", "c.csv"], &defaults())
-        .expect("they go together");
+    folder.parquet("a.parquet", vec![("n", Arc::new(Int32Array::from(vec![1]))), ("t", text("x"))]);
+    folder.parquet("b.parquet", vec![("t", text("y")), ("n", Arc::new(Int64Array::from(vec![2])))]);
+    let dataset =
+        folder.open(&["a.parquet", "b.parquet", "c.csv"], &defaults()).expect("they go together");
     assert_eq!(dataset.rows(), 3);
     let found = lines(dataset.batches()).expect("readable");
-    assert_eq!(
-        found,
-        "{\"n\":1,\"t\":\"x\"}\n{\"n\":2,\"t\":\"y\"}\n{\"n\":5,\"t\":\"z\"}\n"
-    );
+    assert_eq!(found, "{\"n\":1,\"t\":\"x\"}\n{\"n\":2,\"t\":\"y\"}\n{\"n\":5,\"t\":\"z\"}\n");
     let digests = dataset.digests().expect("readable");
     assert_eq!(digests.len(), 3);
-    assert!(
-        digests
-            .iter()
-            .all(|d| d.digest.starts_with("sha256:") && d.digest.len() == 71)
-    );
+    assert!(digests.iter().all(|d| d.digest.starts_with("sha256:") && d.digest.len() == 71));
 }
 
 #[test]
@@ -323,9 +227,7 @@ fn broken_records_are_rejected() {
     #[track_caller]
     fn check(name: &str, content: &[u8], rows: u64, expected: &[(u64, &str)]) {
         let folder = Folder::new(&[(name, content)]);
-        let dataset = folder
-            .open(&[name], &defaults())
-            .expect("some rows are whole");
+        let dataset = folder.open(&[name], &defaults()).expect("some rows are whole");
         assert_eq!(dataset.rows(), rows, "{name}");
         let (mut found, mut rejects) = (0, Vec::new());
         for batch in dataset.batches() {
@@ -340,25 +242,10 @@ fn broken_records_are_rejected() {
             assert!(reject.reason.contains(part), "{reject:?}");
         }
     }
-    check(
-        "f.csv",
-        b"a,b\n1,2\n3\n\n4,5,6\n7,8\n",
-        2,
-        &[(3, "1 cells"), (4, "3 cells")],
-    );
-    check(
-        "f.csv",
-        b"a,b\n1,\xff\n3,4\n",
-        1,
-        &[(2, "'b' is not UTF-8")],
-    );
+    check("f.csv", b"a,b\n1,2\n3\n\n4,5,6\n7,8\n", 2, &[(3, "1 cells"), (4, "3 cells")]);
+    check("f.csv", b"a,b\n1,\xff\n3,4\n", 1, &[(2, "'b' is not UTF-8")]);
     check("f.csv", b"a,b\n\"x\ny\",1\n2\n", 1, &[(3, "1 cells")]);
-    check(
-        "f.jsonl",
-        b"{\"a\":1}\n\xff\n{\"a\":",
-        1,
-        &[(2, "not UTF-8"), (3, "EOF")],
-    );
+    check("f.jsonl", b"{\"a\":1}\n\xff\n{\"a\":", 1, &[(2, "not UTF-8"), (3, "EOF")]);
 }
 
 #[test]
@@ -367,10 +254,7 @@ fn a_file_that_changes_is_an_error() {
     let dataset = folder.open(&["f.jsonl"], &defaults()).expect("readable");
     folder.write("f.jsonl", b"{\"a\":1}\n{\"a\":2}\n");
     let error = lines(dataset.batches()).expect_err("another file");
-    assert!(
-        error.to_string().contains("changed while it was read"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("changed while it was read"), "{error}");
 }
 
 #[test]
@@ -379,10 +263,8 @@ fn large_cells_are_read() {
     let line = format!("{{\"a\":\"{cell}\"}}\n{{\"a\":\"y\"}}\n");
     let folder = Folder::new(&[("f.jsonl", line.as_bytes())]);
     let dataset = folder.open(&["f.jsonl"], &defaults()).expect("readable");
-    let sizes: Vec<usize> = dataset
-        .batches()
-        .map(|batch| batch.expect("readable").data.num_rows())
-        .collect();
+    let sizes: Vec<usize> =
+        dataset.batches().map(|batch| batch.expect("readable").data.num_rows()).collect();
     // The large cell fills a batch.
     assert_eq!(sizes, [1, 1]);
 }

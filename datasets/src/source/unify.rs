@@ -13,10 +13,8 @@ use crate::{DatasetError, Result};
 
 /// The schema that takes the rows of all files. A text without rows has no columns to say.
 pub(super) fn unify(files: &[InputFile], missing: MissingColumns) -> Result<SchemaRef> {
-    let mut with_rows: Vec<&InputFile> = files
-        .iter()
-        .filter(|file| file.rows() > 0 || !file.schema().fields().is_empty())
-        .collect();
+    let mut with_rows: Vec<&InputFile> =
+        files.iter().filter(|file| file.rows() > 0 || !file.schema().fields().is_empty()).collect();
     // A text whose rows are all of another file's kind may say names without types.
     if with_rows.iter().any(|file| file.rows() > 0) {
         with_rows.retain(|file| file.rows() > 0);
@@ -24,10 +22,7 @@ pub(super) fn unify(files: &[InputFile], missing: MissingColumns) -> Result<Sche
     let mut fields: Vec<(Field, &str)> = Vec::new();
     for (index, file) in with_rows.iter().enumerate() {
         for field in file.schema().fields() {
-            match fields
-                .iter_mut()
-                .find(|(own, _)| own.name() == field.name())
-            {
+            match fields.iter_mut().find(|(own, _)| own.name() == field.name()) {
                 Some((own, first)) => {
                     *own =
                         widened(own, field).map_err(|path| conflict(file.name(), first, &path))?;
@@ -81,11 +76,7 @@ fn conflict(file: &str, other: &str, conflict: &Conflict) -> DatasetError {
 fn widened(left: &Field, right: &Field) -> std::result::Result<Field, Conflict> {
     let name = left.name();
     let nullable = left.is_nullable() || right.is_nullable();
-    let differ = || Conflict {
-        path: name.clone(),
-        left: shown(left),
-        right: shown(right),
-    };
+    let differ = || Conflict { path: name.clone(), left: shown(left), right: shown(right) };
     if *left.data_type() == DataType::Null {
         return Ok(right.clone().with_name(name).with_nullable(true));
     }
@@ -119,10 +110,7 @@ fn widened(left: &Field, right: &Field) -> std::result::Result<Field, Conflict> 
         }
         (left, right) => flat(left, right).ok_or_else(differ)?,
     };
-    Ok(left
-        .clone()
-        .with_data_type(data_type)
-        .with_nullable(nullable))
+    Ok(left.clone().with_data_type(data_type).with_nullable(nullable))
 }
 
 impl Conflict {
@@ -133,10 +121,7 @@ impl Conflict {
 }
 
 /// The type that takes the values of both, which have no parts.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "every other type stands for itself"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other type stands for itself")]
 fn flat(left: &DataType, right: &DataType) -> Option<DataType> {
     if left == right {
         return Some(left.clone());

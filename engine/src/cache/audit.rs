@@ -79,11 +79,8 @@ fn edge_fault(
 
 /// What is wrong within a node.
 fn node_fault(node: &Node, clock: u64) -> Option<&'static str> {
-    let n_blocks = if node.ready > node.start {
-        node.ready.div_ceil(BLOCK) - node.first_block()
-    } else {
-        0
-    };
+    let n_blocks =
+        if node.ready > node.start { node.ready.div_ceil(BLOCK) - node.first_block() } else { 0 };
     let pending = node.ready < node.end();
     let abandoned = node.tables == 0 && (pending || node.owner.is_some());
     if node.ready < node.start || node.ready > node.end() {
@@ -138,10 +135,7 @@ fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
     for (id, node) in tree.nodes().filter(|(id, _)| passed[id.slot()]) {
         let whole = node.blocks.len() - usize::from(repeated[id.slot()]);
         if let Some(block) = node.blocks[..whole].iter().find(|b| !pool.is_held(**b)) {
-            return Err(format!(
-                "block {} of {id:?} cannot be had: {node:?}",
-                block.0
-            ));
+            return Err(format!("block {} of {id:?} cannot be had: {node:?}", block.0));
         }
     }
     Ok(())

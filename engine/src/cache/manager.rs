@@ -30,28 +30,18 @@ impl BlockManager {
     /// # Panics
     /// Where there are 2^32 blocks or more.
     pub fn new(n_blocks: usize) -> BlockManager {
-        BlockManager {
-            pool: Pool::new(n_blocks),
-            tree: Tree::default(),
-            generation: 0,
-        }
+        BlockManager { pool: Pool::new(n_blocks), tree: Tree::default(), generation: 0 }
     }
 
     /// How much of a sequence is computed, or is being computed, of at most `limit` tokens.
     pub fn match_prefix(&self, space: &Space, token_ids: &[u32], limit: usize) -> Prefix {
         let Some(found) = self.tree.find(space, token_ids) else {
-            return Prefix {
-                cached: 0,
-                awaited: None,
-            };
+            return Prefix { cached: 0, awaited: None };
         };
         let (cached, upto) = (found.ready.min(limit), found.known.min(limit));
         let owner = self.tree.node(found.node).owner;
         let awaited = owner.filter(|_| upto > cached);
-        Prefix {
-            cached,
-            awaited: awaited.map(|owner| Awaited { owner, upto }),
-        }
+        Prefix { cached, awaited: awaited.map(|owner| Awaited { owner, upto }) }
     }
 
     /// Opens a table: takes the cached part, gives it blocks for `room` positions (evicting if
@@ -82,14 +72,8 @@ impl BlockManager {
             generation: self.generation,
         };
         self.grow(&mut table, n_blocks);
-        let copy = take.source.map(|from| BlockCopy {
-            from,
-            to: table.blocks[first_own],
-        });
-        Some(Opened {
-            table,
-            copies: copy.into_iter().collect(),
-        })
+        let copy = take.source.map(|from| BlockCopy { from, to: table.blocks[first_own] });
+        Some(Opened { table, copies: copy.into_iter().collect() })
     }
 
     /// Gives a table room for `n_tokens` positions in all, evicting if need be. False, and nothing
@@ -124,8 +108,7 @@ impl BlockManager {
         }
         match table.footing {
             Footing::Own(leaf) if table.generation == self.generation => {
-                self.tree
-                    .advance(leaf, computed, &table.blocks, &mut self.pool);
+                self.tree.advance(leaf, computed, &table.blocks, &mut self.pool);
             }
             Footing::Own(_) | Footing::Shared(_) => {}
         }
@@ -198,11 +181,7 @@ impl BlockManager {
                 cached = whole * BLOCK;
             }
         }
-        (source.is_some() || held(&blocks) <= total).then_some(Take {
-            cached,
-            blocks,
-            source,
-        })
+        (source.is_some() || held(&blocks) <= total).then_some(Take { cached, blocks, source })
     }
 
     /// Puts a table into the tree.
@@ -234,9 +213,7 @@ impl BlockManager {
         self.tree.reclaim(lacking, &mut self.pool);
         for _ in 0..lacking {
             let block = self.pool.take();
-            table
-                .blocks
-                .push(block.expect("what is free and cached was held against the need"));
+            table.blocks.push(block.expect("what is free and cached was held against the need"));
         }
     }
 

@@ -108,10 +108,7 @@ impl Pool {
                 ));
             }
             if uses.none() != is_free[index] {
-                return Err(format!(
-                    "block {index} has {uses:?}; free: {}",
-                    is_free[index]
-                ));
+                return Err(format!("block {index} has {uses:?}; free: {}", is_free[index]));
             }
         }
         let held = self.uses.iter().filter(|uses| uses.tables > 0).count();

@@ -13,10 +13,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new(token_ids: &[u32]) -> Run {
-        Run {
-            ids: token_ids.to_vec(),
-            skip: 0,
-        }
+        Run { ids: token_ids.to_vec(), skip: 0 }
     }
 
     pub(super) fn token_ids(&self) -> &[u32] {

@@ -109,8 +109,7 @@ impl Tree {
     /// All nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         let ids = (0..).map(NodeId);
-        ids.zip(&self.slots)
-            .filter_map(|(id, node)| Some((id, node.as_ref()?)))
+        ids.zip(&self.slots).filter_map(|(id, node)| Some((id, node.as_ref()?)))
     }
 
     /// Number of slots, in use or not.
@@ -181,11 +180,7 @@ impl Tree {
             }
             at = known;
         }
-        Descent {
-            node,
-            ready: at,
-            known: at,
-        }
+        Descent { node, ready: at, known: at }
     }
 
     /// The blocks of the first `n_tokens` positions on the path to `node`, all of them computed.

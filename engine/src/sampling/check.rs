@@ -30,9 +30,7 @@ pub(super) fn sampling(sampling: &Sampling, vocab_size: usize) -> Result<(), Str
         return Err("top_k is 0: no token would be left".to_owned());
     }
     if let Some(n) = s.logprobs.filter(|n| *n > vocab_size) {
-        return Err(format!(
-            "logprobs asks for {n} tokens, and the vocabulary has {vocab_size}"
-        ));
+        return Err(format!("logprobs asks for {n} tokens, and the vocabulary has {vocab_size}"));
     }
     for (id, bias) in &s.logit_bias {
         within("logit_bias", *bias, -100.0, 100.0)?;
@@ -76,16 +74,10 @@ mod tests {
         check(|s| s.repetition_penalty = 0.0, "repetition_penalty is 0");
         check(|s| s.repetition_penalty = -1.0, "repetition_penalty is -1");
         check(|s| s.presence_penalty = 2.5, "presence_penalty is 2.5");
-        check(
-            |s| s.frequency_penalty = f32::NAN,
-            "frequency_penalty is NaN",
-        );
+        check(|s| s.frequency_penalty = f32::NAN, "frequency_penalty is NaN");
         check(|s| s.top_k = Some(0), "top_k is 0");
         check(|s| s.logprobs = Some(11), "logprobs asks for 11");
-        check(
-            |s| s.logit_bias = vec![(1, 0.0), (10, 1.0)],
-            "logit_bias names token 10",
-        );
+        check(|s| s.logit_bias = vec![(1, 0.0), (10, 1.0)], "logit_bias names token 10");
         check(|s| s.logit_bias = vec![(1, -101.0)], "logit_bias is -101");
         let fine = Sampling {
             max_tokens: usize::MAX,

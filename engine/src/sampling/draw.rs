@@ -34,10 +34,7 @@ pub(super) fn draw(logits: &[f32], scan: &Scan, shape: Shape, bits: u64) -> u32 
     let row = Row {
         logits,
         scan,
-        scale: Scale {
-            max: scan.max,
-            inverse_temperature: 1.0 / shape.temperature,
-        },
+        scale: Scale { max: scan.max, inverse_temperature: 1.0 / shape.temperature },
         least: least_weight(shape.min_p),
         top_p: shape.top_p,
     };
@@ -153,10 +150,7 @@ impl Row<'_> {
             }
             for (at, logit) in logits.iter().enumerate() {
                 if self.scale.bucket(*logit) == bucket {
-                    found.push(Candidate {
-                        id: id(part * LANES + at),
-                        logit: *logit,
-                    });
+                    found.push(Candidate { id: id(part * LANES + at), logit: *logit });
                 }
             }
         }
@@ -195,10 +189,7 @@ struct List {
 impl List {
     fn new(scale: Scale, candidates: Vec<Candidate>) -> List {
         let logits: Vec<f32> = candidates.iter().map(|c| c.logit).collect();
-        List {
-            weights: scale.weights(&logits),
-            candidates,
-        }
+        List { weights: scale.weights(&logits), candidates }
     }
 
     fn all(&self) -> usize {

@@ -63,17 +63,10 @@ impl Edits {
         }
         let repetition = self.repetition;
         for (id, count) in &self.occurrences {
-            let lost = if *count > 0 {
-                *count as f32 * self.frequency + self.presence
-            } else {
-                0.0
-            };
+            let lost =
+                if *count > 0 { *count as f32 * self.frequency + self.presence } else { 0.0 };
             let penalised = |x: f32| {
-                if x > 0.0 {
-                    x / repetition
-                } else {
-                    x * repetition
-                }
+                if x > 0.0 { x / repetition } else { x * repetition }
             };
             edit(*id, &|x| penalised(x) - lost);
         }
@@ -111,25 +104,13 @@ mod tests {
     fn penalties_count_what_they_say() {
         let off = Sampling::default;
         let repetition_penalty = 2.0;
-        let repetition = Sampling {
-            repetition_penalty,
-            ..off()
-        };
+        let repetition = Sampling { repetition_penalty, ..off() };
         check(&repetition, &[0, 0, 9], &[1], [1.0, -4.0, 1.0, 0.0]);
-        let presence = Sampling {
-            presence_penalty: 0.5,
-            ..off()
-        };
+        let presence = Sampling { presence_penalty: 0.5, ..off() };
         check(&presence, &[0], &[2, 2, 3], [2.0, -2.0, 0.5, -0.5]);
-        let frequency = Sampling {
-            frequency_penalty: 0.5,
-            ..off()
-        };
+        let frequency = Sampling { frequency_penalty: 0.5, ..off() };
         check(&frequency, &[0], &[2, 2, 3], [2.0, -2.0, 0.0, -0.5]);
-        let bias = Sampling {
-            logit_bias: vec![(1, 3.0), (3, -1.0), (1, 1.0)],
-            ..off()
-        };
+        let bias = Sampling { logit_bias: vec![(1, 3.0), (3, -1.0), (1, 1.0)], ..off() };
         check(&bias, &[], &[], [2.0, 2.0, 1.0, -1.0]);
         // Bias before the factor, the factor before what is taken off.
         let all = Sampling {
@@ -145,10 +126,7 @@ mod tests {
 
     #[test]
     fn huge_logits_stay_finite() {
-        let sampling = Sampling {
-            repetition_penalty: 1e-3,
-            ..Sampling::default()
-        };
+        let sampling = Sampling { repetition_penalty: 1e-3, ..Sampling::default() };
         let edits = Edits::new(&sampling, &[0, 1]);
         let mut logits = [f32::MAX, f32::MIN];
         edits.apply(&mut logits);

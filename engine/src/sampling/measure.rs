@@ -49,50 +49,25 @@ fn next(sampling: impl Fn() -> Sampling, peaked: bool) -> Duration {
 #[test]
 #[ignore = "prints times"]
 fn what_choosing_a_token_costs() {
-    let warm = || Sampling {
-        temperature: 1.0,
-        ..Sampling::default()
-    };
+    let warm = || Sampling { temperature: 1.0, ..Sampling::default() };
     for peaked in [true, false] {
         println!("{}", if peaked { "peaked" } else { "flat" });
         let print = |name: &str, sampling: &dyn Fn() -> Sampling| {
             println!("  {name:<28} {:>9.1?}", next(sampling, peaked));
         };
         print("greedy", &Sampling::default);
-        print("greedy, logprobs 5", &|| Sampling {
-            logprobs: Some(5),
-            ..Sampling::default()
-        });
+        print("greedy, logprobs 5", &|| Sampling { logprobs: Some(5), ..Sampling::default() });
         print("greedy, repetition 1.1", &|| Sampling {
             repetition_penalty: 1.1,
             ..Sampling::default()
         });
         print("temperature 1", &warm);
-        print("temperature 1, logprobs 5", &|| Sampling {
-            logprobs: Some(5),
-            ..warm()
-        });
-        print("top_p 0.95", &|| Sampling {
-            top_p: 0.95,
-            ..warm()
-        });
-        print("top_k 50", &|| Sampling {
-            top_k: Some(50),
-            ..warm()
-        });
-        print("top_k 50, top_p 0.95", &|| Sampling {
-            top_k: Some(50),
-            top_p: 0.95,
-            ..warm()
-        });
-        print("top_k 5000", &|| Sampling {
-            top_k: Some(5000),
-            ..warm()
-        });
-        print("min_p 0.05", &|| Sampling {
-            min_p: 0.05,
-            ..warm()
-        });
+        print("temperature 1, logprobs 5", &|| Sampling { logprobs: Some(5), ..warm() });
+        print("top_p 0.95", &|| Sampling { top_p: 0.95, ..warm() });
+        print("top_k 50", &|| Sampling { top_k: Some(50), ..warm() });
+        print("top_k 50, top_p 0.95", &|| Sampling { top_k: Some(50), top_p: 0.95, ..warm() });
+        print("top_k 5000", &|| Sampling { top_k: Some(5000), ..warm() });
+        print("min_p 0.05", &|| Sampling { min_p: 0.05, ..warm() });
     }
 }
 
@@ -109,11 +84,7 @@ fn words() -> Vec<Vec<u8>> {
         let bits = random::bits(1, 0, at);
         at += 1;
         let n_parts = 1 + bits % 4;
-        let mut word = if bits & 16 == 0 {
-            " ".to_owned()
-        } else {
-            String::new()
-        };
+        let mut word = if bits & 16 == 0 { " ".to_owned() } else { String::new() };
         for part in 0..n_parts {
             let pick = (bits >> (8 * (part + 1))) % syllables.len() as u64;
             word += syllables[usize::try_from(pick).expect("small")];
@@ -162,20 +133,8 @@ fn what_a_mask_costs() {
     };
     run("verdict", Grammar::JsonSchema(verdict), text);
     run("object", Grammar::JsonObject, text);
-    run(
-        "regex",
-        Grammar::Regex("[a-z ]+: [0-9]{1,3}".into()),
-        "the score is: 12",
-    );
+    run("regex", Grammar::Regex("[a-z ]+: [0-9]{1,3}".into()), "the score is: 12");
     run("anything", Grammar::Regex("(?s).*".into()), text);
-    run(
-        "bomb",
-        Grammar::Regex("((a|b){100}){100}.*".into()),
-        &"ab".repeat(60),
-    );
-    run(
-        "choice",
-        Grammar::Choice(vec!["yes".into(), "no".into(), "not sure".into()]),
-        "not sur",
-    );
+    run("bomb", Grammar::Regex("((a|b){100}){100}.*".into()), &"ab".repeat(60));
+    run("choice", Grammar::Choice(vec!["yes".into(), "no".into(), "not sure".into()]), "not sur");
 }

@@ -66,9 +66,7 @@ impl Sampler {
     fn resume(&mut self, token_ids: &[u32]) -> Result<(), String> {
         for (at, id) in token_ids.iter().enumerate() {
             if self.ended.is_some() {
-                return Err(format!(
-                    "resumed: the token before {at} ended the generation"
-                ));
+                return Err(format!("resumed: the token before {at} ended the generation"));
             }
             // A constraint runs code of others over text of strangers.
             let taken = catch_unwind(AssertUnwindSafe(|| self.count(*id)));
@@ -119,10 +117,7 @@ impl Sampler {
         self.edits.apply(logits);
         if let Some(constraint) = &mut self.sampling.constraint {
             let mask = constraint.mask();
-            forbid(
-                logits,
-                mask.map_err(|e| SampleError::Constraint(e.to_string()))?,
-            );
+            forbid(logits, mask.map_err(|e| SampleError::Constraint(e.to_string()))?);
         }
         if !self.must_go_on() {
             return Ok(Scan::of(logits));
@@ -154,12 +149,8 @@ impl Sampler {
         if s.temperature < GREEDY {
             return Ok(scan.argmax(logits).expect("the maximum is somewhere"));
         }
-        let shape = Shape {
-            temperature: s.temperature,
-            top_k: s.top_k,
-            top_p: s.top_p,
-            min_p: s.min_p,
-        };
+        let shape =
+            Shape { temperature: s.temperature, top_k: s.top_k, top_p: s.top_p, min_p: s.min_p };
         let position = (self.n_prompt + self.n_generated) as u64;
         let bits = random::bits(s.seed, s.stream, position);
         Ok(draw(logits, scan, shape, bits))
@@ -168,12 +159,7 @@ impl Sampler {
     /// The token with what was asked for, by the model's own distribution.
     fn read(&self, logits: &[f32], scan: &Scan, token_id: u32) -> Sampled {
         let Some(n) = self.sampling.logprobs else {
-            return Sampled {
-                token_id,
-                logprob: 0.0,
-                top: Vec::new(),
-                revision: 0,
-            };
+            return Sampled { token_id, logprob: 0.0, top: Vec::new(), revision: 0 };
         };
         let readout: Readout = row_readout(logits);
         let top = scan.largest(logits, n).into_iter();

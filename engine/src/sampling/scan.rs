@@ -37,16 +37,9 @@ impl Scan {
     /// Reads a row of logits.
     pub(super) fn of(logits: &[f32]) -> Scan {
         let mut maxima = Vec::with_capacity(logits.len().div_ceil(BLOCK));
-        let finite = Isa::best().run(Maxima {
-            logits,
-            maxima: &mut maxima,
-        });
+        let finite = Isa::best().run(Maxima { logits, maxima: &mut maxima });
         let largest = |a: f32, b: &f32| if *b > a { *b } else { a };
-        Scan {
-            max: maxima.iter().fold(f32::NEG_INFINITY, largest),
-            maxima,
-            finite,
-        }
+        Scan { max: maxima.iter().fold(f32::NEG_INFINITY, largest), maxima, finite }
     }
 
     /// The first logit that is no finite number.
@@ -60,9 +53,7 @@ impl Scan {
     /// The token of the largest logit; of several, the smallest id.
     pub(super) fn argmax(&self, logits: &[f32]) -> Option<u32> {
         let block = self.maxima.iter().position(|max| *max >= self.max)?;
-        let within = logits[block * BLOCK..]
-            .iter()
-            .position(|x| *x >= self.max)?;
+        let within = logits[block * BLOCK..].iter().position(|x| *x >= self.max)?;
         Some(id(block * BLOCK + within))
     }
 
@@ -89,10 +80,7 @@ impl Scan {
         for (first, block) in self.blocks(logits, bound) {
             for (at, logit) in block.iter().enumerate() {
                 if *logit >= bound {
-                    found.push(Candidate {
-                        id: id(first + at),
-                        logit: *logit,
-                    });
+                    found.push(Candidate { id: id(first + at), logit: *logit });
                 }
             }
         }
@@ -110,17 +98,12 @@ impl Scan {
             return f32::NEG_INFINITY;
         }
         let mut maxima = self.maxima.clone();
-        *maxima
-            .select_nth_unstable_by(n - 1, |a, b| b.total_cmp(a))
-            .1
+        *maxima.select_nth_unstable_by(n - 1, |a, b| b.total_cmp(a)).1
     }
 }
 
 /// Larger logits first, then smaller ids.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "sorting hands out references"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "sorting hands out references")]
 pub(super) fn order(a: &Candidate, b: &Candidate) -> Ordering {
     let by_logit = b.logit.partial_cmp(&a.logit).unwrap_or(Ordering::Equal);
     by_logit.then(a.id.cmp(&b.id))
@@ -196,11 +179,7 @@ mod tests {
                     let mut logits = vec![1.0; len];
                     logits[at] = value;
                     let found = Scan::of(&logits).not_finite(&logits);
-                    assert_eq!(
-                        found.map(f32::to_bits),
-                        Some(value.to_bits()),
-                        "{at} of {len}"
-                    );
+                    assert_eq!(found.map(f32::to_bits), Some(value.to_bits()), "{at} of {len}");
                 }
             }
         }

@@ -99,22 +99,11 @@ impl Search {
                 held.insert(at, before + 1);
             }
         }
-        Ok(Search {
-            at: start,
-            automaton: Arc::new(Stops {
-                nfa,
-                start,
-                held,
-                texts: stops,
-            }),
-        })
+        Ok(Search { at: start, automaton: Arc::new(Stops { nfa, start, held, texts: stops }) })
     }
 
     fn anew(&self) -> Search {
-        Search {
-            automaton: self.automaton.clone(),
-            at: self.automaton.start,
-        }
+        Search { automaton: self.automaton.clone(), at: self.automaton.start }
     }
 
     fn stop(&self, found: Found) -> &str {

@@ -69,10 +69,7 @@ fn greedy_takes_the_first_of_the_largest() {
 fn a_number_that_is_none_is_never_a_token() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for temperature in [0.0, 1.0] {
-            let sampling = Sampling {
-                temperature,
-                ..Sampling::default()
-            };
+            let sampling = Sampling { temperature, ..Sampling::default() };
             match first(sampling, &[1.0, value, 2.0]) {
                 Err(SampleError::NotFinite(found)) => assert_eq!(found.to_bits(), value.to_bits()),
                 other => panic!("{other:?}"),
@@ -98,73 +95,37 @@ fn logprobs_are_those_of_the_model_itself() {
     assert_eq!(sampled.top, [logprob(1), logprob(3), logprob(0)]);
     let sum: f32 = (0..4).map(|id| logprob(id).1.exp()).sum();
     assert!((sum - 1.0).abs() < 1e-6);
-    let none = first(
-        Sampling {
-            logprobs: Some(0),
-            ..Sampling::default()
-        },
-        &logits,
-    );
+    let none = first(Sampling { logprobs: Some(0), ..Sampling::default() }, &logits);
     assert_eq!(none.expect("a token").sampled.top, []);
 }
 
 #[test]
 fn every_generation_ends() {
-    let base = || Sampling {
-        max_tokens: 5,
-        temperature: 1.0,
-        ..Sampling::default()
-    };
+    let base = || Sampling { max_tokens: 5, temperature: 1.0, ..Sampling::default() };
     let (tokens, finish) = generate(base(), 1, 8);
     assert_eq!((tokens.len(), finish), (5, Finish::Length));
     let all = || (0..8).collect::<Vec<u32>>();
-    let (tokens, finish) = generate(
-        Sampling {
-            stop_token_ids: all(),
-            ..base()
-        },
-        1,
-        8,
-    );
+    let (tokens, finish) = generate(Sampling { stop_token_ids: all(), ..base() }, 1, 8);
     assert_eq!(finish, Finish::StopToken(tokens[0].token_id));
     assert_eq!(tokens.len(), 1);
     // A stop token waits for the first tokens, and for no more.
     let stop_token_ids = vec![0, 1, 2, 3, 4, 5, 6, 6, 99];
-    let late = Sampling {
-        stop_token_ids,
-        min_tokens: 3,
-        ..base()
-    };
+    let late = Sampling { stop_token_ids, min_tokens: 3, ..base() };
     let (tokens, finish) = generate(late, 1, 8);
     assert_eq!(ids(&tokens)[..3], [7; 3]);
     assert!(tokens.len() == 5 || finish != Finish::Length, "{finish:?}");
     // Where nothing else can come, it comes.
-    let only = Sampling {
-        stop_token_ids: all(),
-        min_tokens: 3,
-        ..base()
-    };
+    let only = Sampling { stop_token_ids: all(), min_tokens: 3, ..base() };
     assert_eq!(generate(only, 1, 8).0.len(), 1);
 }
 
 #[test]
 fn a_generation_follows_from_seed_stream_and_position() {
     let run = |seed, stream, prompt: &[u32]| {
-        let sampling = Sampling {
-            seed,
-            stream,
-            temperature: 1.0,
-            max_tokens: 40,
-            ..Sampling::default()
-        };
+        let sampling =
+            Sampling { seed, stream, temperature: 1.0, max_tokens: 40, ..Sampling::default() };
         let mut sampler = Sampler::new(sampling, prompt, 64).expect("it makes sense");
-        let next = |_| {
-            sampler
-                .next(&mut vec![0.0; 64])
-                .expect("a token")
-                .sampled
-                .token_id
-        };
+        let next = |_| sampler.next(&mut vec![0.0; 64]).expect("a token").sampled.token_id;
         (prompt.len()..40).map(next).collect::<Vec<u32>>()
     };
     let base = run(7, 0, &[]);
@@ -186,20 +147,13 @@ fn tiny() -> Arc<Tokenizer> {
 /// All tokenizers that the models crate is tested with.
 fn tokenizers() -> Vec<Arc<Tokenizer>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tests/fixtures/tokenizers");
-    let kinds = [
-        "qwen", "llama3", "gpt2", "llama2", "mistral", "gemma", "words",
-    ];
+    let kinds = ["qwen", "llama3", "gpt2", "llama2", "mistral", "gemma", "words"];
     let load = |kind| Arc::new(Tokenizer::load(&dir.join(kind)).expect("a tokenizer"));
     kinds.into_iter().map(load).chain([tiny()]).collect()
 }
 
 fn sampled(token_id: u32) -> Sampled {
-    Sampled {
-        token_id,
-        logprob: 0.0,
-        top: Vec::new(),
-        revision: 0,
-    }
+    Sampled { token_id, logprob: 0.0, top: Vec::new(), revision: 0 }
 }
 
 /// Texts that a stop string is likely to meet, some across tokens.
@@ -260,17 +214,11 @@ fn stop_strings_end_a_generation_across_tokens() {
     let check = |stops: &[&str], include, min_tokens, expected: (&str, &str)| {
         let stops = stops.iter().map(|s| (*s).to_owned()).collect();
         let stop = StopStrings::new(tokenizer.clone(), stops, include).expect("none is empty");
-        let sampling = Sampling {
-            max_tokens: 100,
-            stop: Some(stop),
-            min_tokens,
-            ..Sampling::default()
-        };
+        let sampling =
+            Sampling { max_tokens: 100, stop: Some(stop), min_tokens, ..Sampling::default() };
         let text = TextStream::new(tokenizer.clone(), &sampling);
         let mut sampler = sampler(sampling, 304);
-        let script = tokenizer
-            .encode("of the user: 12, of the end", false)
-            .expect("tokens");
+        let script = tokenizer.encode("of the user: 12, of the end", false).expect("tokens");
         let mut tokens = Vec::new();
         for id in script {
             let mut logits = vec![0.0; 304];
@@ -297,15 +245,10 @@ fn a_stop_token_gives_no_text() {
     let tokenizer = tiny();
     let ids = tokenizer.encode("of the", false).expect("tokens");
     let last = *ids.last().expect("tokens");
-    let sampling = Sampling {
-        stop_token_ids: vec![last],
-        ..Sampling::default()
-    };
+    let sampling = Sampling { stop_token_ids: vec![last], ..Sampling::default() };
     let tokens: Vec<Sampled> = ids.iter().copied().map(sampled).collect();
     let stream = TextStream::new(tokenizer.clone(), &sampling);
-    let text = stream
-        .whole(&tokens, &Finish::StopToken(last))
-        .expect("text");
+    let text = stream.whole(&tokens, &Finish::StopToken(last)).expect("text");
     let rest = &ids[..ids.len() - 1];
     assert_eq!(text, tokenizer.decode(rest, true).expect("text"));
 }
@@ -324,12 +267,8 @@ fn constrained_noise_is_valid_text() {
     }));
     let is_verdict = |text: &str| {
         let value: Value = serde_json::from_str(text).expect("JSON");
-        let why = value["why"]
-            .as_str()
-            .is_some_and(|why| why.chars().count() <= 20);
-        why && value["score"]
-            .as_i64()
-            .is_some_and(|n| (1..=5).contains(&n))
+        let why = value["why"].as_str().is_some_and(|why| why.chars().count() <= 20);
+        why && value["score"].as_i64().is_some_and(|n| (1..=5).contains(&n))
     };
     let check = |grammar: Grammar, valid: &dyn Fn(&str) -> bool| {
         for seed in 0..30 {
@@ -347,28 +286,20 @@ fn constrained_noise_is_valid_text() {
             let text = stream.whole(&tokens, &finish).expect("text");
             assert_ne!(finish, Finish::Length, "{text}");
             assert!(valid(&text), "{grammar:?}: {text:?}");
-            let special = tokens
-                .iter()
-                .filter(|t| tokenizer.is_special(t.token_id))
-                .count();
+            let special = tokens.iter().filter(|t| tokenizer.is_special(t.token_id)).count();
             assert_eq!(special > 0, matches!(finish, Finish::StopToken(_)));
         }
     };
     check(verdict, &is_verdict);
     let choices = ["yes", "yes, but", "no"].map(str::to_owned);
-    check(Grammar::Choice(choices.to_vec()), &|text| {
-        choices.iter().any(|c| c == text)
-    });
+    check(Grammar::Choice(choices.to_vec()), &|text| choices.iter().any(|c| c == text));
     check(Grammar::Regex("[0-9]{1,3}(\\.[0-9])?".into()), &|text| {
         text.len() <= 5 && text.parse::<f32>().is_ok_and(|x| x < 1000.0)
     });
-    check(
-        Grammar::Lark("start: \"(\" start \")\" | \"x\"".into()),
-        &|text| {
-            let depth = text.len() / 2;
-            text == format!("{}x{}", "(".repeat(depth), ")".repeat(depth))
-        },
-    );
+    check(Grammar::Lark("start: \"(\" start \")\" | \"x\"".into()), &|text| {
+        let depth = text.len() / 2;
+        text == format!("{}x{}", "(".repeat(depth), ")".repeat(depth))
+    });
 }
 
 #[test]

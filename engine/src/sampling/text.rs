@@ -109,11 +109,7 @@ impl TextStream {
         if let Some(found) = search.feed(text) {
             self.ended = true;
             let end = before + found.end;
-            let cut = if *include {
-                end
-            } else {
-                end - search.len(found)
-            };
+            let cut = if *include { end } else { end - search.len(found) };
             self.held.truncate(cut);
             return std::mem::take(&mut self.held);
         }

@@ -42,22 +42,14 @@ impl Scale {
     /// The weights of some logits.
     pub(super) fn weights(self, logits: &[f32]) -> Vec<u64> {
         let mut weights = Vec::with_capacity(logits.len());
-        Isa::best().run(Weigh {
-            scale: self,
-            logits,
-            weights: &mut weights,
-        });
+        Isa::best().run(Weigh { scale: self, logits, weights: &mut weights });
         weights
     }
 
     /// The sum of each block of weights.
     pub(super) fn block_sums(self, logits: &[f32]) -> Vec<u64> {
         let mut sums = Vec::with_capacity(logits.len().div_ceil(BLOCK));
-        Isa::best().run(BlockSums {
-            scale: self,
-            logits,
-            sums: &mut sums,
-        });
+        Isa::best().run(BlockSums { scale: self, logits, sums: &mut sums });
         sums
     }
 
@@ -65,12 +57,7 @@ impl Scale {
     /// the largest logit down.
     pub(super) fn histogram(self, logits: &[f32], least: u64) -> [u64; BUCKETS] {
         let mut sums = [0; BUCKETS];
-        Isa::best().run(Histogram {
-            scale: self,
-            logits,
-            least,
-            sums: &mut sums,
-        });
+        Isa::best().run(Histogram { scale: self, logits, least, sums: &mut sums });
         sums
     }
 
@@ -92,9 +79,7 @@ impl Scale {
 
     #[inline(always)]
     fn shift<L: Lanes>(self, logits: L) -> L {
-        logits
-            .sub(L::splat(self.max))
-            .mul(L::splat(self.inverse_temperature))
+        logits.sub(L::splat(self.max)).mul(L::splat(self.inverse_temperature))
     }
 }
 

@@ -49,9 +49,7 @@ impl Scheduler {
         let running = &self.sequences[&id];
         let sequence = &running.sequence;
         let limit = running.limit();
-        let prefix = self
-            .cache
-            .match_prefix(&sequence.space, &sequence.token_ids, limit);
+        let prefix = self.cache.match_prefix(&sequence.space, &sequence.token_ids, limit);
         if let Some(awaited) = prefix.awaited {
             self.wait_for(awaited.owner, awaited.upto, id);
             return Entry::Waits;
@@ -71,10 +69,8 @@ impl Scheduler {
     }
 
     fn open_at(&mut self, id: SequenceId, limit: usize, plan: &mut Plan) -> bool {
-        let running = self
-            .sequences
-            .get_mut(&id)
-            .expect("ids in lists are those of sequences in hand");
+        let running =
+            self.sequences.get_mut(&id).expect("ids in lists are those of sequences in hand");
         let sequence = &running.sequence;
         let opened = self.cache.open(Opening {
             owner: id,

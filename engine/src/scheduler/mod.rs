@@ -248,9 +248,7 @@ impl Scheduler {
     }
 
     fn get(&mut self, id: SequenceId) -> &mut Running {
-        self.sequences
-            .get_mut(&id)
-            .expect("ids in lists are those of sequences in hand")
+        self.sequences.get_mut(&id).expect("ids in lists are those of sequences in hand")
     }
 
     /// One sequence's part of a step that went well. It may have been cancelled meanwhile.
@@ -268,10 +266,7 @@ impl Scheduler {
             Err(failure) => return self.fail(member.id, failure),
         };
         running.computed = end;
-        let table = running
-            .table
-            .as_mut()
-            .expect("members of a step hold blocks");
+        let table = running.table.as_mut().expect("members of a step hold blocks");
         self.cache.commit(table, end);
         self.wake(member.id, end);
         match progress {
@@ -283,22 +278,14 @@ impl Scheduler {
             Progress::Done(last) => {
                 self.totals.output_tokens += u64::from(last.is_some());
                 let running = self.take_out(member.id).expect("it is in hand");
-                Some(Event::Done {
-                    id: member.id,
-                    result: Ok(running.produced()),
-                    last,
-                })
+                Some(Event::Done { id: member.id, result: Ok(running.produced()), last })
             }
         }
     }
 
     fn fail(&mut self, id: SequenceId, failure: Failure) -> Option<Event> {
         self.take_out(id)?;
-        Some(Event::Done {
-            id,
-            result: Err(failure),
-            last: None,
-        })
+        Some(Event::Done { id, result: Err(failure), last: None })
     }
 
     /// Removes a sequence from every list, gives its blocks back, and wakes who waited for it.
@@ -392,11 +379,7 @@ impl Scheduler {
                 return Err(format!("{id:?} is {:?} with wrong blocks", running.place));
             }
         }
-        match self
-            .waiting
-            .keys()
-            .find(|owner| !self.running.contains(owner))
-        {
+        match self.waiting.keys().find(|owner| !self.running.contains(owner)) {
             Some(owner) => Err(format!("{owner:?} is waited for and does not run")),
             None => Ok(()),
         }

@@ -52,11 +52,7 @@ impl Scheduler {
         let at = class(Priority::Batch);
         let has_batch =
             !batch.is_empty() || !self.ready[at].is_empty() || self.queues[at].len() > 0;
-        let kept = if has_batch {
-            plan.budget / BATCH_SHARE
-        } else {
-            0
-        };
+        let kept = if has_batch { plan.budget / BATCH_SHARE } else { 0 };
         plan.budget -= kept;
         self.prefill(&interactive, &mut plan);
         self.admit(Priority::Interactive, &mut plan);
@@ -77,11 +73,7 @@ impl Scheduler {
         let (mut members, mut items) = (Vec::new(), Vec::new());
         for (id, n_tokens) in plan.shares {
             let item = self.item(id, n_tokens);
-            members.push(Member {
-                id,
-                n_tokens,
-                n_rows: item.reads.len(),
-            });
+            members.push(Member { id, n_tokens, n_rows: item.reads.len() });
             items.push(item);
         }
         let mut batch = pack(&items).expect("items have tokens, blocks and rows of their own");
@@ -107,9 +99,7 @@ impl Scheduler {
     fn somebody_reads_along(&self, plan: &Plan) -> bool {
         let priority = |id: &SequenceId| self.sequences[id].sequence.priority;
         let shares = plan.shares.iter();
-        shares
-            .map(|(id, _)| priority(id))
-            .any(|priority| priority == Priority::Interactive)
+        shares.map(|(id, _)| priority(id)).any(|priority| priority == Priority::Interactive)
     }
 
     /// Makes room for the sequence's next token, at the cost of less urgent ones or of itself.

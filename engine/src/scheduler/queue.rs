@@ -33,10 +33,7 @@ impl Queue {
     pub(super) fn push(&mut self, client: u64, id: SequenceId) {
         let line = self.lines.entry(client).or_insert_with(|| {
             self.order.insert((self.clock, client));
-            Line {
-                waiting: BTreeSet::new(),
-                time: self.clock,
-            }
+            Line { waiting: BTreeSet::new(), time: self.clock }
         });
         if line.waiting.insert(id) {
             self.len += 1;
@@ -90,9 +87,8 @@ mod tests {
             queue.push(*client, SequenceId(id));
         }
         let of = |id: SequenceId| arrivals[usize::try_from(id.0).unwrap()];
-        let order: Vec<u64> = std::iter::from_fn(|| queue.pop(|id| of(id).1))
-            .map(|id| of(id).0)
-            .collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| queue.pop(|id| of(id).1)).map(|id| of(id).0).collect();
         assert_eq!(order, expected, "{arrivals:?}");
         assert_eq!(queue.len(), 0);
         assert!(queue.order.is_empty() && queue.lines.is_empty());
@@ -102,22 +98,10 @@ mod tests {
     fn lines_take_turns_by_tokens() {
         check(&[], &[]);
         check(&[(1, 5), (1, 5), (1, 5)], &[1, 1, 1]);
-        check(
-            &[(1, 10), (1, 10), (1, 10), (2, 10), (2, 10)],
-            &[1, 2, 1, 2, 1],
-        );
+        check(&[(1, 10), (1, 10), (1, 10), (2, 10), (2, 10)], &[1, 2, 1, 2, 1]);
         // One long sequence is worth five short ones.
         check(
-            &[
-                (1, 50),
-                (1, 50),
-                (2, 10),
-                (2, 10),
-                (2, 10),
-                (2, 10),
-                (2, 10),
-                (2, 10),
-            ],
+            &[(1, 50), (1, 50), (2, 10), (2, 10), (2, 10), (2, 10), (2, 10), (2, 10)],
             &[1, 2, 2, 2, 2, 2, 1, 2],
         );
     }
@@ -134,10 +118,7 @@ mod tests {
         queue.push(2, SequenceId(200));
         queue.push(2, SequenceId(201));
         queue.push(2, SequenceId(202));
-        let next: Vec<u64> = (0..4)
-            .filter_map(|_| queue.pop(|_| 10))
-            .map(|id| id.0)
-            .collect();
+        let next: Vec<u64> = (0..4).filter_map(|_| queue.pop(|_| 10)).map(|id| id.0).collect();
         assert_eq!(next, [200, 50, 201, 51]);
     }
 

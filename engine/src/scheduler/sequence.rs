@@ -60,15 +60,9 @@ impl Task {
     pub fn rows(reads: Vec<(usize, Read)>) -> Task {
         let outputs = vec![None; reads.len()];
         let places = reads.into_iter().enumerate();
-        let mut reads: Vec<_> = places
-            .map(|(place, (at, read))| (at, read, place))
-            .collect();
+        let mut reads: Vec<_> = places.map(|(place, (at, read))| (at, read, place)).collect();
         reads.sort_by_key(|(at, _, _)| *at);
-        Task::Rows(Rows {
-            reads,
-            outputs,
-            n_read: 0,
-        })
+        Task::Rows(Rows { reads, outputs, n_read: 0 })
     }
 
     /// What is wanted, where there is nothing to do for it: of a generation that was resumed at its
@@ -85,11 +79,7 @@ impl Task {
 
     /// A continuation.
     pub fn tokens(sampler: Sampler) -> Task {
-        Task::Tokens(Box::new(Generation {
-            sampler,
-            tokens: Vec::new(),
-            finish: None,
-        }))
+        Task::Tokens(Box::new(Generation { sampler, tokens: Vec::new(), finish: None }))
     }
 }
 
@@ -134,10 +124,7 @@ pub(super) enum Progress {
 
 impl Running {
     pub(super) fn new(mut sequence: Sequence) -> Running {
-        let usage = Usage {
-            input_tokens: sequence.token_ids.len(),
-            ..Usage::default()
-        };
+        let usage = Usage { input_tokens: sequence.token_ids.len(), ..Usage::default() };
         if let Task::Rows(rows) = &sequence.task {
             // Nobody asks what follows the last row.
             let last = rows.reads.last().map_or(0, |(at, _, _)| *at);
@@ -173,10 +160,9 @@ impl Running {
             return 0;
         }
         match &self.sequence.task {
-            Task::Rows(rows) => rows
-                .reads
-                .get(rows.n_read)
-                .map_or(self.len() - 1, |(at, _, _)| *at),
+            Task::Rows(rows) => {
+                rows.reads.get(rows.n_read).map_or(self.len() - 1, |(at, _, _)| *at)
+            }
             Task::Tokens(_) => self.len() - 1,
         }
     }
@@ -205,11 +191,7 @@ impl Running {
         match &mut self.sequence.task {
             Task::Rows(rows) => {
                 rows.take(outputs)?;
-                Ok(if whole {
-                    Progress::Done(None)
-                } else {
-                    Progress::On
-                })
+                Ok(if whole { Progress::Done(None) } else { Progress::On })
             }
             Task::Tokens(generation) => {
                 let Some(output) = outputs.into_iter().next() else {
@@ -218,11 +200,7 @@ impl Running {
                 let (sampled, last) = generation.take(output, end, revision)?;
                 self.sequence.token_ids.push(sampled.token_id);
                 self.usage.output_tokens += 1;
-                Ok(if last {
-                    Progress::Done(Some(sampled))
-                } else {
-                    Progress::Token(sampled)
-                })
+                Ok(if last { Progress::Done(Some(sampled)) } else { Progress::Token(sampled) })
             }
         }
     }
@@ -290,10 +268,7 @@ impl Generation {
             },
             SampleError::Constraint(what) => Failure::Constraint(what),
         })?;
-        let sampled = Sampled {
-            revision,
-            ..next.sampled
-        };
+        let sampled = Sampled { revision, ..next.sampled };
         self.tokens.push(sampled.clone());
         self.finish = next.finish;
         Ok((sampled, self.finish.is_some()))
@@ -306,10 +281,7 @@ fn check_finite(output: &Output, at: usize) -> Result<(), Failure> {
     let (found, what) = match output {
         Output::Head(scores) => (first(scores), "score"),
         Output::Vocab(logits) => (first(logits), "logits"),
-        Output::Labels {
-            logits,
-            log_normalizer,
-        } => {
+        Output::Labels { logits, log_normalizer } => {
             let mass = log_normalizer.filter(|x| !x.is_finite());
             (first(logits).or(mass), "label logits")
         }
@@ -318,9 +290,8 @@ fn check_finite(output: &Output, at: usize) -> Result<(), Failure> {
     };
     match found {
         None => Ok(()),
-        Some(value) => Err(Failure::NotFinite {
-            value,
-            place: format!("in the {what} at position {at}"),
-        }),
+        Some(value) => {
+            Err(Failure::NotFinite { value, place: format!("in the {what} at position {at}") })
+        }
     }
 }

@@ -104,11 +104,7 @@ impl Fake {
         }
         assert_eq!(self.weights.get(), weights, "the weights changed in a step");
         let rows = batch.rows.iter();
-        Outputs {
-            rows: rows
-                .map(|row| output(ends[row.index as usize], &row.read))
-                .collect(),
-        }
+        Outputs { rows: rows.map(|row| output(ends[row.index as usize], &row.read)).collect() }
     }
 }
 
@@ -173,16 +169,12 @@ fn output(value: u64, read: &Read) -> Output {
         Read::Head => Output::Head(vec![number(value, 100)]),
         Read::Vocab => Output::Vocab((0..VOCAB as u64).map(|id| number(value, id)).collect()),
         Read::Labels { columns, mass } => Output::Labels {
-            logits: columns
-                .iter()
-                .map(|id| number(value, u64::from(*id)))
-                .collect(),
+            logits: columns.iter().map(|id| number(value, u64::from(*id))).collect(),
             log_normalizer: mass.then(|| number(value, 101)),
         },
-        Read::Logprob(id) => Output::Logprob {
-            logprob: -number(value, u64::from(*id)),
-            entropy: number(value, 102),
-        },
+        Read::Logprob(id) => {
+            Output::Logprob { logprob: -number(value, u64::from(*id)), entropy: number(value, 102) }
+        }
         Read::Hidden => Output::Hidden(vec![number(value, 103)]),
     }
 }
@@ -199,9 +191,7 @@ pub(crate) fn naive_under(
     adapter: Option<AdapterSlot>,
     read: &Read,
 ) -> Output {
-    let value = token_ids
-        .iter()
-        .fold(start(weights, adapter), |value, token| next(value, *token));
+    let value = token_ids.iter().fold(start(weights, adapter), |value, token| next(value, *token));
     output(value, read)
 }
 

@@ -61,11 +61,7 @@ fn open_engine(fake: Fake) -> Engine {
 }
 
 fn work(token_ids: &[u32], want: Want) -> Work {
-    Work {
-        token_ids: token_ids.into(),
-        adapter: None,
-        want,
-    }
+    Work { token_ids: token_ids.into(), adapter: None, want }
 }
 
 fn score(token_ids: &[u32]) -> Work {
@@ -73,10 +69,7 @@ fn score(token_ids: &[u32]) -> Work {
 }
 
 fn generate(token_ids: &[u32], max_tokens: usize) -> Work {
-    let sampling = Sampling {
-        max_tokens,
-        ..Sampling::default()
-    };
+    let sampling = Sampling { max_tokens, ..Sampling::default() };
     work(token_ids, Want::Tokens(Box::new(sampling)))
 }
 
@@ -96,28 +89,13 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         assert_eq!(error.to_string(), expected);
     };
     let rows = |rows: Vec<(usize, Read)>| work(&[1, 2, 3], Want::Rows(rows));
-    let labels = |columns: &[u32]| Read::Labels {
-        columns: columns.into(),
-        mass: false,
-    };
+    let labels = |columns: &[u32]| Read::Labels { columns: columns.into(), mass: false };
     check(vec![], "a submission without works");
-    check(
-        vec![score(&[1]), work(&[], Want::scores([0]))],
-        "work 1: it has no tokens",
-    );
-    check(
-        vec![score(&[1, 9])],
-        "work 0: token id 9 is beyond the vocabulary of 9",
-    );
+    check(vec![score(&[1]), work(&[], Want::scores([0]))], "work 1: it has no tokens");
+    check(vec![score(&[1, 9])], "work 0: token id 9 is beyond the vocabulary of 9");
     check(vec![rows(vec![])], "work 0: it asks for nothing");
-    check(
-        vec![rows(vec![(3, Read::Head)])],
-        "work 0: token 3 is read, and it has 3 tokens",
-    );
-    check(
-        vec![rows(vec![(0, labels(&[]))])],
-        "work 0: a read names no label",
-    );
+    check(vec![rows(vec![(3, Read::Head)])], "work 0: token 3 is read, and it has 3 tokens");
+    check(vec![rows(vec![(0, labels(&[]))])], "work 0: a read names no label");
     check(
         vec![rows(vec![(0, labels(&[1, 9]))])],
         "work 0: label token 9 is beyond the vocabulary of 9",
@@ -126,18 +104,9 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         vec![rows(vec![(0, Read::Logprob(9))])],
         "work 0: target token 9 is beyond the vocabulary of 9",
     );
-    check(
-        vec![generate(&[1], 0)],
-        "work 0: max_tokens is 0: at least one token is generated",
-    );
-    check(
-        vec![score(&[1; 101])],
-        "101 tokens are more than the 100 that the context holds",
-    );
-    check(
-        vec![generate(&[1; 100], 1)],
-        "101 tokens are more than the 100 that the context holds",
-    );
+    check(vec![generate(&[1], 0)], "work 0: max_tokens is 0: at least one token is generated");
+    check(vec![score(&[1; 101])], "101 tokens are more than the 100 that the context holds");
+    check(vec![generate(&[1; 100], 1)], "101 tokens are more than the 100 that the context holds");
     check(
         vec![score(&[1; 100]), score(&[1; 100]), score(&[1])],
         "201 tokens are more than the 200 that the queue holds",
@@ -149,19 +118,12 @@ fn what_makes_no_sense_is_refused_with_its_place() {
 
 #[test]
 fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
-    let config = EngineConfig {
-        n_blocks: 2,
-        ..config()
-    };
+    let config = EngineConfig { n_blocks: 2, ..config() };
     let engine = Engine::start(Fake::new(2), config).unwrap();
     let error = engine.submit(vec![score(&[1; 33])], Terms::default());
     assert_eq!(
         error.unwrap_err(),
-        SubmitError::TooLong {
-            what: "the KV memory",
-            max: 32,
-            given: 33
-        }
+        SubmitError::TooLong { what: "the KV memory", max: 32, given: 33 }
     );
     let ticket = engine.submit(vec![generate(&[1; 30], 1_000_000_000)], Terms::default());
     let answers = ticket.unwrap().wait();
@@ -228,10 +190,7 @@ fn a_tree_is_computed_once() {
         assert_eq!(produced(answer), &expected(text));
     }
     let usage = |count: fn(&engine::Usage) -> usize| -> usize {
-        answers
-            .iter()
-            .map(|a| count(&a.as_ref().unwrap().usage))
-            .sum()
+        answers.iter().map(|a| count(&a.as_ref().unwrap().usage)).sum()
     };
     // The prompt, the responses (two of which begin with the same token), and the questions.
     assert_eq!(usage(|usage| usage.computed_tokens), 21 + 2 + 1 + 2 + 6);
@@ -243,13 +202,7 @@ fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let first = engine.submit(vec![score(&[1; 90]), score(&[2; 90])], Terms::default());
     let error = engine.submit(vec![score(&[3; 21])], Terms::default());
-    assert_eq!(
-        error.unwrap_err(),
-        SubmitError::Overloaded {
-            queued: 180,
-            max: 200
-        }
-    );
+    assert_eq!(error.unwrap_err(), SubmitError::Overloaded { queued: 180, max: 200 });
     let second = engine.submit(vec![score(&[3; 20])], Terms::default());
     drop(gate);
     assert!(first.unwrap().wait().iter().all(Result::is_ok));
@@ -261,18 +214,10 @@ fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
 fn who_leaves_frees_his_place_wherever_he_was() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     // One runs behind the gate, one is queued behind it with the same beginning, one without.
-    let running = engine
-        .submit(vec![generate(&[1; 40], 50)], Terms::default())
-        .unwrap();
-    let waiting = engine
-        .submit(vec![score(&[1; 41])], Terms::default())
-        .unwrap();
-    let queued = engine
-        .submit(vec![score(&[2; 30])], Terms::default())
-        .unwrap();
-    let stays = engine
-        .submit(vec![score(&[1; 42])], Terms::default())
-        .unwrap();
+    let running = engine.submit(vec![generate(&[1; 40], 50)], Terms::default()).unwrap();
+    let waiting = engine.submit(vec![score(&[1; 41])], Terms::default()).unwrap();
+    let queued = engine.submit(vec![score(&[2; 30])], Terms::default()).unwrap();
+    let stays = engine.submit(vec![score(&[1; 42])], Terms::default()).unwrap();
     drop((running, waiting, queued));
     drop(gate);
     assert_eq!(produced(&stays.wait()[0]), &expected(&[1; 42]));
@@ -281,25 +226,15 @@ fn who_leaves_frees_his_place_wherever_he_was() {
     assert_eq!(produced(&last.wait()[0]), &expected(&[5]));
     assert_eq!(engine.queued_tokens(), 0);
     let status = engine.status();
-    assert_eq!(
-        (status.running, status.held_blocks, status.queued),
-        (0, 0, 0)
-    );
+    assert_eq!((status.running, status.held_blocks, status.queued), (0, 0, 0));
 }
 
 #[test]
 fn a_deadline_ends_what_waits_and_what_runs() {
     let (engine, gate) = start(Fake::new(BLOCKS));
-    let terms = Terms {
-        deadline: Some(Instant::now()),
-        ..Terms::default()
-    };
-    let late = engine
-        .submit(vec![score(&[1, 2]), generate(&[1], 5)], terms)
-        .unwrap();
-    let other = engine
-        .submit(vec![score(&[1, 2])], Terms::default())
-        .unwrap();
+    let terms = Terms { deadline: Some(Instant::now()), ..Terms::default() };
+    let late = engine.submit(vec![score(&[1, 2]), generate(&[1], 5)], terms).unwrap();
+    let other = engine.submit(vec![score(&[1, 2])], Terms::default()).unwrap();
     drop(gate);
     for result in late.wait() {
         assert_eq!(result.unwrap_err(), Failure::Deadline);
@@ -315,16 +250,9 @@ fn a_failed_step_fails_its_own_and_the_next_one_runs() {
         let mut fake = Fake::new(BLOCKS);
         fake.faults.push((0, fault));
         let engine = open_engine(fake);
-        let first = engine
-            .submit(vec![score(&[1, 2])], Terms::default())
-            .unwrap();
-        assert!(
-            matches!(first.wait()[0], Err(Failure::Model(_))),
-            "{fault:?}"
-        );
-        let second = engine
-            .submit(vec![score(&[1, 2])], Terms::default())
-            .unwrap();
+        let first = engine.submit(vec![score(&[1, 2])], Terms::default()).unwrap();
+        assert!(matches!(first.wait()[0], Err(Failure::Model(_))), "{fault:?}");
+        let second = engine.submit(vec![score(&[1, 2])], Terms::default()).unwrap();
         assert_eq!(produced(&second.wait()[0]), &expected(&[1, 2]), "{fault:?}");
         let status = engine.status();
         assert_eq!((status.failed_steps, status.held_blocks), (1, 0));
@@ -334,12 +262,8 @@ fn a_failed_step_fails_its_own_and_the_next_one_runs() {
 #[test]
 fn a_number_that_is_none_is_a_failure_of_its_own_sequence() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let works = vec![
-        score(&[1, 2]),
-        score(&[1, POISON]),
-        generate(&[POISON, 1], 3),
-        score(&[1, 2, 3]),
-    ];
+    let works =
+        vec![score(&[1, 2]), score(&[1, POISON]), generate(&[POISON, 1], 3), score(&[1, 2, 3])];
     let answers = engine.submit(works, Terms::default()).unwrap().wait();
     assert_eq!(produced(&answers[0]), &expected(&[1, 2]));
     assert_eq!(produced(&answers[3]), &expected(&[1, 2, 3]));
@@ -360,10 +284,7 @@ pub(crate) fn adapter(digest: &str) -> Arc<Adapter> {
 }
 
 fn adapted(token_ids: &[u32]) -> Work {
-    Work {
-        adapter: Some("strict".into()),
-        ..score(token_ids)
-    }
+    Work { adapter: Some("strict".into()), ..score(token_ids) }
 }
 
 #[tokio::test]
@@ -371,19 +292,11 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let digests = |engine: &Engine| -> Vec<String> {
         let adapters = engine.status().adapters;
-        adapters
-            .iter()
-            .map(|adapter| adapter.digest.to_string())
-            .collect()
+        adapters.iter().map(|adapter| adapter.digest.to_string()).collect()
     };
-    engine
-        .insert_adapter("strict".into(), adapter("one"))
-        .await
-        .unwrap();
+    engine.insert_adapter("strict".into(), adapter("one")).await.unwrap();
     assert_eq!(digests(&engine), ["one"]);
-    let old = engine
-        .submit(vec![adapted(&[1, 2, 3])], Terms::default())
-        .unwrap();
+    let old = engine.submit(vec![adapted(&[1, 2, 3])], Terms::default()).unwrap();
     // The old one's sequence waits behind the gate while the name gets another adapter.
     let swapping = tokio::spawn({
         let engine = engine.clone();
@@ -397,14 +310,9 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     let first = Produced::Rows(vec![naive(&[1, 2, 3], Some(AdapterSlot(0)), &Read::Head)]);
     assert_eq!(old.produced, first);
 
-    let new = engine
-        .submit(vec![adapted(&[1, 2, 3])], Terms::default())
-        .unwrap();
+    let new = engine.submit(vec![adapted(&[1, 2, 3])], Terms::default()).unwrap();
     let new = new.all().await.remove(0).unwrap();
-    assert_eq!(
-        (new.adapter.as_deref(), new.usage.cached_tokens),
-        (Some("two"), 0)
-    );
+    assert_eq!((new.adapter.as_deref(), new.usage.cached_tokens), (Some("two"), 0));
     assert_ne!(new.produced, first);
 
     assert!(engine.remove_adapter("strict".into()).await.unwrap());
@@ -413,26 +321,18 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     let refused = engine.submit(vec![adapted(&[1])], Terms::default());
     assert!(matches!(refused, Err(SubmitError::UnknownAdapter { .. })));
     // The same content again finds what the first load had computed.
-    engine
-        .insert_adapter("again".into(), adapter("two"))
-        .await
-        .unwrap();
+    engine.insert_adapter("again".into(), adapter("two")).await.unwrap();
     let mut again = adapted(&[1, 2, 3]);
     again.adapter = Some("again".into());
     let again = engine.submit(vec![again], Terms::default()).unwrap();
-    assert_eq!(
-        again.all().await[0].as_ref().unwrap().usage.cached_tokens,
-        2
-    );
+    assert_eq!(again.all().await[0].as_ref().unwrap().usage.cached_tokens, 2);
 }
 
 #[tokio::test]
 async fn new_weights_meet_no_old_prefix() {
     let engine = open_engine(Fake::new(BLOCKS));
     let cached = async |engine: &Engine| {
-        let ticket = engine
-            .submit(vec![score(&[1; 20])], Terms::default())
-            .unwrap();
+        let ticket = engine.submit(vec![score(&[1; 20])], Terms::default()).unwrap();
         ticket.all().await[0].as_ref().unwrap().usage.cached_tokens
     };
     assert_eq!(cached(&engine).await, 0);
@@ -445,10 +345,7 @@ async fn new_weights_meet_no_old_prefix() {
 fn prefixes_are_shared_by_salt_alone() {
     let engine = open_engine(Fake::new(BLOCKS));
     let cached = |salt: u64| {
-        let terms = Terms {
-            salt,
-            ..Terms::default()
-        };
+        let terms = Terms { salt, ..Terms::default() };
         let ticket = engine.submit(vec![score(&[1; 20])], terms).unwrap();
         ticket.wait()[0].as_ref().unwrap().usage.cached_tokens
     };
@@ -477,9 +374,7 @@ fn the_thread_ends_with_its_last_handle() {
     let (sender, ended) = mpsc::channel();
     let engine = Engine::start(Tells(Fake::new(BLOCKS), sender), config()).unwrap();
     let other = engine.clone();
-    let ticket = other
-        .submit(vec![generate(&[1], 20)], Terms::default())
-        .unwrap();
+    let ticket = other.submit(vec![generate(&[1], 20)], Terms::default()).unwrap();
     drop(engine);
     drop(other);
     assert!(ticket.wait()[0].is_ok(), "work in hand is done");
@@ -506,17 +401,13 @@ async fn when_the_thread_is_gone_everybody_hears_it() {
     let (gate, closed) = mpsc::channel();
     let engine = Engine::start(Dies(closed), config()).unwrap();
     assert!(engine.is_alive());
-    let first = engine
-        .submit(vec![score(&[1; 60])], Terms::default())
-        .unwrap();
+    let first = engine.submit(vec![score(&[1; 60])], Terms::default()).unwrap();
     let inserting = tokio::spawn({
         let engine = engine.clone();
         async move { engine.insert_adapter("strict".into(), adapter("one")).await }
     });
     tokio::task::yield_now().await;
-    let second = engine
-        .submit(vec![score(&[2; 60])], Terms::default())
-        .unwrap();
+    let second = engine.submit(vec![score(&[2; 60])], Terms::default()).unwrap();
     drop(gate);
     assert!(first.all().await[0].is_err());
     assert!(inserting.await.unwrap().is_err());
@@ -530,10 +421,7 @@ async fn when_the_thread_is_gone_everybody_hears_it() {
 fn interactive_work_goes_first_and_batch_work_is_not_starved() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let submit = |priority, tokens: &[u32]| {
-        let terms = Terms {
-            priority,
-            ..Terms::default()
-        };
+        let terms = Terms { priority, ..Terms::default() };
         engine.submit(vec![score(tokens)], terms).unwrap()
     };
     let batch = submit(Priority::Batch, &[3; 60]);

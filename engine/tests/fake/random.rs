@@ -51,11 +51,7 @@ struct World {
 impl World {
     fn new(n_blocks: usize, batch_tokens: usize, max_sequences: usize) -> World {
         World {
-            scheduler: Scheduler::new(SchedulerConfig {
-                n_blocks,
-                batch_tokens,
-                max_sequences,
-            }),
+            scheduler: Scheduler::new(SchedulerConfig { n_blocks, batch_tokens, max_sequences }),
             fake: Fake::new(n_blocks),
             owed: HashMap::new(),
             next_id: 0,
@@ -91,10 +87,7 @@ impl World {
         let task = match &asked.want {
             Wanted::Rows(reads) => Task::rows(reads.clone()),
             Wanted::Greedy(max_tokens) => {
-                let sampling = Sampling {
-                    max_tokens: *max_tokens,
-                    ..Sampling::default()
-                };
+                let sampling = Sampling { max_tokens: *max_tokens, ..Sampling::default() };
                 let sampler = Sampler::new(sampling, &asked.token_ids, VOCAB);
                 Task::tokens(sampler.expect("greedy sampling is allowed"))
             }
@@ -102,10 +95,7 @@ impl World {
         self.scheduler.add(Sequence {
             id,
             token_ids: asked.token_ids.clone(),
-            space: Space {
-                adapter: asked.slot.map(|slot| format!("{slot:?}").into()),
-                salt: 0,
-            },
+            space: Space { adapter: asked.slot.map(|slot| format!("{slot:?}").into()), salt: 0 },
             slot: asked.slot,
             priority,
             client,
@@ -116,11 +106,7 @@ impl World {
 
     fn step(&mut self) -> bool {
         let Some(step) = self.scheduler.next_step() else {
-            assert!(
-                self.owed.is_empty(),
-                "nothing runs and {:?} is owed",
-                self.owed
-            );
+            assert!(self.owed.is_empty(), "nothing runs and {:?} is owed", self.owed);
             assert!(self.scheduler.is_empty());
             return false;
         };
@@ -210,10 +196,7 @@ fn read() -> impl Strategy<Value = Read> {
         Just(Read::Head),
         Just(Read::Hidden),
         (0..8_u32).prop_map(Read::Logprob),
-        Just(Read::Labels {
-            columns: [1, 3].into(),
-            mass: true
-        }),
+        Just(Read::Labels { columns: [1, 3].into(), mass: true }),
     ]
 }
 
@@ -237,28 +220,15 @@ fn asked(longest: usize) -> impl Strategy<Value = Asked> {
             let want = if generates {
                 Wanted::Greedy(n)
             } else {
-                Wanted::Rows(
-                    reads
-                        .into_iter()
-                        .map(|(at, read)| (at.index(len), read))
-                        .collect(),
-                )
+                Wanted::Rows(reads.into_iter().map(|(at, read)| (at.index(len), read)).collect())
             };
-            Asked {
-                token_ids,
-                slot,
-                want,
-            }
+            Asked { token_ids, slot, want }
         })
 }
 
 fn step(longest: usize) -> impl Strategy<Value = Move> {
     let priority = prop_oneof![Just(Priority::Interactive), Just(Priority::Batch)];
-    let fault = prop_oneof![
-        Just(Fault::Error),
-        Just(Fault::Panic),
-        Just(Fault::TooFewOutputs)
-    ];
+    let fault = prop_oneof![Just(Fault::Error), Just(Fault::Panic), Just(Fault::TooFewOutputs)];
     prop_oneof![
         8 => (asked(longest), priority, 0..3_u64)
             .prop_map(|(asked, priority, client)| Move::Add(asked, priority, client)),
@@ -306,10 +276,7 @@ fn a_million_steps_audit_clean() {
     let moves = step(70);
     let mut world = World::new(7, 40, 8);
     for at in 0..1_000_000_u32 {
-        let step = moves
-            .new_tree(&mut runner)
-            .expect("moves can be made")
-            .current();
+        let step = moves.new_tree(&mut runner).expect("moves can be made").current();
         world.make(step);
         world.fake.sizes.clear();
         world.fake.faults.retain(|(at, _)| *at >= world.fake.steps);

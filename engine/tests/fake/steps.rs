@@ -20,11 +20,7 @@ struct Script {
 impl Script {
     fn new(n_blocks: usize, batch_tokens: usize, max_sequences: usize) -> Script {
         Script {
-            scheduler: Scheduler::new(SchedulerConfig {
-                n_blocks,
-                batch_tokens,
-                max_sequences,
-            }),
+            scheduler: Scheduler::new(SchedulerConfig { n_blocks, batch_tokens, max_sequences }),
             fake: Fake::new(n_blocks),
             protocol: String::new(),
             next_id: 0,
@@ -49,19 +45,13 @@ impl Script {
         let task = if max_tokens == 0 {
             Task::rows(vec![(token_ids.len() - 1, Read::Head)])
         } else {
-            let sampling = Sampling {
-                max_tokens,
-                ..Sampling::default()
-            };
+            let sampling = Sampling { max_tokens, ..Sampling::default() };
             Task::tokens(Sampler::new(sampling, &token_ids, VOCAB).unwrap())
         };
         self.scheduler.add(Sequence {
             id,
             token_ids,
-            space: Space {
-                adapter: None,
-                salt: 0,
-            },
+            space: Space { adapter: None, salt: 0 },
             slot: None,
             priority,
             client,
@@ -77,11 +67,7 @@ impl Script {
         for (id, span) in step.spans() {
             write!(self.protocol, "{}:{}..{} ", id.0, span.start, span.end).unwrap();
         }
-        let copies = step
-            .batch
-            .paging
-            .as_ref()
-            .map_or(0, |paging| paging.copies.len());
+        let copies = step.batch.paging.as_ref().map_or(0, |paging| paging.copies.len());
         if copies > 0 {
             write!(self.protocol, "({copies} copied) ").unwrap();
         }

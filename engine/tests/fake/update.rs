@@ -53,17 +53,8 @@ impl Steps {
         let fake = Fake::new(8);
         let weights = fake.weights.clone();
         let ((say, stands), (gate, opens)) = (mpsc::channel(), mpsc::channel());
-        let stepped = Stepped {
-            fake,
-            stands: say,
-            gate: opens,
-        };
-        Steps {
-            engine: Engine::start(stepped, config()).unwrap(),
-            weights,
-            stands,
-            gate,
-        }
+        let stepped = Stepped { fake, stands: say, gate: opens };
+        Steps { engine: Engine::start(stepped, config()).unwrap(), weights, stands, gate }
     }
 
     /// Lets one step go, which the engine stands before.
@@ -115,19 +106,11 @@ fn sampling(max_tokens: usize, resumed: usize) -> Sampling {
 }
 
 fn generate(token_ids: &[u32], sampling: Sampling) -> Work {
-    Work {
-        token_ids: token_ids.into(),
-        adapter: None,
-        want: Want::Tokens(Box::new(sampling)),
-    }
+    Work { token_ids: token_ids.into(), adapter: None, want: Want::Tokens(Box::new(sampling)) }
 }
 
 fn scores(token_ids: &[u32]) -> Work {
-    Work {
-        token_ids: token_ids.into(),
-        adapter: None,
-        want: Want::scores(0..token_ids.len()),
-    }
+    Work { token_ids: token_ids.into(), adapter: None, want: Want::scores(0..token_ids.len()) }
 }
 
 fn submit(engine: &Engine, work: Work) -> Ticket {
@@ -149,10 +132,7 @@ fn expected(weights: u64, prompt: &[u32], before: &[Sampled]) -> Sampled {
         unreachable!("logits were asked for")
     };
     let mut sampler = Sampler::new(sampling(1000, before.len()), &ids, VOCAB).unwrap();
-    Sampled {
-        revision: weights,
-        ..sampler.next(&mut logits).unwrap().sampled
-    }
+    Sampled { revision: weights, ..sampler.next(&mut logits).unwrap().sampled }
 }
 
 /// The token, its log-probability and the likely ones are those of the weights that it names.
@@ -171,9 +151,7 @@ fn finish(answer: &Answer) -> Finish {
 }
 
 fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &Answer) {
-    let Produced::Rows(rows) = &answer.produced else {
-        panic!("rows were asked for")
-    };
+    let Produced::Rows(rows) = &answer.produced else { panic!("rows were asked for") };
     for (at, row) in rows.iter().enumerate() {
         let under = naive_under(answer.revision, &token_ids[..=at], slot, &Read::Head);
         assert_eq!(*row, under, "row {at} of revision {}", answer.revision);
@@ -297,9 +275,7 @@ fn whoever_submits_during_changes_is_answered_once() {
     let done = AtomicBool::new(false);
     let caller = |caller: u32| {
         for round in 0..60 {
-            let ids: Vec<u32> = (0..3 + (caller + round) % 9)
-                .map(|at| (at + round) % 8)
-                .collect();
+            let ids: Vec<u32> = (0..3 + (caller + round) % 9).map(|at| (at + round) % 8).collect();
             let n_tokens = 1 + (round as usize) % 7;
             let works = vec![scores(&ids), generate(&ids, sampling(n_tokens, 0))];
             let before = engine.revision();

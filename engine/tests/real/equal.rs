@@ -10,15 +10,11 @@ use crate::subject::{Asked, Bits, MACHINES, Subject, WIDE, Wanted, asked, bits, 
 /// Each in an engine of its own state: nothing cached, nobody beside it.
 fn alone(subject: &Subject, asked: &[Asked]) -> Vec<Bits> {
     let each = asked.iter().enumerate().map(|(salt, asked)| {
-        let terms = Terms {
-            salt: salt as u64,
-            ..Terms::default()
-        };
+        let terms = Terms { salt: salt as u64, ..Terms::default() };
         (asked, terms)
     });
     let engine = subject.engine(WIDE);
-    each.map(|(asked, terms)| run(&engine, std::slice::from_ref(asked), terms).remove(0))
-        .collect()
+    each.map(|(asked, terms)| run(&engine, std::slice::from_ref(asked), terms).remove(0)).collect()
 }
 
 fn check(subject: &Subject) {
@@ -34,11 +30,7 @@ fn check(subject: &Subject) {
         let how = |what: &str| format!("{what} on {machine:?}");
         same(run(&engine, &asked, Terms::default()), &how("cold"));
         same(run(&engine, &asked, Terms::default()), &how("warm"));
-        let batch = Terms {
-            priority: Priority::Batch,
-            client: 3,
-            ..Terms::default()
-        };
+        let batch = Terms { priority: Priority::Batch, client: 3, ..Terms::default() };
         // Many requests at once, of two priorities, some of whom leave.
         let tickets: Vec<_> = asked
             .iter()
@@ -84,10 +76,7 @@ fn a_policy_with_a_value_head() {
 fn four_hundred_questions_as_a_tree_and_flat() {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), TinyHead::Vocab);
-    let labels = || Read::Labels {
-        columns: [5, 9].into(),
-        mass: true,
-    };
+    let labels = || Read::Labels { columns: [5, 9].into(), mass: true };
     let mut group = Group::default();
     let mut flat = Vec::new();
     let text = group.node(None, &(0..50).collect::<Vec<u32>>());
@@ -103,14 +92,9 @@ fn four_hundred_questions_as_a_tree_and_flat() {
         });
     }
     let engine = subject.engine(WIDE);
-    let answers = engine
-        .submit(group.into_works(), Terms::default())
-        .unwrap()
-        .wait();
-    let computed: usize = answers
-        .iter()
-        .map(|answer| answer.as_ref().unwrap().usage.computed_tokens)
-        .sum();
+    let answers = engine.submit(group.into_works(), Terms::default()).unwrap().wait();
+    let computed: usize =
+        answers.iter().map(|answer| answer.as_ref().unwrap().usage.computed_tokens).sum();
     // The text once; the first tokens of the questions, of which there are 64 and those 64 again.
     let unique = 50 + 64 + 400 + 400;
     assert_eq!(computed, unique);

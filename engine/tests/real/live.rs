@@ -159,10 +159,7 @@ fn each_token_is_that_of_its_own_weights() {
         copies.push(live.copy());
     }
     let answers = ticket.wait();
-    let engines: Vec<Engine> = copies
-        .iter()
-        .map(|copy| copy.served().engine(WIDE))
-        .collect();
+    let engines: Vec<Engine> = copies.iter().map(|copy| copy.served().engine(WIDE)).collect();
     let mut seen = BTreeMap::new();
     for (adapter, answer) in texts.into_iter().zip(answers) {
         let Produced::Tokens { tokens: all, .. } = answer.unwrap().produced else {
@@ -173,13 +170,7 @@ fn each_token_is_that_of_its_own_weights() {
             let engine = &engines[usize::try_from(token.revision).unwrap()];
             let alone = tokens(engine, generate(&all[..at], adapter, at + 1));
             let revision = token.revision;
-            assert_eq!(
-                alone,
-                [Sampled {
-                    revision: 0,
-                    ..token.clone()
-                }]
-            );
+            assert_eq!(alone, [Sampled { revision: 0, ..token.clone() }]);
             *seen.entry(revision).or_insert(0) += 1;
         }
     }
@@ -197,10 +188,8 @@ fn stopped_and_resumed_with_log_probabilities() {
         let rest = tokens(&engine, generate(&whole[..at], Some(1), 24));
         assert_eq!(rest, whole[at..]);
     }
-    let ids: Vec<u32> = PROMPT
-        .into_iter()
-        .chain(whole.iter().map(|token| token.token_id))
-        .collect();
+    let ids: Vec<u32> =
+        PROMPT.into_iter().chain(whole.iter().map(|token| token.token_id)).collect();
     let work = Work {
         token_ids: ids.as_slice().into(),
         adapter: Some(name(1)),
@@ -218,12 +207,8 @@ fn stopped_and_resumed_with_log_probabilities() {
     }
 }
 
-const CAPACITY: Capacity = Capacity {
-    kv_memory: 1 << 20,
-    batch_tokens: 64,
-    max_sequences: 8,
-    queue_tokens: 1 << 12,
-};
+const CAPACITY: Capacity =
+    Capacity { kv_memory: 1 << 20, batch_tokens: 64, max_sequences: 8, queue_tokens: 1 << 12 };
 
 fn scores(host: &Host, adapter: Option<&str>) -> Vec<u32> {
     let work = Work {
@@ -281,12 +266,8 @@ fn a_host_of_a_model_in_training() {
 }
 
 fn loaded(folder: Folder) -> Host {
-    let spec = HostSpec {
-        name: "m".to_owned(),
-        folder,
-        storage: Storage::default(),
-        capacity: CAPACITY,
-    };
+    let spec =
+        HostSpec { name: "m".to_owned(), folder, storage: Storage::default(), capacity: CAPACITY };
     Host::load(&spec).unwrap()
 }
 

@@ -22,10 +22,7 @@ pub(crate) struct Subject {
 impl Subject {
     /// A made model, in the folder `base`, and adapters of it, `adapter-1` and `adapter-2`.
     pub(crate) fn make(dir: &Path, head: TinyHead) -> Subject {
-        let spec = TinySpec {
-            head,
-            ..TinySpec::from(Preset::Qwen2)
-        };
+        let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
         let base = dir.join("base");
         make(&base, &spec).unwrap();
         let model = Model::load(&base, &LoadOptions::default()).unwrap();
@@ -35,9 +32,7 @@ impl Subject {
                 seed,
                 r: 4,
                 alpha: 8,
-                targets: ["q_proj", "v_proj", "down_proj"]
-                    .map(str::to_owned)
-                    .to_vec(),
+                targets: ["q_proj", "v_proj", "down_proj"].map(str::to_owned).to_vec(),
                 rank_pattern: BTreeMap::new(),
                 alpha_pattern: BTreeMap::new(),
                 rslora: false,
@@ -49,10 +44,7 @@ impl Subject {
         Subject {
             adapters: adapters.collect(),
             config: model.config,
-            view: View {
-                decoder: model.decoder,
-                head: model.head,
-            },
+            view: View { decoder: model.decoder, head: model.head },
         }
     }
 
@@ -69,9 +61,7 @@ impl Subject {
             head_labels: self.view.head.as_ref().map(models::head::Head::n_labels),
         };
         let engine = Engine::start(runner.with_kv(machine.n_blocks).unwrap(), config).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for (at, adapter) in self.adapters.iter().enumerate() {
             let inserted = engine.insert_adapter(name(at), adapter.clone());
             runtime.block_on(inserted).unwrap();
@@ -92,34 +82,16 @@ pub(crate) struct Machine {
     pub(crate) max_sequences: usize,
 }
 
-pub(crate) const WIDE: Machine = Machine {
-    n_blocks: 1024,
-    batch_tokens: 4096,
-    max_sequences: 512,
-};
+pub(crate) const WIDE: Machine = Machine { n_blocks: 1024, batch_tokens: 4096, max_sequences: 512 };
 
 pub(crate) const MACHINES: [Machine; 5] = [
     WIDE,
     // Prompts in small pieces.
-    Machine {
-        batch_tokens: 5,
-        ..WIDE
-    },
-    Machine {
-        batch_tokens: 33,
-        max_sequences: 3,
-        ..WIDE
-    },
+    Machine { batch_tokens: 5, ..WIDE },
+    Machine { batch_tokens: 33, max_sequences: 3, ..WIDE },
     // Hardly more memory than the longest sequence takes: generations give way to each other.
-    Machine {
-        n_blocks: 9,
-        ..WIDE
-    },
-    Machine {
-        n_blocks: 12,
-        batch_tokens: 16,
-        max_sequences: 16,
-    },
+    Machine { n_blocks: 9, ..WIDE },
+    Machine { n_blocks: 12, batch_tokens: 16, max_sequences: 16 },
 ];
 
 /// Work that can be submitted again and again.
@@ -140,21 +112,14 @@ impl Asked {
     pub(crate) fn work(&self) -> Work {
         let want = match &self.want {
             Wanted::Rows(rows) => Want::Rows(rows.clone()),
-            Wanted::Tokens {
-                max_tokens,
-                temperature,
-            } => Want::Tokens(Box::new(Sampling {
+            Wanted::Tokens { max_tokens, temperature } => Want::Tokens(Box::new(Sampling {
                 max_tokens: *max_tokens,
                 temperature: *temperature,
                 logprobs: Some(2),
                 ..Sampling::default()
             })),
         };
-        Work {
-            token_ids: self.token_ids.as_slice().into(),
-            adapter: self.adapter.map(name),
-            want,
-        }
+        Work { token_ids: self.token_ids.as_slice().into(), adapter: self.adapter.map(name), want }
     }
 }
 
@@ -164,9 +129,7 @@ pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
     let head = subject.view.head.is_some();
     let vocab = u32::try_from(subject.config.vocab_size).unwrap();
     let text = |n: u32, salt: u32| -> Vec<u32> {
-        (0..n)
-            .map(|i| (i * 7919 + salt * 104_729) % vocab)
-            .collect()
+        (0..n).map(|i| (i * 7919 + salt * 104_729) % vocab).collect()
     };
     let mut all = Vec::new();
     for prompt in [text(37, 1), text(16, 2)] {
@@ -180,13 +143,7 @@ pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
                 }
                 if vocabulary {
                     let columns = [3, 60, 17].into();
-                    rows.push((
-                        n - 1,
-                        Read::Labels {
-                            columns,
-                            mass: true,
-                        },
-                    ));
+                    rows.push((n - 1, Read::Labels { columns, mass: true }));
                     rows.extend((prompt.len()..n).map(|at| (at - 1, Read::Logprob(token_ids[at]))));
                     for temperature in [0.0, 1.0] {
                         all.push(Asked {
@@ -199,11 +156,7 @@ pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
                         });
                     }
                 }
-                all.push(Asked {
-                    token_ids: token_ids.clone(),
-                    adapter,
-                    want: Wanted::Rows(rows),
-                });
+                all.push(Asked { token_ids: token_ids.clone(), adapter, want: Wanted::Rows(rows) });
             }
         }
     }
@@ -220,10 +173,9 @@ pub(crate) fn bits(answer: &Result<Answer, Failure>) -> Bits {
             .iter()
             .map(|output| match output {
                 Output::Head(v) | Output::Vocab(v) | Output::Hidden(v) => of(v),
-                Output::Labels {
-                    logits,
-                    log_normalizer,
-                } => of(&[logits.as_slice(), &[log_normalizer.unwrap_or(0.0)]].concat()),
+                Output::Labels { logits, log_normalizer } => {
+                    of(&[logits.as_slice(), &[log_normalizer.unwrap_or(0.0)]].concat())
+                }
                 Output::Logprob { logprob, entropy } => of(&[*logprob, *entropy]),
             })
             .collect(),
@@ -231,10 +183,7 @@ pub(crate) fn bits(answer: &Result<Answer, Failure>) -> Bits {
             .iter()
             .map(|token| {
                 let top = token.top.iter().flat_map(|(id, p)| [*id, p.to_bits()]);
-                [token.token_id, token.logprob.to_bits()]
-                    .into_iter()
-                    .chain(top)
-                    .collect()
+                [token.token_id, token.logprob.to_bits()].into_iter().chain(top).collect()
             })
             .collect(),
     }

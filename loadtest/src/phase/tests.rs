@@ -13,11 +13,7 @@ fn ok(verdicts: &[Status]) -> Exchange {
     for status in verdicts {
         counts.add(*status, false);
     }
-    Exchange {
-        class: Class::Ok,
-        verdicts: counts,
-        detail: None,
-    }
+    Exchange { class: Class::Ok, verdicts: counts, detail: None }
 }
 
 struct Record {
@@ -28,27 +24,14 @@ struct Record {
 impl Record {
     fn new() -> Self {
         let start = Instant::now();
-        let load = Load::Open {
-            rate: 10.0,
-            share_of_peak: None,
-        };
-        Self {
-            recorder: Recorder::new(load, 2, RULES, (start, start)),
-            start,
-        }
+        let load = Load::Open { rate: 10.0, share_of_peak: None };
+        Self { recorder: Recorder::new(load, 2, RULES, (start, start)), start }
     }
 
     fn add(&mut self, due_ms: u64, latency_ms: u64, exchange: Exchange) {
         let due = self.start + Duration::from_millis(due_ms);
         let done = due + Duration::from_millis(latency_ms);
-        self.recorder.record(
-            Times {
-                due,
-                delay: Delay::None,
-                done,
-            },
-            exchange,
-        );
+        self.recorder.record(Times { due, delay: Delay::None, done }, exchange);
     }
 
     fn finish(self) -> Phase {
@@ -65,10 +48,7 @@ fn goodput_wants_the_objective_and_late_the_deadline() {
     record.add(30, 101, ok(&[Status::Ok, Status::Ok]));
     record.add(40, 5, ok(&[Status::Overloaded, Status::BadReference]));
     let phase = record.finish();
-    assert_eq!(
-        (phase.tally.get(Class::Ok), phase.tally.get(Class::Late)),
-        (4, 1)
-    );
+    assert_eq!((phase.tally.get(Class::Ok), phase.tally.get(Class::Late)), (4, 1));
     assert_eq!((phase.good, phase.verdicts.total()), (3, 10));
     assert!((phase.goodput() - 1.5).abs() < 1e-9);
     assert!((phase.verdicts_per_s() - 5.0).abs() < 1e-9);
@@ -98,11 +78,7 @@ fn ends_fall_into_their_second_and_stretch_the_phase() {
     record.add(900, 200, Exchange::failed(Class::Limited, "429"));
     record.add(1900, 1000, Exchange::failed(Class::Timeout, "t"));
     let phase = record.finish();
-    let ends: Vec<_> = phase
-        .seconds
-        .iter()
-        .map(|second| second.tally.total())
-        .collect();
+    let ends: Vec<_> = phase.seconds.iter().map(|second| second.tally.total()).collect();
     assert_eq!(ends, [1, 1, 1]);
     assert_eq!((phase.seconds[0].verdicts, phase.seconds[0].good), (2, 2));
     assert_eq!(phase.seconds[1].tally.get(Class::Limited), 1);
@@ -117,41 +93,11 @@ fn what_is_due_before_the_start_is_warm_up() {
     let load = Load::Closed { concurrency: 1 };
     let mut recorder = Recorder::new(load, 2, RULES, (run, start));
     let delay = Delay::None;
-    recorder.record(
-        Times {
-            due: run,
-            delay,
-            done: start + RULES.timeout,
-        },
-        ok(&[Status::Ok; 2]),
-    );
-    recorder.record(
-        Times {
-            due: start,
-            delay,
-            done: start,
-        },
-        ok(&[Status::Ok; 2]),
-    );
+    recorder.record(Times { due: run, delay, done: start + RULES.timeout }, ok(&[Status::Ok; 2]));
+    recorder.record(Times { due: start, delay, done: start }, ok(&[Status::Ok; 2]));
     let phase = recorder.finish(None, None);
-    assert_eq!(
-        (phase.warmup.get(Class::Late), phase.warmup.total()),
-        (1, 1)
-    );
-    assert_eq!(
-        (
-            phase.tally.total(),
-            phase.latency.count(),
-            phase.verdicts.total()
-        ),
-        (1, 1, 2)
-    );
-    assert_eq!(
-        (phase.started, phase.elapsed),
-        (Duration::from_secs(1), Duration::ZERO)
-    );
-    assert!(
-        phase.achieved().abs() < 1e-9,
-        "no time passed, and no rate is infinite"
-    );
+    assert_eq!((phase.warmup.get(Class::Late), phase.warmup.total()), (1, 1));
+    assert_eq!((phase.tally.total(), phase.latency.count(), phase.verdicts.total()), (1, 1, 2));
+    assert_eq!((phase.started, phase.elapsed), (Duration::from_secs(1), Duration::ZERO));
+    assert!(phase.achieved().abs() < 1e-9, "no time passed, and no rate is infinite");
 }

@@ -76,10 +76,7 @@ impl Machine {
     fn this() -> Self {
         let cores = std::thread::available_parallelism().ok().map(usize::from);
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        Self {
-            cores,
-            cpu: cpu_model(&cpuinfo),
-        }
+        Self { cores, cpu: cpu_model(&cpuinfo) }
     }
 }
 
@@ -115,11 +112,7 @@ fn date(days: u64) -> (u64, u64, u64) {
     let in_year = in_era - (365 * year + year / 4 - year / 100);
     let from_march = (5 * in_year + 2) / 153;
     let day = in_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     (era * 400 + year + u64::from(month <= 2), month, day)
 }
 

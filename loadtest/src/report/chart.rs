@@ -50,13 +50,7 @@ pub(super) struct Axis {
 impl Axis {
     /// An axis with plain numbers.
     pub(super) fn numbers(label: &'static str, range: Range<f64>) -> Self {
-        Self {
-            label,
-            range,
-            name: Box::new(short),
-            ticks: 10,
-            grid: true,
-        }
+        Self { label, range, name: Box::new(short), ticks: 10, grid: true }
     }
 }
 
@@ -89,9 +83,7 @@ impl Chart {
         // Inside a page the namespace is understood; the fixed size would keep it from scaling.
         let (width, height) = SIZE;
         let fixed = format!(r#"width="{width}" height="{height}" "#);
-        Ok(svg
-            .replacen(&fixed, "", 1)
-            .replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1))
+        Ok(svg.replacen(&fixed, "", 1).replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1))
     }
 
     fn draw<Y>(&self, svg: &mut String, y: Y) -> Result<(), LoadError>
@@ -127,13 +119,7 @@ impl Chart {
             .y_label_formatter(&|value| (self.y.name)(*value))
             .draw()
             .map_err(|error| failed(&error))?;
-        for Block {
-            colour,
-            x,
-            low,
-            high,
-        } in &self.blocks
-        {
+        for Block { colour, x, low, high } in &self.blocks {
             let corners = [(x - 0.3, *high), (x + 0.3, *low)];
             let block = Rectangle::new(corners, colour.filled());
             chart.draw_series([block]).map_err(|error| failed(&error))?;
@@ -142,18 +128,13 @@ impl Chart {
             let style = line.colour.stroke_width(2);
             let points = line.points.iter().copied();
             let drawn = if line.dashed {
-                chart
-                    .draw_series(DashedLineSeries::new(points, 6, 5, style))
-                    .map(drop)
+                chart.draw_series(DashedLineSeries::new(points, 6, 5, style)).map(drop)
             } else {
                 chart.draw_series(LineSeries::new(points, style)).map(drop)
             };
             drawn.map_err(|error| failed(&error))?;
             if !line.dashed && line.points.len() <= MARKED {
-                let marks = line
-                    .points
-                    .iter()
-                    .map(|at| Circle::new(*at, 3, line.colour.filled()));
+                let marks = line.points.iter().map(|at| Circle::new(*at, 3, line.colour.filled()));
                 chart.draw_series(marks).map_err(|error| failed(&error))?;
             }
         }
@@ -176,11 +157,7 @@ fn short(value: f64) -> String {
 /// From zero to a little over the largest value, and never empty.
 pub(super) fn from_zero(values: impl Iterator<Item = f64>) -> Range<f64> {
     let most = values.fold(0.0, f64::max);
-    if most > 0.0 {
-        0.0..most * 1.06
-    } else {
-        0.0..1.0
-    }
+    if most > 0.0 { 0.0..most * 1.06 } else { 0.0..1.0 }
 }
 
 /// Whole powers of ten around the values that are above zero, and never empty.
@@ -222,26 +199,12 @@ mod tests {
 
     #[test]
     fn ranges_hold_their_values_and_are_not_empty() {
-        let table: [&[f64]; 6] = [
-            &[],
-            &[0.0],
-            &[1.0],
-            &[0.05, 3.0],
-            &[10.0, 1000.0],
-            &[7.0, 7.0],
-        ];
+        let table: [&[f64]; 6] = [&[], &[0.0], &[1.0], &[0.05, 3.0], &[10.0, 1000.0], &[7.0, 7.0]];
         for values in table {
-            for range in [
-                from_zero(values.iter().copied()),
-                decades(values.iter().copied()),
-            ] {
+            for range in [from_zero(values.iter().copied()), decades(values.iter().copied())] {
                 assert!(range.start < range.end, "{values:?}");
                 let inside = values.iter().filter(|value| **value > 0.0);
-                assert!(
-                    inside
-                        .clone()
-                        .all(|value| range.start <= *value && *value <= range.end)
-                );
+                assert!(inside.clone().all(|value| range.start <= *value && *value <= range.end));
             }
         }
     }

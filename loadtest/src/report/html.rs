@@ -57,21 +57,13 @@ pub(super) fn render(report: &Report) -> Result<String, LoadError> {
 
 fn facts(report: &Report) -> String {
     let about = &report.about;
-    let machine = [
-        about.machine.cores.map(|cores| format!("{cores} cores")),
-        about.machine.cpu.clone(),
-    ];
+    let machine =
+        [about.machine.cores.map(|cores| format!("{cores} cores")), about.machine.cpu.clone()];
     let machine = machine.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let facts = [
         ("Label", about.label.clone().unwrap_or_default()),
         ("Server", format!("{}, scorer {}", about.url, about.scorer)),
-        (
-            "Inputs",
-            format!(
-                "{}, {} a request, cache {}",
-                about.inputs, about.batch, about.cache
-            ),
-        ),
+        ("Inputs", format!("{}, {} a request, cache {}", about.inputs, about.batch, about.cache)),
         ("Seed", about.seed.to_string()),
         ("Started", about.started.clone()),
         ("Generator on", machine),
@@ -87,11 +79,7 @@ fn facts(report: &Report) -> String {
 fn remarks(report: &Report) -> String {
     let knee = table::knee(report).into_iter();
     let note = |text: String| {
-        let class = if text.starts_with("FAILED") {
-            "note bad"
-        } else {
-            "note"
-        };
+        let class = if text.starts_with("FAILED") { "note bad" } else { "note" };
         format!("<p class=\"{class}\">{}</p>\n", escape(&text))
     };
     knee.chain(report.notes()).map(note).collect()
@@ -112,19 +100,8 @@ fn measurements(report: &Report) -> String {
     ];
     let rows = report.phases.iter().map(|phase| {
         let latency = phase.latency.quantiles();
-        let rates = [
-            phase.offered(),
-            phase.achieved(),
-            phase.verdicts_per_s(),
-            phase.goodput(),
-        ];
-        let times = [
-            latency.p50,
-            latency.p90,
-            latency.p99,
-            latency.p99_9,
-            latency.max,
-        ];
+        let rates = [phase.offered(), phase.achieved(), phase.verdicts_per_s(), phase.goodput()];
+        let times = [latency.p50, latency.p90, latency.p99, latency.p99_9, latency.max];
         let mut cells = vec![phase.load.name()];
         cells.extend(rates.map(table::rate));
         cells.extend(times.map(table::milliseconds));
@@ -135,28 +112,13 @@ fn measurements(report: &Report) -> String {
 
 /// In which classes requests ended, what the latencies contain, and examples of failures.
 fn ends(phases: &[Phase]) -> String {
-    let heads = [
-        "Load",
-        "Requests",
-        "Wait p99 ms",
-        "Lag p99 ms",
-        "Generator",
-        "Ends and verdicts",
-    ];
+    let heads = ["Load", "Requests", "Wait p99 ms", "Lag p99 ms", "Generator", "Ends and verdicts"];
     let rows = phases.iter().map(|phase| {
         let p99 = |latencies: &crate::Latencies| table::milliseconds(latencies.quantile_ms(0.99));
-        let cpu = phase
-            .generator_cpu
-            .map_or("-".to_owned(), |cpu| format!("{:.0} %", cpu * 100.0));
-        let statuses = phase
-            .verdicts
-            .present()
-            .map(|(name, count)| format!("{name} {count}"));
-        let mut text = format!(
-            "{}; verdicts: {}",
-            phase.tally,
-            statuses.collect::<Vec<_>>().join(", ")
-        );
+        let cpu = phase.generator_cpu.map_or("-".to_owned(), |cpu| format!("{:.0} %", cpu * 100.0));
+        let statuses = phase.verdicts.present().map(|(name, count)| format!("{name} {count}"));
+        let mut text =
+            format!("{}; verdicts: {}", phase.tally, statuses.collect::<Vec<_>>().join(", "));
         for (class, example) in &phase.examples {
             write!(text, "; first {class}: {example}").expect("a string takes text");
         }
@@ -183,25 +145,16 @@ fn html_table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>, last: &st
             let attributes = if at + 1 == cells.len() { last } else { "" };
             format!("<{tag}{attributes}>{}</{tag}>", escape(text))
         };
-        format!(
-            "<tr>{}</tr>\n",
-            cells.iter().enumerate().map(cell).collect::<String>()
-        )
+        format!("<tr>{}</tr>\n", cells.iter().enumerate().map(cell).collect::<String>())
     };
     let heads: Vec<_> = heads.iter().map(|head| (*head).to_owned()).collect();
     let body: String = rows.map(|cells| row(&cells, "td")).collect();
-    format!(
-        "<div class=\"scroll\"><table>\n{}{body}</table></div>\n",
-        row(&heads, "th")
-    )
+    format!("<div class=\"scroll\"><table>\n{}{body}</table></div>\n", row(&heads, "th"))
 }
 
 fn section(figure: &Figure) -> String {
     let entry = |(name, colour): &(String, String)| {
-        format!(
-            "<li><i style=\"background: {colour}\"></i>{}</li>",
-            escape(name)
-        )
+        format!("<li><i style=\"background: {colour}\"></i>{}</li>", escape(name))
     };
     let legend: String = figure.legend.iter().map(entry).collect();
     // The first tag of the drawing takes the name that a screen reader speaks.

@@ -125,10 +125,7 @@ fn memory(memory: &crate::Memory) -> Option<MemorySummary> {
 fn phase(phase: &Phase) -> PhaseSummary {
     let (kind, concurrency, rate, share_of_peak) = match phase.load {
         Load::Closed { concurrency } => ("closed", Some(concurrency), None, None),
-        Load::Open {
-            rate,
-            share_of_peak,
-        } => ("open", None, Some(rate), share_of_peak),
+        Load::Open { rate, share_of_peak } => ("open", None, Some(rate), share_of_peak),
     };
     let statuses = phase.verdicts.present();
     let examples = phase.examples.iter();
@@ -152,13 +149,9 @@ fn phase(phase: &Phase) -> PhaseSummary {
         generator_cpu: phase.generator_cpu,
         classes: classes(&phase.tally),
         warmup_classes: classes(&phase.warmup),
-        verdicts: statuses
-            .map(|(name, count)| (name.to_owned(), count.into()))
-            .collect(),
+        verdicts: statuses.map(|(name, count)| (name.to_owned(), count.into())).collect(),
         cached_verdicts: phase.verdicts.cached(),
-        examples: examples
-            .map(|(class, text)| ((*class).to_owned(), (&**text).into()))
-            .collect(),
+        examples: examples.map(|(class, text)| ((*class).to_owned(), (&**text).into())).collect(),
         seconds: phase.seconds.iter().map(second).collect(),
     }
 }
@@ -175,10 +168,6 @@ fn second(second: &crate::Second) -> SecondSummary {
 
 /// Every class, also those that did not occur: a program should not have to guess.
 fn classes(tally: &Tally) -> Map<String, Value> {
-    let counts = Class::ALL
-        .into_iter()
-        .map(|class| (class, tally.get(class)));
-    counts
-        .map(|(class, count)| (class.name().to_owned(), count.into()))
-        .collect()
+    let counts = Class::ALL.into_iter().map(|class| (class, tally.get(class)));
+    counts.map(|(class, count)| (class.name().to_owned(), count.into())).collect()
 }

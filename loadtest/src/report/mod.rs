@@ -42,12 +42,7 @@ pub struct Report {
 impl Report {
     pub(crate) fn new(about: About, phases: Vec<Phase>, memory: Option<Memory>) -> Self {
         let knee = knee(&phases, about.rules.objective);
-        Self {
-            about,
-            phases,
-            knee,
-            memory,
-        }
+        Self { about, phases, knee, memory }
     }
 
     /// 0, or 1 when the run [failed](Self::failed).
@@ -62,18 +57,13 @@ impl Report {
     }
 
     fn broken_promises(&self) -> u64 {
-        let tallies = self
-            .phases
-            .iter()
-            .flat_map(|phase| [&phase.tally, &phase.warmup]);
+        let tallies = self.phases.iter().flat_map(|phase| [&phase.tally, &phase.warmup]);
         tallies.map(crate::Tally::broken_promises).sum()
     }
 
     fn replies(&self) -> u64 {
         let tallies = self.phases.iter().map(|phase| phase.tally);
-        tallies
-            .map(|tally| tally.get(Class::Ok) + tally.get(Class::Late))
-            .sum()
+        tallies.map(|tally| tally.get(Class::Ok) + tally.get(Class::Late)).sum()
     }
 
     /// What a reader should know before trusting the figures, one sentence each.
@@ -81,9 +71,7 @@ impl Report {
         let mut notes = Vec::new();
         let broken = self.broken_promises();
         if broken > 0 {
-            notes.push(format!(
-                "FAILED: {broken} replies were lost or broken, warm-up included."
-            ));
+            notes.push(format!("FAILED: {broken} replies were lost or broken, warm-up included."));
         }
         if self.replies() == 0 {
             notes.push("FAILED: no measured request got a 200.".to_owned());
@@ -92,17 +80,10 @@ impl Report {
             notes.push("A load below the knee did worse than the knee: run it again.".to_owned());
         }
         let heaviest = self.phases.last().map(Phase::offered);
-        if self
-            .knee
-            .is_some_and(|knee| Some(knee.offered_rps) == heaviest)
-        {
+        if self.knee.is_some_and(|knee| Some(knee.offered_rps) == heaviest) {
             notes.push("The heaviest load was carried: the knee lies above it.".to_owned());
         }
-        let cached: u64 = self
-            .phases
-            .iter()
-            .map(|phase| phase.verdicts.cached())
-            .sum();
+        let cached: u64 = self.phases.iter().map(|phase| phase.verdicts.cached()).sum();
         if cached > 0 {
             notes.push(format!(
                 "The server's cache gave {cached} verdicts: for none, choose another --seed or \
@@ -185,10 +166,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), LoadError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| LoadError::Write {
-        path: path.to_owned(),
-        source,
-    })
+    written.map_err(|source| LoadError::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -62,16 +62,9 @@ impl Figure {
     /// A drawn chart whose legend names its lines.
     fn new(chart: &Chart, caption: impl Into<String>) -> Result<Self, LoadError> {
         let lines = chart.lines.iter();
-        let legend = lines
-            .map(|line| (line.name.clone(), hex(line.colour)))
-            .collect();
+        let legend = lines.map(|line| (line.name.clone(), hex(line.colour))).collect();
         let (title, caption) = (chart.title, caption.into());
-        Ok(Self {
-            title,
-            caption,
-            legend,
-            svg: chart.svg()?,
-        })
+        Ok(Self { title, caption, legend, svg: chart.svg()? })
     }
 }
 
@@ -83,12 +76,7 @@ fn hex(RGBColor(red, green, blue): RGBColor) -> String {
 fn objective(report: &Report, x_end: f64) -> Line {
     let ms = report.about.rules.objective.as_secs_f64() * 1000.0;
     let name = format!("objective {}", time_text(report.about.rules.objective));
-    Line {
-        name,
-        colour: GREY,
-        dashed: true,
-        points: vec![(0.0, ms), (x_end, ms)],
-    }
+    Line { name, colour: GREY, dashed: true, points: vec![(0.0, ms), (x_end, ms)] }
 }
 
 fn latency_axis(lines: &[Line]) -> Axis {

@@ -32,9 +32,7 @@ pub(super) fn render(report: &Report) -> String {
         lines.push(String::new());
         lines.extend(remarks.iter().flat_map(|remark| wrap("", remark)));
     }
-    lines
-        .iter()
-        .fold(String::new(), |text, line| text + line.trim_end() + "\n")
+    lines.iter().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 fn head(report: &Report) -> Vec<String> {
@@ -67,26 +65,13 @@ fn head(report: &Report) -> Vec<String> {
 fn measurements(phases: &[Phase]) -> Vec<String> {
     let heads = ["offered", "achieved", "verdicts", "goodput"];
     let times = ["p50", "p90", "p99", "p99.9", "max"];
-    let mut lines = vec![
-        row("load", &heads, &times),
-        row("", &["req/s", "req/s", "/s", "/s"], &["ms"; 5]),
-    ];
+    let mut lines =
+        vec![row("load", &heads, &times), row("", &["req/s", "req/s", "/s", "/s"], &["ms"; 5])];
     for phase in phases {
-        let rates = [
-            phase.offered(),
-            phase.achieved(),
-            phase.verdicts_per_s(),
-            phase.goodput(),
-        ]
-        .map(rate);
+        let rates =
+            [phase.offered(), phase.achieved(), phase.verdicts_per_s(), phase.goodput()].map(rate);
         let latency = phase.latency.quantiles();
-        let times = [
-            latency.p50,
-            latency.p90,
-            latency.p99,
-            latency.p99_9,
-            latency.max,
-        ];
+        let times = [latency.p50, latency.p90, latency.p99, latency.p99_9, latency.max];
         lines.push(row(&phase.load.name(), &rates, &times.map(milliseconds)));
     }
     lines
@@ -100,29 +85,18 @@ fn delays(phases: &[Phase]) -> Vec<String> {
         write!(first, "{group:>24}").expect("a string takes text");
     }
     write!(first, "{:>11}", "generator").expect("a string takes text");
-    let kinds = ["p50", "p99", "max"]
-        .map(|kind| format!("{kind:>8}"))
-        .concat();
-    let mut lines = vec![
-        first,
-        format!("{:NAME$}{}{:>11}", "load, ms", kinds.repeat(3), "cpu"),
-    ];
+    let kinds = ["p50", "p99", "max"].map(|kind| format!("{kind:>8}")).concat();
+    let mut lines = vec![first, format!("{:NAME$}{}{:>11}", "load, ms", kinds.repeat(3), "cpu")];
     for phase in phases {
         let mut line = format!("{:NAME$}", phase.load.name());
         for latencies in [&phase.connection_wait, &phase.generator_lag, &phase.refusal] {
             let times = latencies.quantiles();
             for time in [times.p50, times.p99, times.max] {
-                let text = if times.count == 0 {
-                    "-".to_owned()
-                } else {
-                    milliseconds(time)
-                };
+                let text = if times.count == 0 { "-".to_owned() } else { milliseconds(time) };
                 write!(line, "{text:>8}").expect("a string takes text");
             }
         }
-        let cpu = phase
-            .generator_cpu
-            .map_or("-".to_owned(), |cpu| format!("{:.0} %", cpu * 100.0));
+        let cpu = phase.generator_cpu.map_or("-".to_owned(), |cpu| format!("{:.0} %", cpu * 100.0));
         write!(line, "{cpu:>11}").expect("a string takes text");
         lines.push(line);
     }
@@ -132,10 +106,7 @@ fn delays(phases: &[Phase]) -> Vec<String> {
 /// In which classes the requests of a load ended, and an example of each failure.
 fn ends(phase: &Phase) -> Vec<String> {
     let mut text = format!("{} requests: {}", phase.tally.total(), phase.tally);
-    let statuses = phase
-        .verdicts
-        .present()
-        .map(|(name, count)| format!("{name} {count}"));
+    let statuses = phase.verdicts.present().map(|(name, count)| format!("{name} {count}"));
     let statuses = statuses.collect::<Vec<_>>().join(", ");
     write!(text, "; {} verdicts: {statuses}", phase.verdicts.total()).expect("a string takes text");
     if phase.warmup.broken_promises() > 0 {
@@ -188,18 +159,11 @@ fn row(name: &str, rates: &[impl AsRef<str>; 4], times: &[impl AsRef<str>; 5]) -
 
 /// A rate with one decimal where that says something.
 pub(super) fn rate(value: f64) -> String {
-    if value < 1000.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    }
+    if value < 1000.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 /// Bytes in mebibytes.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "memory sizes are far below 2^52 bytes"
-)]
+#[expect(clippy::cast_precision_loss, reason = "memory sizes are far below 2^52 bytes")]
 pub(super) fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
@@ -219,11 +183,7 @@ pub(super) fn milliseconds(value: f64) -> String {
 /// there is a `name`. A word that is longer than a line is cut.
 fn wrap(name: &str, text: &str) -> Vec<String> {
     let indent = if name.is_empty() { 2 } else { NAME };
-    let mut line = if name.is_empty() {
-        String::new()
-    } else {
-        format!("{name:NAME$}")
-    };
+    let mut line = if name.is_empty() { String::new() } else { format!("{name:NAME$}") };
     let leading = text.len() - text.trim_start().len();
     line.push_str(&text[..leading]);
     let mut lines = Vec::new();
@@ -269,9 +229,6 @@ mod tests {
         for (value, expected) in table {
             assert_eq!(milliseconds(value), expected);
         }
-        assert_eq!(
-            (rate(12.34), rate(1234.5)),
-            ("12.3".to_owned(), "1234".to_owned())
-        );
+        assert_eq!((rate(12.34), rate(1234.5)), ("12.3".to_owned(), "1234".to_owned()));
     }
 }

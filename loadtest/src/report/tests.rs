@@ -25,10 +25,7 @@ fn about() -> About {
         cache: "use",
         seed: u64::MAX,
         started: "2026-03-01T12:00:00Z".to_owned(),
-        machine: Machine {
-            cores: Some(2),
-            cpu: Some("A processor with a name".to_owned()),
-        },
+        machine: Machine { cores: Some(2), cpu: Some("A processor with a name".to_owned()) },
         rules: RULES,
     }
 }
@@ -37,51 +34,25 @@ fn about() -> About {
 fn phase(load: Load, latency: Duration, delay: Delay) -> Recorder {
     let start = Instant::now();
     let mut recorder = Recorder::new(load, 10_000, RULES, (start, start));
-    let times = Times {
-        due: start,
-        delay,
-        done: start + latency,
-    };
+    let times = Times { due: start, delay, done: start + latency };
     for class in Class::ALL {
-        recorder.record(
-            times,
-            Exchange::failed(class, "what the server said ".repeat(40)),
-        );
+        recorder.record(times, Exchange::failed(class, "what the server said ".repeat(40)));
     }
     let mut verdicts = Verdicts::default();
     for _ in 0..10_000 {
         verdicts.add(Status::InternalError, true);
     }
-    recorder.record(
-        times,
-        Exchange {
-            class: Class::Ok,
-            verdicts,
-            detail: None,
-        },
-    );
+    recorder.record(times, Exchange { class: Class::Ok, verdicts, detail: None });
     recorder
 }
 
 fn report(generator_cpu: f64, lag: Duration) -> Report {
-    let load = Load::Open {
-        rate: 123_456.7,
-        share_of_peak: None,
-    };
+    let load = Load::Open { rate: 123_456.7, share_of_peak: None };
     let recorder = phase(load, Duration::from_mins(50), Delay::Generator(lag));
     let window = Some(Duration::from_secs(1));
     let open = recorder.finish(window, Some(generator_cpu));
-    let closed = phase(
-        Load::Closed {
-            concurrency: 10_000,
-        },
-        RULES.objective,
-        Delay::None,
-    );
-    let memory = Memory {
-        pid: u32::MAX,
-        samples: vec![(0.0, 1 << 40), (0.5, 3)],
-    };
+    let closed = phase(Load::Closed { concurrency: 10_000 }, RULES.objective, Delay::None);
+    let memory = Memory { pid: u32::MAX, samples: vec![(0.0, 1 << 40), (0.5, 3)] };
     Report::new(about(), vec![closed.finish(None, None), open], Some(memory))
 }
 
@@ -99,21 +70,9 @@ fn the_table_fits_a_hundred_columns() {
 #[test]
 fn notes_say_what_to_doubt() {
     let table = [
-        (
-            0.5,
-            Duration::ZERO,
-            &["FAILED: 4 replies", "cache gave 20000 verdicts"][..],
-        ),
-        (
-            0.95,
-            Duration::ZERO,
-            &["FAILED", "cache", "limit: open 123457/s (95 % of a core)"],
-        ),
-        (
-            0.5,
-            Duration::from_millis(3),
-            &["FAILED", "cache", "include: open 123457/s (3.0 ms)"],
-        ),
+        (0.5, Duration::ZERO, &["FAILED: 4 replies", "cache gave 20000 verdicts"][..]),
+        (0.95, Duration::ZERO, &["FAILED", "cache", "limit: open 123457/s (95 % of a core)"]),
+        (0.5, Duration::from_millis(3), &["FAILED", "cache", "include: open 123457/s (3.0 ms)"]),
     ];
     for (cpu, lag, expected) in table {
         let notes = report(cpu, lag).notes();

@@ -28,10 +28,7 @@ fn each_misbehaviour_has_its_class() {
         (Act::Status(500, ""), Class::ServerError),
         (Act::Status(302, "location: /\r\n"), Class::BadReply),
         (Act::Body("<html>"), Class::BadReply),
-        (
-            Act::Body(r#"{"results":[{"status":"ok"}]}"#),
-            Class::BadReply,
-        ),
+        (Act::Body(r#"{"results":[{"status":"ok"}]}"#), Class::BadReply),
         (
             Act::Body(r#"{"results":[{"status":"ok"},{"status":"ok"},{"score":1}]}"#),
             Class::BadReply,
@@ -45,16 +42,8 @@ fn each_misbehaviour_has_its_class() {
     ];
     for (act, class) in table {
         let stub = Stub::after_probe(act.clone());
-        let deadline = if class == Class::Late {
-            "--deadline-ms 5"
-        } else {
-            ""
-        };
-        let timeout = if class == Class::Timeout {
-            "--timeout 100ms"
-        } else {
-            ""
-        };
+        let deadline = if class == Class::Late { "--deadline-ms 5" } else { "" };
+        let timeout = if class == Class::Timeout { "--timeout 100ms" } else { "" };
         let phase = phase(&stub, &format!("{QUICK} {deadline} {timeout}"));
         assert_eq!(phase.tally.get(class), 4, "{act:?}: {}", phase.tally);
         assert_eq!(phase.tally.total(), 4, "{act:?}: {}", phase.tally);
@@ -66,12 +55,7 @@ fn a_server_that_goes_away_is_counted() {
     // The check of the server takes two connections; the second one answers once.
     let stub = Stub::limited(2, |_| Act::AnswerAndClose);
     let phase = phase(&stub, QUICK);
-    assert_eq!(
-        phase.tally.get(Class::ConnectionError),
-        4,
-        "{}",
-        phase.tally
-    );
+    assert_eq!(phase.tally.get(Class::ConnectionError), 4, "{}", phase.tally);
 }
 
 /// What the first reply shows to be wrong is one message at once, and no load is sent.
@@ -95,10 +79,7 @@ fn a_server_that_does_not_score_is_refused() {
             move |_| act.clone()
         });
         let error = bench(&stub, &format!("{QUICK} --timeout 200ms")).expect_err("no score");
-        assert!(
-            matches!(error, LoadError::NotScoring { .. }),
-            "{act:?}: {error}"
-        );
+        assert!(matches!(error, LoadError::NotScoring { .. }), "{act:?}: {error}");
         assert!(error.to_string().contains(expected), "{act:?}: {error}");
         assert_eq!(error.exit_code(), 1);
         assert!(stub.seen().is_empty(), "{act:?}");
@@ -119,13 +100,7 @@ fn an_unreachable_server_is_refused() {
 #[test]
 fn wrong_use_is_told_before_a_connection_is_made() {
     let stub = Stub::new(|_| Act::Answer);
-    for line in [
-        "--rate 0",
-        "--rate NaN",
-        "--batch 0",
-        "--requests 0",
-        "--input no/such/file",
-    ] {
+    for line in ["--rate 0", "--rate NaN", "--batch 0", "--requests 0", "--input no/such/file"] {
         let error = bench(&stub, line).expect_err(line);
         assert_eq!(error.exit_code(), 2, "{line}: {error}");
     }
@@ -142,22 +117,14 @@ fn the_exit_code_tells() {
         (|_| Act::Answer, 0),
         (
             |number| {
-                if number == 2 {
-                    Act::Silent
-                } else {
-                    Act::Answer
-                }
+                if number == 2 { Act::Silent } else { Act::Answer }
             },
             0,
         ),
         (|number| if number == 2 { Act::Cut } else { Act::Answer }, 1),
         (
             |number| {
-                if number == 2 {
-                    Act::Body("{}")
-                } else {
-                    Act::Answer
-                }
+                if number == 2 { Act::Body("{}") } else { Act::Answer }
             },
             1,
         ),
@@ -169,37 +136,19 @@ fn the_exit_code_tells() {
     }
     let half = Stub::new(move |number| if number % 2 == 0 { busy() } else { Act::Answer });
     let report = bench(&half, QUICK).expect("a report");
-    assert_eq!(
-        (
-            report.exit_code(),
-            report.phases[0].tally.get(Class::Overloaded)
-        ),
-        (0, 2)
-    );
+    assert_eq!((report.exit_code(), report.phases[0].tally.get(Class::Overloaded)), (0, 2));
 }
 
 /// A lost reply fails a run also where it was lost before the measurement.
 #[test]
 fn warm_up_is_not_measured_but_must_not_lose() {
-    let stub = Stub::new(|number| {
-        if number == PROBES {
-            Act::Cut
-        } else {
-            Act::Answer
-        }
-    });
-    let report = bench(
-        &stub,
-        "--batch 3 --warmup 100ms --concurrency 1 --requests 4",
-    );
+    let stub = Stub::new(|number| if number == PROBES { Act::Cut } else { Act::Answer });
+    let report = bench(&stub, "--batch 3 --warmup 100ms --concurrency 1 --requests 4");
     let report = report.expect("a report");
     let phase = &report.phases[0];
     assert_eq!((phase.tally.get(Class::Ok), phase.tally.total()), (4, 4));
     assert_eq!(phase.warmup.get(Class::Lost), 1);
-    assert_eq!(
-        stub.seen().len() as u64,
-        phase.tally.total() + phase.warmup.total()
-    );
+    assert_eq!(stub.seen().len() as u64, phase.tally.total() + phase.warmup.total());
     assert_eq!(report.exit_code(), 1);
     assert!(report.table().contains("FAILED"), "{}", report.table());
 }
@@ -208,14 +157,7 @@ fn warm_up_is_not_measured_but_must_not_lose() {
 fn verdicts_are_counted_by_status() {
     let phase = phase(&Stub::new(|_| Act::Answer), QUICK);
     let verdicts = phase.verdicts;
-    assert_eq!(
-        (
-            verdicts.total(),
-            verdicts.get(Status::Ok),
-            verdicts.cached()
-        ),
-        (12, 8, 4)
-    );
+    assert_eq!((verdicts.total(), verdicts.get(Status::Ok), verdicts.cached()), (12, 8, 4));
     assert_eq!(verdicts.get(Status::BadReference), 4);
 }
 
@@ -223,20 +165,10 @@ fn verdicts_are_counted_by_status() {
 fn connections_are_kept_and_opened_again() {
     let kept = Stub::new(|_| Act::Answer);
     phase(&kept, "--batch 1 --warmup 0s --concurrency 2 --requests 40");
-    assert_eq!(
-        kept.connections(),
-        2 + 2,
-        "two to check the server, and one for each worker"
-    );
+    assert_eq!(kept.connections(), 2 + 2, "two to check the server, and one for each worker");
     let closed = Stub::new(|_| Act::AnswerAndClose);
-    let phase = phase(
-        &closed,
-        "--batch 1 --warmup 0s --concurrency 2 --requests 40",
-    );
-    assert_eq!(
-        (phase.tally.get(Class::Ok), closed.connections()),
-        (40, 2 + 40)
-    );
+    let phase = phase(&closed, "--batch 1 --warmup 0s --concurrency 2 --requests 40");
+    assert_eq!((phase.tally.get(Class::Ok), closed.connections()), (40, 2 + 40));
 }
 
 #[test]
@@ -252,37 +184,16 @@ fn requests_carry_what_the_flags_say() {
     let report = bench(&stub, &line).expect("a report");
     let mut inputs = HashSet::new();
     for seen in stub.seen() {
-        assert!(
-            seen.head.starts_with("POST /v1/score HTTP/1.1\r\n"),
-            "{}",
-            seen.head
-        );
-        assert!(
-            seen.head.contains("authorization: Bearer k-123\r\n"),
-            "{}",
-            seen.head
-        );
+        assert!(seen.head.starts_with("POST /v1/score HTTP/1.1\r\n"), "{}", seen.head);
+        assert!(seen.head.contains("authorization: Bearer k-123\r\n"), "{}", seen.head);
         let request = seen.request();
-        assert_eq!(
-            (request.model.as_str(), request.inputs.len()),
-            ("strict", 3)
-        );
+        assert_eq!((request.model.as_str(), request.inputs.len()), ("strict", 3));
         assert_eq!(request.options.deadline_ms, Some(700));
         assert_eq!(request.options.cache, CacheMode::Bypass);
         for input in request.inputs {
-            assert!(
-                inputs.insert(format!("{:?}", input.response)),
-                "an input came twice"
-            );
+            assert!(inputs.insert(format!("{:?}", input.response)), "an input came twice");
         }
     }
-    let told = [
-        report.table(),
-        report.json(),
-        report.html().expect("a page"),
-    ];
-    assert!(
-        told.iter().all(|text| !text.contains("k-123")),
-        "the key is secret"
-    );
+    let told = [report.table(), report.json(), report.html().expect("a page")];
+    assert!(told.iter().all(|text| !text.contains("k-123")), "the key is secret");
 }

@@ -21,12 +21,8 @@ struct Program {
 
 /// The flags of `line`, pointed at `url`.
 fn args(url: &str, line: &str) -> BenchServe {
-    let words = ["bench", "--url", url]
-        .into_iter()
-        .chain(line.split_whitespace());
-    Program::try_parse_from(words)
-        .unwrap_or_else(|error| panic!("{error}"))
-        .bench
+    let words = ["bench", "--url", url].into_iter().chain(line.split_whitespace());
+    Program::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).bench
 }
 
 fn bench(stub: &Stub, line: &str) -> Result<Report, LoadError> {

@@ -31,12 +31,7 @@ fn a_stall_shows_in_every_request_that_was_due_meanwhile() {
     let line = "--batch 1 --warmup 0s --rate 200 --duration 1500ms --connections 4 --seed 5";
     let phase = phase(&stub, line);
     let schedule = poisson(200.0, Duration::from_millis(1500), 5, 0);
-    assert_eq!(
-        phase.tally.get(Class::Ok),
-        schedule.len() as u64,
-        "{}",
-        phase.tally
-    );
+    assert_eq!(phase.tally.get(Class::Ok), schedule.len() as u64, "{}", phase.tally);
 
     // Due times count from a moment after `before`, and the first request arrived after it was
     // due: each due time lies between these two bounds.
@@ -48,31 +43,19 @@ fn a_stall_shows_in_every_request_that_was_due_meanwhile() {
     let start = *STALLED.get().expect("the stall came");
     let in_first_half = |due: &&u64| earliest(**due) > start && latest(**due) < start + STALL / 2;
     let must_wait = schedule.iter().filter(in_first_half).count() as u64;
-    assert!(
-        must_wait > 10,
-        "{must_wait} requests were due in half a stall"
-    );
+    assert!(must_wait > 10, "{must_wait} requests were due in half a stall");
     let waited = phase.latency.at_least(STALL / 2);
-    assert!(
-        waited >= must_wait,
-        "{waited} of {must_wait} requests show the stall"
-    );
+    assert!(waited >= must_wait, "{waited} of {must_wait} requests show the stall");
 
     // Four connections were busy, so all others waited for one, and that wait is told apart.
     let for_connection = phase.connection_wait.at_least(STALL / 2);
-    assert!(
-        for_connection >= must_wait - 4,
-        "{for_connection} of {must_wait}"
-    );
+    assert!(for_connection >= must_wait - 4, "{for_connection} of {must_wait}");
 }
 
 #[test]
 fn the_pool_is_bounded() {
     let stub = Stub::new(|_| Act::AnswerAfter(Duration::from_millis(10)));
-    let phase = phase(
-        &stub,
-        "--batch 1 --warmup 0s --rate 600 --duration 300ms --connections 3",
-    );
+    let phase = phase(&stub, "--batch 1 --warmup 0s --rate 600 --duration 300ms --connections 3");
     assert_eq!(stub.most_busy(), 3);
     assert_eq!(stub.connections(), 2 + 3);
     assert!(phase.connection_wait.at_least(Duration::from_millis(1)) > 0);
@@ -84,11 +67,7 @@ fn a_light_load_keeps_few_connections_open() {
     let stub = Stub::new(|_| Act::Answer);
     let phase = phase(&stub, "--batch 1 --warmup 0s --rate 100 --duration 500ms");
     assert!(phase.tally.total() > 20);
-    assert!(
-        stub.connections() < 2 + 20,
-        "{} connections",
-        stub.connections()
-    );
+    assert!(stub.connections() < 2 + 20, "{} connections", stub.connections());
 }
 
 #[test]
@@ -103,32 +82,20 @@ fn what_cannot_be_sent_in_time_is_counted() {
     let waited = phase.tally.get(Class::Timeout) + phase.tally.get(Class::Unsent);
     assert_eq!(waited, phase.tally.total(), "{}", phase.tally);
     // Both kinds are latency, of at least the timeout.
-    assert_eq!(
-        phase.latency.at_least(Duration::from_millis(30)),
-        phase.tally.total()
-    );
+    assert_eq!(phase.latency.at_least(Duration::from_millis(30)), phase.tally.total());
     assert!(stub.seen().len() as u64 <= phase.tally.get(Class::Timeout));
 }
 
 #[test]
 fn warm_up_is_part_of_the_schedule_and_not_of_the_measurement() {
     let stub = Stub::new(|_| Act::Answer);
-    let phase = phase(
-        &stub,
-        "--batch 1 --warmup 200ms --rate 500 --duration 300ms --seed 2",
-    );
+    let phase = phase(&stub, "--batch 1 --warmup 200ms --rate 500 --duration 300ms --seed 2");
     let schedule = poisson(500.0, Duration::from_millis(500), 2, 0);
     let warm = schedule.iter().filter(|due| **due < 200_000_000).count() as u64;
     assert_eq!(phase.warmup.total(), warm);
     assert_eq!(phase.tally.total(), schedule.len() as u64 - warm);
     assert_eq!(stub.seen().len(), schedule.len());
-    assert_eq!(
-        phase.load,
-        Load::Open {
-            rate: 500.0,
-            share_of_peak: None
-        }
-    );
+    assert_eq!(phase.load, Load::Open { rate: 500.0, share_of_peak: None });
 }
 
 #[test]

@@ -24,15 +24,10 @@ fn check_page(page: &str, plots: &[&str]) {
     for plot in plots {
         assert!(page.contains(&format!("<h2>{plot}</h2>")), "{plot}");
     }
-    for outside in [
-        "src=", "href", "@import", "url(", "<script", "<link", "<iframe",
-    ] {
+    for outside in ["src=", "href", "@import", "url(", "<script", "<link", "<iframe"] {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert!(
-        !page.contains("NaN") && !page.contains("inf,"),
-        "a figure is no number"
-    );
+    assert!(!page.contains("NaN") && !page.contains("inf,"), "a figure is no number");
 }
 
 fn sweep() -> Report {
@@ -44,32 +39,13 @@ fn sweep() -> Report {
 #[test]
 fn a_sweep_has_ten_phases_and_a_knee() {
     let report = sweep();
-    let names: Vec<_> = report
-        .phases
-        .iter()
-        .map(|phase| phase.load.name())
-        .collect();
+    let names: Vec<_> = report.phases.iter().map(|phase| phase.load.name()).collect();
     assert_eq!(names.len(), 10);
-    assert_eq!(
-        (names[0].as_str(), names[9].as_str()),
-        ("closed 2", "open 200 %")
-    );
+    assert_eq!((names[0].as_str(), names[9].as_str()), ("closed 2", "open 200 %"));
     assert!(report.knee.is_some(), "{}", report.table());
-    assert!(
-        report
-            .phases
-            .iter()
-            .all(|phase| phase.tally.total() == phase.tally.get(Class::Ok))
-    );
+    assert!(report.phases.iter().all(|phase| phase.tally.total() == phase.tally.get(Class::Ok)));
     check_page(&report.html().expect("a page"), &PLOTS);
-    assert!(
-        report
-            .table()
-            .lines()
-            .all(|line| line.chars().count() <= 100),
-        "{}",
-        report.table()
-    );
+    assert!(report.table().lines().all(|line| line.chars().count() <= 100), "{}", report.table());
 }
 
 #[test]
@@ -90,13 +66,7 @@ fn files_and_the_last_line_agree() {
         path("run.html").display(),
         std::process::id()
     );
-    let stub = Stub::new(|number| {
-        if number == 3 {
-            Act::Status(429, "")
-        } else {
-            Act::Answer
-        }
-    });
+    let stub = Stub::new(|number| if number == 3 { Act::Status(429, "") } else { Act::Answer });
     let args = args(&stub.url(), &line);
     let mut told = Vec::new();
     let report = run(&args, &mut Lines(&mut told)).expect("a report");
@@ -121,13 +91,8 @@ fn files_and_the_last_line_agree() {
     check_page(&page, &plots);
     assert!(page.contains("&lt;b&gt;&amp;&#39;x&#39;") && !page.contains("<b>"));
     let told = String::from_utf8(told).expect("text");
-    assert!(
-        told.contains("closed 16") && told.contains("http_429 1"),
-        "{told}"
-    );
-    let left: Vec<_> = std::fs::read_dir(folder.path())
-        .expect("a folder")
-        .collect();
+    assert!(told.contains("closed 16") && told.contains("http_429 1"), "{told}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
     assert_eq!(left.len(), 2, "only whole files stay");
 }
 
@@ -159,11 +124,8 @@ fn an_empty_run_makes_a_page() {
 fn rows_of_a_file_are_sent_in_turn() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("rows.jsonl");
-    std::fs::write(
-        &path,
-        "{\"pred\":\"a\",\"gold\":\"1\"}\n{\"pred\":\"b\",\"gold\":\"2\"}\n",
-    )
-    .expect("a temporary folder takes files");
+    std::fs::write(&path, "{\"pred\":\"a\",\"gold\":\"1\"}\n{\"pred\":\"b\",\"gold\":\"2\"}\n")
+        .expect("a temporary folder takes files");
     let stub = Stub::new(|_| Act::Answer);
     let line = format!(
         "--batch 1 --warmup 0s --concurrency 1 --requests 3 --unique --input {}",
@@ -172,16 +134,10 @@ fn rows_of_a_file_are_sent_in_turn() {
     bench(&stub, &line).expect("a report");
     let sent = stub.seen().into_iter().map(|seen| {
         let request = seen.request();
-        (
-            format!("{:?}", request.inputs[0].response),
-            request.options.cache,
-        )
+        (format!("{:?}", request.inputs[0].response), request.options.cache)
     });
     let sent: Vec<_> = sent.collect();
     assert_eq!(sent.len(), 3);
-    assert!(
-        sent.iter()
-            .all(|(_, cache)| *cache == openapi::CacheMode::Bypass)
-    );
+    assert!(sent.iter().all(|(_, cache)| *cache == openapi::CacheMode::Bypass));
     assert!(sent[0].0 == sent[2].0 && sent[0].0 != sent[1].0, "{sent:?}");
 }

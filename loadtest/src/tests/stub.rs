@@ -76,13 +76,7 @@ impl Stub {
 
     /// Answers the first request rightly, and each later one with `act`.
     pub(super) fn after_probe(act: Act) -> Self {
-        Self::new(move |number| {
-            if number < PROBES {
-                Act::Answer
-            } else {
-                act.clone()
-            }
-        })
+        Self::new(move |number| if number < PROBES { Act::Answer } else { act.clone() })
     }
 
     /// Stops listening after so many connections.
@@ -151,12 +145,7 @@ fn serve(stream: TcpStream, script: &Arc<Script>, record: &Arc<Mutex<Record>>) -
 
 fn arrive(record: &Mutex<Record>, head: String, body: Vec<u8>) -> usize {
     let mut record = record.lock().expect("no panic");
-    record.seen.push(Seen {
-        arrived: Instant::now(),
-        answered: None,
-        head,
-        body,
-    });
+    record.seen.push(Seen { arrived: Instant::now(), answered: None, head, body });
     record.busy += 1;
     record.most_busy = record.most_busy.max(record.busy);
     record.seen.len() - 1
@@ -176,9 +165,9 @@ fn perform(act: &Act, writer: &mut TcpStream, inputs: usize) -> io::Result<bool>
             thread::sleep(*time);
             writer.write_all(&answer(inputs, "")).map(|()| true)
         }
-        Act::AnswerAndClose => writer
-            .write_all(&answer(inputs, "connection: close\r\n"))
-            .map(|()| false),
+        Act::AnswerAndClose => {
+            writer.write_all(&answer(inputs, "connection: close\r\n")).map(|()| false)
+        }
         Act::Status(status, headers) => {
             let body = r#"{"error":{"type":"t","code":"c","message":"told so","param":null}}"#;
             let reply = reply(&format!("{status} Status"), headers, body);
@@ -204,22 +193,11 @@ fn reply(status: &str, headers: &str, body: &str) -> Vec<u8> {
 /// is from the cache.
 fn answer(inputs: usize, headers: &str) -> Vec<u8> {
     let result = |at: usize| {
-        let status = if at > 0 && at + 1 == inputs {
-            "bad_reference"
-        } else {
-            "ok"
-        };
-        format!(
-            r#"{{"id":"{at}","status":"{status}","score":null,"cached":{}}}"#,
-            at == 0
-        )
+        let status = if at > 0 && at + 1 == inputs { "bad_reference" } else { "ok" };
+        format!(r#"{{"id":"{at}","status":"{status}","score":null,"cached":{}}}"#, at == 0)
     };
     let results: Vec<_> = (0..inputs).map(result).collect();
-    reply(
-        "200 OK",
-        headers,
-        &format!(r#"{{"results":[{}]}}"#, results.join(",")),
-    )
+    reply("200 OK", headers, &format!(r#"{{"results":[{}]}}"#, results.join(",")))
 }
 
 fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<(String, Vec<u8>)>> {

@@ -18,12 +18,8 @@ pub(super) struct Place {
     pub(super) input: u64,
 }
 
-const NAMES: [&str; 8] = [
-    "Maya", "Omar", "Lena", "Ravi", "Ines", "Tomas", "Aiko", "Bintou",
-];
-const THINGS: [&str; 6] = [
-    "apples", "pencils", "marbles", "stickers", "tickets", "buttons",
-];
+const NAMES: [&str; 8] = ["Maya", "Omar", "Lena", "Ravi", "Ines", "Tomas", "Aiko", "Bintou"];
+const THINGS: [&str; 6] = ["apples", "pencils", "marbles", "stickers", "tickets", "buttons"];
 
 /// An endless, seeded row of inputs.
 pub(super) struct Stories {
@@ -33,10 +29,7 @@ pub(super) struct Stories {
 
 impl Stories {
     pub(super) fn new(seed: u64) -> Self {
-        Self {
-            rng: ChaCha8Rng::seed_from_u64(seed),
-            seed,
-        }
+        Self { rng: ChaCha8Rng::seed_from_u64(seed), seed }
     }
 
     /// The next problem, its worked solution and its answer. One solution in four ends in a wrong
@@ -48,11 +41,7 @@ impl Stories {
         let things = THINGS[rng.random_range(0..THINGS.len())];
         let (first, boxes) = (rng.random_range(20..99), rng.random_range(3..30));
         let (each, given) = (rng.random_range(4..40), rng.random_range(5..30));
-        let wrong_by = if rng.random_ratio(1, 4) {
-            rng.random_range(1..9)
-        } else {
-            0
-        };
+        let wrong_by = if rng.random_ratio(1, 4) { rng.random_range(1..9) } else { 0 };
 
         let bought = boxes * each;
         let sum = first + bought;

@@ -43,10 +43,8 @@ impl Row {
 
 /// Reads every row of `path`; blank lines are skipped.
 pub(super) fn read(path: &Path) -> Result<Vec<ScoreInput>, LoadError> {
-    let text = std::fs::read(path).map_err(|source| LoadError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let text =
+        std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let rows = (1..).zip(lines).filter(|(_, line)| !line.is_empty());
     let (mut inputs, mut first, mut total) = (Vec::new(), Vec::new(), 0);
@@ -62,17 +60,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<ScoreInput>, LoadError> {
         }
     }
     if total > 0 {
-        return Err(LoadError::Rows(WrongRows {
-            path: path.to_owned(),
-            first,
-            total,
-        }));
+        return Err(LoadError::Rows(WrongRows { path: path.to_owned(), first, total }));
     }
     if inputs.is_empty() {
-        return Err(LoadError::usage(
-            "--input",
-            format!("{} has no rows", path.display()),
-        ));
+        return Err(LoadError::usage("--input", format!("{} has no rows", path.display())));
     }
     Ok(inputs)
 }
@@ -84,9 +75,9 @@ fn parse(line: &[u8]) -> Result<ScoreInput, String> {
     }
     match openapi::parse_body::<Row>(line) {
         Ok(row) => row.into_input(),
-        Err(openapi::BodyError::Malformed {
-            column, message, ..
-        }) => Err(format!("is not JSON: {message} at column {column}")),
+        Err(openapi::BodyError::Malformed { column, message, .. }) => {
+            Err(format!("is not JSON: {message} at column {column}"))
+        }
         Err(openapi::BodyError::Invalid { path, message }) => Err(format!("`{path}`: {message}")),
     }
 }

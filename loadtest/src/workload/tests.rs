@@ -6,17 +6,9 @@ use openapi::{CacheMode, Content, Reference, ScoreRequest};
 use super::*;
 
 fn common(batch: usize) -> Common<'static> {
-    let options = Options {
-        cache: CacheMode::Bypass,
-        deadline_ms: Some(250),
-        ..Options::default()
-    };
-    Common {
-        wire: Wire::Native,
-        scorer: "math",
-        batch,
-        options,
-    }
+    let options =
+        Options { cache: CacheMode::Bypass, deadline_ms: Some(250), ..Options::default() };
+    Common { wire: Wire::Native, scorer: "math", batch, options }
 }
 
 fn generated(seed: u64, unique: bool, batch: usize) -> Workload {
@@ -32,11 +24,7 @@ fn texts(request: &ScoreRequest) -> Vec<String> {
         Some(Content::Text(text)) => text.clone(),
         Some(Content::Messages(_)) | None => panic!("a generated text"),
     };
-    request
-        .inputs
-        .iter()
-        .map(|input| text(&input.response))
-        .collect()
+    request.inputs.iter().map(|input| text(&input.response)).collect()
 }
 
 #[test]
@@ -49,11 +37,7 @@ fn generated_bodies_are_requests_with_distinct_inputs() {
         assert_eq!(request.options, common(50).options);
         for text in texts(&request) {
             assert!(text.contains("\nA: ") && !text.contains('@'), "{text}");
-            assert!(
-                (250..=380).contains(&text.len()),
-                "{} bytes: {text}",
-                text.len()
-            );
+            assert!((250..=380).contains(&text.len()), "{} bytes: {text}", text.len());
             assert!(seen.insert(text), "an input came twice");
         }
     }
@@ -75,10 +59,7 @@ fn bodies_depend_on_seed_and_number_alone() {
 /// A wire that has the texts of an input in several lists has the same number in all of them.
 #[test]
 fn every_list_of_a_wire_has_the_inputs_own_numbers() {
-    let common = Common {
-        wire: Wire::Openrlhf,
-        ..common(4)
-    };
+    let common = Common { wire: Wire::Openrlhf, ..common(4) };
     let workload = Workload::generated(3, true, &common).expect("texts");
     let body: serde_json::Value = serde_json::from_slice(&workload.body(5)).expect("JSON");
     for at in 0..4 {
@@ -106,16 +87,10 @@ fn without_unique_a_pool_takes_turns() {
 #[test]
 fn some_solutions_are_wrong() {
     let request = request(&generated(0, true, 4000), 0);
-    let right = request
-        .inputs
-        .iter()
-        .zip(texts(&request))
-        .filter(|(input, text)| {
-            let Some(Reference::Text(reference)) = &input.reference else {
-                panic!("a reference")
-            };
-            text.ends_with(&format!("\nA: {reference}"))
-        });
+    let right = request.inputs.iter().zip(texts(&request)).filter(|(input, text)| {
+        let Some(Reference::Text(reference)) = &input.reference else { panic!("a reference") };
+        text.ends_with(&format!("\nA: {reference}"))
+    });
     assert!((2900..=3100).contains(&right.count()));
 }
 
@@ -128,8 +103,7 @@ fn a_batch_larger_than_the_pool() {
 
 fn from_text(text: impl AsRef<[u8]>, batch: usize) -> Result<Workload, LoadError> {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    file.write_all(text.as_ref())
-        .expect("a temporary file takes bytes");
+    file.write_all(text.as_ref()).expect("a temporary file takes bytes");
     Workload::from_file(file.path(), &common(batch))
 }
 
@@ -145,10 +119,7 @@ fn rows_take_turns_and_fill_every_body() {
     let workload = from_text(rows, 2).expect("the rows are right");
     assert_eq!(workload.bodies.len(), 2);
     let (one, two) = (request(&workload, 0), request(&workload, 1));
-    assert_eq!(
-        one.inputs[0].reference,
-        Some(Reference::AnyOf(vec!["1".into(), "2".into()]))
-    );
+    assert_eq!(one.inputs[0].reference, Some(Reference::AnyOf(vec!["1".into(), "2".into()])));
     assert_eq!(one.inputs[1].prompt, Some(Content::Text("q".into())));
     assert!(matches!(&two.inputs[0].response, Some(Content::Messages(turns)) if turns.len() == 1));
     assert_eq!(two.inputs[1], one.inputs[0]);
@@ -159,45 +130,28 @@ fn rows_take_turns_and_fill_every_body() {
 fn wrong_rows_are_named_by_line() {
     let cases = [
         ("{\"response\":\"x\"}\n{\"response\":3}", ":2: `response`: "),
-        (
-            "\n[\"p\",\"q\",\"r\",\"s\",\"1\",\"1\"]",
-            ":2: is not a JSON object",
-        ),
+        ("\n[\"p\",\"q\",\"r\",\"s\",\"1\",\"1\"]", ":2: is not a JSON object"),
         ("{\"response\":\"x\"", ":1: is not JSON: "),
         ("{\"reference\":\"x\"}", ":1: has neither"),
         ("{\"response\":\"x\",\"pred\":\"y\"}", ":1: has both"),
-        (
-            "{\"pred\":\"y\",\"gold\":\"1\",\"reference\":\"1\"}",
-            ":1: has both",
-        ),
+        ("{\"pred\":\"y\",\"gold\":\"1\",\"reference\":\"1\"}", ":1: has both"),
         ("{\"pred\":\"y\",\"gold\":1}", ":1: `gold`: "),
     ];
     for (text, place) in cases {
-        let Err(error) = from_text(text, 1) else {
-            panic!("{text} was accepted")
-        };
+        let Err(error) = from_text(text, 1) else { panic!("{text} was accepted") };
         assert!(error.to_string().contains(place), "{error}");
         assert_eq!(error.exit_code(), 2);
     }
-    let Err(error) = from_text(b"{}\n{\"response\":\"\xff\"}", 1) else {
-        panic!("accepted")
-    };
+    let Err(error) = from_text(b"{}\n{\"response\":\"\xff\"}", 1) else { panic!("accepted") };
     assert!(error.to_string().contains(":2: is not JSON: "), "{error}");
-    let Err(error) = from_text("x\n".repeat(12), 1) else {
-        panic!("accepted")
-    };
-    assert!(
-        error.to_string().ends_with("and 7 more wrong rows"),
-        "{error}"
-    );
+    let Err(error) = from_text("x\n".repeat(12), 1) else { panic!("accepted") };
+    assert!(error.to_string().ends_with("and 7 more wrong rows"), "{error}");
 }
 
 #[test]
 fn an_input_file_without_rows_is_refused() {
     for text in ["", "\n \n"] {
-        let Err(error) = from_text(text, 1) else {
-            panic!("{text:?} was accepted")
-        };
+        let Err(error) = from_text(text, 1) else { panic!("{text:?} was accepted") };
         assert!(error.to_string().contains("has no rows"), "{error}");
     }
     let Err(error) = Workload::from_file(Path::new("no/such/file.jsonl"), &common(1)) else {

@@ -54,15 +54,8 @@ pub(super) struct HeadTensors {
 /// What a tensor is, by its name.
 #[derive(Debug, PartialEq, Eq)]
 enum Role<'a> {
-    Factor {
-        module: &'a str,
-        which: Which,
-        embedding: bool,
-    },
-    Head {
-        head: &'static str,
-        bias: bool,
-    },
+    Factor { module: &'a str, which: Which, embedding: bool },
+    Head { head: &'static str, bias: bool },
     Copy(Original),
 }
 
@@ -92,18 +85,12 @@ pub(super) fn bind(
     let mut modules: BTreeMap<String, Found> = BTreeMap::new();
     let mut heads: BTreeMap<&'static str, Found> = BTreeMap::new();
     let mut copies = Vec::new();
-    let bare = file
-        .names()
-        .any(|name| name.strip_prefix(PREFIX).is_some_and(is_bare));
+    let bare = file.names().any(|name| name.strip_prefix(PREFIX).is_some_and(is_bare));
     let base = Modules::new(base, bare);
     for name in file.names() {
         let refuse = |what: String| file.tensor_error(name, what);
         let slot = match role(name).map_err(refuse)? {
-            Role::Factor {
-                module,
-                which,
-                embedding,
-            } => {
+            Role::Factor { module, which, embedding } => {
                 check_kind(base.get(module).map_err(refuse)?, embedding).map_err(refuse)?;
                 let found = modules.entry(module.to_owned()).or_default();
                 match which {
@@ -156,18 +143,12 @@ fn role(name: &str) -> Result<Role<'_>, String> {
     ];
     for (end, which, embedding) in factors {
         if let Some(module) = path.strip_suffix(end) {
-            return Ok(Role::Factor {
-                module,
-                which,
-                embedding,
-            });
+            return Ok(Role::Factor { module, which, embedding });
         }
     }
     for head in HEADS {
         for wrapper in HEAD_WRAPPERS {
-            let leaf = path
-                .strip_prefix(head)
-                .and_then(|rest| rest.strip_prefix(wrapper));
+            let leaf = path.strip_prefix(head).and_then(|rest| rest.strip_prefix(wrapper));
             match leaf {
                 Some(".weight") => return Ok(Role::Head { head, bias: false }),
                 Some(".bias") => return Ok(Role::Head { head, bias: true }),
@@ -246,10 +227,7 @@ fn head(
         let what = format!("modules_to_save does not name `{head}`");
         return Err(file.tensor_error(&weight, what));
     }
-    Ok(Some(HeadTensors {
-        weight,
-        bias: found.b,
-    }))
+    Ok(Some(HeadTensors { weight, bias: found.b }))
 }
 
 impl Bindings {

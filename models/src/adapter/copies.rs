@@ -70,10 +70,7 @@ pub(super) fn check(copy: &FullCopy, file: &Checkpoint, base: Option<&Checkpoint
     if base.info(own_name).is_none_or(|info| info.shape != shape) {
         return refuse(" of another shape than the base's; an adapter may not replace it");
     }
-    let (theirs, own) = (
-        file.tensor(&copy.name, shape)?,
-        base.tensor(own_name, shape)?,
-    );
+    let (theirs, own) = (file.tensor(&copy.name, shape)?, base.tensor(own_name, shape)?);
     if equal(theirs, own, shape.iter().product())? {
         Ok(())
     } else {

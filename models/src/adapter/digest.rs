@@ -37,8 +37,7 @@ impl ContentDigest {
 
     fn part(&mut self, name: &str, scale: f32, shape: [usize; 2], numbers: &[f32]) {
         let [rows, cols] = shape;
-        self.0
-            .update(format!("{name} {:08x} {rows} {cols}\n", scale.to_bits()));
+        self.0.update(format!("{name} {:08x} {rows} {cols}\n", scale.to_bits()));
         for block in numbers.chunks(1 << 14) {
             let bytes: Vec<u8> = block.iter().flat_map(|x| x.to_le_bytes()).collect();
             self.0.update(bytes);

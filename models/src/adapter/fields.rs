@@ -62,11 +62,7 @@ pub(super) struct Fields<'a> {
 
 /// An error that names a field.
 pub(super) fn refuse(path: &Path, field: &str, what: impl Into<String>) -> ModelError {
-    ModelError::Config {
-        path: path.to_owned(),
-        field: field.to_owned(),
-        what: what.into(),
-    }
+    ModelError::Config { path: path.to_owned(), field: field.to_owned(), what: what.into() }
 }
 
 /// Whether a value switches nothing on.
@@ -93,13 +89,9 @@ fn shown(value: &Value) -> String {
 /// A rank.
 pub(super) fn rank(value: &Value) -> Result<usize, String> {
     let rank = value.as_u64().and_then(|rank| usize::try_from(rank).ok());
-    rank.filter(|rank| (1..=MAX_RANK).contains(rank))
-        .ok_or_else(|| {
-            format!(
-                "{} is no rank; a whole number from 1 to {MAX_RANK} is",
-                shown(value)
-            )
-        })
+    rank.filter(|rank| (1..=MAX_RANK).contains(rank)).ok_or_else(|| {
+        format!("{} is no rank; a whole number from 1 to {MAX_RANK} is", shown(value))
+    })
 }
 
 /// α.
@@ -107,12 +99,7 @@ pub(super) fn alpha(value: &Value) -> Result<f64, String> {
     let alpha = value.as_f64();
     alpha
         .filter(|alpha| (0.0..=MAX_ALPHA).contains(alpha))
-        .ok_or_else(|| {
-            format!(
-                "{} is no α; a number from 0 to {MAX_ALPHA} is",
-                shown(value)
-            )
-        })
+        .ok_or_else(|| format!("{} is no α; a number from 0 to {MAX_ALPHA} is", shown(value)))
 }
 
 impl<'a> Fields<'a> {
@@ -138,10 +125,10 @@ impl<'a> Fields<'a> {
         match self.take("peft_type") {
             Some(Value::String(kind)) if kind == "LORA" => Ok(()),
             None => Err(self.refuse("peft_type", "missing; LORA is supported")),
-            Some(other) => Err(self.refuse(
-                "peft_type",
-                format!("{} is not supported; LORA is", shown(&other)),
-            )),
+            Some(other) => {
+                Err(self
+                    .refuse("peft_type", format!("{} is not supported; LORA is", shown(&other))))
+            }
         }
     }
 
@@ -152,10 +139,7 @@ impl<'a> Fields<'a> {
                 Some(value) if !is_off(&value) => {
                     return Err(self.refuse(
                         field,
-                        format!(
-                            "{} asks for {feature}, which is not supported",
-                            shown(&value)
-                        ),
+                        format!("{} asks for {feature}, which is not supported", shown(&value)),
                     ));
                 }
                 Some(_) | None => {}
@@ -167,10 +151,9 @@ impl<'a> Fields<'a> {
             Some(Value::String(none)) if none == "none" => {}
             None => {}
             Some(other) => {
-                return Err(self.refuse(
-                    "bias",
-                    format!("{} is not supported; \"none\" is", shown(&other)),
-                ));
+                return Err(
+                    self.refuse("bias", format!("{} is not supported; \"none\" is", shown(&other)))
+                );
             }
         }
         self.initialisation()
@@ -188,10 +171,7 @@ impl<'a> Fields<'a> {
         if PLAIN_INITS.contains(&name.as_str()) {
             return Ok(());
         }
-        if BASE_CHANGING_INITS
-            .iter()
-            .any(|init| name.starts_with(init))
-        {
+        if BASE_CHANGING_INITS.iter().any(|init| name.starts_with(init)) {
             let why = "changed the base model too; save the adapter with \
                        path_initial_model_for_weight_conversion, which makes it a plain one";
             return Err(self.refuse(FIELD, format!("{} {why}", shown(&value))));
@@ -207,9 +187,7 @@ impl<'a> Fields<'a> {
 
     /// `lora_alpha`.
     pub(super) fn alpha(&mut self) -> Result<f64> {
-        let value = self
-            .take("lora_alpha")
-            .ok_or_else(|| self.refuse("lora_alpha", "missing"))?;
+        let value = self.take("lora_alpha").ok_or_else(|| self.refuse("lora_alpha", "missing"))?;
         alpha(&value).map_err(|what| self.refuse("lora_alpha", what))
     }
 
@@ -292,11 +270,7 @@ impl<'a> Fields<'a> {
             let what = "goes with a list of target modules, not with a pattern";
             return Err(self.refuse("layers_to_transform", what));
         }
-        Ok(Targets {
-            included,
-            excluded: self.names_or_pattern("exclude_modules")?,
-            layers,
-        })
+        Ok(Targets { included, excluded: self.names_or_pattern("exclude_modules")?, layers })
     }
 
     fn layers(&mut self) -> Result<Option<Layers>> {
@@ -304,9 +278,7 @@ impl<'a> Fields<'a> {
         let only = match self.take(FIELD) {
             None => None,
             Some(value) => {
-                let items = value
-                    .as_array()
-                    .map_or(std::slice::from_ref(&value), Vec::as_slice);
+                let items = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
                 let indices = items.iter().map(|item| {
                     item.as_u64()
                         .and_then(|index| usize::try_from(index).ok())
@@ -336,10 +308,7 @@ impl<'a> Fields<'a> {
             None => Ok(()),
             Some((field, value)) => Err(self.refuse(
                 field,
-                format!(
-                    "{} is not understood, and may change the result",
-                    shown(value)
-                ),
+                format!("{} is not understood, and may change the result", shown(value)),
             )),
         }
     }

@@ -38,11 +38,7 @@ pub struct Base<'a> {
 impl<'a> Base<'a> {
     /// A base of which only the configuration is known.
     pub fn of(config: &'a Arc<ModelConfig>) -> Base<'a> {
-        Base {
-            config,
-            digest: None,
-            files: None,
-        }
+        Base { config, digest: None, files: None }
     }
 }
 
@@ -94,26 +90,14 @@ impl Adapter {
 
 /// Says what is there where an adapter should be.
 pub(super) fn check_folder(dir: &Path) -> Result<()> {
-    let io = |source| ModelError::Io {
-        path: dir.to_owned(),
-        source,
-    };
-    let broken = |what: String| ModelError::File {
-        path: dir.to_owned(),
-        what,
-    };
+    let io = |source| ModelError::Io { path: dir.to_owned(), source };
+    let broken = |what: String| ModelError::File { path: dir.to_owned(), what };
     if !std::fs::metadata(dir).map_err(io)?.is_dir() {
         return Err(broken("not a folder".into()));
     }
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(io)? {
-        names.push(
-            entry
-                .map_err(io)?
-                .file_name()
-                .to_string_lossy()
-                .into_owned(),
-        );
+        names.push(entry.map_err(io)?.file_name().to_string_lossy().into_owned());
     }
     names.sort_unstable();
     let is_there = |name: &str| names.iter().any(|there| there == name);
@@ -129,9 +113,7 @@ pub(super) fn check_folder(dir: &Path) -> Result<()> {
 
 fn listed(dir: &Path, names: &[String]) -> String {
     const SHOWN: usize = 8;
-    let inner = names
-        .iter()
-        .find(|name| dir.join(name).join(CONFIG).is_file());
+    let inner = names.iter().find(|name| dir.join(name).join(CONFIG).is_file());
     if let Some(inner) = inner {
         return format!("there is an adapter in its folder {inner}");
     }
@@ -164,18 +146,13 @@ impl Loading {
         bindings: &Bindings,
         (path, factors): (&str, &Factors),
     ) -> Result<()> {
-        let module = bindings
-            .modules
-            .get(path)
-            .expect("factors are bound to modules of the base");
+        let module = bindings.modules.get(path).expect("factors are bound to modules of the base");
         let rank = config.rank(path)?;
         let scale = config.scale(path)?;
         let a = read(&self.file, &factors.a, &[rank, module.k])?;
         let b = read(&self.file, &factors.b, &[module.n, rank])?;
         for info in [&factors.a, &factors.b].map(|name| self.file.info(name)) {
-            self.report
-                .dtypes
-                .extend(info.map(|info| info.dtype.to_string()));
+            self.report.dtypes.extend(info.map(|info| info.dtype.to_string()));
         }
         self.report.parameters += (a.len() + b.len()) as u64;
         let gram = Gram::of_rows(&a, rank);
@@ -192,21 +169,11 @@ impl Loading {
             let norm = gram.norm_of_product(&Gram::of_columns(b, rank)) * f64::from(scale);
             self.sites.insert(
                 *site,
-                SiteReport {
-                    module: path.to_owned(),
-                    site: site.to_string(),
-                    rank,
-                    scale,
-                    norm,
-                },
+                SiteReport { module: path.to_owned(), site: site.to_string(), rank, scale, norm },
             );
             self.pairs.insert(
                 *site,
-                LoraPair {
-                    a: packed.clone(),
-                    b: Matrix::from_rows(b, rows.len(), rank)?,
-                    scale,
-                },
+                LoraPair { a: packed.clone(), b: Matrix::from_rows(b, rows.len(), rank)?, scale },
             );
         }
         Ok(())
@@ -249,15 +216,9 @@ impl Loading {
             self.digest.head([n_labels, 1], bias);
         }
         self.report.parameters += (weight.len() + bias.as_ref().map_or(0, Vec::len)) as u64;
-        self.report.head = Some(HeadReport {
-            n_labels,
-            bias: bias.is_some(),
-        });
+        self.report.head = Some(HeadReport { n_labels, bias: bias.is_some() });
         let bias = bias.map(|bias| Tensor::from_vec(bias, n_labels, &Device::Cpu));
-        Ok(Head::linear(
-            Matrix::from_rows(weight, n_labels, hidden_size)?,
-            bias.transpose()?,
-        ))
+        Ok(Head::linear(Matrix::from_rows(weight, n_labels, hidden_size)?, bias.transpose()?))
     }
 
     fn finish(mut self, head: Option<Head>) -> Adapter {
@@ -265,12 +226,7 @@ impl Loading {
             self.report.add(site);
         }
         self.report.warn();
-        Adapter {
-            digest: self.digest.finish(),
-            pairs: self.pairs,
-            head,
-            report: self.report,
-        }
+        Adapter { digest: self.digest.finish(), pairs: self.pairs, head, report: self.report }
     }
 }
 
@@ -320,16 +276,11 @@ fn head_beside(path: &Path, hidden_size: usize) -> Result<(Vec<f32>, Option<Vec<
         });
     }
     let bias = file.has(BIAS);
-    let tensors = HeadTensors {
-        weight: WEIGHT.into(),
-        bias: bias.then(|| BIAS.into()),
-    };
+    let tensors = HeadTensors { weight: WEIGHT.into(), bias: bias.then(|| BIAS.into()) };
     read_head(&file, &tensors, hidden_size)
 }
 
 /// `[n, k]` to `[k, n]`, row-major.
 fn transposed(rows: &[f32], n: usize, k: usize) -> Vec<f32> {
-    (0..k)
-        .flat_map(|col| (0..n).map(move |row| rows[row * k + col]))
-        .collect()
+    (0..k).flat_map(|col| (0..n).map(move |row| rows[row * k + col])).collect()
 }

@@ -75,11 +75,7 @@ impl Adapter {
     #[must_use]
     pub fn detached(&self) -> Adapter {
         let detached = |(site, pair): (&Site, &LoraPair)| {
-            let pair = LoraPair {
-                a: pair.a.detached(),
-                b: pair.b.detached(),
-                scale: pair.scale,
-            };
+            let pair = LoraPair { a: pair.a.detached(), b: pair.b.detached(), scale: pair.scale };
             (*site, pair)
         };
         Adapter {

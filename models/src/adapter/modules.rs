@@ -54,10 +54,7 @@ impl Modules {
             };
             by_path.insert(spoken.to_owned(), module);
         }
-        Modules {
-            by_path,
-            n_layers: config.layers.len(),
-        }
+        Modules { by_path, n_layers: config.layers.len() }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &Module)> {
@@ -133,9 +130,7 @@ fn width(config: &ModelConfig, layer: usize, projection: Projection) -> usize {
         Projection::O => config.num_heads * config.head_dim,
         Projection::Down | Projection::ExpertDown(_) => match config.layers[layer].mlp {
             MlpConfig::Dense { intermediate_size }
-            | MlpConfig::Experts {
-                intermediate_size, ..
-            } => intermediate_size,
+            | MlpConfig::Experts { intermediate_size, .. } => intermediate_size,
         },
         Projection::Q
         | Projection::K

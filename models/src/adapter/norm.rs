@@ -16,14 +16,11 @@ impl Gram {
         let width = a.len() / rank;
         let row = |i: usize| &a[i * width..(i + 1) * width];
         let mut products = vec![0.0; rank * rank];
-        products
-            .par_chunks_mut(rank)
-            .enumerate()
-            .for_each(|(i, line)| {
-                for (j, product) in line.iter_mut().enumerate().take(i + 1) {
-                    *product = dot(row(i), row(j));
-                }
-            });
+        products.par_chunks_mut(rank).enumerate().for_each(|(i, line)| {
+            for (j, product) in line.iter_mut().enumerate().take(i + 1) {
+                *product = dot(row(i), row(j));
+            }
+        });
         Gram { rank, products }
     }
 
@@ -82,9 +79,8 @@ mod tests {
         for row in b.chunks_exact(rank) {
             for col in 0..width {
                 let terms = row.iter().enumerate();
-                let value: f64 = terms
-                    .map(|(i, b)| f64::from(*b) * f64::from(a[i * width + col]))
-                    .sum();
+                let value: f64 =
+                    terms.map(|(i, b)| f64::from(*b) * f64::from(a[i * width + col])).sum();
                 sum += value * value;
             }
         }

@@ -42,9 +42,9 @@ impl Pattern {
     pub(super) fn matches(&self, name: &str) -> Result<bool, String> {
         match self {
             Pattern::Tail(tail) => Ok(tail_matches(tail.as_bytes(), name.as_bytes())),
-            Pattern::Regex(regex) => regex
-                .is_match(name)
-                .map_err(|error| format!("on `{name}`: {error}")),
+            Pattern::Regex(regex) => {
+                regex.is_match(name).map_err(|error| format!("on `{name}`: {error}"))
+            }
         }
     }
 
@@ -53,9 +53,7 @@ impl Pattern {
         let Pattern::Regex(regex) = self else {
             return Ok(None);
         };
-        let captures = regex
-            .captures(name)
-            .map_err(|error| format!("on `{name}`: {error}"))?;
+        let captures = regex.captures(name).map_err(|error| format!("on `{name}`: {error}"))?;
         Ok(captures
             .and_then(|captures| captures.name("idx").map(|found| found.as_str().to_owned()))
             .and_then(|digits| digits.parse().ok()))

@@ -48,10 +48,7 @@ impl PeftConfig {
     /// # Errors
     /// [`ModelError::Config`] names the field, [`ModelError::File`] says where the JSON breaks.
     pub(super) fn read(path: &Path) -> Result<PeftConfig> {
-        let io = |source| ModelError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let io = |source| ModelError::Io { path: path.to_owned(), source };
         let metadata = std::fs::metadata(path).map_err(io)?;
         if !metadata.is_file() || metadata.len() > MAX_CONFIG_BYTES {
             return Err(ModelError::File {
@@ -63,10 +60,7 @@ impl PeftConfig {
     }
 
     fn parse(path: &Path, json: &[u8]) -> Result<PeftConfig> {
-        let broken = |what: String| ModelError::File {
-            path: path.to_owned(),
-            what,
-        };
+        let broken = |what: String| ModelError::File { path: path.to_owned(), what };
         let value: Value =
             serde_json::from_slice(json).map_err(|error| broken(format!("not JSON: {error}")))?;
         let Value::Object(rest) = value else {
@@ -94,9 +88,7 @@ impl PeftConfig {
 
     /// The rank at a module, by the first pattern that matches.
     pub(super) fn rank(&self, module: &str) -> Result<usize> {
-        Ok(*self
-            .find(&self.rank_pattern, "rank_pattern", module)?
-            .unwrap_or(&self.r))
+        Ok(*self.find(&self.rank_pattern, "rank_pattern", module)?.unwrap_or(&self.r))
     }
 
     /// The factor on the update at a module: `α / r`, or `α / √r`.
@@ -105,15 +97,10 @@ impl PeftConfig {
         reason = "a factor of a product in f32, where PyTorch rounds it too"
     )]
     pub(super) fn scale(&self, module: &str) -> Result<f32> {
-        let alpha = *self
-            .find(&self.alpha_pattern, "alpha_pattern", module)?
-            .unwrap_or(&self.alpha);
+        let alpha =
+            *self.find(&self.alpha_pattern, "alpha_pattern", module)?.unwrap_or(&self.alpha);
         let rank = self.rank(module)? as f64;
-        let divisor = if self.rank_stabilised {
-            rank.sqrt()
-        } else {
-            rank
-        };
+        let divisor = if self.rank_stabilised { rank.sqrt() } else { rank };
         Ok((alpha / divisor) as f32)
     }
 
@@ -129,9 +116,7 @@ impl PeftConfig {
         module: &str,
     ) -> Result<Option<&'a T>> {
         for (pattern, value) in patterns {
-            let matches = pattern
-                .matches(module)
-                .map_err(|what| self.refuse(field, what))?;
+            let matches = pattern.matches(module).map_err(|what| self.refuse(field, what))?;
             if matches {
                 return Ok(Some(value));
             }

@@ -69,11 +69,9 @@ impl AdapterReport {
             .map(|site| site.site.as_str())
             .collect();
         if self.sites.is_empty() {
-            self.warnings
-                .push("it changes no site of the base: only its head is its own".into());
+            self.warnings.push("it changes no site of the base: only its head is its own".into());
         } else if zero.len() == self.sites.len() {
-            self.warnings
-                .push("its update is zero at every site: it runs as the base does".into());
+            self.warnings.push("its update is zero at every site: it runs as the base does".into());
         } else if let Some(first) = zero.first() {
             self.warnings.push(format!(
                 "its update is zero at {} of {} sites, the first of them {first}",

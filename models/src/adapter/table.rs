@@ -27,14 +27,10 @@ pub struct Segment {
 impl AdapterTable {
     /// Puts an adapter into a free slot.
     pub fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
-        let free = self
-            .slots
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            });
+        let free = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
         self.slots[free] = Some(adapter);
         AdapterSlot(u32::try_from(free).expect("fewer than 2^32 adapters"))
     }
@@ -74,13 +70,7 @@ impl AdapterTable {
                     let adapter = self.get(*slot).ok_or_else(|| {
                         ModelError::Batch(format!("adapter slot {} is empty", slot.0))
                     })?;
-                    segments.push((
-                        *slot,
-                        Segment {
-                            rows,
-                            adapter: adapter.clone(),
-                        },
-                    ));
+                    segments.push((*slot, Segment { rows, adapter: adapter.clone() }));
                 }
             }
         }

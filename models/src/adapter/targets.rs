@@ -78,9 +78,7 @@ impl Layers {
 
 /// Whether an entry of a list names the module.
 pub(super) fn names(entry: &str, module: &str) -> bool {
-    module
-        .strip_suffix(entry)
-        .is_some_and(|head| head.is_empty() || head.ends_with('.'))
+    module.strip_suffix(entry).is_some_and(|head| head.is_empty() || head.ends_with('.'))
 }
 
 impl Targets {
@@ -89,9 +87,9 @@ impl Targets {
         let excluded = match &self.excluded {
             None | Some(Names::AllLinear) => false,
             Some(Names::List(list)) => list.iter().any(|entry| names(entry, module)),
-            Some(Names::Pattern(pattern, _)) => pattern
-                .matches(module)
-                .map_err(|what| ("exclude_modules", what))?,
+            Some(Names::Pattern(pattern, _)) => {
+                pattern.matches(module).map_err(|what| ("exclude_modules", what))?
+            }
         };
         if excluded {
             return Ok(Meant::No);
@@ -99,21 +97,17 @@ impl Targets {
         let included = match &self.included {
             Names::AllLinear => return Ok(all_linear(module)),
             Names::List(list) => list.iter().any(|entry| names(entry, module)),
-            Names::Pattern(pattern, _) => pattern
-                .matches(module)
-                .map_err(|what| ("target_modules", what))?,
+            Names::Pattern(pattern, _) => {
+                pattern.matches(module).map_err(|what| ("target_modules", what))?
+            }
         };
         let within = match &self.layers {
-            Some(layers) if included => layers
-                .contain(module)
-                .map_err(|what| ("layers_pattern", what))?,
+            Some(layers) if included => {
+                layers.contain(module).map_err(|what| ("layers_pattern", what))?
+            }
             Some(_) | None => true,
         };
-        Ok(if included && within {
-            Meant::Yes
-        } else {
-            Meant::No
-        })
+        Ok(if included && within { Meant::Yes } else { Meant::No })
     }
 }
 

@@ -6,11 +6,7 @@ use super::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, QkNorm};
 pub(super) fn parameters(config: &ModelConfig) -> Option<u64> {
     let hidden = config.hidden_size as u64;
     let embedding = (config.vocab_size as u64).checked_mul(hidden)?;
-    let vocab = if config.head.has_vocabulary() && !config.tie_embeddings {
-        embedding
-    } else {
-        0
-    };
+    let vocab = if config.head.has_vocabulary() && !config.tie_embeddings { embedding } else { 0 };
     let mut total = embedding.checked_add(vocab)?.checked_add(hidden)?;
     let fixed = attention(config)?.checked_add(norms(config)?)?;
     for layer in &config.layers {
@@ -51,17 +47,15 @@ fn norms(config: &ModelConfig) -> Option<u64> {
 fn mlp(config: &ModelConfig, mlp: &MlpConfig) -> Option<u64> {
     let hidden = config.hidden_size as u64;
     let gated = |inner: usize, bias| {
-        linear(inner as u64, hidden, bias)?
-            .checked_mul(2)?
-            .checked_add(linear(hidden, inner as u64, bias)?)
+        linear(inner as u64, hidden, bias)?.checked_mul(2)?.checked_add(linear(
+            hidden,
+            inner as u64,
+            bias,
+        )?)
     };
     match mlp {
         MlpConfig::Dense { intermediate_size } => gated(*intermediate_size, config.biases.mlp),
-        MlpConfig::Experts {
-            intermediate_size,
-            num_experts,
-            ..
-        } => {
+        MlpConfig::Experts { intermediate_size, num_experts, .. } => {
             let experts = *num_experts as u64;
             gated(*intermediate_size, false)?
                 .checked_mul(experts)?

@@ -95,14 +95,8 @@ macro_rules! architectures {
     ($prefix:literal) => {
         &[
             (concat!($prefix, "ForCausalLM"), Task::CausalLm),
-            (
-                concat!($prefix, "ForSequenceClassification"),
-                Task::SequenceClassification,
-            ),
-            (
-                concat!($prefix, "ForTokenClassification"),
-                Task::TokenClassification,
-            ),
+            (concat!($prefix, "ForSequenceClassification"), Task::SequenceClassification),
+            (concat!($prefix, "ForTokenClassification"), Task::TokenClassification),
         ]
     };
 }
@@ -169,10 +163,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         model_type: "qwen2",
         architectures: &[
             ("Qwen2ForCausalLM", Task::CausalLm),
-            (
-                "Qwen2ForSequenceClassification",
-                Task::SequenceClassification,
-            ),
+            ("Qwen2ForSequenceClassification", Task::SequenceClassification),
             ("Qwen2ForTokenClassification", Task::TokenClassification),
             ("Qwen2ForRewardModel", Task::Reward),
             ("Qwen2ForProcessRewardModel", Task::ProcessReward),
@@ -277,10 +268,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         layers: layers::gemma2,
         rope: RopeRule::Shared,
         experts: false,
-        gemma: Some(Gemma {
-            attention_softcap: Some(50.0),
-            logit_softcap: Some(30.0),
-        }),
+        gemma: Some(Gemma { attention_softcap: Some(50.0), logit_softcap: Some(30.0) }),
         fused: false,
         unused: &[],
         inert: &[],
@@ -289,10 +277,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         model_type: "gemma3_text",
         architectures: &[
             ("Gemma3ForCausalLM", Task::CausalLm),
-            (
-                "Gemma3TextForSequenceClassification",
-                Task::SequenceClassification,
-            ),
+            ("Gemma3TextForSequenceClassification", Task::SequenceClassification),
         ],
         defaults: Defaults {
             vocab_size: 262_208,
@@ -313,10 +298,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         layers: layers::gemma3,
         rope: RopeRule::ByLayerType { local_theta: 1e4 },
         experts: false,
-        gemma: Some(Gemma {
-            attention_softcap: None,
-            logit_softcap: None,
-        }),
+        gemma: Some(Gemma { attention_softcap: None, logit_softcap: None }),
         fused: false,
         unused: &[],
         inert: &[],
@@ -352,10 +334,7 @@ pub(crate) const FAMILIES: &[Family] = &[
         model_type: "olmo2",
         architectures: &[
             ("Olmo2ForCausalLM", Task::CausalLm),
-            (
-                "Olmo2ForSequenceClassification",
-                Task::SequenceClassification,
-            ),
+            ("Olmo2ForSequenceClassification", Task::SequenceClassification),
         ],
         defaults: Defaults {
             vocab_size: 50_304,
@@ -413,18 +392,13 @@ pub(crate) const FAMILIES: &[Family] = &[
 
 /// The row of a `model_type`.
 pub(crate) fn of(model_type: &str) -> Option<&'static Family> {
-    FAMILIES
-        .iter()
-        .find(|family| family.model_type == model_type)
+    FAMILIES.iter().find(|family| family.model_type == model_type)
 }
 
 /// The row and task of a name in `architectures`.
 pub(super) fn of_architecture(name: &str) -> Option<(&'static Family, Task)> {
     FAMILIES.iter().find_map(|family| {
-        let (_, task) = family
-            .architectures
-            .iter()
-            .find(|(known, _)| *known == name)?;
+        let (_, task) = family.architectures.iter().find(|(known, _)| *known == name)?;
         Some((family, *task))
     })
 }
@@ -434,8 +408,5 @@ pub(super) fn supported(name: &str, known: impl Iterator<Item = &'static str>) -
     let mut names: Vec<&str> = known.collect();
     // The sort is stable, so names equally far keep the table's order.
     names.sort_by_key(|known| strsim::damerau_levenshtein(known, name));
-    format!(
-        "`{name}` is not supported; supported are {}",
-        names.join(", ")
-    )
+    format!("`{name}` is not supported; supported are {}", names.join(", "))
 }

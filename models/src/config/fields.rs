@@ -44,12 +44,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(super) fn new(path: &'a Path, map: &'a Map<String, Value>) -> Self {
-        Fields {
-            path,
-            within: String::new(),
-            map,
-            read: BTreeSet::new(),
-        }
+        Fields { path, within: String::new(), map, read: BTreeSet::new() }
     }
 
     /// An error about a field of this object.
@@ -124,10 +119,7 @@ impl<'a> Fields<'a> {
 
     /// True or false; the default where it is absent or null.
     pub(super) fn flag(&mut self, name: &str, default: bool) -> Result<bool> {
-        Ok(self
-            .read(name, "true or false", Value::as_bool)?
-            .value()
-            .unwrap_or(default))
+        Ok(self.read(name, "true or false", Value::as_bool)?.value().unwrap_or(default))
     }
 
     /// A string.
@@ -148,11 +140,8 @@ impl<'a> Fields<'a> {
         name: &str,
         bounds: RangeInclusive<usize>,
     ) -> Result<Given<Vec<usize>>> {
-        let expected = format!(
-            "a list of whole numbers from {} to {}",
-            bounds.start(),
-            bounds.end()
-        );
+        let expected =
+            format!("a list of whole numbers from {} to {}", bounds.start(), bounds.end());
         self.read(name, &expected, |value| {
             let items = value.as_array()?.iter();
             items.map(|item| whole(item, &bounds)).collect()
@@ -170,12 +159,7 @@ impl<'a> Fields<'a> {
     pub(super) fn object(&mut self, name: &str) -> Result<Given<Fields<'a>>> {
         let (path, within) = (self.path, format!("{}{name}.", self.within));
         self.read(name, "an object", |value| {
-            Some(Fields {
-                path,
-                within,
-                map: value.as_object()?,
-                read: BTreeSet::new(),
-            })
+            Some(Fields { path, within, map: value.as_object()?, read: BTreeSet::new() })
         })
     }
 

@@ -51,10 +51,7 @@ pub(super) fn read(folder: &Folder) -> Result<(String, ModelConfig)> {
 
 /// Reads the text of a `config.json`; `path` is what errors name.
 pub(super) fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
-    let file_error = |what: String| ModelError::File {
-        path: path.to_path_buf(),
-        what,
-    };
+    let file_error = |what: String| ModelError::File { path: path.to_path_buf(), what };
     let value: Value =
         serde_json::from_str(json).map_err(|error| file_error(format!("not JSON: {error}")))?;
     let Some(map) = value.as_object() else {
@@ -116,16 +113,10 @@ fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<Mode
     let hidden_size = fields.size_or("hidden_size", 1..=MAX_HIDDEN, defaults.hidden_size)?;
     let n_layers = fields.size_or("num_hidden_layers", 1..=MAX_LAYERS, defaults.layers)?;
     let (num_heads, num_kv_heads, head_dim) = heads(fields, family, hidden_size)?;
-    let trained = fields.size_or(
-        "max_position_embeddings",
-        1..=MAX_POSITIONS,
-        defaults.max_positions,
-    )?;
+    let trained =
+        fields.size_or("max_position_embeddings", 1..=MAX_POSITIONS, defaults.max_positions)?;
     let kinds = (family.layers)(fields, n_layers)?;
-    let rope::Ropes {
-        ropes,
-        max_positions,
-    } = rope::read(fields, family, head_dim, trained)?;
+    let rope::Ropes { ropes, max_positions } = rope::read(fields, family, head_dim, trained)?;
     let scale = scalar(fields, family, head_dim)?.powf(-0.5);
     let (attention_softcap, logit_softcap) = softcaps(fields, family)?;
     let eps = fields.positive("rms_norm_eps")?;
@@ -168,9 +159,7 @@ fn heads(fields: &mut Fields<'_>, family: &Family, hidden: usize) -> Result<(usi
         let what = format!("{kv_heads} does not divide the {heads} query heads");
         return Err(fields.error("num_key_value_heads", what));
     }
-    let given = fields
-        .size("head_dim", 1..=MAX_HEAD_DIM)?
-        .absent_as(defaults.head_dim);
+    let given = fields.size("head_dim", 1..=MAX_HEAD_DIM)?.absent_as(defaults.head_dim);
     let head_dim = match given {
         Some(head_dim) => head_dim,
         None if hidden.is_multiple_of(heads) => hidden / heads,
@@ -216,10 +205,7 @@ fn softcaps(fields: &mut Fields<'_>, family: &Family) -> Result<(Option<f32>, Op
 }
 
 /// In the precision of activations; never zero or infinite for a positive field's number.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "rounded to the precision of activations"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the precision of activations")]
 fn single(number: f64) -> f32 {
     number as f32
 }
@@ -274,17 +260,11 @@ fn layers(
         1..=MAX_INTERMEDIATE,
         family.defaults.intermediate_size,
     )?;
-    let experts = if family.experts {
-        experts(fields)?
-    } else {
-        None
-    };
+    let experts = if family.experts { experts(fields)? } else { None };
     let sliding_rope = matches!(family.rope, family::RopeRule::ByLayerType { .. });
     let layer = |(i, kind): (usize, LayerKind)| LayerConfig {
         window: kind.window,
-        rope: kind
-            .rotated
-            .then_some(usize::from(sliding_rope && kind.window.is_some())),
+        rope: kind.rotated.then_some(usize::from(sliding_rope && kind.window.is_some())),
         mlp: match &experts {
             Some((sparse, experts)) if sparse(i) => experts.clone(),
             Some(_) | None => MlpConfig::Dense { intermediate_size },
@@ -309,11 +289,9 @@ fn experts(fields: &mut Fields<'_>) -> Result<Option<Experts>> {
     };
     match mlp {
         MlpConfig::Dense { .. } | MlpConfig::Experts { num_experts: 0, .. } => Ok(None),
-        MlpConfig::Experts {
-            num_experts,
-            experts_per_token,
-            ..
-        } if experts_per_token > num_experts => {
+        MlpConfig::Experts { num_experts, experts_per_token, .. }
+            if experts_per_token > num_experts =>
+        {
             let what = format!("{experts_per_token} of {num_experts} experts");
             Err(fields.error("num_experts_per_tok", what))
         }
@@ -355,10 +333,8 @@ fn n_labels(fields: &mut Fields<'_>) -> Result<usize> {
     let names = fields.object("id2label")?.value();
     let named = names.map(|names| names.unread().count());
     match (given, named) {
-        (Some(given), Some(named)) if given != named => Err(fields.error(
-            "num_labels",
-            format!("{given} contradicts the {named} entries of `id2label`"),
-        )),
+        (Some(given), Some(named)) if given != named => Err(fields
+            .error("num_labels", format!("{given} contradicts the {named} entries of `id2label`"))),
         (_, Some(named)) if !(1..=MAX_LABELS).contains(&named) => {
             Err(fields.error("id2label", format!("{named} labels")))
         }

@@ -133,11 +133,8 @@ pub(super) fn check_rest(fields: &Fields<'_>, family: &Family) -> Result<()> {
             None => return Err(fields.error(name, NOT_UNDERSTOOD)),
             Some((_, values)) if values.contains(&value.to_string().as_str()) => {}
             Some((_, values)) => {
-                let what = format!(
-                    "{} is not supported; only {} is",
-                    shown(value),
-                    values.join(" or ")
-                );
+                let what =
+                    format!("{} is not supported; only {} is", shown(value), values.join(" or "));
                 return Err(fields.error(name, what));
             }
         }

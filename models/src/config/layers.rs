@@ -98,9 +98,7 @@ pub(super) fn smollm3(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind
 }
 
 fn window(fields: &mut Fields<'_>, default: Option<usize>) -> Result<Option<usize>> {
-    Ok(fields
-        .size("sliding_window", 1..=MAX_POSITIONS)?
-        .absent_as(default))
+    Ok(fields.size("sliding_window", 1..=MAX_POSITIONS)?.absent_as(default))
 }
 
 /// Layers that are all alike; `layer_types`, where it is there, must agree.
@@ -139,14 +137,8 @@ fn by_type(
         }
     };
     if window.is_none() && sliding.contains(&true) {
-        return Err(fields.error(
-            "layer_types",
-            "layers slide, and there is no window to slide",
-        ));
+        return Err(fields.error("layer_types", "layers slide, and there is no window to slide"));
     }
-    let kind = |slides| LayerKind {
-        window: window.filter(|_| slides),
-        rotated: true,
-    };
+    let kind = |slides| LayerKind { window: window.filter(|_| slides), rotated: true };
     Ok(sliding.into_iter().map(kind).collect())
 }

@@ -55,9 +55,7 @@ pub(super) fn read(
         theta: fields.positive("rope_theta")?.value(),
         default_theta: family.defaults.theta,
         partial: fields.positive("partial_rotary_factor")?.value(),
-        original: fields
-            .size("original_max_position_embeddings", 2..=MAX_POSITIONS)?
-            .value(),
+        original: fields.size("original_max_position_embeddings", 2..=MAX_POSITIONS)?.value(),
     };
     let scaling = fields.object("rope_scaling")?.value();
     let parameters = fields.object("rope_parameters")?.value();
@@ -67,10 +65,7 @@ pub(super) fn read(
     match family.rope {
         RopeRule::Shared | RopeRule::Partial => {
             let (rope, max_positions) = one(fields, scaling.or(parameters), outer)?;
-            Ok(Ropes {
-                ropes: vec![rope],
-                max_positions,
-            })
+            Ok(Ropes { ropes: vec![rope], max_positions })
         }
         RopeRule::ByLayerType { local_theta } => {
             let local = Outer {
@@ -123,21 +118,16 @@ fn one(
     let rotary_dim = rotary_dim(p, partial, outer)?;
     let (scaling, max_positions) = scaling(p, (theta, rotary_dim), outer)?;
     parameters.finish()?;
-    let rope = RopeConfig {
-        theta,
-        rotary_dim,
-        scaling,
-    };
+    let rope = RopeConfig { theta, rotary_dim, scaling };
     Ok((rope, max_positions))
 }
 
 /// A number that may stand in the object, beside it, or in both with one value.
 fn agreeing(p: &mut Fields<'_>, name: &str, outer: Option<f64>) -> Result<Option<f64>> {
     match (p.positive(name)?, outer) {
-        (Given::Is(inner), Some(outer)) if inner.to_bits() != outer.to_bits() => Err(p.error(
-            name,
-            format!("{inner} contradicts {outer} in the field of that name outside"),
-        )),
+        (Given::Is(inner), Some(outer)) if inner.to_bits() != outer.to_bits() => Err(
+            p.error(name, format!("{inner} contradicts {outer} in the field of that name outside"))
+        ),
         (Given::Is(inner), _) => Ok(Some(inner)),
         (Given::Absent | Given::Null, outer) => Ok(outer),
     }
@@ -165,10 +155,7 @@ fn rotary_dim(fields: &Fields<'_>, partial: Option<f64>, outer: Outer) -> Result
         }
     };
     if dim == 0 || !dim.is_multiple_of(2) {
-        let what = format!(
-            "a head of {} gives {dim} rotated dimensions",
-            outer.head_dim
-        );
+        let what = format!("a head of {} gives {dim} rotated dimensions", outer.head_dim);
         return Err(fields.error(name, what + ", which are not pairs"));
     }
     Ok(dim)
@@ -203,10 +190,7 @@ fn kind<'a>(p: &mut Fields<'a>, rule: RopeRule) -> Result<&'a str> {
     let (new, old) = (p.text("rope_type")?.value(), p.text("type")?.value());
     let kind = match (new, old) {
         (Some(new), Some(old)) if new != old => {
-            return Err(p.error(
-                "rope_type",
-                format!("`{new}` contradicts `{old}` in `type`"),
-            ));
+            return Err(p.error("rope_type", format!("`{new}` contradicts `{old}` in `type`")));
         }
         (Some(kind), _) | (None, Some(kind)) => kind,
         (None, None) => "default",
@@ -216,10 +200,9 @@ fn kind<'a>(p: &mut Fields<'a>, rule: RopeRule) -> Result<&'a str> {
         (RopeRule::Partial, "su" | "yarn") => Ok("longrope"),
         (RopeRule::Partial, "default" | "longrope")
         | (RopeRule::Shared | RopeRule::ByLayerType { .. }, _) => Ok(kind),
-        (RopeRule::Partial, other) => Err(p.error(
-            "rope_type",
-            format!("`{other}` is not supported in this family"),
-        )),
+        (RopeRule::Partial, other) => {
+            Err(p.error("rope_type", format!("`{other}` is not supported in this family")))
+        }
     }
 }
 
@@ -238,9 +221,7 @@ fn whole(number: f64) -> usize {
 }
 
 fn required(p: &mut Fields<'_>, name: &str) -> Result<f64> {
-    p.positive(name)?
-        .value()
-        .ok_or_else(|| p.error(name, "is missing"))
+    p.positive(name)?.value().ok_or_else(|| p.error(name, "is missing"))
 }
 
 fn original(p: &mut Fields<'_>, outer: Outer) -> Result<usize> {
@@ -280,10 +261,7 @@ fn longrope(p: &mut Fields<'_>, rotary_dim: usize, outer: Outer) -> Result<(Rope
         None if factor <= 1.0 => 1.0,
         None => (1.0 + factor.ln() / (original as f64).ln()).sqrt(),
     };
-    let scaling = RopeScaling::PerDimension {
-        factors: short,
-        attention_factor,
-    };
+    let scaling = RopeScaling::PerDimension { factors: short, attention_factor };
     Ok((scaling, outer.max_positions.min(original)))
 }
 
@@ -340,11 +318,7 @@ fn yarn(
 
 fn yarn_attention_factor(p: &mut Fields<'_>, factor: f64) -> Result<f64> {
     let scale = |mscale: f64| {
-        if factor <= 1.0 {
-            1.0
-        } else {
-            0.1 * mscale * factor.ln() + 1.0
-        }
+        if factor <= 1.0 { 1.0 } else { 0.1 * mscale * factor.ln() + 1.0 }
     };
     let given = p.positive("attention_factor")?.value();
     let mscale = p.positive("mscale")?.value();

@@ -33,30 +33,21 @@ impl Experts {
         index: usize,
         source: &mut impl WeightSource,
     ) -> Result<Experts> {
-        let MlpConfig::Experts {
-            intermediate_size,
-            num_experts,
-            experts_per_token,
-            normalise,
-        } = config.layers[index].mlp
+        let MlpConfig::Experts { intermediate_size, num_experts, experts_per_token, normalise } =
+            config.layers[index].mlp
         else {
             return Err(ModelError::Batch(format!("layer {index} has no experts")));
         };
         let count = u32::try_from(num_experts).expect("the configuration bounds the experts");
         let shape = (num_experts, config.hidden_size);
         let expert = |e: u32, source: &mut _| {
-            let names = [
-                Projection::ExpertGate(e),
-                Projection::ExpertUp(e),
-                Projection::ExpertDown(e),
-            ];
+            let names =
+                [Projection::ExpertGate(e), Projection::ExpertUp(e), Projection::ExpertDown(e)];
             GatedMlp::load(config, (index, names), intermediate_size, source)
         };
         Ok(Experts {
             router: Linear::load(source, (index, Projection::Router), shape, false)?,
-            mlps: (0..count)
-                .map(|e| expert(e, source))
-                .collect::<Result<_>>()?,
+            mlps: (0..count).map(|e| expert(e, source)).collect::<Result<_>>()?,
             per_token: experts_per_token,
             normalise,
         })
@@ -142,15 +133,9 @@ mod tests {
     #[test]
     fn every_choice_is_one_visit() {
         let chosen = [vec![0, 2], vec![1, 2], vec![0, 1]];
-        let visit = |rows: &[u32], choices: &[u32]| Visit {
-            rows: rows.into(),
-            choices: choices.into(),
-        };
-        let expected = [
-            visit(&[0, 2], &[0, 4]),
-            visit(&[1, 2], &[2, 5]),
-            visit(&[0, 1], &[1, 3]),
-        ];
+        let visit =
+            |rows: &[u32], choices: &[u32]| Visit { rows: rows.into(), choices: choices.into() };
+        let expected = [visit(&[0, 2], &[0, 4]), visit(&[1, 2], &[2, 5]), visit(&[0, 1], &[1, 3])];
         assert_eq!(visits(&chosen, 3), expected);
     }
 }

@@ -47,24 +47,9 @@ impl Layer {
         Ok(Layer {
             norms: LayerNorms::load(config, index, source)?,
             q: Linear::load(source, (index, Projection::Q), (q_size, hidden), biases.qkv)?,
-            k: Linear::load(
-                source,
-                (index, Projection::K),
-                (kv_size, hidden),
-                biases.qkv,
-            )?,
-            v: Linear::load(
-                source,
-                (index, Projection::V),
-                (kv_size, hidden),
-                biases.qkv,
-            )?,
-            o: Linear::load(
-                source,
-                (index, Projection::O),
-                (hidden, q_size),
-                biases.output,
-            )?,
+            k: Linear::load(source, (index, Projection::K), (kv_size, hidden), biases.qkv)?,
+            v: Linear::load(source, (index, Projection::V), (kv_size, hidden), biases.qkv)?,
+            o: Linear::load(source, (index, Projection::O), (hidden, q_size), biases.output)?,
             qk_norm: load_qk_norm(config, index, source)?,
             rope: layer.rope,
             geometry: Geometry {
@@ -93,11 +78,7 @@ impl Layer {
         // What follows the attention sees each row by itself, so rows that nobody reads end here.
         let (x, attended, segments) = match keep {
             None => (x.clone(), attended, ctx.segments),
-            Some(kept) => (
-                kept.select(x)?,
-                kept.select(&attended)?,
-                kept.segments.as_slice(),
-            ),
+            Some(kept) => (kept.select(x)?, kept.select(&attended)?, kept.segments.as_slice()),
         };
         let attended = self.o.forward(&attended, segments)?;
         let x = (x + norms.apply(norms.post_attention.as_ref(), &attended)?)?;
@@ -149,16 +130,14 @@ impl Layer {
                     self.geometry,
                 )
             }
-            (Some(_), None) => Err(ModelError::Batch(
-                "it has KV blocks, and no cache was given".into(),
-            )),
+            (Some(_), None) => {
+                Err(ModelError::Batch("it has KV blocks, and no cache was given".into()))
+            }
         }
     }
 
     fn normalise(&self, q: Tensor, k: Tensor) -> Result<(Tensor, Tensor)> {
-        let NormConfig {
-            eps, unit_offset, ..
-        } = self.norms.config;
+        let NormConfig { eps, unit_offset, .. } = self.norms.config;
         match &self.qk_norm {
             None => Ok((q, k)),
             Some((QkNorm::PerHead | QkNorm::Whole, q_weight, k_weight)) => {
@@ -204,9 +183,7 @@ impl LayerNorms {
         };
         let mut norm = |there: bool, norm: Norm| {
             let place = Place::Layer(index, LayerPart::Norm(norm));
-            there
-                .then(|| source.vector(place, config.hidden_size))
-                .transpose()
+            there.then(|| source.vector(place, config.hidden_size)).transpose()
         };
         Ok(LayerNorms {
             config: config.norm,

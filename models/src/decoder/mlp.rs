@@ -70,7 +70,6 @@ impl GatedMlp {
     pub(super) fn forward(&self, x: &Tensor, segments: &[Segment]) -> Result<Tensor> {
         let gate = self.gate.forward(x, segments)?;
         let up = self.up.forward(x, segments)?;
-        self.down
-            .forward(&ops::gated(&gate, &up, self.activation)?, segments)
+        self.down.forward(&ops::gated(&gate, &up, self.activation)?, segments)
     }
 }

@@ -139,13 +139,7 @@ impl Decoder {
         let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
         let ropes: Vec<_> = self.ropes.iter().map(table).collect();
         let spans = Spans::new(batch)?;
-        let ctx = ForwardCtx {
-            batch,
-            segments,
-            kv,
-            ropes: &ropes,
-            spans: &spans,
-        };
+        let ctx = ForwardCtx { batch, segments, kv, ropes: &ropes, spans: &spans };
         let kept = Kept::new(rows, segments)?;
         let mut x = self.embed(&ctx)?;
         for (index, layer) in self.layers.iter().enumerate() {
@@ -160,11 +154,7 @@ impl Decoder {
         let token_ids = &ctx.batch.token_ids;
         let x = ops::embedding(&self.embedding, token_ids)?;
         let pairs = pairs(ctx.segments, Site::Embedding);
-        let x = if pairs.is_empty() {
-            x
-        } else {
-            ops::lora_embedding(token_ids, x, &pairs)?
-        };
+        let x = if pairs.is_empty() { x } else { ops::lora_embedding(token_ids, x, &pairs)? };
         match self.config.embedding_scale {
             None => Ok(x),
             Some(scale) => Ok((x * f64::from(scale))?),

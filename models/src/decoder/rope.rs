@@ -17,38 +17,24 @@ impl Rope {
     pub(super) fn new(config: &RopeConfig) -> Rope {
         let factor = match &config.scaling {
             RopeScaling::Default | RopeScaling::Linear { .. } | RopeScaling::Llama3 { .. } => 1.0,
-            RopeScaling::PerDimension {
-                attention_factor, ..
-            } => *attention_factor,
+            RopeScaling::PerDimension { attention_factor, .. } => *attention_factor,
         };
         let half = config.rotary_dim / 2;
-        Rope {
-            frequencies: (0..half).map(|i| frequency(config, i)).collect(),
-            factor,
-        }
+        Rope { frequencies: (0..half).map(|i| frequency(config, i)).collect(), factor }
     }
 
     /// One row of cosines and sines for each position of a batch: once a forward for all layers,
     /// which costs less than a table of every position that a long-context model allows. Angles are
     /// computed in f64 and rounded once.
     pub(super) fn table(&self, positions: &[u32]) -> RotaryTable {
-        let angles = positions.iter().flat_map(|position| {
-            self.frequencies
-                .iter()
-                .map(move |f| f64::from(*position) * f)
-        });
+        let angles = positions
+            .iter()
+            .flat_map(|position| self.frequencies.iter().map(move |f| f64::from(*position) * f));
         let (cos, sin) = angles.map(|angle| self.rounded(angle)).unzip();
-        RotaryTable {
-            cos,
-            sin,
-            half: self.frequencies.len(),
-        }
+        RotaryTable { cos, sin, half: self.frequencies.len() }
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "rounded to the precision of activations"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to the precision of activations")]
     fn rounded(&self, angle: f64) -> (f32, f32) {
         let (sin, cos) = angle.sin_cos();
         ((cos * self.factor) as f32, (sin * self.factor) as f32)

@@ -38,9 +38,7 @@ impl<'a> Walk<'a> {
             decoder,
             batch,
             segments,
-            ropes: ropes
-                .map(|rope| Arc::new(rope.table(&batch.positions)))
-                .collect(),
+            ropes: ropes.map(|rope| Arc::new(rope.table(&batch.positions))).collect(),
             spans: Spans::new(batch)?,
         })
     }

@@ -35,11 +35,8 @@ pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
             found.problems.extend(unreadable(&checkpoint));
         }
     }
-    let mut facts = AdapterFacts {
-        outline: found.keep(Outline::read(dir)),
-        digest: None,
-        report: None,
-    };
+    let mut facts =
+        AdapterFacts { outline: found.keep(Outline::read(dir)), digest: None, report: None };
     match &options.base {
         None => found
             .notes
@@ -65,17 +62,6 @@ fn load(dir: &Path, base: &Path, check: bool) -> Result<Adapter> {
         head: detect_head(config.head, base, |name| files.has(name))?,
         ..config
     });
-    let digest = if check {
-        Some(digest_of(&text, Some(&files))?)
-    } else {
-        None
-    };
-    Adapter::load(
-        dir,
-        &Base {
-            config: &config,
-            digest: digest.as_deref(),
-            files: Some(&files),
-        },
-    )
+    let digest = if check { Some(digest_of(&text, Some(&files))?) } else { None };
+    Adapter::load(dir, &Base { config: &config, digest: digest.as_deref(), files: Some(&files) })
 }

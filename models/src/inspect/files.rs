@@ -61,9 +61,8 @@ impl WeightFile {
 /// not a weight's.
 pub(super) fn unreadable(checkpoint: &Checkpoint) -> Vec<String> {
     let tensors: Vec<(&str, &TensorInfo)> = checkpoint.infos().collect();
-    let failed = tensors
-        .par_iter()
-        .filter_map(|(name, info)| read(checkpoint, name, &info.shape).err());
+    let failed =
+        tensors.par_iter().filter_map(|(name, info)| read(checkpoint, name, &info.shape).err());
     failed.map(|error| error.to_string()).collect()
 }
 

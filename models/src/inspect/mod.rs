@@ -73,15 +73,10 @@ pub enum Kind {
 /// [`ModelError::Io`] for a path that cannot be read, [`ModelError::File`] for one that is no
 /// folder.
 pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
-    let metadata = std::fs::metadata(dir).map_err(|source| ModelError::Io {
-        path: dir.to_owned(),
-        source,
-    })?;
+    let metadata =
+        std::fs::metadata(dir).map_err(|source| ModelError::Io { path: dir.to_owned(), source })?;
     if !metadata.is_dir() {
-        return Err(ModelError::File {
-            path: dir.to_owned(),
-            what: "not a folder".into(),
-        });
+        return Err(ModelError::File { path: dir.to_owned(), what: "not a folder".into() });
     }
     let mut found = Inspection {
         path: dir.to_owned(),
@@ -107,9 +102,7 @@ pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
 impl Inspection {
     /// The value, or a problem.
     fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
-        result
-            .map_err(|error| self.problems.push(error.to_string()))
-            .ok()
+        result.map_err(|error| self.problems.push(error.to_string())).ok()
     }
 }
 

@@ -140,9 +140,7 @@ fn facts(
     found: &mut Inspection,
 ) -> ModelFacts {
     let has = |name: &str| checkpoint.is_some_and(|files| files.has(name));
-    let head = found
-        .keep(detect_head(config.head, dir, has))
-        .unwrap_or(config.head);
+    let head = found.keep(detect_head(config.head, dir, has)).unwrap_or(config.head);
     let config = Arc::new(ModelConfig { head, ..config });
     let surveyed = checkpoint.and_then(|files| found.keep(survey(&config, files)));
     let (parameters, memory) = match surveyed {
@@ -190,11 +188,7 @@ fn head_facts(head: HeadConfig, json: &Value) -> HeadFacts {
         let name = json["id2label"].get(index.to_string());
         name.and_then(Value::as_str).map(str::to_owned)
     };
-    HeadFacts {
-        kind,
-        n_labels,
-        labels: (0..n_labels.unwrap_or(0)).map_while(name).collect(),
-    }
+    HeadFacts { kind, n_labels, labels: (0..n_labels.unwrap_or(0)).map_while(name).collect() }
 }
 
 fn shape(config: &ModelConfig) -> Shape {
@@ -208,21 +202,11 @@ fn shape(config: &ModelConfig) -> Shape {
         };
         match mlps.iter_mut().find(same) {
             Some(facts) => facts.layers += 1,
-            None => mlps.push(LayerFacts {
-                layers: 1,
-                intermediate_size,
-                experts,
-            }),
+            None => mlps.push(LayerFacts { layers: 1, intermediate_size, experts }),
         }
-        match windows
-            .iter_mut()
-            .find(|facts| facts.window == layer.window)
-        {
+        match windows.iter_mut().find(|facts| facts.window == layer.window) {
             Some(facts) => facts.layers += 1,
-            None => windows.push(WindowFacts {
-                layers: 1,
-                window: layer.window,
-            }),
+            None => windows.push(WindowFacts { layers: 1, window: layer.window }),
         }
         match ropes.iter_mut().find(|(rope, _)| *rope == layer.rope) {
             Some((_, layers)) => *layers += 1,
@@ -247,12 +231,9 @@ fn shape(config: &ModelConfig) -> Shape {
 fn mlp(mlp: &MlpConfig) -> (usize, Option<(usize, usize)>) {
     match mlp {
         MlpConfig::Dense { intermediate_size } => (*intermediate_size, None),
-        MlpConfig::Experts {
-            intermediate_size,
-            num_experts,
-            experts_per_token,
-            ..
-        } => (*intermediate_size, Some((*num_experts, *experts_per_token))),
+        MlpConfig::Experts { intermediate_size, num_experts, experts_per_token, .. } => {
+            (*intermediate_size, Some((*num_experts, *experts_per_token)))
+        }
     }
 }
 

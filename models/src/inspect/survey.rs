@@ -75,18 +75,10 @@ pub(super) fn survey(config: &Arc<ModelConfig>, checkpoint: &Checkpoint) -> Resu
         },
     };
     assemble(config, &mut surveyor)?;
-    let Surveyor {
-        names,
-        taken,
-        layers,
-        mut found,
-        ..
-    } = surveyor;
+    let Surveyor { names, taken, layers, mut found, .. } = surveyor;
     for name in checkpoint.names().filter(|name| !taken.contains(*name)) {
         let checked = check_leftover(checkpoint, config, &names, name);
-        found
-            .problems
-            .extend(checked.err().map(|error| error.to_string()));
+        found.problems.extend(checked.err().map(|error| error.to_string()));
     }
     found.parameters.layers = layers.into_values().collect();
     Ok(found)
@@ -134,11 +126,7 @@ impl Surveyor<'_> {
         memory.as_stored += stored;
         memory.f32 += 4 * numbers;
         memory.f16 += 2 * numbers;
-        memory.int8 += if quantised {
-            numbers + 4 * outputs
-        } else {
-            stored
-        };
+        memory.int8 += if quantised { numbers + 4 * outputs } else { stored };
         // One number, seen as many: nothing is allocated by what config.json says.
         let shape = (n.div_ceil(PANEL), k, PANEL);
         let panels = Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(shape)?;
@@ -159,12 +147,7 @@ impl WeightSource for Surveyor<'_> {
         self.look(place, n, None);
         let bytes = 4 * n as u64;
         let memory = &mut self.found.memory;
-        for size in [
-            &mut memory.as_stored,
-            &mut memory.f32,
-            &mut memory.f16,
-            &mut memory.int8,
-        ] {
+        for size in [&mut memory.as_stored, &mut memory.f32, &mut memory.f16, &mut memory.int8] {
             *size += bytes;
         }
         Ok(Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(n)?)

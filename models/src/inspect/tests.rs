@@ -9,16 +9,10 @@ use crate::model::{LoadOptions, Model};
 use crate::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use crate::weights::Storage;
 
-const ALL: Options = Options {
-    check: true,
-    base: None,
-};
+const ALL: Options = Options { check: true, base: None };
 
 fn tiny(preset: Preset, head: TinyHead) -> TinySpec {
-    TinySpec {
-        head,
-        ..TinySpec::from(preset)
-    }
+    TinySpec { head, ..TinySpec::from(preset) }
 }
 
 /// A folder that a test may change.
@@ -41,10 +35,8 @@ fn the_numbers_are_those_of_a_load() {
         assert_eq!(found.problems, [""; 0], "{preset:?}");
         assert_eq!(found.kind, Kind::Model);
         let facts = found.model.expect("a model");
-        let (parameters, memory) = (
-            facts.parameters.expect("numbers"),
-            facts.memory.expect("sizes"),
-        );
+        let (parameters, memory) =
+            (facts.parameters.expect("numbers"), facts.memory.expect("sizes"));
         for (storage, bytes) in [
             (Storage::AsStored, memory.as_stored),
             (Storage::F32, memory.f32),
@@ -62,12 +54,7 @@ fn the_numbers_are_those_of_a_load() {
         assert_eq!(parts, parameters.total, "{preset:?}");
         assert!(memory.int8 < memory.f32);
         for layers in [
-            facts
-                .shape
-                .mlps
-                .iter()
-                .map(|each| each.layers)
-                .sum::<usize>(),
+            facts.shape.mlps.iter().map(|each| each.layers).sum::<usize>(),
             facts.shape.windows.iter().map(|each| each.layers).sum(),
             facts.shape.ropes.iter().map(|each| each.layers).sum(),
         ] {
@@ -113,10 +100,7 @@ fn all_problems_are_listed_at_once() {
     check_problems(&json!({}), &[]);
     check_problems(&json!({"model_type": "unheard_of"}), &["model_type"]);
     // A tied vocabulary head becomes one of its own, which no file has.
-    check_problems(
-        &json!({"tie_word_embeddings": false}),
-        &["`lm_head.weight`: is missing"],
-    );
+    check_problems(&json!({"tie_word_embeddings": false}), &["`lm_head.weight`: is missing"]);
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     std::fs::write(dir.join("tokenizer.json"), "{").expect("written");
     std::fs::write(dir.join("model.safetensors"), "short").expect("written");
@@ -129,16 +113,9 @@ fn all_problems_are_listed_at_once() {
 fn every_tensor_that_does_not_fit_is_named() {
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     let (_other, wider) = folder(&tiny(Preset::Qwen3, TinyHead::Vocab));
-    std::fs::copy(
-        wider.join("model.safetensors"),
-        dir.join("model.safetensors"),
-    )
-    .expect("copied");
+    std::fs::copy(wider.join("model.safetensors"), dir.join("model.safetensors")).expect("copied");
     let problems = look(&dir, &Options::default()).problems;
-    for says in [
-        "q_proj.bias`: is missing",
-        "q_norm.weight`: belongs to no part",
-    ] {
+    for says in ["q_proj.bias`: is missing", "q_norm.weight`: belongs to no part"] {
         let named = problems.iter().filter(|problem| problem.contains(says));
         assert!(named.count() > 1, "{says}: {problems:#?}");
     }
@@ -154,10 +131,7 @@ fn numbers_that_are_not_finite_are_found_by_a_check_alone() {
     std::fs::write(&path, bytes).expect("written");
     assert_eq!(look(&dir, &Options::default()).problems, [""; 0]);
     let problems = look(&dir, &ALL).problems;
-    assert!(
-        problems.len() == 1 && problems[0].contains("NaN"),
-        "{problems:#?}"
-    );
+    assert!(problems.len() == 1 && problems[0].contains("NaN"), "{problems:#?}");
 }
 
 fn spec(targets: &[&str]) -> AdapterSpec {
@@ -175,29 +149,17 @@ fn an_adapter_is_told_alone_and_with_its_base() {
     let alone = look(&adapter, &ALL);
     assert_eq!((alone.kind, alone.problems.len()), (Kind::Adapter, 0));
     let facts = alone.adapter.expect("an adapter");
-    assert_eq!(
-        facts.outline.expect("an outline").targets,
-        ["q_proj", "embed_tokens"]
-    );
+    assert_eq!(facts.outline.expect("an outline").targets, ["q_proj", "embed_tokens"]);
     assert!(facts.report.is_none() && alone.notes[0].contains("--base"));
 
-    let options = Options {
-        base: Some(dir),
-        ..ALL
-    };
+    let options = Options { base: Some(dir), ..ALL };
     let bound = look(&adapter, &options);
     assert_eq!(bound.problems, [""; 0]);
-    let report = bound
-        .adapter
-        .and_then(|facts| facts.report)
-        .expect("a report");
+    let report = bound.adapter.and_then(|facts| facts.report).expect("a report");
     assert!(report.norm > 0.0 && report.head.is_some_and(|head| head.n_labels == 1));
 
     let (_other, wider) = folder(&tiny(Preset::Llama, TinyHead::Vocab));
-    let options = Options {
-        base: Some(wider),
-        ..ALL
-    };
+    let options = Options { base: Some(wider), ..ALL };
     let problems = look(&adapter, &options).problems;
     assert!(problems[0].contains("has shape"), "{problems:#?}");
 }

@@ -108,11 +108,7 @@ fn int8_products() -> Vec<(&'static str, Vec<f32>)> {
 
 fn norm(isa: Isa) -> Vec<f32> {
     let mut out = vec![0.0; ROWS * K];
-    let norm = RmsNorm {
-        weight: &numbers("norm", K),
-        eps: 1e-6,
-        unit_offset: true,
-    };
+    let norm = RmsNorm { weight: &numbers("norm", K), eps: 1e-6, unit_offset: true };
     norm.forward(isa, &numbers("x", ROWS * K), &mut out);
     out
 }
@@ -137,11 +133,7 @@ fn rotary(isa: Isa) -> Vec<f32> {
         half,
     };
     let mut out = vec![0.0; ROWS * heads * head_dim];
-    let rotary = Rotary {
-        table: &table,
-        head_dim,
-        turn: Turn::Forth,
-    };
+    let rotary = Rotary { table: &table, head_dim, turn: Turn::Forth };
     rotary.run(isa, &numbers("x", out.len()), &mut out);
     out
 }
@@ -160,16 +152,8 @@ fn attention(isa: Isa) -> Vec<f32> {
     let layout = Layout::new(&cu_seqlens, geometry.num_kv_heads, 1, geometry.head_dim);
     let (q, k, v) = (of("q", 6), of("k", 2), of("v", 2));
     let (keys, values) = (layout.panels(&k), layout.rows(&v));
-    let blocks = Blocks {
-        keys: &keys,
-        values: &values,
-        table: &layout.table,
-    };
-    let queries = Queries {
-        q: &q,
-        cu_seqlens_q: &cu_seqlens,
-        cu_seqlens_k: &cu_seqlens,
-    };
+    let blocks = Blocks { keys: &keys, values: &values, table: &layout.table };
+    let queries = Queries { q: &q, cu_seqlens_q: &cu_seqlens, cu_seqlens_k: &cu_seqlens };
     let mut out = vec![0.0; q.len()];
     attention::forward(isa, queries, blocks, geometry, &mut out);
     out
@@ -195,11 +179,8 @@ mod tests {
 
     #[test]
     fn one_bit_is_a_difference() {
-        let mut found = Agreement {
-            isas: vec!["a", "b", "c"],
-            kernels: vec!["k"],
-            differing: Vec::new(),
-        };
+        let mut found =
+            Agreement { isas: vec!["a", "b", "c"], kernels: vec!["k"], differing: Vec::new() };
         let next = f32::from_bits(1.0_f32.to_bits() + 1);
         let by = [("a", vec![1.0]), ("b", vec![1.0]), ("c", vec![next])];
         found.compare("k", &by);

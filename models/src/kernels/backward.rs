@@ -53,17 +53,9 @@ fn grad_input_with(isa: Isa, grad: &[f32], weight: Panels<'_>, out: &mut [f32]) 
     for start in (0..n).step_by(DEPTH) {
         let depth = DEPTH.min(n - start);
         columns.resize(k.div_ceil(COLUMNS) * depth, StepB::default());
-        columns
-            .par_chunks_mut(depth)
-            .enumerate()
-            .for_each(|(block, to)| {
-                isa.run(Transpose {
-                    weight,
-                    row: start,
-                    col: block * COLUMNS,
-                    to,
-                });
-            });
+        columns.par_chunks_mut(depth).enumerate().for_each(|(block, to)| {
+            isa.run(Transpose { weight, row: start, col: block * COLUMNS, to });
+        });
         out.par_chunks_mut(TASK_TILES * ROWS * k)
             .zip(grad.par_chunks(TASK_TILES * ROWS * n))
             .for_each(|(out, grad)| add_rows(isa, grad, (n, start), &columns, (k, out)));
@@ -79,10 +71,8 @@ fn add_rows(
     (k, out): (usize, &mut [f32]),
 ) {
     let depth = columns.len() / k.div_ceil(COLUMNS);
-    let tiles: Vec<Vec<StepA>> = grad
-        .chunks(ROWS * n)
-        .map(|rows| pack_across(rows, n, start, depth))
-        .collect();
+    let tiles: Vec<Vec<StepA>> =
+        grad.chunks(ROWS * n).map(|rows| pack_across(rows, n, start, depth)).collect();
     for (block, b) in columns.chunks_exact(depth).enumerate() {
         for (a, out) in tiles.iter().zip(out.chunks_mut(ROWS * k)) {
             let mut tile = [StepB::default(); ROWS];
@@ -135,13 +125,11 @@ fn grad_weight_with(
             .par_chunks_mut(depth)
             .enumerate()
             .for_each(|(tile, to)| pack_down(x, k, tile * ROWS, to));
-        out.par_chunks_mut(VECTORS * k * PANEL)
-            .enumerate()
-            .for_each(|(block, out)| {
-                let mut steps = vec![StepB::default(); depth];
-                pack_down(grad, n, block * COLUMNS, &mut steps);
-                add_panels(isa, &tiles, &steps, (k, out));
-            });
+        out.par_chunks_mut(VECTORS * k * PANEL).enumerate().for_each(|(block, out)| {
+            let mut steps = vec![StepB::default(); depth];
+            pack_down(grad, n, block * COLUMNS, &mut steps);
+            add_panels(isa, &tiles, &steps, (k, out));
+        });
     }
 }
 
@@ -373,11 +361,8 @@ mod tests {
                 halves.iter().map(|x| x.to_f32()).collect(),
                 brains.iter().map(|x| x.to_f32()).collect(),
             ];
-            let storages = [
-                PanelData::F32(&packed),
-                PanelData::F16(&halves),
-                PanelData::Bf16(&brains),
-            ];
+            let storages =
+                [PanelData::F32(&packed), PanelData::F16(&halves), PanelData::Bf16(&brains)];
             for (data, widened) in storages.into_iter().zip(&widened) {
                 let rows = crate::packed::unpack(widened, n, k);
                 let mut want = normal(3, m * k);
@@ -428,11 +413,7 @@ mod tests {
         let (m, n, k) = (40, 600, 50);
         let grad = normal(1, m * n);
         let packed = pack(&normal(2, n * k), n, k);
-        let weight = Panels {
-            data: PanelData::F32(&packed),
-            n,
-            k,
-        };
+        let weight = Panels { data: PanelData::F32(&packed), n, k };
         let mut together = vec![0.0; m * k];
         grad_input(&grad, weight, &mut together);
         for (row, want) in grad.chunks_exact(n).zip(together.chunks_exact(k)) {

@@ -24,11 +24,7 @@ impl Kernel for MultiplyAdd {
 
     #[inline(always)]
     fn run<L: Lanes>(self) -> (usize, f32) {
-        if L::ACCUMULATORS >= 24 {
-            chains::<L, 12>(self.0)
-        } else {
-            chains::<L, 5>(self.0)
-        }
+        if L::ACCUMULATORS >= 24 { chains::<L, 12>(self.0) } else { chains::<L, 5>(self.0) }
     }
 }
 

@@ -50,10 +50,7 @@ pub fn grad_table(ids: &[u32], grad: &[f32], k: usize, out: &mut [f32]) {
     let panel_of = |entry: &(u32, usize)| entry.0 as usize / PANEL;
     let add = |(index, panel): (usize, &mut [f32])| {
         let from = order.partition_point(|entry| panel_of(entry) < index);
-        for (id, row) in order[from..]
-            .iter()
-            .take_while(|entry| panel_of(entry) == index)
-        {
+        for (id, row) in order[from..].iter().take_while(|entry| panel_of(entry) == index) {
             let columns = panel.chunks_exact_mut(PANEL);
             for (column, g) in columns.zip(&grad[row * k..(row + 1) * k]) {
                 column[*id as usize % PANEL] += g;

@@ -24,16 +24,8 @@ pub fn exp<L: Lanes>(x: L) -> L {
     let n = x.mul(L::splat(std::f32::consts::LOG2_E)).round();
     let r = n.mul_add(L::splat(-0.693_359_4), x);
     let r = n.mul_add(L::splat(2.121_944_4e-4), r);
-    let p = polynomial(
-        r,
-        [
-            0.499_999_94,
-            0.166_665_21,
-            0.041_668_26,
-            0.008_368_666,
-            0.001_382_123_6,
-        ],
-    );
+    let p =
+        polynomial(r, [0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_666, 0.001_382_123_6]);
     let power = r.mul(r).mul_add(p, r).add(L::splat(1.0));
     let half = n.mul(L::splat(0.5)).round();
     power.mul(half.exp2i()).mul(n.sub(half).exp2i())
@@ -45,20 +37,13 @@ pub fn tanh<L: Lanes>(x: L) -> L {
     let square = x.mul(x);
     let p = polynomial(
         square,
-        [
-            -0.333_332_8,
-            0.133_314_06,
-            -0.053_736_515,
-            0.020_628_167,
-            -0.005_692_296,
-        ],
+        [-0.333_332_8, 0.133_314_06, -0.053_736_515, 0.020_628_167, -0.005_692_296],
     );
     let small = square.mul(x).mul_add(p, x);
     let one = L::splat(1.0);
     let e = exp(x.abs().add(x.abs()));
     let large = one.sub(L::splat(2.0).div(e.add(one)));
-    x.abs()
-        .select_gt(L::splat(0.625), with_sign(large, x), small)
+    x.abs().select_gt(L::splat(0.625), with_sign(large, x), small)
 }
 
 /// `erf x` within 2 ulp: an odd polynomial near 0, `1 − e^−t(1 + q(t))` beyond.
@@ -66,14 +51,7 @@ pub fn tanh<L: Lanes>(x: L) -> L {
 pub fn erf<L: Lanes>(x: L) -> L {
     let p = polynomial(
         x.mul(x),
-        [
-            0.128_379_15,
-            -0.376_124_9,
-            0.112_817_31,
-            -0.026_762_964,
-            0.004_987_348,
-            -0.000_595_955_5,
-        ],
+        [0.128_379_15, -0.376_124_9, 0.112_817_31, -0.026_762_964, 0.004_987_348, -0.000_595_955_5],
     );
     let small = x.mul_add(p, x);
     // At 4 the value has long been 1, and the polynomial holds no further.
@@ -151,9 +129,7 @@ impl<F: Unary> Kernel for Map<'_, F> {
         for (from, to) in from.iter().zip(to) {
             self.function.apply(L::load(from)).store(to);
         }
-        self.function
-            .apply(L::load_part(from_rest, 0.0))
-            .store_part(to_rest);
+        self.function.apply(L::load_part(from_rest, 0.0)).store_part(to_rest);
     }
 }
 
@@ -188,11 +164,7 @@ mod tests {
 
     fn values(isa: Isa, function: impl Unary, from: &[f32]) -> Vec<f32> {
         let mut to = vec![0.0; from.len()];
-        isa.run(Map {
-            function,
-            from,
-            to: &mut to,
-        });
+        isa.run(Map { function, from, to: &mut to });
         to
     }
 

@@ -61,9 +61,7 @@ pub fn backward(
     }
     let size = rows_a_task(1);
     let Operands { gate, up, grad } = operands;
-    let to = grad_gate
-        .par_chunks_mut(size)
-        .zip(grad_up.par_chunks_mut(size));
+    let to = grad_gate.par_chunks_mut(size).zip(grad_up.par_chunks_mut(size));
     let from = gate.par_chunks(size).zip(up.par_chunks(size));
     to.zip(from.zip(grad.par_chunks(size)))
         .for_each(|(to, ((gate, up), grad))| run(Operands { gate, up, grad }, to));
@@ -153,9 +151,7 @@ impl Gate for GeluTanh {
         let x = L::splat(16.0).min(L::splat(-16.0).max(x));
         let (t, square) = Self::tanh(x);
         let (half, one) = (L::splat(0.5), L::splat(1.0));
-        let inner = square
-            .mul_add(L::splat(3.0 * CUBIC), one)
-            .mul(L::splat(SLOPE_AT_0));
+        let inner = square.mul_add(L::splat(3.0 * CUBIC), one).mul(L::splat(SLOPE_AT_0));
         let bend = one.sub(t.mul(t)).mul(inner).mul(x);
         bend.mul_add(half, t.mul_add(half, half))
     }

@@ -44,28 +44,13 @@ pub fn columns(x: &[f32], weight: Panels<'_>, columns: &[u32], out: &mut [f32]) 
     let chosen = |data| Panels { data, n, k };
     match weight.data {
         PanelData::F32(data) => {
-            matmul(
-                x,
-                chosen(PanelData::F32(&gather(data, k, columns))),
-                None,
-                out,
-            );
+            matmul(x, chosen(PanelData::F32(&gather(data, k, columns))), None, out);
         }
         PanelData::F16(data) => {
-            matmul(
-                x,
-                chosen(PanelData::F16(&gather(data, k, columns))),
-                None,
-                out,
-            );
+            matmul(x, chosen(PanelData::F16(&gather(data, k, columns))), None, out);
         }
         PanelData::Bf16(data) => {
-            matmul(
-                x,
-                chosen(PanelData::Bf16(&gather(data, k, columns))),
-                None,
-                out,
-            );
+            matmul(x, chosen(PanelData::Bf16(&gather(data, k, columns))), None, out);
         }
     }
 }
@@ -75,12 +60,8 @@ fn gather<E: Copy + Default>(panels: &[E], k: usize, columns: &[u32]) -> Vec<E> 
     let mut chosen = vec![E::default(); columns.len().div_ceil(PANEL) * k * PANEL];
     for (to, column) in columns.iter().enumerate() {
         let from = *column as usize;
-        let source = panels[(from / PANEL) * k * PANEL + from % PANEL..]
-            .iter()
-            .step_by(PANEL);
-        let target = chosen[(to / PANEL) * k * PANEL + to % PANEL..]
-            .iter_mut()
-            .step_by(PANEL);
+        let source = panels[(from / PANEL) * k * PANEL + from % PANEL..].iter().step_by(PANEL);
+        let target = chosen[(to / PANEL) * k * PANEL + to % PANEL..].iter_mut().step_by(PANEL);
         for (target, source) in target.zip(source.take(k)) {
             *target = *source;
         }

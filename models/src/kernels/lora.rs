@@ -41,12 +41,7 @@ impl Input<'_> {
         match self {
             Input::Rows(x) => {
                 let k = segment.a.k;
-                gemm::matmul(
-                    &x[rows.start * k..rows.end * k],
-                    segment.a,
-                    None,
-                    &mut inner,
-                );
+                gemm::matmul(&x[rows.start * k..rows.end * k], segment.a, None, &mut inner);
             }
             Input::Tokens(ids) => {
                 for (id, inner) in ids[rows].iter().zip(inner.chunks_exact_mut(rank)) {
@@ -87,10 +82,7 @@ pub fn add(input: Input<'_>, segments: &[Segment<'_>], y: &mut [f32]) {
     };
     match segments {
         [] => {}
-        [one] => update((
-            one,
-            &mut y[one.rows.start * one.b.n..one.rows.end * one.b.n],
-        )),
+        [one] => update((one, &mut y[one.rows.start * one.b.n..one.rows.end * one.b.n])),
         many => split(many, y).into_par_iter().for_each(update),
     }
 }

@@ -50,19 +50,11 @@ impl RmsNorm<'_> {
         let run = GRAD_ROWS * width;
         let part = |(x, grad): (&[f32], &[f32])| {
             let mut out = vec![0.0; width];
-            isa.run(GradWeight {
-                norm: self,
-                x,
-                grad,
-                out: &mut out,
-            });
+            isa.run(GradWeight { norm: self, x, grad, out: &mut out });
             out
         };
         let parts: Vec<Vec<f32>> = if is_large(x.len()) {
-            x.par_chunks(run)
-                .zip(grad.par_chunks(run))
-                .map(part)
-                .collect()
+            x.par_chunks(run).zip(grad.par_chunks(run)).map(part).collect()
         } else {
             x.chunks(run).zip(grad.chunks(run)).map(part).collect()
         };
@@ -96,11 +88,7 @@ impl RmsNorm<'_> {
     #[inline(always)]
     fn factor<L: Lanes>(self, at: usize) -> L {
         let w = part::<L>(self.weight, at);
-        if self.unit_offset {
-            w.add(L::splat(1.0))
-        } else {
-            w
-        }
+        if self.unit_offset { w.add(L::splat(1.0)) } else { w }
     }
 
     /// `ρ` of one row.

@@ -84,10 +84,7 @@ pub fn target_readout(
 /// What [`readout`] gives a row, bit for bit, from its logits `[n]`, capped where there is a cap.
 pub fn row_readout(logits: &[f32]) -> Readout {
     let isa = Isa::best();
-    let parts: Vec<Part> = logits
-        .chunks(CHUNK)
-        .map(|chunk| isa.run(Capped(chunk)))
-        .collect();
+    let parts: Vec<Part> = logits.chunks(CHUNK).map(|chunk| isa.run(Capped(chunk))).collect();
     combine(isa, &parts)
 }
 
@@ -112,10 +109,8 @@ fn walk<T: Copy + Send>(
             }
             parts
         };
-        let chunks: Vec<Vec<(Part, T)>> = (0..weight.n.div_ceil(CHUNK))
-            .into_par_iter()
-            .map_init(Vec::new, read)
-            .collect();
+        let chunks: Vec<Vec<(Part, T)>> =
+            (0..weight.n.div_ceil(CHUNK)).into_par_iter().map_init(Vec::new, read).collect();
         for row in 0..rows.len() / weight.k {
             let (parts, picked): (Vec<Part>, _) = chunks.iter().map(|chunk| chunk[row]).unzip();
             done(combine(isa, &parts), picked);
@@ -172,11 +167,7 @@ impl Kernel for Capped<'_> {
         }
         let rest = L::load_part(rest, f32::NEG_INFINITY);
         accumulate(rest, max, &mut sum, &mut weighted);
-        Part {
-            max,
-            sum: sum.sum(),
-            weighted: weighted.sum(),
-        }
+        Part { max, sum: sum.sum(), weighted: weighted.sum() }
     }
 }
 
@@ -206,11 +197,7 @@ fn combine(isa: Isa, parts: &[Part]) -> Readout {
     let max = parts.iter().fold(f32::NEG_INFINITY, |m, p| m.max(p.max));
     let shifts: Vec<f32> = parts.iter().map(|p| (p.max - max).max(NOTHING)).collect();
     let mut scales = vec![0.0; shifts.len()];
-    isa.run(Map {
-        function: Exp,
-        from: &shifts,
-        to: &mut scales,
-    });
+    isa.run(Map { function: Exp, from: &shifts, to: &mut scales });
     let (mut sum, mut weighted) = (0.0, 0.0);
     for ((part, shift), scale) in parts.iter().zip(shifts).zip(scales) {
         let (shift, scale) = (f64::from(shift), f64::from(scale));
@@ -245,27 +232,18 @@ fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     let exponent = (bits >> 52) as f64 - 1023.0;
-    let (m, e) = if mantissa >= 1.5 {
-        (mantissa / 2.0, exponent + 1.0)
-    } else {
-        (mantissa, exponent)
-    };
+    let (m, e) =
+        if mantissa >= 1.5 { (mantissa / 2.0, exponent + 1.0) } else { (mantissa, exponent) };
     let s = (m - 1.0) / (m + 1.0);
     let square = s * s;
     // |s| ≤ 1/5: what follows s²³ / 23 is below the last place.
-    let series = (0..12)
-        .rev()
-        .fold(0.0, |sum, i| sum * square + 1.0 / f64::from(2 * i + 1));
+    let series = (0..12).rev().fold(0.0, |sum, i| sum * square + 1.0 / f64::from(2 * i + 1));
     2.0 * s * series + e * std::f64::consts::LN_2
 }
 
 /// `cap · tanh(x / cap)` of every number, with the bits that [`readout`] gives logits.
 pub fn cap_logits(logits: &[f32], cap: f32, out: &mut [f32]) {
-    Isa::best().run(Map {
-        function: Cap(cap),
-        from: logits,
-        to: out,
-    });
+    Isa::best().run(Map { function: Cap(cap), from: logits, to: out });
 }
 
 #[derive(Clone, Copy)]
@@ -395,8 +373,7 @@ impl Kernel for GradLogits<'_> {
             {
                 onehot[target % LANES] = 1.0;
             }
-            self.of(L::load_part(values, 0.0), L::load(&onehot))
-                .store_part(values);
+            self.of(L::load_part(values, 0.0), L::load(&onehot)).store_part(values);
         }
     }
 }

@@ -49,26 +49,15 @@ impl Rotary<'_> {
         let width = x.len() / (cos.len() / half).max(1);
         if !is_large(x.len()) {
             let (rotary, angles) = (self, (cos.as_slice(), sin.as_slice()));
-            return isa.run(Rows {
-                rotary,
-                angles,
-                x,
-                out,
-            });
+            return isa.run(Rows { rotary, angles, x, out });
         }
         let rows = rows_a_task(width);
         let angles = cos.par_chunks(rows * half).zip(sin.par_chunks(rows * half));
-        out.par_chunks_mut(rows * width)
-            .zip(x.par_chunks(rows * width))
-            .zip(angles)
-            .for_each(|((out, x), angles)| {
-                isa.run(Rows {
-                    rotary: self,
-                    angles,
-                    x,
-                    out,
-                });
-            });
+        out.par_chunks_mut(rows * width).zip(x.par_chunks(rows * width)).zip(angles).for_each(
+            |((out, x), angles)| {
+                isa.run(Rows { rotary: self, angles, x, out });
+            },
+        );
     }
 }
 
@@ -85,11 +74,7 @@ impl Kernel for Rows<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self) {
-        let Rotary {
-            table,
-            head_dim,
-            turn,
-        } = self.rotary;
+        let Rotary { table, head_dim, turn } = self.rotary;
         let half = table.half;
         let sign = L::splat(match turn {
             Turn::Forth => 1.0,

@@ -3,10 +3,7 @@
 //! Products are split by output: tiles of rows and ranges of panels. Nothing here ever splits a
 //! reduction, so the number of threads cannot show in the bits.
 
-#![expect(
-    unsafe_code,
-    reason = "tasks write disjoint parts of one output at once"
-)]
+#![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 #![expect(
     clippy::inline_always,
     reason = "parts of the output are taken within lane kernels, whose constants spare the checks"
@@ -33,10 +30,7 @@ pub(super) struct Tiles {
 impl Tiles {
     /// As few tiles as possible of at most `most` rows.
     pub(super) fn new(rows: usize, most: usize) -> Tiles {
-        Tiles {
-            rows,
-            count: rows.div_ceil(most),
-        }
+        Tiles { rows, count: rows.div_ceil(most) }
     }
 
     /// Number of tiles.
@@ -76,11 +70,7 @@ pub(super) struct Size {
 /// Cuts a product into tasks for `threads`: by panels first, so that each thread streams weights
 /// of its own, then by tiles of rows where panels are few.
 pub(super) fn split(size: Size, threads: usize) -> Vec<Task> {
-    let most = if threads < 2 {
-        1
-    } else {
-        threads * TASKS_A_THREAD
-    };
+    let most = if threads < 2 { 1 } else { threads * TASKS_A_THREAD };
     let wanted = (size.nanos / SMALLEST_TASK_NS).clamp(1, most);
     let groups = Tiles::new(size.panels, size.group.max(1));
     let across = wanted.min(groups.count()).max(1);
@@ -109,11 +99,7 @@ pub(super) fn each(tasks: &[Task], run: impl Fn(&Task) + Send + Sync) {
 /// Tasks of a product for the current pool.
 pub(super) fn tasks(size: Size) -> Vec<Task> {
     // The pool is asked only where the product is worth splitting: asking may start it.
-    let threads = if size.nanos < 2 * SMALLEST_TASK_NS {
-        1
-    } else {
-        rayon::current_num_threads()
-    };
+    let threads = if size.nanos < 2 * SMALLEST_TASK_NS { 1 } else { rayon::current_num_threads() };
     split(size, threads)
 }
 
@@ -132,12 +118,7 @@ unsafe impl Sync for Shared<'_> {}
 impl<'a> Shared<'a> {
     /// A matrix of rows of `columns`.
     pub(super) fn new(data: &'a mut [f32], columns: usize) -> Shared<'a> {
-        Shared {
-            rows: data.len() / columns,
-            data: data.as_mut_ptr(),
-            columns,
-            borrow: PhantomData,
-        }
+        Shared { rows: data.len() / columns, data: data.as_mut_ptr(), columns, borrow: PhantomData }
     }
 
     /// The part of some rows that lies in a range of columns.
@@ -155,11 +136,9 @@ impl<'a> Shared<'a> {
         );
         Part {
             // In range, or one past the end where the part is empty.
-            data: self.data.wrapping_add(
-                rows.start
-                    .wrapping_mul(self.columns)
-                    .wrapping_add(columns.start),
-            ),
+            data: self
+                .data
+                .wrapping_add(rows.start.wrapping_mul(self.columns).wrapping_add(columns.start)),
             rows: rows.end.wrapping_sub(rows.start),
             width: columns.end.wrapping_sub(columns.start),
             stride: self.columns,
@@ -197,15 +176,7 @@ mod tests {
 
     #[test]
     fn tiles_cover_the_rows_evenly() {
-        for (rows, most) in [
-            (1, 12),
-            (12, 12),
-            (13, 12),
-            (100, 12),
-            (512, 12),
-            (7, 6),
-            (0, 6),
-        ] {
+        for (rows, most) in [(1, 12), (12, 12), (13, 12), (100, 12), (512, 12), (7, 6), (0, 6)] {
             let tiles = Tiles::new(rows, most);
             let mut next = 0;
             for tile in 0..tiles.count() {
@@ -220,19 +191,11 @@ mod tests {
 
     /// Every (tile, panel) belongs to one task, and no task is empty.
     fn check(tiles: usize, panels: usize, group: usize, threads: usize, nanos: usize) -> usize {
-        let size = Size {
-            tiles,
-            panels,
-            group,
-            nanos,
-        };
+        let size = Size { tiles, panels, group, nanos };
         let tasks = split(size, threads);
         let mut owners = vec![0; tiles * panels];
         for task in &tasks {
-            assert!(
-                !task.tiles.is_empty() && !task.panels.is_empty(),
-                "{size:?}"
-            );
+            assert!(!task.tiles.is_empty() && !task.panels.is_empty(), "{size:?}");
             for tile in task.tiles.clone() {
                 for panel in task.panels.clone() {
                     owners[tile * panels + panel] += 1;

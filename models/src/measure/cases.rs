@@ -34,12 +34,7 @@ impl Operands {
             other_k * other_n == size && [n, other_n].iter().all(|n| n % PANEL == 0),
             "shapes have as many weights, in whole panels"
         );
-        let most = plan
-            .cases
-            .into_iter()
-            .map(|(rows, _)| rows)
-            .max()
-            .unwrap_or(0);
+        let most = plan.cases.into_iter().map(|(rows, _)| rows).max().unwrap_or(0);
         let widest = k.max(n).max(other_k).max(other_n);
         let copies = |bytes: usize| (plan.weight_bytes / (size * bytes)).max(1);
         let weights = |bytes: usize| (0..size * copies(bytes)).map(number);
@@ -64,14 +59,7 @@ impl Operands {
 
     /// Measures a product once.
     pub(super) fn run(&mut self, product: &mut Product) -> Result<()> {
-        let &mut Product {
-            rows,
-            k,
-            n,
-            storage,
-            source,
-            ..
-        } = product;
+        let &mut Product { rows, k, n, storage, source, .. } = product;
         let (x, out) = (&self.x[..rows * k], &mut self.out[..rows * n]);
         let most = match source {
             Source::Resident => 1,

@@ -32,11 +32,7 @@ pub fn attend(
     spans: (&Arc<[u32]>, &Arc<[u32]>),
     geometry: Geometry,
 ) -> Result<Tensor> {
-    let op = Packed {
-        cu_seqlens_q: spans.0.clone(),
-        cu_seqlens_k: spans.1.clone(),
-        geometry,
-    };
+    let op = Packed { cu_seqlens_q: spans.0.clone(), cu_seqlens_k: spans.1.clone(), geometry };
     Ok(q.apply_op3(k, v, op)?)
 }
 
@@ -146,11 +142,7 @@ impl CustomOp3 for Packed {
         };
         let gradients = backward(Isa::best(), operands, self.geometry);
         let of = |like: &Tensor, numbers| Tensor::from_vec(numbers, like.shape(), like.device());
-        Ok((
-            Some(of(q, gradients.q)?),
-            Some(of(k, gradients.k)?),
-            Some(of(v, gradients.v)?),
-        ))
+        Ok((Some(of(q, gradients.q)?), Some(of(k, gradients.k)?), Some(of(v, gradients.v)?)))
     }
 }
 
@@ -192,11 +184,7 @@ impl CustomOp3 for Paged {
         check_dims("key blocks", kl, &[n_blocks, heads, dim, BLOCK])?;
         check_dims("value blocks", vl, &[n_blocks, heads, BLOCK, dim])?;
         self.check_table(n_blocks)?;
-        let blocks = Blocks {
-            keys: f32s(k, kl)?,
-            values: f32s(v, vl)?,
-            table: &self.block_table,
-        };
+        let blocks = Blocks { keys: f32s(k, kl)?, values: f32s(v, vl)?, table: &self.block_table };
         let queries = Queries {
             q: f32s(q, ql)?,
             cu_seqlens_q: &self.cu_seqlens_q,
@@ -238,12 +226,7 @@ fn check_queries(
     cu_seqlens: &[u32],
     geometry: Geometry,
 ) -> candle_core::Result<usize> {
-    let Geometry {
-        num_heads,
-        num_kv_heads,
-        head_dim,
-        ..
-    } = geometry;
+    let Geometry { num_heads, num_kv_heads, head_dim, .. } = geometry;
     let whole = num_kv_heads > 0 && num_heads > 0 && num_heads.is_multiple_of(num_kv_heads);
     if !whole || head_dim == 0 || geometry.window == Some(0) {
         return refuse(format!("no attention has the geometry {geometry:?}"));

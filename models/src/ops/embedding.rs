@@ -19,11 +19,7 @@ struct Embedding {
 /// # Errors
 /// Where an id is not below the table's rows, or a gradient is asked of an f16 or bf16 table.
 pub fn embedding(table: &Matrix, token_ids: &[u32]) -> Result<Tensor> {
-    let op = Embedding {
-        token_ids: token_ids.to_vec(),
-        n: table.n(),
-        k: table.k(),
-    };
+    let op = Embedding { token_ids: token_ids.to_vec(), n: table.n(), k: table.k() };
     let tensor = table.tensor();
     if tensor.track_op() && tensor.dtype() != DType::F32 {
         return Err(Error::Msg(format!(
@@ -47,10 +43,7 @@ impl CustomOp1 for Embedding {
     ) -> candle_core::Result<(CpuStorage, Shape)> {
         let table = panels(storage, layout, self.n, self.k)?;
         if let Some(id) = self.token_ids.iter().find(|id| **id as usize >= self.n) {
-            return Err(Error::Msg(format!(
-                "token {id} of an embedding of {} rows",
-                self.n
-            )));
+            return Err(Error::Msg(format!("token {id} of an embedding of {} rows", self.n)));
         }
         let mut out = vec![0.0; self.token_ids.len() * self.k];
         embedding::rows(table, &self.token_ids, &mut out);
@@ -88,11 +81,7 @@ mod tests {
 
     #[test]
     fn rows_are_those_of_the_table_in_every_storage() {
-        for (n, k, ids) in [
-            (1, 1, vec![0, 0]),
-            (17, 5, vec![16, 0, 3]),
-            (33, 700, vec![7; 80]),
-        ] {
+        for (n, k, ids) in [(1, 1, vec![0, 0]), (17, 5, vec![16, 0, 3]), (33, 700, vec![7; 80])] {
             for dtype in [DType::F32, DType::F16, DType::BF16] {
                 let (_, matrix) = table(n, k);
                 let matrix = matrix.to_dtype(dtype).unwrap();
@@ -128,12 +117,7 @@ mod tests {
             assert_eq!(unpack(&panels, n, k), want, "{count} ids");
             // The lanes that pad the last panel stay zero.
             let total: f32 = panels.iter().map(|x| x.abs()).sum();
-            compare(
-                "padding",
-                &[total],
-                &[want.iter().map(|x| x.abs()).sum()],
-                1e-5,
-            );
+            compare("padding", &[total], &[want.iter().map(|x| x.abs()).sum()], 1e-5);
         }
         let (_, matrix) = table(PANEL + 1, 3);
         check_gradients(

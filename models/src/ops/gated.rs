@@ -52,11 +52,8 @@ impl CustomOp2 for Gated {
     ) -> candle_core::Result<(Option<Tensor>, Option<Tensor>)> {
         let grad = grad.contiguous()?;
         let (gate_held, up_held, grad_held) = (Held::new(gate), Held::new(up), Held::new(&grad));
-        let operands = Operands {
-            gate: gate_held.f32s()?,
-            up: up_held.f32s()?,
-            grad: grad_held.f32s()?,
-        };
+        let operands =
+            Operands { gate: gate_held.f32s()?, up: up_held.f32s()?, grad: grad_held.f32s()? };
         let mut grad_gate = vec![0.0; operands.grad.len()];
         let mut grad_up = grad_gate.clone();
         gated::backward(Isa::best(), self.0, operands, &mut grad_gate, &mut grad_up);
@@ -93,12 +90,7 @@ mod tests {
             let inputs = [(random(1, (3, 19)) * 4.0).unwrap(), random(2, (3, 19))];
             let op = |x: &[Tensor]| Ok(gated(&x[0], &x[1], activation).unwrap());
             check_gradients(op, &inputs, 1e-3);
-            check_agreement(
-                op,
-                |x| composed(&x[0], activation)?.mul(&x[1]),
-                &inputs,
-                1e-5,
-            );
+            check_agreement(op, |x| composed(&x[0], activation)?.mul(&x[1]), &inputs, 1e-5);
         }
     }
 
@@ -109,11 +101,7 @@ mod tests {
         for activation in ALL {
             let (mut out, mut slope, mut value) = ([0.0; 8], [0.0; 8], [0.0; 8]);
             forward(Isa::best(), activation, &gate, &ones, &mut out);
-            let operands = Operands {
-                gate: &gate,
-                up: &ones,
-                grad: &ones,
-            };
+            let operands = Operands { gate: &gate, up: &ones, grad: &ones };
             backward(Isa::best(), activation, operands, &mut slope, &mut value);
             assert_eq!(out.map(f32::to_bits), value.map(f32::to_bits));
             compare("value", &out, &gate.map(|x: f32| x.max(0.0)), 1e-6);
@@ -126,11 +114,7 @@ mod tests {
         let n = 50_000;
         let (gate, up) = (numbers(&random(1, n)), numbers(&random(2, n)));
         let run = |isa, activation, from: usize| {
-            let operands = Operands {
-                gate: &gate[from..],
-                up: &up[from..],
-                grad: &up[from..],
-            };
+            let operands = Operands { gate: &gate[from..], up: &up[from..], grad: &up[from..] };
             let mut outs = [(); 3].map(|()| vec![0.0; n - from]);
             let [value, grad_gate, grad_up] = &mut outs;
             forward(isa, activation, operands.gate, operands.up, value);

@@ -63,9 +63,7 @@ pub fn check_gradients<'a, N: fmt::Display>(
         return Ok(());
     }
     let named = |(name, fault): (N, GradientFault)| (name.to_string(), fault);
-    Err(ModelError::Gradients(
-        faults.into_iter().map(named).collect(),
-    ))
+    Err(ModelError::Gradients(faults.into_iter().map(named).collect()))
 }
 
 fn fault(variable: &Var, gradients: &GradStore) -> Result<Option<GradientFault>> {
@@ -103,12 +101,7 @@ mod tests {
             (sum + infinite.sqrt()?.sum_all()?)?.backward()
         };
         let grads = loss().expect("a scalar");
-        let all = [
-            ("good", &good),
-            ("cut", &cut),
-            ("zero", &zero),
-            ("infinite", &infinite),
-        ];
+        let all = [("good", &good), ("cut", &cut), ("zero", &zero), ("infinite", &infinite)];
         let faults = gradient_faults(all, &grads).expect("f32");
         assert_eq!(
             faults,
@@ -121,9 +114,6 @@ mod tests {
         assert!(check_gradients([("good", &good)], &grads).is_ok());
         let error = check_gradients(all, &grads).expect_err("three are at fault");
         assert!(matches!(&error, ModelError::Gradients(faults) if faults.len() == 3));
-        assert!(
-            error.to_string().contains("`cut` has no gradient"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("`cut` has no gradient"), "{error}");
     }
 }

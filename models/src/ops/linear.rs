@@ -73,10 +73,7 @@ struct Linear {
 
 impl Linear {
     fn of(matrix: &Matrix) -> Linear {
-        Linear {
-            n: matrix.n(),
-            k: matrix.k(),
-        }
+        Linear { n: matrix.n(), k: matrix.k() }
     }
 
     fn run(self, x: &[f32], w: Panels<'_>, bias: Option<&[f32]>) -> (CpuStorage, Shape) {
@@ -96,10 +93,7 @@ impl Linear {
         let grad = &grad.contiguous()?;
         let gx = || grad.apply_op2(&w.detach(), GradInput { n, k });
         let gw = || x.detach().apply_op2(grad, GradWeight { n, k });
-        Ok((
-            x.track_op().then(gx).transpose()?,
-            w.track_op().then(gw).transpose()?,
-        ))
+        Ok((x.track_op().then(gx).transpose()?, w.track_op().then(gw).transpose()?))
     }
 }
 

@@ -76,10 +76,7 @@ pub fn lora_embedding(
         if s.a.k() != s.b.k() {
             return Err(misfit("A is [vocab, r]", s, s.a.k()));
         }
-        if let Some(id) = token_ids[s.rows.clone()]
-            .iter()
-            .find(|id| **id as usize >= s.a.n())
-        {
+        if let Some(id) = token_ids[s.rows.clone()].iter().find(|id| **id as usize >= s.a.n()) {
             let vocab = s.a.n();
             return Err(ModelError::Batch(format!(
                 "token {id} under an adapter whose embedding has {vocab} rows"
@@ -167,24 +164,13 @@ impl Plan {
             });
             let pair = known.unwrap_or_else(|| {
                 let middle = len + s.a.tensor().elem_count();
-                pairs.push(Pair {
-                    factors: [s.a.clone(), s.b.clone()],
-                    at: [len, middle],
-                });
+                pairs.push(Pair { factors: [s.a.clone(), s.b.clone()], at: [len, middle] });
                 len = middle + s.b.tensor().elem_count();
                 pairs.len() - 1
             });
-            spans.push(Span {
-                rows: s.rows.clone(),
-                pair,
-                scale: s.scale,
-            });
+            spans.push(Span { rows: s.rows.clone(), pair, scale: s.scale });
         }
-        (!spans.is_empty()).then_some(Plan {
-            tokens,
-            pairs,
-            spans,
-        })
+        (!spans.is_empty()).then_some(Plan { tokens, pairs, spans })
     }
 
     fn input<'a>(&'a self, x: &'a [f32]) -> Input<'a> {
@@ -197,12 +183,7 @@ impl Plan {
     fn segments<'a>(&self, pairs: &[[Panels<'a>; 2]]) -> Vec<Segment<'a>> {
         let segment = |span: &Span| {
             let [a, b] = pairs[span.pair];
-            Segment {
-                rows: span.rows.clone(),
-                a,
-                b,
-                scale: span.scale,
-            }
+            Segment { rows: span.rows.clone(), a, b, scale: span.scale }
         };
         self.spans.iter().map(segment).collect()
     }
@@ -216,10 +197,7 @@ impl Plan {
             .collect();
         let panels = held.iter().zip(&self.pairs).map(|([a, b], pair)| {
             let [a_matrix, b_matrix] = &pair.factors;
-            Ok([
-                a.panels(a_matrix.n(), a_matrix.k())?,
-                b.panels(b_matrix.n(), b_matrix.k())?,
-            ])
+            Ok([a.panels(a_matrix.n(), a_matrix.k())?, b.panels(b_matrix.n(), b_matrix.k())?])
         });
         Ok(f(&self.segments(&panels.collect::<TensorResult<Vec<_>>>()?)))
     }
@@ -258,10 +236,7 @@ impl Plan {
         let mut gf = vec![0.0; factors.len()];
         let mut gradients = Gradients {
             x: gx.as_deref_mut(),
-            factors: Some((
-                &mut gf,
-                self.spans.iter().map(|s| self.pairs[s.pair].at).collect(),
-            )),
+            factors: Some((&mut gf, self.spans.iter().map(|s| self.pairs[s.pair].at).collect())),
         };
         add_backward(input, &self.over(factors), g, &mut gradients);
         let gx = match (tracked, gx) {
@@ -277,10 +252,7 @@ impl Plan {
         let g = g.f32s()?;
         let mut gx = vec![0.0; x.elem_count()];
         self.held(|segments| {
-            let mut gradients = Gradients {
-                x: Some(&mut gx),
-                factors: None,
-            };
+            let mut gradients = Gradients { x: Some(&mut gx), factors: None };
             add_backward(Input::Rows(&[]), segments, g, &mut gradients);
         })?;
         Tensor::from_vec(gx, x.shape(), &Device::Cpu)
@@ -381,10 +353,7 @@ impl CustomOp2 for Plan {
             return Ok((passed(first, &grad), Some(gf)));
         }
         let gx = || self.gradient_held(first, &grad);
-        Ok((
-            first.track_op().then(gx).transpose()?,
-            passed(second, &grad),
-        ))
+        Ok((first.track_op().then(gx).transpose()?, passed(second, &grad)))
     }
 }
 

@@ -24,11 +24,7 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32, unit_offset: bool) -> Res
 
 impl RmsNorm {
     fn over(self, weight: &[f32]) -> norm::RmsNorm<'_> {
-        norm::RmsNorm {
-            weight,
-            eps: self.eps,
-            unit_offset: self.unit_offset,
-        }
+        norm::RmsNorm { weight, eps: self.eps, unit_offset: self.unit_offset }
     }
 }
 
@@ -123,11 +119,7 @@ mod tests {
             assert_eq!(bits(&alone), bits(&all.narrow(0, row, 1).unwrap()));
         }
         let (x, w) = (crate::gradcheck::numbers(&x), crate::gradcheck::numbers(&w));
-        let norm = RmsNorm {
-            weight: &w,
-            eps: EPS,
-            unit_offset: true,
-        };
+        let norm = RmsNorm { weight: &w, eps: EPS, unit_offset: true };
         let run = |isa| {
             let mut outs = [vec![0.0; x.len()], vec![0.0; x.len()], vec![0.0; d]];
             norm.forward(isa, &x, &mut outs[0]);

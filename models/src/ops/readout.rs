@@ -18,10 +18,7 @@ use crate::packed::{Matrix, Panels};
 /// Operands that do not fit, a column past the vocabulary, a variable that is not f32.
 pub fn label_logits(hidden: &Tensor, vocabulary: &Matrix, columns: &[u32]) -> Result<Tensor> {
     check(hidden, vocabulary, columns)?;
-    let op = LabelLogits {
-        columns: columns.to_vec(),
-        vocabulary: Dims::of(vocabulary),
-    };
+    let op = LabelLogits { columns: columns.to_vec(), vocabulary: Dims::of(vocabulary) };
     Ok(hidden.apply_op2(vocabulary.tensor(), op)?)
 }
 
@@ -47,11 +44,8 @@ pub fn token_logprobs(
         let want = format!("[{}, {}]", targets.len(), vocabulary.k());
         return Err(shape_error("token_logprobs: hidden", hidden, &want).into());
     }
-    let op = TokenLogprobs {
-        targets: targets.to_vec(),
-        cap: softcap,
-        vocabulary: Dims::of(vocabulary),
-    };
+    let op =
+        TokenLogprobs { targets: targets.to_vec(), cap: softcap, vocabulary: Dims::of(vocabulary) };
     Ok(hidden.apply_op2(vocabulary.tensor(), op)?)
 }
 
@@ -66,9 +60,7 @@ fn check(hidden: &Tensor, vocabulary: &Matrix, columns: &[u32]) -> Result<()> {
         return Err(shape_error("readout: hidden", hidden, &format!("[R, {k}]")).into());
     }
     if let Some(token) = columns.iter().find(|token| **token as usize >= n) {
-        return Err(ModelError::Batch(format!(
-            "token {token} is read off a vocabulary of {n}"
-        )));
+        return Err(ModelError::Batch(format!("token {token} is read off a vocabulary of {n}")));
     }
     Ok(trainable("readout", vocabulary)?)
 }
@@ -81,10 +73,7 @@ struct Dims {
 
 impl Dims {
     fn of(matrix: &Matrix) -> Dims {
-        Dims {
-            n: matrix.n(),
-            k: matrix.k(),
-        }
+        Dims { n: matrix.n(), k: matrix.k() }
     }
 
     fn panels<'a>(self, storage: &'a CpuStorage, layout: &Layout) -> TensorResult<Panels<'a>> {
@@ -98,9 +87,7 @@ fn zeros(like: &Tensor) -> Option<Vec<f32>> {
 }
 
 fn tensor(values: Option<Vec<f32>>, like: &Tensor) -> TensorResult<Option<Tensor>> {
-    values
-        .map(|values| Tensor::from_vec(values, like.shape(), &Device::Cpu))
-        .transpose()
+    values.map(|values| Tensor::from_vec(values, like.shape(), &Device::Cpu)).transpose()
 }
 
 struct LabelLogits {
@@ -195,10 +182,8 @@ impl CustomOp2 for TokenLogprobs {
             values: values.f32s()?,
             grad: grad.f32s()?,
         };
-        let mut gradients = readout::Gradients {
-            hidden: gx.as_deref_mut(),
-            weight: gw.as_deref_mut(),
-        };
+        let mut gradients =
+            readout::Gradients { hidden: gx.as_deref_mut(), weight: gw.as_deref_mut() };
         readout::readout_backward(forward, &mut gradients);
         Ok((tensor(gx, x)?, tensor(gw, w)?))
     }

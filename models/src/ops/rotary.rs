@@ -21,9 +21,7 @@ struct Rotary {
 /// Where the table is wider than a head or has not one row for each row of `x`, or where `x` is not
 /// contiguous f32.
 pub fn rotary(x: &Tensor, table: &Arc<RotaryTable>) -> Result<Tensor> {
-    Ok(x.apply_op1(Rotary {
-        table: table.clone(),
-    })?)
+    Ok(x.apply_op1(Rotary { table: table.clone() })?)
 }
 
 impl Rotary {
@@ -42,12 +40,7 @@ impl Rotary {
 
     fn turn(&self, turn: Turn, head_dim: usize, x: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; x.len()];
-        rotary::Rotary {
-            table: &self.table,
-            head_dim,
-            turn,
-        }
-        .run(Isa::best(), x, &mut out);
+        rotary::Rotary { table: &self.table, head_dim, turn }.run(Isa::best(), x, &mut out);
         out
     }
 }
@@ -127,11 +120,7 @@ mod tests {
         }
         for isa in Isa::available() {
             let mut out = vec![0.0; x.elem_count()];
-            let rotary = Rotary {
-                table: &table,
-                head_dim,
-                turn: Turn::Forth,
-            };
+            let rotary = Rotary { table: &table, head_dim, turn: Turn::Forth };
             rotary.run(isa, &numbers(&x), &mut out);
             assert_eq!(out, numbers(&all), "{}", isa.name());
         }
@@ -141,10 +130,7 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         for (rows, half) in [(3, 4), (1, 4), (2, 5), (2, 0)] {
             let x = random(1, (2, 1, 8));
-            assert!(
-                rotary(&x, &table(rows, half)).is_err(),
-                "{rows} rows, half {half}"
-            );
+            assert!(rotary(&x, &table(rows, half)).is_err(), "{rows} rows, half {half}");
         }
     }
 }

@@ -96,8 +96,5 @@ fn range(layout: &Layout) -> Result<std::ops::Range<usize>> {
 
 /// An operand of the wrong shape.
 pub(super) fn shape_error(what: &str, tensor: &Tensor, want: &str) -> Error {
-    Error::Msg(format!(
-        "{what} has shape {:?}, it should be {want}",
-        tensor.dims()
-    ))
+    Error::Msg(format!("{what} has shape {:?}, it should be {want}", tensor.dims()))
 }

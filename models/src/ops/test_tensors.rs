@@ -13,10 +13,7 @@ pub(super) fn matrix(seed: u64, n: usize, k: usize) -> Matrix {
 /// Panels to the row-major matrix `[n, k]`, by candle's own operations.
 pub(super) fn rows(panels: &Tensor, n: usize) -> Result<Tensor> {
     let (count, k, width) = panels.dims3()?;
-    panels
-        .permute((0, 2, 1))?
-        .reshape((count * width, k))?
-        .narrow(0, 0, n)
+    panels.permute((0, 2, 1))?.reshape((count * width, k))?.narrow(0, 0, n)
 }
 
 /// Our error as candle's, which closures under test give.

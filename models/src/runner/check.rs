@@ -11,32 +11,22 @@ impl Runner {
         if batch.token_ids.is_empty() {
             return fail("it has no tokens".into());
         }
-        if let Some(id) = batch
-            .token_ids
-            .iter()
-            .find(|id| **id as usize >= config.vocab_size)
-        {
+        if let Some(id) = batch.token_ids.iter().find(|id| **id as usize >= config.vocab_size) {
             return fail(format!(
                 "token id {id} is beyond the vocabulary of {}",
                 config.vocab_size
             ));
         }
-        if let Some(position) = batch
-            .positions
-            .iter()
-            .max()
-            .filter(|p| **p as usize >= config.max_positions)
+        if let Some(position) =
+            batch.positions.iter().max().filter(|p| **p as usize >= config.max_positions)
         {
             return fail(format!(
                 "position {position} is beyond the model's {}",
                 config.max_positions
             ));
         }
-        if let Some(slot) = batch
-            .adapters
-            .iter()
-            .flatten()
-            .find(|slot| self.adapters.get(**slot).is_none())
+        if let Some(slot) =
+            batch.adapters.iter().flatten().find(|slot| self.adapters.get(**slot).is_none())
         {
             return fail(format!("adapter slot {} is empty", slot.0));
         }
@@ -44,10 +34,7 @@ impl Runner {
             None => {}
             Some(paging) => self.check_paging(batch, paging)?,
         }
-        batch
-            .rows
-            .iter()
-            .try_for_each(|row| self.check_read(batch, row))
+        batch.rows.iter().try_for_each(|row| self.check_read(batch, row))
     }
 
     fn check_paging(&self, batch: &RaggedBatch, paging: &Paging) -> Result<()> {
@@ -62,11 +49,7 @@ impl Runner {
             .chain(copied)
             .find(|b| b.0 as usize >= kv.n_blocks())
         {
-            return fail(format!(
-                "block {} is beyond the cache's {}",
-                block.0,
-                kv.n_blocks()
-            ));
+            return fail(format!("block {} is beyond the cache's {}", block.0, kv.n_blocks()));
         }
         // Two tokens in one slot would make the result depend on the order of writing.
         let mut slots = paging.slot_mapping.clone();
@@ -78,18 +61,13 @@ impl Runner {
         if let Some(slot) = twice {
             return fail(format!("two tokens are written to slot {slot}"));
         }
-        let spans = batch
-            .cu_seqlens_k
-            .windows(2)
-            .map(|span| (span[1] - span[0]) as usize);
-        match spans
-            .zip(&paging.block_table)
-            .position(|(keys, blocks)| blocks.len() * BLOCK < keys)
+        let spans = batch.cu_seqlens_k.windows(2).map(|span| (span[1] - span[0]) as usize);
+        match spans.zip(&paging.block_table).position(|(keys, blocks)| blocks.len() * BLOCK < keys)
         {
             None => Ok(()),
-            Some(sequence) => fail(format!(
-                "sequence {sequence} has more keys than room in its blocks"
-            )),
+            Some(sequence) => {
+                fail(format!("sequence {sequence} has more keys than room in its blocks"))
+            }
         }
     }
 
@@ -99,15 +77,15 @@ impl Runner {
         match &row.read {
             Read::Head if self.head_of(batch, row).is_none() => Err(self.unavailable("score head")),
             Read::Labels { columns, .. } => match columns.iter().find(|id| beyond(**id)) {
-                Some(id) => fail(format!(
-                    "label token {id} is beyond the vocabulary of {vocab_size}"
-                )),
+                Some(id) => {
+                    fail(format!("label token {id} is beyond the vocabulary of {vocab_size}"))
+                }
                 None if columns.is_empty() => fail("a read names no label".into()),
                 None => self.check_vocabulary(),
             },
-            Read::Logprob(id) if beyond(*id) => fail(format!(
-                "target token {id} is beyond the vocabulary of {vocab_size}"
-            )),
+            Read::Logprob(id) if beyond(*id) => {
+                fail(format!("target token {id} is beyond the vocabulary of {vocab_size}"))
+            }
             Read::Vocab | Read::Logprob(_) => self.check_vocabulary(),
             Read::Head | Read::Hidden => Ok(()),
         }
@@ -129,10 +107,7 @@ impl Runner {
         if let Some(head) = &self.head {
             available.push(format!("a score head of {} outputs", head.n_labels()));
         }
-        ModelError::Unavailable {
-            asked: asked.into(),
-            available: available.join(", "),
-        }
+        ModelError::Unavailable { asked: asked.into(), available: available.join(", ") }
     }
 }
 

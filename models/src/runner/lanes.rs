@@ -31,10 +31,7 @@ pub(super) struct Lanes {
 
 impl Lanes {
     pub(super) fn new(config: &ModelConfig) -> Lanes {
-        Lanes {
-            is_small: config.parameters().is_some_and(|n| n < SMALL),
-            pools: OnceLock::new(),
-        }
+        Lanes { is_small: config.parameters().is_some_and(|n| n < SMALL), pools: OnceLock::new() }
     }
 
     /// The batch in parts, of which each can be run without the others; none where it is not worth
@@ -64,8 +61,7 @@ impl Lanes {
         let pools = self.pools.get_or_init(one_each);
         side_by_side(pools, &mut done, &run);
         let done = done.into_iter();
-        done.map(|(_, done)| done.expect("a pool for every part"))
-            .collect()
+        done.map(|(_, done)| done.expect("a pool for every part")).collect()
     }
 }
 
@@ -214,18 +210,12 @@ mod tests {
             ([&[0], &[0]], [0, 0], false),
         ] {
             let paging = Paging {
-                block_table: tables
-                    .map(|of| of.iter().copied().map(BlockId).collect())
-                    .into(),
+                block_table: tables.map(|of| of.iter().copied().map(BlockId).collect()).into(),
                 slot_mapping: written.map(slot).into(),
                 copies: Vec::new(),
             };
             let parts = [(0..1, 0..1), (1..2, 1..2)];
-            assert_eq!(
-                are_apart(&paging, parts.into_iter()),
-                expected,
-                "{tables:?} {written:?}"
-            );
+            assert_eq!(are_apart(&paging, parts.into_iter()), expected, "{tables:?} {written:?}");
         }
     }
 }

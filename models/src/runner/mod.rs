@@ -77,9 +77,7 @@ impl Runner {
         let segments = self.adapters.segments(batch)?;
         let rows = read::distinct(&batch.rows);
         let kv = self.kv.as_ref();
-        let hidden = self
-            .decoder
-            .forward(batch, &segments, kv, Rows::Only(&rows))?;
+        let hidden = self.decoder.forward(batch, &segments, kv, Rows::Only(&rows))?;
         self.read(batch, &rows, &hidden)
     }
 
@@ -127,7 +125,5 @@ fn in_order(rows: &[Row], parts: &[RaggedBatch], outputs: Vec<Result<Outputs>>) 
         let part = ends.partition_point(|end| *end <= row.sequence as usize);
         streams[part].next().expect("a part gives all of its rows")
     };
-    Ok(Outputs {
-        rows: rows.iter().map(next).collect(),
-    })
+    Ok(Outputs { rows: rows.iter().map(next).collect() })
 }

@@ -42,19 +42,13 @@ struct Gathered<'a> {
 
 impl Gathered<'_> {
     fn select(&self, rows: impl Iterator<Item = u32>) -> Result<Tensor> {
-        let place = |row: u32| {
-            self.at
-                .binary_search(&row)
-                .map_err(|_| gone("hidden state"))
-        };
+        let place = |row: u32| self.at.binary_search(&row).map_err(|_| gone("hidden state"));
         let index: Vec<u32> = rows
             .map(|row| {
                 place(row).map(|at| u32::try_from(at).expect("a batch has fewer than 2^32 rows"))
             })
             .collect::<Result<_>>()?;
-        Ok(self
-            .hidden
-            .index_select(&Tensor::new(index, &Device::Cpu)?, 0)?)
+        Ok(self.hidden.index_select(&Tensor::new(index, &Device::Cpu)?, 0)?)
     }
 }
 
@@ -89,18 +83,13 @@ impl Runner {
                 outputs[at] = Some(output);
             }
         }
-        let rows = outputs
-            .into_iter()
-            .map(|output| output.expect("every row is in one group"));
-        Ok(Outputs {
-            rows: rows.collect(),
-        })
+        let rows = outputs.into_iter().map(|output| output.expect("every row is in one group"));
+        Ok(Outputs { rows: rows.collect() })
     }
 
     fn kind<'a>(&self, batch: &'a RaggedBatch, row: &'a Row) -> Kind<'a> {
-        let adapted = self
-            .adapter_of(batch, row)
-            .is_some_and(|a| a.pairs.contains_key(&Site::Vocab));
+        let adapted =
+            self.adapter_of(batch, row).is_some_and(|a| a.pairs.contains_key(&Site::Vocab));
         match &row.read {
             Read::Head => Kind::Head(match batch.adapters[row.sequence as usize] {
                 Some(slot) if self.adapters.get(slot).is_some_and(|a| a.head.is_some()) => {
@@ -111,10 +100,7 @@ impl Runner {
             Read::Hidden => Kind::Hidden,
             Read::Vocab | Read::Labels { .. } | Read::Logprob(_) if adapted => Kind::Adapted,
             Read::Vocab => Kind::Vocab,
-            Read::Labels { columns, mass } => Kind::Labels {
-                columns,
-                mass: *mass,
-            },
+            Read::Labels { columns, mass } => Kind::Labels { columns, mass: *mass },
             Read::Logprob(_) => Kind::Logprob,
         }
     }
@@ -131,18 +117,10 @@ impl Runner {
         match kind {
             Kind::Hidden => Ok(lists(&x)?.into_iter().map(Output::Hidden).collect()),
             Kind::Head(_) => {
-                let head = self
-                    .head_of(batch, first)
-                    .ok_or_else(|| gone("score head"))?;
-                Ok(lists(&head.apply(&x)?)?
-                    .into_iter()
-                    .map(Output::Head)
-                    .collect())
+                let head = self.head_of(batch, first).ok_or_else(|| gone("score head"))?;
+                Ok(lists(&head.apply(&x)?)?.into_iter().map(Output::Head).collect())
             }
-            Kind::Vocab => Ok(lists(&self.logits(&x)?)?
-                .into_iter()
-                .map(Output::Vocab)
-                .collect()),
+            Kind::Vocab => Ok(lists(&self.logits(&x)?)?.into_iter().map(Output::Vocab).collect()),
             Kind::Labels { columns, mass } => self.labels(&x, columns, *mass),
             Kind::Logprob => self.logprobs(&x, batch, rows),
             Kind::Adapted => self.adapted(&x, batch, rows),
@@ -160,12 +138,7 @@ impl Runner {
             vec![None; logits.len()]
         };
         let rows = logits.into_iter().zip(normalizers);
-        Ok(rows
-            .map(|(logits, log_normalizer)| Output::Labels {
-                logits,
-                log_normalizer,
-            })
-            .collect())
+        Ok(rows.map(|(logits, log_normalizer)| Output::Labels { logits, log_normalizer }).collect())
     }
 
     fn logprobs(&self, x: &Tensor, batch: &RaggedBatch, rows: &[usize]) -> Result<Vec<Output>> {
@@ -178,13 +151,7 @@ impl Runner {
             .collect();
         let cap = self.config().logit_softcap;
         let read = lists(&ops::token_logprobs(x, self.vocabulary()?, &targets, cap)?)?;
-        Ok(read
-            .iter()
-            .map(|row| Output::Logprob {
-                logprob: row[0],
-                entropy: row[1],
-            })
-            .collect())
+        Ok(read.iter().map(|row| Output::Logprob { logprob: row[0], entropy: row[1] }).collect())
     }
 
     /// Full logits with the adapter's update, one row after the other, and what was asked of them.
@@ -193,10 +160,7 @@ impl Runner {
         for (at, row) in rows.iter().map(|at| &batch.rows[*at]).enumerate() {
             let x = x.narrow(0, at, 1)?;
             let adapter = self.adapter_of(batch, row).ok_or_else(|| gone("adapter"))?;
-            let pair = adapter
-                .pairs
-                .get(&Site::Vocab)
-                .ok_or_else(|| gone("vocabulary update"))?;
+            let pair = adapter.pairs.get(&Site::Vocab).ok_or_else(|| gone("vocabulary update"))?;
             let logits = lists(&self.adapted_logits(&x, pair)?)?.swap_remove(0);
             outputs.push(from_logits(logits, &row.read));
         }
@@ -205,21 +169,12 @@ impl Runner {
 
     fn adapted_logits(&self, x: &Tensor, pair: &LoraPair) -> Result<Tensor> {
         let logits = ops::linear(x, &Weight::Panels(self.vocabulary()?.clone()), None)?;
-        let segment = LoraSegment {
-            rows: 0..1,
-            a: &pair.a,
-            b: &pair.b,
-            scale: pair.scale,
-        };
+        let segment = LoraSegment { rows: 0..1, a: &pair.a, b: &pair.b, scale: pair.scale };
         self.capped(ops::lora(x, logits, &[segment])?)
     }
 
     fn logits(&self, x: &Tensor) -> Result<Tensor> {
-        self.capped(ops::linear(
-            x,
-            &Weight::Panels(self.vocabulary()?.clone()),
-            None,
-        )?)
+        self.capped(ops::linear(x, &Weight::Panels(self.vocabulary()?.clone()), None)?)
     }
 
     fn capped(&self, logits: Tensor) -> Result<Tensor> {
@@ -230,22 +185,16 @@ impl Runner {
     }
 
     fn vocabulary(&self) -> Result<&Matrix> {
-        self.decoder
-            .vocabulary()
-            .ok_or_else(|| gone("vocabulary head"))
+        self.decoder.vocabulary().ok_or_else(|| gone("vocabulary head"))
     }
 
     pub(super) fn head_of(&self, batch: &RaggedBatch, row: &Row) -> Option<&Head> {
-        let own = self
-            .adapter_of(batch, row)
-            .and_then(|adapter| adapter.head.as_ref());
+        let own = self.adapter_of(batch, row).and_then(|adapter| adapter.head.as_ref());
         own.or(self.head.as_ref())
     }
 
     fn adapter_of(&self, batch: &RaggedBatch, row: &Row) -> Option<&Adapter> {
-        self.adapters
-            .get(batch.adapters[row.sequence as usize]?)
-            .map(AsRef::as_ref)
+        self.adapters.get(batch.adapters[row.sequence as usize]?).map(AsRef::as_ref)
     }
 }
 
@@ -269,14 +218,8 @@ fn from_logits(logits: Vec<f32>, read: &Read) -> Output {
         },
         Read::Logprob(token) => {
             let normalizer = log_normalizer();
-            let entropy = logits
-                .iter()
-                .map(|x| (x - normalizer).exp() * (normalizer - x))
-                .sum();
-            Output::Logprob {
-                logprob: logits[*token as usize] - normalizer,
-                entropy,
-            }
+            let entropy = logits.iter().map(|x| (x - normalizer).exp() * (normalizer - x)).sum();
+            Output::Logprob { logprob: logits[*token as usize] - normalizer, entropy }
         }
         Read::Vocab | Read::Head | Read::Hidden => Output::Vocab(logits),
     }

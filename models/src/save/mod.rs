@@ -48,12 +48,7 @@ pub fn weights(
     let mut writer = created.map_err(io_error(&path))?;
     for part in plans.iter().flat_map(|plan| &plan.parts) {
         let numbers = numbers(part.place, part.n, part.k)?;
-        assert_eq!(
-            numbers.len(),
-            part.n * part.k,
-            "the numbers of {:?}",
-            part.place
-        );
+        assert_eq!(numbers.len(), part.n * part.k, "the numbers of {:?}", part.place);
         writer.numbers(&numbers).map_err(io_error(&path))?;
     }
     writer.finish().map_err(io_error(&path))
@@ -69,10 +64,8 @@ pub fn tensors<'a>(
     storage: Storage,
     tensors: impl IntoIterator<Item = (String, Vec<usize>, &'a [f32])>,
 ) -> Result<u64> {
-    let (entries, numbers): (Vec<Entry>, Vec<&[f32]>) = tensors
-        .into_iter()
-        .map(|(name, shape, numbers)| (Entry { name, shape }, numbers))
-        .unzip();
+    let (entries, numbers): (Vec<Entry>, Vec<&[f32]>) =
+        tensors.into_iter().map(|(name, shape, numbers)| (Entry { name, shape }, numbers)).unzip();
     let path = stage.path(file);
     let mut digest = Sha256::new();
     let written = Writer::create(&path, storage, &entries, &mut digest).and_then(|mut writer| {

@@ -40,9 +40,8 @@ pub(crate) fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
     for request in recorder.requests {
         let location = names.locate(request.place);
         let start = location.part.as_ref().map_or(0, |part| part.rows.start);
-        if let Some((plan, starts)) = tensors
-            .iter_mut()
-            .find(|(plan, _)| plan.entry.name == location.name)
+        if let Some((plan, starts)) =
+            tensors.iter_mut().find(|(plan, _)| plan.entry.name == location.name)
         {
             let at = starts.partition_point(|other| *other < start);
             starts.insert(at, start);
@@ -50,19 +49,9 @@ pub(crate) fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
             continue;
         }
         let n = location.part.map_or(request.n, |part| part.of);
-        let shape = if request.is_vector {
-            vec![n]
-        } else {
-            vec![n, request.k]
-        };
-        let entry = Entry {
-            name: location.name,
-            shape,
-        };
-        let plan = TensorPlan {
-            entry,
-            parts: vec![request],
-        };
+        let shape = if request.is_vector { vec![n] } else { vec![n, request.k] };
+        let entry = Entry { name: location.name, shape };
+        let plan = TensorPlan { entry, parts: vec![request] };
         tensors.push((plan, vec![start]));
     }
     Ok(tensors.into_iter().map(|(plan, _)| plan).collect())
@@ -87,23 +76,13 @@ impl WeightSource for Recorder {
     }
 
     fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
-        let request = Request {
-            place,
-            n,
-            k,
-            is_vector: false,
-        };
+        let request = Request { place, n, k, is_vector: false };
         let panels = self.zeros(request, &[n.div_ceil(PANEL), k, PANEL])?;
         Matrix::from_panels(panels, n, k)
     }
 
     fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
-        let request = Request {
-            place,
-            n,
-            k: 1,
-            is_vector: true,
-        };
+        let request = Request { place, n, k: 1, is_vector: true };
         self.zeros(request, &[n])
     }
 }

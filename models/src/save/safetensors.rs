@@ -62,12 +62,8 @@ impl<'a> Writer<'a> {
         entries: &[Entry],
         digest: &'a mut Sha256,
     ) -> io::Result<Writer<'a>> {
-        let mut writer = Writer {
-            out: BufWriter::new(File::create_new(path)?),
-            storage,
-            digest,
-            n_bytes: 0,
-        };
+        let mut writer =
+            Writer { out: BufWriter::new(File::create_new(path)?), storage, digest, n_bytes: 0 };
         let header = header(storage, entries);
         writer.bytes(&(header.len() as u64).to_le_bytes())?;
         writer.bytes(header.as_bytes())?;
@@ -78,24 +74,17 @@ impl<'a> Writer<'a> {
     pub(crate) fn numbers(&mut self, numbers: &[f32]) -> io::Result<()> {
         let bytes: Vec<u8> = match self.storage {
             Storage::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Storage::F16 => numbers
-                .iter()
-                .flat_map(|x| f16::from_f32(*x).to_le_bytes())
-                .collect(),
-            Storage::Bf16 => numbers
-                .iter()
-                .flat_map(|x| bf16::from_f32(*x).to_le_bytes())
-                .collect(),
+            Storage::F16 => numbers.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
+            Storage::Bf16 => {
+                numbers.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect()
+            }
         };
         self.bytes(&bytes)
     }
 
     /// Makes sure that the file is on the disk; gives its length in bytes.
     pub(crate) fn finish(self) -> io::Result<u64> {
-        let file = self
-            .out
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
+        let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
         Ok(self.n_bytes)
     }
@@ -134,10 +123,8 @@ mod tests {
 
     #[test]
     fn the_format_s_own_reader_reads_it_back() {
-        let entries = [("a", vec![2, 3]), ("b.weight", vec![1])].map(|(name, shape)| Entry {
-            name: name.into(),
-            shape,
-        });
+        let entries = [("a", vec![2, 3]), ("b.weight", vec![1])]
+            .map(|(name, shape)| Entry { name: name.into(), shape });
         for storage in Storage::ALL {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("weights");

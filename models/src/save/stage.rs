@@ -21,12 +21,8 @@ impl Stage {
     /// # Errors
     /// [`ModelError::File`] if there is something at `target` other than an empty folder.
     pub fn begin(target: &Path) -> Result<Stage> {
-        let refuse = |what: &str| {
-            Err(ModelError::File {
-                path: target.to_owned(),
-                what: what.into(),
-            })
-        };
+        let refuse =
+            |what: &str| Err(ModelError::File { path: target.to_owned(), what: what.into() });
         match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
             Ok(true) => {}
             Ok(false) => return refuse("the folder is not empty"),
@@ -41,10 +37,7 @@ impl Stage {
         };
         let mut partial = name.to_owned();
         partial.push(format!(".partial-{}", std::process::id()));
-        let stage = Stage {
-            partial: target.with_file_name(partial),
-            target: target.to_owned(),
-        };
+        let stage = Stage { partial: target.with_file_name(partial), target: target.to_owned() };
         fs::create_dir_all(&stage.partial).map_err(io_error(&stage.partial))?;
         Ok(stage)
     }
@@ -130,10 +123,7 @@ mod tests {
         let parent = tempfile::tempdir().expect("a folder");
         let empty = parent.path().join("empty");
         std::fs::create_dir(&empty).expect("made");
-        Stage::begin(&empty)
-            .expect("an empty folder is free")
-            .finish()
-            .expect("renamed");
+        Stage::begin(&empty).expect("an empty folder is free").finish().expect("renamed");
 
         let file = parent.path().join("file");
         std::fs::write(&file, "kept").expect("written");

@@ -17,11 +17,8 @@ pub(super) fn of_map(
         "keys" => heap.list(map.entries.iter().map(|(k, _)| k.clone()).collect()),
         "values" => heap.list(map.entries.iter().map(|(_, v)| v.clone()).collect()),
         "items" => {
-            let pairs: Result<Vec<Value>, RenderError> = map
-                .entries
-                .iter()
-                .map(|(k, v)| heap.tuple(vec![k.clone(), v.clone()]))
-                .collect();
+            let pairs: Result<Vec<Value>, RenderError> =
+                map.entries.iter().map(|(k, v)| heap.tuple(vec![k.clone(), v.clone()])).collect();
             heap.list(pairs?)
         }
         "get" => {

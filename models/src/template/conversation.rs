@@ -25,15 +25,8 @@ const ROLES: &[&str] = &[
     "observation",
 ];
 /// Roles whose words come from the model or from tools.
-const REPLIES: &[&str] = &[
-    "assistant",
-    "model",
-    "tool",
-    "function",
-    "ipython",
-    "environment",
-    "observation",
-];
+const REPLIES: &[&str] =
+    &["assistant", "model", "tool", "function", "ipython", "environment", "observation"];
 /// The names a message's reasoning is given under; the first is the one templates read.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 /// Names that a conversation's own fields take.
@@ -69,14 +62,8 @@ impl Conversation {
         let mut globals = vec![
             ("messages".to_owned(), Value::given_list(messages?)?),
             ("tools".to_owned(), objects(self.tools.as_deref(), "tools")?),
-            (
-                "documents".to_owned(),
-                objects(self.documents.as_deref(), "documents")?,
-            ),
-            (
-                "add_generation_prompt".to_owned(),
-                Value::Bool(self.add_generation_prompt),
-            ),
+            ("documents".to_owned(), objects(self.documents.as_deref(), "documents")?),
+            ("add_generation_prompt".to_owned(), Value::Bool(self.add_generation_prompt)),
         ];
         for (name, value) in &self.kwargs {
             if RESERVED.contains(&name.as_str()) {
@@ -99,10 +86,8 @@ fn objects(list: Option<&[Json]>, name: &str) -> Result<Value, RenderError> {
     if !list.iter().all(Json::is_object) {
         return Err(invalid(format!("`{name}` are objects")));
     }
-    let items: Result<Vec<Value>, RenderError> = list
-        .iter()
-        .map(|v| Value::from_json(v, Origin::Request))
-        .collect();
+    let items: Result<Vec<Value>, RenderError> =
+        list.iter().map(|v| Value::from_json(v, Origin::Request)).collect();
     Value::given_list(items?)
 }
 
@@ -113,15 +98,9 @@ fn message(json: &Json) -> Result<Value, RenderError> {
         return Err(invalid("a message is an object"));
     };
     let role = fields.get("role").and_then(Json::as_str).unwrap_or("");
-    let origin = if REPLIES.contains(&role) {
-        Origin::Reply
-    } else {
-        Origin::Request
-    };
+    let origin = if REPLIES.contains(&role) { Origin::Reply } else { Origin::Request };
     let mut entries: Vec<(Value, Value)> = Vec::new();
-    let reasoning = REASONING
-        .iter()
-        .find_map(|name| fields.get(*name).filter(|v| !v.is_null()));
+    let reasoning = REASONING.iter().find_map(|name| fields.get(*name).filter(|v| !v.is_null()));
     // Where there is reasoning, `thinking` comes first whether it was given or not.
     if let Some(reasoning) = reasoning {
         let thinking = fields.get("thinking").filter(|v| !v.is_null());

@@ -51,16 +51,10 @@ pub(super) fn apply<'t>(
         "items" => match value {
             Value::Undefined => ev.heap.list(Vec::new()),
             Value::Map(_) => {
-                let none = Args {
-                    positional: Vec::new(),
-                    named: Vec::new(),
-                };
+                let none = Args { positional: Vec::new(), named: Vec::new() };
                 methods::call(&ev.heap, value, "items", &none)
             }
-            other => Err(invalid(format!(
-                "`items` needs a map, not {}",
-                other.kind()
-            ))),
+            other => Err(invalid(format!("`items` needs a map, not {}", other.kind()))),
         },
         _ => lists::apply(ev, name, value, args),
     }
@@ -176,10 +170,7 @@ fn indent_width(value: &Value) -> Result<usize, RenderError> {
 }
 
 fn json_style(args: &Args<'_>) -> Result<JsonStyle, RenderError> {
-    args.only(
-        "tojson",
-        &["ensure_ascii", "indent", "separators", "sort_keys"],
-    )?;
+    args.only("tojson", &["ensure_ascii", "indent", "separators", "sort_keys"])?;
     let indent = match args.get(1, "indent") {
         None | Some(Value::None) => None,
         Some(Value::Str(s)) if s.text.len() <= MAX_INDENT => Some(s.text.as_str().to_owned()),
@@ -214,9 +205,9 @@ fn of_number(
     args: &Args<'_>,
 ) -> Result<Option<Value>, RenderError> {
     Ok(Some(match name {
-        "int" => to_int(heap, value)
-            .or_else(|| args.get(0, "default").cloned())
-            .unwrap_or(Value::Int(0)),
+        "int" => {
+            to_int(heap, value).or_else(|| args.get(0, "default").cloned()).unwrap_or(Value::Int(0))
+        }
         "float" => to_float(value)
             .map(Value::Float)
             .or_else(|| args.get(0, "default").cloned())
@@ -261,13 +252,8 @@ fn to_float(value: &Value) -> Option<f64> {
 }
 
 fn round(value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
-    let x = value
-        .as_f64()
-        .ok_or_else(|| invalid(format!("`round` of {}", value.kind())))?;
-    let digits = args
-        .get(0, "precision")
-        .and_then(Value::as_int)
-        .unwrap_or(0);
+    let x = value.as_f64().ok_or_else(|| invalid(format!("`round` of {}", value.kind())))?;
+    let digits = args.get(0, "precision").and_then(Value::as_int).unwrap_or(0);
     let digits = i32::try_from(digits.clamp(-300, 300)).expect("clamped");
     let scale = 10f64.powi(digits);
     let rounded = match args.get(1, "method").map_or(Some("common"), Value::as_str) {

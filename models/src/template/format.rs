@@ -32,18 +32,13 @@ pub(super) fn filled(heap: &Heap, format: &Text, values: &[Value]) -> Result<Tex
         match conversion {
             Some('%') => out.push_str("%", Origin::Template),
             Some('s' | 'd' | 'i' | 'r') => {
-                let value = values
-                    .next()
-                    .ok_or_else(|| invalid("too few values for `%`"))?;
+                let value = values.next().ok_or_else(|| invalid("too few values for `%`"))?;
                 match (conversion, value) {
                     (Some('d' | 'i'), Value::Float(f)) => {
                         out.push_str(&format!("{:.0}", f.trunc()), Origin::Template);
                     }
                     (Some('d' | 'i'), other) if other.as_int().is_none() => {
-                        return Err(invalid(format!(
-                            "`%d` needs a number, not {}",
-                            other.kind()
-                        )));
+                        return Err(invalid(format!("`%d` needs a number, not {}", other.kind())));
                     }
                     (Some('r'), other) => write::push_repr(heap, other, &mut out)?,
                     (_, other) => write::push_str_of(heap, other, &mut out)?,

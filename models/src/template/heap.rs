@@ -27,11 +27,7 @@ pub struct Limits {
 impl Default for Limits {
     /// 10 million steps (about a second), 64 MiB of values, 16 MiB of prompt.
     fn default() -> Limits {
-        Limits {
-            steps: 10_000_000,
-            live_bytes: 64 << 20,
-            output_bytes: 16 << 20,
-        }
+        Limits { steps: 10_000_000, live_bytes: 64 << 20, output_bytes: 16 << 20 }
     }
 }
 
@@ -65,11 +61,7 @@ pub(super) struct Heap {
 
 impl Heap {
     pub(super) fn new(limits: Limits) -> Heap {
-        Heap {
-            limits,
-            steps_left: Cell::new(limits.steps),
-            live: Rc::new(Cell::new(0)),
-        }
+        Heap { limits, steps_left: Cell::new(limits.steps), live: Rc::new(Cell::new(0)) }
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -104,9 +96,7 @@ impl Heap {
     /// Refuses to append `more` bytes to a buffer of `held` bytes that would not fit, and pays for
     /// the copy.
     pub(super) fn grow(&self, held: usize, more: usize) -> Result<(), RenderError> {
-        let total = held
-            .checked_add(more)
-            .and_then(|bytes| bytes.checked_add(self.live.get()));
+        let total = held.checked_add(more).and_then(|bytes| bytes.checked_add(self.live.get()));
         match total {
             Some(total) if total <= self.limits.live_bytes => self.work(more),
             _ => Err(Fault::Memory(self.limits.live_bytes).into()),
@@ -117,19 +107,13 @@ impl Heap {
     pub(super) fn charge(&self, bytes: usize) -> Result<Charge, RenderError> {
         self.room(bytes)?;
         self.live.set(self.live.get() + bytes);
-        Ok(Charge {
-            live: Rc::clone(&self.live),
-            bytes,
-        })
+        Ok(Charge { live: Rc::clone(&self.live), bytes })
     }
 
     /// A string value.
     pub(super) fn text(&self, text: Text) -> Result<Value, RenderError> {
         let charge = self.charge(text.len() + text.marks().len() * ITEM_BYTES + ITEM_BYTES)?;
-        Ok(Value::Str(Rc::new(Str {
-            text,
-            _charge: Some(charge),
-        })))
+        Ok(Value::Str(Rc::new(Str { text, _charge: Some(charge) })))
     }
 
     /// A string value that the template wrote.
@@ -151,12 +135,7 @@ impl Heap {
         self.steps(items.len() as u64 / 8)?;
         let charge = self.charge((items.capacity() + 1) * ITEM_BYTES)?;
         let depth = deeper(items.iter())?;
-        Ok(Value::Seq(Rc::new(Seq {
-            items,
-            tuple,
-            depth,
-            _charge: Some(charge),
-        })))
+        Ok(Value::Seq(Rc::new(Seq { items, tuple, depth, _charge: Some(charge) })))
     }
 
     /// A map value, of keys that differ from each other.
@@ -164,11 +143,7 @@ impl Heap {
         self.steps(entries.len() as u64 / 4)?;
         let charge = self.charge((entries.capacity() + 1) * 2 * ITEM_BYTES)?;
         let depth = deeper(entries.iter().flat_map(|(k, v)| [k, v]))?;
-        Ok(Value::Map(Rc::new(Map {
-            entries,
-            depth,
-            _charge: Some(charge),
-        })))
+        Ok(Value::Map(Rc::new(Map { entries, depth, _charge: Some(charge) })))
     }
 }
 

@@ -55,11 +55,7 @@ pub(super) fn apply<'t>(
         "min" | "max" => {
             let items = ev.items(value)?;
             let mut sorted = sorted(ev, items, args.get(1, "attribute"), &none())?;
-            Ok(if name == "min" {
-                first(sorted)
-            } else {
-                sorted.pop().unwrap_or(Value::Undefined)
-            })
+            Ok(if name == "min" { first(sorted) } else { sorted.pop().unwrap_or(Value::Undefined) })
         }
         "dictsort" => dictsort(ev, value, args),
         "unique" => {
@@ -74,10 +70,7 @@ pub(super) fn apply<'t>(
 }
 
 fn none<'t>() -> Args<'t> {
-    Args {
-        positional: Vec::new(),
-        named: Vec::new(),
-    }
+    Args { positional: Vec::new(), named: Vec::new() }
 }
 
 fn list(ev: &Evaluator<'_>, items: Vec<Value>) -> Result<Value, RenderError> {
@@ -134,10 +127,7 @@ fn map<'t>(ev: &mut Evaluator<'t>, value: &Value, args: &Args<'t>) -> Result<Val
     let Some(filter) = args.positional.first().and_then(Value::as_str) else {
         return Err(invalid("`map` needs a filter or an attribute"));
     };
-    let rest = Args {
-        positional: args.positional[1..].to_vec(),
-        named: args.named.clone(),
-    };
+    let rest = Args { positional: args.positional[1..].to_vec(), named: args.named.clone() };
     let mut out = Vec::new();
     for item in &items {
         ev.heap.steps(1)?;
@@ -212,11 +202,7 @@ fn sort_by_key<T>(
     keyed: &mut Vec<(Value, T)>,
     reverse: bool,
 ) -> Result<(), RenderError> {
-    let wanted = if reverse {
-        Ordering::Greater
-    } else {
-        Ordering::Less
-    };
+    let wanted = if reverse { Ordering::Greater } else { Ordering::Less };
     let mut positions: Vec<usize> = (0..keyed.len()).collect();
     let mut width = 1;
     while width < positions.len() {
@@ -245,10 +231,7 @@ fn sort_by_key<T>(
 
 fn dictsort(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
     let Value::Map(map) = value else {
-        return Err(invalid(format!(
-            "`dictsort` needs a map, not {}",
-            value.kind()
-        )));
+        return Err(invalid(format!("`dictsort` needs a map, not {}", value.kind())));
     };
     let exact = args.get(0, "case_sensitive").is_some_and(Value::truth);
     let by_value = match args.get(1, "by").map(Value::as_str) {
@@ -259,11 +242,7 @@ fn dictsort(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value,
     let mut keyed = Vec::new();
     for (k, v) in &map.entries {
         let key = if by_value { v } else { k };
-        let key = if exact {
-            key.clone()
-        } else {
-            folded(&ev.heap, key)?
-        };
+        let key = if exact { key.clone() } else { folded(&ev.heap, key)? };
         keyed.push((key, ev.heap.tuple(vec![k.clone(), v.clone()])?));
     }
     let reverse = args.get(2, "reverse").is_some_and(Value::truth);
@@ -293,9 +272,7 @@ fn chunks(
     let Some(count) = count.filter(|n| *n > 0) else {
         return Err(invalid(format!("`{name}` needs a positive count")));
     };
-    let fill = args
-        .get(1, "fill_with")
-        .filter(|v| !matches!(v, Value::None));
+    let fill = args.get(1, "fill_with").filter(|v| !matches!(v, Value::None));
     ev.heap.room(count.saturating_mul(size_of::<Value>()))?;
     let mut rows = Vec::new();
     if name == "batch" {

@@ -50,18 +50,8 @@ const STRING: &[&str] = &[
     "upper",
     "zfill",
 ];
-const MAP: &[&str] = &[
-    "clear",
-    "copy",
-    "get",
-    "items",
-    "keys",
-    "pop",
-    "popitem",
-    "setdefault",
-    "update",
-    "values",
-];
+const MAP: &[&str] =
+    &["clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"];
 const LIST: &[&str] = &[
     "append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse",
     "sort",
@@ -185,11 +175,7 @@ fn predicate(s: &str, name: &str) -> Option<bool> {
 
 fn texts(heap: &Heap, parts: Vec<Text>, tuple: bool) -> Result<Value, RenderError> {
     let items: Result<Vec<Value>, RenderError> = parts.into_iter().map(|t| heap.text(t)).collect();
-    if tuple {
-        heap.tuple(items?)
-    } else {
-        heap.list(items?)
-    }
+    if tuple { heap.tuple(items?) } else { heap.list(items?) }
 }
 
 fn cased(heap: &Heap, text: &Text, f: impl FnMut(char, &mut String)) -> Result<Value, RenderError> {
@@ -237,11 +223,7 @@ fn search(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Value
     if name == "count" {
         return Ok(Value::Int(string.matches(part).count() as i128));
     }
-    let found = if name.starts_with('r') {
-        string.rfind(part)
-    } else {
-        string.find(part)
-    };
+    let found = if name.starts_with('r') { string.rfind(part) } else { string.find(part) };
     match found {
         Some(at) => Ok(Value::Int(string[..at].chars().count() as i128)),
         None if name.ends_with("index") => Err(invalid("the text has no such part")),
@@ -254,19 +236,12 @@ fn partition(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
     heap.chars(separator.len())?;
     let string = text.as_str();
     let reverse = name == "rpartition";
-    let found = if reverse {
-        string.rfind(separator.as_str())
-    } else {
-        string.find(separator.as_str())
-    };
+    let found =
+        if reverse { string.rfind(separator.as_str()) } else { string.find(separator.as_str()) };
     let parts = match found {
         Some(at) => {
             let end = at + separator.len();
-            vec![
-                text.part(0..at),
-                text.part(at..end),
-                text.part(end..text.len()),
-            ]
+            vec![text.part(0..at), text.part(at..end), text.part(end..text.len())]
         }
         None if reverse => vec![Text::default(), Text::default(), text.clone()],
         None => vec![text.clone(), Text::default(), Text::default()],
@@ -317,9 +292,7 @@ fn zero_filled(heap: &Heap, text: &Text, args: &Args<'_>) -> Result<Value, Rende
 
 fn text_arg<'a>(args: &'a Args<'_>, at: usize, name: &str) -> Result<&'a Text, RenderError> {
     let value = args.need(at, name)?;
-    value
-        .as_text()
-        .ok_or_else(|| invalid(format!("`{name}` is text, not {}", value.kind())))
+    value.as_text().ok_or_else(|| invalid(format!("`{name}` is text, not {}", value.kind())))
 }
 
 fn string_arg<'a>(args: &'a Args<'_>, at: usize, name: &str) -> Result<&'a str, RenderError> {

@@ -101,11 +101,7 @@ impl ChatTemplate {
                 .map_err(|e| ModelError::Template(format!("the template `{name}`: {e}")))?;
             variants.push((name, source));
         }
-        Ok(ChatTemplate {
-            variants,
-            special_tokens,
-            limits: Limits::default(),
-        })
+        Ok(ChatTemplate { variants, special_tokens, limits: Limits::default() })
     }
 
     /// The same templates under other limits.
@@ -176,10 +172,7 @@ impl ChatTemplate {
                     source::TEMPLATE_FILE
                 )
             } else {
-                format!(
-                    "no template is called `default`; there are {}",
-                    names.join(", ")
-                )
+                format!("no template is called `default`; there are {}", names.join(", "))
             })
         })
     }

@@ -29,14 +29,10 @@ pub(super) fn perform(
         "mapping" => matches!(value, Value::Map(_)),
         // Jinja: whatever has a length and items, so an undefined value is no sequence but a map is.
         "sequence" => matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_)),
-        "iterable" => matches!(
-            value,
-            Value::Str(_) | Value::Seq(_) | Value::Map(_) | Value::Undefined
-        ),
-        "callable" => matches!(
-            value,
-            Value::Macro(_) | Value::Builtin(_) | Value::Method(_)
-        ),
+        "iterable" => {
+            matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_) | Value::Undefined)
+        }
+        "callable" => matches!(value, Value::Macro(_) | Value::Builtin(_) | Value::Method(_)),
         "odd" => remainder(value, 2)? != 0,
         "even" => remainder(value, 2)? == 0,
         "divisibleby" => remainder(value, integer(argument(name, args)?)?)? == 0,
@@ -54,26 +50,19 @@ pub(super) fn perform(
 }
 
 fn argument<'a>(name: &str, args: &'a [Value]) -> Result<&'a Value, RenderError> {
-    args.first()
-        .ok_or_else(|| invalid(format!("the test `{name}` needs an argument")))
+    args.first().ok_or_else(|| invalid(format!("the test `{name}` needs an argument")))
 }
 
 fn integer(value: &Value) -> Result<i128, RenderError> {
-    value
-        .as_int()
-        .ok_or_else(|| invalid(format!("{} is no integer", value.kind())))
+    value.as_int().ok_or_else(|| invalid(format!("{} is no integer", value.kind())))
 }
 
 fn remainder(value: &Value, by: i128) -> Result<i128, RenderError> {
-    integer(value)?
-        .checked_rem_euclid(by)
-        .ok_or_else(|| invalid("division by zero"))
+    integer(value)?.checked_rem_euclid(by).ok_or_else(|| invalid("division by zero"))
 }
 
 fn cased(value: &Value, wanted: fn(char) -> bool, unwanted: fn(char) -> bool) -> bool {
-    value
-        .as_str()
-        .is_some_and(|s| s.chars().any(wanted) && !s.chars().any(unwanted))
+    value.as_str().is_some_and(|s| s.chars().any(wanted) && !s.chars().any(unwanted))
 }
 
 /// `is`: the same constant; small integers and equal strings count as the same object.

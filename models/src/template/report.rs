@@ -36,10 +36,7 @@ pub struct Refusal {
 /// Findings about a template. None of them is an error by itself: a model may well have no place
 /// for a system message. Whoever sends one should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent findings, each yes or no"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings, each yes or no")]
 pub struct TemplateReport {
     /// The folder has no template; nothing else is known then.
     pub missing: bool,
@@ -61,14 +58,8 @@ pub struct TemplateReport {
 }
 
 /// The time in every probe: a template that asks for the time must not fail for want of it.
-const PROBE_TIME: LocalTime = LocalTime {
-    year: 2024,
-    month: 7,
-    day: 26,
-    hour: 12,
-    minute: 0,
-    second: 0,
-};
+const PROBE_TIME: LocalTime =
+    LocalTime { year: 2024, month: 7, day: 26, hour: 12, minute: 0, second: 0 };
 
 impl ChatTemplate {
     /// Renders marked conversations and reports what became of the marks. The tokenizer's side of
@@ -78,10 +69,7 @@ impl ChatTemplate {
     /// [`crate::ModelError::Template`] where even a single user message cannot be rendered because
     /// of the [`super::Limits`] or because no template is the default.
     pub fn report(&self) -> Result<TemplateReport> {
-        let mut report = TemplateReport {
-            missing: self.is_missing(),
-            ..TemplateReport::default()
-        };
+        let mut report = TemplateReport { missing: self.is_missing(), ..TemplateReport::default() };
         if report.missing {
             return Ok(report);
         }
@@ -95,10 +83,7 @@ impl ChatTemplate {
                     }
                 }
                 Err(error) if over_limits(&error) => return Err(error.into()),
-                Err(error) => report.refuses.push(Refusal {
-                    part,
-                    why: error.fault.to_string(),
-                }),
+                Err(error) => report.refuses.push(Refusal { part, why: error.fault.to_string() }),
             }
         }
         report.refuses_system = report.refuses.iter().any(|r| r.part == Part::System);
@@ -109,15 +94,11 @@ impl ChatTemplate {
     /// How the prompt of one user message begins and ends.
     fn probe_ends(&self, report: &mut TemplateReport) -> Result<()> {
         let open = with_messages(vec![user()]);
-        let closed = Conversation {
-            add_generation_prompt: false,
-            ..open.clone()
-        };
+        let closed = Conversation { add_generation_prompt: false, ..open.clone() };
         let source = self.pick(false)?;
-        if let (Ok(open), Ok(closed)) = (
-            self.render_source(source, &open),
-            self.render_source(source, &closed),
-        ) {
+        if let (Ok(open), Ok(closed)) =
+            (self.render_source(source, &open), self.render_source(source, &closed))
+        {
             report.adds_generation_prompt = open.text != closed.text;
             let bos = self.special_tokens.iter().find(|(n, _)| n == "bos_token");
             report.writes_bos = bos.is_some_and(|(_, bos)| open.as_str().starts_with(bos));
@@ -167,32 +148,14 @@ fn probes() -> Vec<(Part, Conversation, &'static str)> {
         "name": "mark7call", "description": "mark7tools", "parameters": parameters
     });
     let tools = vec![json!({"type": "function", "function": function})];
-    let with_tools = |messages| Conversation {
-        tools: Some(tools.clone()),
-        ..with_messages(messages)
-    };
+    let with_tools =
+        |messages| Conversation { tools: Some(tools.clone()), ..with_messages(messages) };
     vec![
         (Part::User, with_messages(vec![user()]), "mark7user"),
-        (
-            Part::System,
-            with_messages(vec![system, user()]),
-            "mark7system",
-        ),
-        (
-            Part::Assistant,
-            with_messages(vec![user(), assistant, user()]),
-            "mark7assistant",
-        ),
+        (Part::System, with_messages(vec![system, user()]), "mark7system"),
+        (Part::Assistant, with_messages(vec![user(), assistant, user()]), "mark7assistant"),
         (Part::Tools, with_tools(vec![user()]), "mark7tools"),
-        (
-            Part::ToolCalls,
-            with_messages(vec![user(), caller.clone(), reply.clone()]),
-            "mark7call",
-        ),
-        (
-            Part::ToolReply,
-            with_messages(vec![user(), caller, reply]),
-            "mark7tool",
-        ),
+        (Part::ToolCalls, with_messages(vec![user(), caller.clone(), reply.clone()]), "mark7call"),
+        (Part::ToolReply, with_messages(vec![user(), caller, reply]), "mark7tool"),
     ]
 }

@@ -31,10 +31,8 @@ pub(crate) fn find(folder: &Folder, tokenizer_config: &Value) -> Result<Vec<(Str
     }
     if let Some(text) = read(folder, JSON_FILE)? {
         let path = folder.path_of(JSON_FILE);
-        let json: Value = serde_json::from_str(&text).map_err(|e| ModelError::File {
-            path: path.clone(),
-            what: e.to_string(),
-        })?;
+        let json: Value = serde_json::from_str(&text)
+            .map_err(|e| ModelError::File { path: path.clone(), what: e.to_string() })?;
         return match json.get("chat_template") {
             Some(value) => declared(&path, value),
             None => Err(ModelError::Config {
@@ -90,12 +88,10 @@ fn read(folder: &Folder, name: &str) -> Result<Option<String>> {
     let Some(bytes) = folder.read(name, MAX_BYTES)? else {
         return Ok(None);
     };
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|error| ModelError::File {
-            path: folder.path_of(name),
-            what: format!("not UTF-8: {error}"),
-        })
+    String::from_utf8(bytes).map(Some).map_err(|error| ModelError::File {
+        path: folder.path_of(name),
+        what: format!("not UTF-8: {error}"),
+    })
 }
 
 /// `{% generation %}` and `{% endgeneration %}` as a filter block, which has the same white space
@@ -119,9 +115,7 @@ pub(super) fn rewrite_generation(source: &str) -> String {
         };
         let (tag, later) = tag.split_at(end);
         rest = later;
-        let name = tag
-            .strip_prefix("{%")
-            .map(|t| t.trim_matches(['-', '+', '%', '}']).trim());
+        let name = tag.strip_prefix("{%").map(|t| t.trim_matches(['-', '+', '%', '}']).trim());
         match name {
             Some("generation") => {
                 let filter = format!("filter {GENERATION_FILTER}");

@@ -33,15 +33,8 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const DAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
+const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl LocalTime {
     /// The time `seconds` after 1970-01-01 00:00:00 UTC, in a place `offset` seconds ahead of UTC.
@@ -92,11 +85,7 @@ fn civil(days: i64) -> (i32, u8, u8) {
     let of_year = of_era - (365 * years + years / 4 - years / 100);
     let shifted = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = years + era * 400 + i64::from(month <= 2);
     (
         i32::try_from(year).unwrap_or(i32::MAX),
@@ -130,11 +119,7 @@ pub(super) fn strftime(time: &LocalTime, format: &str) -> Result<String, RenderE
 
 fn expand(time: &LocalTime, directive: char, padded: bool) -> Result<String, RenderError> {
     let two = |n: u8| {
-        if padded {
-            format!("{n:02}")
-        } else {
-            n.to_string()
-        }
+        if padded { format!("{n:02}") } else { n.to_string() }
     };
     let hour12 = (time.hour + 11) % 12 + 1;
     let month = MONTHS

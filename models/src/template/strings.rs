@@ -187,11 +187,7 @@ pub(super) fn pad(
     fill: &Text,
 ) -> Result<Text, RenderError> {
     let missing = width.saturating_sub(text.as_str().chars().count());
-    heap.room(
-        missing
-            .saturating_mul(fill.len())
-            .saturating_add(text.len()),
-    )?;
+    heap.room(missing.saturating_mul(fill.len()).saturating_add(text.len()))?;
     let left = match ends {
         Ends::Start => missing,
         Ends::End => 0,
@@ -218,20 +214,13 @@ pub(super) fn indent(
     (first, blank): (bool, bool),
 ) -> Result<Text, RenderError> {
     let lines = text.as_str().matches('\n').count() + 1;
-    heap.room(
-        text.len()
-            .saturating_add(lines.saturating_mul(prefix.len())),
-    )?;
+    heap.room(text.len().saturating_add(lines.saturating_mul(prefix.len())))?;
     let mut out = Text::default();
     for (i, line) in text.as_str().split('\n').enumerate() {
         if i > 0 {
             out.push_str("\n", super::text::Origin::Template);
         }
-        let wanted = if i == 0 {
-            first
-        } else {
-            blank || !line.is_empty()
-        };
+        let wanted = if i == 0 { first } else { blank || !line.is_empty() };
         if wanted {
             out.push(prefix);
         }
@@ -257,12 +246,7 @@ mod tests {
         check(None, usize::MAX, false, &["a", "b", "c"]);
         check(None, 1, false, &["a", "b\x1cc  "]);
         check(None, 1, true, &["  a b", "c"]);
-        check(
-            Some(" "),
-            usize::MAX,
-            false,
-            &["", "", "a", "b\x1cc", "", ""],
-        );
+        check(Some(" "), usize::MAX, false, &["", "", "a", "b\x1cc", "", ""]);
         check(Some(" "), 1, true, &["  a b\x1cc ", ""]);
         check(Some("zz"), usize::MAX, false, &["  a b\x1cc  "]);
     }
@@ -271,10 +255,7 @@ mod tests {
     fn lines_end_where_python_says() {
         let text = Text::template("a\r\nb\rc\u{2028}d\n");
         assert_eq!(strings(&split_lines(&text, false)), ["a", "b", "c", "d"]);
-        assert_eq!(
-            strings(&split_lines(&text, true)),
-            ["a\r\n", "b\r", "c\u{2028}", "d\n"]
-        );
+        assert_eq!(strings(&split_lines(&text, true)), ["a\r\n", "b\r", "c\u{2028}", "d\n"]);
     }
 
     #[test]

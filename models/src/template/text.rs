@@ -42,10 +42,7 @@ impl Text {
         let string = string.into();
         let mut marks = Vec::new();
         if origin != Origin::Template && !string.is_empty() {
-            marks.push(Mark {
-                range: 0..string.len(),
-                origin,
-            });
+            marks.push(Mark { range: 0..string.len(), origin });
         }
         Text { string, marks }
     }
@@ -98,10 +95,7 @@ impl Text {
         let start = self.string.len();
         self.string.push_str(&other.string);
         for mark in &other.marks {
-            self.mark(
-                start + mark.range.start..start + mark.range.end,
-                mark.origin,
-            );
+            self.mark(start + mark.range.start..start + mark.range.end, mark.origin);
         }
     }
 
@@ -149,10 +143,8 @@ impl Text {
             while marks.peek().is_some_and(|m| m.range.end <= at) {
                 marks.next();
             }
-            let origin = marks
-                .peek()
-                .filter(|m| m.range.start <= at)
-                .map_or(Origin::Template, |m| m.origin);
+            let origin =
+                marks.peek().filter(|m| m.range.start <= at).map_or(Origin::Template, |m| m.origin);
             buffer.clear();
             f(c, &mut buffer);
             out.push_str(&buffer, origin);
@@ -198,11 +190,7 @@ mod tests {
                 assert_eq!(part.as_str(), &whole[start..end]);
                 for at in 0..part.len() {
                     let expected = text.origin_of(start + at..start + at + 1);
-                    assert_eq!(
-                        part.origin_of(at..at + 1),
-                        expected,
-                        "{start}..{end} at {at}"
-                    );
+                    assert_eq!(part.origin_of(at..at + 1), expected, "{start}..{end} at {at}");
                 }
             }
         }

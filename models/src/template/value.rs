@@ -185,20 +185,15 @@ impl Value {
             serde_json::Value::Number(n) => number(n),
             serde_json::Value::String(s) => Value::given(s, origin),
             serde_json::Value::Array(items) => {
-                let items: Result<Vec<Value>, RenderError> = items
-                    .iter()
-                    .map(|v| Self::from_json_at(v, origin, level + 1))
-                    .collect();
+                let items: Result<Vec<Value>, RenderError> =
+                    items.iter().map(|v| Self::from_json_at(v, origin, level + 1)).collect();
                 Value::given_list(items?)?
             }
             serde_json::Value::Object(entries) => {
                 let entries: Result<Vec<(Value, Value)>, RenderError> = entries
                     .iter()
                     .map(|(k, v)| {
-                        Ok((
-                            Value::given(k, origin),
-                            Self::from_json_at(v, origin, level + 1)?,
-                        ))
+                        Ok((Value::given(k, origin), Self::from_json_at(v, origin, level + 1)?))
                     })
                     .collect();
                 Value::given_map(entries?)?
@@ -208,10 +203,7 @@ impl Value {
 
     /// A string of the caller's, which no budget is charged for.
     pub(super) fn given(string: &str, origin: Origin) -> Value {
-        Value::Str(Rc::new(Str {
-            text: Text::new(string, origin),
-            _charge: None,
-        }))
+        Value::Str(Rc::new(Str { text: Text::new(string, origin), _charge: None }))
     }
 
     /// A list of the caller's.
@@ -244,10 +236,7 @@ fn number(n: &serde_json::Number) -> Value {
 impl Map {
     /// The value under a string key.
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        self.entries
-            .iter()
-            .find(|(k, _)| k.as_str() == Some(key))
-            .map(|(_, v)| v)
+        self.entries.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v)
     }
 }
 
@@ -334,9 +323,5 @@ pub(super) fn order(heap: &Heap, a: &Value, b: &Value) -> Result<Option<Ordering
         }
         return Ok(Some(a.items.len().cmp(&b.items.len())));
     }
-    Err(invalid(format!(
-        "{} and {} cannot be ordered",
-        a.kind(),
-        b.kind()
-    )))
+    Err(invalid(format!("{} and {} cannot be ordered", a.kind(), b.kind())))
 }

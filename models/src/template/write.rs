@@ -82,10 +82,7 @@ pub(super) fn push_repr(heap: &Heap, value: &Value, out: &mut Text) -> Result<()
         | Value::Builtin(_)
         | Value::Method(_)
         | Value::Loop(_) => {
-            return Err(invalid(format!(
-                "a {} cannot be written as text",
-                value.kind()
-            )));
+            return Err(invalid(format!("a {} cannot be written as text", value.kind())));
         }
     }
     Ok(())
@@ -93,11 +90,8 @@ pub(super) fn push_repr(heap: &Heap, value: &Value, out: &mut Text) -> Result<()
 
 /// Python's `repr` of a string: single quotes unless only they occur inside.
 fn push_quoted(text: &Text, out: &mut Text) {
-    let quote = if text.as_str().contains('\'') && !text.as_str().contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let quote =
+        if text.as_str().contains('\'') && !text.as_str().contains('"') { '"' } else { '\'' };
     let mark = quote.to_string();
     out.push_str(&mark, Origin::Template);
     out.push(&text.map_chars(|c, out| match c {
@@ -139,20 +133,14 @@ pub(super) fn float(f: f64) -> String {
         return if f > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
     let scientific = format!("{f:e}");
-    let (digits, exponent) = scientific
-        .split_once('e')
-        .expect("`{:e}` writes an exponent");
+    let (digits, exponent) = scientific.split_once('e').expect("`{:e}` writes an exponent");
     let exponent: i32 = exponent.parse().expect("`{:e}` writes a decimal exponent");
     if f != 0.0 && !(-4..16).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", exponent.abs());
     }
     let plain = format!("{f}");
-    if plain.contains('.') {
-        plain
-    } else {
-        plain + ".0"
-    }
+    if plain.contains('.') { plain } else { plain + ".0" }
 }
 
 /// How `tojson` lays out its text.
@@ -205,10 +193,7 @@ fn push_json(
         | Value::Builtin(_)
         | Value::Method(_)
         | Value::Loop(_) => {
-            return Err(invalid(format!(
-                "{} is not JSON serializable",
-                value.kind()
-            )));
+            return Err(invalid(format!("{} is not JSON serializable", value.kind())));
         }
     }
     Ok(())
@@ -263,12 +248,7 @@ impl<'s> Body<'s> {
         out: &mut Text,
     ) -> Body<'s> {
         out.push_str(open, Origin::Template);
-        Body {
-            style,
-            level,
-            close,
-            first: true,
-        }
+        Body { style, level, close, first: true }
     }
 
     fn next(&mut self, out: &mut Text) {

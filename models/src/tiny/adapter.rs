@@ -96,11 +96,7 @@ fn factors(dir: &Path, model: &Arc<ModelConfig>, spec: &AdapterSpec) -> Result<V
         }
     }
     if let Some(n) = spec.score_labels {
-        factors.push(factor(
-            "score.weight",
-            [n, model.hidden_size],
-            model.hidden_size,
-        ));
+        factors.push(factor("score.weight", [n, model.hidden_size], model.hidden_size));
     }
     Ok(factors)
 }
@@ -133,11 +129,7 @@ fn answers(module: &str, key: &str) -> bool {
 
 fn check(dir: &Path, modules: &[(&str, usize, usize)], spec: &AdapterSpec) -> Result<()> {
     let refuse = |field: &str, what: String| {
-        Err(ModelError::Config {
-            path: dir.join(CONFIG),
-            field: field.into(),
-            what,
-        })
+        Err(ModelError::Config { path: dir.join(CONFIG), field: field.into(), what })
     };
     let none = |key: &str| format!("no module of the base answers to `{key}`");
     if let Some(target) = spec
@@ -147,13 +139,11 @@ fn check(dir: &Path, modules: &[(&str, usize, usize)], spec: &AdapterSpec) -> Re
     {
         return refuse("target_modules", none(target));
     }
-    for (field, patterns) in [
-        ("rank_pattern", &spec.rank_pattern),
-        ("alpha_pattern", &spec.alpha_pattern),
-    ] {
-        if let Some(key) = patterns
-            .keys()
-            .find(|key| !modules.iter().any(|(module, ..)| answers(module, key)))
+    for (field, patterns) in
+        [("rank_pattern", &spec.rank_pattern), ("alpha_pattern", &spec.alpha_pattern)]
+    {
+        if let Some(key) =
+            patterns.keys().find(|key| !modules.iter().any(|(module, ..)| answers(module, key)))
         {
             return refuse(field, none(key));
         }
@@ -186,10 +176,7 @@ fn pair(module: &str, (n, k): (usize, usize), r: usize) -> [Factor; 2] {
 /// Numbers of variance `1 / inputs` under the name that PEFT gives them.
 fn factor(path: &str, shape: [usize; 2], inputs: usize) -> Factor {
     Factor {
-        entry: Entry {
-            name: format!("base_model.model.{path}"),
-            shape: shape.to_vec(),
-        },
+        entry: Entry { name: format!("base_model.model.{path}"), shape: shape.to_vec() },
         spread: (3.0 / inputs as f64).sqrt(),
     }
 }

@@ -41,9 +41,7 @@ fn exists(preset: Preset, head: TinyHead) -> bool {
 /// `config.json`. `dir` is named in errors.
 pub(super) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
     if !exists(spec.preset, spec.head) {
-        let heads = TinyHead::ALL
-            .into_iter()
-            .filter(|h| exists(spec.preset, *h));
+        let heads = TinyHead::ALL.into_iter().filter(|h| exists(spec.preset, *h));
         return Err(ModelError::Unavailable {
             asked: format!("{} head in this family", spec.head),
             available: heads.map(TinyHead::name).collect::<Vec<_>>().join(", "),
@@ -53,9 +51,8 @@ pub(super) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
     fields.insert("architectures".into(), json!([architecture(spec)]));
     fields.insert("torch_dtype".into(), spec.storage.torch_name().into());
     if let Some(n) = labels(dir, spec)? {
-        let labels: Map<String, Value> = (0..n)
-            .map(|i| (i.to_string(), format!("LABEL_{i}").into()))
-            .collect();
+        let labels: Map<String, Value> =
+            (0..n).map(|i| (i.to_string(), format!("LABEL_{i}").into())).collect();
         let ids: Map<String, Value> = (0..n).map(|i| (format!("LABEL_{i}"), i.into())).collect();
         fields.insert("id2label".into(), labels.into());
         fields.insert("label2id".into(), ids.into());
@@ -66,11 +63,7 @@ pub(super) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
 /// How many labels the file names; none where the head fixes them.
 fn labels(dir: &Path, spec: &TinySpec) -> Result<Option<usize>> {
     let refuse = |what: String| {
-        Err(ModelError::Config {
-            path: dir.join("config.json"),
-            field: "id2label".into(),
-            what,
-        })
+        Err(ModelError::Config { path: dir.join("config.json"), field: "id2label".into(), what })
     };
     let default = match spec.head {
         TinyHead::Sequence => 1,
@@ -78,10 +71,9 @@ fn labels(dir: &Path, spec: &TinySpec) -> Result<Option<usize>> {
         TinyHead::Vocab | TinyHead::Reward | TinyHead::Process | TinyHead::Value => {
             return match spec.labels {
                 None => Ok(None),
-                Some(n) => refuse(format!(
-                    "{n} labels, and a {} head has none to choose",
-                    spec.head
-                )),
+                Some(n) => {
+                    refuse(format!("{n} labels, and a {} head has none to choose", spec.head))
+                }
             };
         }
     };

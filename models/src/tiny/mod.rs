@@ -211,10 +211,7 @@ fn named<T: Copy>(
     let found = all.iter().find(|one| name_of(**one) == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|one| name_of(*one)).collect();
-        format!(
-            "no {what} is called `{name}`; there are {}",
-            names.join(", ")
-        )
+        format!("no {what} is called `{name}`; there are {}", names.join(", "))
     })
 }
 
@@ -237,10 +234,7 @@ pub fn make(dir: &Path, spec: &TinySpec) -> Result<Made> {
     if config.head.has_vocabulary() {
         stage.json("generation_config.json", &config::generation_config_json())?;
     }
-    let random = RandomWeights {
-        seed: spec.seed,
-        dtype: spec.storage.dtype(),
-    };
+    let random = RandomWeights { seed: spec.seed, dtype: spec.storage.dtype() };
     let mut made = tensors::write(&stage, &config, &random, spec)?;
     made.architecture = config::architecture(spec);
     stage.finish()?;

@@ -265,10 +265,7 @@ impl FromStr for Preset {
         let found = Preset::ALL.into_iter().find(|p| p.name() == name);
         found.ok_or_else(|| {
             let names: Vec<_> = Preset::ALL.iter().map(|p| p.name()).collect();
-            format!(
-                "no shape is called `{name}`; there are {}",
-                names.join(", ")
-            )
+            format!("no shape is called `{name}`; there are {}", names.join(", "))
         })
     }
 }

@@ -84,10 +84,7 @@ fn fill(
 }
 
 fn is_norm(place: Place) -> bool {
-    matches!(
-        place,
-        Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_))
-    )
+    matches!(place, Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_)))
 }
 
 /// Runs of tensors of about equal size, none empty; none if there are too few tensors.

@@ -6,10 +6,7 @@ use safetensors::SafeTensors;
 use super::{AdapterSpec, Preset, Storage, TinyHead, TinySpec, make, make_adapter};
 
 fn spec(preset: Preset, head: TinyHead) -> TinySpec {
-    TinySpec {
-        head,
-        ..TinySpec::from(preset)
-    }
+    TinySpec { head, ..TinySpec::from(preset) }
 }
 
 /// Every tensor of a folder: name, shape and bytes.
@@ -34,20 +31,8 @@ fn the_same_spec_gives_the_same_bytes_and_another_seed_gives_others() {
     let first = TinySpec::from(Preset::Qwen2);
     let digest = make("a", &first);
     assert_eq!(make("b", &first), digest);
-    assert_ne!(
-        make(
-            "c",
-            &TinySpec {
-                seed: 1,
-                ..first.clone()
-            }
-        ),
-        digest
-    );
-    let f16 = TinySpec {
-        storage: Storage::F16,
-        ..first
-    };
+    assert_ne!(make("c", &TinySpec { seed: 1, ..first.clone() }), digest);
+    let f16 = TinySpec { storage: Storage::F16, ..first };
     assert_ne!(make("d", &f16), digest);
 }
 
@@ -59,10 +44,7 @@ fn shards_hold_the_same_tensors_as_one_file() {
     let expected = tensors(&whole_dir, &whole.files);
     for shards in [2, 3, expected.len()] {
         let dir = parent.path().join(shards.to_string());
-        let spec = TinySpec {
-            shards,
-            ..TinySpec::from(Preset::Phi3)
-        };
+        let spec = TinySpec { shards, ..TinySpec::from(Preset::Phi3) };
         let made = make(&dir, &spec).expect("made");
         assert_eq!(made.files.len(), shards);
         assert_eq!(made.n_parameters, whole.n_parameters);
@@ -119,29 +101,13 @@ fn what_cannot_be_made_is_refused_and_leaves_nothing() {
         assert_eq!(left, 0, "{error}");
     };
     let base = TinySpec::from(Preset::Gemma3);
-    let with = |head, labels| TinySpec {
-        head,
-        labels,
-        ..base.clone()
-    };
+    let with = |head, labels| TinySpec { head, labels, ..base.clone() };
     check(&with(TinyHead::Token, None), "vocab, sequence, value");
     check(&with(TinyHead::Sequence, Some(0)), "0 labels");
     check(&with(TinyHead::Sequence, Some(100_000)), "from 1 to 1024");
     check(&with(TinyHead::Vocab, Some(2)), "has none to choose");
-    check(
-        &TinySpec {
-            shards: 0,
-            ..base.clone()
-        },
-        "0 files",
-    );
-    check(
-        &TinySpec {
-            shards: 999,
-            ..base.clone()
-        },
-        "999 files",
-    );
+    check(&TinySpec { shards: 0, ..base.clone() }, "0 files");
+    check(&TinySpec { shards: 999, ..base.clone() }, "999 files");
 }
 
 #[test]
@@ -160,10 +126,8 @@ fn an_adapter_has_two_factors_for_each_module_it_names() {
     };
     let base = Preset::Qwen2.into();
     let made = make_adapter(&dir, &base, &adapter).expect("made");
-    let shapes: BTreeMap<_, _> = tensors(&dir, &made.files)
-        .into_iter()
-        .map(|(name, (shape, _))| (name, shape))
-        .collect();
+    let shapes: BTreeMap<_, _> =
+        tensors(&dir, &made.files).into_iter().map(|(name, (shape, _))| (name, shape)).collect();
     let layer = |layer, factor| {
         format!("base_model.model.model.layers.{layer}.self_attn.q_proj.lora_{factor}.weight")
     };
@@ -188,10 +152,7 @@ fn an_adapter_has_two_factors_for_each_module_it_names() {
         error.to_string()
     };
     let check = |error: String, part: &str| assert!(error.contains(part), "{error}");
-    check(
-        refused(|spec| spec.targets.push("qkv_proj".into())),
-        "`qkv_proj`",
-    );
+    check(refused(|spec| spec.targets.push("qkv_proj".into())), "`qkv_proj`");
     check(refused(|spec| spec.r = 0), "rank of 0");
     check(refused(|spec| spec.score_labels = Some(0)), "0 outputs");
     check(

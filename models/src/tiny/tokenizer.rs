@@ -72,12 +72,8 @@ const MERGES: [(&str, &str); 44] = [
 
 /// Merges of verdict words, so that a made model has verdicts of one token, with and without a space
 /// before them. They stand behind the special tokens, whose ids are in many a configuration.
-const VERDICTS: [(u32, &str, &str); 4] = [
-    (304, "Y", "es"),
-    (305, "N", "o"),
-    (306, "Ġ", "Yes"),
-    (307, "Ġ", "No"),
-];
+const VERDICTS: [(u32, &str, &str); 4] =
+    [(304, "Y", "es"), (305, "N", "o"), (306, "Ġ", "Yes"), (307, "Ġ", "No")];
 
 /// Qwen2's split into words: contractions, letters, single digits, punctuation, space.
 const SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -161,9 +157,7 @@ fn vocabulary() -> Map<String, Value> {
     let tokens = bytes.chain(merged).zip(0_u32..);
     let verdicts = VERDICTS.iter().map(|(id, a, b)| (format!("{a}{b}"), *id));
     // The library numbers added tokens after the vocabulary unless that has them already.
-    let special = SPECIAL
-        .iter()
-        .map(|(id, content)| ((*content).to_owned(), *id));
+    let special = SPECIAL.iter().map(|(id, content)| ((*content).to_owned(), *id));
     let tokens = tokens.chain(special).chain(verdicts);
     tokens.map(|(token, id)| (token, id.into())).collect()
 }

@@ -85,10 +85,7 @@ impl AddedTokens {
             });
         }
         let [raw, normalized] = stages;
-        Ok(AddedTokens {
-            raw: Matcher::new(raw)?,
-            normalized: Matcher::new(normalized)?,
-        })
+        Ok(AddedTokens { raw: Matcher::new(raw)?, normalized: Matcher::new(normalized)? })
     }
 
     /// Every token of both stages.
@@ -122,11 +119,7 @@ impl Matcher {
         };
         let mut by_length: Vec<usize> = (0..tokens.len()).collect();
         by_length.sort_by_key(|&i| std::cmp::Reverse(tokens[i].pattern.len()));
-        Ok(Matcher {
-            tokens,
-            automaton,
-            by_length,
-        })
+        Ok(Matcher { tokens, automaton, by_length })
     }
 
     /// Cuts a text at the tokens that `allowed` lets stand.

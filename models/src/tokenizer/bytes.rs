@@ -69,9 +69,7 @@ fn fallback_byte(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
     let are_hex = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     // The library's parser would take a sign, too.
-    are_hex
-        .then(|| u8::from_str_radix(digits, 16).ok())
-        .flatten()
+    are_hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }
 
 /// What a token adds between two others that are known.

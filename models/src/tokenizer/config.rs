@@ -14,15 +14,8 @@ const CONFIG: &str = "tokenizer_config.json";
 const LEGACY: &str = "special_tokens_map.json";
 const GENERATION: &str = "generation_config.json";
 /// The names of tokens that templates and callers use.
-const NAMES: [&str; 7] = [
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
-];
+const NAMES: [&str; 7] =
+    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
 /// The files' content that matters.
 #[derive(Debug, Default)]
@@ -54,10 +47,7 @@ fn read_object(folder: &Folder, name: &str) -> Result<Option<Map<String, Value>>
     };
     serde_json::from_slice(&bytes)
         .map(Some)
-        .map_err(|e| ModelError::File {
-            path: folder.path_of(name),
-            what: e.to_string(),
-        })
+        .map_err(|e| ModelError::File { path: folder.path_of(name), what: e.to_string() })
 }
 
 /// Reads the files of a folder. All of them may be absent.
@@ -77,15 +67,11 @@ pub(super) fn load(folder: &Folder) -> Result<Config> {
         }
     }
     for name in ["additional_special_tokens", "extra_special_tokens"] {
-        config
-            .special
-            .extend(tokens(&path, name, fields.get(name))?);
+        config.special.extend(tokens(&path, name, fields.get(name))?);
     }
     if let Some(Value::Object(added)) = fields.get("added_tokens_decoder") {
         let special = added.values().filter(|t| t["special"] == Value::Bool(true));
-        config
-            .special
-            .extend(special.filter_map(|t| Some(t["content"].as_str()?.to_owned())));
+        config.special.extend(special.filter_map(|t| Some(t["content"].as_str()?.to_owned())));
     }
     config.declared = Declared {
         add_bos_token: flag(&path, "add_bos_token", &fields)?,
@@ -98,11 +84,7 @@ pub(super) fn load(folder: &Folder) -> Result<Config> {
 }
 
 fn wrong(path: &Path, field: &str, what: &str) -> ModelError {
-    ModelError::Config {
-        path: path.to_owned(),
-        field: field.to_owned(),
-        what: what.to_owned(),
-    }
+    ModelError::Config { path: path.to_owned(), field: field.to_owned(), what: what.to_owned() }
 }
 
 /// A token given as a text, or as an object with `content`.
@@ -126,10 +108,8 @@ fn tokens(path: &Path, field: &str, value: Option<&Value>) -> Result<Vec<String>
         Some(Value::Object(entries)) => entries.values().collect(),
         Some(_) => return Err(wrong(path, field, "is not a list of tokens")),
     };
-    let found: Result<Vec<Option<String>>> = entries
-        .into_iter()
-        .map(|entry| token(path, field, Some(entry)))
-        .collect();
+    let found: Result<Vec<Option<String>>> =
+        entries.into_iter().map(|entry| token(path, field, Some(entry))).collect();
     Ok(found?.into_iter().flatten().collect())
 }
 

@@ -42,10 +42,7 @@ impl Tokenizer {
     /// [`ModelError::Template`]: rendering failed, or the prompt cannot be encoded.
     pub fn encode_chat(&self, conversation: &Conversation) -> Result<EncodedChat> {
         let rendered = self.template.render(conversation)?;
-        Ok(EncodedChat {
-            token_ids: self.encode_text(&rendered.text)?,
-            digest: rendered.digest,
-        })
+        Ok(EncodedChat { token_ids: self.encode_text(&rendered.text)?, digest: rendered.digest })
     }
 
     /// Encodes text of known origins, without tokens around it.
@@ -65,19 +62,14 @@ impl Tokenizer {
     pub fn encode_untrusted(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
         check_length(text)?;
         let encoding = self.encoding(&Text::new(text, Origin::Request))?;
-        let whole = self
-            .inner
-            .post_process(encoding, None, add_special_tokens)
-            .map_err(library)?;
+        let whole = self.inner.post_process(encoding, None, add_special_tokens).map_err(library)?;
         Ok(whole.get_ids().to_vec())
     }
 
     fn encoding(&self, text: &Text) -> Result<Encoding> {
         check_length(text.as_str())?;
         let mut pieces = PreTokenizedString::from(text.as_str());
-        pieces
-            .split(|_, piece| Ok(cut(&piece, &self.added.raw, text)))
-            .map_err(library)?;
+        pieces.split(|_, piece| Ok(cut(&piece, &self.added.raw, text))).map_err(library)?;
         pieces
             .split(|_, mut piece| {
                 if let Some(normalizer) = self.inner.get_normalizer() {
@@ -89,12 +81,8 @@ impl Tokenizer {
         if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut pieces).map_err(library)?;
         }
-        pieces
-            .tokenize(|piece| self.run_model(piece, text))
-            .map_err(library)?;
-        pieces
-            .into_encoding(None, 0, OffsetType::Byte)
-            .map_err(library)
+        pieces.tokenize(|piece| self.run_model(piece, text)).map_err(library)?;
+        pieces.into_encoding(None, 0, OffsetType::Byte).map_err(library)
     }
 
     /// The model's tokens of one piece. Some models know special tokens as words; where the piece

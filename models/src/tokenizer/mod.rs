@@ -68,17 +68,12 @@ impl Tokenizer {
             path: path.clone(),
             source: std::io::ErrorKind::NotFound.into(),
         })?;
-        let unusable = |what: String| ModelError::File {
-            path: path.clone(),
-            what,
-        };
+        let unusable = |what: String| ModelError::File { path: path.clone(), what };
         let mut inner =
             tokenizers::Tokenizer::from_bytes(&bytes).map_err(|e| unusable(e.to_string()))?;
         // How long a text may be and how batches are shaped is not for a file to say.
         inner.with_padding(None);
-        inner
-            .with_truncation(None)
-            .map_err(|e| unusable(e.to_string()))?;
+        inner.with_truncation(None).map_err(|e| unusable(e.to_string()))?;
         let config = config::load(folder)?;
         add_missing(&mut inner, &config).map_err(|e| unusable(e.to_string()))?;
         let sources = source::find(folder, &config.raw)?;
@@ -195,11 +190,7 @@ impl Tokenizer {
     /// # Errors
     /// [`ModelError::Config`] with the largest id and the number of rows.
     pub fn check_against(&self, embedding_rows: usize) -> Result<()> {
-        let largest = self
-            .inner
-            .get_vocab(true)
-            .into_iter()
-            .max_by_key(|(_, id)| *id);
+        let largest = self.inner.get_vocab(true).into_iter().max_by_key(|(_, id)| *id);
         match largest {
             Some((token, id)) if id as usize >= embedding_rows => Err(ModelError::Config {
                 path: self.path.clone(),
@@ -231,11 +222,8 @@ fn add_missing(
     inner: &mut tokenizers::Tokenizer,
     config: &config::Config,
 ) -> tokenizers::Result<()> {
-    let known: HashSet<String> = inner
-        .get_added_tokens_decoder()
-        .into_values()
-        .map(|token| token.content)
-        .collect();
+    let known: HashSet<String> =
+        inner.get_added_tokens_decoder().into_values().map(|token| token.content).collect();
     let named = config.named.iter().map(|(_, content)| content);
     let missing: Vec<AddedToken> = named
         .chain(&config.special)

@@ -32,10 +32,7 @@ pub struct DecodeState {
 impl Tokenizer {
     /// Starts decoding token by token; with `skip_special`, special tokens give no text.
     pub fn decode_stream(&self, skip_special: bool) -> DecodeStream<'_> {
-        DecodeStream {
-            tokenizer: self,
-            state: DecodeState::new(skip_special),
-        }
+        DecodeStream { tokenizer: self, state: DecodeState::new(skip_special) }
     }
 }
 
@@ -60,11 +57,7 @@ impl DecodeStream<'_> {
 impl DecodeState {
     /// Before the first token; with `skip_special`, special tokens give no text.
     pub fn new(skip_special: bool) -> DecodeState {
-        DecodeState {
-            skip_special,
-            token_ids: Vec::new(),
-            given: 0,
-        }
+        DecodeState { skip_special, token_ids: Vec::new(), given: 0 }
     }
 
     /// As [`DecodeStream::step`].
@@ -101,9 +94,6 @@ impl DecodeState {
     /// The text of the tokens that are given out already, and of all.
     fn texts(&self, tokenizer: &Tokenizer) -> Result<(String, String)> {
         let decode = |ids: &[u32]| tokenizer.decode(ids, self.skip_special);
-        Ok((
-            decode(&self.token_ids[..self.given])?,
-            decode(&self.token_ids)?,
-        ))
+        Ok((decode(&self.token_ids[..self.given])?, decode(&self.token_ids)?))
     }
 }

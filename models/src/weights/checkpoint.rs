@@ -50,11 +50,8 @@ pub enum Float {
 
 impl Float {
     fn of(dtype: Dtype) -> Option<Float> {
-        let floats = [
-            (Dtype::F32, Float::F32),
-            (Dtype::F16, Float::F16),
-            (Dtype::BF16, Float::Bf16),
-        ];
+        let floats =
+            [(Dtype::F32, Float::F32), (Dtype::F16, Float::F16), (Dtype::BF16, Float::Bf16)];
         let (_, float) = floats.into_iter().find(|(known, _)| *known == dtype)?;
         Some(float)
     }
@@ -106,10 +103,7 @@ impl Checkpoint {
     /// # Errors
     /// As [`Checkpoint::open`].
     pub fn of_folder(folder: &Folder) -> Result<Checkpoint> {
-        let error = |what: String| ModelError::File {
-            path: folder.path().to_path_buf(),
-            what,
-        };
+        let error = |what: String| ModelError::File { path: folder.path().to_path_buf(), what };
         folder.check()?;
         let there = |name: &&str| folder.has(name);
         match (there(&SINGLE), there(&INDEX)) {
@@ -133,10 +127,7 @@ impl Checkpoint {
     /// # Errors
     /// As [`Checkpoint::open`].
     pub fn of_file(path: &Path) -> Result<Checkpoint> {
-        let parts = (
-            path.parent(),
-            path.file_name().and_then(|name| name.to_str()),
-        );
+        let parts = (path.parent(), path.file_name().and_then(|name| name.to_str()));
         let (Some(dir), Some(name)) = parts else {
             return Err(ModelError::File {
                 path: path.to_path_buf(),
@@ -171,13 +162,8 @@ impl Checkpoint {
         for name in names {
             let file = folder.open(name)?;
             for entry in header::read(&file)? {
-                let (name, stored) = (
-                    entry.name.clone(),
-                    Stored {
-                        file: checkpoint.files.len(),
-                        entry,
-                    },
-                );
+                let (name, stored) =
+                    (entry.name.clone(), Stored { file: checkpoint.files.len(), entry });
                 if let Some(other) = checkpoint.tensors.insert(name.clone(), stored) {
                     let other = checkpoint.files[other.file].path().display();
                     return Err(file.tensor_error(&name, format!("is also in {other}")));
@@ -269,24 +255,16 @@ impl Checkpoint {
             let what = format!("is of {}; weights are F32, F16 or BF16", info.dtype);
             return Err(file.tensor_error(name, what));
         };
-        Ok(TensorRef {
-            name,
-            file,
-            offset: stored.entry.offset,
-            dtype,
-            shape: &info.shape,
-        })
+        Ok(TensorRef { name, file, offset: stored.entry.offset, dtype, shape: &info.shape })
     }
 
     /// An error about a tensor that is in the files.
     pub fn tensor_error(&self, name: &str, what: impl Into<String>) -> ModelError {
         match self.tensors.get(name) {
             Some(stored) => self.files[stored.file].tensor_error(name, what),
-            None => ModelError::Tensor {
-                path: self.dir.clone(),
-                name: name.into(),
-                what: what.into(),
-            },
+            None => {
+                ModelError::Tensor { path: self.dir.clone(), name: name.into(), what: what.into() }
+            }
         }
     }
 

@@ -41,10 +41,8 @@ pub(super) fn read(file: &Positioned) -> Result<Vec<Entry>> {
     }
     let data = LENGTH_BYTES + length;
     if data > file.byte_len() {
-        let what = format!(
-            "truncated: a header of {length} bytes in a file of {} bytes",
-            file.byte_len()
-        );
+        let what =
+            format!("truncated: a header of {length} bytes in a file of {} bytes", file.byte_len());
         return Err(file.error(what));
     }
     let mut json = vec![0; usize::try_from(length).expect("it is at most 10^8")];

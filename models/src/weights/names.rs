@@ -64,10 +64,7 @@ const MODULES: &[(Projection, &str)] = &[
 
 /// Modules that hold several linear layers, in the order of their rows.
 const FUSED_MODULES: &[(&str, &[Projection])] = &[
-    (
-        "self_attn.qkv_proj",
-        &[Projection::Q, Projection::K, Projection::V],
-    ),
+    ("self_attn.qkv_proj", &[Projection::Q, Projection::K, Projection::V]),
     ("mlp.gate_up_proj", &[Projection::Gate, Projection::Up]),
 ];
 
@@ -75,10 +72,7 @@ const EXPERTS: &str = "mlp.experts.";
 
 /// The heads. Where a kind has two rows, the first whose tensors are in the files counts.
 const HEADS: &[HeadNames] = &[
-    HeadNames {
-        is: |head| matches!(head, HeadConfig::Vocab),
-        tensors: &[],
-    },
+    HeadNames { is: |head| matches!(head, HeadConfig::Vocab), tensors: &[] },
     // TRL's `AutoModelForCausalLMWithValueHead`.
     HeadNames {
         is: |head| matches!(head, HeadConfig::Value),
@@ -89,10 +83,7 @@ const HEADS: &[HeadNames] = &[
     },
     HeadNames {
         is: |head| matches!(head, HeadConfig::Value),
-        tensors: &[
-            (HeadPart::Weight, "v_head.weight"),
-            (HeadPart::Bias, "v_head.bias"),
-        ],
+        tensors: &[(HeadPart::Weight, "v_head.weight"), (HeadPart::Bias, "v_head.bias")],
     },
     HeadNames {
         is: |head| matches!(head, HeadConfig::Sequence { .. }),
@@ -100,10 +91,7 @@ const HEADS: &[HeadNames] = &[
     },
     HeadNames {
         is: |head| matches!(head, HeadConfig::Token { .. }),
-        tensors: &[
-            (HeadPart::Weight, "score.weight"),
-            (HeadPart::Bias, "score.bias"),
-        ],
+        tensors: &[(HeadPart::Weight, "score.weight"), (HeadPart::Bias, "score.bias")],
     },
     // Qwen2.5-Math's reward and process reward models.
     HeadNames {
@@ -180,10 +168,7 @@ impl Names {
     /// If the place is a part of the head that the model's head does not have, or a norm that its
     /// layers do not have: the caller asks by the same configuration.
     pub fn locate(&self, place: Place) -> Location {
-        let whole = |name: &str| Location {
-            name: name.into(),
-            part: None,
-        };
+        let whole = |name: &str| Location { name: name.into(), part: None };
         match place {
             Place::Embedding => whole(EMBEDDING),
             Place::Vocab => whole(VOCAB),
@@ -235,15 +220,9 @@ impl Names {
                 .into_iter()
                 .find(|(part, _)| *part == projection)
                 .expect("a fused module holds the projection it was found by");
-            return Location {
-                name: at(module),
-                part: Some(Part { rows, of }),
-            };
+            return Location { name: at(module), part: Some(Part { rows, of }) };
         }
-        Location {
-            name: at(&module(projection)),
-            part: None,
-        }
+        Location { name: at(&module(projection)), part: None }
     }
 
     fn fused_module(
@@ -272,11 +251,9 @@ impl Names {
         let config = &self.config;
         let (inner, experts) = match &config.layers[layer].mlp {
             MlpConfig::Dense { intermediate_size } => (*intermediate_size, 0),
-            MlpConfig::Experts {
-                intermediate_size,
-                num_experts,
-                ..
-            } => (*intermediate_size, *num_experts),
+            MlpConfig::Experts { intermediate_size, num_experts, .. } => {
+                (*intermediate_size, *num_experts)
+            }
         };
         match projection {
             Projection::Q => config.num_heads * config.head_dim,

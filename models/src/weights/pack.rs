@@ -132,10 +132,9 @@ pub(super) fn matrix<T: Number>(
     let n = rows.len();
     let mut panels = T::zeros(n.div_ceil(PANEL) * k * PANEL);
     let block_rows = panels_per_block(tensor.dtype, k) * PANEL;
-    panels
-        .par_chunks_mut(block_rows * k)
-        .enumerate()
-        .try_for_each_init(Vec::new, |numbers, (block, panels)| {
+    panels.par_chunks_mut(block_rows * k).enumerate().try_for_each_init(
+        Vec::new,
+        |numbers, (block, panels)| {
             let start = rows.start + block * block_rows;
             let block = start..rows.end.min(start + block_rows);
             numbers.resize(block.len() * k, T::zero());
@@ -144,7 +143,8 @@ pub(super) fn matrix<T: Number>(
                 interleave(rows, k, panel);
             }
             Ok::<(), ModelError>(())
-        })?;
+        },
+    )?;
     let shape = (n.div_ceil(PANEL), k, PANEL);
     Matrix::from_panels(Tensor::from_vec(panels, shape, &Device::Cpu)?, n, k)
 }
@@ -206,10 +206,7 @@ fn not_finite<T: Number>(
     let stored = stored[position];
     let index = index(start + position, tensor.shape);
     if stored.is_finite() {
-        tensor.error(format!(
-            "{stored} at {index:?} is too large for {:?}",
-            T::DTYPE
-        ))
+        tensor.error(format!("{stored} at {index:?} is too large for {:?}", T::DTYPE))
     } else {
         tensor.error(format!("{stored} at {index:?} is not a finite number"))
     }
@@ -274,11 +271,7 @@ mod tests {
             let halves = values.iter().map(|x| f16::from_f32(*x));
             let brains = values.iter().map(|x| bf16::from_f32(*x));
             let cases: [(Float, Vec<u8>, Vec<f32>); 3] = [
-                (
-                    Float::F32,
-                    values.iter().flat_map(|x| x.to_le_bytes()).collect(),
-                    values.clone(),
-                ),
+                (Float::F32, values.iter().flat_map(|x| x.to_le_bytes()).collect(), values.clone()),
                 (
                     Float::F16,
                     halves.clone().flat_map(f16::to_le_bytes).collect(),
@@ -294,11 +287,7 @@ mod tests {
                 let mut out = T::zeros(len);
                 T::decode(dtype, &bytes, &mut out);
                 let expected: Vec<T> = stored.into_iter().map(from_f32).collect();
-                assert!(
-                    out == expected,
-                    "{dtype:?} to {:?}, {len} numbers",
-                    T::DTYPE
-                );
+                assert!(out == expected, "{dtype:?} to {:?}, {len} numbers", T::DTYPE);
                 assert!(T::all_finite(&out));
             }
         }

@@ -23,10 +23,7 @@ enum Content {
 impl Positioned {
     /// Opens a regular file. Anything else is refused, because reading it could wait for ever.
     pub fn open(path: &Path) -> Result<Positioned> {
-        let io = |source| ModelError::Io {
-            path: path.to_path_buf(),
-            source,
-        };
+        let io = |source| ModelError::Io { path: path.to_path_buf(), source };
         // Looked at before it is opened: opening a pipe waits for its other end.
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(ModelError::File {
@@ -36,20 +33,12 @@ impl Positioned {
         }
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
-        Ok(Positioned {
-            content: Content::File(file),
-            path: path.to_path_buf(),
-            len,
-        })
+        Ok(Positioned { content: Content::File(file), path: path.to_path_buf(), len })
     }
 
     /// Bytes in the place of a file; errors name `path`.
     pub(crate) fn in_memory(path: PathBuf, bytes: &'static [u8]) -> Positioned {
-        Positioned {
-            content: Content::Memory(bytes),
-            path,
-            len: bytes.len() as u64,
-        }
+        Positioned { content: Content::Memory(bytes), path, len: bytes.len() as u64 }
     }
 
     /// Fills `buffer` with the bytes from `offset` on.
@@ -58,10 +47,7 @@ impl Positioned {
             Content::File(file) => read_exact_at(file, buffer, offset),
             Content::Memory(bytes) => copy_exact_at(bytes, buffer, offset),
         };
-        read.map_err(|source| ModelError::Io {
-            path: self.path.clone(),
-            source,
-        })
+        read.map_err(|source| ModelError::Io { path: self.path.clone(), source })
     }
 
     /// All bytes, for files that are small by their nature; longer than `limit` is refused.
@@ -87,19 +73,12 @@ impl Positioned {
 
     /// An error about the file as a whole.
     pub fn error(&self, what: impl Into<String>) -> ModelError {
-        ModelError::File {
-            path: self.path.clone(),
-            what: what.into(),
-        }
+        ModelError::File { path: self.path.clone(), what: what.into() }
     }
 
     /// An error about a tensor in the file.
     pub fn tensor_error(&self, name: &str, what: impl Into<String>) -> ModelError {
-        ModelError::Tensor {
-            path: self.path.clone(),
-            name: name.into(),
-            what: what.into(),
-        }
+        ModelError::Tensor { path: self.path.clone(), name: name.into(), what: what.into() }
     }
 }
 

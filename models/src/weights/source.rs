@@ -105,10 +105,7 @@ impl FileWeights {
                 check_leftover(&self.checkpoint, &self.config, &self.names, name)?;
             }
         }
-        Ok(Loaded {
-            memory: self.memory,
-            parameters: self.parameters,
-        })
+        Ok(Loaded { memory: self.memory, parameters: self.parameters })
     }
 
     /// Where a place lies: the tensor's name, the rows of the place and the rows of the tensor.
@@ -145,10 +142,7 @@ pub(crate) fn check_leftover(
 impl WeightSource for FileWeights {
     fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
         // A router's choices are all or nothing, so it keeps its digits; it is small.
-        let router = matches!(
-            place,
-            Place::Layer(_, LayerPart::Weight(Projection::Router))
-        );
+        let router = matches!(place, Place::Layer(_, LayerPart::Weight(Projection::Router)));
         if router || self.storage != Storage::Int8 {
             return Ok(Weight::Panels(self.matrix(place, n, k)?));
         }
@@ -168,18 +162,9 @@ impl WeightSource for FileWeights {
             Storage::Bf16 => Float::Bf16,
         };
         let (matrix, bytes) = match float {
-            Float::F32 => (
-                pack::matrix::<f32>(tensor, rows, k)?,
-                &mut self.memory.f32_bytes,
-            ),
-            Float::F16 => (
-                pack::matrix::<f16>(tensor, rows, k)?,
-                &mut self.memory.f16_bytes,
-            ),
-            Float::Bf16 => (
-                pack::matrix::<bf16>(tensor, rows, k)?,
-                &mut self.memory.bf16_bytes,
-            ),
+            Float::F32 => (pack::matrix::<f32>(tensor, rows, k)?, &mut self.memory.f32_bytes),
+            Float::F16 => (pack::matrix::<f16>(tensor, rows, k)?, &mut self.memory.f16_bytes),
+            Float::Bf16 => (pack::matrix::<bf16>(tensor, rows, k)?, &mut self.memory.bf16_bytes),
         };
         *bytes += (matrix.tensor().elem_count() * float.byte_len()) as u64;
         Ok(matrix)

@@ -24,11 +24,7 @@ pub struct TrainableWeights<S> {
 impl<S: WeightSource> TrainableWeights<S> {
     /// Variables over a source, named by [`Names::unfused`].
     pub fn new(source: S, names: Names) -> TrainableWeights<S> {
-        TrainableWeights {
-            source,
-            names,
-            variables: BTreeMap::new(),
-        }
+        TrainableWeights { source, names, variables: BTreeMap::new() }
     }
 
     /// The source and the variables by name, in the order of the names.

@@ -34,10 +34,7 @@ fn load(peft: &Peft, config: &Arc<ModelConfig>) -> Arc<Adapter> {
 /// A runner of random weights with two adapters, the second with a head of its own.
 fn runner() -> (Runner, [Option<AdapterSlot>; 3]) {
     let config = base("qwen2");
-    let mut weights = RandomWeights {
-        seed: 5,
-        dtype: DType::F32,
-    };
+    let mut weights = RandomWeights { seed: 5, dtype: DType::F32 };
     let (decoder, head) = assemble(&config, &mut weights).expect("a model");
     let mut runner = Runner::new(decoder, head);
     let first = runner.insert(load(&Peft::new(1, TARGETS), &config));
@@ -54,13 +51,7 @@ fn item(token_ids: &[u32], adapter: Option<AdapterSlot>) -> PackItem {
         start: 0,
         adapter,
         reads: (0..token_ids.len())
-            .flat_map(|row| {
-                [
-                    (row, Read::Hidden),
-                    (row, Read::Vocab),
-                    (row, Read::Logprob(3)),
-                ]
-            })
+            .flat_map(|row| [(row, Read::Hidden), (row, Read::Vocab), (row, Read::Logprob(3))])
             .collect(),
         blocks: Vec::new(),
     }
@@ -70,10 +61,9 @@ fn bits(output: &Output) -> Vec<u32> {
     let all = |numbers: &[f32]| numbers.iter().map(|x| x.to_bits()).collect();
     match output {
         Output::Head(x) | Output::Vocab(x) | Output::Hidden(x) => all(x),
-        Output::Labels {
-            logits,
-            log_normalizer,
-        } => all(&[&logits[..], log_normalizer.as_slice()].concat()),
+        Output::Labels { logits, log_normalizer } => {
+            all(&[&logits[..], log_normalizer.as_slice()].concat())
+        }
         Output::Logprob { logprob, entropy } => all(&[*logprob, *entropy]),
     }
 }
@@ -110,10 +100,8 @@ proptest! {
 #[test]
 fn every_adapter_changes_what_it_is_for() {
     let (mut runner, slots) = runner();
-    let outputs: Vec<_> = slots
-        .iter()
-        .map(|slot| run(&mut runner, &[item(&[1, 2, 3], *slot)]))
-        .collect();
+    let outputs: Vec<_> =
+        slots.iter().map(|slot| run(&mut runner, &[item(&[1, 2, 3], *slot)])).collect();
     for (a, b) in [(0, 1), (0, 2), (1, 2)] {
         assert!(outputs[a] != outputs[b], "{a} and {b}");
     }
@@ -122,15 +110,9 @@ fn every_adapter_changes_what_it_is_for() {
         item.reads = vec![(2, Read::Head)];
         runner.forward(&pack(&[item]).expect("a batch"))
     };
-    let own = head(&mut runner, slots[2])
-        .expect("its own head")
-        .rows
-        .remove(0);
+    let own = head(&mut runner, slots[2]).expect("its own head").rows.remove(0);
     assert!(matches!(own, Output::Head(scores) if scores.len() == 2));
-    assert!(matches!(
-        head(&mut runner, slots[1]),
-        Err(ModelError::Unavailable { .. })
-    ));
+    assert!(matches!(head(&mut runner, slots[1]), Err(ModelError::Unavailable { .. })));
 }
 
 /// One site at a time, so that none of them can be bound and then left out of the forward.
@@ -151,9 +133,7 @@ fn every_site_is_felt() {
 fn adapters_come_and_go_while_others_run() {
     let (mut runner, slots) = runner();
     let config = base("qwen2");
-    let [_, Some(first), Some(second)] = slots else {
-        unreachable!("two adapters were inserted")
-    };
+    let [_, Some(first), Some(second)] = slots else { unreachable!("two adapters were inserted") };
     let before = run(&mut runner, &[item(&[4, 5], Some(second))]);
     let removed = runner.remove(first).expect("it was there");
     assert!(runner.remove(first).is_none());

@@ -11,15 +11,7 @@ use serde_json::json;
 
 use super::support::{HIDDEN, Peft, Stored, VOCAB, base, base_for, numbers, write_tensors};
 
-const ALL: &[&str] = &[
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
-];
+const ALL: &[&str] = &["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 fn load_from(dir: &Path, config: &Arc<ModelConfig>) -> Adapter {
     Adapter::load(dir, &Base::of(config)).expect("an adapter")
@@ -43,21 +35,9 @@ fn factors_arrive_at_their_sites_as_they_were_written() {
     let adapter = load(&peft, &base("qwen2"));
     assert_eq!(adapter.pairs.len(), 2 * ALL.len() + 2);
     for (site, name, b) in [
-        (
-            Site::Layer(1, Projection::K),
-            "model.layers.1.self_attn.k_proj.lora_A.weight",
-            false,
-        ),
-        (
-            Site::Layer(1, Projection::K),
-            "model.layers.1.self_attn.k_proj.lora_B.weight",
-            true,
-        ),
-        (
-            Site::Layer(0, Projection::Down),
-            "model.layers.0.mlp.down_proj.lora_A.weight",
-            false,
-        ),
+        (Site::Layer(1, Projection::K), "model.layers.1.self_attn.k_proj.lora_A.weight", false),
+        (Site::Layer(1, Projection::K), "model.layers.1.self_attn.k_proj.lora_B.weight", true),
+        (Site::Layer(0, Projection::Down), "model.layers.0.mlp.down_proj.lora_A.weight", false),
         (Site::Embedding, "model.embed_tokens.lora_embedding_B", true),
         (Site::Vocab, "lm_head.lora_B.weight", true),
     ] {
@@ -90,12 +70,7 @@ fn half_precision_factors_widen_exactly() {
         let want: Vec<f32> = peft.tensor(name).numbers.iter().map(rounded).collect();
         let pair = &adapter.pairs[&Site::Layer(0, Projection::Q)];
         assert_eq!(pair.a.to_rows().expect("rows"), want);
-        assert_eq!(
-            adapter.report.dtypes.len(),
-            2,
-            "{:?}",
-            adapter.report.dtypes
-        );
+        assert_eq!(adapter.report.dtypes.len(), 2, "{:?}", adapter.report.dtypes);
     }
 }
 
@@ -123,10 +98,7 @@ fn check_scales(fields: &serde_json::Value, want: [(usize, f32); 4]) {
 #[test]
 fn ranks_and_scales_follow_peft() {
     check_scales(&json!({}), [(4, 2.0); 4]);
-    check_scales(
-        &json!({"r": 16, "lora_alpha": 16.5}),
-        [(16, 16.5 / 16.0); 4],
-    );
+    check_scales(&json!({"r": 16, "lora_alpha": 16.5}), [(16, 16.5 / 16.0); 4]);
     check_scales(&json!({"r": 16, "use_rslora": true}), [(16, 2.0); 4]);
     check_scales(&json!({"lora_alpha": 0}), [(4, 0.0); 4]);
     check_scales(
@@ -221,39 +193,18 @@ fn a_fused_module_is_split_by_rows() {
     let mut peft = Peft::new(3, &[]);
     peft.set("target_modules", json!(["qkv_proj", "gate_up_proj"]));
     for layer in 0..2 {
-        peft.pair_of(
-            5,
-            &format!("model.layers.{layer}.self_attn.qkv_proj"),
-            (64, 32),
-            4,
-        );
-        peft.pair_of(
-            6,
-            &format!("model.layers.{layer}.mlp.gate_up_proj"),
-            (96, 32),
-            4,
-        );
+        peft.pair_of(5, &format!("model.layers.{layer}.self_attn.qkv_proj"), (64, 32), 4);
+        peft.pair_of(6, &format!("model.layers.{layer}.mlp.gate_up_proj"), (96, 32), 4);
     }
     let adapter = load(&peft, &base("phi3"));
-    let b = peft
-        .tensor("model.layers.1.self_attn.qkv_proj.lora_B.weight")
-        .numbers
-        .clone();
-    let a = peft
-        .tensor("model.layers.1.self_attn.qkv_proj.lora_A.weight")
-        .numbers
-        .clone();
-    for (projection, rows) in [
-        (Projection::Q, 0..32),
-        (Projection::K, 32..48),
-        (Projection::V, 48..64),
-    ] {
+    let b = peft.tensor("model.layers.1.self_attn.qkv_proj.lora_B.weight").numbers.clone();
+    let a = peft.tensor("model.layers.1.self_attn.qkv_proj.lora_A.weight").numbers.clone();
+    for (projection, rows) in
+        [(Projection::Q, 0..32), (Projection::K, 32..48), (Projection::V, 48..64)]
+    {
         let pair = &adapter.pairs[&Site::Layer(1, projection)];
         assert_eq!(pair.a.to_rows().expect("rows"), a);
-        assert_eq!(
-            pair.b.to_rows().expect("rows"),
-            b[rows.start * 4..rows.end * 4]
-        );
+        assert_eq!(pair.b.to_rows().expect("rows"), b[rows.start * 4..rows.end * 4]);
     }
     assert_eq!(adapter.pairs.len(), 10);
 }
@@ -261,22 +212,14 @@ fn a_fused_module_is_split_by_rows() {
 #[test]
 fn experts_and_router_are_sites() {
     let mut peft = Peft::new(3, &[]);
-    peft.set(
-        "target_modules",
-        json!(["gate", "up_proj", "experts.2.down_proj"]),
-    );
+    peft.set("target_modules", json!(["gate", "up_proj", "experts.2.down_proj"]));
     for layer in 0..2 {
         peft.pair_of(5, &format!("model.layers.{layer}.mlp.gate"), (3, 32), 4);
         for expert in 0..3 {
             let module = format!("model.layers.{layer}.mlp.experts.{expert}.up_proj");
             peft.pair_of(6 + expert, &module, (16, 32), 4);
         }
-        peft.pair_of(
-            9,
-            &format!("model.layers.{layer}.mlp.experts.2.down_proj"),
-            (32, 16),
-            4,
-        );
+        peft.pair_of(9, &format!("model.layers.{layer}.mlp.experts.2.down_proj"), (32, 16), 4);
     }
     let adapter = load(&peft, &base("qwen3_moe"));
     assert_eq!(
@@ -310,8 +253,7 @@ fn an_adapter_brings_its_head() {
         } else {
             peft.set("modules_to_save", json!(["classifier", "score"]));
             peft.set("task_type", json!("SEQ_CLS"));
-            peft.tensors
-                .insert(format!("base_model.model.{name}"), weight);
+            peft.tensors.insert(format!("base_model.model.{name}"), weight);
         }
         peft.write(dir.path());
         let adapter = load_from(dir.path(), &base_for("qwen2", "SequenceClassification"));
@@ -339,13 +281,10 @@ fn the_digest_is_of_the_content() {
     });
     check("another α", false, &|p| p.set("lora_alpha", json!(9)));
     check("one number", false, &|p| {
-        p.tensor("model.layers.1.self_attn.v_proj.lora_B.weight")
-            .numbers[5] += 1e-6;
+        p.tensor("model.layers.1.self_attn.v_proj.lora_B.weight").numbers[5] += 1e-6;
     });
     check("two numbers swapped", false, &|p| {
-        p.tensor("model.layers.0.self_attn.q_proj.lora_A.weight")
-            .numbers
-            .swap(0, 1);
+        p.tensor("model.layers.0.self_attn.q_proj.lora_A.weight").numbers.swap(0, 1);
     });
     check("a head", false, &|p| {
         p.set("modules_to_save", json!(["score"]));
@@ -369,22 +308,12 @@ fn the_report_says_how_large_the_update_is() {
     assert_eq!(report.sites[1].norm, 0.0);
     assert_eq!(report.norm, 30.0);
     assert_eq!(report.parameters, 2 * 2 * 4 * 32);
-    assert!(
-        report.warnings[0].contains("layers.1.o"),
-        "{:?}",
-        report.warnings
-    );
+    assert!(report.warnings[0].contains("layers.1.o"), "{:?}", report.warnings);
 
-    peft.tensor("model.layers.0.self_attn.o_proj.lora_B.weight")
-        .numbers
-        .fill(0.0);
+    peft.tensor("model.layers.0.self_attn.o_proj.lora_B.weight").numbers.fill(0.0);
     let report = load(&peft, &base("qwen2")).report;
     assert_eq!(report.norm, 0.0);
-    assert!(
-        report.warnings[0].contains("runs as the base does"),
-        "{:?}",
-        report.warnings
-    );
+    assert!(report.warnings[0].contains("runs as the base does"), "{:?}", report.warnings);
 }
 
 #[test]
@@ -412,43 +341,25 @@ fn check_copy(name: &str, copy: Stored, stored: &[(&str, &Stored)], loads: bool)
     let (folder, base_dir) = (tempfile::tempdir(), tempfile::tempdir());
     let (folder, base_dir) = (folder.expect("a folder"), base_dir.expect("a folder"));
     let mut peft = Peft::new(1, &["lm_head", "embed_tokens"]);
-    peft.tensors
-        .insert(format!("base_model.model.{name}"), copy);
+    peft.tensors.insert(format!("base_model.model.{name}"), copy);
     peft.write(folder.path());
-    let stored = stored
-        .iter()
-        .map(|(name, tensor)| ((*name).to_owned(), (*tensor).clone()));
-    write_tensors(
-        &base_dir.path().join("model.safetensors"),
-        &stored.collect(),
-    );
+    let stored = stored.iter().map(|(name, tensor)| ((*name).to_owned(), (*tensor).clone()));
+    write_tensors(&base_dir.path().join("model.safetensors"), &stored.collect());
     let files = Checkpoint::open(base_dir.path()).expect("a base");
     let config = base("qwen2");
-    let with_files = Base {
-        files: Some(&files),
-        ..Base::of(&config)
-    };
+    let with_files = Base { files: Some(&files), ..Base::of(&config) };
     let loaded = Adapter::load(folder.path(), &with_files);
     assert_eq!(loaded.is_ok(), loads, "{name}: {loaded:?}");
     let alone = Adapter::load(folder.path(), &Base::of(&config)).expect_err("nothing to compare");
-    assert!(
-        alone.to_string().contains("save_embedding_layers=False"),
-        "{alone}"
-    );
+    assert!(alone.to_string().contains("save_embedding_layers=False"), "{alone}");
 }
 
 #[test]
 fn a_full_copy_that_equals_the_base_says_nothing_new() {
     let embedding = Stored::f32(&[VOCAB, HIDDEN], numbers(3, VOCAB * HIDDEN));
     let vocab = Stored::f32(&[VOCAB, HIDDEN], numbers(4, VOCAB * HIDDEN));
-    let files = [
-        ("model.embed_tokens.weight", &embedding),
-        ("lm_head.weight", &vocab),
-    ];
-    let (copied, headed) = (
-        "model.embed_tokens.base_layer.weight",
-        "lm_head.base_layer.weight",
-    );
+    let files = [("model.embed_tokens.weight", &embedding), ("lm_head.weight", &vocab)];
+    let (copied, headed) = ("model.embed_tokens.base_layer.weight", "lm_head.base_layer.weight");
     check_copy(copied, embedding.clone(), &files, true);
     check_copy("model.embed_tokens.weight", embedding.clone(), &files, true);
     check_copy(headed, vocab.clone(), &files, true);

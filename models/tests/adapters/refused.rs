@@ -14,10 +14,7 @@ const Q1_B: &str = "model.layers.1.self_attn.q_proj.lora_B.weight";
 
 fn load(dir: &Path) -> ModelError {
     let config = base("qwen2");
-    let base = Base {
-        digest: Some("sha256:aa"),
-        ..Base::of(&config)
-    };
+    let base = Base { digest: Some("sha256:aa"), ..Base::of(&config) };
     Adapter::load(dir, &base).expect_err("it must not load")
 }
 
@@ -31,11 +28,7 @@ fn refusal(peft: &Peft) -> ModelError {
 fn check_tensor(peft: &Peft, tensor: &str, says: &str) {
     match refusal(peft) {
         ModelError::Tensor { path, name, what } => {
-            assert!(
-                path.ends_with("adapter_model.safetensors"),
-                "{}",
-                path.display()
-            );
+            assert!(path.ends_with("adapter_model.safetensors"), "{}", path.display());
             assert_eq!(name, format!("base_model.model.{tensor}"), "{what}");
             assert!(what.contains(says), "{tensor}: {what}");
         }
@@ -74,22 +67,14 @@ fn active_features_are_refused_by_name() {
         ("layer_replication", json!([[0, 1]]), "layer replication"),
         ("megatron_config", json!({"x": 1}), "Megatron"),
         ("trainable_token_indices", json!([7]), "trained token"),
-        (
-            "target_parameters",
-            json!(["mlp.experts.up_proj"]),
-            "bare parameters",
-        ),
+        ("target_parameters", json!(["mlp.experts.up_proj"]), "bare parameters"),
         ("arrow_config", json!({"top_k": 3}), "Arrow"),
         ("kasa_config", json!({"beta": 1e-4}), "KaSA"),
         ("monteclora_config", json!({"num_samples": 8}), "MonteCLoRA"),
         ("velora_config", json!({"num_groups": 8}), "VeLoRA"),
         ("ensure_weight_tying", json!(true), "tied"),
         ("init_lora_weights", json!("pissa"), "changed the base"),
-        (
-            "init_lora_weights",
-            json!("pissa_niter_16"),
-            "changed the base",
-        ),
+        ("init_lora_weights", json!("pissa_niter_16"), "changed the base"),
         ("init_lora_weights", json!("olora"), "changed the base"),
         ("init_lora_weights", json!("corda"), "changed the base"),
         ("init_lora_weights", json!("loftq"), "changed the base"),
@@ -102,11 +87,7 @@ fn active_features_are_refused_by_name() {
         ("peft_type", json!("PREFIX_TUNING"), "\"PREFIX_TUNING\""),
         ("peft_type", json!("ADALORA"), "\"ADALORA\""),
         ("peft_type", Value::Null, "missing"),
-        (
-            "base_model_digest",
-            json!("sha256:bb"),
-            "this base is sha256:aa",
-        ),
+        ("base_model_digest", json!("sha256:bb"), "this base is sha256:aa"),
     ] {
         check_field(field, value, says);
     }
@@ -170,10 +151,7 @@ fn the_configuration_must_be_a_json_object() {
     for (text, says) in [
         ("", "not JSON"),
         ("{\"r\": 4", "not JSON"),
-        (
-            "{\"peft_type\": \"LORA\", \"lora_alpha\": NaN}",
-            "column 37",
-        ),
+        ("{\"peft_type\": \"LORA\", \"lora_alpha\": NaN}", "column 37"),
         ("[]", "not a JSON object"),
         ("\"LORA\"", "not a JSON object"),
     ] {
@@ -195,12 +173,7 @@ fn an_adapter_of_another_base_is_refused() {
     let mut wider = Peft::new(1, &[]);
     wider.set("target_modules", json!(["q_proj"]));
     for layer in 0..2 {
-        wider.pair_of(
-            1,
-            &format!("model.layers.{layer}.self_attn.q_proj"),
-            (64, 64),
-            4,
-        );
+        wider.pair_of(1, &format!("model.layers.{layer}.self_attn.q_proj"), (64, 64), 4);
     }
     check_tensor(&wider, Q0_A, "has shape [4, 64]; expected [4, 32]");
 
@@ -215,14 +188,8 @@ fn an_adapter_of_another_base_is_refused() {
     check_tensor(&other, fused, "no linear layer");
 
     let mut shallower = Peft::new(1, &["q_proj"]);
-    shallower
-        .tensors
-        .retain(|name, _| name.contains("layers.0."));
-    check_config(
-        &shallower,
-        "target_modules",
-        "model.layers.1.self_attn.q_proj",
-    );
+    shallower.tensors.retain(|name, _| name.contains("layers.0."));
+    check_config(&shallower, "target_modules", "model.layers.1.self_attn.q_proj");
 }
 
 #[test]
@@ -230,45 +197,18 @@ fn a_tensor_without_a_place_is_refused() {
     for (name, says) in [
         ("model.layers.0.input_layernorm.weight", "stray"),
         ("model.layers.0.self_attn.q_proj.weight", "stray"),
-        (
-            "model.layers.0.self_attn.q_proj.lora_magnitude_vector",
-            "DoRA",
-        ),
-        (
-            "model.layers.0.self_attn.q_proj.lora_B.bias",
-            "bias on the update",
-        ),
-        (
-            "model.layers.0.self_attn.q_proj.lora_A.default.weight",
-            "end in",
-        ),
-        (
-            "model.layers.0.mlp.experts.0.up_proj.lora_A.weight",
-            "no linear layer",
-        ),
-        (
-            "model.layers.00.self_attn.q_proj.lora_A.weight",
-            "no linear layer",
-        ),
-        (
-            "model.layers.0.self_attn.q_proj.lora_embedding_A",
-            "an embedding's factor",
-        ),
-        (
-            "model.embed_tokens.lora_A.weight",
-            "a linear layer's factor",
-        ),
+        ("model.layers.0.self_attn.q_proj.lora_magnitude_vector", "DoRA"),
+        ("model.layers.0.self_attn.q_proj.lora_B.bias", "bias on the update"),
+        ("model.layers.0.self_attn.q_proj.lora_A.default.weight", "end in"),
+        ("model.layers.0.mlp.experts.0.up_proj.lora_A.weight", "no linear layer"),
+        ("model.layers.00.self_attn.q_proj.lora_A.weight", "no linear layer"),
+        ("model.layers.0.self_attn.q_proj.lora_embedding_A", "an embedding's factor"),
+        ("model.embed_tokens.lora_A.weight", "a linear layer's factor"),
         ("model.embed_tokens.weight", "full copy of `embed_tokens`"),
         ("lm_head.base_layer.weight", "full copy of `lm_head`"),
         ("score.0.weight", "linear head"),
-        (
-            "model.layers.1.self_attn.v_proj.lora_A.weight",
-            "other factor, B",
-        ),
-        (
-            "model.layers.1.self_attn.v_proj.lora_B.weight",
-            "other factor, A",
-        ),
+        ("model.layers.1.self_attn.v_proj.lora_A.weight", "other factor, B"),
+        ("model.layers.1.self_attn.v_proj.lora_B.weight", "other factor, A"),
         ("score.weight", "modules_to_save does not name `score`"),
         ("classifier.bias", "without its weight"),
     ] {
@@ -303,10 +243,7 @@ fn a_tensor_that_is_not_as_it_must_be_is_refused() {
     let q1_a = Q1_B.replace("lora_B", "lora_A");
     check_tensor(&peft, &q1_a, "has shape [4, 32]; expected [2, 32]");
 
-    for (number, says) in [
-        (f32::NAN, "NaN at [2, 1]"),
-        (f32::INFINITY, "inf at [2, 1]"),
-    ] {
+    for (number, says) in [(f32::NAN, "NaN at [2, 1]"), (f32::INFINITY, "inf at [2, 1]")] {
         let mut peft = q();
         peft.tensor(Q1_B).numbers[9] = number;
         check_tensor(&peft, Q1_B, says);
@@ -326,11 +263,7 @@ fn heads_that_cannot_be_kept_are_refused() {
     for name in ["lm_head", "embed_tokens", "model.norm"] {
         let mut peft = Peft::new(1, &["q_proj"]);
         peft.set("modules_to_save", json!([name]));
-        check_config(
-            &peft,
-            "modules_to_save",
-            &format!("`{name}` would be replaced"),
-        );
+        check_config(&peft, "modules_to_save", &format!("`{name}` would be replaced"));
     }
     let mut peft = Peft::new(1, &["q_proj"]);
     peft.set("modules_to_save", json!(["score"]));
@@ -354,11 +287,7 @@ fn heads_that_cannot_be_kept_are_refused() {
     let mut peft = Peft::new(1, &["q_proj"]);
     peft.set("modules_to_save", json!(["score"]));
     peft.add("score.weight", &[1, HIDDEN], numbers(1, HIDDEN));
-    peft.add(
-        "score.modules_to_save.weight",
-        &[1, HIDDEN],
-        numbers(1, HIDDEN),
-    );
+    peft.add("score.modules_to_save.weight", &[1, HIDDEN], numbers(1, HIDDEN));
     check_tensor(&peft, "score.weight", "stands for the same as");
 }
 
@@ -366,14 +295,8 @@ fn heads_that_cannot_be_kept_are_refused() {
 fn a_head_beside_the_adapter_is_checked_too() {
     for (tensors, says) in [
         (vec![("score.weight", vec![1, 16])], "shape [1, 16]"),
-        (
-            vec![("score.bias", vec![1])],
-            "tensor `score.weight`: missing",
-        ),
-        (
-            vec![("score.weight", vec![1, HIDDEN]), ("x", vec![1])],
-            "tensor `x`: stray",
-        ),
+        (vec![("score.bias", vec![1])], "tensor `score.weight`: missing"),
+        (vec![("score.weight", vec![1, HIDDEN]), ("x", vec![1])], "tensor `x`: stray"),
     ] {
         let dir = tempfile::tempdir().expect("a folder");
         Peft::new(1, &["q_proj"]).write(dir.path());
@@ -381,44 +304,19 @@ fn a_head_beside_the_adapter_is_checked_too() {
             let len = shape.iter().product();
             (name.to_owned(), Stored::f32(&shape, numbers(1, len)))
         });
-        write_tensors(
-            &dir.path().join("reward_head.safetensors"),
-            &stored.collect(),
-        );
+        write_tensors(&dir.path().join("reward_head.safetensors"), &stored.collect());
         let said = load(dir.path()).to_string();
-        assert!(
-            said.contains("reward_head.safetensors") && said.contains(says),
-            "{said}"
-        );
+        assert!(said.contains("reward_head.safetensors") && said.contains(says), "{said}");
     }
 }
 
 #[test]
 fn targets_that_the_base_lacks_are_refused() {
-    for entry in [
-        "qkv_proj",
-        "proj",
-        "q_pro",
-        "",
-        "model.layers.2.self_attn.q_proj",
-        "score",
-    ] {
-        check_field(
-            "target_modules",
-            json!(["q_proj", entry]),
-            &format!("`{entry}`"),
-        );
+    for entry in ["qkv_proj", "proj", "q_pro", "", "model.layers.2.self_attn.q_proj", "score"] {
+        check_field("target_modules", json!(["q_proj", entry]), &format!("`{entry}`"));
     }
-    check_field(
-        "target_modules",
-        json!(["q_proj", "k_proj"]),
-        "layers.0.self_attn.k_proj",
-    );
-    check_field(
-        "target_modules",
-        json!("all-linear"),
-        "has no tensors for it",
-    );
+    check_field("target_modules", json!(["q_proj", "k_proj"]), "layers.0.self_attn.k_proj");
+    check_field("target_modules", json!("all-linear"), "has no tensors for it");
 }
 
 #[test]
@@ -438,24 +336,12 @@ fn a_file_cut_short_is_refused() {
     ] {
         std::fs::write(&path, &whole[..len]).expect("written");
         let said = load(dir.path()).to_string();
-        assert!(
-            said.contains("adapter_model.safetensors") && said.contains(says),
-            "{said}"
-        );
+        assert!(said.contains("adapter_model.safetensors") && said.contains(says), "{said}");
     }
     for (bytes, says) in [
-        (
-            [&whole[..], b"more"].concat(),
-            "4 bytes after the last tensor",
-        ),
-        (
-            [&u64::MAX.to_le_bytes(), &whole[8..]].concat(),
-            "a header of",
-        ),
-        (
-            [&whole[..8], b"]", &whole[9..]].concat(),
-            "the header is not one",
-        ),
+        ([&whole[..], b"more"].concat(), "4 bytes after the last tensor"),
+        ([&u64::MAX.to_le_bytes(), &whole[8..]].concat(), "a header of"),
+        ([&whole[..8], b"]", &whole[9..]].concat(), "the header is not one"),
     ] {
         std::fs::write(&path, bytes).expect("written");
         let said = load(dir.path()).to_string();
@@ -472,10 +358,7 @@ fn a_folder_that_holds_no_adapter_says_what_is_there() {
     std::fs::write(dir.path().join("notes.txt"), "x").expect("written");
     assert!(said(dir.path()).contains("there is notes.txt"));
     assert!(said(&dir.path().join("notes.txt")).contains("not a folder"));
-    assert!(matches!(
-        load(&dir.path().join("absent")),
-        ModelError::Io { .. }
-    ));
+    assert!(matches!(load(&dir.path().join("absent")), ModelError::Io { .. }));
 
     let inner = dir.path().join("strict");
     std::fs::create_dir(&inner).expect("made");

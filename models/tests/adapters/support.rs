@@ -101,11 +101,7 @@ pub(super) fn numbers(seed: u64, len: usize) -> Vec<f32> {
 
 impl Stored {
     pub(super) fn f32(shape: &[usize], numbers: Vec<f32>) -> Stored {
-        Stored {
-            dtype: Dtype::F32,
-            shape: shape.to_vec(),
-            numbers,
-        }
+        Stored { dtype: Dtype::F32, shape: shape.to_vec(), numbers }
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -123,10 +119,7 @@ impl Stored {
 impl Peft {
     /// An adapter of some targets in every layer of the small Qwen2 base, rank 4, α 8.
     pub(super) fn new(seed: u64, targets: &[&str]) -> Peft {
-        let mut peft = Peft {
-            config: config(targets),
-            tensors: BTreeMap::new(),
-        };
+        let mut peft = Peft { config: config(targets), tensors: BTreeMap::new() };
         for (index, target) in targets.iter().enumerate() {
             for layer in 0..N_LAYERS as u64 {
                 let block = match *target {
@@ -158,16 +151,8 @@ impl Peft {
         } else {
             ["lora_A.weight", "lora_B.weight"]
         };
-        self.add(
-            &format!("{module}.{a}"),
-            &[rank, k],
-            numbers(2 * seed + 1, rank * k),
-        );
-        self.add(
-            &format!("{module}.{b}"),
-            &[n, rank],
-            numbers(2 * seed + 2, n * rank),
-        );
+        self.add(&format!("{module}.{a}"), &[rank, k], numbers(2 * seed + 1, rank * k));
+        self.add(&format!("{module}.{b}"), &[n, rank], numbers(2 * seed + 2, n * rank));
     }
 
     /// Adds a tensor under PEFT's prefix.

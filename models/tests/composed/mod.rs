@@ -25,22 +25,14 @@ pub(crate) struct Variable {
 
 impl Variables {
     pub(crate) fn new(seed: u64) -> Variables {
-        Variables {
-            random: RandomWeights {
-                seed,
-                dtype: DType::F32,
-            },
-            vars: BTreeMap::new(),
-        }
+        Variables { random: RandomWeights { seed, dtype: DType::F32 }, vars: BTreeMap::new() }
     }
 
     /// A matrix `[n, k]`, row-major, as a graph over its variable.
     pub(crate) fn rows(&self, place: Place) -> Result<Tensor> {
         let Variable { var, n } = &self.vars[&place];
         let (panels, k, width) = var.dims3()?;
-        var.permute((0, 2, 1))?
-            .reshape((panels * width, k))?
-            .narrow(0, 0, *n)
+        var.permute((0, 2, 1))?.reshape((panels * width, k))?.narrow(0, 0, *n)
     }
 
     pub(crate) fn vector(&self, place: Place) -> &Tensor {
@@ -118,11 +110,7 @@ impl Composed<'_> {
 
     fn norm_if_there(&self, layer: usize, norm: Norm, x: &Tensor) -> Result<Tensor> {
         let place = Place::Layer(layer, LayerPart::Norm(norm));
-        if self.weights.vars.contains_key(&place) {
-            self.norm(place, x)
-        } else {
-            Ok(x.clone())
-        }
+        if self.weights.vars.contains_key(&place) { self.norm(place, x) } else { Ok(x.clone()) }
     }
 
     /// Over the last dimension.
@@ -179,24 +167,14 @@ impl Composed<'_> {
     fn shared(&self, x: &Tensor) -> Result<Tensor> {
         let (kv_heads, n, dim) = x.dims3()?;
         let group = self.config.num_heads / kv_heads;
-        x.unsqueeze(1)?
-            .broadcast_as((kv_heads, group, n, dim))?
-            .reshape((kv_heads * group, n, dim))
+        x.unsqueeze(1)?.broadcast_as((kv_heads, group, n, dim))?.reshape((kv_heads * group, n, dim))
     }
 
     fn mlp(&self, layer: usize, x: &Tensor) -> Result<Tensor> {
-        let MlpConfig::Experts {
-            num_experts,
-            experts_per_token,
-            normalise,
-            ..
-        } = self.config.layers[layer].mlp
+        let MlpConfig::Experts { num_experts, experts_per_token, normalise, .. } =
+            self.config.layers[layer].mlp
         else {
-            return self.gated(
-                layer,
-                [Projection::Gate, Projection::Up, Projection::Down],
-                x,
-            );
+            return self.gated(layer, [Projection::Gate, Projection::Up, Projection::Down], x);
         };
         let probabilities = softmax(&self.linear(layer, Projection::Router, x)?)?;
         let mut weights = probabilities.mul(&chosen(&probabilities, experts_per_token)?)?;
@@ -230,9 +208,7 @@ impl Composed<'_> {
 /// `[n, heads · dim] -> [heads, n, dim]`.
 fn split(x: &Tensor, heads: usize) -> Result<Tensor> {
     let (n, width) = x.dims2()?;
-    x.reshape((n, heads, width / heads))?
-        .transpose(0, 1)?
-        .contiguous()
+    x.reshape((n, heads, width / heads))?.transpose(0, 1)?.contiguous()
 }
 
 pub(crate) fn softmax(x: &Tensor) -> Result<Tensor> {
@@ -244,9 +220,8 @@ pub(crate) fn softmax(x: &Tensor) -> Result<Tensor> {
 /// `[n, n]`: 0 where query `row` sees key `column`, and a number that no score outweighs elsewhere.
 fn mask(n: usize, window: Option<usize>) -> Result<Tensor> {
     let sees = |q: usize, k: usize| k <= q && window.is_none_or(|w| q - k < w);
-    let values: Vec<f32> = (0..n * n)
-        .map(|i| if sees(i / n, i % n) { 0.0 } else { -1e9 })
-        .collect();
+    let values: Vec<f32> =
+        (0..n * n).map(|i| if sees(i / n, i % n) { 0.0 } else { -1e9 }).collect();
     Tensor::from_vec(values, (n, n), &Device::Cpu)
 }
 

@@ -55,23 +55,13 @@ impl Written {
     pub(crate) fn new(dtype: &'static str, shape: &[usize], numbers: &[f32]) -> Written {
         let bytes = match dtype {
             "F32" => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            "F16" => numbers
-                .iter()
-                .flat_map(|x| f16::from_f32(*x).to_le_bytes())
-                .collect(),
-            "BF16" => numbers
-                .iter()
-                .flat_map(|x| bf16::from_f32(*x).to_le_bytes())
-                .collect(),
+            "F16" => numbers.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
+            "BF16" => numbers.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect(),
             "F64" => vec![0; numbers.len() * 8],
             // Of a type that is no weight's, the bytes do not matter.
             _ => vec![0; numbers.len() * 4],
         };
-        Written {
-            dtype,
-            shape: shape.to_vec(),
-            bytes,
-        }
+        Written { dtype, shape: shape.to_vec(), bytes }
     }
 }
 
@@ -125,16 +115,9 @@ pub(crate) fn model(
     config: &Arc<ModelConfig>,
     dtype: &'static str,
 ) -> (Tensors, Decoder, Option<models::head::Head>) {
-    let random = RandomWeights {
-        seed: 7,
-        dtype: DType::F32,
-    };
-    let mut recorder = Recorder {
-        random,
-        names: Names::new(config, |_| false),
-        dtype,
-        tensors: Tensors::new(),
-    };
+    let random = RandomWeights { seed: 7, dtype: DType::F32 };
+    let mut recorder =
+        Recorder { random, names: Names::new(config, |_| false), dtype, tensors: Tensors::new() };
     let (decoder, head) = assemble(config, &mut recorder).expect("seeded weights are good");
     (recorder.tensors, decoder, head)
 }
@@ -176,10 +159,8 @@ pub(crate) fn write_shards(dir: &Path, config: &Value, tensors: &Tensors) -> Val
     let shards = all.chunks(all.len().div_ceil(3));
     for (i, shard) in shards.enumerate() {
         let name = format!("model-{:05}-of-00003.safetensors", i + 1);
-        let part: Tensors = shard
-            .iter()
-            .map(|(name, tensor)| ((*name).clone(), (*tensor).clone()))
-            .collect();
+        let part: Tensors =
+            shard.iter().map(|(name, tensor)| ((*name).clone(), (*tensor).clone())).collect();
         let (header, data) = layout(&part);
         std::fs::write(dir.join(&name), file(&header, &data)).expect("it is written");
         for tensor in part.keys() {

@@ -134,20 +134,14 @@ impl VocabGolden {
             wanted.push(Wanted {
                 row,
                 read: Read::Vocab,
-                expected: Expected::Vocab {
-                    normalizer: *normalizer,
-                    some: some.collect(),
-                },
+                expected: Expected::Vocab { normalizer: *normalizer, some: some.collect() },
             });
         }
         let columns: Arc<[u32]> = self.columns.as_slice().into();
         for (row, logits) in self.rows.iter().zip(&self.logits) {
             wanted.push(Wanted {
                 row: *row,
-                read: Read::Labels {
-                    columns: Arc::clone(&columns),
-                    mass: true,
-                },
+                read: Read::Labels { columns: Arc::clone(&columns), mass: true },
                 expected: Expected::Labels {
                     logits: logits.clone(),
                     normalizer: self.logsumexp[*row],
@@ -178,10 +172,7 @@ impl Wanted {
             (Expected::Head(expected), Output::Head(got)) => closeness.see_all(got, expected),
             (
                 Expected::Labels { logits, normalizer },
-                Output::Labels {
-                    logits: got,
-                    log_normalizer: Some(sum),
-                },
+                Output::Labels { logits: got, log_normalizer: Some(sum) },
             ) => {
                 closeness.see(*sum, *normalizer);
                 closeness.see_all(got, logits)
@@ -239,14 +230,7 @@ impl Closeness {
     /// What was seen; an error where it is too far, or nothing.
     pub(crate) fn verdict(&self) -> Result<String, String> {
         let mean = self.sum / self.count as f64;
-        let line = format!(
-            "{} numbers, max {:.2e}, mean {mean:.2e}",
-            self.count, self.max
-        );
-        if self.count > 0 && self.max <= TOLERANCE {
-            Ok(line)
-        } else {
-            Err(line)
-        }
+        let line = format!("{} numbers, max {:.2e}, mean {mean:.2e}", self.count, self.max);
+        if self.count > 0 && self.max <= TOLERANCE { Ok(line) } else { Err(line) }
     }
 }

@@ -101,11 +101,8 @@ fn in_pieces(
     let n_blocks = scatter(&mut sequences, 0);
     let mut runner = with_kv(model, n_blocks)?;
     for n in lengths.iter().cycle() {
-        let mut left: Vec<_> = all
-            .iter_mut()
-            .filter(|work| !work.0.is_done())
-            .map(|work| (work, *n))
-            .collect();
+        let mut left: Vec<_> =
+            all.iter_mut().filter(|work| !work.0.is_done()).map(|work| (work, *n)).collect();
         if left.is_empty() {
             break;
         }
@@ -144,9 +141,7 @@ fn continuations(
 fn prompts_to_continue(golden: &Golden, adapter: Option<AdapterSlot>) -> Vec<Sequence> {
     let reference: Reference = read("reference.json");
     let lengths = golden.generated.iter().map(|g| g.length);
-    lengths
-        .map(|length| Sequence::new(reference.prompt(length), adapter))
-        .collect()
+    lengths.map(|length| Sequence::new(reference.prompt(length), adapter)).collect()
 }
 
 #[test]
@@ -194,11 +189,7 @@ fn load_adapter(
     if made.digest != golden.weights {
         return Err("the factors are not those that the reference read".into());
     }
-    let known = Base {
-        config: &model.config,
-        digest: Some(&model.digest),
-        files: None,
-    };
+    let known = Base { config: &model.config, digest: Some(&model.digest), files: None };
     let adapter = Adapter::load(&dir, &known).map_err(|error| error.to_string())?;
     let mut runner = with_kv(model, KV_BLOCKS)?;
     let slot = runner.insert(Arc::new(adapter));

@@ -20,12 +20,7 @@ pub(crate) type Work = (Sequence, Vec<Wanted>);
 
 impl Sequence {
     pub(crate) fn new(token_ids: &[u32], adapter: Option<AdapterSlot>) -> Sequence {
-        Sequence {
-            token_ids: token_ids.to_vec(),
-            adapter,
-            blocks: Vec::new(),
-            done: 0,
-        }
+        Sequence { token_ids: token_ids.to_vec(), adapter, blocks: Vec::new(), done: 0 }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -53,9 +48,7 @@ pub(crate) fn scatter(sequences: &mut [&mut Sequence], more: usize) -> usize {
     let each = longest.unwrap_or(0).div_ceil(BLOCK);
     for (at, sequence) in sequences.iter_mut().enumerate() {
         let ids = (0..each).rev().map(|i| i * count + at);
-        sequence.blocks = ids
-            .map(|id| BlockId(u32::try_from(id).expect("few blocks")))
-            .collect();
+        sequence.blocks = ids.map(|id| BlockId(u32::try_from(id).expect("few blocks"))).collect();
     }
     each * count
 }
@@ -78,11 +71,7 @@ pub(crate) fn advance(
     }
     let outputs = forward(runner, &items)?;
     if outputs.len() != wanted.len() {
-        return Err(format!(
-            "{} outputs for {} reads",
-            outputs.len(),
-            wanted.len()
-        ));
+        return Err(format!("{} outputs for {} reads", outputs.len(), wanted.len()));
     }
     for (wanted, output) in wanted.iter().zip(&outputs) {
         wanted.compare(output, closeness)?;
@@ -103,10 +92,7 @@ pub(crate) fn greedy(
     let mut logits = vec![Vec::new(); sequences.len()];
     for _ in 0..steps {
         let last = |s: &Sequence| vec![(s.token_ids.len() - s.done - 1, Read::Vocab)];
-        let items: Vec<_> = sequences
-            .iter()
-            .map(|s| s.item(usize::MAX, last(s)))
-            .collect();
+        let items: Vec<_> = sequences.iter().map(|s| s.item(usize::MAX, last(s))).collect();
         let outputs = forward(runner, &items)?;
         for ((sequence, seen), output) in sequences.iter_mut().zip(&mut logits).zip(outputs) {
             let Output::Vocab(row) = output else {

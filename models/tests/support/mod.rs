@@ -22,9 +22,7 @@ fn plain() -> ModelConfig {
     let layer = LayerConfig {
         window: None,
         rope: Some(0),
-        mlp: MlpConfig::Dense {
-            intermediate_size: 40,
-        },
+        mlp: MlpConfig::Dense { intermediate_size: 40 },
     };
     ModelConfig {
         model_type: "test".into(),
@@ -36,27 +34,15 @@ fn plain() -> ModelConfig {
         max_positions: 512,
         tie_embeddings: false,
         embedding_scale: None,
-        norm: NormConfig {
-            eps: 1e-6,
-            unit_offset: false,
-            placement: NormPlacement::Pre,
-        },
+        norm: NormConfig { eps: 1e-6, unit_offset: false, placement: NormPlacement::Pre },
         qk_norm: None,
-        biases: Biases {
-            qkv: false,
-            output: false,
-            mlp: false,
-        },
+        biases: Biases { qkv: false, output: false, mlp: false },
         attention_scale: 8.0_f32.powf(-0.5),
         attention_softcap: None,
         logit_softcap: None,
         activation: Activation::Silu,
         layers: vec![layer; 3],
-        ropes: vec![RopeConfig {
-            theta: 10_000.0,
-            rotary_dim: 8,
-            scaling: RopeScaling::Default,
-        }],
+        ropes: vec![RopeConfig { theta: 10_000.0, rotary_dim: 8, scaling: RopeScaling::Default }],
         head: HeadConfig::Vocab,
     }
 }
@@ -64,24 +50,13 @@ fn plain() -> ModelConfig {
 /// One configuration for each way in which families differ.
 pub(crate) fn shapes() -> Vec<(&'static str, ModelConfig)> {
     let mut biased = plain();
-    biased.biases = Biases {
-        qkv: true,
-        output: true,
-        mlp: true,
-    };
+    biased.biases = Biases { qkv: true, output: true, mlp: true };
     biased.tie_embeddings = true;
     let mut per_head = plain();
-    (
-        per_head.qk_norm,
-        per_head.head_dim,
-        per_head.ropes[0].rotary_dim,
-    ) = (Some(QkNorm::PerHead), 12, 6);
+    (per_head.qk_norm, per_head.head_dim, per_head.ropes[0].rotary_dim) =
+        (Some(QkNorm::PerHead), 12, 6);
     let mut capped = plain();
-    capped.norm = NormConfig {
-        eps: 1e-6,
-        unit_offset: true,
-        placement: NormPlacement::Both,
-    };
+    capped.norm = NormConfig { eps: 1e-6, unit_offset: true, placement: NormPlacement::Both };
     (capped.attention_softcap, capped.logit_softcap) = (Some(5.0), Some(3.0));
     (capped.embedding_scale, capped.activation) = (Some(24.0_f32.sqrt()), Activation::GeluTanh);
     capped.layers[0].window = Some(7);
@@ -123,44 +98,28 @@ pub(crate) fn runner(config: &ModelConfig, dtype: DType) -> Runner {
     let decoder = Decoder::load(&config, &mut source).expect("random weights fit");
     let head =
         Head::load(config.head, config.hidden_size, &mut source).expect("random weights fit");
-    Runner::new(decoder, head)
-        .with_kv(96)
-        .expect("96 blocks fit in memory")
+    Runner::new(decoder, head).with_kv(96).expect("96 blocks fit in memory")
 }
 
 /// A made model of every family by its vocabulary and by a score, and one of every head.
 pub(crate) fn families_as(storage: Storage) -> Vec<(String, ModelConfig, Runner)> {
-    let tiny = Preset::ALL
-        .into_iter()
-        .filter(|preset| !preset.is_published_size());
+    let tiny = Preset::ALL.into_iter().filter(|preset| !preset.is_published_size());
     let heads = [TinyHead::Vocab, TinyHead::Sequence];
-    let mut made: Vec<_> = tiny
-        .flat_map(|preset| heads.map(|head| (preset, head)))
-        .collect();
+    let mut made: Vec<_> = tiny.flat_map(|preset| heads.map(|head| (preset, head))).collect();
     made.extend(TinyHead::ALL.map(|head| (Preset::Qwen2, head)));
-    made.into_iter()
-        .map(|(preset, head)| family(preset, head, storage))
-        .collect()
+    made.into_iter().map(|(preset, head)| family(preset, head, storage)).collect()
 }
 
 fn family(preset: Preset, head: TinyHead, storage: Storage) -> (String, ModelConfig, Runner) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dir = folder.path().join("model");
-    let spec = TinySpec {
-        head,
-        ..TinySpec::from(preset)
-    };
+    let spec = TinySpec { head, ..TinySpec::from(preset) };
     models::tiny::make(&dir, &spec).expect("every family has these heads");
     let model = Model::load(&dir, &LoadOptions { storage }).expect("what was made can be loaded");
     let config = model.config.as_ref().clone();
-    let runner = Runner::new(model.decoder, model.head)
-        .with_kv(96)
-        .expect("96 blocks fit in memory");
-    (
-        format!("{} by {}", preset.name(), head.name()),
-        config,
-        runner,
-    )
+    let runner =
+        Runner::new(model.decoder, model.head).with_kv(96).expect("96 blocks fit in memory");
+    (format!("{} by {}", preset.name(), head.name()), config, runner)
 }
 
 /// Sites of every kind that the model has, with outputs and inputs.
@@ -173,18 +132,12 @@ fn sites(config: &ModelConfig) -> Vec<(Site, usize, usize)> {
     ];
     for (index, layer) in config.layers.iter().enumerate() {
         sites.push(match layer.mlp {
-            MlpConfig::Dense { intermediate_size } => (
-                Site::Layer(index, Projection::Down),
-                hidden,
-                intermediate_size,
-            ),
-            MlpConfig::Experts {
-                intermediate_size, ..
-            } => (
-                Site::Layer(index, Projection::ExpertUp(1)),
-                intermediate_size,
-                hidden,
-            ),
+            MlpConfig::Dense { intermediate_size } => {
+                (Site::Layer(index, Projection::Down), hidden, intermediate_size)
+            }
+            MlpConfig::Experts { intermediate_size, .. } => {
+                (Site::Layer(index, Projection::ExpertUp(1)), intermediate_size, hidden)
+            }
         });
     }
     sites
@@ -192,19 +145,14 @@ fn sites(config: &ModelConfig) -> Vec<(Site, usize, usize)> {
 
 /// An adapter of rank `r` on some layers of every kind, with a head of its own.
 pub(crate) fn adapter(config: &ModelConfig, seed: u64, r: usize) -> Arc<Adapter> {
-    let random = RandomWeights {
-        seed,
-        dtype: DType::F32,
-    };
+    let random = RandomWeights { seed, dtype: DType::F32 };
     let hidden = config.hidden_size;
     let sites = sites(config);
     let matrix = |place, n: usize, k: usize| {
         Matrix::from_rows(&random.numbers(place, n, k), n, k).expect("the numbers fill it")
     };
     let pair = |(site, n, k): (Site, usize, usize)| {
-        let Site::Layer(layer, projection) = site else {
-            unreachable!("only layers above")
-        };
+        let Site::Layer(layer, projection) = site else { unreachable!("only layers above") };
         let place = |part| Place::Layer(layer, part);
         let pair = LoraPair {
             a: matrix(place(LayerPart::Weight(projection)), r, k),

@@ -58,10 +58,7 @@ pub(crate) fn conversation(json: &Value) -> Conversation {
 
 /// The tokens of a conversation.
 pub(crate) fn chat(tokenizer: &Tokenizer, json: &Value) -> Vec<u32> {
-    tokenizer
-        .encode_chat(&conversation(json))
-        .unwrap()
-        .token_ids
+    tokenizer.encode_chat(&conversation(json)).unwrap().token_ids
 }
 
 /// A conversation of one message.

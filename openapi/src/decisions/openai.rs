@@ -439,10 +439,7 @@ struct TextOrList<T> {
 
 impl<T> TextOrList<T> {
     fn new(expected: &'static str) -> Self {
-        Self {
-            expected,
-            items: PhantomData,
-        }
+        Self { expected, items: PhantomData }
     }
 }
 

@@ -85,11 +85,7 @@ fn shape(bytes: &[u8]) -> Shape {
             let asks = |fields: &Fields| {
                 fields.question.is_some() || (fields.id.is_some() && fields.instructions.is_none())
             };
-            if list.iter().any(asks) {
-                Shape::Sglang
-            } else {
-                Shape::OpenAi
-            }
+            if list.iter().any(asks) { Shape::Sglang } else { Shape::OpenAi }
         }
         Some(Questions::Other(_)) | None => Shape::OpenAi,
     }
@@ -117,14 +113,8 @@ mod tests {
             "openai",
         );
         check(r#"{"model":"m","input":"x","questions":[]}"#, "openai");
-        check(
-            r#"{"input":"x","questions":[{"id":"a","type":"yes_no","question":"?"}]}"#,
-            "sglang",
-        );
-        check(
-            r#"{"model":"m","input":{"a":1},"questions":[],"temperature":2}"#,
-            "sglang",
-        );
+        check(r#"{"input":"x","questions":[{"id":"a","type":"yes_no","question":"?"}]}"#, "sglang");
+        check(r#"{"model":"m","input":{"a":1},"questions":[],"temperature":2}"#, "sglang");
         check(
             r#"{"model":"m","state":[1],"questions":{"a":{"type":"noul","instructions":"?"}}}"#,
             "systemone",
@@ -135,14 +125,8 @@ mod tests {
     fn errors_name_the_place_in_the_shape() {
         check("{", "malformed 1:1");
         check("[]", "invalid .");
-        check(
-            r#"{"model":"m","input":"x","questions":{}}"#,
-            "invalid input",
-        );
-        check(
-            r#"{"model":"m","state":"x","questions":[]}"#,
-            "invalid questions",
-        );
+        check(r#"{"model":"m","input":"x","questions":{}}"#, "invalid input");
+        check(r#"{"model":"m","state":"x","questions":[]}"#, "invalid questions");
         check(
             r#"{"model":"m","input":"x","questions":[{"type":"predicate","instruction":"?"}]}"#,
             "invalid questions[0].instruction",
@@ -155,18 +139,12 @@ mod tests {
             r#"{"model":"m","input":"x","questions":[{"type":"choice","instructions":"?","choices":[{"value":1}]}]}"#,
             "invalid questions[0].choices[0].value",
         );
-        check(
-            r#"{"model":"m","input":"x","questions":3}"#,
-            "invalid questions",
-        );
+        check(r#"{"model":"m","input":"x","questions":3}"#, "invalid questions");
         check(
             r#"{"input":"x","questions":[{"id":"a","type":"choice","question":"?","options":[{"nam":"x"}]}]}"#,
             "invalid questions[0].options[0].nam",
         );
-        check(
-            r#"{"model":"m","state":5,"questions":{"a":{"type":"noul"}}}"#,
-            "invalid state",
-        );
+        check(r#"{"model":"m","state":5,"questions":{"a":{"type":"noul"}}}"#, "invalid state");
         check(
             r#"{"model":"m","state":"x","questions":{"a":{"type":"noul","x":1}}}"#,
             "invalid questions.a.x",

@@ -29,9 +29,9 @@ impl TextOrJson {
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => text.as_str().into(),
-            Self::Object(_) | Self::List(_) => serde_json::to_string(self)
-                .expect("JSON that was read can be written")
-                .into(),
+            Self::Object(_) | Self::List(_) => {
+                serde_json::to_string(self).expect("JSON that was read can be written").into()
+            }
         }
     }
 
@@ -112,9 +112,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
         let mut names = std::collections::HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if !names.insert(name.clone()) {
-                return Err(A::Error::custom(format_args!(
-                    "{name:?} stands there twice"
-                )));
+                return Err(A::Error::custom(format_args!("{name:?} stands there twice")));
             }
             entries.push((name, map.next_value()?));
         }

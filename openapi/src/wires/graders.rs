@@ -27,10 +27,7 @@ pub struct GraderRunRequest {
     pub item: Option<Map<String, Value>>,
 }
 
-object!(
-    GraderRunRequest,
-    but & [Unused("reference_answer", Harmless::Null)]
-);
+object!(GraderRunRequest, but & [Unused("reference_answer", Harmless::Null)]);
 
 /// A grader to be checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -199,10 +196,7 @@ pub struct GraderSampling {
     pub top_p: Option<f64>,
 }
 
-object!(
-    GraderSampling,
-    but & [Unused("reasoning_effort", Harmless::Null)]
-);
+object!(GraderSampling, but & [Unused("reasoning_effort", Harmless::Null)]);
 
 /// A text, or the conversation that a model is asked with.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -375,10 +369,7 @@ object!(
 
 impl GraderPart {
     fn text(text: &str) -> GraderPart {
-        GraderPart {
-            kind: GraderPartKind::InputText,
-            text: Some(text.to_owned()),
-        }
+        GraderPart { kind: GraderPartKind::InputText, text: Some(text.to_owned()) }
     }
 }
 
@@ -438,10 +429,7 @@ fn part(path: &str, grader: Value) -> Result<Grader, BodyError> {
             _ if inner.starts_with('[') => format!("{path}{inner}"),
             _ => format!("{path}.{inner}"),
         };
-        BodyError::Invalid {
-            path,
-            message: error.inner().to_string(),
-        }
+        BodyError::Invalid { path, message: error.inner().to_string() }
     })
 }
 
@@ -472,28 +460,16 @@ mod tests {
         };
         check(model(json!("a")), "ok");
         check(model(json!({ "type": "output_text", "text": "a" })), "ok");
-        check(
-            model(json!(["a", { "type": "input_text", "text": "b" }])),
-            "ok",
-        );
+        check(model(json!(["a", { "type": "input_text", "text": "b" }])), "ok");
         let image = json!({ "type": "input_image", "image_url": "x", "detail": "low" });
         check(model(json!([image])), "ok");
         check(model(json!(3)), "grader.input[0].content: ");
         check(model(json!(["a", 3])), "grader.input[0].content[1]: ");
-        check(
-            model(json!([{ "type": "video" }])),
-            "grader.input[0].content[0].type: ",
-        );
+        check(model(json!([{ "type": "video" }])), "grader.input[0].content[0].type: ");
         check(json!({ "grader": { "type": "robot" } }), "grader.type: ");
-        check(
-            json!({ "grader": { "name": "x" } }),
-            "grader: missing field `type`",
-        );
+        check(json!({ "grader": { "name": "x" } }), "grader: missing field `type`");
         check(json!({ "grader": [] }), "grader: ");
-        check(
-            json!({ "grader": { "type": "multi", "fields": 1 } }),
-            "grader.fields: ",
-        );
+        check(json!({ "grader": { "type": "multi", "fields": 1 } }), "grader.fields: ");
         check(json!({}), "missing field `grader`");
         let metric = json!({ "type": "text_similarity", "evaluation_metric": "rouge_6" });
         check(json!({ "grader": metric }), "grader.evaluation_metric: ");
@@ -523,9 +499,6 @@ mod tests {
         check(json!({}), Ok(&[]));
         check(json!(null), Err("graders"));
         check(json!([3]), Err("graders[0]"));
-        check(
-            json!({ "x": { "type": "python", "input": 3 } }),
-            Err("graders.x.input"),
-        );
+        check(json!({ "x": { "type": "python", "input": 3 } }), Err("graders.x.input"));
     }
 }

@@ -46,10 +46,7 @@ pub struct GraderMetadata {
 
 /// What went wrong, as flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "the interface that it belongs to has them"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "the interface that it belongs to has them")]
 pub struct GraderErrors {
     /// The formula cannot be read. Such a grader is refused, so that this is never set.
     pub formula_parse_error: bool,

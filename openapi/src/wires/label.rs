@@ -119,10 +119,7 @@ mod tests {
         check("18446744073709551615", text("18446744073709551615"));
         check("-7", text("-7"));
         check("0.1", text("0.1"));
-        check(
-            "[\"a\", \"b\"]",
-            Some(Reference::AnyOf(vec!["a".into(), "b".into()])),
-        );
+        check("[\"a\", \"b\"]", Some(Reference::AnyOf(vec!["a".into(), "b".into()])));
         let object = json!({"answer": 3}).as_object().cloned();
         check("{\"answer\": 3}", object.map(Reference::Object));
         for bad in ["true", "[1]"] {

@@ -136,16 +136,10 @@ pub struct VerifyReply {
     #[serde(rename = "_ng_failure_class", skip_serializing_if = "Option::is_none")]
     pub failure_class: Option<String>,
     /// Why nothing was measured.
-    #[serde(
-        rename = "_ng_failure_judge_error",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "_ng_failure_judge_error", skip_serializing_if = "Option::is_none")]
     pub judge_error: Option<String>,
     /// Whether another try would come to the same.
-    #[serde(
-        rename = "_ng_failure_terminal",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "_ng_failure_terminal", skip_serializing_if = "Option::is_none")]
     pub terminal: Option<bool>,
 }
 

@@ -136,10 +136,6 @@ pub struct PooledUsage {
 impl PooledUsage {
     /// Of so many tokens.
     pub fn of(prompt_tokens: u64) -> Self {
-        Self {
-            prompt_tokens,
-            total_tokens: prompt_tokens,
-            completion_tokens: 0,
-        }
+        Self { prompt_tokens, total_tokens: prompt_tokens, completion_tokens: 0 }
     }
 }

@@ -284,11 +284,7 @@ mod tests {
             RolloutContent::Parts(parts.collect())
         };
         check(json!({}), None, RolloutContent::None);
-        check(
-            json!({ "content": null, "type": 3 }),
-            None,
-            RolloutContent::None,
-        );
+        check(json!({ "content": null, "type": 3 }), None, RolloutContent::None);
         check(
             json!({ "type": "message", "content": "a", "token_ids": [1, [2]], "x": { "y": {} } }),
             Some("message"),
@@ -299,34 +295,16 @@ mod tests {
                                 { "refusal": "No." }, { "text": null, "refusal": "b" },
                                 { "text": 3 }, "c", null, [{ "text": "d" }], {}] }),
             None,
-            parts(&[
-                Some("a\n"),
-                Some("No."),
-                Some("b"),
-                None,
-                None,
-                None,
-                None,
-                None,
-            ]),
+            parts(&[Some("a\n"), Some("No."), Some("b"), None, None, None, None, None]),
         );
-        for other in [
-            json!(1),
-            json!(-1),
-            json!(1.5),
-            json!(true),
-            json!({ "text": "a" }),
-        ] {
+        for other in [json!(1), json!(-1), json!(1.5), json!(true), json!({ "text": "a" })] {
             check(json!({ "content": other }), None, RolloutContent::Other);
         }
     }
 
     /// Where a row is wrong, or nothing.
     fn check_row(row: &Value, expected: Option<(&str, &str)>) {
-        match (
-            parse_body::<VerifyRequest>(row.to_string().as_bytes()),
-            expected,
-        ) {
+        match (parse_body::<VerifyRequest>(row.to_string().as_bytes()), expected) {
             (Ok(_), None) => {}
             (Err(BodyError::Invalid { path, message }), Some((place, part))) => {
                 assert_eq!(path, place, "{row}");
@@ -342,23 +320,11 @@ mod tests {
         check_row(&row(json!(null), json!([])), None);
         check_row(&row(json!("a"), json!([{}])), None);
         let items = "a text or a list of items";
-        check_row(
-            &row(json!(3), json!([])),
-            Some(("responses_create_params.input", items)),
-        );
+        check_row(&row(json!(3), json!([])), Some(("responses_create_params.input", items)));
         let place = "responses_create_params.input[1]";
-        check_row(
-            &row(json!([{}, "a"]), json!([])),
-            Some((place, "an object")),
-        );
-        check_row(
-            &row(json!([]), json!("a")),
-            Some(("response.output", "a sequence")),
-        );
-        check_row(
-            &row(json!([]), json!([["a"]])),
-            Some(("response.output[0]", "an object")),
-        );
+        check_row(&row(json!([{}, "a"]), json!([])), Some((place, "an object")));
+        check_row(&row(json!([]), json!("a")), Some(("response.output", "a sequence")));
+        check_row(&row(json!([]), json!([["a"]])), Some(("response.output[0]", "an object")));
         let mut bare = row(json!([]), json!([]));
         bare["response"] = json!({});
         check_row(&bare, Some(("response", "`output`")));

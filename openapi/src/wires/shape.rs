@@ -11,10 +11,7 @@ use super::{
 };
 use crate::{BodyError, ScoreRequest, ScoreResponse, parse_body};
 
-const OWN_SCORE: Interface = Interface {
-    name: "this server's own",
-    marks: &["inputs", "options"],
-};
+const OWN_SCORE: Interface = Interface { name: "this server's own", marks: &["inputs", "options"] };
 const VLLM_SCORE: Interface = Interface {
     name: "vLLM's",
     marks: &[
@@ -35,22 +32,12 @@ const SGLANG_SCORE: Interface = Interface {
 };
 const VLLM_CLASSIFY: Interface = Interface {
     name: "vLLM's",
-    marks: &[
-        "input",
-        "messages",
-        "use_activation",
-        "activation",
-        "add_special_tokens",
-    ],
+    marks: &["input", "messages", "use_activation", "activation", "add_special_tokens"],
 };
-const SGLANG_CLASSIFY: Interface = Interface {
-    name: "SGLang's",
-    marks: &["text", "input_ids", "sampling_params"],
-};
-const COHERE_RERANK: Interface = Interface {
-    name: "Cohere's",
-    marks: &["documents", "return_documents", "use_activation"],
-};
+const SGLANG_CLASSIFY: Interface =
+    Interface { name: "SGLang's", marks: &["text", "input_ids", "sampling_params"] };
+const COHERE_RERANK: Interface =
+    Interface { name: "Cohere's", marks: &["documents", "return_documents", "use_activation"] };
 const TEI_RERANK: Interface = Interface {
     name: "Text Embeddings Inference's",
     marks: &["texts", "raw_scores", "return_text", "truncate"],
@@ -252,18 +239,9 @@ mod tests {
         check_score(r#"{"queries":"a","documents":["b"]}"#, "vllm");
         check_score(r#"{"queries":"a","items":["b"]}"#, "vllm");
         check_score(r#"{"text_1":"a","text_2":"b","model":"m"}"#, "vllm");
-        check_score(
-            r#"{"query":"a","items":["b"],"label_token_ids":[1]}"#,
-            "sglang",
-        );
-        check_score(
-            r#"{"query":[1,2],"items":[[3]],"label_token_ids":[[1]]}"#,
-            "sglang",
-        );
-        check_score(
-            r#"{"model":"m","inputs":[],"queries":"a"}"#,
-            "two at queries",
-        );
+        check_score(r#"{"query":"a","items":["b"],"label_token_ids":[1]}"#, "sglang");
+        check_score(r#"{"query":[1,2],"items":[[3]],"label_token_ids":[[1]]}"#, "sglang");
+        check_score(r#"{"model":"m","inputs":[],"queries":"a"}"#, "two at queries");
         check_score(
             r#"{"query":"a","documents":["b"]}"#,
             "two at query: the body fits two interfaces, vLLM's by `documents` and SGLang's by `query`",
@@ -283,29 +261,17 @@ mod tests {
         check_rerank(r#"{"query":"a","documents":["b",{"text":"c"}]}"#, "cohere");
         check_rerank(r#"{"query":"a","documents":[],"top_n":1}"#, "cohere");
         check_rerank(r#"{"query":"a","texts":["b"],"raw_scores":true}"#, "tei");
-        check_rerank(
-            r#"{"query":"a","texts":["b"],"documents":["b"]}"#,
-            "two at texts",
-        );
+        check_rerank(r#"{"query":"a","texts":["b"],"documents":["b"]}"#, "two at texts");
         check_rerank(r#"{"query":"a"}"#, "invalid ");
-        check_rerank(
-            r#"{"query":"a","documents":["b"],"rank":1}"#,
-            "invalid rank",
-        );
-        check_rerank(
-            r#"{"query":"a","documents":[3]}"#,
-            "invalid documents[0] of Vllm",
-        );
+        check_rerank(r#"{"query":"a","documents":["b"],"rank":1}"#, "invalid rank");
+        check_rerank(r#"{"query":"a","documents":[3]}"#, "invalid documents[0] of Vllm");
         check_rerank(r#"{"query":3,"texts":[]}"#, "invalid query of Tei");
     }
 
     #[test]
     fn classifications_are_told_apart() {
         check_classify(r#"{"input":"a"}"#, "vllm");
-        check_classify(
-            r#"{"model":"m","input":[[1,2]],"activation":false}"#,
-            "vllm",
-        );
+        check_classify(r#"{"model":"m","input":[[1,2]],"activation":false}"#, "vllm");
         check_classify(r#"{"messages":[{"role":"user","content":"a"}]}"#, "vllm");
         check_classify(r#"{"text":["a"]}"#, "sglang");
         check_classify(r#"{"input_ids":[1]}"#, "sglang");

@@ -24,10 +24,7 @@ pub struct PredictRequest {
 // What is too long is refused and never cut, so that there is no side to cut.
 object!(
     PredictRequest,
-    but & [
-        Unused("truncate", Harmless::Every),
-        Unused("truncation_direction", Harmless::Every),
-    ]
+    but & [Unused("truncate", Harmless::Every), Unused("truncation_direction", Harmless::Every),]
 );
 
 /// What is classified.
@@ -89,10 +86,7 @@ fn check_pair<E: Error>(pair: &[String]) -> Result<(), E> {
     if (1..=2).contains(&pair.len()) {
         return Ok(());
     }
-    Err(E::custom(format_args!(
-        "{} texts; one is classified by itself, two as a pair",
-        pair.len()
-    )))
+    Err(E::custom(format_args!("{} texts; one is classified by itself, two as a pair", pair.len())))
 }
 
 /// The first element of a list, which says what the others are.
@@ -150,10 +144,7 @@ pub struct TeiRerankRequest {
 
 object!(
     TeiRerankRequest,
-    but & [
-        Unused("truncate", Harmless::Every),
-        Unused("truncation_direction", Harmless::Every),
-    ]
+    but & [Unused("truncate", Harmless::Every), Unused("truncation_direction", Harmless::Every),]
 );
 
 /// A text and how it did.

@@ -31,10 +31,7 @@ pub(super) fn tell(bytes: &[u8], interfaces: &[Interface]) -> Result<usize, Body
         Err(error) => return Err(malformed(&error)),
     };
     let marked = interfaces.iter().enumerate().filter_map(|(at, one)| {
-        let mark = one
-            .marks
-            .iter()
-            .find(|mark| keys.iter().any(|key| key == **mark));
+        let mark = one.marks.iter().find(|mark| keys.iter().any(|key| key == **mark));
         mark.map(|mark| (at, mark))
     });
     let marked: Vec<(usize, &&str)> = marked.collect();

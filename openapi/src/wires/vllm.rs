@@ -273,9 +273,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<RerankDocument, E> {
-        Ok(RerankDocument {
-            text: text.to_owned(),
-        })
+        Ok(RerankDocument { text: text.to_owned() })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RerankDocument, A::Error> {
@@ -349,10 +347,7 @@ pub struct GenerativeScoringRequest {
 
 object!(
     GenerativeScoringRequest,
-    but & [
-        Unused("priority", Harmless::Every),
-        Unused("request_id", Harmless::Every),
-    ]
+    but & [Unused("priority", Harmless::Every), Unused("request_id", Harmless::Every),]
 );
 
 fn yes() -> bool {
@@ -395,10 +390,7 @@ pub struct TokenizeRequest {
 
 object!(
     TokenizeRequest,
-    but & [
-        Unused("chat_template", Harmless::Null),
-        Unused("mm_processor_kwargs", Harmless::Null),
-    ]
+    but & [Unused("chat_template", Harmless::Null), Unused("mm_processor_kwargs", Harmless::Null),]
 );
 
 /// Tokens.
@@ -460,7 +452,4 @@ pub struct UnloadAdapterRequest {
     pub lora_name: String,
 }
 
-object!(
-    UnloadAdapterRequest,
-    but & [Unused("lora_int_id", Harmless::Every)]
-);
+object!(UnloadAdapterRequest, but & [Unused("lora_int_id", Harmless::Every)]);

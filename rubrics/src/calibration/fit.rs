@@ -98,19 +98,14 @@ pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec
     let n_right = samples.iter().filter(|sample| sample.right).count();
     let smaller = n_right.min(samples.len() - n_right);
     if folds < 2 || smaller < folds {
-        return Err(FitError::TooFewForFolds {
-            folds,
-            given: smaller,
-        });
+        return Err(FitError::TooFewForFolds { folds, given: smaller });
     }
     let fold_of = deal(samples, folds);
     let mut probabilities = vec![0.0; samples.len()];
     for fold in 0..folds {
         let others = samples.iter().zip(&fold_of);
-        let others: Vec<Sample> = others
-            .filter(|(_, of)| **of != fold)
-            .map(|(sample, _)| *sample)
-            .collect();
+        let others: Vec<Sample> =
+            others.filter(|(_, of)| **of != fold).map(|(sample, _)| *sample).collect();
         let map = fit(&others, method)?;
         for (index, sample) in samples.iter().enumerate() {
             if fold_of[index] == fold {
@@ -152,10 +147,7 @@ fn check(samples: &[Sample]) -> Result<(), FitError> {
     }
     let right = samples.iter().filter(|sample| sample.right).count();
     if right == 0 || right == samples.len() {
-        return Err(FitError::OneClass {
-            given: samples.len(),
-            right,
-        });
+        return Err(FitError::OneClass { given: samples.len(), right });
     }
     #[expect(clippy::float_cmp, reason = "the very same number is meant")]
     let all_equal = samples.iter().all(|sample| sample.raw == samples[0].raw);
@@ -209,7 +201,5 @@ fn temperature(samples: &[Sample]) -> Result<Calibration, FitError> {
             high = middle;
         }
     }
-    Temperature::new(scale / high)
-        .map(Calibration::Temperature)
-        .ok_or(FitError::NotConverged)
+    Temperature::new(scale / high).map(Calibration::Temperature).ok_or(FitError::NotConverged)
 }

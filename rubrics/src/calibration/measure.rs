@@ -69,11 +69,7 @@ pub fn figures(predictions: &[Prediction]) -> Option<Figures> {
         (it.probability - truth).powi(2)
     });
     let logs = predictions.iter().map(|it| {
-        let said = if it.right {
-            it.probability
-        } else {
-            1.0 - it.probability
-        };
+        let said = if it.right { it.probability } else { 1.0 - it.probability };
         -said.max(LEAST).ln()
     });
     Some(Figures {
@@ -104,9 +100,7 @@ pub fn expected_error(bins: &[Bin]) -> f64 {
     if all == 0 {
         return 0.0;
     }
-    let terms = bins
-        .iter()
-        .map(|bin| count(bin.count) * (bin.mean - bin.right).abs());
+    let terms = bins.iter().map(|bin| count(bin.count) * (bin.mean - bin.right).abs());
     terms.sum::<f64>() / count(all)
 }
 
@@ -126,10 +120,7 @@ pub fn auroc(predictions: &[Prediction]) -> Option<f64> {
         halves += right * (2 * below + wrong);
         below += wrong;
     }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a share needs no more digits than a float has"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits than a float has")]
     let won = halves as f64 / 2.0;
     Some(won / (count(n_right) * count(n_wrong)))
 }
@@ -175,9 +166,5 @@ fn mass_runs(sorted: &[Prediction], n: usize) -> Vec<&[Prediction]> {
 fn bin(run: &[Prediction]) -> Bin {
     let said: f64 = run.iter().map(|it| it.probability).sum();
     let right = run.iter().filter(|it| it.right).count();
-    Bin {
-        count: run.len(),
-        mean: said / count(run.len()),
-        right: count(right) / count(run.len()),
-    }
+    Bin { count: run.len(), mean: said / count(run.len()), right: count(right) / count(run.len()) }
 }

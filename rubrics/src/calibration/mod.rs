@@ -82,10 +82,7 @@ pub fn sigmoid(x: f64) -> f64 {
 
 fn interpolate(points: &[[f64; 2]], x: f64) -> f64 {
     let after = points.partition_point(|point| point[0] <= x);
-    match (
-        after.checked_sub(1).map(|before| points[before]),
-        points.get(after),
-    ) {
+    match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
         (None, Some(first)) => first[1],
         (Some(last), None) => last[1],
         (Some([x0, y0]), Some([x1, y1])) => {

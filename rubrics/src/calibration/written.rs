@@ -87,10 +87,7 @@ fn points_fault(points: &[[f64; 2]]) -> Option<String> {
     }
     let falls = |pair: &[[f64; 2]]| pair[1][0] <= pair[0][0] || pair[1][1] < pair[0][1];
     let at = points.windows(2).position(falls)?;
-    Some(format!(
-        "point {} does not rise from the one before",
-        at + 1
-    ))
+    Some(format!("point {} does not rise from the one before", at + 1))
 }
 
 /// The calibration of one scorer: what turns its raw value into its score.
@@ -165,19 +162,12 @@ impl ScorerCalibration {
             field: format!("map.{}", fault.field),
             what: fault.what,
         })?;
-        Ok(Self {
-            name: file.name,
-            map,
-        })
+        Ok(Self { name: file.name, map })
     }
 
     /// The text of a file; `about` is null, or says how the map was fitted.
     pub fn to_json(&self, about: Value) -> String {
-        let written = Written {
-            name: &self.name,
-            map: WrittenMap::from(&self.map),
-            about,
-        };
+        let written = Written { name: &self.name, map: WrittenMap::from(&self.map), about };
         let text = serde_json::to_string_pretty(&written);
         text.expect("a map is made of finite numbers") + "\n"
     }

@@ -47,10 +47,7 @@ impl Default for Weights {
     /// The paper's 2 and 1, by which a right answer with a wrong step still outranks a wrong answer
     /// without one.
     fn default() -> Self {
-        Self {
-            whole: 2.0,
-            process: 1.0,
-        }
+        Self { whole: 2.0, process: 1.0 }
     }
 }
 
@@ -87,10 +84,7 @@ pub fn vote(critiques: &[Option<Vec<usize>>], n_steps: usize, how: Vote) -> Wron
         Vote::Union => f64::from(u8::from(named > 0)),
         Vote::Average => count(named) / count(readable),
     };
-    WrongSteps {
-        weights: counts.into_iter().map(weight).collect(),
-        readable,
-    }
+    WrongSteps { weights: counts.into_iter().map(weight).collect(), readable }
 }
 
 /// `R_t = r_v W_whole - 1[t in T_err] W_process` for the tokens of each step.

@@ -23,10 +23,8 @@ pub enum Normalisation {
 }
 
 /// SPARK's (2509.22624): unbiased, and 1e-9.
-pub const SPARK: Normalisation = Normalisation::Grpo {
-    variance: Variance::Unbiased,
-    epsilon: 1e-9,
-};
+pub const SPARK: Normalisation =
+    Normalisation::Grpo { variance: Variance::Unbiased, epsilon: 1e-9 };
 
 /// The advantage of each reward. A group of one, and a group of equal rewards, say nothing about
 /// which response is better: every advantage is then exactly 0, under every normalisation.
@@ -52,9 +50,7 @@ pub fn advantages(rewards: &[f64], how: Normalisation) -> Result<Vec<f64>, Combi
         Normalisation::LeaveOneOut => {
             let n = count(rewards.len());
             // r - (S - r) / (n - 1) is (r - S / n) n / (n - 1).
-            centred(mean(rewards)?)
-                .map(|value| value * (n / (n - 1.0)))
-                .collect()
+            centred(mean(rewards)?).map(|value| value * (n / (n - 1.0))).collect()
         }
     };
     results(values)

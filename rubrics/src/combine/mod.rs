@@ -109,11 +109,7 @@ fn shares(what: &'static str, values: &[f64]) -> Result<(), CombineError> {
     finite(what, values)?;
     let outside = |value: &f64| !(0.0..=1.0).contains(value);
     match values.iter().position(outside) {
-        Some(index) => Err(CombineError::OutOfRange {
-            what,
-            index,
-            range: "from 0 to 1",
-        }),
+        Some(index) => Err(CombineError::OutOfRange { what, index, range: "from 0 to 1" }),
         None => Ok(()),
     }
 }
@@ -122,11 +118,7 @@ fn shares(what: &'static str, values: &[f64]) -> Result<(), CombineError> {
 fn not_negative(what: &'static str, values: &[f64]) -> Result<(), CombineError> {
     finite(what, values)?;
     match values.iter().position(|value| *value < 0.0) {
-        Some(index) => Err(CombineError::OutOfRange {
-            what,
-            index,
-            range: "0 or more",
-        }),
+        Some(index) => Err(CombineError::OutOfRange { what, index, range: "0 or more" }),
         None => Ok(()),
     }
 }
@@ -140,22 +132,14 @@ fn at_least(least: usize, what: &'static str, given: usize) -> Result<(), Combin
 
 fn equally_many(what: &'static str, given: usize, expected: usize) -> Result<(), CombineError> {
     if given != expected {
-        return Err(CombineError::Length {
-            what,
-            given,
-            expected,
-        });
+        return Err(CombineError::Length { what, given, expected });
     }
     Ok(())
 }
 
 /// A result, unless it left the finite numbers on the way.
 fn result(value: f64) -> Result<f64, CombineError> {
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(CombineError::Overflow)
-    }
+    if value.is_finite() { Ok(value) } else { Err(CombineError::Overflow) }
 }
 
 /// Results, unless one of them left the finite numbers on the way.
@@ -167,10 +151,7 @@ fn results(values: Vec<f64>) -> Result<Vec<f64>, CombineError> {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "lists of rewards have far fewer than 2^53 entries"
-)]
+#[expect(clippy::cast_precision_loss, reason = "lists of rewards have far fewer than 2^53 entries")]
 fn count(n: usize) -> f64 {
     n as f64
 }

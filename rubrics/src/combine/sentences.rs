@@ -17,10 +17,7 @@ pub struct SentenceWeights {
 impl Default for SentenceWeights {
     /// The paper's alpha of 0.5, and no bonus.
     fn default() -> Self {
-        Self {
-            alpha: 0.5,
-            detection_bonus: 0.0,
-        }
+        Self { alpha: 0.5, detection_bonus: 0.0 }
     }
 }
 

@@ -36,10 +36,7 @@ pub fn merge(labels: &[Label]) -> Vec<Thought> {
     let thought = |run: &[Label]| {
         let steps = start..start + run.len();
         start = steps.end;
-        Thought {
-            label: run[0],
-            steps,
-        }
+        Thought { label: run[0], steps }
     };
     labels.chunk_by(|a, b| a == b).map(thought).collect()
 }
@@ -53,11 +50,7 @@ pub fn capability(alpha: f64, accuracy: f64) -> Result<f64, CombineError> {
     finite("alpha", &[alpha])?;
     shares("accuracy of the group", &[accuracy])?;
     if alpha <= 0.0 {
-        return Err(CombineError::OutOfRange {
-            what: "alpha",
-            index: 0,
-            range: "above 0",
-        });
+        return Err(CombineError::OutOfRange { what: "alpha", index: 0, range: "above 0" });
     }
     result(alpha * accuracy)
 }

@@ -24,11 +24,7 @@ pub struct Document<'t> {
 impl<'t> Document<'t> {
     /// `file` is named in problems; `text` is its content.
     pub fn new(file: impl Into<String>, text: &'t str) -> Self {
-        Self {
-            file: file.into(),
-            text,
-            problems: RefCell::default(),
-        }
+        Self { file: file.into(), text, problems: RefCell::default() }
     }
 
     /// The parsed file. Syntax errors become problems, and what could be read is still returned,
@@ -87,13 +83,7 @@ impl<'d, 't> Section<'d, 't> {
         table: &'d DeTable<'t>,
         span: Range<usize>,
     ) -> Self {
-        Self {
-            document,
-            path,
-            table,
-            span,
-            asked: RefCell::default(),
-        }
+        Self { document, path, table, span, asked: RefCell::default() }
     }
 
     /// Whether `key` is present.
@@ -169,9 +159,7 @@ impl<'d, 't> Section<'d, 't> {
     pub fn texts(&self, key: &'static str) -> Option<Vec<String>> {
         self.read(key, "a list of texts", |value| {
             let items = value.as_array()?.iter();
-            items
-                .map(|item| item.get_ref().as_str().map(str::to_owned))
-                .collect()
+            items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
         })
     }
 
@@ -192,9 +180,7 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A size such as `8MiB`, in bytes.
     pub fn bytes(&self, key: &'static str) -> Option<usize> {
-        self.read(key, "a size such as \"8MiB\"", |value| {
-            parse_bytes(value.as_str()?)
-        })
+        self.read(key, "a size such as \"8MiB\"", |value| parse_bytes(value.as_str()?))
     }
 
     /// A time such as `30s` or `250ms`.
@@ -211,12 +197,7 @@ impl<'d, 't> Section<'d, 't> {
             self.problem(key, "expected a table");
             return None;
         };
-        Some(Section::new(
-            self.document,
-            self.join(key),
-            table,
-            value.span(),
-        ))
+        Some(Section::new(self.document, self.join(key), table, value.span()))
     }
 
     /// The tables of a list such as `[[scorer]]`.
@@ -243,9 +224,7 @@ impl<'d, 't> Section<'d, 't> {
 
     /// The JSON value of a key, for options that are JSON by nature, such as a schema.
     pub fn json(&self, key: &'static str) -> Option<serde_json::Value> {
-        self.read(key, "a table", |value| {
-            value.as_table().and_then(table_to_json)
-        })
+        self.read(key, "a table", |value| value.as_table().and_then(table_to_json))
     }
 
     /// The whole table as JSON, for what is read by a reader of its own; every key counts as asked
@@ -267,9 +246,7 @@ impl<'d, 't> Section<'d, 't> {
 
     /// Reports a problem at `key`, or at the table when the key is absent.
     pub fn problem(&self, key: &'static str, message: impl Into<String>) {
-        let offset = self
-            .find(key)
-            .map_or(self.span.start, |(span, _)| span.start);
+        let offset = self.find(key).map_or(self.span.start, |(span, _)| span.start);
         self.document.problem(offset, &self.join(key), message);
     }
 
@@ -285,8 +262,7 @@ impl<'d, 't> Section<'d, 't> {
                 .map(|near| format!("; did you mean '{near}'?"))
                 .unwrap_or_default();
             let path = self.join(name);
-            self.document
-                .problem(key.span().start, &path, format!("unknown key{hint}"));
+            self.document.problem(key.span().start, &path, format!("unknown key{hint}"));
         }
     }
 
@@ -318,11 +294,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     fn join(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 }
 
@@ -364,10 +336,7 @@ fn table_to_lenient_json(table: &DeTable<'_>) -> serde_json::Value {
 
 fn lenient_json(value: &DeValue<'_>) -> serde_json::Value {
     match value {
-        DeValue::Array(items) => items
-            .iter()
-            .map(|item| lenient_json(item.get_ref()))
-            .collect(),
+        DeValue::Array(items) => items.iter().map(|item| lenient_json(item.get_ref())).collect(),
         DeValue::Table(table) => table_to_lenient_json(table),
         DeValue::String(_)
         | DeValue::Integer(_)
@@ -390,27 +359,22 @@ fn table_to_json(table: &DeTable<'_>) -> Option<serde_json::Value> {
         let value = value_to_json(value.get_ref())?;
         Some((key.get_ref().to_string(), value))
     });
-    entries
-        .collect::<Option<serde_json::Map<_, _>>>()
-        .map(Into::into)
+    entries.collect::<Option<serde_json::Map<_, _>>>().map(Into::into)
 }
 
 fn value_to_json(value: &DeValue<'_>) -> Option<serde_json::Value> {
     match value {
         DeValue::String(text) => Some(text.as_ref().into()),
-        DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
-            .ok()
-            .map(Into::into),
+        DeValue::Integer(digits) => {
+            i64::from_str_radix(digits.as_str(), digits.radix()).ok().map(Into::into)
+        }
         DeValue::Float(digits) => {
             let number = digits.as_str().parse().ok()?;
             serde_json::Number::from_f64(number).map(Into::into)
         }
         DeValue::Boolean(flag) => Some((*flag).into()),
         DeValue::Datetime(_) => None,
-        DeValue::Array(items) => items
-            .iter()
-            .map(|item| value_to_json(item.get_ref()))
-            .collect(),
+        DeValue::Array(items) => items.iter().map(|item| value_to_json(item.get_ref())).collect(),
         DeValue::Table(table) => table_to_json(table),
     }
 }
@@ -441,8 +405,6 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 fn split_unit(text: &str) -> Option<(&str, &str)> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }

@@ -80,10 +80,7 @@ pub(super) fn judge(
 ) -> (DecisionVerdict, Vec<f64>, Option<Arc<str>>) {
     let name = |used: bool| calibrations.filter(|_| used).map(|all| all.name.clone());
     let spread = |temperature: Option<super::Temperature>| {
-        softmax(
-            &read.scores,
-            temperature.map_or(1.0, super::Temperature::value),
-        )
+        softmax(&read.scores, temperature.map_or(1.0, super::Temperature::value))
     };
     match &question.kind {
         Kind::Predicate { .. } => {
@@ -91,11 +88,7 @@ pub(super) fn judge(
             let margin = read.scores[0] - read.scores[1];
             let probability = map.map_or_else(|| sigmoid(margin), |map| map.apply(margin));
             let verdict = DecisionVerdict::Predicate { probability };
-            (
-                verdict,
-                vec![probability, 1.0 - probability],
-                name(map.is_some()),
-            )
+            (verdict, vec![probability, 1.0 - probability], name(map.is_some()))
         }
         Kind::Choice { .. } => {
             let temperature = calibrations.and_then(|all| all.choice);
@@ -141,10 +134,7 @@ fn max(values: &[f64]) -> f64 {
 /// The place of the largest; the earliest of several.
 fn top(values: &[f64]) -> usize {
     let best = max(values);
-    values
-        .iter()
-        .position(|value| *value >= best)
-        .expect("a question has alternatives")
+    values.iter().position(|value| *value >= best).expect("a question has alternatives")
 }
 
 /// 0, 1, 2, …
@@ -152,10 +142,7 @@ fn levels() -> impl Iterator<Item = f64> {
     (0_u32..).map(f64::from)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a question has at most some hundred alternatives"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a question has at most some hundred alternatives")]
 fn count(probabilities: &[f64]) -> f64 {
     probabilities.len() as f64
 }
@@ -195,32 +182,17 @@ mod tests {
     }
 
     fn question(kind: &str, n: usize) -> Question {
-        let alternatives = (0..n)
-            .map(|at| Alternative::named(format!("{at}")))
-            .collect();
+        let alternatives = (0..n).map(|at| Alternative::named(format!("{at}"))).collect();
         let kind = match kind {
-            "choice" => Kind::Choice {
-                options: alternatives,
-            },
-            "score" => Kind::Score {
-                levels: alternatives,
-            },
-            _ => Kind::Predicate {
-                yes: None,
-                no: None,
-            },
+            "choice" => Kind::Choice { options: alternatives },
+            "score" => Kind::Score { levels: alternatives },
+            _ => Kind::Predicate { yes: None, no: None },
         };
-        Question {
-            instructions: "?".to_owned(),
-            kind,
-        }
+        Question { instructions: "?".to_owned(), kind }
     }
 
     fn read(scores: &[f64], normalizer: f64) -> Read {
-        Read {
-            scores: scores.to_vec(),
-            normalizer,
-        }
+        Read { scores: scores.to_vec(), normalizer }
     }
 
     fn logs(probabilities: &[f64]) -> Read {
@@ -232,11 +204,7 @@ mod tests {
     fn choices() {
         let check = |scores: &[f64], option: usize, confidence: f64| {
             let (verdict, _, _) = judge(&question("choice", scores.len()), &logs(scores), None);
-            let DecisionVerdict::Choice {
-                option: found,
-                confidence: sure,
-            } = verdict
-            else {
+            let DecisionVerdict::Choice { option: found, confidence: sure } = verdict else {
                 unreachable!("a choice was asked for")
             };
             assert_eq!(found, option, "{scores:?}");
@@ -253,11 +221,7 @@ mod tests {
     fn scores() {
         let check = |scores: &[f64], value: f64, confidence: f64| {
             let (verdict, _, _) = judge(&question("score", scores.len()), &logs(scores), None);
-            let DecisionVerdict::Score {
-                value: found,
-                confidence: sure,
-            } = verdict
-            else {
+            let DecisionVerdict::Score { value: found, confidence: sure } = verdict else {
                 unreachable!("a score was asked for")
             };
             assert!(close(found, value), "{scores:?}: {found}");
@@ -278,25 +242,16 @@ mod tests {
             choice: Temperature::new(2.0),
             score: None,
         };
-        let (_, p, name) = judge(
-            &question("predicate", 0),
-            &read(&[0.5, 0.0], 3.0),
-            Some(&calibrations),
-        );
+        let (_, p, name) =
+            judge(&question("predicate", 0), &read(&[0.5, 0.0], 3.0), Some(&calibrations));
         assert!(close(p[0], sigmoid(2.0)), "{p:?}");
         assert_eq!(name.as_deref(), Some("fit"));
-        let (_, p, name) = judge(
-            &question("choice", 2),
-            &read(&[3.0, 1.0], 3.0),
-            Some(&calibrations),
-        );
+        let (_, p, name) =
+            judge(&question("choice", 2), &read(&[3.0, 1.0], 3.0), Some(&calibrations));
         assert!(close(p[0], sigmoid(1.0)), "{p:?}");
         assert_eq!(name.as_deref(), Some("fit"));
-        let (_, p, name) = judge(
-            &question("score", 2),
-            &read(&[3.0, 1.0], 3.0),
-            Some(&calibrations),
-        );
+        let (_, p, name) =
+            judge(&question("score", 2), &read(&[3.0, 1.0], 3.0), Some(&calibrations));
         assert!(close(p[0], sigmoid(2.0)), "{p:?}");
         assert_eq!(name, None, "a score has no calibration here");
     }
@@ -304,10 +259,7 @@ mod tests {
     #[test]
     fn the_mass_is_what_the_labels_hold() {
         assert!(close(logs(&[0.25, 0.125]).mass(), 0.375));
-        assert!(close(
-            read(&[1000.0, 1000.0], 1002.0).mass(),
-            2.0 * (-2.0_f64).exp()
-        ));
+        assert!(close(read(&[1000.0, 1000.0], 1002.0).mass(), 2.0 * (-2.0_f64).exp()));
         assert!(close(read(&[1.0, -1e4], 1.0 - 1e-9).mass(), 1.0));
     }
 

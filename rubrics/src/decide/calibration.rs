@@ -90,10 +90,8 @@ impl Calibrations {
     /// # Errors
     /// [`CalibrationError`] names the file and the field or the line.
     pub fn from_file(path: &Path) -> Result<Self, CalibrationError> {
-        let text = std::fs::read_to_string(path).map_err(|source| CalibrationError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| CalibrationError::Io { path: path.to_owned(), source })?;
         Self::parse(path, &text)
     }
 
@@ -177,24 +175,12 @@ mod tests {
         check("{", "line 1, column 1");
         check(r#"{"predicat": {}}"#, "unknown field `predicat`");
         check(r#"{"predicate": {"plat": {"a": 1, "b": 0}}}"#, "`plat`");
-        check(
-            r#"{"predicate": {"platt": {"a": 1, "b": 0, "c": 1}}}"#,
-            "`c`",
-        );
+        check(r#"{"predicate": {"platt": {"a": 1, "b": 0, "c": 1}}}"#, "`c`");
         check(r#"{"choice": {"temperature": 0}}"#, "choice.temperature: 0");
         check(r#"{"score": {"temperature": -1}}"#, "score.temperature: -1");
-        check(
-            r#"{"predicate": {"platt": {"a": -1, "b": 0}}}"#,
-            "predicate.platt.a: -1",
-        );
-        check(
-            r#"{"predicate": {"isotonic": [[0, 0]]}}"#,
-            "predicate.isotonic: 1 points",
-        );
-        check(
-            r#"{"predicate": {"isotonic": [[0, 0], [0.5, 2]]}}"#,
-            "point 1 is not within",
-        );
+        check(r#"{"predicate": {"platt": {"a": -1, "b": 0}}}"#, "predicate.platt.a: -1");
+        check(r#"{"predicate": {"isotonic": [[0, 0]]}}"#, "predicate.isotonic: 1 points");
+        check(r#"{"predicate": {"isotonic": [[0, 0], [0.5, 2]]}}"#, "point 1 is not within");
         check(
             r#"{"predicate": {"isotonic": [[0, 0], [0.5, 0.5], [0.6, 0.4]]}}"#,
             "point 2 does not rise",

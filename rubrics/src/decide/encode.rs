@@ -16,14 +16,7 @@ use super::prompt;
 use super::question::DecisionInput;
 
 /// The day that every prompt is asked on: a verdict must not change with the calendar.
-const TODAY: LocalTime = LocalTime {
-    year: 2026,
-    month: 1,
-    day: 1,
-    hour: 0,
-    minute: 0,
-    second: 0,
-};
+const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 /// Switches by which templates are told not to reason first. They are false unless they are given;
 /// the answer is the first token after the prompt, and with reasoning that would be none.
 pub const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
@@ -114,16 +107,11 @@ impl<'a> Encoder<'a> {
         } else {
             self.ids(&pieces.whole)?
         };
-        let labels = self
-            .labels(&pieces, &prompt, &rest_ids, labels)?
-            .ok_or_else(|| {
-                let what = "no way was found to write the answer labels as tokens of their own";
-                DecideError::Unsupported(what.to_owned())
-            })?;
-        Ok(Encoded {
-            prompt: prompt.into(),
-            labels,
-        })
+        let labels = self.labels(&pieces, &prompt, &rest_ids, labels)?.ok_or_else(|| {
+            let what = "no way was found to write the answer labels as tokens of their own";
+            DecideError::Unsupported(what.to_owned())
+        })?;
+        Ok(Encoded { prompt: prompt.into(), labels })
     }
 
     fn render(&self, input_block: &str, question_block: &str) -> Result<Pieces, DecideError> {
@@ -238,13 +226,11 @@ impl<'a> Encoder<'a> {
 
     fn end_of_turn(&self) -> Result<u32, DecideError> {
         let named = self.tokenizer.named_id("eos_token");
-        named
-            .or_else(|| self.tokenizer.eos_ids().first().copied())
-            .ok_or_else(|| {
-                let what = "its labels are more than one token each, and it names no token that \
+        named.or_else(|| self.tokenizer.eos_ids().first().copied()).ok_or_else(|| {
+            let what = "its labels are more than one token each, and it names no token that \
                             ends a turn";
-                DecideError::Unsupported(what.to_owned())
-            })
+            DecideError::Unsupported(what.to_owned())
+        })
     }
 }
 

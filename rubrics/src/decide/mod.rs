@@ -158,12 +158,7 @@ fn check_length(
     if given <= max {
         return Ok(());
     }
-    Err(DecideError::TooLong {
-        question,
-        given,
-        max,
-        holder,
-    })
+    Err(DecideError::TooLong { question, given, max, holder })
 }
 
 /// Of what makes a prompt of an input and a question: our wording and the model's template.
@@ -173,9 +168,5 @@ fn template_digest(chat_template: &str) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize()
-        .iter()
-        .fold("sha256:".to_owned(), |text, byte| {
-            format!("{text}{byte:02x}")
-        })
+    hash.finalize().iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }

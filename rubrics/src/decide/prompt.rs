@@ -29,15 +29,8 @@ const ANSWER_LETTER: &str = "Answer with the letters of one option alone.";
 const ANSWER_DIGIT: &str = "Answer with the number of one level alone.";
 
 /// Everything of the wording that is ours, for the digest.
-pub(super) const WORDING: &[&str] = &[
-    OPENING,
-    QUOTE,
-    INDENT,
-    ASK,
-    ANSWER_YES_NO,
-    ANSWER_LETTER,
-    ANSWER_DIGIT,
-];
+pub(super) const WORDING: &[&str] =
+    &[OPENING, QUOTE, INDENT, ASK, ANSWER_YES_NO, ANSWER_LETTER, ANSWER_DIGIT];
 
 /// The part that all questions share. It ends with an empty line.
 pub(super) fn input_block(input: &DecisionInput) -> String {
@@ -96,12 +89,7 @@ pub(super) fn question_block(question: &Question, labels: &[String]) -> String {
 fn push_alternatives(block: &mut String, labels: &[String], alternatives: &[Alternative]) {
     for (label, alternative) in labels.iter().zip(alternatives) {
         let description = alternative.description.as_deref();
-        push_line(
-            block,
-            format_args!("{label}. "),
-            &alternative.text,
-            description,
-        );
+        push_line(block, format_args!("{label}. "), &alternative.text, description);
     }
 }
 
@@ -111,9 +99,7 @@ fn push_line(
     text: &str,
     description: Option<&str>,
 ) {
-    block
-        .write_fmt(label)
-        .expect("a string takes all that is written to it");
+    block.write_fmt(label).expect("a string takes all that is written to it");
     match description {
         None => push_indented(block, text),
         Some(description) => push_indented(block, &format!("{text}: {description}")),
@@ -140,10 +126,7 @@ mod tests {
     fn predicate(instructions: &str) -> Question {
         Question {
             instructions: instructions.to_owned(),
-            kind: Kind::Predicate {
-                yes: Some("it\ndoes".to_owned()),
-                no: None,
-            },
+            kind: Kind::Predicate { yes: Some("it\ndoes".to_owned()), no: None },
         }
     }
 

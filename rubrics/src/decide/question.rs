@@ -15,10 +15,7 @@ pub struct DecisionInput {
 impl DecisionInput {
     /// An input that is one text.
     pub fn text(text: impl Into<String>) -> Self {
-        let part = InputPart {
-            source: Source::Document,
-            text: text.into(),
-        };
+        let part = InputPart { source: Source::Document, text: text.into() };
         Self { parts: vec![part] }
     }
 }
@@ -96,10 +93,7 @@ pub struct Alternative {
 impl Alternative {
     /// One without a description.
     pub fn named(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            description: None,
-        }
+        Self { text: text.into(), description: None }
     }
 }
 
@@ -124,9 +118,9 @@ impl Question {
             Kind::Choice { .. } | Kind::Score { .. } if n <= 26 => {
                 (0..n).map(|at| letter(at).to_string()).collect()
             }
-            Kind::Choice { .. } | Kind::Score { .. } => (0..n)
-                .map(|at| [letter(at / 26), letter(at)].iter().collect())
-                .collect(),
+            Kind::Choice { .. } | Kind::Score { .. } => {
+                (0..n).map(|at| [letter(at / 26), letter(at)].iter().collect()).collect()
+            }
         }
     }
 
@@ -137,11 +131,7 @@ impl Question {
         index: usize,
         tokens: impl Fn(&str) -> Result<Vec<u32>, DecideError>,
     ) -> Result<(), DecideError> {
-        let fault = |place, what: String| DecideError::Question {
-            question: index,
-            place,
-            what,
-        };
+        let fault = |place, what: String| DecideError::Question { question: index, place, what };
         if self.instructions.trim().is_empty() {
             let what = "nothing is asked: the text is blank";
             return Err(fault(Place::Instructions, what.to_owned()));

@@ -26,11 +26,8 @@ impl Prepared {
     /// [`DecideError::Submit`] and [`DecideError::Failed`]. A number that is not finite is a
     /// failure of the request, and never an answer.
     pub async fn run(self, terms: Terms) -> Result<Decided, DecideError> {
-        let works: Vec<Work> = self
-            .planned
-            .iter()
-            .flat_map(|planned| planned.works(self.adapter.as_ref()))
-            .collect();
+        let works: Vec<Work> =
+            self.planned.iter().flat_map(|planned| planned.works(self.adapter.as_ref())).collect();
         let read = submit(&self.engine, works, terms).await?;
         let mut decided = Decided {
             answers: Vec::with_capacity(self.planned.len()),
@@ -113,11 +110,8 @@ impl Planned {
 
     fn works(&self, adapter: Option<&Arc<str>>) -> Vec<Work> {
         let prompt = &self.encoded.prompt;
-        let work = |token_ids: Arc<[u32]>, want| Work {
-            token_ids,
-            adapter: adapter.cloned(),
-            want,
-        };
+        let work =
+            |token_ids: Arc<[u32]>, want| Work { token_ids, adapter: adapter.cloned(), want };
         match &self.encoded.labels {
             Labels::Columns(columns) => {
                 let want = Want::labels(prompt.len() - 1, columns.clone(), true);
@@ -136,15 +130,10 @@ impl Planned {
 
     /// What the engine read for this question; `index` is for the message of a failure.
     fn read(&self, index: usize, answers: &[Answer]) -> Result<Read, Failure> {
-        let mut read = Read {
-            scores: Vec::new(),
-            normalizer: 0.0,
-        };
+        let mut read = Read { scores: Vec::new(), normalizer: 0.0 };
         for answer in answers {
             let Produced::Rows(outputs) = &answer.produced else {
-                return Err(Failure::Model(
-                    "tokens where rows were asked for".to_owned(),
-                ));
+                return Err(Failure::Model("tokens where rows were asked for".to_owned()));
             };
             match &self.encoded.labels {
                 Labels::Columns(columns) => read.labels(outputs, columns.len())?,
@@ -158,12 +147,7 @@ impl Planned {
 impl Read {
     fn labels(&mut self, outputs: &[Output], n: usize) -> Result<(), Failure> {
         match outputs {
-            [
-                Output::Labels {
-                    logits,
-                    log_normalizer: Some(normalizer),
-                },
-            ] if logits.len() == n => {
+            [Output::Labels { logits, log_normalizer: Some(normalizer) }] if logits.len() == n => {
                 self.scores = logits.iter().map(|logit| f64::from(*logit)).collect();
                 self.normalizer = f64::from(*normalizer);
                 Ok(())

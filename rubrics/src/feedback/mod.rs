@@ -128,9 +128,7 @@ pub fn schema() -> Value {
 /// # Errors
 /// [`FailureKind::ParseError`] with what is wrong.
 pub fn read(text: &str) -> Result<Vec<Listed>, Failure> {
-    let answer = text
-        .rsplit_once("</think>")
-        .map_or(text, |(_, answer)| answer);
+    let answer = text.rsplit_once("</think>").map_or(text, |(_, answer)| answer);
     let text: Text =
         serde_json::from_str(unfenced(answer)).map_err(|error| unreadable(&error.to_string()))?;
     let listed = text.principles.into_iter().enumerate().map(|(at, item)| {
@@ -143,31 +141,20 @@ pub fn read(text: &str) -> Result<Vec<Listed>, Failure> {
                 return Err(unreadable(&what));
             }
         };
-        Ok(Listed {
-            principle: item.principle,
-            met,
-            evidence: item.evidence,
-        })
+        Ok(Listed { principle: item.principle, met, evidence: item.evidence })
     });
     listed.collect()
 }
 
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
-    let inside = text
-        .strip_prefix("```json")
-        .or_else(|| text.strip_prefix("```"));
-    inside
-        .and_then(|rest| rest.strip_suffix("```"))
-        .unwrap_or(text)
+    let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    inside.and_then(|rest| rest.strip_suffix("```")).unwrap_or(text)
 }
 
 fn unreadable(what: &str) -> Failure {
     let detail = format!("the judge's text is no list of principles: {what}");
-    Failure::new(
-        FailureKind::ParseError,
-        Reason::with("principles_unreadable", detail),
-    )
+    Failure::new(FailureKind::ParseError, Reason::with("principles_unreadable", detail))
 }
 
 /// Whether a model can be asked: it writes, and its texts can be held to the schema.
@@ -188,10 +175,7 @@ pub fn check(served: &Served) -> Result<(), String> {
 
 /// Digest of the model and of all that stands round a row's own texts.
 pub fn digest(served: &Served) -> String {
-    let adapter = served
-        .adapter
-        .as_ref()
-        .map_or("", |adapter| &adapter.digest);
+    let adapter = served.adapter.as_ref().map_or("", |adapter| &adapter.digest);
     let wording = wording_digest(served, &[&Prompt::built_in(WORDING)]);
     let all = format!("{}\n{adapter}\n{wording}", served.host.digest);
     crate::sha256_text(&<sha2::Sha256 as sha2::Digest>::digest(all))

@@ -6,20 +6,14 @@ use crate::testing::Bench;
 
 fn feedback(words: &str) -> Feedback {
     Feedback {
-        conversation: vec![
-            turn("user", "What is 2 + 2?"),
-            turn("assistant", "5, I think."),
-        ],
+        conversation: vec![turn("user", "What is 2 + 2?"), turn("assistant", "5, I think.")],
         feedback: words.to_owned(),
     }
 }
 
 fn asked(bench: &Bench, all: &[Feedback], max_tokens: usize) -> Vec<Result<Vec<Listed>, Failure>> {
     let served = bench.tools.models.find("m").expect("it is served");
-    let manner = Manner {
-        max_tokens,
-        temperature: 0.0,
-    };
+    let manner = Manner { max_tokens, temperature: 0.0 };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let extracting = extract(&served, all, manner, Ask::default(), &bench.tools);
     runtime.expect("a runtime").block_on(extracting)
@@ -47,14 +41,8 @@ fn texts_are_read_whole_or_not_at_all() {
     }
     let one = r#"{"principles": [{"principle": "brevity", "verdict": "No", "evidence": "long"}]}"#;
     check(one, Ok(&[("brevity", Met::No, "long")]));
-    check(
-        &format!("```json\n{one}\n```"),
-        Ok(&[("brevity", Met::No, "long")]),
-    );
-    check(
-        &format!("<think>{{}}</think> {one}"),
-        Ok(&[("brevity", Met::No, "long")]),
-    );
+    check(&format!("```json\n{one}\n```"), Ok(&[("brevity", Met::No, "long")]));
+    check(&format!("<think>{{}}</think> {one}"), Ok(&[("brevity", Met::No, "long")]));
     check(r#"{"principles": []}"#, Ok(&[]));
     check("", Err("EOF"));
     check("brevity: no", Err("no list of principles"));
@@ -62,10 +50,7 @@ fn texts_are_read_whole_or_not_at_all() {
     check(&format!("{one} And more."), Err("trailing"));
     check(&one.replace("No", "mostly"), Err("verdict 'mostly'"));
     check(&one.replace("evidence", "quote"), Err("unknown field"));
-    check(
-        r#"{"principles": [{"principle": "a", "verdict": "yes"}]}"#,
-        Err("missing field"),
-    );
+    check(r#"{"principles": [{"principle": "a", "verdict": "yes"}]}"#, Err("missing field"));
     check(r#"[{"principle": "a"}]"#, Err("no list of principles"));
 }
 
@@ -95,11 +80,7 @@ fn what_the_judge_writes_is_read_and_what_it_does_not_is_counted() {
     };
     let bench = Bench::replying("", reply);
     check(&bench.tools.models.find("m").expect("it is served")).expect("it can be asked");
-    let all = [
-        feedback("It is wrong."),
-        feedback("Fine."),
-        feedback("It is wrong."),
-    ];
+    let all = [feedback("It is wrong."), feedback("Fine."), feedback("It is wrong.")];
     let found = asked(&bench, &all, 200);
     let listed = found[0].as_ref().expect("a list");
     assert_eq!(listed[0].principle, "correctness");
@@ -107,9 +88,7 @@ fn what_the_judge_writes_is_read_and_what_it_does_not_is_counted() {
     assert_eq!(found[1], Ok(Vec::new()));
     assert_eq!(found[2], found[0]);
     // A list that is cut is none.
-    let cut = asked(&bench, &all[..1], 5)
-        .remove(0)
-        .expect_err("it is cut");
+    let cut = asked(&bench, &all[..1], 5).remove(0).expect_err("it is cut");
     assert_eq!(cut.kind, FailureKind::Truncated);
 }
 

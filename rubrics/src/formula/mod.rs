@@ -143,11 +143,7 @@ impl Node {
             }
         };
         // Each step, so that `1 / (1 / 0)` is no number either.
-        if value.is_finite() {
-            Ok(value)
-        } else {
-            Err(NoValue::NotFinite)
-        }
+        if value.is_finite() { Ok(value) } else { Err(NoValue::NotFinite) }
     }
 }
 

@@ -8,16 +8,9 @@ const MAX_DEPTH: usize = 64;
 pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
     if text.len() > MAX_FORMULA_BYTES {
         let what = format!("a formula has at most {MAX_FORMULA_BYTES} bytes");
-        return Err(FormulaError {
-            at: MAX_FORMULA_BYTES,
-            what,
-        });
+        return Err(FormulaError { at: MAX_FORMULA_BYTES, what });
     }
-    let mut parser = Parser {
-        text,
-        at: 0,
-        depth: 0,
-    };
+    let mut parser = Parser { text, at: 0, depth: 0 };
     let root = parser.sum()?;
     match parser.peek() {
         None => Ok(root),
@@ -183,9 +176,6 @@ impl Parser<'_> {
     }
 
     fn fault(&self, what: impl Into<String>) -> FormulaError {
-        FormulaError {
-            at: self.at,
-            what: what.into(),
-        }
+        FormulaError { at: self.at, what: what.into() }
     }
 }

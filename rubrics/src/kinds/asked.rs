@@ -27,14 +27,8 @@ pub(super) struct Log {
 impl Log {
     /// Of a judgement with these wordings that begins now.
     pub(super) fn new(session: &Session<'_>, served: &Served, wordings: &[&Prompt]) -> Self {
-        let trace = Trace {
-            prompt: Some(wording_digest(served, wordings)),
-            ..Trace::default()
-        };
-        Self {
-            trace,
-            outputs: session.ask().explain.then(Vec::new),
-        }
+        let trace = Trace { prompt: Some(wording_digest(served, wordings)), ..Trace::default() };
+        Self { trace, outputs: session.ask().explain.then(Vec::new) }
     }
 
     /// Keeps a text of the model.
@@ -50,11 +44,7 @@ impl Log {
 
     fn keep(&mut self, role: &'static str, text: &str, finish: &'static str) {
         if let Some(outputs) = &mut self.outputs {
-            outputs.push(ModelText {
-                role: Cow::Borrowed(role),
-                text: text.to_owned(),
-                finish,
-            });
+            outputs.push(ModelText { role: Cow::Borrowed(role), text: text.to_owned(), finish });
         }
     }
 
@@ -68,11 +58,7 @@ impl Log {
 
     /// What was looked at.
     pub(super) fn evidence(self) -> Evidence {
-        Evidence {
-            outputs: self.outputs,
-            trace: Some(self.trace),
-            ..Evidence::default()
-        }
+        Evidence { outputs: self.outputs, trace: Some(self.trace), ..Evidence::default() }
     }
 
     /// A failure with what was looked at.
@@ -102,11 +88,7 @@ pub(super) fn try_wording(
     if !served.has_vocabulary() {
         return Err(format!("'{}' writes no text", served.name()));
     }
-    let texts: Vec<(&str, &str)> = wording
-        .slots()
-        .into_iter()
-        .map(|slot| (slot, "x"))
-        .collect();
+    let texts: Vec<(&str, &str)> = wording.slots().into_iter().map(|slot| (slot, "x")).collect();
     let turns = wording.fill(&texts);
     let prompted = served.prompt(&Chat::asking(&turns).reasoning(reasoning));
     prompted.map_err(|failure| {

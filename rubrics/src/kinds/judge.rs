@@ -99,11 +99,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
         writing,
     };
     asking.demonstrations = demonstrations::read(section, &asking);
-    Some(Box::new(JudgeKind {
-        model: model?,
-        asking: Arc::new(asking),
-        rules,
-    }))
+    Some(Box::new(JudgeKind { model: model?, asking: Arc::new(asking), rules }))
 }
 
 fn read_wording(
@@ -111,24 +107,14 @@ fn read_wording(
     name: &str,
     needed: &'static [&'static str],
 ) -> Option<Wording> {
-    let slots = SlotNames {
-        needed,
-        optional: &["rubric", "conversation"],
-    };
+    let slots = SlotNames { needed, optional: &["rubric", "conversation"] };
     Wording::read(section, name, slots)
 }
 
 fn read_rubric(section: &Section<'_, '_>) -> Rubric {
-    let modes = [
-        ("grade", Mode::Grade),
-        ("pair", Mode::Pair),
-        ("list", Mode::List),
-    ];
-    let rationales = [
-        ("after", Rationale::After),
-        ("before", Rationale::Before),
-        ("none", Rationale::None),
-    ];
+    let modes = [("grade", Mode::Grade), ("pair", Mode::Pair), ("list", Mode::List)];
+    let rationales =
+        [("after", Rationale::After), ("before", Rationale::Before), ("none", Rationale::None)];
     let mode = section.word("mode", &modes).unwrap_or_default();
     let criteria = section.texts("criteria");
     let criteria = criteria.unwrap_or_else(|| CRITERIA.map(str::to_owned).to_vec());
@@ -158,14 +144,8 @@ fn read_rubric(section: &Section<'_, '_>) -> Rubric {
 
 fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
     let scores = [("expected", Scored::Expected), ("sampled", Scored::Sampled)];
-    let inconsistents = [
-        ("abstain", Inconsistent::Abstain),
-        ("average", Inconsistent::Average),
-    ];
-    let averages = [
-        ("log_odds", Average::LogOdds),
-        ("probability", Average::Probability),
-    ];
+    let inconsistents = [("abstain", Inconsistent::Abstain), ("average", Inconsistent::Average)];
+    let averages = [("log_odds", Average::LogOdds), ("probability", Average::Probability)];
     let meant = [
         ("score", Mode::Grade),
         ("inconsistent", Mode::Pair),
@@ -189,9 +169,7 @@ fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
     let most = section.integer("max_group", 2..limit).unwrap_or(most);
     Rules {
         score,
-        inconsistent: section
-            .word("inconsistent", &inconsistents)
-            .unwrap_or_default(),
+        inconsistent: section.word("inconsistent", &inconsistents).unwrap_or_default(),
         average: section.word("average", &averages).unwrap_or_default(),
         orders: section.integer("orders", 1..65).unwrap_or(ORDERS),
         max_group: usize::try_from(most).expect("it is at most 256"),
@@ -238,16 +216,8 @@ impl Kind for JudgeKind {
         let asked = [turn("user", "What is 2 + 2?")];
         let (slots, count, reads) = match self.asking.rubric.mode {
             Mode::Grade => (grade::slots(&self.asking.rubric, &asked, "4"), 1, true),
-            Mode::Pair => (
-                pair::slots(&self.asking.rubric, &asked, ["4", "5"]),
-                2,
-                true,
-            ),
-            Mode::List => (
-                list::slots(&self.asking.rubric, &asked, &["4", "5"]),
-                2,
-                false,
-            ),
+            Mode::Pair => (pair::slots(&self.asking.rubric, &asked, ["4", "5"]), 2, true),
+            Mode::List => (list::slots(&self.asking.rubric, &asked, &["4", "5"]), 2, false),
         };
         let tried = self.asking.try_on(&served, &slots, count, reads);
         tried.map_err(told)
@@ -308,10 +278,7 @@ fn asked_alike(cases: &[Case<'_>]) -> Result<Vec<Turn>, Failure> {
 
 /// The slots that all modes have.
 fn common_slots(rubric: &Rubric, asked: &[Turn]) -> Slots {
-    vec![
-        ("rubric", rubric.line()),
-        ("conversation", transcript(asked)),
-    ]
+    vec![("rubric", rubric.line()), ("conversation", transcript(asked))]
 }
 
 #[cfg(test)]

@@ -145,14 +145,8 @@ impl<'a> Case<'a> {
     /// # Errors
     /// A refusal where the assistant does not have the last word.
     pub(crate) fn new(input: &'a Arc<Input>, passage: &'a Passage) -> Result<Self, Failure> {
-        let response = passage
-            .answer_text()
-            .ok_or_else(Failure::response_not_assistant)?;
-        Ok(Self {
-            input,
-            passage,
-            response,
-        })
+        let response = passage.answer_text().ok_or_else(Failure::response_not_assistant)?;
+        Ok(Self { input, passage, response })
     }
 
     /// What was asked, as messages; none where the input has no prompt.
@@ -178,16 +172,10 @@ impl<'a> Case<'a> {
 /// What a failure says, for the person who starts a server.
 pub(crate) fn told(failure: Failure) -> String {
     let code = failure.reason.code;
-    failure
-        .reason
-        .detail
-        .map_or_else(|| code.to_owned(), String::from)
+    failure.reason.detail.map_or_else(|| code.to_owned(), String::from)
 }
 
 /// A message.
 pub(crate) fn turn(role: &str, content: &str) -> Turn {
-    Turn {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    }
+    Turn { role: role.to_owned(), content: content.to_owned() }
 }

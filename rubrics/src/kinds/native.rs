@@ -20,9 +20,5 @@ pub(crate) fn native(served: &Served) -> Result<Scorer, String> {
         | HeadConfig::Sequence { .. }
         | HeadConfig::Reward { .. } => reward::native(served)?,
     };
-    Ok(Scorer::model(
-        served.name().to_string(),
-        kind,
-        Common::default(),
-    ))
+    Ok(Scorer::model(served.name().to_string(), kind, Common::default()))
 }

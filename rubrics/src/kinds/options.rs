@@ -56,13 +56,7 @@ pub(crate) struct WritingOptions {
 impl WritingOptions {
     /// Without chance, without reasoning.
     pub(crate) fn greedy(max_tokens: usize) -> Self {
-        Self {
-            max_tokens,
-            temperature: 0.0,
-            top_p: 1.0,
-            top_k: None,
-            reasoning: false,
-        }
+        Self { max_tokens, temperature: 0.0, top_p: 1.0, top_k: None, reasoning: false }
     }
 
     /// `max_tokens`, `temperature`, `top_p`, `top_k` and `reasoning`, with a kind's defaults.
@@ -184,10 +178,7 @@ impl Wording {
         let messages = tables.map(|table| {
             let (role, content) = (table.required_text("role"), table.required_text("content"));
             table.finish();
-            Some(Message {
-                role: role?,
-                content: content?,
-            })
+            Some(Message { role: role?, content: content? })
         });
         // Every table is read before the first wrong one ends it, so that all problems are told.
         let messages: Vec<Option<Message>> = messages.collect();

@@ -39,10 +39,7 @@ pub(crate) const WORD: &str = "principles";
 
 /// The role that models which were trained for principles read them in.
 const ROLE: &str = "principle";
-const SLOTS: Slots<'static> = Slots {
-    needed: &["conversation", "principle"],
-    optional: &[],
-};
+const SLOTS: Slots<'static> = Slots { needed: &["conversation", "principle"], optional: &[] };
 
 /// The options.
 #[derive(Debug)]
@@ -83,11 +80,7 @@ struct Question {
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let combines = [
-        ("mean", Combine::Mean),
-        ("min", Combine::Min),
-        ("product", Combine::Product),
-    ];
+    let combines = [("mean", Combine::Mean), ("min", Combine::Min), ("product", Combine::Product)];
     let roles = [
         ("auto", RoleChoice::Auto),
         ("principle", RoleChoice::Principle),
@@ -111,19 +104,9 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     let wording = Wording::read(section, wording, SLOTS);
     let principles = read_principles(section);
     let model = scope.model(section, "model");
-    let asking = Asking {
-        role,
-        thinking: Thinking::read(section),
-        wording: wording?,
-        labels,
-        generative,
-    };
-    Some(Box::new(PrinciplesKind {
-        model: model?,
-        principles,
-        combine,
-        asking: Arc::new(asking),
-    }))
+    let asking =
+        Asking { role, thinking: Thinking::read(section), wording: wording?, labels, generative };
+    Some(Box::new(PrinciplesKind { model: model?, principles, combine, asking: Arc::new(asking) }))
 }
 
 /// `principles`, and `[[scorer.principle]]` for those with a weight or a name of their own.
@@ -168,10 +151,7 @@ impl Kind for PrinciplesKind {
     }
 
     fn reads(&self) -> Reads {
-        Reads {
-            principles: true,
-            ..Reads::default()
-        }
+        Reads { principles: true, ..Reads::default() }
     }
 
     fn floor(&self) -> Option<f64> {
@@ -208,9 +188,7 @@ impl PrinciplesKind {
         let served = session.served(&self.model)?;
         let host = served.clone();
         let (asking, asked) = (self.asking.clone(), principles.clone());
-        let questions = session
-            .run(move || asking.questions(&host, &turns, &asked))
-            .await??;
+        let questions = session.run(move || asking.questions(&host, &turns, &asked)).await??;
         let mut evidence = Evidence {
             trace: Some(Trace {
                 prompt: Some(wording_digest(&served, &[&self.asking.wording])),
@@ -222,11 +200,7 @@ impl PrinciplesKind {
             None => self.read(&served, &questions, session, &mut evidence).await,
             Some(how) => {
                 let (asked, response) = (&principles, case.response);
-                let writing = Generation {
-                    how,
-                    asked,
-                    response,
-                };
+                let writing = Generation { how, asked, response };
                 let (served, evidence) = (&served, &mut evidence);
                 writing.judge(served, &questions, session, evidence).await
             }
@@ -308,10 +282,7 @@ impl Asking {
                 let spellings = self.labels.spellings;
                 Labels::after(served, &prompted, &judgement::VERDICTS, spellings)
             };
-            Ok(Question {
-                labels: labels.map_err(refused)?,
-                prompted,
-            })
+            Ok(Question { labels: labels.map_err(refused)?, prompted })
         };
         principles.iter().map(question).collect()
     }

@@ -98,10 +98,7 @@ impl RewardKind {
         let rendering = served.clone();
         let prompt = session.run(move || whole(&rendering, &turns)).await??;
         let last = prompt.token_ids.len() - 1;
-        let mut trace = Trace {
-            prompt: Some(wording_digest(&served, &[])),
-            ..Trace::default()
-        };
+        let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let want = vec![(prompt.token_ids.clone(), Want::scores([last]))];
         let outputs = session.read(&served, want, &mut trace).await?;
         let [Output::Head(logits)] = &outputs[0][..] else {
@@ -135,11 +132,7 @@ impl Options {
             label,
             reason: Reason::code("reward_head"),
             standing: Standing::Proven,
-            evidence: Evidence {
-                parts,
-                trace: Some(trace),
-                ..Evidence::default()
-            },
+            evidence: Evidence { parts, trace: Some(trace), ..Evidence::default() },
         })
     }
 

@@ -29,10 +29,7 @@ use crate::{Passage, Responses, Turn, group};
 /// What configurations call it.
 pub(crate) const WORD: &str = "validate";
 
-const SLOTS: Slots<'static> = Slots {
-    needed: &["question", "candidate"],
-    optional: &["context"],
-};
+const SLOTS: Slots<'static> = Slots { needed: &["question", "candidate"], optional: &["context"] };
 /// That of a candidate that solves the question, and the other one.
 const LABELS: [&str; 2] = ["Yes", "No"];
 
@@ -66,16 +63,8 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     section.integer("samples", 1..1025);
     let reading = LabelOptions::read(section);
     let context = section.word("context", &documents).unwrap_or_default();
-    let (wording, model) = (
-        Wording::read(section, WORD, SLOTS),
-        scope.model(section, "model"),
-    );
-    let options = Arc::new(Options {
-        model: model?,
-        reading,
-        context,
-        wording: wording?,
-    });
+    let (wording, model) = (Wording::read(section, WORD, SLOTS), scope.model(section, "model"));
+    let options = Arc::new(Options { model: model?, reading, context, wording: wording? });
     Some(Box::new(ValidateKind { options }))
 }
 
@@ -97,10 +86,7 @@ impl Kind for ValidateKind {
     }
 
     fn reads(&self) -> Reads {
-        Reads {
-            context: true,
-            ..Reads::default()
-        }
+        Reads { context: true, ..Reads::default() }
     }
 
     fn calibrates(&self) -> bool {
@@ -172,10 +158,7 @@ impl ValidateKind {
             label: Some(if is_yes { "yes" } else { "no" }.into()),
             reason: Reason::code("validated"),
             standing: Standing::Proven,
-            evidence: Evidence {
-                trace: Some(trace),
-                ..Evidence::default()
-            },
+            evidence: Evidence { trace: Some(trace), ..Evidence::default() },
         })
     }
 }
@@ -184,11 +167,7 @@ impl Options {
     /// The messages that ask.
     fn turns(&self, question: &[Turn], candidate: &str, documents: &[String]) -> Vec<Turn> {
         let known: String = documents.iter().map(|document| quoted(document)).collect();
-        let known = if documents.is_empty() {
-            "Nothing."
-        } else {
-            known.trim_end()
-        };
+        let known = if documents.is_empty() { "Nothing." } else { known.trim_end() };
         self.wording.fill(&[
             ("question", transcript(question).trim_end()),
             ("candidate", candidate),
@@ -240,10 +219,8 @@ fn selected(mean: Outcome) -> Outcome {
     reward.score = winner.score;
     reward.raw = winner.raw;
     reward.label = Some(format!("responses[{at}]").into());
-    reward.reason = Reason::with(
-        "selected",
-        format!("responses[{at}] is the likeliest to solve the question"),
-    );
+    reward.reason =
+        Reason::with("selected", format!("responses[{at}] is the likeliest to solve the question"));
     Ok(reward)
 }
 

@@ -54,11 +54,7 @@ fn pipeline(combine: Combine, lines: &[&str]) -> (Pipeline, Vec<Outcome>) {
         fields[4..].iter().for_each(|word| adjust(part, word));
         outcomes.push(outcome(fields[3]));
     }
-    let pipeline = Pipeline {
-        combine,
-        parts,
-        normalise: None,
-    };
+    let pipeline = Pipeline { combine, parts, normalise: None };
     (pipeline, outcomes)
 }
 
@@ -99,29 +95,13 @@ fn check(combine: Combine, lines: &[&str], asked: usize, expected: Result<f64, F
 fn weighted_sums() {
     let sum = |lines: &[&str], asked, expected| check(Combine::WeightedSum, lines, asked, expected);
     sum(&["0.8 - fail 1", "0.2 - fail 0.5"], 2, Ok(0.9));
-    sum(
-        &["0.8 - fail 1", "0.2 - fail bad"],
-        2,
-        Err(FailureKind::BadReference),
-    );
-    sum(
-        &["0.8 - fail timeout", "0.2 - fail 1"],
-        1,
-        Err(FailureKind::Timeout),
-    );
+    sum(&["0.8 - fail 1", "0.2 - fail bad"], 2, Err(FailureKind::BadReference));
+    sum(&["0.8 - fail timeout", "0.2 - fail 1"], 1, Err(FailureKind::Timeout));
     sum(&["0.8 - fail 0.5", "0.2 - skip bad"], 2, Ok(0.5));
     sum(&["0.8 - fail 1", "0.2 - floor bad"], 2, Ok(0.8));
-    sum(
-        &["0.8 - skip bad", "0.2 - skip bad"],
-        2,
-        Err(FailureKind::Abstain),
-    );
+    sum(&["0.8 - skip bad", "0.2 - skip bad"], 2, Err(FailureKind::Abstain));
     sum(&["1 - fail 1", "-0.5 - fail 1"], 2, Ok(0.5));
-    sum(
-        &["1 - skip bad", "0 - fail 1"],
-        2,
-        Err(FailureKind::Abstain),
-    );
+    sum(&["1 - skip bad", "0 - fail 1"], 2, Err(FailureKind::Abstain));
 }
 
 #[test]
@@ -138,16 +118,8 @@ fn gates_open_past_their_threshold() {
     let gate = |lines: &[&str], asked, expected| check(Combine::Gate, lines, asked, expected);
     gate(&["0 1 fail 1", "1 - fail 0.5"], 2, Ok(0.5));
     gate(&["0 1 fail 0.9", "1 - fail 1"], 1, Ok(0.0));
-    gate(
-        &["0.5 0.5 fail 0.5", "1 1 fail 0", "1 - fail 1"],
-        2,
-        Ok(0.25),
-    );
-    gate(
-        &["0 1 fail bad", "1 - fail 1"],
-        1,
-        Err(FailureKind::BadReference),
-    );
+    gate(&["0.5 0.5 fail 0.5", "1 1 fail 0", "1 - fail 1"], 2, Ok(0.25));
+    gate(&["0 1 fail bad", "1 - fail 1"], 1, Err(FailureKind::BadReference));
     gate(&["0 1 floor bad", "1 - fail 1"], 1, Ok(0.0));
     gate(&["0 1 skip bad", "1 - fail 1"], 2, Ok(1.0));
 }
@@ -159,16 +131,8 @@ fn cascades_stop_at_the_first_decision() {
     cascade(&["1 - fail abstain", "1 - fail 1"], 2, Ok(1.0));
     cascade(&["1 - fail 0?", "1 - fail 1"], 2, Ok(1.0));
     cascade(&["1 - fail 0?", "1 - fail abstain"], 2, Ok(0.0));
-    cascade(
-        &["1 - fail abstain", "1 - fail abstain"],
-        2,
-        Err(FailureKind::Abstain),
-    );
-    cascade(
-        &["1 - fail timeout", "1 - fail 1"],
-        1,
-        Err(FailureKind::Timeout),
-    );
+    cascade(&["1 - fail abstain", "1 - fail abstain"], 2, Err(FailureKind::Abstain));
+    cascade(&["1 - fail timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
     cascade(&["1 - skip timeout", "1 - fail 1"], 2, Ok(1.0));
 }
 
@@ -178,35 +142,20 @@ fn means_and_products() {
     mean(&["1 - fail 1", "1 - fail 0.25"], 2, Ok(0.625));
     mean(&["1 - fail 1", "1 - skip bad", "1 - fail 0.5"], 3, Ok(0.75));
     mean(&["1 - fail 1", "1 - floor bad"], 2, Ok(0.5));
-    mean(
-        &["1 - fail timeout", "1 - fail 1"],
-        1,
-        Err(FailureKind::Timeout),
-    );
+    mean(&["1 - fail timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
     mean(&["1 - skip bad"], 1, Err(FailureKind::Abstain));
     let product = |lines: &[&str], asked, expected| check(Combine::Product, lines, asked, expected);
     product(&["1 - fail 0.5", "1 - fail 0.25"], 2, Ok(0.125));
     product(&["1 - fail 0.5", "1 - skip bad"], 2, Ok(0.5));
     product(&["1 - fail 0.5", "1 - floor bad"], 2, Ok(0.0));
-    product(
-        &["1 - skip bad", "1 - skip bad"],
-        2,
-        Err(FailureKind::Abstain),
-    );
-    product(
-        &["1 - fail 1e200", "1 - fail 1e200"],
-        2,
-        Err(FailureKind::Abstain),
-    );
+    product(&["1 - skip bad", "1 - skip bad"], 2, Err(FailureKind::Abstain));
+    product(&["1 - fail 1e200", "1 - fail 1e200"], 2, Err(FailureKind::Abstain));
 }
 
 #[test]
 fn b2_uncertainty_weighted_parts() {
     let check_uwo = |variance, lines: &[&str], expected| {
-        let uwo = Combine::Uwo {
-            lambda: 0.5,
-            variance,
-        };
+        let uwo = Combine::Uwo { lambda: 0.5, variance };
         check(uwo, lines, lines.len(), expected);
     };
     let members = ["1 - fail 1", "1 - fail 2", "1 - fail 3", "1 - fail 6"];
@@ -214,17 +163,9 @@ fn b2_uncertainty_weighted_parts() {
     check_uwo(Unbiased, &members, Ok(3.0 - 7.0 / 3.0));
     check_uwo(Population, &["1 - skip bad", "1 - fail 2"], Ok(2.0));
     // The variance of the one that is left does not exist.
-    check_uwo(
-        Unbiased,
-        &["1 - skip bad", "1 - fail 2"],
-        Err(FailureKind::Abstain),
-    );
+    check_uwo(Unbiased, &["1 - skip bad", "1 - fail 2"], Err(FailureKind::Abstain));
     check_uwo(Population, &["1 - skip bad"], Err(FailureKind::Abstain));
-    check_uwo(
-        Population,
-        &["1 - fail 5/9 raw scaled", "1 - fail 5/9 scaled"],
-        Ok(3.0 - 0.5),
-    );
+    check_uwo(Population, &["1 - fail 5/9 raw scaled", "1 - fail 5/9 scaled"], Ok(3.0 - 0.5));
 }
 
 #[test]
@@ -249,38 +190,18 @@ fn b5_r1_parts() {
     check_all(lines("0", "0", "1"), 2, Ok(0.0));
     check_all(lines("1", "bad", "1"), 2, Err(FailureKind::BadReference));
     check_all(lines("1", "7", "1"), 3, Err(FailureKind::Abstain));
-    r1(
-        &[
-            "1 - fail 1 consistency",
-            "1 - fail 0 accuracy",
-            "1 - fail 1 format",
-        ],
-        3,
-        Ok(0.5),
-    );
+    r1(&["1 - fail 1 consistency", "1 - fail 0 accuracy", "1 - fail 1 format"], 3, Ok(0.5));
 }
 
 #[test]
 fn b3_gated_accumulation_of_parts() {
     let g_ra = |lines: &[&str], asked, expected| check(Combine::GRa, lines, asked, expected);
-    g_ra(
-        &["1 0 fail 1", "1 0 fail 0.5", "1 - fail 0.25"],
-        3,
-        Ok(1.75),
-    );
+    g_ra(&["1 0 fail 1", "1 0 fail 0.5", "1 - fail 0.25"], 3, Ok(1.75));
     // Strictly above: an outcome of 0 does not pass a threshold of 0.
     g_ra(&["1 0 fail 0", "1 0 fail 0.5", "1 - fail 0.25"], 1, Ok(0.0));
-    g_ra(
-        &["1 0 fail 1", "1 0.5 fail 0.5", "1 - fail 0.25"],
-        2,
-        Ok(1.5),
-    );
+    g_ra(&["1 0 fail 1", "1 0.5 fail 0.5", "1 - fail 0.25"], 2, Ok(1.5));
     g_ra(&["1 0 floor bad", "1 - fail 1"], 1, Ok(0.0));
-    g_ra(
-        &["1 0 fail abstain", "1 - fail 1"],
-        1,
-        Err(FailureKind::Abstain),
-    );
+    g_ra(&["1 0 fail abstain", "1 - fail 1"], 1, Err(FailureKind::Abstain));
 }
 
 #[test]
@@ -295,18 +216,8 @@ fn parts_are_adjusted_before_they_count() {
     sum(&["1 - fail 0.5 raw"], Err(FailureKind::Abstain));
     sum(&["1 - floor 0.5 raw", "1 - fail 1"], Ok(1.0));
     sum(&["1 - skip 0.5 raw", "1 - fail 1"], Ok(2.0));
-    check(
-        Combine::Gate,
-        &["0 0.5 fail 0.6 scaled", "1 - fail 1"],
-        1,
-        Ok(0.0),
-    );
-    check(
-        Combine::Min,
-        &["1 - fail 9 scaled clip", "1 - fail 1"],
-        2,
-        Ok(0.5),
-    );
+    check(Combine::Gate, &["0 0.5 fail 0.6 scaled", "1 - fail 1"], 1, Ok(0.0));
+    check(Combine::Min, &["1 - fail 9 scaled clip", "1 - fail 1"], 2, Ok(0.5));
 }
 
 #[test]
@@ -328,11 +239,7 @@ fn a_group_is_normalised_only_as_a_whole() {
     check(&["0.1", "0.1", "0.1"], mean, Some(&[0.0, 0.0, 0.0]));
     check(&["1", "timeout", "0"], mean, None);
     check(&["1e300", "-1e300"], mean, Some(&[1e300, -1e300]));
-    check(
-        &["1", "0", "0"],
-        Some(Normalisation::LeaveOneOut),
-        Some(&[1.0, -0.5, -0.5]),
-    );
+    check(&["1", "0", "0"], Some(Normalisation::LeaveOneOut), Some(&[1.0, -0.5, -0.5]));
 }
 
 proptest! {

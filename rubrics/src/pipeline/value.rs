@@ -36,10 +36,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_score(&self) -> bool {
         *self == Self::Score
     }
@@ -58,9 +55,7 @@ impl PartSpec {
         };
         let scaled = match self.adjust.standardise {
             None => measured,
-            Some(standard) => standard
-                .apply(measured)
-                .map_err(super::whole::no_combination)?,
+            Some(standard) => standard.apply(measured).map_err(super::whole::no_combination)?,
         };
         let clipped = match self.adjust.clip {
             None => scaled,

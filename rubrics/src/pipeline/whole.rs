@@ -18,11 +18,7 @@ impl Pipeline {
             Combine::WeightedSum => self.weighted(outcomes, "weighted_sum"),
             Combine::Gate | Combine::GRa => {
                 let is_closed = outcomes.iter().any(Option::is_none);
-                let code = if is_closed {
-                    "gate_closed"
-                } else {
-                    "gate_open"
-                };
+                let code = if is_closed { "gate_closed" } else { "gate_open" };
                 self.weighted(outcomes, code)
             }
             Combine::Mean => self.together(outcomes, "mean", ensemble::mean),
@@ -63,9 +59,8 @@ impl Pipeline {
 
     fn weighted(&self, outcomes: &[Option<Outcome>], code: &'static str) -> Outcome {
         let asked = self.parts.iter().zip(outcomes);
-        let asked: Vec<f64> = asked
-            .filter_map(|(part, outcome)| outcome.as_ref().map(|_| part.weight))
-            .collect();
+        let asked: Vec<f64> =
+            asked.filter_map(|(part, outcome)| outcome.as_ref().map(|_| part.weight)).collect();
         let (mut total, mut weight, mut n_counted) = (0.0, 0.0, 0);
         for (part, value) in self.counted(outcomes) {
             total += part.weight * value;
@@ -103,26 +98,16 @@ impl Pipeline {
             }
             .ok_or_else(nothing_counted)
         };
-        let reward = r1_reward(
-            value(Role::Format)?,
-            value(Role::Accuracy)?,
-            value(Role::Consistency)?,
-        );
+        let reward =
+            r1_reward(value(Role::Format)?, value(Role::Accuracy)?, value(Role::Consistency)?);
         number(reward.map_err(no_combination)?, "r1_reward")
     }
 }
 
 /// The first decision; where there is none, the last 0 that was given by rule.
 fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
-    let answered = outcomes
-        .iter()
-        .flatten()
-        .rev()
-        .find(|outcome| outcome.is_ok());
-    let decided = outcomes
-        .iter()
-        .flatten()
-        .find(|outcome| decides(Some(outcome)));
+    let answered = outcomes.iter().flatten().rev().find(|outcome| outcome.is_ok());
+    let decided = outcomes.iter().flatten().find(|outcome| decides(Some(outcome)));
     match decided.or(answered) {
         Some(Ok(reward)) => Ok(reward.clone()),
         _ => Err(Failure::new(

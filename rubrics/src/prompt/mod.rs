@@ -134,10 +134,7 @@ impl Prompt {
     /// A slot that cannot be read.
     pub fn new(name: &str, version: u32, messages: &[Message]) -> Result<Self, String> {
         let templates = messages.iter().map(|message| {
-            Ok(Template {
-                role: message.role.clone(),
-                pieces: pieces(&message.content)?,
-            })
+            Ok(Template { role: message.role.clone(), pieces: pieces(&message.content)? })
         });
         let text = serde_json::to_string(messages).expect("messages serialise");
         Ok(Self {
@@ -177,10 +174,7 @@ impl Prompt {
                     Piece::Slot { name, form } => form.write(text_of(name), &mut content),
                 }
             }
-            Turn {
-                role: message.role.clone(),
-                content,
-            }
+            Turn { role: message.role.clone(), content }
         });
         messages.collect()
     }
@@ -237,8 +231,5 @@ fn slot(inside: &str) -> Result<Piece, String> {
             ));
         }
     };
-    Ok(Piece::Slot {
-        name: name.trim().to_owned(),
-        form,
-    })
+    Ok(Piece::Slot { name: name.trim().to_owned(), form })
 }

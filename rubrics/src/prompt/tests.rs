@@ -26,18 +26,12 @@ fn a_wording_changes_with_its_version() {
             prompt.version
         );
         let last = known.keys().filter(|(name, _)| *name == prompt.name);
-        assert_eq!(
-            last.map(|(_, version)| *version).max(),
-            Some(prompt.version)
-        );
+        assert_eq!(last.map(|(_, version)| *version).max(), Some(prompt.version));
     }
 }
 
 fn message(content: &str) -> Message {
-    Message {
-        role: "user".to_owned(),
-        content: content.to_owned(),
-    }
+    Message { role: "user".to_owned(), content: content.to_owned() }
 }
 
 #[test]
@@ -49,21 +43,14 @@ fn slots_are_filled_in_their_form() {
     };
     check("a {{x}} b", "1\n2", "a > 1\n> 2 b");
     check("{{ x | line }}.", "1\r\n2\u{2028}3", "1 2 3.");
-    check(
-        "\"\"\"{{x|triple}}\"\"\"",
-        "a\"\"\"\"b",
-        "\"\"\"a'''\"b\"\"\"",
-    );
+    check("\"\"\"{{x|triple}}\"\"\"", "a\"\"\"\"b", "\"\"\"a'''\"b\"\"\"");
     check("{{x|raw}}{{x|raw}}", "{{x}}", "{{x}}{{x}}");
 }
 
 #[test]
 fn a_slot_that_cannot_be_read_is_an_error() {
     for content in ["{{x", "{{x|loud}}", "a }} {{x"] {
-        assert!(
-            Prompt::new("p", 1, &[message(content)]).is_err(),
-            "{content}"
-        );
+        assert!(Prompt::new("p", 1, &[message(content)]).is_err(), "{content}");
     }
 }
 

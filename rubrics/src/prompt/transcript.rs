@@ -42,12 +42,8 @@ fn speaker(role: &str) -> &'static str {
 /// The lines of a text. Whatever a reader might take for a line break is one: a model has seen
 /// them all.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let is_break = |c: char| {
-        matches!(
-            c,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        )
-    };
+    let is_break =
+        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;

@@ -2,10 +2,7 @@
 //!
 //! Every option is documented in docs/scorers.md.
 
-#![expect(
-    clippy::unnecessary_wraps,
-    reason = "all kinds are built by functions of one signature"
-)]
+#![expect(clippy::unnecessary_wraps, reason = "all kinds are built by functions of one signature")]
 
 use serde::Serialize;
 use verifiers::arithmetic::{ArithmeticConfig, Rounding, RunOn, Splitter};
@@ -48,9 +45,7 @@ const ARITHMETIC: &str = "arithmetic";
 
 /// The scorer that `section` describes; what is wrong with it becomes problems.
 pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Option<Scorer> {
-    let fuel = section
-        .integer("fuel", 1..u64::MAX)
-        .unwrap_or(Fuel::DEFAULT);
+    let fuel = section.integer("fuel", 1..u64::MAX).unwrap_or(Fuel::DEFAULT);
     if let Some((_, read)) = ANSWERING.iter().find(|(known, _)| *known == kind) {
         return read(section).map(|spec| Scorer::answer(name, spec, fuel));
     }
@@ -61,10 +56,7 @@ pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Opti
     let kinds = kinds.chain([ARITHMETIC, pipelines::KIND]);
     let kinds = kinds.chain(models::words());
     let hint = nearest(kind, kinds).map(|near| format!("; did you mean '{near}'?"));
-    section.problem(
-        "kind",
-        format!("no kind '{kind}'{}", hint.unwrap_or_default()),
-    );
+    section.problem("kind", format!("no kind '{kind}'{}", hint.unwrap_or_default()));
     None
 }
 
@@ -77,12 +69,7 @@ fn spec(
 ) -> Option<AnswerSpec> {
     let options = serde_json::to_value(config).expect("configurations serialise");
     let verifier = Box::new(verifier);
-    Some(AnswerSpec {
-        description,
-        extract,
-        verifier,
-        options,
-    })
+    Some(AnswerSpec { description, extract, verifier, options })
 }
 
 fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
@@ -91,10 +78,7 @@ fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
         policy: math_policy(section),
         constants: constants(section),
     };
-    let policy = AnswerPolicy {
-        refuse_many: true,
-        ..AnswerPolicy::default()
-    };
+    let policy = AnswerPolicy { refuse_many: true, ..AnswerPolicy::default() };
     let extract = extract(section, Extract::Answer(policy));
     let description = "compares the final answer with the reference symbolically";
     let verifier = Math::new(config.clone());
@@ -105,11 +89,7 @@ fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
 fn math_policy(section: &Section<'_, '_>) -> Policy {
     let default = Policy::default();
     let flag = |key, default| section.boolean(key).unwrap_or(default);
-    let logs = [
-        ("10", LogBase::Ten),
-        ("e", LogBase::E),
-        ("either", LogBase::Either),
-    ];
+    let logs = [("10", LogBase::Ten), ("e", LogBase::E), ("either", LogBase::Either)];
     let undecided = [("abstain", Undecided::Abstain), ("wrong", Undecided::Wrong)];
     Policy {
         repair: flag("repair", default.repair),
@@ -125,9 +105,7 @@ fn math_policy(section: &Section<'_, '_>) -> Policy {
         renamed_constants: flag("renamed_constants", default.renamed_constants),
         collapse_repeats: flag("collapse_repeats", default.collapse_repeats),
         unit_required: flag("unit_required", default.unit_required),
-        undecided: section
-            .word("undecided", &undecided)
-            .unwrap_or(default.undecided),
+        undecided: section.word("undecided", &undecided).unwrap_or(default.undecided),
     }
 }
 
@@ -147,14 +125,9 @@ fn constants(section: &Section<'_, '_>) -> Vec<PhysicalConstant> {
 
 /// One of `tolerance`, `absolute` and `relative`.
 fn tolerance(section: &Section<'_, '_>) -> Tolerance {
-    let words = [
-        ("exact", Tolerance::Exact),
-        ("gold_digits", Tolerance::GoldDigits),
-    ];
+    let words = [("exact", Tolerance::Exact), ("gold_digits", Tolerance::GoldDigits)];
     let indices = [(words[0].0, 0), (words[1].0, 1)];
-    let word = section
-        .word("tolerance", &indices)
-        .map(|index| words[index].1.clone());
+    let word = section.word("tolerance", &indices).map(|index| words[index].1.clone());
     let bound = |key: &'static str, wrap: fn(Bound) -> Tolerance| {
         let text = section.text(key)?;
         match text.parse() {
@@ -165,26 +138,18 @@ fn tolerance(section: &Section<'_, '_>) -> Tolerance {
             }
         }
     };
-    let given = [
-        word,
-        bound("absolute", Tolerance::Absolute),
-        bound("relative", Tolerance::Relative),
-    ];
+    let given =
+        [word, bound("absolute", Tolerance::Absolute), bound("relative", Tolerance::Relative)];
     let mut given = given.into_iter().flatten();
     let tolerance = given.next().unwrap_or_default();
     if given.next().is_some() {
-        section.problem(
-            "tolerance",
-            "give one of 'tolerance', 'absolute' and 'relative'",
-        );
+        section.problem("tolerance", "give one of 'tolerance', 'absolute' and 'relative'");
     }
     tolerance
 }
 
 fn choice(section: &Section<'_, '_>) -> Option<AnswerSpec> {
-    let config = ChoiceConfig {
-        multiple: section.boolean("multiple").unwrap_or(false),
-    };
+    let config = ChoiceConfig { multiple: section.boolean("multiple").unwrap_or(false) };
     let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
     let description = "compares the chosen option with the reference";
     let verifier = ChoiceVerifier::new(config.clone());
@@ -203,9 +168,7 @@ fn text(section: &Section<'_, '_>) -> Option<AnswerSpec> {
 }
 
 fn exact(section: &Section<'_, '_>) -> Option<AnswerSpec> {
-    let config = ExactConfig {
-        trim: section.boolean("trim").unwrap_or(true),
-    };
+    let config = ExactConfig { trim: section.boolean("trim").unwrap_or(true) };
     let extract = extract(section, Extract::AnswerOrWhole(marked_only()));
     let description = "compares the answer with the reference byte by byte";
     let verifier = ExactVerifier::new(config.clone());
@@ -232,25 +195,16 @@ fn format(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let follow = |table: Section<'_, '_>| {
         let follow = (table.required_text("tag"), table.required_text("next"));
         table.finish();
-        Some(Follow {
-            tag: follow.0?,
-            next: follow.1?,
-        })
+        Some(Follow { tag: follow.0?, next: follow.1? })
     };
     let config = FormatConfig {
         tags: section.texts("tags").unwrap_or_default(),
         repeatable: section.texts("repeatable").unwrap_or_default(),
         optional: section.texts("optional").unwrap_or_default(),
         ordered: section.boolean("ordered").unwrap_or(default.ordered),
-        nothing_outside: section
-            .boolean("nothing_outside")
-            .unwrap_or(default.nothing_outside),
+        nothing_outside: section.boolean("nothing_outside").unwrap_or(default.nothing_outside),
         nonempty: section.boolean("nonempty").unwrap_or(default.nonempty),
-        followed_by: section
-            .sections("followed_by")
-            .into_iter()
-            .filter_map(follow)
-            .collect(),
+        followed_by: section.sections("followed_by").into_iter().filter_map(follow).collect(),
         starts_in: section.text("starts_in"),
     };
     let extract = extract(section, Extract::Whole);
@@ -263,9 +217,7 @@ fn json(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let default = JsonConfig::default();
     let config = JsonConfig {
         schema: section.json("schema"),
-        allow_fence: section
-            .boolean("allow_fence")
-            .unwrap_or(default.allow_fence),
+        allow_fence: section.boolean("allow_fence").unwrap_or(default.allow_fence),
         formats: section.boolean("formats").unwrap_or(default.formats),
     };
     let extract = extract(section, Extract::Visible);
@@ -310,15 +262,9 @@ fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Scorer {
     let run_ons = [("wrong", RunOn::Wrong), ("unchecked", RunOn::Unchecked)];
     let default = ArithmeticConfig::default();
     let config = ArithmeticConfig {
-        splitter: section
-            .word("splitter", &splitters)
-            .unwrap_or(default.splitter),
-        decimals: section
-            .word("decimals", &roundings)
-            .unwrap_or(default.decimals),
-        whole_numbers: section
-            .word("whole_numbers", &roundings)
-            .unwrap_or(default.whole_numbers),
+        splitter: section.word("splitter", &splitters).unwrap_or(default.splitter),
+        decimals: section.word("decimals", &roundings).unwrap_or(default.decimals),
+        whole_numbers: section.word("whole_numbers", &roundings).unwrap_or(default.whole_numbers),
         run_on: section.word("run_on", &run_ons).unwrap_or(default.run_on),
     };
     let checks = Checks {
@@ -343,13 +289,8 @@ fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(policy.max_candidates),
     };
-    let words = [
-        ("answer", 0),
-        ("answer_or_whole", 1),
-        ("visible", 2),
-        ("whole", 3),
-        ("marked", 4),
-    ];
+    let words =
+        [("answer", 0), ("answer_or_whole", 1), ("visible", 2), ("whole", 3), ("marked", 4)];
     match (section.word("extract", &words), default) {
         (Some(0), _) | (None, Extract::Answer(_)) => Extract::Answer(policy),
         (Some(1), _) | (None, Extract::AnswerOrWhole(_)) => Extract::AnswerOrWhole(policy),
@@ -369,18 +310,13 @@ fn marked(section: &Section<'_, '_>) -> Extract {
     }
     Extract::Marked {
         marker: marker.unwrap_or_else(|| "\\boxed".to_owned()),
-        occurrence: section
-            .word("occurrence", &words)
-            .unwrap_or(Occurrence::Last),
+        occurrence: section.word("occurrence", &words).unwrap_or(Occurrence::Last),
     }
 }
 
 /// Answers that are marked as such; the last number of a text is no good guess at a text.
 fn marked_only() -> AnswerPolicy {
-    AnswerPolicy {
-        last_number: false,
-        ..AnswerPolicy::default()
-    }
+    AnswerPolicy { last_number: false, ..AnswerPolicy::default() }
 }
 
 /// What was built, or a problem at `key`.

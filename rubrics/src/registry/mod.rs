@@ -143,11 +143,7 @@ impl Registry {
             if kind == pipelines::KIND {
                 pipelines.push(pipelines::Draft::read(name, section));
             } else {
-                let scope = Scope {
-                    registry: self,
-                    models: model_names,
-                    base,
-                };
+                let scope = Scope { registry: self, models: model_names, base };
                 let built = match models::reader(&kind) {
                     Some(read) => models::build(&section, name, read, &scope),
                     None => kinds::build(&section, name, &kind),
@@ -162,8 +158,7 @@ impl Registry {
     }
 
     fn insert(&mut self, scorer: Scorer) {
-        self.scorers
-            .insert(scorer.name().to_owned(), Arc::new(scorer));
+        self.scorers.insert(scorer.name().to_owned(), Arc::new(scorer));
     }
 }
 
@@ -172,9 +167,6 @@ fn check_name(section: &Section<'_, '_>, name: &str, defined: &[String]) {
         section.problem("name", NAME_RULE);
     }
     if defined.iter().any(|other| other == name) {
-        section.problem(
-            "name",
-            format!("another scorer of this file is called '{name}'"),
-        );
+        section.problem("name", format!("another scorer of this file is called '{name}'"));
     }
 }

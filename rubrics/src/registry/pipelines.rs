@@ -24,11 +24,7 @@ impl<'d, 't> Draft<'d, 't> {
     /// Reads the pipeline's own table; every part states what its failure means.
     pub(super) fn read(name: String, section: Section<'d, 't>) -> Self {
         let pipeline = read::pipeline(&section);
-        Self {
-            name,
-            section,
-            pipeline,
-        }
+        Self { name, section, pipeline }
     }
 }
 
@@ -61,18 +57,13 @@ pub(super) fn resolve(registry: &mut Registry, drafts: Vec<Draft<'_, '_>>) {
         draft.section.finish();
     }
     for draft in open {
-        draft
-            .section
-            .problem("part", "the parts lead back to this pipeline");
+        draft.section.problem("part", "the parts lead back to this pipeline");
         draft.section.finish();
     }
 }
 
 fn parts(registry: &Registry, pipeline: &Pipeline) -> Option<Vec<Arc<Scorer>>> {
-    let scorers = pipeline
-        .parts
-        .iter()
-        .map(|part| registry.get(&part.scorer).cloned());
+    let scorers = pipeline.parts.iter().map(|part| registry.get(&part.scorer).cloned());
     scorers.collect()
 }
 
@@ -80,10 +71,7 @@ fn parts(registry: &Registry, pipeline: &Pipeline) -> Option<Vec<Arc<Scorer>>> {
 fn is_known(registry: &Registry, draft: &Draft<'_, '_>, pipelines: &[String]) -> bool {
     let mut known = true;
     for part in draft.pipeline.iter().flat_map(|pipeline| &pipeline.parts) {
-        if registry
-            .get(&part.scorer)
-            .is_some_and(|scorer| scorer.compares())
-        {
+        if registry.get(&part.scorer).is_some_and(|scorer| scorer.compares()) {
             known = false;
             let message = format!(
                 "the scorer '{}' compares the responses of a group; a part judges one response",
@@ -101,9 +89,7 @@ fn is_known(registry: &Registry, draft: &Draft<'_, '_>, pipelines: &[String]) ->
         let hint = nearest(&part.scorer, all)
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
-        draft
-            .section
-            .problem("part", format!("no scorer '{}'{hint}", part.scorer));
+        draft.section.problem("part", format!("no scorer '{}'{hint}", part.scorer));
     }
     known && draft.pipeline.is_some()
 }

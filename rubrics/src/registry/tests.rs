@@ -29,26 +29,14 @@ fn check_problems(text: &str, expected: &[&str]) {
     let (_, problems) = read(text);
     assert_eq!(problems.len(), expected.len(), "{problems:#?}");
     for (problem, expected) in problems.iter().zip(expected) {
-        assert!(
-            problem.contains(expected),
-            "{problem} does not hold {expected}"
-        );
+        assert!(problem.contains(expected), "{problem} does not hold {expected}");
     }
 }
 
 #[test]
 fn built_in_scorers_need_no_configuration() {
     let registry = Registry::built_in();
-    for name in [
-        "math",
-        "choice",
-        "text",
-        "exact",
-        "regex",
-        "json",
-        "format",
-        "arithmetic",
-    ] {
+    for name in ["math", "choice", "text", "exact", "regex", "json", "format", "arithmetic"] {
         assert!(registry.get(name).is_some(), "{name}");
     }
 }
@@ -141,10 +129,7 @@ fn what_a_pipeline_must_say() {
           { scorer = "text", weight = -1, on_error = "fail", wieght = 2 },
         ]
         "#,
-        &[
-            "none may be negative",
-            "unknown key; did you mean 'weight'?",
-        ],
+        &["none may be negative", "unknown key; did you mean 'weight'?"],
     );
 }
 
@@ -177,11 +162,7 @@ fn every_way_to_combine_can_be_written() {
         "value = \"raw\"\nstandardise = { reference = [1, 2.5], variance = \"unbiased\" }",
     );
     valid("combine = \"mean\"", "clip = [-1, 1]", "pass = 0.5");
-    let r1 = two_parts(
-        "combine = \"r1\"",
-        "role = \"accuracy\"",
-        "role = \"format\"",
-    );
+    let r1 = two_parts("combine = \"r1\"", "role = \"accuracy\"", "role = \"format\"");
     let third = "[[scorer.part]]\nscorer = \"exact\"\nrole = \"consistency\"\n\
                  on_error = \"floor\"\nstandardise = { mean = 0.5, std = 0.5 }\n";
     check_valid(&(r1 + third), &["p"]);
@@ -206,20 +187,12 @@ fn a_group_is_normalised_and_keeps_its_mean() {
         let passage = |text: &&str| Passage::Text((*text).to_owned());
         let mut input = Input::of("").against("2");
         input.responses = Responses::Group(responses.iter().map(passage).collect());
-        let group = scorer
-            .judge(&input, &Ask::default())
-            .expect("all are measured");
+        let group = scorer.judge(&input, &Ask::default()).expect("all are measured");
         assert!((group.score - score).abs() < 1e-12, "{}", group.score);
         let members = group.evidence.members.expect("it is a group");
-        let got: Vec<f64> = members
-            .iter()
-            .filter_map(|member| member.normalised)
-            .collect();
+        let got: Vec<f64> = members.iter().filter_map(|member| member.normalised).collect();
         assert_eq!(got.len(), normalised.len());
-        let same = got
-            .iter()
-            .zip(normalised)
-            .all(|(a, b)| (a - b).abs() < 1e-12);
+        let same = got.iter().zip(normalised).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(same, "{got:?} is not {normalised:?}");
     };
     check(&["2", "3"], 0.5, &[0.5, -0.5]);
@@ -246,18 +219,8 @@ fn what_the_ways_to_combine_refuse() {
             "'logit' is not one of score, raw",
         ],
     );
-    check_two(
-        "combine = \"mean\"\nlambda = 1",
-        "",
-        "",
-        &["scorer[0].lambda: unknown key"],
-    );
-    check_two(
-        "combine = \"g_ra\"",
-        "",
-        "",
-        &["part[0].threshold: missing"],
-    );
+    check_two("combine = \"mean\"\nlambda = 1", "", "", &["scorer[0].lambda: unknown key"]);
+    check_two("combine = \"g_ra\"", "", "", &["part[0].threshold: missing"]);
 }
 
 #[test]
@@ -284,18 +247,8 @@ fn what_the_adjustments_of_a_part_refuse() {
         "clip = [0, nan]",
         &["the first below the second", "a list of finite numbers"],
     );
-    check_two(
-        "combine = \"mean\"",
-        "standardise = 3",
-        "",
-        &["expected a table"],
-    );
-    check_two(
-        "combine = \"cascade\"",
-        "clip = [0, 1]",
-        "",
-        &["clip: unknown key"],
-    );
+    check_two("combine = \"mean\"", "standardise = 3", "", &["expected a table"]);
+    check_two("combine = \"cascade\"", "clip = [0, 1]", "", &["clip: unknown key"]);
 }
 
 #[test]
@@ -316,24 +269,15 @@ fn what_parts_must_be_together() {
         "",
         &["'form' is not one of", "role: missing"],
     );
-    check_two(
-        "combine = \"mean\"\nnormalise = \"grop\"",
-        "",
-        "",
-        &["did you mean 'grpo'?"],
-    );
+    check_two("combine = \"mean\"\nnormalise = \"grop\"", "", "", &["did you mean 'grpo'?"]);
     check_two(
         "combine = \"mean\"\nnormalise = \"grpo\"\nnormalise_epsilon = -1",
         "",
         "",
         &["it is 0 or more"],
     );
-    let floor = two_parts(
-        "combine = \"mean\"",
-        "standardise = { mean = 0, std = 1 }",
-        "",
-    )
-    .replacen("\"fail\"", "\"floor\"", 1);
+    let floor = two_parts("combine = \"mean\"", "standardise = { mean = 0, std = 1 }", "")
+        .replacen("\"fail\"", "\"floor\"", 1);
     check_problems(&floor, &["the average of the reference set"]);
     let one = "[[scorer]]\nname = \"p\"\nkind = \"pipeline\"\ncombine = \"uwo\"\n\
                variance = \"unbiased\"\npart = [{ scorer = \"math\", on_error = \"fail\" }]\n";
@@ -358,18 +302,9 @@ fn names_and_kinds() {
     check_valid(&scorer("my/math-1", "math"), &["my/math-1"]);
     check_problems(&scorer("a b", "math"), &["a name has"]);
     check_problems(&scorer("", "math"), &["a name has"]);
-    check_problems(
-        &(scorer("m", "math") + &scorer("m", "text")),
-        &["another scorer"],
-    );
-    check_problems(
-        &scorer("m", "maths"),
-        &["no kind 'maths'; did you mean 'math'?"],
-    );
-    check_problems(
-        "[[scorer]]\nkind = \"math\"\n",
-        &["scorer[0].name: missing"],
-    );
+    check_problems(&(scorer("m", "math") + &scorer("m", "text")), &["another scorer"]);
+    check_problems(&scorer("m", "maths"), &["no kind 'maths'; did you mean 'math'?"]);
+    check_problems("[[scorer]]\nkind = \"math\"\n", &["scorer[0].name: missing"]);
     check_problems("scorer = 3\n", &["expected [[scorer]]"]);
 }
 
@@ -391,10 +326,7 @@ fn digests_follow_every_option_and_not_the_name() {
     let scorer = |name: &str, rest: &str| format!("[[scorer]]\nname = \"{name}\"\n{rest}");
     let base = digest(&scorer("a", "kind = \"math\"\n"), "a");
     assert_eq!(base, digest(&scorer("b", "kind = \"math\"\n"), "b"));
-    assert_eq!(
-        base,
-        *Registry::built_in().get("math").expect("built in").digest()
-    );
+    assert_eq!(base, *Registry::built_in().get("math").expect("built in").digest());
     for other in [
         "kind = \"math\"\nfuel = 1000\n",
         "kind = \"math\"\ntolerance = \"gold_digits\"\n",
@@ -413,15 +345,9 @@ fn a_marker_has_its_options() {
         format!("[[scorer]]\nname = \"m\"\nkind = \"exact\"\nextract = \"marked\"\n{rest}")
     };
     check_valid(&scorer(""), &["m"]);
-    check_valid(
-        &scorer("marker = \"/conclusion\"\noccurrence = \"first\"\n"),
-        &["m"],
-    );
+    check_valid(&scorer("marker = \"/conclusion\"\noccurrence = \"first\"\n"), &["m"]);
     check_problems(&scorer("marker = \"\"\n"), &["an empty marker"]);
-    check_problems(
-        &scorer("occurrence = \"any\"\n"),
-        &["not one of first, last"],
-    );
+    check_problems(&scorer("occurrence = \"any\"\n"), &["not one of first, last"]);
     let unread = "[[scorer]]\nname = \"m\"\nkind = \"exact\"\nmarker = \"x\"\n";
     check_problems(unread, &["marker"]);
 }

@@ -112,22 +112,14 @@ impl Rubicon {
             return Err(RubricError::NothingCounted);
         }
         let sum: f64 = counted.map(|(weight, g)| weight * g).sum();
-        let scaled = if held < total {
-            sum * (total / held)
-        } else {
-            sum
-        };
+        let scaled = if held < total { sum * (total / held) } else { sum };
         let pairs = self.interactions.iter().filter_map(|pair| {
             let (k, l) = pair.items;
             Some(pair.gamma * saturated.get(k).copied()?? * saturated.get(l).copied()??)
         });
         let sum = self.base + scaled + pairs.sum::<f64>();
         let shaped = self.shaping.map_or(sum, |shaping| shaping.of(sum));
-        if shaped.is_finite() {
-            Ok(shaped)
-        } else {
-            Err(RubricError::Overflow)
-        }
+        if shaped.is_finite() { Ok(shaped) } else { Err(RubricError::Overflow) }
     }
 }
 
@@ -139,10 +131,7 @@ impl Rubric {
     /// that nobody could look into.
     pub fn aggregate(&self, values: &[Option<f64>]) -> Result<Whole, RubricError> {
         if values.len() != self.items.len() {
-            return Err(RubricError::Length {
-                given: values.len(),
-                items: self.items.len(),
-            });
+            return Err(RubricError::Length { given: values.len(), items: self.items.len() });
         }
         for (item, value) in self.items.iter().zip(values) {
             let id = item.id.clone();

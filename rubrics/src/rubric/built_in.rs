@@ -8,10 +8,7 @@ use super::{Item, Rubric, file};
 /// By the names that follow `builtin:`.
 const FILES: &[(&str, &str)] = &[
     ("defence", include_str!("../../rubrics/defence.toml")),
-    (
-        "instruction",
-        include_str!("../../rubrics/instruction.toml"),
-    ),
+    ("instruction", include_str!("../../rubrics/instruction.toml")),
     ("writing", include_str!("../../rubrics/writing.toml")),
 ];
 

@@ -56,11 +56,7 @@ pub(super) fn some_positive(root: &Table<'_>, items: &[(usize, Item)]) {
 
 impl Table<'_> {
     fn fault_within(&self, list: &'static str, index: usize, key: &str, message: String) {
-        let at = vec![
-            Step::Key(list.to_owned()),
-            Step::Index(index),
-            Step::Key(key.to_owned()),
-        ];
+        let at = vec![Step::Key(list.to_owned()), Step::Index(index), Step::Key(key.to_owned())];
         self.fault_at(at, message);
     }
 }

@@ -22,10 +22,7 @@ const MAX_INTERACTIONS: usize = 1000;
 /// Everything that is wrong with it, each with its place.
 pub fn parse(file: &str, text: &str, scorers: &[&str]) -> Result<Rubric, Vec<Problem>> {
     let scorers: Vec<String> = scorers.iter().map(ToString::to_string).collect();
-    if std::path::Path::new(file)
-        .extension()
-        .is_some_and(|end| end == "json")
-    {
+    if std::path::Path::new(file).extension().is_some_and(|end| end == "json") {
         return parse_json(file, text, &scorers);
     }
     let document = Document::new(file, text);
@@ -41,25 +38,16 @@ pub fn parse(file: &str, text: &str, scorers: &[&str]) -> Result<Rubric, Vec<Pro
 }
 
 fn parse_json(file: &str, text: &str, scorers: &[String]) -> Result<Rubric, Vec<Problem>> {
-    let problem = |line, key: String, message: String| Problem {
-        file: file.to_owned(),
-        line,
-        key,
-        message,
-    };
+    let problem =
+        |line, key: String, message: String| Problem { file: file.to_owned(), line, key, message };
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let message = format!("not JSON: {error}");
         vec![problem(Some(error.line()), String::new(), message)]
     })?;
-    let value = if value.is_array() {
-        serde_json::json!({ "items": value })
-    } else {
-        value
-    };
+    let value = if value.is_array() { serde_json::json!({ "items": value }) } else { value };
     from_json(&value, scorers).map_err(|faults| {
         let told = faults.into_iter();
-        told.map(|fault| problem(None, path_text("", &fault.at), fault.message))
-            .collect()
+        told.map(|fault| problem(None, path_text("", &fault.at), fault.message)).collect()
     })
 }
 
@@ -105,9 +93,7 @@ fn read(root: Table<'_>, scorers: &[String]) -> Option<Rubric> {
     }
     let aggregate = root.table("aggregate");
     let words = [("points", Worth::Points), ("rubicon", Worth::Weight)];
-    let worth = aggregate
-        .as_ref()
-        .and_then(|table| table.word("method", &words));
+    let worth = aggregate.as_ref().and_then(|table| table.word("method", &words));
     let worth = worth.unwrap_or(Worth::Points);
     let items = read_items(&root, worth, scorers);
     let known = items.as_deref().unwrap_or_default();
@@ -128,10 +114,7 @@ fn read_items(root: &Table<'_>, worth: Worth, scorers: &[String]) -> Option<Vec<
     if let Some(count) = count
         && !(1..=MAX_ITEMS).contains(&count)
     {
-        root.fault(
-            "items",
-            format!("{count} items; there are 1 to {MAX_ITEMS}"),
-        );
+        root.fault("items", format!("{count} items; there are 1 to {MAX_ITEMS}"));
         return None;
     }
     let tables = root.tables("items")?;
@@ -227,22 +210,14 @@ fn read_shaping(table: Table<'_>) -> Option<Shaping> {
     table.require("knee");
     table.require("power");
     let (knee, power) = (table.amount("knee"), within(&table, "power", 1.0, 16.0));
-    let top = if table.has("top") {
-        table.amount("top")
-    } else {
-        Some(1.0)
-    };
+    let top = if table.has("top") { table.amount("top") } else { Some(1.0) };
     if let (Some(knee), Some(top)) = (knee, top)
         && knee >= top
     {
         table.fault("knee", format!("must be below the top, {top}"));
     }
     table.finish();
-    Some(Shaping {
-        knee: knee?,
-        power: power?,
-        top: top?,
-    })
+    Some(Shaping { knee: knee?, power: power?, top: top? })
 }
 
 fn within(table: &Table<'_>, key: &'static str, least: f64, most: f64) -> Option<f64> {
@@ -260,10 +235,7 @@ fn read_interactions(table: &Table<'_>, items: &[(usize, Item)]) -> Vec<Interact
     }
     let tables = table.tables("interactions").unwrap_or_default();
     if tables.len() > MAX_INTERACTIONS {
-        let message = format!(
-            "{} pairs; there are at most {MAX_INTERACTIONS}",
-            tables.len()
-        );
+        let message = format!("{} pairs; there are at most {MAX_INTERACTIONS}", tables.len());
         table.fault("interactions", message);
         return Vec::new();
     }

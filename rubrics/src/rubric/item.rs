@@ -134,17 +134,9 @@ fn read_verifier(table: Table<'_>, scorers: &[String]) -> Option<Verification> {
             read.map(Some)
         }
     };
-    let at_least = if table.has("at_least") {
-        table.number("at_least")
-    } else {
-        Some(AT_LEAST)
-    };
+    let at_least = if table.has("at_least") { table.number("at_least") } else { Some(AT_LEAST) };
     table.finish();
-    Some(Verification {
-        scorer: known?.to_owned(),
-        reference: reference?,
-        at_least: at_least?,
-    })
+    Some(Verification { scorer: known?.to_owned(), reference: reference?, at_least: at_least? })
 }
 
 fn no_scorer(name: &str, scorers: &[String]) -> String {
@@ -239,19 +231,13 @@ fn read_tiers(table: &Table<'_>, worth: Worth) -> Option<Vec<Tier>> {
         tier.require("value");
         let (text, value) = (tier.text("text").map(str::to_owned), tier.amount("value"));
         tier.finish();
-        Some(Tier {
-            text: text?,
-            value: value?,
-        })
+        Some(Tier { text: text?, value: value? })
     });
     // Every tier is read before the first wrong one ends it, so that all faults are told.
     let read: Vec<Option<Tier>> = read.collect();
     let tiers: Vec<Tier> = read.into_iter().collect::<Option<_>>()?;
     if !(2..=MAX_TIERS).contains(&count) {
-        table.fault(
-            "tiers",
-            format!("{count} tiers; there are 2 to {MAX_TIERS}"),
-        );
+        table.fault("tiers", format!("{count} tiers; there are 2 to {MAX_TIERS}"));
         return None;
     }
     let pairs = || tiers.windows(2).map(|pair| (pair[0].value, pair[1].value));
@@ -305,9 +291,7 @@ fn contradiction(veto: Veto, item: &Item) -> Option<String> {
         ));
     }
     if !veto.strikes(least) && !veto.strikes(most) {
-        return Some(format!(
-            "the values lie from {least} to {most}, so this never vetoes"
-        ));
+        return Some(format!("the values lie from {least} to {most}, so this never vetoes"));
     }
     let forbids_merit = match veto {
         Veto::Below(_) => item.points < 0.0,

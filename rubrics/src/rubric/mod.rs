@@ -226,11 +226,7 @@ impl Rubric {
     pub fn least(&self) -> Option<f64> {
         let values: Vec<Option<f64>> = self.items.iter().map(|item| Some(item.worst())).collect();
         let whole = self.aggregate(&values).ok()?;
-        let unvetoed = if self.clip {
-            whole.clipped
-        } else {
-            whole.unclipped
-        };
+        let unvetoed = if self.clip { whole.clipped } else { whole.unclipped };
         Some(whole.score.min(unvetoed))
     }
 }

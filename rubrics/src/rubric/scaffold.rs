@@ -49,21 +49,11 @@ pub enum StepDecay {
 impl Schedule {
     /// What the paper's training script sets: linear in the group, a sigmoid with start 0.20 and
     /// steepness 125.
-    pub const SCRIPT: Self = Self {
-        group: GroupDecay::Linear,
-        step: StepDecay::Sigmoid {
-            start: 0.20,
-            steep: 125.0,
-        },
-    };
+    pub const SCRIPT: Self =
+        Self { group: GroupDecay::Linear, step: StepDecay::Sigmoid { start: 0.20, steep: 125.0 } };
     /// What the paper's code defaults to: the same with 0.3 and 10.
-    pub const CODE_DEFAULT: Self = Self {
-        group: GroupDecay::Linear,
-        step: StepDecay::Sigmoid {
-            start: 0.3,
-            steep: 10.0,
-        },
-    };
+    pub const CODE_DEFAULT: Self =
+        Self { group: GroupDecay::Linear, step: StepDecay::Sigmoid { start: 0.3, steep: 10.0 } };
 }
 
 /// One sample of one step of training.
@@ -156,12 +146,7 @@ impl Sample {
 /// # Errors
 /// [`ScaffoldError`].
 pub fn shown(schedule: &Schedule, sample: Sample, n_items: usize) -> Result<usize, ScaffoldError> {
-    let Sample {
-        index,
-        group,
-        step,
-        steps,
-    } = sample;
+    let Sample { index, group, step, steps } = sample;
     if index >= group {
         return Err(ScaffoldError::Index { index, group });
     }
@@ -215,11 +200,7 @@ pub fn render(items: &[&Item]) -> Option<String> {
     let list = |avoid: bool| {
         let chosen = items.iter().filter(|item| is_fault(item) == avoid);
         let lines: Vec<String> = chosen.map(|item| line(item)).collect();
-        if lines.is_empty() {
-            "- nothing in particular".to_owned()
-        } else {
-            lines.join("\n")
-        }
+        if lines.is_empty() { "- nothing in particular".to_owned() } else { lines.join("\n") }
     };
     let prompt = Prompt::built_in("rubric-scaffold");
     let (include, avoid) = (list(false), list(true));
@@ -256,10 +237,7 @@ fn line(item: &Item) -> String {
     format!("- {} ({points} points)", words.join(" "))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "groups, steps and items are far fewer than 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "groups, steps and items are far fewer than 2^53")]
 fn count(n: usize) -> f64 {
     n as f64
 }

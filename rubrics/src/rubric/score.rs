@@ -23,9 +23,7 @@ pub struct Points {
 /// [`RubricError::NothingCounted`] where every item with positive points is left out, and
 /// [`RubricError::Overflow`].
 pub fn points(items: &[(f64, Option<f64>)]) -> Result<Points, RubricError> {
-    let counted = items
-        .iter()
-        .filter_map(|(points, met)| Some((points, (*met)?)));
+    let counted = items.iter().filter_map(|(points, met)| Some((points, (*met)?)));
     let met: f64 = counted.clone().map(|(points, met)| points * met).sum();
     let possible: f64 = counted.map(|(points, _)| points.max(0.0)).sum();
     let any_positive = items.iter().any(|(points, _)| *points > 0.0);
@@ -36,10 +34,5 @@ pub fn points(items: &[(f64, Option<f64>)]) -> Result<Points, RubricError> {
     if !unclipped.is_finite() {
         return Err(RubricError::Overflow);
     }
-    Ok(Points {
-        met,
-        possible,
-        unclipped,
-        clipped: unclipped.clamp(0.0, 1.0),
-    })
+    Ok(Points { met, possible, unclipped, clipped: unclipped.clamp(0.0, 1.0) })
 }

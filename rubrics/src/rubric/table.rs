@@ -36,12 +36,7 @@ impl<'v> Table<'v> {
             faults.borrow_mut().push(Fault { at, message });
             return None;
         };
-        Some(Self {
-            map,
-            at,
-            faults,
-            asked: RefCell::default(),
-        })
+        Some(Self { map, at, faults, asked: RefCell::default() })
     }
 
     /// Whether `key` is present.
@@ -120,10 +115,7 @@ impl<'v> Table<'v> {
 
     /// Notes a fault at `key`, or at the table where the key is absent.
     pub(super) fn fault(&self, key: &'static str, message: impl Into<String>) {
-        self.faults.borrow_mut().push(Fault {
-            at: self.place(key),
-            message: message.into(),
-        });
+        self.faults.borrow_mut().push(Fault { at: self.place(key), message: message.into() });
     }
 
     /// Notes a fault at a place from the root.

@@ -60,10 +60,7 @@ fn a_verdict_names_its_weights_where_they_change() {
         let updated = bench.host.engine.update_weights_blocking(write);
         let newest = updated.expect("the engine goes on").revision;
         assert_eq!(newest, u64::from(revision));
-        let here = Some(Revisions {
-            oldest: newest,
-            newest,
-        });
+        let here = Some(Revisions { oldest: newest, newest });
         let outcome = bench.one("good", input.clone());
         let raw = outcome.as_ref().expect("it is judged").raw;
         assert_eq!(raw.map(f64::to_bits), Some(f64::from(revision).to_bits()));
@@ -85,10 +82,7 @@ fn what_is_made_of_several_answers_names_the_oldest_and_the_newest() {
     let check = |parts: &[Option<Revisions>], expected| {
         let mut whole = Trace::default();
         for revisions in parts {
-            whole.add(&Trace {
-                revisions: *revisions,
-                ..Trace::default()
-            });
+            whole.add(&Trace { revisions: *revisions, ..Trace::default() });
         }
         assert_eq!(whole.revisions, expected, "{parts:?}");
     };

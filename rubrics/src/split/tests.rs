@@ -12,18 +12,10 @@ fn check(splitter: Splitter, text: &str, expected: &[&str]) {
 #[test]
 fn plain_texts() {
     let text = "One.\nTwo. Three.\n\n2. Four\n\n\n";
-    check(
-        Splitter::BlankLines,
-        text,
-        &["One.\nTwo. Three.", "2. Four"],
-    );
+    check(Splitter::BlankLines, text, &["One.\nTwo. Three.", "2. Four"]);
     check(Splitter::Lines, text, &["One.", "Two. Three.", "2. Four"]);
     check(Splitter::Numbered, text, &["One.\nTwo. Three.", "2. Four"]);
-    check(
-        Splitter::Sentences,
-        text,
-        &["One.", "Two.", "Three.", "2. Four"],
-    );
+    check(Splitter::Sentences, text, &["One.", "Two.", "Three.", "2. Four"]);
     for (_, splitter) in SPLITTERS {
         for text in ["", " \n\t\n ", "\u{3000}"] {
             check(*splitter, text, &[]);
@@ -53,18 +45,9 @@ fn thoughts() {
     let check = |text, expected: &[&str]| check(Splitter::Thoughts, text, expected);
     check("no thinking", &[]);
     check("<think></think>answer", &[]);
-    check(
-        "<think>a\n\nb\n\nWait, c\n\nd</think>answer",
-        &["a\n\nb", "Wait, c\n\nd"],
-    );
-    check(
-        "a\n\nwaiter\n\nhmm\n\nBut b</think>",
-        &["a\n\nwaiter", "hmm", "But b"],
-    );
-    check(
-        "<think>cut\n\nLet me check: 日本",
-        &["cut", "Let me check: 日本"],
-    );
+    check("<think>a\n\nb\n\nWait, c\n\nd</think>answer", &["a\n\nb", "Wait, c\n\nd"]);
+    check("a\n\nwaiter\n\nhmm\n\nBut b</think>", &["a\n\nwaiter", "hmm", "But b"]);
+    check("<think>cut\n\nLet me check: 日本", &["cut", "Let me check: 日本"]);
     check("a</think>b<think>c</think>", &["a"]);
     check("<think>ｗait\n\nＷ</think>", &["ｗait\n\nＷ"]);
 }

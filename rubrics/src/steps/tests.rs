@@ -30,23 +30,8 @@ fn symbolic_claims_join_arithmetic_ones() {
     let chain = "$2(x+1) = 2x + 2 = 2x + 3$";
     check("", chain, &["unchecked"], None);
     check("symbolic = true", chain, &["wrong"], Some(0.0));
-    check(
-        "symbolic = true",
-        "$2(x+1) = 2x + 2$",
-        &["right"],
-        Some(1.0),
-    );
-    check(
-        "symbolic = true",
-        "2 + 2 = 4\n$2(x+1) = 2x + 2$",
-        &["right", "right"],
-        Some(1.0),
-    );
-    check(
-        "symbolic = true",
-        "2 + 2 = 5\n$2(x+1) = 2x + 2$",
-        &["wrong", "right"],
-        Some(0.0),
-    );
+    check("symbolic = true", "$2(x+1) = 2x + 2$", &["right"], Some(1.0));
+    check("symbolic = true", "2 + 2 = 4\n$2(x+1) = 2x + 2$", &["right", "right"], Some(1.0));
+    check("symbolic = true", "2 + 2 = 5\n$2(x+1) = 2x + 2$", &["wrong", "right"], Some(0.0));
     check("symbolic = true", "Let $x = 3$.", &["unchecked"], None);
 }

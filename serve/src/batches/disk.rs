@@ -59,12 +59,7 @@ impl Disk {
     /// Of a folder, which is made if it is not there. What an earlier process had begun to write is
     /// removed.
     pub(crate) fn open(root: &Path, quota: u64, faults: Arc<dyn Faults>) -> io::Result<Disk> {
-        let disk = Disk {
-            root: root.to_owned(),
-            quota,
-            used: AtomicU64::new(0),
-            faults,
-        };
+        let disk = Disk { root: root.to_owned(), quota, used: AtomicU64::new(0), faults };
         for folder in [root.to_owned(), disk.files(), disk.journals(), disk.begun()] {
             make_folder(&folder)?;
         }
@@ -73,8 +68,7 @@ impl Disk {
         }
         for folder in [disk.files(), disk.journals()] {
             for entry in fs::read_dir(folder)? {
-                disk.used
-                    .fetch_add(entry?.metadata()?.len(), Ordering::Relaxed);
+                disk.used.fetch_add(entry?.metadata()?.len(), Ordering::Relaxed);
             }
         }
         Ok(disk)
@@ -152,13 +146,7 @@ impl Disk {
     pub(crate) fn begin(self: &Arc<Self>) -> io::Result<Writing> {
         let path = self.begun().join(FileId::new()?.as_str());
         let file = new_file(&path)?;
-        Ok(Writing {
-            disk: Arc::clone(self),
-            file,
-            path,
-            bytes: 0,
-            kept: false,
-        })
+        Ok(Writing { disk: Arc::clone(self), file, path, bytes: 0, kept: false })
     }
 
     /// Removes what lies at a path; what is not there is removed.
@@ -222,13 +210,7 @@ impl Drop for Writing {
 
 /// Creates a file that only this user reads, and opens it for both.
 pub(crate) fn open_own(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Brings the names in a folder to the disk.
@@ -237,11 +219,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

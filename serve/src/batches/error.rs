@@ -20,16 +20,8 @@ pub(crate) enum StorageError {
 
 impl From<io::Error> for StorageError {
     fn from(error: io::Error) -> Self {
-        let full = [
-            ErrorKind::StorageFull,
-            ErrorKind::QuotaExceeded,
-            ErrorKind::FileTooLarge,
-        ];
-        if full.contains(&error.kind()) {
-            Self::Full(error)
-        } else {
-            Self::Disk(error)
-        }
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+        if full.contains(&error.kind()) { Self::Full(error) } else { Self::Disk(error) }
     }
 }
 

@@ -67,11 +67,9 @@ impl Inside {
         head.uri = Uri::from_static(path);
         let json = HeaderValue::from_static("application/json");
         head.headers_mut().insert(CONTENT_TYPE, json);
-        head.headers_mut()
-            .insert(HeaderName::from_static("content-length"), length);
+        head.headers_mut().insert(HeaderName::from_static("content-length"), length);
         let id = HeaderValue::from_str(id).map_err(|error| error.to_string())?;
-        head.headers_mut()
-            .insert(HeaderName::from_static("x-request-id"), id);
+        head.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
         request.extensions_mut().insert(line);
         let response = match (self.0)(request).await {
             Ok(response) => response.into_parts().1,
@@ -81,12 +79,7 @@ impl Inside {
         let busy = busy(status, response.headers());
         let request_id = text(response.headers(), "x-request-id").to_owned();
         let body = to_bytes(response.into_body()).await;
-        Ok(Answer {
-            status,
-            request_id,
-            body: body.map_err(|error| error.to_string())?,
-            busy,
-        })
+        Ok(Answer { status, request_id, body: body.map_err(|error| error.to_string())?, busy })
     }
 }
 
@@ -94,10 +87,7 @@ impl Inside {
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     const LEAST: Duration = Duration::from_millis(20);
     const MOST: Duration = Duration::from_secs(5);
-    let full = [
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::SERVICE_UNAVAILABLE,
-    ];
+    let full = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
     let wait = text(headers, "retry-after-ms").parse();
     let wait = wait.map_or(MOST, Duration::from_millis);
     full.contains(&status).then(|| wait.clamp(LEAST, MOST))

@@ -68,12 +68,7 @@ impl Journal {
             file.set_len(end)?;
             disk.release(length - end);
         }
-        Ok(Journal {
-            disk: Arc::clone(disk),
-            file,
-            end,
-            places,
-        })
+        Ok(Journal { disk: Arc::clone(disk), file, end, places })
     }
 
     /// Adds entries, all of which are on the disk when this is over. Lines that have one already
@@ -90,11 +85,8 @@ impl Journal {
             }
             let length = u32::try_from(entry.text.len());
             let length = length.map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-            let place = Place {
-                at: self.end + (bytes.len() + HEAD) as u64,
-                length,
-                fate: entry.fate,
-            };
+            let place =
+                Place { at: self.end + (bytes.len() + HEAD) as u64, length, fate: entry.fate };
             bytes.extend_from_slice(&head(entry, length));
             bytes.extend_from_slice(&entry.text);
             places.insert(entry.line, place);
@@ -141,11 +133,7 @@ impl Journal {
         };
         let mut text = vec![0; usize::try_from(place.length).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut text, place.at)?;
-        Ok(Some(Entry {
-            line,
-            fate: place.fate,
-            text,
-        }))
+        Ok(Some(Entry { line, fate: place.fate, text }))
     }
 }
 
@@ -196,11 +184,7 @@ fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, Place>, u64)>
         if check(&head[CHECK..], &text) != head[..CHECK] {
             break;
         }
-        let place = Place {
-            at,
-            length: size,
-            fate,
-        };
+        let place = Place { at, length: size, fate };
         places.entry(line).or_insert(place);
         end = at + u64::from(size);
     }

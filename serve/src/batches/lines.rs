@@ -63,11 +63,7 @@ pub(crate) struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Of a file.
     pub(crate) fn new(reader: R, most_bytes: usize) -> Lines<R> {
-        Lines {
-            reader,
-            number: 0,
-            most_bytes,
-        }
+        Lines { reader, number: 0, most_bytes }
     }
 
     /// The next line.
@@ -103,11 +99,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     fn raw(&self, line: Vec<u8>, length: usize) -> Raw {
-        if length > self.most_bytes {
-            Raw::TooLong
-        } else {
-            Raw::Whole(line)
-        }
+        if length > self.most_bytes { Raw::TooLong } else { Raw::Whole(line) }
     }
 }
 
@@ -118,10 +110,7 @@ impl<R: BufRead> Lines<R> {
 pub(crate) fn check(reader: impl BufRead, url: &str, bounds: Bounds) -> io::Result<Checked> {
     let mut lines = Lines::new(reader, bounds.line_bytes);
     let mut first_lines: HashMap<[u8; 16], u32> = HashMap::new();
-    let mut checked = Checked {
-        requests: 0,
-        faults: Vec::new(),
-    };
+    let mut checked = Checked { requests: 0, faults: Vec::new() };
     let mut beyond = 0_u64;
     while let Some((number, raw)) = lines.next()? {
         checked.requests = checked.requests.saturating_add(1);
@@ -192,11 +181,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     fn new(code: &'static str, param: Option<&'static str>, message: String) -> Fault {
-        Fault {
-            code,
-            param,
-            message,
-        }
+        Fault { code, param, message }
     }
 
     fn broken(message: String) -> Fault {
@@ -225,12 +210,7 @@ impl Fault {
 
 /// A fault of the whole file.
 pub(crate) fn fault(code: &str, message: String) -> BatchFault {
-    BatchFault {
-        code: code.to_owned(),
-        message,
-        param: None,
-        line: None,
-    }
+    BatchFault { code: code.to_owned(), message, param: None, line: None }
 }
 
 /// A line with its four fields, each as it is written.

@@ -304,9 +304,7 @@ impl Batches {
         let now = unix_seconds();
         for file in self.store.files()? {
             if file.is_expired(now)
-                && self
-                    .store
-                    .delete_file(&file.id, |file| file.is_expired(now))?
+                && self.store.delete_file(&file.id, |file| file.is_expired(now))?
                     == Deleting::Deleted
             {
                 self.disk.remove(&self.disk.file(&file.id))?;

@@ -21,11 +21,7 @@ const PIECE: usize = 1 << 20;
 
 /// What an answer is in the journal, and later in the output.
 pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> Entry {
-    let fate = if answer.status.is_success() {
-        Fate::Good
-    } else {
-        Fate::Bad
-    };
+    let fate = if answer.status.is_success() { Fate::Good } else { Fate::Bad };
     let head = format!(
         r#"{{"id":{},"custom_id":{},"response":{{"status_code":{},"request_id":{},"body":"#,
         json!(id.as_str()),
@@ -37,11 +33,7 @@ pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer)
     if serde_json::from_slice::<IgnoredAny>(&answer.body).is_ok() {
         // An end of line in JSON is space between values: within a text it is written otherwise.
         let plain = |byte: &u8| {
-            if matches!(byte, b'\n' | b'\r') {
-                b' '
-            } else {
-                *byte
-            }
+            if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }
         };
         text.extend(answer.body.iter().map(plain));
     } else {
@@ -131,15 +123,9 @@ pub(crate) fn make(
 
 fn unanswered(status: BatchStatus, custom_id: &str) -> std::io::Result<Vec<u8>> {
     let (code, message) = if status == BatchStatus::Cancelling {
-        (
-            "batch_cancelled",
-            "the batch was cancelled before this was answered",
-        )
+        ("batch_cancelled", "the batch was cancelled before this was answered")
     } else {
-        (
-            "batch_expired",
-            "the batch's time was over before this was answered",
-        )
+        ("batch_expired", "the batch's time was over before this was answered")
     };
     let id = LineId::new()?;
     Ok(without_answer(id.as_str(), custom_id, code, message).into_bytes())
@@ -154,11 +140,7 @@ struct Draft<'d> {
 
 impl Draft<'_> {
     fn new(disk: &Arc<Disk>) -> Draft<'_> {
-        Draft {
-            disk,
-            writing: None,
-            piece: Vec::new(),
-        }
+        Draft { disk, writing: None, piece: Vec::new() }
     }
 
     fn line(&mut self, text: &[u8]) -> std::io::Result<()> {

@@ -122,10 +122,8 @@ impl BatchRecord {
             input_file_id: text(&self.input),
             output_file_id: self.output.as_ref().map(text),
             error_file_id: self.error.as_ref().map(text),
-            errors: (!self.faults.is_empty()).then(|| BatchErrors {
-                object: "list".to_owned(),
-                data: self.faults,
-            }),
+            errors: (!self.faults.is_empty())
+                .then(|| BatchErrors { object: "list".to_owned(), data: self.faults }),
             endpoint: self.endpoint,
             completion_window: WINDOW.to_owned(),
             status: self.status,

@@ -41,12 +41,7 @@ pub(crate) fn start(state: &Data<State>, document: &Data<Document>) -> Option<Jo
             return;
         };
         let permits = Arc::new(Semaphore::new(batches.concurrency));
-        let crew = Crew {
-            batches,
-            state,
-            inside,
-            permits,
-        };
+        let crew = Crew { batches, state, inside, permits };
         crew.run().await;
     }))
 }
@@ -105,11 +100,7 @@ impl Crew {
             let mut lives = self.batches.lives();
             if !lives.contains_key(&batch.id) {
                 lives.insert(batch.id.clone(), live.clone());
-                let work = Work {
-                    crew: self.clone(),
-                    id: batch.id,
-                    live,
-                };
+                let work = Work { crew: self.clone(), id: batch.id, live };
                 tasks.spawn_local(work.pursue());
             }
         }
@@ -199,29 +190,16 @@ impl Work {
     }
 
     async fn send(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let Crew {
-            batches,
-            state,
-            inside,
-            permits,
-        } = &self.crew;
-        let sending = send::Sending {
-            batches,
-            state,
-            inside,
-            permits,
-            live: &self.live,
-            batch: &batch,
-        };
+        let Crew { batches, state, inside, permits } = &self.crew;
+        let sending =
+            send::Sending { batches, state, inside, permits, live: &self.live, batch: &batch };
         match sending.run().await? {
             Ended::Stopped => Ok(Next::End),
             Ended::Cancelled => Ok(Next::Step),
             Ended::Closed => {
                 let (batches, now) = (batches.clone(), unix_seconds());
                 let closing = aside(move || {
-                    batches
-                        .store
-                        .change(&batch.id, &[], |batch| moved(batch, Event::Closed, now))
+                    batches.store.change(&batch.id, &[], |batch| moved(batch, Event::Closed, now))
                 });
                 self.note(closing.await?);
                 Ok(Next::Step)
@@ -235,11 +213,8 @@ impl Work {
             let now = unix_seconds();
             let frame = (batches.store.place(), now);
             let made = output::make(&batches.disk, &batch, batches.bounds, frame)?;
-            let files: Vec<_> = [&made.output, &made.error]
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect();
+            let files: Vec<_> =
+                [&made.output, &made.error].into_iter().flatten().cloned().collect();
             batches.store.change(&batch.id, &files, |batch| {
                 let unfinished = made.unfinished > 0;
                 batch.counts = made.counts;

@@ -66,10 +66,7 @@ impl Sending<'_> {
     /// # Errors
     /// What the disk says before anything is sent.
     pub(super) async fn run(self) -> Result<Ended, StorageError> {
-        let Some(path) = ENDPOINTS
-            .into_iter()
-            .find(|path| *path == self.batch.endpoint)
-        else {
+        let Some(path) = ENDPOINTS.into_iter().find(|path| *path == self.batch.endpoint) else {
             // The batch is of a server that had more routes.
             return Ok(Ended::Closed);
         };
@@ -177,10 +174,7 @@ impl Sending<'_> {
 
     /// Says how far the batch is.
     fn show(&self, book: &Book) {
-        let counts = [
-            (&self.live.completed, Fate::Good),
-            (&self.live.failed, Fate::Bad),
-        ];
+        let counts = [(&self.live.completed, Fate::Good), (&self.live.failed, Fate::Bad)];
         for (count, fate) in counts {
             count.store(book.journal.count(fate), Ordering::Relaxed);
         }
@@ -259,9 +253,7 @@ impl Call {
         };
         let body = Bytes::from(self.asked.body);
         loop {
-            let posting = self
-                .inside
-                .post(self.path, id.as_str(), body.clone(), self.line);
+            let posting = self.inside.post(self.path, id.as_str(), body.clone(), self.line);
             let answer = match AssertUnwindSafe(posting).catch_unwind().await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(cause)) => {

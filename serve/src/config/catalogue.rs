@@ -164,11 +164,7 @@ fn not_a_file(path: &Path) -> Option<String> {
 impl Catalogue {
     /// Reads the tables of a file. Adapters may name models of the flags too.
     pub(super) fn read(root: &Section<'_, '_>, registry: &Registry, place: Place<'_>) -> Catalogue {
-        let mut reader = Reader {
-            registry,
-            place,
-            catalogue: Catalogue::default(),
-        };
+        let mut reader = Reader { registry, place, catalogue: Catalogue::default() };
         for section in root.sections("model") {
             reader.model(&section);
             section.finish();
@@ -258,12 +254,7 @@ impl Reader<'_> {
         let storage = section.word("storage", STORAGES).unwrap_or_default();
         let calibration = self.path(section, "calibration", not_a_file);
         if let (Some(name), Some(path)) = (name, path) {
-            self.catalogue.models.push(ModelSpec {
-                name,
-                path: Some(path),
-                storage,
-                calibration,
-            });
+            self.catalogue.models.push(ModelSpec { name, path: Some(path), storage, calibration });
         }
     }
 
@@ -278,9 +269,7 @@ impl Reader<'_> {
         let path = self.path(section, "path", not_a_folder);
         section.require("path");
         if let (Some(name), Some(model), Some(path)) = (name, model, path) {
-            self.catalogue
-                .adapters
-                .push(AdapterSpec { name, model, path });
+            self.catalogue.adapters.push(AdapterSpec { name, model, path });
         }
     }
 
@@ -299,10 +288,7 @@ impl Reader<'_> {
                 Kind::Model => "model",
                 Kind::Adapter => "adapter",
             };
-            section.problem(
-                "name",
-                format!("another {what} of this file is called '{name}'"),
-            );
+            section.problem("name", format!("another {what} of this file is called '{name}'"));
         } else if let Some(message) = self.catalogue.taken(&name, kind, self.registry) {
             section.problem("name", message);
         }

@@ -114,11 +114,7 @@ impl Default for Config {
 impl Config {
     /// The limits of admission.
     pub fn limits(&self) -> Limits {
-        Limits {
-            requests: self.queue_requests,
-            items: self.queue_items,
-            bytes: self.queue_bytes,
-        }
+        Limits { requests: self.queue_requests, items: self.queue_items, bytes: self.queue_bytes }
     }
 }
 
@@ -185,12 +181,7 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     let keys = read_keys(&config, &mut problems);
     check_exposure(&config, &mut problems);
     if problems.is_empty() {
-        Ok(Loaded {
-            config,
-            registry,
-            catalogue,
-            keys,
-        })
+        Ok(Loaded { config, registry, catalogue, keys })
     } else {
         Err(problems)
     }
@@ -210,12 +201,7 @@ fn read_file(
             return (Registry::built_in(), Catalogue::default());
         }
     };
-    let place = Place {
-        base: path.parent(),
-        files: path.parent(),
-        flags,
-        models: &[],
-    };
+    let place = Place { base: path.parent(), files: path.parent(), flags, models: &[] };
     let (registry, catalogue, found) = read_document(&name, &text, place, config);
     problems.extend(found);
     (registry, catalogue)
@@ -234,12 +220,7 @@ pub fn read_text_with(
     config: &mut Config,
     models: &[&str],
 ) -> (Registry, Vec<Problem>) {
-    let place = Place {
-        base: None,
-        files: None,
-        flags: &Flags::default(),
-        models,
-    };
+    let place = Place { base: None, files: None, flags: &Flags::default(), models };
     let (registry, _, problems) = read_document(name, text, place, config);
     (registry, problems)
 }
@@ -251,12 +232,7 @@ pub fn read_text_with(
 /// A file that cannot be read.
 pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
     let text = std::fs::read_to_string(path)?;
-    let place = Place {
-        base: None,
-        files: path.parent(),
-        flags: &Flags::default(),
-        models: &[],
-    };
+    let place = Place { base: None, files: path.parent(), flags: &Flags::default(), models: &[] };
     let name = path.display().to_string();
     let (registry, _, problems) = read_document(&name, &text, place, &mut Config::default());
     Ok((registry, problems))
@@ -286,9 +262,7 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-        for section_name in [
-            "server", "limits", "engine", "verify", "cache", "wires", "batches",
-        ] {
+        for section_name in ["server", "limits", "engine", "verify", "cache", "wires", "batches"] {
             let Some(section) = root.section(section_name) else {
                 continue;
             };
@@ -302,11 +276,8 @@ fn read_document(
             section.finish();
         }
         if let Some(base) = place.base {
-            let paths = [
-                &mut config.api_keys_file,
-                &mut config.wires_adapters,
-                &mut config.batches_folder,
-            ];
+            let paths =
+                [&mut config.api_keys_file, &mut config.wires_adapters, &mut config.batches_folder];
             for path in paths.into_iter().flatten() {
                 *path = base.join(&*path);
             }
@@ -321,19 +292,12 @@ fn read_document(
 }
 
 /// The only place that reads the environment.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the place that the rule names"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
 fn environment() -> Vec<Override> {
     let given = SETTINGS.iter().filter_map(|setting| {
         let origin = format!("TRIBUNAL_{}", environment_name(setting));
         let value = std::env::var(&origin).ok()?;
-        Some(Override {
-            origin,
-            name: format!("{}.{}", setting.table, setting.key),
-            value,
-        })
+        Some(Override { origin, name: format!("{}.{}", setting.table, setting.key), value })
     });
     given.collect()
 }
@@ -350,27 +314,15 @@ fn environment_name(setting: &Setting) -> String {
 fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Problem>) {
     let named = |s: &&Setting| given.name.split_once('.') == Some((s.table, s.key));
     let Some(setting) = SETTINGS.iter().find(named) else {
-        let names: Vec<String> = SETTINGS
-            .iter()
-            .map(|s| format!("{}.{}", s.table, s.key))
-            .collect();
+        let names: Vec<String> =
+            SETTINGS.iter().map(|s| format!("{}.{}", s.table, s.key)).collect();
         let near = rubrics::config::nearest(&given.name, names.iter().map(String::as_str));
-        let hint = near
-            .map(|near| format!("; did you mean '{near}'?"))
-            .unwrap_or_default();
-        problems.push(problem(
-            &given.origin,
-            &given.name,
-            format!("no such setting{hint}"),
-        ));
+        let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        problems.push(problem(&given.origin, &given.name, format!("no such setting{hint}")));
         return;
     };
     if let Err(expected) = (setting.read)(config, &given.value) {
-        problems.push(problem(
-            &given.origin,
-            &given.name,
-            format!("expected {expected}"),
-        ));
+        problems.push(problem(&given.origin, &given.name, format!("expected {expected}")));
     }
 }
 
@@ -410,19 +362,14 @@ fn check_wires(
         return;
     };
     let models = catalogue.models.iter().map(|model| model.name.as_str());
-    let adapters = catalogue
-        .adapters
-        .iter()
-        .map(|adapter| adapter.name.as_str());
+    let adapters = catalogue.adapters.iter().map(|adapter| adapter.name.as_str());
     let scorers = registry.iter().map(|scorer| scorer.name());
     let names: Vec<&str> = scorers.chain(models).chain(adapters).collect();
     if !names.contains(&name.as_str()) {
         let near = rubrics::config::nearest(name, names.into_iter());
         let hint = near.map(|near| format!("; did you mean '{near}'?"));
-        let message = format!(
-            "no scorer, model or adapter is called '{name}'{}",
-            hint.unwrap_or_default()
-        );
+        let message =
+            format!("no scorer, model or adapter is called '{name}'{}", hint.unwrap_or_default());
         problems.push(problem("configuration", "wires.scorer", message));
     }
 }
@@ -443,10 +390,5 @@ fn check_exposure(config: &Config, problems: &mut Vec<Problem>) {
 }
 
 fn problem(file: &str, key: &str, message: String) -> Problem {
-    Problem {
-        file: file.to_owned(),
-        line: None,
-        key: key.to_owned(),
-        message,
-    }
+    Problem { file: file.to_owned(), line: None, key: key.to_owned(), message }
 }

@@ -17,21 +17,13 @@ pub(super) struct Setting {
 }
 
 pub(super) const SETTINGS: &[Setting] = &[
-    Setting {
-        table: "server",
-        key: "bind",
-        read: |c, v| into(&mut c.bind, address(v)),
-    },
+    Setting { table: "server", key: "bind", read: |c, v| into(&mut c.bind, address(v)) },
     Setting {
         table: "server",
         key: "api_keys_file",
         read: |c, v| into(&mut c.api_keys_file, path(v)),
     },
-    Setting {
-        table: "server",
-        key: "max_body",
-        read: |c, v| into(&mut c.max_body, bytes(v)),
-    },
+    Setting { table: "server", key: "max_body", read: |c, v| into(&mut c.max_body, bytes(v)) },
     Setting {
         table: "server",
         key: "body_timeout",
@@ -42,16 +34,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "head_timeout",
         read: |c, v| into(&mut c.head_timeout, time(v)),
     },
-    Setting {
-        table: "server",
-        key: "drain",
-        read: |c, v| into(&mut c.drain, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "workers",
-        read: |c, v| into(&mut c.workers, count(v)),
-    },
+    Setting { table: "server", key: "drain", read: |c, v| into(&mut c.drain, time(v)) },
+    Setting { table: "server", key: "workers", read: |c, v| into(&mut c.workers, count(v)) },
     Setting {
         table: "limits",
         key: "queue_requests",
@@ -72,66 +56,34 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "client_requests",
         read: |c, v| into(&mut c.client_requests, rate(v)),
     },
-    Setting {
-        table: "limits",
-        key: "deadline",
-        read: |c, v| into(&mut c.deadline, time(v)),
-    },
+    Setting { table: "limits", key: "deadline", read: |c, v| into(&mut c.deadline, time(v)) },
     Setting {
         table: "limits",
         key: "queue_tokens",
         read: |c, v| into(&mut c.queue_tokens, count(v)),
     },
-    Setting {
-        table: "engine",
-        key: "device",
-        read: |_, v| device(v),
-    },
-    Setting {
-        table: "engine",
-        key: "mode",
-        read: |_, v| mode(v),
-    },
+    Setting { table: "engine", key: "device", read: |_, v| device(v) },
+    Setting { table: "engine", key: "mode", read: |_, v| mode(v) },
     Setting {
         table: "engine",
         key: "batch_tokens",
         read: |c, v| into(&mut c.batch_tokens, count(v)),
     },
-    Setting {
-        table: "engine",
-        key: "kv_memory",
-        read: |c, v| into(&mut c.kv_memory, bytes(v)),
-    },
+    Setting { table: "engine", key: "kv_memory", read: |c, v| into(&mut c.kv_memory, bytes(v)) },
     Setting {
         table: "engine",
         key: "max_sequences",
         read: |c, v| into(&mut c.max_sequences, count(v)),
     },
-    Setting {
-        table: "verify",
-        key: "threads",
-        read: |c, v| into(&mut c.threads, count(v)),
-    },
+    Setting { table: "verify", key: "threads", read: |c, v| into(&mut c.threads, count(v)) },
     Setting {
         table: "cache",
         key: "memory",
         read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
     },
-    Setting {
-        table: "wires",
-        key: "scorer",
-        read: |c, v| into(&mut c.wires_scorer, name(v)),
-    },
-    Setting {
-        table: "wires",
-        key: "adapters",
-        read: |c, v| into(&mut c.wires_adapters, path(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "folder",
-        read: |c, v| into(&mut c.batches_folder, path(v)),
-    },
+    Setting { table: "wires", key: "scorer", read: |c, v| into(&mut c.wires_scorer, name(v)) },
+    Setting { table: "wires", key: "adapters", read: |c, v| into(&mut c.wires_adapters, path(v)) },
+    Setting { table: "batches", key: "folder", read: |c, v| into(&mut c.batches_folder, path(v)) },
     Setting {
         table: "batches",
         key: "max_file",
@@ -160,16 +112,11 @@ fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static 
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse()
-        .map_err(|_| "an address and port such as \"127.0.0.1:8080\"")
+    text.parse().map_err(|_| "an address and port such as \"127.0.0.1:8080\"")
 }
 
 fn path(text: &str) -> Result<Option<PathBuf>, &'static str> {
-    if text.is_empty() {
-        Err("a file name")
-    } else {
-        Ok(Some(PathBuf::from(text)))
-    }
+    if text.is_empty() { Err("a file name") } else { Ok(Some(PathBuf::from(text))) }
 }
 
 fn name(text: &str) -> Result<Option<String>, &'static str> {
@@ -196,10 +143,7 @@ fn time(text: &str) -> Result<Duration, &'static str> {
 }
 
 fn count(text: &str) -> Result<usize, &'static str> {
-    let count = text
-        .parse()
-        .ok()
-        .filter(|count| (1..=1 << 24).contains(count));
+    let count = text.parse().ok().filter(|count| (1..=1 << 24).contains(count));
     count.ok_or("a whole number above zero")
 }
 

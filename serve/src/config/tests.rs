@@ -73,10 +73,7 @@ fn models_and_adapters_are_read_with_flags_first() {
             model("b", here.join("tests"), Storage::AsStored),
             model("c", here.to_owned(), Storage::AsStored),
         ],
-        adapters: vec![
-            adapter("x", "c", here.join("src")),
-            adapter("y", "a", here.to_owned()),
-        ],
+        adapters: vec![adapter("x", "c", here.join("src")), adapter("y", "a", here.to_owned())],
     };
     assert_eq!(catalogue, expected);
 }
@@ -142,10 +139,5 @@ fn every_problem_of_models_is_named_at_once() {
             "--adapter: m: a model is called 'm'",
         ],
     );
-    check(
-        "model = 3\n[adapter]\n",
-        &[],
-        &[],
-        &["t.toml:1: model", "t.toml:2: adapter"],
-    );
+    check("model = 3\n[adapter]\n", &[], &[], &["t.toml:1: model", "t.toml:2: adapter"]);
 }

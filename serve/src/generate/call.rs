@@ -34,11 +34,7 @@ pub(super) struct Separator {
 
 impl Separator {
     pub(super) fn new(calling: Calling) -> Separator {
-        Separator {
-            calling,
-            held: String::new(),
-            in_calls: calling == Calling::Whole,
-        }
+        Separator { calling, held: String::new(), in_calls: calling == Calling::Whole }
     }
 
     /// Takes more text and gives what is certain not to belong to a call.
@@ -188,10 +184,8 @@ mod tests {
                 out += &separator.push(part.iter().collect());
             }
             let (rest, found) = separator.finish(true, known);
-            let found: Vec<(&str, &str)> = found
-                .iter()
-                .map(|call| (call.name.as_str(), call.arguments.as_str()))
-                .collect();
+            let found: Vec<(&str, &str)> =
+                found.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
             assert_eq!((out + &rest).as_str(), content, "{text} by {step}");
             assert_eq!(found, calls, "{text} by {step}");
         }
@@ -210,10 +204,7 @@ mod tests {
         several(
             &format!("Well. {f}\n{g}\n"),
             "Well. ",
-            &[
-                ("f", r#"{"a": 1.50}"#),
-                ("g", r#"{"x":"</tool_call>, \"}{"}"#),
-            ],
+            &[("f", r#"{"a": 1.50}"#), ("g", r#"{"x":"</tool_call>, \"}{"}"#)],
         );
         stays("no call at all");
         stays("a < b, <tool, <tool_cal");

@@ -56,25 +56,12 @@ pub(crate) fn chat(
         }
         (given, forced) => given.or(forced),
     };
-    let own = Own {
-        max_tokens: usize::MAX,
-        logprobs,
-        grammar,
-    };
+    let own = Own { max_tokens: usize::MAX, logprobs, grammar };
     let settings = Settings::new(&generation, own, &served.host)?;
     let shown = (plan.calling != Calling::Never).then_some(&tools[..]);
     let prompt = prompt(&mut asked, shown, &served.host.tokenizer)?;
-    let prompts = Prompts {
-        all: vec![prompt],
-        param: "messages",
-    };
-    let order = Order::new(
-        (asked.model, served),
-        prompts,
-        &generation,
-        settings,
-        asking,
-    )?;
+    let prompts = Prompts { all: vec![prompt], param: "messages" };
+    let order = Order::new((asked.model, served), prompts, &generation, settings, asking)?;
     Ok(ChatOrder {
         order,
         calling: plan.calling,
@@ -84,10 +71,7 @@ pub(crate) fn chat(
 
 fn max_tokens(old: Option<u64>, new: Option<u64>) -> Result<Option<u64>, ApiError> {
     match (old, new) {
-        (_, Some(0)) => Err(invalid(
-            "max_completion_tokens",
-            "0; at least 1 is generated",
-        )),
+        (_, Some(0)) => Err(invalid("max_completion_tokens", "0; at least 1 is generated")),
         (Some(old), Some(new)) if old != new => {
             let message = format!("{new}, and max_tokens says {old}");
             Err(invalid("max_completion_tokens", message))
@@ -117,10 +101,7 @@ fn plan_calls(tools: &[Tool], choice: Option<ToolChoice>, several: bool) -> Resu
         calling: Calling::Whole,
         forced: Some(constraint::call_of(functions)),
     };
-    let free = |calling| Plan {
-        calling,
-        forced: None,
-    };
+    let free = |calling| Plan { calling, forced: None };
     match choice {
         None | Some(ToolChoice::Auto) if functions.is_empty() => Ok(free(Calling::Never)),
         None | Some(ToolChoice::Auto) => Ok(free(Calling::Blocks { several })),
@@ -221,10 +202,7 @@ pub(crate) fn render(
             echo: None,
         });
     }
-    let rendered = tokenizer
-        .template()
-        .render(&conversation)
-        .map_err(unusable)?;
+    let rendered = tokenizer.template().render(&conversation).map_err(unusable)?;
     let end = end_of_last(&rendered, &conversation)?;
     let text = rendered.text.part(0..end);
     let digest = Sha256::digest(text.as_str());
@@ -236,9 +214,7 @@ pub(crate) fn render(
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
+    bytes.iter().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
 }
 
 /// The time for templates that ask for it, in UTC. Only those prompts depend on it.
@@ -262,11 +238,7 @@ fn end_of_last(rendered: &Rendered, conversation: &Conversation) -> Result<usize
     let start = prompt.rfind(trimmed);
     let start = start.ok_or_else(|| refused("the template does not show the last message"))?;
     let after = &content[content.find(trimmed).unwrap_or(0)..];
-    let kept = if prompt[start..].starts_with(after) {
-        after
-    } else {
-        trimmed
-    };
+    let kept = if prompt[start..].starts_with(after) { after } else { trimmed };
     Ok(start + kept.len())
 }
 
@@ -290,20 +262,10 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
     };
     only(message.tool_calls.is_some(), is_assistant, "tool_calls")?;
     only(message.refusal.is_some(), is_assistant, "refusal")?;
-    only(
-        message.reasoning_content.is_some(),
-        is_assistant,
-        "reasoning_content",
-    )?;
-    only(
-        message.tool_call_id.is_some(),
-        message.role == Role::Tool,
-        "tool_call_id",
-    )?;
+    only(message.reasoning_content.is_some(), is_assistant, "reasoning_content")?;
+    only(message.tool_call_id.is_some(), message.role == Role::Tool, "tool_call_id")?;
     let calls = message.tool_calls.unwrap_or_default();
-    let content = message
-        .content
-        .map(|content| text(content, is_assistant, &path("content")));
+    let content = message.content.map(|content| text(content, is_assistant, &path("content")));
     let content = content.transpose()?.or(message.refusal);
     let mut fields = Map::new();
     fields.insert("role".to_owned(), role.into());
@@ -340,10 +302,7 @@ fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, 
                 return Err(invalid(&format!("{path}[{at}]"), message));
             }
             if part.kind == openapi::PartKind::Refusal && !is_assistant {
-                return Err(invalid(
-                    &format!("{path}[{at}]"),
-                    "only an assistant refuses",
-                ));
+                return Err(invalid(&format!("{path}[{at}]"), "only an assistant refuses"));
             }
         }
     }

@@ -38,13 +38,8 @@ struct Held {
 impl ChatWire {
     /// Of a reply to the request of this id.
     pub(crate) fn new(order: &ChatOrder, request: &str) -> ChatWire {
-        let held = |_| Held {
-            separator: Separator::new(order.calling),
-            tokens: Vec::new(),
-        };
-        let ChatOrder {
-            order, functions, ..
-        } = order;
+        let held = |_| Held { separator: Separator::new(order.calling), tokens: Vec::new() };
+        let ChatOrder { order, functions, .. } = order;
         ChatWire {
             id: format!("chatcmpl-{request}"),
             request: request.to_owned(),
@@ -101,22 +96,13 @@ impl ChatWire {
         let (rest, calls) = separator.finish(is_whole, known);
         text += &rest;
         if calls.is_empty() {
-            return Ended {
-                text,
-                calls: None,
-                reason: reason(finish),
-            };
+            return Ended { text, calls: None, reason: reason(finish) };
         }
-        Ended {
-            text,
-            calls: Some(with_ids(calls, &self.request, at as u64)),
-            reason: "tool_calls",
-        }
+        Ended { text, calls: Some(with_ids(calls, &self.request, at as u64)), reason: "tool_calls" }
     }
 
     fn logprobs(&self, tokens: &[Sampled]) -> Option<ChatLogprobs> {
-        self.wants_logprobs
-            .then(|| logprobs::chat(&self.tokenizer, tokens))
+        self.wants_logprobs.then(|| logprobs::chat(&self.tokenizer, tokens))
     }
 
     fn chunk(&self, choices: Vec<ChunkChoice>) -> ChatChunk {
@@ -170,10 +156,7 @@ impl Wire for ChatWire {
         let tokens = std::mem::take(&mut held.tokens);
         Some(self.chunk(vec![ChunkChoice {
             index: sequence as u64,
-            delta: Delta {
-                content: Some(text),
-                ..Delta::default()
-            },
+            delta: Delta { content: Some(text), ..Delta::default() },
             logprobs: self.logprobs(&tokens),
             finish_reason: None,
         }]))
@@ -191,12 +174,8 @@ impl Wire for ChatWire {
             kind: call.kind,
             function: call.function,
         };
-        let calls = ended
-            .calls
-            .map(|calls| calls.into_iter().enumerate().map(call).collect());
-        let logprobs = self
-            .logprobs(&tokens)
-            .filter(|list| !list.content.is_empty());
+        let calls = ended.calls.map(|calls| calls.into_iter().enumerate().map(call).collect());
+        let logprobs = self.logprobs(&tokens).filter(|list| !list.content.is_empty());
         self.chunk(vec![ChunkChoice {
             index: sequence as u64,
             delta: Delta {
@@ -210,10 +189,6 @@ impl Wire for ChatWire {
     }
 
     fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> ChatChunk {
-        ChatChunk {
-            usage: Some(usage),
-            tribunal: Some(extension),
-            ..self.chunk(Vec::new())
-        }
+        ChatChunk { usage: Some(usage), tribunal: Some(extension), ..self.chunk(Vec::new()) }
     }
 }

@@ -36,11 +36,7 @@ impl Choice {
     ) -> Choice {
         let text = TextStream::new(tokenizer.clone(), sampling);
         Choice {
-            text: Some(if skip_special {
-                text
-            } else {
-                text.with_special_tokens()
-            }),
+            text: Some(if skip_special { text } else { text.with_special_tokens() }),
             wants_logprobs: sampling.logprobs.is_some(),
             held: Vec::new(),
             n_tokens: 0,

@@ -51,22 +51,9 @@ pub(crate) fn completion(
         add_special: asked.add_special_tokens.unwrap_or(true),
         echo: echo.then_some(settings.skip_special),
     };
-    let prompts = Prompts {
-        all: reading.prompts(asked.prompt)?,
-        param: "prompt",
-    };
-    let order = Order::new(
-        (asked.model, served),
-        prompts,
-        &generation,
-        settings,
-        asking,
-    )?;
-    Ok(CompletionOrder {
-        order,
-        echo,
-        prompt_logprobs,
-    })
+    let prompts = Prompts { all: reading.prompts(asked.prompt)?, param: "prompt" };
+    let order = Order::new((asked.model, served), prompts, &generation, settings, asking)?;
+    Ok(CompletionOrder { order, echo, prompt_logprobs })
 }
 
 impl CompletionOrder {
@@ -78,9 +65,7 @@ impl CompletionOrder {
         let echoed = self.order.settings.logprobs.filter(|_| self.echo);
         match self.prompt_logprobs.max(echoed) {
             None => Ok(None),
-            Some(n_top) => prompt_logprobs::read_prompts(&self.order, n_top)
-                .await
-                .map(Some),
+            Some(n_top) => prompt_logprobs::read_prompts(&self.order, n_top).await.map(Some),
         }
     }
 }

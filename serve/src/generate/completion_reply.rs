@@ -59,10 +59,7 @@ impl CompletionWire {
         let mut places = places.into_iter().flatten();
         let mut choices = Vec::new();
         for prompt in &order.prompts {
-            let known = Arc::new(Prompt {
-                first: prompt.token_ids[0],
-                places: places.next(),
-            });
+            let known = Arc::new(Prompt { first: prompt.token_ids[0], places: places.next() });
             choices.extend((0..order.n).map(|_| Begun {
                 echo: prompt.echo.clone().map(|text| Echo { text }),
                 prompt: known.clone(),
@@ -89,10 +86,7 @@ impl CompletionWire {
         let mut seen: Vec<*const Prompt> = Vec::new();
         for (at, done) in answered.sequences.into_iter().enumerate() {
             let finish = done.finish.expect("all sequences are done");
-            let piece = Piece {
-                text: done.text,
-                tokens: done.tokens,
-            };
+            let piece = Piece { text: done.text, tokens: done.tokens };
             let mut choice = self.choice(at, &piece, Some(&finish));
             let prompt = &self.choices[at].prompt;
             if let Some(places) = &prompt.places {
@@ -131,9 +125,7 @@ impl CompletionWire {
     /// What is new of a choice, after its prompt where that is repeated and has not been.
     fn choice(&mut self, at: usize, piece: &Piece, finish: Option<&Finish>) -> CompletionChoice {
         let echo = self.choices[at].echo.take();
-        let logprobs = self
-            .wants_logprobs
-            .then(|| self.lists(at, echo.is_some(), &piece.tokens));
+        let logprobs = self.wants_logprobs.then(|| self.lists(at, echo.is_some(), &piece.tokens));
         CompletionChoice {
             index: at as u64,
             text: echo.map_or_else(String::new, |echo| echo.text) + &piece.text,
@@ -147,11 +139,8 @@ impl CompletionWire {
         let begun = &mut self.choices[at];
         let prompt = begun.prompt.clone();
         let places = prompt.places.iter().filter(|_| echoed);
-        let first = places.clone().map(|_| Entry {
-            token_id: prompt.first,
-            logprob: None,
-            top: &[],
-        });
+        let first =
+            places.clone().map(|_| Entry { token_id: prompt.first, logprob: None, top: &[] });
         let others = places.flat_map(|places| &places.places).map(|place| Entry {
             token_id: place.token_id,
             logprob: Some(place.logprob),

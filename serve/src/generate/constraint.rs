@@ -58,10 +58,9 @@ fn of_format(format: &ResponseFormat) -> Result<Option<Found>, ApiError> {
             },
         ))),
         (ResponseKind::JsonSchema, None) => Err(invalid("response_format.json_schema", "missing")),
-        (ResponseKind::Text | ResponseKind::JsonObject, Some(_)) => Err(invalid(
-            "response_format.json_schema",
-            "only the type json_schema has one",
-        )),
+        (ResponseKind::Text | ResponseKind::JsonObject, Some(_)) => {
+            Err(invalid("response_format.json_schema", "only the type json_schema has one"))
+        }
     }
 }
 
@@ -96,8 +95,7 @@ fn schema_of(path: &str, given: &Value) -> Result<Grammar, ApiError> {
     let schema = match given {
         Value::String(text) => {
             read = serde_json::from_str(text);
-            read.as_ref()
-                .map_err(|error| invalid(path, format!("no JSON: {error}")))?
+            read.as_ref().map_err(|error| invalid(path, format!("no JSON: {error}")))?
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             given
@@ -109,10 +107,9 @@ fn schema_of(path: &str, given: &Value) -> Result<Grammar, ApiError> {
         | Value::Bool(false)
         | Value::Number(_)
         | Value::String(_)
-        | Value::Array(_) => Err(invalid(
-            path,
-            "a JSON Schema that holds for something is an object or true",
-        )),
+        | Value::Array(_) => {
+            Err(invalid(path, "a JSON Schema that holds for something is an object or true"))
+        }
     }
 }
 
@@ -121,10 +118,7 @@ fn choice_of(path: &str, given: &[String]) -> Result<Grammar, ApiError> {
         return Err(invalid(path, "there is nothing to choose from"));
     }
     if let Some(at) = given.iter().position(String::is_empty) {
-        return Err(invalid(
-            &format!("{path}[{at}]"),
-            "an empty choice cannot be seen",
-        ));
+        return Err(invalid(&format!("{path}[{at}]"), "an empty choice cannot be seen"));
     }
     Ok(Grammar::Choice(given.to_vec()))
 }

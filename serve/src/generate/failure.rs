@@ -28,10 +28,9 @@ pub(crate) fn not_taken(error: &SubmitError, generating: &Generating, param: &st
 /// An error of admitted work.
 pub(crate) fn failed(failure: &Failure) -> ApiError {
     match failure {
-        Failure::Deadline => ApiError::new(
-            Code::DeadlinePassed,
-            "the deadline passed before the text was done",
-        ),
+        Failure::Deadline => {
+            ApiError::new(Code::DeadlinePassed, "the deadline passed before the text was done")
+        }
         Failure::Constraint(_) => ApiError::new(Code::InvalidBody, failure.to_string()),
         Failure::AdapterGone(_) => {
             ApiError::new(Code::ScorerNotFound, failure.to_string()).at("model")

@@ -9,9 +9,9 @@ use openapi::{ChatLogprobs, CompletionLogprobs, TokenLogprob, TopLogprob};
 pub(super) fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().fold("bytes:".to_owned(), |all, byte| {
-            all + &format!("\\x{byte:02x}")
-        }),
+        Err(_) => {
+            bytes.iter().fold("bytes:".to_owned(), |all, byte| all + &format!("\\x{byte:02x}"))
+        }
     }
 }
 
@@ -24,11 +24,7 @@ pub(super) fn bytes_of(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
 pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[Sampled]) -> ChatLogprobs {
     let top = |(id, logprob): &(u32, f32)| {
         let bytes = bytes_of(tokenizer, *id);
-        TopLogprob {
-            token: text_of(&bytes),
-            logprob: *logprob,
-            bytes: Some(bytes),
-        }
+        TopLogprob { token: text_of(&bytes), logprob: *logprob, bytes: Some(bytes) }
     };
     let entry = |token: &Sampled| {
         let bytes = bytes_of(tokenizer, token.token_id);
@@ -39,10 +35,7 @@ pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[Sampled]) -> ChatLogprobs {
             top_logprobs: token.top.iter().map(top).collect(),
         }
     };
-    ChatLogprobs {
-        content: tokens.iter().map(entry).collect(),
-        refusal: None,
-    }
+    ChatLogprobs { content: tokens.iter().map(entry).collect(), refusal: None }
 }
 
 /// A token of a text: its id, its log-probability where it has one, and the most likely ones.
@@ -54,11 +47,7 @@ pub(super) struct Entry<'t> {
 
 impl<'t> From<&'t Sampled> for Entry<'t> {
     fn from(token: &'t Sampled) -> Entry<'t> {
-        Entry {
-            token_id: token.token_id,
-            logprob: Some(token.logprob),
-            top: &token.top,
-        }
+        Entry { token_id: token.token_id, logprob: Some(token.logprob), top: &token.top }
     }
 }
 
@@ -77,18 +66,14 @@ impl Lists {
         skip_special: bool,
         entries: impl IntoIterator<Item = Entry<'t>>,
     ) -> CompletionLogprobs {
-        let mut lists = CompletionLogprobs {
-            top_logprobs: Some(Vec::new()),
-            ..CompletionLogprobs::default()
-        };
+        let mut lists =
+            CompletionLogprobs { top_logprobs: Some(Vec::new()), ..CompletionLogprobs::default() };
         for entry in entries {
             let bytes = bytes_of(tokenizer, entry.token_id);
             lists.text_offset.push(self.n_chars);
             if !(skip_special && tokenizer.is_special(entry.token_id)) {
-                self.n_chars += bytes
-                    .iter()
-                    .filter(|byte| begins_a_character(**byte))
-                    .count() as u64;
+                self.n_chars +=
+                    bytes.iter().filter(|byte| begins_a_character(**byte)).count() as u64;
             }
             let token = text_of(&bytes);
             let top = entry.logprob.map(|logprob| {

@@ -50,10 +50,7 @@ pub struct Generating {
 impl Generating {
     /// For a model that has just been loaded.
     pub(crate) fn new(host: &Host) -> Generating {
-        Generating {
-            pace: Pace::default(),
-            shows_tools: shows_tools(&host.tokenizer),
-        }
+        Generating { pace: Pace::default(), shows_tools: shows_tools(&host.tokenizer) }
     }
 }
 
@@ -61,10 +58,7 @@ impl Generating {
 fn shows_tools(tokenizer: &Tokenizer) -> bool {
     let report = tokenizer.template().report();
     report.is_ok_and(|report| {
-        let refused = report
-            .refuses
-            .iter()
-            .any(|refusal| refusal.part == Part::Tools);
+        let refused = report.refuses.iter().any(|refusal| refusal.part == Part::Tools);
         !report.missing && !refused && !report.drops.contains(&Part::Tools)
     })
 }

@@ -16,9 +16,7 @@ pub(crate) struct Pace {
 impl Default for Pace {
     fn default() -> Pace {
         // A thousand tokens a second, until something is known.
-        Pace {
-            token_nanos: AtomicU64::new(1_000_000),
-        }
+        Pace { token_nanos: AtomicU64::new(1_000_000) }
     }
 }
 

@@ -101,10 +101,7 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
         }
         sum += f64::from(logit - max).exp();
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "given out as the float it was read as"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "given out as the float it was read as")]
     let logprob = |logit: f32| (f64::from(logit - max) - sum.ln()) as f32;
     let own = *logits.get(target as usize)?;
     // All of them are finite.
@@ -118,10 +115,7 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
         token_id: target,
         logprob: logprob(own),
         rank: n_ahead as u64 + 1,
-        top: largest(logits, n_top)
-            .into_iter()
-            .map(|(id, logit)| (id, logprob(logit)))
-            .collect(),
+        top: largest(logits, n_top).into_iter().map(|(id, logit)| (id, logprob(logit))).collect(),
     })
 }
 
@@ -149,11 +143,7 @@ pub(super) fn table(
 ) -> Vec<Option<BTreeMap<String, PromptLogprob>>> {
     let entry = |id: u32, logprob: f32, rank: u64| {
         let decoded_token = text_of(&bytes_of(tokenizer, id));
-        let entry = PromptLogprob {
-            logprob,
-            rank,
-            decoded_token,
-        };
+        let entry = PromptLogprob { logprob, rank, decoded_token };
         (id.to_string(), entry)
     };
     let row = |place: &Place| {
@@ -162,9 +152,7 @@ pub(super) fn table(
         row.extend([entry(place.token_id, place.logprob, place.rank)]);
         Some(row)
     };
-    std::iter::once(None)
-        .chain(places.iter().map(row))
-        .collect()
+    std::iter::once(None).chain(places.iter().map(row)).collect()
 }
 
 /// How many of the most likely tokens `prompt_logprobs` asks for.

@@ -74,11 +74,7 @@ pub(crate) async fn answer(order: &Order, mut progress: Progress) -> Result<Answ
         sequences[at].tokens.extend(piece.tokens);
     }
     let (usage, extension) = progress.totals(order);
-    Ok(Answered {
-        sequences,
-        usage,
-        extension,
-    })
+    Ok(Answered { sequences, usage, extension })
 }
 
 /// Something new about a sequence.

@@ -57,12 +57,8 @@ impl Settings {
         if top_p == 0.0 {
             return Err(invalid("top_p", "0 leaves no token; it is above 0"));
         }
-        let repetition_penalty = number(
-            "repetition_penalty",
-            asked.repetition_penalty,
-            1.0,
-            0.0..=10.0,
-        )?;
+        let repetition_penalty =
+            number("repetition_penalty", asked.repetition_penalty, 1.0, 0.0..=10.0)?;
         if repetition_penalty == 0.0 {
             return Err(invalid("repetition_penalty", "it divides, and is above 0"));
         }
@@ -122,9 +118,7 @@ impl Settings {
         };
         let vocabulary = served.host.vocabulary().map_err(ApiError::internal)?;
         let compiled = vocabulary.compile(grammar);
-        compiled
-            .map(Some)
-            .map_err(|error| super::constraint::refused(grammar, &error))
+        compiled.map(Some).map_err(|error| super::constraint::refused(grammar, &error))
     }
 
     /// For one continuation: choices of a prompt differ by their index alone.
@@ -180,19 +174,13 @@ fn number(
     let Some(given) = given else {
         return Ok(default);
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "rounded to what the sampler computes in"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to what the sampler computes in")]
     let rounded = given as f32;
     if range.contains(&rounded) {
         return Ok(rounded);
     }
     let (start, end) = range.into_inner();
-    Err(invalid(
-        path,
-        format!("{given} is not from {start} to {end}"),
-    ))
+    Err(invalid(path, format!("{given} is not from {start} to {end}")))
 }
 
 /// vLLM and SGLang switch it off by -1, and vLLM by 0 too.
@@ -201,10 +189,7 @@ fn top_k(given: Option<i64>) -> Result<Option<usize>, ApiError> {
         None | Some(-1 | 0) => Ok(None),
         Some(k) => match usize::try_from(k) {
             Ok(k) => Ok(Some(k)),
-            Err(_) => Err(invalid(
-                "top_k",
-                format!("{k}; it is above 0, or -1 for all"),
-            )),
+            Err(_) => Err(invalid("top_k", format!("{k}; it is above 0, or -1 for all"))),
         },
     }
 }
@@ -260,11 +245,7 @@ fn stops(given: Option<&Texts>) -> Result<Vec<String>, ApiError> {
         return Err(invalid("stop", message));
     }
     for (at, stop) in stops.iter().enumerate() {
-        let path = if many {
-            format!("stop[{at}]")
-        } else {
-            "stop".to_owned()
-        };
+        let path = if many { format!("stop[{at}]") } else { "stop".to_owned() };
         if stop.is_empty() {
             return Err(invalid(&path, "it is empty, and would stop everything"));
         }
@@ -299,9 +280,6 @@ pub(super) fn choices(given: Option<u64>) -> Result<u64, ApiError> {
     if (1..=openapi::MAX_CONTINUATIONS).contains(&n) {
         return Ok(n);
     }
-    let message = format!(
-        "{n} choices; a request takes 1 to {}",
-        openapi::MAX_CONTINUATIONS
-    );
+    let message = format!("{n} choices; a request takes 1 to {}", openapi::MAX_CONTINUATIONS);
     Err(invalid("n", message))
 }

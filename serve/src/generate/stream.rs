@@ -98,8 +98,7 @@ impl<W: Wire> Streaming<W> {
             let chunk = self.wire.usage(usage, extension);
             self.waiting.push_back(data(&chunk));
         }
-        self.waiting
-            .push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+        self.waiting.push_back(Bytes::from_static(b"data: [DONE]\n\n"));
         self.ended = true;
     }
 }

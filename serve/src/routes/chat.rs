@@ -52,12 +52,5 @@ pub(crate) async fn chat_completions(
     let (served, asking) = (find(&state, &asked.model)?, incoming.asking);
     let chat = aside(move || chat(asked, served, asking)).await?;
     let wire = ChatWire::new(&chat, &incoming.id);
-    reply(
-        &request,
-        state,
-        incoming,
-        (chat.order, wire),
-        ChatWire::whole,
-    )
-    .await
+    reply(&request, state, incoming, (chat.order, wire), ChatWire::whole).await
 }

@@ -46,12 +46,5 @@ pub(crate) async fn completions(
     let places = in_time(asking, asked.places()).await?;
     let wire = CompletionWire::new(&asked, places, &incoming.id);
     let order = asked.order;
-    reply(
-        &request,
-        state,
-        incoming,
-        (order, wire),
-        CompletionWire::whole,
-    )
-    .await
+    reply(&request, state, incoming, (order, wire), CompletionWire::whole).await
 }

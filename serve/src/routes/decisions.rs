@@ -151,11 +151,9 @@ const TOKENS_PER_SECOND: f64 = 1_000.0;
 
 fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {
     match error {
-        DecideError::Question {
-            question,
-            place,
-            what,
-        } => invalid(wire.path(*question, *place), what),
+        DecideError::Question { question, place, what } => {
+            invalid(wire.path(*question, *place), what)
+        }
         DecideError::TooLong { question, .. } => {
             let path = wire.input_path();
             let asked = wire.path(*question, Place::Whole);

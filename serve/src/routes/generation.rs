@@ -117,7 +117,5 @@ where
         millis(last)
     );
     request.extensions_mut().insert(StageTimes(times));
-    Ok(HttpResponse::Ok()
-        .content_type(ContentType::json())
-        .body(body))
+    Ok(HttpResponse::Ok().content_type(ContentType::json()).body(body))
 }

@@ -40,9 +40,7 @@ pub(crate) async fn health() -> web::Json<Health> {
 }
 
 fn healthy() -> web::Json<Health> {
-    web::Json(Health {
-        status: "ok".to_owned(),
-    })
+    web::Json(Health { status: "ok".to_owned() })
 }
 
 /// Whether the server takes work.
@@ -92,24 +90,15 @@ pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     let scorer = |scorer: &rubrics::Scorer| ModelInfo {
         kind: scorer.kind().to_owned(),
         description: scorer.description().to_owned(),
-        digests: ModelDigests {
-            scorer: Some(scorer.digest_text()),
-            ..ModelDigests::default()
-        },
+        digests: ModelDigests { scorer: Some(scorer.digest_text()), ..ModelDigests::default() },
         ..blank(scorer.name(), &state, limits)
     };
     let mut data: Vec<ModelInfo> = state.registry.iter().map(|one| scorer(one)).collect();
-    let limits = ModelLimits {
-        inputs: MAX_PROMPTS,
-        ..limits
-    };
+    let limits = ModelLimits { inputs: MAX_PROMPTS, ..limits };
     for host in state.hosts.iter() {
         data.extend(served(host, &state, limits));
     }
-    web::Json(ModelList {
-        object: "list".to_owned(),
-        data,
-    })
+    web::Json(ModelList { object: "list".to_owned(), data })
 }
 
 /// A model and its adapters.
@@ -144,10 +133,8 @@ fn served(host: &Arc<engine::Host>, state: &State, limits: ModelLimits) -> Vec<M
     } else {
         "A model that is read by its own head."
     };
-    let mut all = vec![ModelInfo {
-        kind: "model".to_owned(),
-        ..about(&host.name, what.to_owned(), None)
-    }];
+    let mut all =
+        vec![ModelInfo { kind: "model".to_owned(), ..about(&host.name, what.to_owned(), None) }];
     for adapter in host.engine.status().adapters {
         let what = format!("An adapter of {}.", host.name);
         all.push(ModelInfo {
@@ -189,28 +176,17 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
     let batches = state.batches.as_deref();
     let file_bytes = batches.map_or(0, crate::batches::Batches::bytes);
     let held = [
-        (
-            "batches",
-            batches.map_or(0, crate::batches::Batches::running),
-        ),
-        (
-            "batch_bytes",
-            usize::try_from(file_bytes).unwrap_or(usize::MAX),
-        ),
+        ("batches", batches.map_or(0, crate::batches::Batches::running)),
+        ("batch_bytes", usize::try_from(file_bytes).unwrap_or(usize::MAX)),
         ("requests", state.admission.requests()),
         ("items", state.admission.items()),
         ("bytes", state.admission.bytes()),
         ("jobs", state.tools.pool.queued()),
-        (
-            "stored_verdicts",
-            usize::try_from(state.cache.len()).unwrap_or(usize::MAX),
-        ),
+        ("stored_verdicts", usize::try_from(state.cache.len()).unwrap_or(usize::MAX)),
     ];
     for host in state.hosts.iter() {
         let status = host.engine.status();
-        state
-            .metrics
-            .engine(&host.name, host.engine.queued_tokens(), &status);
+        state.metrics.engine(&host.name, host.engine.queued_tokens(), &status);
     }
     let text = state.metrics.render(&held).map_err(ApiError::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -227,9 +203,7 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
 )]
 #[get("/openapi.json")]
 pub(crate) async fn openapi_json(document: web::Data<Document>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type(ContentType::json())
-        .body(document.text.clone())
+    HttpResponse::Ok().content_type(ContentType::json()).body(document.text.clone())
 }
 
 /// The OpenAPI document as it is served, and what it says about methods.
@@ -247,10 +221,7 @@ impl Document {
         let paths = parsed["paths"].as_object().into_iter().flatten();
         let methods = paths.map(|(path, item)| {
             let names = item.as_object().into_iter().flatten();
-            (
-                path.clone(),
-                names.map(|(name, _)| name.to_uppercase()).collect(),
-            )
+            (path.clone(), names.map(|(name, _)| name.to_uppercase()).collect())
         });
         let methods = methods.collect();
         Self { text, methods }
@@ -279,16 +250,10 @@ pub(crate) async fn fallback(
     let (method, path) = (request.method(), request.path());
     let Some(methods) = document.methods_of(path) else {
         let shown: String = path.chars().take(200).collect();
-        return Err(ApiError::new(
-            Code::RouteNotFound,
-            format!("no route {shown}; see /docs"),
-        ));
+        return Err(ApiError::new(Code::RouteNotFound, format!("no route {shown}; see /docs")));
     };
     let allowed = methods.join(", ");
-    let error = ApiError::new(
-        Code::MethodNotAllowed,
-        format!("{path} does not take {method}"),
-    );
+    let error = ApiError::new(Code::MethodNotAllowed, format!("{path} does not take {method}"));
     let mut response = error.error_response();
     let allow = HeaderValue::from_str(&allowed).map_err(ApiError::internal)?;
     response.headers_mut().insert(ALLOW, allow);

@@ -125,12 +125,8 @@ fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[Answered]) -> Vec<Scor
 /// What all results took together.
 fn total(results: &[ScoreResult]) -> Usage {
     let mut sum = Usage::default();
-    for Usage {
-        input_tokens,
-        cached_tokens,
-        output_tokens,
-        total_tokens,
-    } in results.iter().map(|result| &result.usage)
+    for Usage { input_tokens, cached_tokens, output_tokens, total_tokens } in
+        results.iter().map(|result| &result.usage)
     {
         sum.input_tokens += input_tokens;
         sum.cached_tokens += cached_tokens;

@@ -20,11 +20,7 @@ fn encode(bytes: &[u8]) -> String {
         let bits = u32::from_be_bytes(group);
         for digit in 0..4 {
             let six = (bits >> (18 - 6 * digit)) & 63;
-            text.push(if digit <= chunk.len() {
-                char::from(DIGITS[six as usize])
-            } else {
-                '='
-            });
+            text.push(if digit <= chunk.len() { char::from(DIGITS[six as usize]) } else { '=' });
         }
     }
     text

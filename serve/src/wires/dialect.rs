@@ -97,19 +97,15 @@ impl Dialect {
                 param: error.param().map(str::to_owned),
                 code: status.as_u16(),
             }),
-            Dialect::Tei => head.json(TeiError {
-                error: error.to_string(),
-                error_type: tei_type(error.code()),
-            }),
+            Dialect::Tei => {
+                head.json(TeiError { error: error.to_string(), error_type: tei_type(error.code()) })
+            }
         }
     }
 
     /// What `map_err` takes to make an error this dialect's.
     pub(crate) fn refusal(self) -> impl Fn(ApiError) -> Refusal {
-        move |error| Refusal {
-            dialect: self,
-            error,
-        }
+        move |error| Refusal { dialect: self, error }
     }
 
     fn status(self, error: &ApiError) -> StatusCode {
@@ -223,9 +219,7 @@ fn detail(error: &ApiError) -> DetailError {
 /// `inputs[3].response` as `["body", "inputs", 3, "response"]`.
 fn location(path: &str) -> Vec<PathPart> {
     let mut parts = vec![PathPart::Name("body".to_owned())];
-    let pieces = path
-        .split(['.', '[', ']'])
-        .filter(|piece| !piece.is_empty());
+    let pieces = path.split(['.', '[', ']']).filter(|piece| !piece.is_empty());
     parts.extend(pieces.map(|piece| match piece.parse() {
         Ok(index) => PathPart::Index(index),
         Err(_) => PathPart::Name(piece.to_owned()),

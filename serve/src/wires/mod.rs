@@ -86,10 +86,7 @@ pub(crate) fn check_count(
         return Ok(());
     }
     let (least, most) = (range.start(), range.end());
-    Err(invalid(
-        path,
-        format_args!("{count} given; {least} to {most} are taken"),
-    ))
+    Err(invalid(path, format_args!("{count} given; {least} to {most} are taken")))
 }
 
 /// How many samples a request may have; none is a number too.
@@ -109,10 +106,9 @@ pub(crate) fn refuse(
 ) -> Result<(), ApiError> {
     match fields.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
-        Some((field, _)) => Err(invalid(
-            format!("{path}.{field}"),
-            format_args!("a {kind} has no such field"),
-        )),
+        Some((field, _)) => {
+            Err(invalid(format!("{path}.{field}"), format_args!("a {kind} has no such field")))
+        }
     }
 }
 
@@ -129,10 +125,7 @@ pub(crate) const NO_IMAGES: &str = "images are not read here: the models take te
 /// Refuses switches that would make a model reason where it is to answer.
 pub(crate) fn check_template_kwargs(kwargs: &Map<String, Value>) -> Result<(), ApiError> {
     for switch in REASONING_SWITCHES {
-        if kwargs
-            .get(switch)
-            .is_some_and(|value| *value != Value::Bool(false))
-        {
+        if kwargs.get(switch).is_some_and(|value| *value != Value::Bool(false)) {
             let what = "must be false or left out: the answer is the first token";
             return Err(invalid(format!("chat_template_kwargs.{switch}"), what));
         }

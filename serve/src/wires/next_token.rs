@@ -46,10 +46,7 @@ pub(crate) async fn sequences(served: &Served, prompts: Prompts) -> Result<Vec<T
         }
         Prompt::Texts(list) if list.is_empty() => Vec::new(),
         Prompt::Texts(_) | Prompt::TokenLists(_) => {
-            return Err(invalid(
-                "query",
-                "expected one text, or the token ids of one",
-            ));
+            return Err(invalid("query", "expected one text, or the token ids of one"));
         }
     };
     let items = match prompts.items {
@@ -117,22 +114,14 @@ pub(crate) fn labels(served: &Served, path: &str, ids: Vec<u32>) -> Result<Arc<[
 const MOST_LABELS: usize = 1024;
 
 fn numbers(answer: &Answer, scale: Scale) -> Result<Vec<f64>, ApiError> {
-    let [
-        Output::Labels {
-            logits,
-            log_normalizer,
-        },
-    ] = reading::rows(answer)?
-    else {
-        return Err(ApiError::internal(
-            "labels were read and something else came",
-        ));
+    let [Output::Labels { logits, log_normalizer }] = reading::rows(answer)? else {
+        return Err(ApiError::internal("labels were read and something else came"));
     };
     let logits = logits.iter().copied().map(f64::from);
     match (scale, log_normalizer) {
-        (Scale::Labels { temperature }, _) => Ok(softmax(
-            &logits.map(|logit| logit / temperature).collect::<Vec<_>>(),
-        )),
+        (Scale::Labels { temperature }, _) => {
+            Ok(softmax(&logits.map(|logit| logit / temperature).collect::<Vec<_>>()))
+        }
         (Scale::Vocabulary, Some(normalizer)) => {
             let normalizer = f64::from(*normalizer);
             Ok(logits.map(|logit| (logit - normalizer).exp()).collect())

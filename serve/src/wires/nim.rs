@@ -66,15 +66,9 @@ fn refuse_generation(asked: &ChatRequest) -> Result<(), ApiError> {
     let given = [
         ("stream", asked.stream == Some(true)),
         ("n", asked.n.is_some_and(|n| n != 1)),
-        (
-            "tools",
-            asked.tools.as_ref().is_some_and(|tools| !tools.is_empty()),
-        ),
+        ("tools", asked.tools.as_ref().is_some_and(|tools| !tools.is_empty())),
         ("response_format", asked.response_format.is_some()),
-        (
-            "continue_final_message",
-            asked.continue_final_message == Some(true),
-        ),
+        ("continue_final_message", asked.continue_final_message == Some(true)),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
@@ -97,10 +91,7 @@ fn input(messages: Vec<ChatMessage>) -> Result<Input, ApiError> {
     }
     let last = turns.pop().filter(|turn| turn.role == "assistant");
     let last = last.ok_or_else(|| {
-        invalid(
-            "messages",
-            "a scorer judges the last message, which is the assistant's",
-        )
+        invalid("messages", "a scorer judges the last message, which is the assistant's")
     })?;
     Ok(Input {
         prompt: (!turns.is_empty()).then_some(Passage::Turns(turns)),
@@ -120,10 +111,7 @@ fn role(role: Role) -> &'static str {
 fn reply(state: &State, id: &str, scorer: &Scorer, reward: &Reward) -> ChatResponse {
     let is_native = state.registry.get(scorer.name()).is_none();
     let pairs = pairs(reward, is_native);
-    let text: Vec<String> = pairs
-        .iter()
-        .map(|(name, x)| format!("{name}:{x}"))
-        .collect();
+    let text: Vec<String> = pairs.iter().map(|(name, x)| format!("{name}:{x}")).collect();
     let trace = reward.evidence.trace.as_ref();
     ChatResponse {
         id: format!("chatcmpl-{id}"),
@@ -188,9 +176,7 @@ fn usage(trace: Option<&Trace>) -> GenerationUsage {
         prompt_tokens,
         completion_tokens,
         total_tokens: prompt_tokens + completion_tokens,
-        prompt_tokens_details: PromptTokensDetails {
-            cached_tokens: usage.cached_tokens as u64,
-        },
+        prompt_tokens_details: PromptTokensDetails { cached_tokens: usage.cached_tokens as u64 },
     }
 }
 
@@ -201,14 +187,10 @@ fn extension(trace: Option<&Trace>) -> GenerationExtension {
         computed_tokens: usage.computed_tokens as u64,
         cached_tokens: usage.cached_tokens as u64,
         digests: GenerationDigests {
-            model: trace
-                .and_then(|trace| text(&trace.model))
-                .unwrap_or_default(),
+            model: trace.and_then(|trace| text(&trace.model)).unwrap_or_default(),
             adapter: trace.and_then(|trace| text(&trace.adapter)),
             prompt: trace.and_then(|trace| text(&trace.prompt)),
-            revisions: trace
-                .and_then(|trace| trace.revisions)
-                .map(crate::convert::revisions),
+            revisions: trace.and_then(|trace| trace.revisions).map(crate::convert::revisions),
         },
     }
 }

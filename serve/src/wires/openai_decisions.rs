@@ -27,16 +27,8 @@ pub(crate) struct Echo {
 pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, Echo), ApiError> {
     super::check_questions(request.questions.len())?;
     let texts = [
-        (
-            "prompt_cache_key",
-            &request.prompt_cache_key,
-            MAX_PROMPT_CACHE_KEY_CHARS,
-        ),
-        (
-            "safety_identifier",
-            &request.safety_identifier,
-            MAX_SAFETY_IDENTIFIER_CHARS,
-        ),
+        ("prompt_cache_key", &request.prompt_cache_key, MAX_PROMPT_CACHE_KEY_CHARS),
+        ("safety_identifier", &request.safety_identifier, MAX_SAFETY_IDENTIFIER_CHARS),
     ];
     for (field, text, most) in texts {
         if let Some(text) = text {
@@ -56,9 +48,7 @@ pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, Echo), ApiError>
         temperature: None,
         cache_key: request.prompt_cache_key,
     };
-    let echo = Echo {
-        questions: request.questions,
-    };
+    let echo = Echo { questions: request.questions };
     Ok((asked, echo))
 }
 
@@ -67,10 +57,7 @@ fn check_chars(path: &str, text: &str, most: usize) -> Result<(), ApiError> {
     if given <= most {
         return Ok(());
     }
-    Err(super::invalid(
-        path,
-        format_args!("{given} characters; at most {most} are taken"),
-    ))
+    Err(super::invalid(path, format_args!("{given} characters; at most {most} are taken")))
 }
 
 fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> {
@@ -80,10 +67,7 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
     let kind = match asked.kind {
         DecisionQuestionType::Predicate => {
             super::refuse(path, "predicate", [choices, levels])?;
-            Kind::Predicate {
-                yes: None,
-                no: None,
-            }
+            Kind::Predicate { yes: None, no: None }
         }
         DecisionQuestionType::Choice => {
             super::refuse(path, "choice", [levels])?;
@@ -102,9 +86,7 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
                 text: level.label.clone(),
                 description: described(level.description.as_ref()),
             };
-            Kind::Score {
-                levels: levels.iter().map(level).collect(),
-            }
+            Kind::Score { levels: levels.iter().map(level).collect() }
         }
     };
     let instructions = input::instructions(&format!("{path}.instructions"), &asked.instructions)?;
@@ -137,9 +119,7 @@ fn choice(path: &str, choices: &[ChoiceOption]) -> Result<Kind, ApiError> {
         text: spelled(&choice.value),
         description: described(choice.description.as_ref()),
     };
-    Ok(Kind::Choice {
-        options: choices.iter().map(option).collect(),
-    })
+    Ok(Kind::Choice { options: choices.iter().map(option).collect() })
 }
 
 fn described(description: Option<&String>) -> Option<String> {
@@ -171,9 +151,7 @@ impl Wire for Echo {
         let (input, output) = (usage.input_tokens as u64, usage.output_tokens as u64);
         serde_json::to_vec(&Decision {
             model,
-            answers: pairs
-                .map(|(asked, answer)| reply_to(asked, answer))
-                .collect(),
+            answers: pairs.map(|(asked, answer)| reply_to(asked, answer)).collect(),
             usage: DecisionUsage {
                 input_tokens: input,
                 input_tokens_details: DecisionInputTokens {
@@ -182,9 +160,7 @@ impl Wire for Echo {
                 },
                 output_tokens: output,
                 // No verdict here is reasoned about first.
-                output_tokens_details: DecisionOutputTokens {
-                    reasoning_tokens: 0,
-                },
+                output_tokens_details: DecisionOutputTokens { reasoning_tokens: 0 },
                 total_tokens: input + output,
             },
             tribunal: notes,
@@ -197,21 +173,17 @@ fn reply_to(asked: DecisionQuestion, answer: &DecisionAnswer) -> WireAnswer {
     let name = asked.name;
     let probabilities = answer.probabilities.iter().copied();
     match answer.verdict {
-        DecisionVerdict::Predicate { probability } => WireAnswer::Predicate {
-            name,
-            probability,
-            tribunal,
-        },
+        DecisionVerdict::Predicate { probability } => {
+            WireAnswer::Predicate { name, probability, tribunal }
+        }
         DecisionVerdict::Choice { option, confidence } => {
             let values = asked.choices.unwrap_or_default().into_iter();
             let probabilities: Vec<ChoiceProbability> = values
                 .zip(probabilities)
-                .map(
-                    |(ChoiceOption { value, .. }, probability)| ChoiceProbability {
-                        value,
-                        probability,
-                    },
-                )
+                .map(|(ChoiceOption { value, .. }, probability)| ChoiceProbability {
+                    value,
+                    probability,
+                })
                 .collect();
             WireAnswer::Choice {
                 name,
@@ -231,13 +203,7 @@ fn reply_to(asked: DecisionQuestion, answer: &DecisionAnswer) -> WireAnswer {
                     probability,
                 })
                 .collect();
-            WireAnswer::Score {
-                name,
-                score: value,
-                confidence,
-                probabilities,
-                tribunal,
-            }
+            WireAnswer::Score { name, score: value, confidence, probabilities, tribunal }
         }
     }
 }

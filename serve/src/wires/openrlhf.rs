@@ -97,10 +97,7 @@ async fn judged(
         let prompt = asked.prompts.as_ref().map(|prompts| &*prompts[at]);
         let Label(label) = labels.next().expect("it goes on for ever");
         let reference = label.map(convert::reference);
-        inputs.push(Arc::new(Input {
-            reference,
-            ..input(&path(at), query, prompt)?
-        }));
+        inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
     }
     let state = call.state;
     let judged = call.judge(scorer, &inputs, Manner::default()).await?;
@@ -155,10 +152,7 @@ fn input(path: &str, query: &str, prompt: Option<&str>) -> Result<Input, ApiErro
     let prompt = rendered::prompt(prompt);
     let response = prompt.begun + rendered::response(response);
     let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
-    Ok(Input {
-        prompt: turns.map(Passage::Turns),
-        ..Input::of(response)
-    })
+    Ok(Input { prompt: turns.map(Passage::Turns), ..Input::of(response) })
 }
 
 fn path(at: usize) -> String {
@@ -174,7 +168,5 @@ fn with_scores(rewards: Vec<f64>, scores: Vec<f64>) -> RewardReply {
 }
 
 fn reply(body: &RewardReply) -> Result<HttpResponse, ApiError> {
-    serde_json::to_vec(body)
-        .map(json)
-        .map_err(ApiError::internal)
+    serde_json::to_vec(body).map(json).map_err(ApiError::internal)
 }

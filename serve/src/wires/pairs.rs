@@ -36,11 +36,7 @@ pub(crate) struct Scored<'r> {
 /// What the reply still has to count.
 enum Done<'r> {
     Judged(Judged<'r>),
-    Read {
-        call: Call<'r>,
-        served: Served,
-        working: Instant,
-    },
+    Read { call: Call<'r>, served: Served, working: Instant },
 }
 
 /// Scores pairs. A scorer judges the document as the response to the query. A model reads both as
@@ -71,11 +67,9 @@ impl Scored<'_> {
     ) -> Result<HttpResponse, ApiError> {
         match self.done {
             Done::Judged(judged) => judged.reply(body).await,
-            Done::Read {
-                call,
-                served,
-                working,
-            } => call.read_reply(&served, (self.scores.len(), working), body),
+            Done::Read { call, served, working } => {
+                call.read_reply(&served, (self.scores.len(), working), body)
+            }
         }
     }
 }
@@ -97,9 +91,7 @@ async fn judged(
     let state = call.state;
     let judged = call.judge(scorer, &inputs, Manner::default()).await?;
     let rewards = verdict::rewards(state, &judged.answers, |at| paths[at].clone())?;
-    let tokens = rewards
-        .iter()
-        .filter_map(|reward| reward.evidence.trace.as_ref());
+    let tokens = rewards.iter().filter_map(|reward| reward.evidence.trace.as_ref());
     let tokens = tokens.map(|trace| trace.usage.input_tokens as u64).sum();
     let score = |reward: &&rubrics::Reward| {
         if activate {
@@ -126,30 +118,20 @@ async fn read(
     (activate, terms): (bool, Terms),
 ) -> Result<Scored<'_>, ApiError> {
     reading::check_scalar(&served)?;
-    let texts = pairs
-        .into_iter()
-        .map(|pair| (pair.path, pair.query + &pair.document));
+    let texts = pairs.into_iter().map(|pair| (pair.path, pair.query + &pair.document));
     let encoded = reading::encode(&served, texts.collect(), reading::as_written).await?;
     let sequences = encoded.into_iter().map(reading::Tokens::last).collect();
     let working = Instant::now();
     let answers = reading::read(&mut call, &served, sequences, terms).await?;
     let score = |answer: &engine::Answer| {
         let logits = reading::lone(answer)?;
-        Ok(if activate {
-            served.labels.activated(&logits)[0]
-        } else {
-            logits[0]
-        })
+        Ok(if activate { served.labels.activated(&logits)[0] } else { logits[0] })
     };
     let scores = answers.iter().map(score).collect::<Result<_, ApiError>>()?;
     Ok(Scored {
         model: served.name().to_string(),
         tokens: reading::tokens(&answers),
         scores,
-        done: Done::Read {
-            call,
-            served,
-            working,
-        },
+        done: Done::Read { call, served, working },
     })
 }

@@ -33,10 +33,7 @@ pub(crate) async fn sequences(served: &Served, asked: Pooled) -> Result<Vec<Toke
             let tokenizer = served.host.tokenizer.clone();
             let rendering = move || render(messages, rendering, &tokenizer);
             let prompt = web::block(rendering).await.map_err(ApiError::internal)??;
-            Ok(vec![Tokens {
-                path: "messages".to_owned(),
-                ids: prompt.token_ids.to_vec(),
-            }])
+            Ok(vec![Tokens { path: "messages".to_owned(), ids: prompt.token_ids.to_vec() }])
         }
         (Some(_), Some(_)) => Err(invalid("messages", "give either `input` or `messages`")),
         (None, None) => Err(invalid("input", "it is missing, and so is `messages`")),
@@ -69,11 +66,7 @@ pub(crate) async fn texts(
             return all.collect();
         }
     };
-    let encode = if special {
-        reading::as_written
-    } else {
-        reading::bare
-    };
+    let encode = if special { reading::as_written } else { reading::bare };
     reading::encode(served, texts, encode).await
 }
 

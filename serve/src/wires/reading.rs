@@ -42,18 +42,12 @@ impl Tokens {
 
     /// Read in some way at the last token.
     pub(crate) fn at_last(self, read: Read) -> Sequence {
-        Sequence {
-            reads: vec![(self.ids.len() - 1, read)],
-            tokens: self,
-        }
+        Sequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
     }
 
     /// Read by the head at every token.
     pub(crate) fn everywhere(self) -> Sequence {
-        Sequence {
-            reads: (0..self.ids.len()).map(|at| (at, Read::Head)).collect(),
-            tokens: self,
-        }
+        Sequence { reads: (0..self.ids.len()).map(|at| (at, Read::Head)).collect(), tokens: self }
     }
 }
 
@@ -91,25 +85,19 @@ pub(crate) async fn encode<T: Send + 'static>(
 /// Text of known origins.
 #[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn by_origin(tokenizer: &Tokenizer, text: Text) -> Result<Vec<u32>, String> {
-    tokenizer
-        .encode_text(&text)
-        .map_err(|error| error.to_string())
+    tokenizer.encode_text(&text).map_err(|error| error.to_string())
 }
 
 /// Text whose special tokens are meant, with the tokenizer's own around it.
 #[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn as_written(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
-    tokenizer
-        .encode(&text, true)
-        .map_err(|error| error.to_string())
+    tokenizer.encode(&text, true).map_err(|error| error.to_string())
 }
 
 /// The same without any around it.
 #[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn bare(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
-    tokenizer
-        .encode(&text, false)
-        .map_err(|error| error.to_string())
+    tokenizer.encode(&text, false).map_err(|error| error.to_string())
 }
 
 /// Token ids of a request, held against the vocabulary.
@@ -137,10 +125,7 @@ pub(crate) fn salt(word: &str) -> u64 {
 
 /// Terms of a request that may have a salt.
 pub(crate) fn salted(word: Option<&str>) -> Terms {
-    Terms {
-        salt: word.map_or(0, salt),
-        ..Terms::default()
-    }
+    Terms { salt: word.map_or(0, salt), ..Terms::default() }
 }
 
 /// Of the tokens that an engine's queue holds, a request takes at most one in this many at a time,
@@ -190,11 +175,7 @@ async fn in_waves(
             wave.push(work(served, next));
         }
         // Who has begun waits for room; who has not is told that there is none.
-        let _room = if answers.is_empty() {
-            None
-        } else {
-            Some(engine.patient(tokens).await)
-        };
+        let _room = if answers.is_empty() { None } else { Some(engine.patient(tokens).await) };
         let (begun, in_hand) = (Instant::now(), engine.queued_tokens() + tokens);
         let ticket = engine.submit(wave, terms);
         let ticket = ticket.map_err(|error| not_taken(&error, &served.generating, &path))?;
@@ -219,11 +200,8 @@ fn check_lengths(served: &Served, sequences: &[Sequence]) -> Result<(), ApiError
     let long = sequences.iter().find(|one| one.tokens.ids.len() > most);
     long.map_or(Ok(()), |long| {
         let Tokens { path, ids } = &long.tokens;
-        let message = format!(
-            "{path}: {} tokens; '{}' reads at most {most}",
-            ids.len(),
-            served.name()
-        );
+        let message =
+            format!("{path}: {} tokens; '{}' reads at most {most}", ids.len(), served.name());
         Err(ApiError::new(Code::ContextLength, message).at(path.clone()))
     })
 }
@@ -251,9 +229,7 @@ pub(crate) fn head(served: &Served) -> Result<Head, ApiError> {
     let Some(n_labels) = known.head_labels() else {
         return Err(not_found(format!("'{name}' has no score head to be read")));
     };
-    let own = known
-        .adapter
-        .is_some_and(|adapter| adapter.head_labels.is_some());
+    let own = known.adapter.is_some_and(|adapter| adapter.head_labels.is_some());
     match served.host.config.head {
         HeadConfig::Token { .. } | HeadConfig::Process { .. } if !own => Ok(Head::Tokens),
         HeadConfig::Token { .. }
@@ -314,9 +290,7 @@ pub(crate) fn logits(output: &Output) -> Result<Vec<f64>, ApiError> {
     match output {
         Output::Head(logits) => Ok(logits.iter().copied().map(f64::from).collect()),
         Output::Vocab(_) | Output::Labels { .. } | Output::Logprob { .. } | Output::Hidden(_) => {
-            Err(ApiError::internal(
-                "a head was read and something else came",
-            ))
+            Err(ApiError::internal("a head was read and something else came"))
         }
     }
 }
@@ -345,8 +319,5 @@ pub(crate) fn scalar(answer: &Answer) -> Result<f64, ApiError> {
 
 /// Tokens that were read, over all.
 pub(crate) fn tokens(answers: &[Answer]) -> u64 {
-    answers
-        .iter()
-        .map(|answer| answer.usage.input_tokens as u64)
-        .sum()
+    answers.iter().map(|answer| answer.usage.input_tokens as u64).sum()
 }

@@ -16,21 +16,9 @@ struct Marks {
 
 const FAMILIES: &[Marks] = &[
     // Qwen, Yi, SmolLM, Hermes and others that write ChatML.
-    Marks {
-        open: "<|im_start|>",
-        close: "\n",
-        end: "<|im_end|>",
-    },
-    Marks {
-        open: "<|start_header_id|>",
-        close: "<|end_header_id|>\n\n",
-        end: "<|eot_id|>",
-    },
-    Marks {
-        open: "<start_of_turn>",
-        close: "\n",
-        end: "<end_of_turn>",
-    },
+    Marks { open: "<|im_start|>", close: "\n", end: "<|im_end|>" },
+    Marks { open: "<|start_header_id|>", close: "<|end_header_id|>\n\n", end: "<|eot_id|>" },
+    Marks { open: "<start_of_turn>", close: "\n", end: "<end_of_turn>" },
 ];
 
 /// A family in which a token of its own begins the turns of each role.
@@ -43,21 +31,14 @@ struct RoleTokens {
 
 const ROLE_TOKENS: &[RoleTokens] = &[
     RoleTokens {
-        tokens: &[
-            ("<|system|>", "system"),
-            ("<|user|>", "user"),
-            ("<|assistant|>", "assistant"),
-        ],
+        tokens: &[("<|system|>", "system"), ("<|user|>", "user"), ("<|assistant|>", "assistant")],
         bare_system: false,
     },
     RoleTokens {
         tokens: &[("<｜User｜>", "user"), ("<｜Assistant｜>", "assistant")],
         bare_system: true,
     },
-    RoleTokens {
-        tokens: &[("[INST]", "user"), ("[/INST]", "assistant")],
-        bare_system: false,
-    },
+    RoleTokens { tokens: &[("[INST]", "user"), ("[/INST]", "assistant")], bare_system: false },
 ];
 
 /// How the assistant's turn begins.
@@ -86,13 +67,8 @@ const ENDS: &[&str] = &[
 ];
 
 /// Tokens that begin a text.
-const BEGINNINGS: &[&str] = &[
-    "<|begin_of_text|>",
-    "<bos>",
-    "<s>",
-    "<｜begin▁of▁sentence｜>",
-    "[gMASK]<sop>",
-];
+const BEGINNINGS: &[&str] =
+    &["<|begin_of_text|>", "<bos>", "<s>", "<｜begin▁of▁sentence｜>", "[gMASK]<sop>"];
 
 /// A rendered prompt, read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,32 +96,20 @@ pub(crate) fn read(text: &str) -> Option<Rendered> {
 /// A prompt as turns: read back where it is rendered, else one turn of a user; none of an empty
 /// one.
 pub(crate) fn prompt(text: &str) -> Rendered {
-    let user = || {
-        vec![turn("user", text)]
-            .into_iter()
-            .filter(|turn| !turn.content.is_empty())
-    };
-    read(text).unwrap_or_else(|| Rendered {
-        turns: user().collect(),
-        begun: String::new(),
-    })
+    let user = || vec![turn("user", text)].into_iter().filter(|turn| !turn.content.is_empty());
+    read(text).unwrap_or_else(|| Rendered { turns: user().collect(), begun: String::new() })
 }
 
 /// A whole conversation cut where its last assistant's turn begins; nothing where none does.
 pub(crate) fn cut(text: &str) -> Option<(&str, &str)> {
-    let places = ASSISTANT
-        .iter()
-        .filter_map(|mark| text.rfind(mark).map(|at| at + mark.len()));
+    let places = ASSISTANT.iter().filter_map(|mark| text.rfind(mark).map(|at| at + mark.len()));
     places.max().map(|at| text.split_at(at))
 }
 
 /// A response without the tokens that ended it.
 pub(crate) fn response(text: &str) -> &str {
     let mut rest = text;
-    while let Some(shorter) = ENDS
-        .iter()
-        .find_map(|end| rest.trim_end().strip_suffix(end))
-    {
+    while let Some(shorter) = ENDS.iter().find_map(|end| rest.trim_end().strip_suffix(end)) {
         rest = shorter;
     }
     rest
@@ -166,9 +130,7 @@ fn by_marks(text: &str, marks: &Marks) -> Option<Vec<Turn>> {
         let ended = content.trim_end_matches('\n').strip_suffix(marks.end);
         let content = ended.unwrap_or(content);
         let role = role.trim();
-        let is_name = role
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_name = role.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         (is_name && !role.is_empty()).then(|| turn(as_role(role), content))
     };
     let turns: Vec<Turn> = parts.map(read).collect::<Option<_>>()?;
@@ -197,10 +159,7 @@ fn by_roles(text: &str, family: &RoleTokens) -> Option<Vec<Turn>> {
         let (_, start, role) = place;
         let following = next(start);
         let end = following.map_or(text.len(), |(at, _, _)| at);
-        turns.push(turn(
-            role,
-            response(&text[start..end]).trim_start_matches('\n'),
-        ));
+        turns.push(turn(role, response(&text[start..end]).trim_start_matches('\n')));
         match following {
             None => return Some(turns),
             Some(following) => place = following,
@@ -227,10 +186,7 @@ fn as_role(role: &str) -> &str {
 }
 
 fn turn(role: &str, content: &str) -> Turn {
-    Turn {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    }
+    Turn { role: role.to_owned(), content: content.to_owned() }
 }
 
 #[cfg(test)]
@@ -239,16 +195,9 @@ mod tests {
 
     fn check(text: &str, expected: &[(&str, &str)], begun: &str) {
         let read = read(text).expect("it has marks");
-        let turns: Vec<(&str, &str)> = read
-            .turns
-            .iter()
-            .map(|turn| (turn.role.as_str(), turn.content.as_str()))
-            .collect();
-        assert_eq!(
-            (turns.as_slice(), read.begun.as_str()),
-            (expected, begun),
-            "{text}"
-        );
+        let turns: Vec<(&str, &str)> =
+            read.turns.iter().map(|turn| (turn.role.as_str(), turn.content.as_str())).collect();
+        assert_eq!((turns.as_slice(), read.begun.as_str()), (expected, begun), "{text}");
     }
 
     #[test]
@@ -278,11 +227,7 @@ mod tests {
             &[("system", "Be brief."), ("user", "1 + 1?")],
             "<think>\n",
         );
-        check(
-            "<|user|>\nHi<|end|>\n<|assistant|>\n",
-            &[("user", "Hi")],
-            "",
-        );
+        check("<|user|>\nHi<|end|>\n<|assistant|>\n", &[("user", "Hi")], "");
         check(
             "<s>[INST] Hi [/INST] Ho</s>[INST] Ha [/INST]",
             &[("user", " Hi "), ("assistant", " Ho"), ("user", " Ha ")],
@@ -317,10 +262,7 @@ mod tests {
     #[test]
     fn conversations_are_cut_at_the_last_answer() {
         for (text, expected) in [
-            (
-                "nd of a prompt<|im_end|>\n<|im_start|>assistant\n4<|im_end|>",
-                Some("4<|im_end|>"),
-            ),
+            ("nd of a prompt<|im_end|>\n<|im_start|>assistant\n4<|im_end|>", Some("4<|im_end|>")),
             ("[INST]a[/INST]b[INST]c[/INST]d", Some("d")),
             ("no marks", None),
         ] {

@@ -90,12 +90,7 @@ async fn heads<'r>(
     let working = Instant::now();
     let sequences = tokens.into_iter().map(Tokens::last).collect();
     let answers = reading::read(&mut call, &served, sequences, Terms::default()).await?;
-    Ok(Heads {
-        call,
-        served,
-        answers,
-        working,
-    })
+    Ok(Heads { call, served, answers, working })
 }
 
 /// `default` is what `SGLang`'s clients send where they name nobody.
@@ -190,8 +185,7 @@ pub(crate) async fn rewards(
 
 impl Heads<'_> {
     fn reply(&self, body: impl serde::Serialize) -> Result<HttpResponse, ApiError> {
-        self.call
-            .read_reply(&self.served, (self.answers.len(), self.working), body)
+        self.call.read_reply(&self.served, (self.answers.len(), self.working), body)
     }
 }
 
@@ -210,11 +204,7 @@ pub(crate) async fn score(
         let what = format_args!("{temperature} is not above 0");
         return Err(invalid("temperature", what));
     }
-    let scale = if asked.apply_softmax {
-        Scale::Labels { temperature }
-    } else {
-        Scale::Vocabulary
-    };
+    let scale = if asked.apply_softmax { Scale::Labels { temperature } } else { Scale::Vocabulary };
     let prompts = Prompts {
         query: asked.query,
         items: asked.items,
@@ -258,10 +248,7 @@ async fn by_head(
             }
         })
     });
-    Ok((
-        rows.collect::<Result<_, ApiError>>()?,
-        reading::tokens(&answers),
-    ))
+    Ok((rows.collect::<Result<_, ApiError>>()?, reading::tokens(&answers)))
 }
 
 /// The labels of each item.

@@ -35,10 +35,7 @@ pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, Echo), Api
     if let Some(temperature) = request.temperature
         && temperature <= 0.0
     {
-        return Err(super::invalid(
-            "temperature",
-            format_args!("{temperature} is not above 0"),
-        ));
+        return Err(super::invalid("temperature", format_args!("{temperature} is not above 0")));
     }
     let mut ids = std::collections::HashSet::new();
     for (at, question) in request.questions.iter().enumerate() {
@@ -64,10 +61,7 @@ pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, Echo), Api
         temperature: request.temperature,
         cache_key: None,
     };
-    let echo = Echo {
-        questions: request.questions,
-        tokens: request.return_prompt_token_ids,
-    };
+    let echo = Echo { questions: request.questions, tokens: request.return_prompt_token_ids };
     Ok((asked, echo))
 }
 
@@ -86,9 +80,7 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
             let option = |option: &openapi::SglangOption| {
                 super::alternative(&option.name, option.description.as_ref())
             };
-            Kind::Choice {
-                options: options.iter().map(option).collect(),
-            }
+            Kind::Choice { options: options.iter().map(option).collect() }
         }
         SglangQuestionType::Score => {
             super::refuse(path, "score", outcomes.into_iter().chain([options]))?;
@@ -97,24 +89,16 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
             };
             super::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &TextOrJson| super::alternative(level.text(), None);
-            Kind::Score {
-                levels: levels.iter().map(level).collect(),
-            }
+            Kind::Score { levels: levels.iter().map(level).collect() }
         }
         SglangQuestionType::YesNo => {
             super::refuse(path, "yes_no", [options, levels])?;
             let meaning =
                 |given: &Option<TextOrJson>| super::alternative("", given.as_ref()).description;
-            Kind::Predicate {
-                yes: meaning(&asked.yes),
-                no: meaning(&asked.no),
-            }
+            Kind::Predicate { yes: meaning(&asked.yes), no: meaning(&asked.no) }
         }
     };
-    Ok(Question {
-        instructions: asked.question.text().into_owned(),
-        kind,
-    })
+    Ok(Question { instructions: asked.question.text().into_owned(), kind })
 }
 
 impl Wire for Echo {
@@ -138,10 +122,8 @@ impl Wire for Echo {
 
     fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
         let tokens = self.tokens;
-        let (input, output) = (
-            decided.usage.input_tokens as u64,
-            decided.usage.output_tokens as u64,
-        );
+        let (input, output) =
+            (decided.usage.input_tokens as u64, decided.usage.output_tokens as u64);
         let pairs = self.questions.into_iter().zip(decided.answers);
         serde_json::to_vec(&SglangDecision {
             object: "decisions".to_owned(),
@@ -171,9 +153,9 @@ fn reply_to(asked: SglangQuestion, answer: &DecisionAnswer, tokens: bool) -> Sgl
             let options = asked.options.unwrap_or_default();
             options.into_iter().map(|option| option.name).collect()
         }
-        SglangQuestionType::Score => super::level_names()
-            .take(answer.probabilities.len())
-            .collect(),
+        SglangQuestionType::Score => {
+            super::level_names().take(answer.probabilities.len()).collect()
+        }
         SglangQuestionType::YesNo => vec!["yes".to_owned(), "no".to_owned()],
     };
     let (choice, score) = match answer.verdict {
@@ -184,12 +166,7 @@ fn reply_to(asked: SglangQuestion, answer: &DecisionAnswer, tokens: bool) -> Sgl
     let label_ids = answer.label_token_ids.as_deref().filter(|_| tokens);
     SglangAnswer {
         kind: asked.kind,
-        probabilities: Named(
-            names
-                .into_iter()
-                .zip(answer.probabilities.iter().copied())
-                .collect(),
-        ),
+        probabilities: Named(names.into_iter().zip(answer.probabilities.iter().copied()).collect()),
         label_mass: answer.label_mass,
         choice,
         score,

@@ -39,10 +39,7 @@ pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, Echo), ApiError
 fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError> {
     let criteria = format!("{path}.criteria");
     let kind = match (asked.kind, &asked.criteria) {
-        (SystemOneQuestionType::Noul, None) => Kind::Predicate {
-            yes: None,
-            no: None,
-        },
+        (SystemOneQuestionType::Noul, None) => Kind::Predicate { yes: None, no: None },
         (SystemOneQuestionType::Noul, Some(SystemOneCriteria::ByName(outcomes))) => {
             noul(&criteria, outcomes)?
         }
@@ -51,37 +48,24 @@ fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError>
             let option = |(name, meaning): &(String, Option<TextOrJson>)| {
                 super::alternative(name, meaning.as_ref())
             };
-            Kind::Choice {
-                options: options.iter().map(option).collect(),
-            }
+            Kind::Choice { options: options.iter().map(option).collect() }
         }
         (SystemOneQuestionType::Score, Some(SystemOneCriteria::Levels(levels))) => {
             super::check_count(&criteria, levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &TextOrJson| super::alternative(level.text(), None);
-            Kind::Score {
-                levels: levels.iter().map(level).collect(),
-            }
+            Kind::Score { levels: levels.iter().map(level).collect() }
         }
         (SystemOneQuestionType::Noul, Some(SystemOneCriteria::Levels(_))) => {
-            return Err(super::invalid(
-                criteria,
-                "a noul takes an object with `true` and `false`",
-            ));
+            return Err(super::invalid(criteria, "a noul takes an object with `true` and `false`"));
         }
         (SystemOneQuestionType::Choice, None | Some(SystemOneCriteria::Levels(_))) => {
-            return Err(super::invalid(
-                criteria,
-                "a choice takes an object of options",
-            ));
+            return Err(super::invalid(criteria, "a choice takes an object of options"));
         }
         (SystemOneQuestionType::Score, None | Some(SystemOneCriteria::ByName(_))) => {
             return Err(super::invalid(criteria, "a score takes a list of levels"));
         }
     };
-    Ok(Question {
-        instructions: asked.instructions.text().into_owned(),
-        kind,
-    })
+    Ok(Question { instructions: asked.instructions.text().into_owned(), kind })
 }
 
 fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Kind, ApiError> {
@@ -126,9 +110,7 @@ impl Wire for Echo {
         serde_json::to_vec(&SystemOneReply {
             model,
             answers: Named(
-                pairs
-                    .map(|((name, asked), answer)| (name, reply_to(asked, answer)))
-                    .collect(),
+                pairs.map(|((name, asked), answer)| (name, reply_to(asked, answer))).collect(),
             ),
             usage: SystemOneUsage {
                 input_tokens: decided.usage.input_tokens as u64,
@@ -148,10 +130,9 @@ fn reply_to(asked: SystemOneQuestion, answer: &DecisionAnswer) -> SystemOneAnswe
         None => (Vec::new(), Vec::new()),
     };
     match answer.verdict {
-        DecisionVerdict::Predicate { probability } => SystemOneAnswer::Noul {
-            noul: probability,
-            tribunal,
-        },
+        DecisionVerdict::Predicate { probability } => {
+            SystemOneAnswer::Noul { noul: probability, tribunal }
+        }
         DecisionVerdict::Choice { option, confidence } => {
             let names = options.into_iter().map(|(name, _)| name);
             let probabilities: Vec<(String, f64)> = names.zip(probabilities).collect();

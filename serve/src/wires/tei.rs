@@ -86,12 +86,9 @@ async fn predicted(mut call: Call<'_>, asked: PredictRequest) -> Result<HttpResp
     let working = Instant::now();
     let sequences = encoded.into_iter().map(Tokens::last).collect();
     let answers = reading::read(&mut call, served, sequences, Terms::default()).await?;
-    let all = answers.iter().map(|answer| {
-        Ok(predictions(
-            served,
-            &outputs(served, answer, !asked.raw_scores)?,
-        ))
-    });
+    let all = answers
+        .iter()
+        .map(|answer| Ok(predictions(served, &outputs(served, answer, !asked.raw_scores)?)));
     let mut all: Vec<Vec<Prediction>> = all.collect::<Result<_, ApiError>>()?;
     let reply = match all.pop() {
         Some(one) if !is_batch => PredictReply::One(one),
@@ -105,10 +102,7 @@ async fn predicted(mut call: Call<'_>, asked: PredictRequest) -> Result<HttpResp
 
 fn predictions(served: &Served, outputs: &[f64]) -> Vec<Prediction> {
     best(outputs, None)
-        .map(|(at, score)| Prediction {
-            score,
-            label: served.labels.name(at),
-        })
+        .map(|(at, score)| Prediction { score, label: served.labels.name(at) })
         .collect()
 }
 

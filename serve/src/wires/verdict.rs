@@ -21,9 +21,7 @@ pub(crate) fn rewards<'a>(
     let answers = answers.iter().enumerate();
     let reward = |(at, answer): (usize, &'a Answered)| {
         let outcome: &'a Outcome = &answer.outcome;
-        outcome
-            .as_ref()
-            .map_err(|failure| unmeasured(state, &path(at), failure))
+        outcome.as_ref().map_err(|failure| unmeasured(state, &path(at), failure))
     };
     answers.map(reward).collect()
 }

@@ -92,9 +92,7 @@ pub(super) fn poll(server: &Server, batch: &Value) -> Value {
 
 /// Waits until a batch is in one of these states.
 pub(super) fn reaches(server: &Server, batch: &Value, states: &[&str]) -> Value {
-    eventually(&format!("{states:?}"), || {
-        states.contains(&text(&poll(server, batch)["status"]))
-    });
+    eventually(&format!("{states:?}"), || states.contains(&text(&poll(server, batch)["status"])));
     poll(server, batch)
 }
 
@@ -106,9 +104,7 @@ pub(super) fn lines_of(server: &Server, id: &Value) -> Vec<Value> {
     let reply = server.get(&format!("/v1/files/{}/content", text(id)));
     assert_eq!(reply.status, 200, "{}", reply.text);
     let lines = reply.text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
+    lines.map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 fn ids(lines: &[Value]) -> Vec<&str> {
@@ -123,11 +119,7 @@ fn cancel(server: &Server, batch: &Value) -> Reply {
 #[test]
 fn from_upload_to_output() {
     let (server, _folder) = start();
-    let refused = line(
-        "none",
-        "/v1/score",
-        &json!({ "model": "nobody", "inputs": [] }),
-    );
+    let refused = line("none", "/v1/score", &json!({ "model": "nobody", "inputs": [] }));
     let lines = sums(3) + &refused;
     let file = good(&upload(&server, &lines));
     assert_eq!(file["object"], "file");
@@ -147,20 +139,11 @@ fn from_upload_to_output() {
     assert_eq!(batch["metadata"], json!({ "run": "7" }));
     assert_eq!(batch["completion_window"], "24h");
     let done = reaches(&server, &batch, &["completed"]);
-    assert_eq!(
-        done["request_counts"],
-        json!({ "total": 4, "completed": 3, "failed": 1 })
-    );
+    assert_eq!(done["request_counts"], json!({ "total": 4, "completed": 3, "failed": 1 }));
     for time in ["in_progress_at", "finalizing_at", "completed_at"] {
         assert!(done[time].is_u64(), "{time}: {done}");
     }
-    for none in [
-        "failed_at",
-        "expired_at",
-        "cancelling_at",
-        "cancelled_at",
-        "errors",
-    ] {
+    for none in ["failed_at", "expired_at", "cancelling_at", "cancelled_at", "errors"] {
         assert_eq!(done[none], Value::Null, "{none}");
     }
     let output = lines_of(&server, &done["output_file_id"]);
@@ -194,10 +177,7 @@ fn from_upload_to_output() {
         assert_eq!(server.metric(metric), expected, "{metric}");
     }
     let gone = good(&server.send("DELETE", &path, &[], ""));
-    assert_eq!(
-        gone,
-        json!({ "id": file["id"], "object": "file", "deleted": true })
-    );
+    assert_eq!(gone, json!({ "id": file["id"], "object": "file", "deleted": true }));
     assert_eq!(server.get(&path).status, 404);
     assert_eq!(server.get(&format!("{path}/content")).status, 404);
     server.settles();
@@ -221,9 +201,7 @@ fn stable(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(stable).collect(),
         Value::Object(fields) => {
-            let kept = fields
-                .iter()
-                .filter(|(name, _)| !OWN.contains(&name.as_str()));
+            let kept = fields.iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
             let kept = kept.map(|(name, value)| (name.clone(), stable(value)));
             Value::Object(kept.collect())
         }
@@ -245,10 +223,7 @@ fn a_line_is_answered_as_its_route_answers() {
             "/v1/score",
             json!({ "model": "good", "inputs": [{ "prompt": "Hi", "response": "Hello" }] }),
         ),
-        (
-            "/v1/score",
-            json!({ "model": "rm", "queries": "Hi", "documents": ["Hello", "No"] }),
-        ),
+        ("/v1/score", json!({ "model": "rm", "queries": "Hi", "documents": ["Hello", "No"] })),
         (
             "/v1/chat/completions",
             json!({ "model": "chat", "messages": messages, "max_tokens": 4, "seed": 1 }),
@@ -262,16 +237,10 @@ fn a_line_is_answered_as_its_route_answers() {
             json!({ "model": "chat", "input": "Two and two are four.", "questions": [
                 { "type": "boolean", "name": "right", "question": "Is it right?" }] }),
         ),
-        (
-            "/v1/fine_tuning/alpha/graders/run",
-            json!({ "grader": grader, "model_sample": "4" }),
-        ),
+        ("/v1/fine_tuning/alpha/graders/run", json!({ "grader": grader, "model_sample": "4" })),
         ("/v1/embeddings", json!({ "model": "rm", "input": "Hello" })),
         ("/pooling", json!({ "model": "rm", "input": "Hello" })),
-        (
-            "/rerank",
-            json!({ "model": "rm", "query": "Hi", "documents": ["Hello", "No"] }),
-        ),
+        ("/rerank", json!({ "model": "rm", "query": "Hi", "documents": ["Hello", "No"] })),
     ];
     for (url, body) in cases {
         let direct = server.post(url, body.to_string());
@@ -280,11 +249,7 @@ fn a_line_is_answered_as_its_route_answers() {
         let mut lines = lines_of(&server, &done["output_file_id"]);
         lines.extend(lines_of(&server, &done["error_file_id"]));
         let response = &lines[0]["response"];
-        assert_eq!(
-            response["status_code"], direct.status,
-            "{url}: {}",
-            direct.text
-        );
+        assert_eq!(response["status_code"], direct.status, "{url}: {}", direct.text);
         let ours = stable(&response["body"]);
         assert_eq!(ours, stable(&direct.json()), "{url}");
     }
@@ -316,11 +281,7 @@ fn broken_lines_fail_a_batch_with_their_numbers() {
     check(&sums(51), json!([[null, "too_many_tasks"]]));
     let stream = line("x", "/v1/score", &json!({ "stream": true }));
     check(&stream, json!([[1, "invalid_request"]]));
-    assert_eq!(
-        server.metric("tribunal_verdicts_total"),
-        0.0,
-        "nothing was scored"
-    );
+    assert_eq!(server.metric("tribunal_verdicts_total"), 0.0, "nothing was scored");
 }
 
 /// A server on which a batch stands still until the connections are dropped: it takes so many
@@ -353,10 +314,7 @@ fn overload_is_waited_for() {
     assert_eq!(poll(&server, &batch)["status"], "in_progress");
     drop(held);
     let done = reaches(&server, &batch, &["completed"]);
-    assert_eq!(
-        done["request_counts"],
-        json!({ "total": 2000, "completed": 2000, "failed": 0 })
-    );
+    assert_eq!(done["request_counts"], json!({ "total": 2000, "completed": 2000, "failed": 0 }));
     assert_eq!(lines_of(&server, &done["output_file_id"]).len(), 2000);
     server.settles();
 }
@@ -370,11 +328,7 @@ fn cancelled_while_it_is_in_progress() {
     let done = reaches(&server, &batch, &["cancelled"]);
     let output = lines_of(&server, &done["output_file_id"]);
     let errors = lines_of(&server, &done["error_file_id"]);
-    assert_eq!(
-        output.len() + errors.len(),
-        2_000,
-        "every line is in one file"
-    );
+    assert_eq!(output.len() + errors.len(), 2_000, "every line is in one file");
     assert_eq!(done["request_counts"]["completed"], output.len());
     assert!(!errors.is_empty());
     for line in &errors {
@@ -397,9 +351,7 @@ fn a_restart_goes_on_where_it_was() {
     let mut server = Server::configured("", slow);
     let batch = begin(&server, "/v1/score", sums(300));
     eventually("some lines are answered", || {
-        poll(&server, &batch)["request_counts"]["completed"]
-            .as_u64()
-            .is_some_and(|count| count > 5)
+        poll(&server, &batch)["request_counts"]["completed"].as_u64().is_some_and(|count| count > 5)
     });
     server.stop();
     let server = Server::again(slow);
@@ -421,21 +373,14 @@ fn a_full_disk_is_waited_for() {
     });
     let spare = good(&upload(&server, &filler));
     let batch = begin(&server, "/v1/score", &lines);
-    eventually("the disk is full", || {
-        server.metric("tribunal_batch_storage_faults_total") > 0.5
-    });
+    eventually("the disk is full", || server.metric("tribunal_batch_storage_faults_total") > 0.5);
     assert_eq!(poll(&server, &batch)["status"], "in_progress");
     let full = upload(&server, &filler);
     assert_eq!((full.status, full.code().as_str()), (507, "storage_full"));
     let needed = format!("/v1/files/{}", text(&batch["input_file_id"]));
     let refused = server.send("DELETE", &needed, &[], "");
     assert_eq!((refused.status, refused.code().as_str()), (409, "conflict"));
-    good(&server.send(
-        "DELETE",
-        &format!("/v1/files/{}", text(&spare["id"])),
-        &[],
-        "",
-    ));
+    good(&server.send("DELETE", &format!("/v1/files/{}", text(&spare["id"])), &[], ""));
     let done = reaches(&server, &batch, &["completed"]);
     let output = lines_of(&server, &done["output_file_id"]);
     let expected: Vec<String> = (0..40).map(|n| format!("q{n}")).collect();
@@ -460,10 +405,7 @@ fn keys_see_their_own() {
     });
     let begin = |who| server.send("POST", "/v1/batches", &[json, who], asked.to_string());
     let refused = begin(other);
-    assert_eq!(
-        (refused.status, refused.code().as_str()),
-        (404, "not_found")
-    );
+    assert_eq!((refused.status, refused.code().as_str()), (404, "not_found"));
     let batch = good(&begin(mine));
     let batch_path = format!("/v1/batches/{}", text(&batch["id"]));
     let cancel = format!("{batch_path}/cancel");
@@ -476,11 +418,7 @@ fn keys_see_their_own() {
         ("POST", &cancel),
     ] {
         let reply = server.send(method, path, &[other], "");
-        assert_eq!(
-            (reply.status, reply.code().as_str()),
-            (404, "not_found"),
-            "{path}"
-        );
+        assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{path}");
         assert_eq!(server.send(method, path, &[], "").status, 401, "{path}");
     }
     for list in ["/v1/files", "/v1/batches"] {
@@ -497,10 +435,6 @@ fn keys_see_their_own() {
         batch["status"] == "completed" && batch["request_counts"]["completed"] == 2
     });
     let stored = std::fs::read(folder.path().join("batches/batches.redb")).expect("readable");
-    let holds = |text: &str| {
-        stored
-            .windows(text.len())
-            .any(|window| window == text.as_bytes())
-    };
+    let holds = |text: &str| stored.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(!holds(keys[0]), "no key is kept");
 }

@@ -9,12 +9,7 @@ use super::{built_in, good};
 use crate::harness::{Reply, Server, read_raw};
 
 fn is(reply: &Reply, status: u16, code: &str, what: &str) {
-    assert_eq!(
-        (reply.status, reply.code().as_str()),
-        (status, code),
-        "{what}: {}",
-        reply.text
-    );
+    assert_eq!((reply.status, reply.code().as_str()), (status, code), "{what}: {}", reply.text);
 }
 
 #[test]
@@ -74,12 +69,7 @@ fn ids_are_names_and_never_paths() {
         let body = json!({
             "input_file_id": bad, "endpoint": "/v1/score", "completion_window": "24h",
         });
-        is(
-            &server.post("/v1/batches", body.to_string()),
-            404,
-            "not_found",
-            bad,
-        );
+        is(&server.post("/v1/batches", body.to_string()), 404, "not_found", bad);
     }
     for (method, path) in [
         ("GET", "/v1/files/../../etc/passwd"),
@@ -95,10 +85,7 @@ fn ids_are_names_and_never_paths() {
     let reply = server.send("PUT", &path, &[], "");
     assert_eq!(reply.status, 405, "{}", reply.text);
     let allowed = reply.header("allow").expect("set");
-    assert!(
-        allowed.contains("GET") && allowed.contains("DELETE"),
-        "{allowed}"
-    );
+    assert!(allowed.contains("GET") && allowed.contains("DELETE"), "{allowed}");
     assert_eq!(good(&server.get(&path)), file, "it is still there");
 }
 
@@ -231,13 +218,9 @@ fn forms_that_cannot_be_used() {
 
 fn raw_upload(server: &Server, headers: &str, body: &[u8]) -> String {
     let mut stream = server.connect();
-    let head = format!(
-        "POST /v1/files HTTP/1.1\r\nhost: t\r\n{headers}content-type: {}\r\n\r\n",
-        FORM.1
-    );
-    stream
-        .write_all(head.as_bytes())
-        .expect("the head is taken");
+    let head =
+        format!("POST /v1/files HTTP/1.1\r\nhost: t\r\n{headers}content-type: {}\r\n\r\n", FORM.1);
+    stream.write_all(head.as_bytes()).expect("the head is taken");
     // A server that has refused may close while we still write.
     let _ = stream.write_all(body);
     read_raw(&mut stream)
@@ -251,15 +234,9 @@ fn announced_and_endless_bodies() {
     });
     let gigabyte = raw_upload(&server, "content-length: 1073741824\r\n", b"");
     assert!(gigabyte.starts_with("HTTP/1.1 413"), "{gigabyte}");
-    for headers in [
-        "content-length: -1\r\n",
-        "content-length: 99999999999999999999999\r\n",
-    ] {
+    for headers in ["content-length: -1\r\n", "content-length: 99999999999999999999999\r\n"] {
         let reply = raw_upload(&server, headers, b"");
-        assert!(
-            reply.starts_with("HTTP/1.1 400") || reply.is_empty(),
-            "{reply}"
-        );
+        assert!(reply.starts_with("HTTP/1.1 400") || reply.is_empty(), "{reply}");
     }
     // Chunks without an end, and a body that stops.
     let begun = "--XX\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n";
@@ -298,19 +275,10 @@ fn batches_that_cannot_be_begun() {
         (with("endpoint", json!("/v1/load_lora_adapter")), "endpoint"),
         (with("completion_window", json!("7d")), "completion_window"),
         (with("metadata", json!(names)), "metadata"),
-        (
-            with("metadata", json!({ "a": "x".repeat(513) })),
-            "metadata",
-        ),
+        (with("metadata", json!({ "a": "x".repeat(513) })), "metadata"),
         (with("metadata", json!({ "a": 1 })), "metadata.a"),
-        (
-            with("output_expires_after", life("now", 3600)),
-            "output_expires_after.anchor",
-        ),
-        (
-            with("output_expires_after", life("created_at", 1)),
-            "output_expires_after.seconds",
-        ),
+        (with("output_expires_after", life("now", 3600)), "output_expires_after.anchor"),
+        (with("output_expires_after", life("created_at", 1)), "output_expires_after.seconds"),
         (with("extra", json!(1)), "extra"),
         (with("input_file_id", json!(7)), "input_file_id"),
     ] {
@@ -319,44 +287,24 @@ fn batches_that_cannot_be_begun() {
         assert_eq!(reply.json()["error"]["param"], param, "{body}");
     }
     for query in ["limit=0", "limit=101", "limit=x", "unknown=1"] {
-        is(
-            &server.get(&format!("/v1/batches?{query}")),
-            422,
-            "invalid_body",
-            query,
-        );
+        is(&server.get(&format!("/v1/batches?{query}")), 422, "invalid_body", query);
     }
     for query in ["limit=10001", "order=up", "after"] {
         let reply = server.get(&format!("/v1/files?{query}"));
-        assert!(
-            reply.status == 422 || reply.status == 404,
-            "{query}: {}",
-            reply.text
-        );
+        assert!(reply.status == 422 || reply.status == 404, "{query}: {}", reply.text);
     }
-    is(
-        &server.get("/v1/files?after=file-nobody"),
-        404,
-        "not_found",
-        "after",
-    );
+    is(&server.get("/v1/files?after=file-nobody"), 404, "not_found", "after");
     let batch = good(&server.post("/v1/batches", plain.to_string()));
     let done = reaches(&server, &batch, &["completed"]);
     let body = with("input_file_id", done["output_file_id"].clone());
-    is(
-        &server.post("/v1/batches", body),
-        422,
-        "invalid_body",
-        "an output",
-    );
+    is(&server.post("/v1/batches", body), 422, "invalid_body", "an output");
 }
 
 #[test]
 fn pages_go_on_where_they_ended() {
     let (server, _folder) = start();
-    let made: Vec<String> = (0..5)
-        .map(|_| text(&good(&upload(&server, sums(1)))["id"]).to_owned())
-        .collect();
+    let made: Vec<String> =
+        (0..5).map(|_| text(&good(&upload(&server, sums(1)))["id"]).to_owned()).collect();
     let (mut found, mut after) = (Vec::new(), String::new());
     loop {
         let page = good(&server.get(&format!("/v1/files?limit=2&order=asc{after}")));
@@ -381,11 +329,7 @@ fn bad_bodies_of_lines() {
         line("none", "/v1/score", &json!({})),
         line("good", "/v1/score", &good_body),
         line("mixed", "/v1/score", &mixed),
-        line(
-            "model",
-            "/v1/score",
-            &json!({ "model": "nobody", "inputs": [{}] }),
-        ),
+        line("model", "/v1/score", &json!({ "model": "nobody", "inputs": [{}] })),
         line("types", "/v1/score", &json!({ "model": 7, "inputs": "x" })),
         line("nul \u{0} \n", "/v1/score", &good_body),
     ];
@@ -398,10 +342,7 @@ fn bad_bodies_of_lines() {
     for line in &errors {
         let status = line["response"]["status_code"].as_u64().expect("a number");
         assert!((400..500).contains(&status), "{line}");
-        assert!(
-            line["response"]["body"]["error"]["message"].is_string(),
-            "{line}"
-        );
+        assert!(line["response"]["body"]["error"]["message"].is_string(), "{line}");
     }
     let output = super::batches::lines_of(&server, &done["output_file_id"]);
     assert_eq!(output[1]["custom_id"], "nul \u{0} \n");

@@ -25,47 +25,25 @@ fn math_by_default() -> Server {
 #[test]
 fn nemo_gym() {
     let server = math_by_default();
-    let row = check(
-        &server,
-        "/verify",
-        "nemo_gym_math_row",
-        "nemo_gym_math_row.json",
-    );
+    let row = check(&server, "/verify", "nemo_gym_math_row", "nemo_gym_math_row.json");
     assert_eq!(row["reward"], 1.0);
-    let failed = check(
-        &server,
-        "/verify",
-        "nemo_gym_failed_row",
-        "nemo_gym_failed_row.json",
-    );
+    let failed = check(&server, "/verify", "nemo_gym_failed_row", "nemo_gym_failed_row.json");
     assert_eq!(failed["_ng_failure_class"], "judge_failed");
     // A rollout with calls of functions in it: the last message is the answer.
-    let tools = check(
-        &server,
-        "/ng-rollout/4-0/verify",
-        "nemo_gym_tool_row",
-        "nemo_gym_tool_row.json",
-    );
+    let tools =
+        check(&server, "/ng-rollout/4-0/verify", "nemo_gym_tool_row", "nemo_gym_tool_row.json");
     assert_eq!(tools["reward"], 1.0);
     for path in ["/seed_session", "/ng-rollout/4-0/seed_session"] {
         check(&server, path, "nemo_gym_seed", "nemo_gym_seed.json");
     }
     let mode = good(&server.get("/reverify_mode"));
     recorded("nemo_gym_reverify_mode.json", &mode);
-    let figures = check(
-        &server,
-        "/aggregate_metrics",
-        "nemo_gym_aggregate",
-        "nemo_gym_aggregate.json",
-    );
+    let figures =
+        check(&server, "/aggregate_metrics", "nemo_gym_aggregate", "nemo_gym_aggregate.json");
     // Of five rows two were not measured, by this server's words and by another's.
     assert_eq!(figures["agent_metrics"]["mean/reward"], 2.0 / 3.0);
-    let alone = check(
-        &server,
-        "/compare?model=good",
-        "nemo_gym_compare",
-        "nemo_gym_compare_alone.json",
-    );
+    let alone =
+        check(&server, "/compare?model=good", "nemo_gym_compare", "nemo_gym_compare_alone.json");
     assert_eq!(alone["rewards"].as_array().map(Vec::len), Some(2));
     server.settles();
 }

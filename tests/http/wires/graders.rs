@@ -27,11 +27,7 @@ fn start() -> Server {
     };
     let judge = scripted::host("judge", &dir, |host| Replies::new(host, said));
     let hosts = Hosts::new(vec![Arc::new(judge.expect("it starts"))]);
-    let mut config = Config {
-        threads: 2,
-        workers: 2,
-        ..Config::default()
-    };
+    let mut config = Config { threads: 2, workers: 2, ..Config::default() };
     let (registry, problems) =
         serve::config::read_text_with("test.toml", "", &mut config, &["judge"]);
     assert!(problems.is_empty(), "{problems:?}");
@@ -55,10 +51,7 @@ fn flags(reply: &Value) -> Vec<&str> {
 fn graded(server: &Server, grader: &Value, sample: &str, item: &Value, expected: f64) {
     let reply = run(server, grader, sample, item);
     let reward = number(&reply["reward"]);
-    assert!(
-        (reward - expected).abs() < 1e-9,
-        "{grader} {sample}: {reply}"
-    );
+    assert!((reward - expected).abs() < 1e-9, "{grader} {sample}: {reply}");
     assert_eq!(flags(&reply), Vec::<&str>::new(), "{reply}");
     assert_eq!(reply["tribunal"]["problems"], json!([]));
     assert_eq!(reply["metadata"]["type"], grader["type"]);
@@ -117,13 +110,7 @@ fn texts_are_compared() {
     let server = start();
     let item = json!({ "answer": "the cat sat on the mat", "deep": [{ "x": "4" }] });
     graded(&server, &check("eq", "4"), "4", &item, 1.0);
-    graded(
-        &server,
-        &check("eq", "{{ item.deep[0].x }}"),
-        "4",
-        &item,
-        1.0,
-    );
+    graded(&server, &check("eq", "{{ item.deep[0].x }}"), "4", &item, 1.0);
     graded(&server, &check("eq", "4"), "4 ", &item, 0.0);
     graded(&server, &check("ne", "4"), "5", &item, 1.0);
     graded(&server, &check("like", "cat"), "A cat.", &item, 1.0);
@@ -160,34 +147,14 @@ fn models_give_numbers_and_labels() {
         json!({ "temperature": 0, "seed": 7, "top_p": 1, "reasoning_effort": null });
     graded(&server, &wide, r#"{"steps":[],"result":-3.5}"#, &item, -3.5);
     let grader = label("SAY {{ sample.output_text }}");
-    graded(
-        &server,
-        &grader,
-        r#"{"steps":[],"result":"good"}"#,
-        &item,
-        1.0,
-    );
-    graded(
-        &server,
-        &grader,
-        r#"{"steps":[],"result":"bad"}"#,
-        &item,
-        0.0,
-    );
+    graded(&server, &grader, r#"{"steps":[],"result":"good"}"#, &item, 1.0);
+    graded(&server, &grader, r#"{"steps":[],"result":"bad"}"#, &item, 0.0);
 
-    let reply = run(
-        &server,
-        &score("SAY {{ sample.output_text }}"),
-        steps,
-        &item,
-    );
+    let reply = run(&server, &score("SAY {{ sample.output_text }}"), steps, &item);
     recorded("openai_model_grader.json", &reply);
     let tokens = &reply["metadata"]["token_usage"];
     assert!(tokens.as_u64() > Some(20), "{tokens}");
-    assert_eq!(
-        reply["model_grader_token_usage_per_model"],
-        json!({ "judge": tokens })
-    );
+    assert_eq!(reply["model_grader_token_usage_per_model"], json!({ "judge": tokens }));
     server.settles();
 }
 
@@ -303,11 +270,7 @@ fn refused(server: &Server, grader: &Value, place: &str, told: &str) {
         (error["param"].clone(), error["message"].clone())
     };
     let run = json!({ "grader": grader, "model_sample": "4" }).to_string();
-    let status = if place == "grader.model" && told == "no model" {
-        404
-    } else {
-        422
-    };
+    let status = if place == "grader.model" && told == "no model" { 404 } else { 422 };
     refused_by(server, RUN, &run, (status, place), told, read);
     let validate = json!({ "grader": grader }).to_string();
     refused_by(server, VALIDATE, &validate, (status, place), told, read);
@@ -324,110 +287,39 @@ fn without(mut grader: Value, field: &str) -> Value {
 }
 
 #[test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a table of graders and what is wrong with them"
-)]
+#[expect(clippy::too_many_lines, reason = "a table of graders and what is wrong with them")]
 fn graders_that_cannot_be_are_refused() {
     let server = start();
     let check = |grader: Value, place: &str, told: &str| refused(&server, &grader, place, told);
     let eq = super::graders::check("eq", "4");
-    check(
-        without(eq.clone(), "operation"),
-        "grader.operation",
-        "missing",
-    );
+    check(without(eq.clone(), "operation"), "grader.operation", "missing");
     check(without(eq.clone(), "input"), "grader.input", "missing");
-    check(
-        without(eq.clone(), "reference"),
-        "grader.reference",
-        "missing",
-    );
-    check(
-        with(eq.clone(), "operation", json!("gt")),
-        "grader.operation",
-        "unknown variant",
-    );
-    check(
-        with(eq.clone(), "input", json!([])),
-        "grader.input",
-        "one text",
-    );
-    check(
-        with(eq.clone(), "model", json!("judge")),
-        "grader.model",
-        "string_check grader has no",
-    );
-    check(
-        with(eq.clone(), "source", json!("x")),
-        "grader.source",
-        "has no such field",
-    );
-    check(
-        with(eq.clone(), "input", json!("{{ x }}")),
-        "grader.input",
-        "a variable is",
-    );
-    check(
-        with(eq.clone(), "reference", json!("{{ item.x")),
-        "grader.reference",
-        "not closed",
-    );
-    check(
-        alike("cosine"),
-        "grader.evaluation_metric",
-        "no embedding model",
-    );
-    check(
-        without(alike("bleu"), "evaluation_metric"),
-        "grader.evaluation_metric",
-        "missing",
-    );
+    check(without(eq.clone(), "reference"), "grader.reference", "missing");
+    check(with(eq.clone(), "operation", json!("gt")), "grader.operation", "unknown variant");
+    check(with(eq.clone(), "input", json!([])), "grader.input", "one text");
+    check(with(eq.clone(), "model", json!("judge")), "grader.model", "string_check grader has no");
+    check(with(eq.clone(), "source", json!("x")), "grader.source", "has no such field");
+    check(with(eq.clone(), "input", json!("{{ x }}")), "grader.input", "a variable is");
+    check(with(eq.clone(), "reference", json!("{{ item.x")), "grader.reference", "not closed");
+    check(alike("cosine"), "grader.evaluation_metric", "no embedding model");
+    check(without(alike("bleu"), "evaluation_metric"), "grader.evaluation_metric", "missing");
     let python = json!({ "type": "python", "name": "p", "source": "def grade(s, i): return 1" });
     check(python.clone(), "grader.type", "no sandbox");
 
     let asks = score("x");
-    check(
-        with(asks.clone(), "model", json!("gpt")),
-        "grader.model",
-        "no model",
-    );
+    check(with(asks.clone(), "model", json!("gpt")), "grader.model", "no model");
     check(without(asks.clone(), "model"), "grader.model", "missing");
-    check(
-        with(asks.clone(), "input", json!("x")),
-        "grader.input",
-        "messages",
-    );
-    check(
-        with(asks.clone(), "input", json!([])),
-        "grader.input",
-        "1 to",
-    );
-    check(
-        with(asks.clone(), "range", json!([1, 0])),
-        "grader.range",
-        "two numbers",
-    );
-    check(
-        with(asks.clone(), "range", json!([1])),
-        "grader.range",
-        "two numbers",
-    );
+    check(with(asks.clone(), "input", json!("x")), "grader.input", "messages");
+    check(with(asks.clone(), "input", json!([])), "grader.input", "1 to");
+    check(with(asks.clone(), "range", json!([1, 0])), "grader.range", "two numbers");
+    check(with(asks.clone(), "range", json!([1])), "grader.range", "two numbers");
     let image = json!([{ "role": "user", "content": [
         "a", { "type": "input_image", "image_url": "data:x" },
     ]}]);
-    check(
-        with(asks.clone(), "input", image),
-        "grader.input[0].content[1]",
-        "images",
-    );
+    check(with(asks.clone(), "input", image), "grader.input[0].content[1]", "images");
     let sound =
         json!([{ "role": "user", "content": { "type": "input_audio", "input_audio": {} } }]);
-    check(
-        with(asks.clone(), "input", sound),
-        "grader.input[0].content",
-        "sound",
-    );
+    check(with(asks.clone(), "input", sound), "grader.input[0].content", "sound");
     let effort = json!({ "reasoning_effort": "high" });
     check(
         with(asks.clone(), "sampling_params", effort),
@@ -435,21 +327,9 @@ fn graders_that_cannot_be_are_refused() {
         "",
     );
     let labels = label("x");
-    check(
-        without(labels.clone(), "labels"),
-        "grader.labels",
-        "missing",
-    );
-    check(
-        without(labels.clone(), "passing_labels"),
-        "grader.passing_labels",
-        "missing",
-    );
-    check(
-        with(labels.clone(), "labels", json!(["a", "a"])),
-        "grader.labels[1]",
-        "the same",
-    );
+    check(without(labels.clone(), "labels"), "grader.labels", "missing");
+    check(without(labels.clone(), "passing_labels"), "grader.passing_labels", "missing");
+    check(with(labels.clone(), "labels", json!(["a", "a"])), "grader.labels[1]", "the same");
     check(
         with(labels.clone(), "passing_labels", json!(["no"])),
         "grader.passing_labels[0]",
@@ -458,54 +338,18 @@ fn graders_that_cannot_be_are_refused() {
 
     let multi = |graders: Value, formula: &str| json!({ "type": "multi", "name": "m", "graders": graders, "calculate_output": formula });
     let formula = "grader.calculate_output";
-    check(
-        multi(json!({ "a": eq }), "a +"),
-        formula,
-        "missing at the end",
-    );
-    check(
-        multi(json!({ "a": eq }), "a + b"),
-        formula,
-        "no grader is called b",
-    );
-    check(
-        multi(json!({ "a": eq }), "eval(a)"),
-        formula,
-        "no function eval",
-    );
+    check(multi(json!({ "a": eq }), "a +"), formula, "missing at the end");
+    check(multi(json!({ "a": eq }), "a + b"), formula, "no grader is called b");
+    check(multi(json!({ "a": eq }), "eval(a)"), formula, "no function eval");
     check(multi(json!({}), "1"), "grader.graders", "1 to 32");
-    check(
-        multi(json!([eq, eq]), "check"),
-        "grader.graders[1].name",
-        "this name",
-    );
-    check(
-        multi(json!({ "a": python }), "a"),
-        "grader.graders.a.type",
-        "no sandbox",
-    );
+    check(multi(json!([eq, eq]), "check"), "grader.graders[1].name", "this name");
+    check(multi(json!({ "a": python }), "a"), "grader.graders.a.type", "no sandbox");
     let nested = multi(json!({ "a": eq }), "a");
-    check(
-        multi(json!({ "a": nested }), "a"),
-        "grader.graders.a.type",
-        "none themselves",
-    );
+    check(multi(json!({ "a": nested }), "a"), "grader.graders.a.type", "none themselves");
     let broken = with(eq.clone(), "operation", json!(3));
-    check(
-        multi(json!({ "a": broken }), "a"),
-        "grader.graders.a.operation",
-        "",
-    );
-    check(
-        without(multi(json!({ "a": eq }), "a"), "graders"),
-        "grader.graders",
-        "missing",
-    );
-    check(
-        json!({ "type": "robot", "name": "x" }),
-        "grader.type",
-        "unknown variant",
-    );
+    check(multi(json!({ "a": broken }), "a"), "grader.graders.a.operation", "");
+    check(without(multi(json!({ "a": eq }), "a"), "graders"), "grader.graders", "missing");
+    check(json!({ "type": "robot", "name": "x" }), "grader.type", "unknown variant");
     server.settles();
 }
 
@@ -528,12 +372,7 @@ fn bodies_that_cannot_be_read_are_refused() {
     let body = |sample: Value, item: Value| {
         json!({ "grader": eq, "model_sample": sample, "item": item }).to_string()
     };
-    check(
-        RUN,
-        &body(json!(4), json!({})),
-        (422, "model_sample"),
-        "a string",
-    );
+    check(RUN, &body(json!(4), json!({})), (422, "model_sample"), "a string");
     check(RUN, &body(json!("4"), json!([])), (422, "item"), "a map");
     let extra = json!({ "grader": eq, "model_sample": "4", "seed": 1 }).to_string();
     check(RUN, &extra, (422, "seed"), "unknown field");

@@ -28,19 +28,9 @@ fn adapter(path: &Path, seed: u64) {
 
 #[track_caller]
 fn check(server: &Server, path: &str, body: &Value, status: u16, told: &str) {
-    refused_by(
-        server,
-        path,
-        &body.to_string(),
-        (status, "*"),
-        told,
-        |reply| {
-            (
-                reply["error"]["param"].clone(),
-                reply["error"]["message"].clone(),
-            )
-        },
-    );
+    refused_by(server, path, &body.to_string(), (status, "*"), told, |reply| {
+        (reply["error"]["param"].clone(), reply["error"]["message"].clone())
+    });
 }
 
 #[test]
@@ -48,13 +38,7 @@ fn nothing_is_loaded_unless_the_configuration_allows_it() {
     let (server, _) = start();
     let body = json!({ "lora_name": "new", "lora_path": "/etc" });
     check(&server, LOAD, &body, 403, "wires.adapters");
-    check(
-        &server,
-        UNLOAD,
-        &json!({ "lora_name": "strict" }),
-        403,
-        "wires.adapters",
-    );
+    check(&server, UNLOAD, &json!({ "lora_name": "strict" }), 403, "wires.adapters");
     assert!(server.get("/v1/models").text.contains("\"adapter\""));
 }
 
@@ -89,77 +73,30 @@ fn adapters_come_from_their_folder_and_go() {
     assert_eq!(server.post(LOAD, inplace.to_string()).status, 200);
     assert!((score("new") - one).abs() > 1e-9);
     let absolute = folder.join("one").to_string_lossy().into_owned();
-    assert_eq!(
-        server
-            .post(LOAD, load("again", &absolute).to_string())
-            .status,
-        200
-    );
+    assert_eq!(server.post(LOAD, load("again", &absolute).to_string()).status, 200);
     assert_eq!(score("again"), one);
 
-    check(
-        &server,
-        LOAD,
-        &load("x", "../outside"),
-        403,
-        "wires.adapters",
-    );
+    check(&server, LOAD, &load("x", "../outside"), 403, "wires.adapters");
     let outside = place.path().join("outside").to_string_lossy().into_owned();
     check(&server, LOAD, &load("x", &outside), 403, "wires.adapters");
     check(&server, LOAD, &load("x", "nothing"), 404, "no such folder");
     check(&server, LOAD, &load("x", "empty"), 400, "lora_path");
     let told = server.post(LOAD, load("x", "empty").to_string()).text;
     assert!(!told.contains(&*place.path().to_string_lossy()), "{told}");
-    check(
-        &server,
-        LOAD,
-        &load("strict", "one"),
-        403,
-        "the configuration",
-    );
-    check(
-        &server,
-        LOAD,
-        &load("math", "one"),
-        403,
-        "the configuration",
-    );
+    check(&server, LOAD, &load("strict", "one"), 403, "the configuration");
+    check(&server, LOAD, &load("math", "one"), 403, "the configuration");
     check(&server, LOAD, &load("a b", "one"), 400, "lora_name");
-    check(
-        &server,
-        LOAD,
-        &json!({ "lora_name": "x", "lora_path": "one" }),
-        400,
-        "several models",
-    );
+    check(&server, LOAD, &json!({ "lora_name": "x", "lora_path": "one" }), 400, "several models");
     let of_adapter = json!({ "lora_name": "x", "lora_path": "one", "base_model_name": "new" });
     check(&server, LOAD, &of_adapter, 400, "an adapter itself");
     std::fs::write(folder.join("two/adapter_config.json"), "{}").expect("it can be written");
     check(&server, LOAD, &load("x", "two"), 400, "adapter_config.json");
 
-    check(
-        &server,
-        UNLOAD,
-        &json!({ "lora_name": "strict" }),
-        403,
-        "the configuration",
-    );
-    check(
-        &server,
-        UNLOAD,
-        &json!({ "lora_name": "x" }),
-        404,
-        "no adapter",
-    );
+    check(&server, UNLOAD, &json!({ "lora_name": "strict" }), 403, "the configuration");
+    check(&server, UNLOAD, &json!({ "lora_name": "x" }), 404, "no adapter");
     let gone = json!({ "lora_name": "new", "lora_int_id": 3 });
     assert_eq!(server.post(UNLOAD, gone.to_string()).status, 200);
-    check(
-        &server,
-        "/classify",
-        &json!({ "model": "new", "input": "x" }),
-        404,
-        "no model",
-    );
+    check(&server, "/classify", &json!({ "model": "new", "input": "x" }), 404, "no model");
     check(&server, UNLOAD, &gone, 404, "no adapter");
     server.settles();
 }

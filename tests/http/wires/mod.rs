@@ -1,9 +1,6 @@
 //! Interfaces of others, each with the bodies that its clients send.
 
-#![expect(
-    clippy::float_cmp,
-    reason = "wires hand on the very number that the scorer gave"
-)]
+#![expect(clippy::float_cmp, reason = "wires hand on the very number that the scorer gave")]
 
 mod batches;
 mod batches_hostile;
@@ -74,11 +71,7 @@ pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<H
     };
     make_adapter(&adapter, &spec_of(TinyHead::Sequence), &spec).expect("an adapter");
     block_on(hosts[0].load_adapter("strict", &adapter)).expect("it loads");
-    let mut config = Config {
-        threads: 2,
-        workers: 2,
-        ..Config::default()
-    };
+    let mut config = Config { threads: 2, workers: 2, ..Config::default() };
     let names = ["rm", "prm", "chat", "strict"];
     let read = serve::config::read_text_with("test.toml", SCORERS, &mut config, &names);
     let (registry, problems) = read;
@@ -105,10 +98,7 @@ pub(crate) fn built_in(scorer: Option<&str>) -> Server {
 }
 
 pub(crate) fn spec_of(head: TinyHead) -> TinySpec {
-    TinySpec {
-        head,
-        ..TinySpec::from(Preset::Qwen2)
-    }
+    TinySpec { head, ..TinySpec::from(Preset::Qwen2) }
 }
 
 fn model(below: &Path, name: &str, head: TinyHead) -> Arc<Host> {
@@ -140,9 +130,7 @@ pub(crate) fn native_raw(server: &Server, model: &str, question: &str, answer: &
 
 #[expect(clippy::panic, reason = "a test that says what it saw")]
 pub(crate) fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
 pub(crate) fn sigmoid(x: f64) -> f64 {
@@ -168,11 +156,7 @@ pub(crate) fn refused_by(
     let message = message.as_str().expect("a sentence");
     assert!(message.contains(told), "{path} {shown}: {message}");
     if param != "*" {
-        assert_eq!(
-            found.as_str().unwrap_or("-"),
-            param,
-            "{path} {shown}: {message}"
-        );
+        assert_eq!(found.as_str().unwrap_or("-"), param, "{path} {shown}: {message}");
     }
 }
 

@@ -34,12 +34,7 @@ fn a_row_comes_back_with_its_reward() {
     recorded("nemo_gym_verify.json", &reply);
     assert_eq!(reply["reward"], 1.0);
     assert_eq!(reply["extracted_answer"], "4");
-    for field in [
-        "responses_create_params",
-        "response",
-        "expected_answer",
-        "_ng_task_index",
-    ] {
+    for field in ["responses_create_params", "response", "expected_answer", "_ng_task_index"] {
         assert_eq!(reply[field], rollout("It is \\boxed{4}.")[field], "{field}");
     }
     assert_eq!(reply.get("_ng_failure_class"), None);
@@ -60,15 +55,10 @@ fn gold_answers_are_found() {
         ("answer", json!(["3", "4"])),
         ("label", json!("4")),
         ("solution", json!("4.0")),
-        (
-            "verifier_metadata",
-            json!({ "expected_answer": "4", "difficulty": 3 }),
-        ),
+        ("verifier_metadata", json!({ "expected_answer": "4", "difficulty": 3 })),
     ] {
         let mut row = rollout("\\boxed{4}");
-        row.as_object_mut()
-            .expect("an object")
-            .remove("expected_answer");
+        row.as_object_mut().expect("an object").remove("expected_answer");
         row[name] = value;
         assert_eq!(answered(&server, "/verify", &row)["reward"], 1.0, "{name}");
     }
@@ -96,26 +86,15 @@ fn failures_have_their_type() {
 fn figures_and_the_other_routes() {
     let server = built_in(Some("math"));
     assert_eq!(good(&server.get("/reverify_mode")), "stateless");
-    assert_eq!(
-        answered(&server, "/seed_session", &json!({ "task": 3 })),
-        json!({})
-    );
+    assert_eq!(answered(&server, "/seed_session", &json!({ "task": 3 })), json!({}));
     let rows: Vec<Value> = ["\\boxed{4}", "\\boxed{5}"]
         .map(|text| answered(&server, "/verify", &rollout(text)))
         .into();
-    let figures = answered(
-        &server,
-        "/aggregate_metrics",
-        &json!({ "verify_responses": rows }),
-    );
+    let figures = answered(&server, "/aggregate_metrics", &json!({ "verify_responses": rows }));
     assert_eq!(figures["key_metrics"]["mean/reward"], 0.5);
     assert_eq!(figures["group_level_metrics"][0]["_ng_task_index"], 7);
     assert_eq!(figures["group_level_metrics"][0]["mean/total_tokens"], 12.0);
-    let nothing = answered(
-        &server,
-        "/aggregate_metrics",
-        &json!({ "verify_responses": [] }),
-    );
+    let nothing = answered(&server, "/aggregate_metrics", &json!({ "verify_responses": [] }));
     assert_eq!(
         nothing,
         json!({ "group_level_metrics": [], "agent_metrics": {}, "key_metrics": {} })
@@ -150,24 +129,13 @@ fn responses_are_compared() {
     let texts = ["Two.", "Or three.", "Four"];
     let reply = answered(&server, "/compare?model=pairs", &answers(&texts));
     recorded("nemo_gym_compare.json", &reply);
-    let native = server.verdict(
-        "pairs",
-        json!({ "prompt": "How much?", "responses": texts }),
-    );
-    for (at, reward) in reply["rewards"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .enumerate()
-    {
+    let native = server.verdict("pairs", json!({ "prompt": "How much?", "responses": texts }));
+    for (at, reward) in reply["rewards"].as_array().expect("a list").iter().enumerate() {
         assert_eq!(*reward, native["candidates"][at]["score"]);
     }
     let pairs = reply["comparison_results"].as_array().expect("a list");
     assert_eq!(pairs.len(), 3);
-    assert_eq!(
-        pairs[0]["preference"],
-        native["candidates"][0]["against"][1]
-    );
+    assert_eq!(pairs[0]["preference"], native["candidates"][0]["against"][1]);
     // A scorer that judges each by itself has no pairs to tell of.
     let alone = answered(&server, "/compare?model=good", &answers(&texts[..1]));
     assert_eq!(alone["comparison_results"], Value::Null);
@@ -182,10 +150,7 @@ fn bad_bodies() {
         check_detail(&server, "/verify?model=math", &body.to_string(), expected);
     };
     verify(&json!({}), "422 [\"body\"]");
-    verify(
-        &json!({ "responses_create_params": 3, "response": {} }),
-        "422 ",
-    );
+    verify(&json!({ "responses_create_params": 3, "response": {} }), "422 ");
     let mut row = rollout("x");
     row["response"]["output"] = json!("x");
     verify(&row, "422 [\"body\",\"response\",\"output\"]");
@@ -199,27 +164,16 @@ fn bad_bodies() {
     let row = rollout("x").to_string();
     check_detail(&server, "/verify", &row, "404 the URL names no scorer");
     check_detail(&server, "/seed_session", "3", "422 ");
-    check_detail(
-        &server,
-        "/aggregate_metrics",
-        "{\"verify_responses\": [3]}",
-        "422 ",
-    );
+    check_detail(&server, "/aggregate_metrics", "{\"verify_responses\": [3]}", "422 ");
 
     let compare = |body: &Value, expected: &str| {
         check_detail(&server, "/compare?model=pairs", &body.to_string(), expected);
     };
     compare(&answers(&[]), "422 response_objs: refused: responses_empty");
-    compare(
-        &answers(&["Two."]),
-        "422 response_objs: refused: group_of_one",
-    );
+    compare(&answers(&["Two."]), "422 response_objs: refused: group_of_one");
     let mut principled = answers(&["Two.", "Three."]);
     principled["principle"] = json!("Be brief.");
     compare(&principled, "422 response_objs: refused: field_not_read");
-    compare(
-        &json!({ "conversation_history": [], "response_objs": [{}] }),
-        "422 [",
-    );
+    compare(&json!({ "conversation_history": [], "response_objs": [{}] }), "422 [");
     server.settles();
 }

@@ -23,11 +23,7 @@ fn a_reward_is_a_chat_completion() {
         let choice = &reply["choices"][0];
         let text = choice["message"]["content"].as_str().expect("a text");
         // What clients of NIM do with it.
-        let value: f64 = text
-            .strip_prefix("reward:")
-            .expect("a pair")
-            .parse()
-            .expect("a number");
+        let value: f64 = text.strip_prefix("reward:").expect("a pair").parse().expect("a number");
         assert_eq!(value, raw);
         let token = &choice["logprobs"]["content"][0];
         assert_eq!(token["token"], "reward");
@@ -52,11 +48,7 @@ fn what_only_a_text_could_answer_is_refused() {
         change(&mut body);
         let reply = server.post(PATH, body.to_string());
         let param = reply.json()["error"]["param"].clone();
-        assert_eq!(
-            (reply.status, param),
-            (expected.0, json!(expected.1)),
-            "{body}"
-        );
+        assert_eq!((reply.status, param), (expected.0, json!(expected.1)), "{body}");
     };
     check(&|body| body["stream"] = json!(true), (422, "stream"));
     check(&|body| body["n"] = json!(2), (422, "n"));

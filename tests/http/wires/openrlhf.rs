@@ -41,10 +41,7 @@ fn empty_lists_are_answered_with_empty_lists() {
         })
         .0,
     ] {
-        for body in [
-            json!({ "query": [], "prompts": [], "labels": [] }),
-            json!({ "query": [] }),
-        ] {
+        for body in [json!({ "query": [], "prompts": [], "labels": [] }), json!({ "query": [] })] {
             assert_eq!(answered(&server, "/get_reward", &body), expected);
         }
         server.settles();
@@ -69,10 +66,7 @@ fn responses_are_found_without_their_prompts() {
     // A plain prompt, with a plain response behind it.
     assert_eq!(reward("2 + 2 = 4", Some("2 + 2 =")), 1.0);
     for (body, expected) in [
-        (
-            json!({ "query": ["4"], "labels": ["4"] }),
-            "422 [\"body\",\"query\",0]",
-        ),
+        (json!({ "query": ["4"], "labels": ["4"] }), "422 [\"body\",\"query\",0]"),
         (
             json!({ "query": ["4"], "prompts": ["5"], "labels": ["4"] }),
             "422 [\"body\",\"query\",0]",
@@ -113,24 +107,16 @@ fn a_model_reads_the_query_as_it_stands() {
     // Without prompts nobody can tell who wrote what, and all of it is read as it is written.
     let bare = json!({ "query": [queries[0]] });
     let reply = answered(&server, "/get_reward?model=rm", &bare);
-    assert_eq!(
-        number(&reply["rewards"][0]),
-        native_raw(&server, "rm", "How much?", "Two.")
-    );
+    assert_eq!(number(&reply["rewards"][0]), native_raw(&server, "rm", "How much?", "Two."));
     server.settles();
 }
 
 #[test]
 fn many_samples_are_one_request() {
     let (server, _) = start();
-    let queries: Vec<String> = (0..200)
-        .map(|n| rendered("How much?", &format!("It is {n}.")))
-        .collect();
-    let all = answered(
-        &server,
-        "/get_reward?model=rm",
-        &json!({ "query": queries }),
-    );
+    let queries: Vec<String> =
+        (0..200).map(|n| rendered("How much?", &format!("It is {n}."))).collect();
+    let all = answered(&server, "/get_reward?model=rm", &json!({ "query": queries }));
     let rewards = all["rewards"].as_array().expect("a list");
     assert_eq!(rewards.len(), 200);
     for at in [0, 100, 199] {
@@ -146,24 +132,9 @@ fn whoever_is_the_only_reward_model_answers() {
     let body = json!({ "query": [rendered("?", "!")] }).to_string();
     // Here there are two, and an adapter.
     check_detail(&server, "/get_reward", &body, "404 the URL names no scorer");
-    check_detail(
-        &server,
-        "/get_reward?model=rmm",
-        &body,
-        "404 no scorer \"rmm\"",
-    );
-    check_detail(
-        &server,
-        "/get_reward?model=prm",
-        &body,
-        "404 the head of 'prm' reads steps",
-    );
-    check_detail(
-        &server,
-        "/get_reward?model=chat",
-        &body,
-        "404 'chat' has no score head",
-    );
+    check_detail(&server, "/get_reward?model=rmm", &body, "404 no scorer \"rmm\"");
+    check_detail(&server, "/get_reward?model=prm", &body, "404 the head of 'prm' reads steps");
+    check_detail(&server, "/get_reward?model=chat", &body, "404 'chat' has no score head");
     check_detail(&server, "/get_reward?modle=rm", &body, "422 ");
 }
 
@@ -194,26 +165,11 @@ fn bad_bodies() {
     check(&json!([]), "422 [\"body\"]");
     check(&json!({ "query": "x" }), "422 [\"body\",\"query\"]");
     check(&json!({ "query": [3] }), "422 [\"body\",\"query\",0]");
-    check(
-        &json!({ "query": ["x"], "prompts": [] }),
-        "422 [\"body\",\"prompts\"]",
-    );
-    check(
-        &json!({ "query": [], "labels": ["x"] }),
-        "422 [\"body\",\"labels\"]",
-    );
-    check(
-        &json!({ "query": ["x"], "labels": [true] }),
-        "422 [\"body\",\"labels\",0]",
-    );
-    check(
-        &json!({ "query": ["x"], "responses": [] }),
-        "422 [\"body\",\"responses\"]",
-    );
-    check(
-        &json!({ "query": vec!["x"; 10_001] }),
-        "422 [\"body\",\"query\"]",
-    );
+    check(&json!({ "query": ["x"], "prompts": [] }), "422 [\"body\",\"prompts\"]");
+    check(&json!({ "query": [], "labels": ["x"] }), "422 [\"body\",\"labels\"]");
+    check(&json!({ "query": ["x"], "labels": [true] }), "422 [\"body\",\"labels\",0]");
+    check(&json!({ "query": ["x"], "responses": [] }), "422 [\"body\",\"responses\"]");
+    check(&json!({ "query": vec!["x"; 10_001] }), "422 [\"body\",\"query\"]");
     check_detail(&server, "/get_reward", "{", "422 [\"body\"]");
     check_detail(&server, "/get_reward", "", "422 [\"body\"]");
     server.settles();

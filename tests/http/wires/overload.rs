@@ -38,16 +38,12 @@ const WIRES: [(&str, u16, Words); 25] = [
 fn no_room_is_told_in_each_wires_words() {
     let server = Server::configured("", |config| config.queue_requests = 2);
     let held = [half_a_request(&server, 100), half_a_request(&server, 100)];
-    eventually("both are in hand", || {
-        server.metric("tribunal_held{what=\"requests\"}") > 1.5
-    });
+    eventually("both are in hand", || server.metric("tribunal_held{what=\"requests\"}") > 1.5);
     for (path, status, words) in WIRES {
         let reply = server.post(path, "{}");
         assert_eq!(reply.status, status, "{path}: {}", reply.text);
         for header in ["retry-after", "retry-after-ms"] {
-            let after = reply
-                .header(header)
-                .unwrap_or_else(|| panic!("{path}: {header}"));
+            let after = reply.header(header).unwrap_or_else(|| panic!("{path}: {header}"));
             assert!(after.parse::<u64>().is_ok(), "{path}: {header}: {after}");
         }
         let sentence = words.sentence(&reply, path);
@@ -85,10 +81,7 @@ fn a_client_that_comes_too_fast_waits() {
             }
             assert!(reply.text.contains("1 a second"), "{}", reply.text);
             let after = reply.header("retry-after-ms").expect("set");
-            assert!(
-                after.parse::<u64>().is_ok_and(|after| after <= 1000),
-                "{after}"
-            );
+            assert!(after.parse::<u64>().is_ok_and(|after| after <= 1000), "{after}");
             assert_eq!(reply.header("retry-after"), Some("1"));
             true
         });

@@ -29,9 +29,7 @@ fn commands_of_the_page_are_answered() {
     let (server, _) = start_with(|config| config.wires_scorer = Some("math".to_owned()));
     for (path, body) in commands {
         // Ids of a real model's words, and names of the models here.
-        let body = body
-            .replace("[9454, 2753]", "[9, 27]")
-            .replace("\"judge\"", "\"chat\"");
+        let body = body.replace("[9454, 2753]", "[9, 27]").replace("\"judge\"", "\"chat\"");
         let reply = server.post(&path, &body);
         assert_eq!(reply.status, 200, "{path} {body}: {}", reply.text);
         if path == "/verify" {

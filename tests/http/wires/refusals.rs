@@ -74,11 +74,7 @@ fn trainers() -> Vec<Wire> {
             required: &["prompt", "response"],
             typed: &["prompt", "response"],
             named: Named::Url,
-            ..wire(
-                "/remote_rm?model=rm",
-                json!({ "prompt": "a", "response": "b" }),
-                FAST_API,
-            )
+            ..wire("/remote_rm?model=rm", json!({ "prompt": "a", "response": "b" }), FAST_API)
         },
         Wire {
             required: &["responses_create_params", "response"],
@@ -102,16 +98,9 @@ fn trainers() -> Vec<Wire> {
             required: &["verify_responses"],
             typed: &["verify_responses"],
             named: Named::Nowhere,
-            ..wire(
-                "/aggregate_metrics",
-                json!({ "verify_responses": [] }),
-                FAST_API,
-            )
+            ..wire("/aggregate_metrics", json!({ "verify_responses": [] }), FAST_API)
         },
-        Wire {
-            named: Named::Nowhere,
-            ..wire("/seed_session", json!({}), FAST_API)
-        },
+        Wire { named: Named::Nowhere, ..wire("/seed_session", json!({}), FAST_API) },
     ]
 }
 
@@ -133,11 +122,7 @@ fn vllm() -> Vec<Wire> {
         required: &["queries", "documents"],
         typed: &["model", "queries", "documents"],
         many: Some("documents"),
-        ..wire(
-            path,
-            json!({ "model": "rm", "queries": "a", "documents": ["b"] }),
-            VLLM,
-        )
+        ..wire(path, json!({ "model": "rm", "queries": "a", "documents": ["b"] }), VLLM)
     };
     vec![
         pooled("/classify"),
@@ -173,11 +158,7 @@ fn vllm() -> Vec<Wire> {
         Wire {
             required: &["tokens"],
             typed: &["tokens"],
-            ..wire(
-                "/detokenize",
-                json!({ "model": "chat", "tokens": [5] }),
-                VLLM,
-            )
+            ..wire("/detokenize", json!({ "model": "chat", "tokens": [5] }), VLLM)
         },
     ]
 }
@@ -193,21 +174,13 @@ fn others() -> Vec<Wire> {
         Wire {
             typed: &["input_ids"],
             first: Words::Vllm,
-            ..wire(
-                "/classify",
-                json!({ "model": "rm", "input_ids": [5] }),
-                SGLANG,
-            )
+            ..wire("/classify", json!({ "model": "rm", "input_ids": [5] }), SGLANG)
         },
         Wire {
             required: &["input"],
             typed: &["input"],
             many: Some("input"),
-            ..wire(
-                "/v1/classify",
-                json!({ "model": "rm", "input": ["a"] }),
-                SGLANG,
-            )
+            ..wire("/v1/classify", json!({ "model": "rm", "input": ["a"] }), SGLANG)
         },
         Wire {
             required: &["items"],
@@ -233,11 +206,7 @@ fn others() -> Vec<Wire> {
             many: Some("texts"),
             named: Named::Url,
             first: Words::Vllm,
-            ..wire(
-                "/rerank?model=rm",
-                json!({ "query": "a", "texts": ["b"] }),
-                TEI,
-            )
+            ..wire("/rerank?model=rm", json!({ "query": "a", "texts": ["b"] }), TEI)
         },
         Wire {
             required: &["messages"],
@@ -284,11 +253,7 @@ fn check(server: &Server, wire: &Wire) {
     good(&server.post(wire.path, wire.body.to_string()));
     let (bad, words) = wire.bad;
     // What is no JSON is a 400 in most of them.
-    let malformed = if matches!(words, Words::FastApi) {
-        422
-    } else {
-        400
-    };
+    let malformed = if matches!(words, Words::FastApi) { 422 } else { 400 };
     let trailing = wire.body.to_string() + "}";
     for body in ["", "{", "nonsense", &trailing] {
         refuses(wire.path, body, (malformed, wire.first));
@@ -304,18 +269,10 @@ fn check(server: &Server, wire: &Wire) {
         refuses(wire.path, &body.to_string(), (bad, words));
     }
     for field in wire.typed {
-        let wrong = [
-            json!(true),
-            json!({ "a": { "b": [] } }),
-            json!([[[true]]]),
-            json!(1e300),
-        ];
+        let wrong = [json!(true), json!({ "a": { "b": [] } }), json!([[[true]]]), json!(1e300)];
         // An object with other fields may be an object that can be used.
         let is_object = wire.body[field].is_object();
-        for value in wrong
-            .into_iter()
-            .filter(|value| !(is_object && value.is_object()))
-        {
+        for value in wrong.into_iter().filter(|value| !(is_object && value.is_object())) {
             refuses(wire.path, &with(&wire.body, field, value), (bad, words));
         }
     }

@@ -22,9 +22,7 @@ fn verl_reads_a_logit_as_an_embedding() {
         let body = json!({ "model": model, "input": rendered("How much?", "Two.") });
         let reply = answered(&server, "/v1/embeddings", &body);
         let data = reply["data"].as_array().expect("a list");
-        let vector = data.last().expect("an entry")["embedding"]
-            .as_array()
-            .expect("a list");
+        let vector = data.last().expect("an entry")["embedding"].as_array().expect("a list");
         let logit = number(vector.last().expect("a number"));
         assert_eq!(logit, native_raw(&server, model, "How much?", "Two."));
         if model == "rm" {
@@ -33,10 +31,7 @@ fn verl_reads_a_logit_as_an_embedding() {
     }
     let body = json!({ "model": "rm", "input": ["a", "b"], "encoding_format": "base64" });
     let reply = answered(&server, "/v1/embeddings", &body);
-    assert_eq!(
-        reply["data"][1]["embedding"].as_str().map(str::len),
-        Some(8)
-    );
+    assert_eq!(reply["data"][1]["embedding"].as_str().map(str::len), Some(8));
     server.settles();
 }
 
@@ -45,11 +40,7 @@ fn rewards_are_read_by_text_and_by_ids() {
     let (server, _) = start();
     let text = rendered("How much?", "Two.");
     let raw = native_raw(&server, "rm", "How much?", "Two.");
-    let one = answered(
-        &server,
-        "/classify",
-        &json!({ "model": "rm", "text": text }),
-    );
+    let one = answered(&server, "/classify", &json!({ "model": "rm", "text": text }));
     assert_eq!(one["embedding"], json!([raw]));
     recorded(
         "sglang_reward.json",
@@ -62,11 +53,7 @@ fn rewards_are_read_by_text_and_by_ids() {
     let many = json!({ "model": "rm", "input_ids": [ids, ids] });
     let many = answered(&server, "/classify", &many);
     assert_eq!(many[1]["embedding"], json!([raw]));
-    let classes = answered(
-        &server,
-        "/v1/classify",
-        &json!({ "model": "rm", "input": text }),
-    );
+    let classes = answered(&server, "/v1/classify", &json!({ "model": "rm", "input": text }));
     assert_eq!(classes["data"][0]["probs"], json!([1.0]));
     assert_eq!(classes["data"][0]["label"], "LABEL_0");
 }
@@ -95,10 +82,7 @@ fn items_are_scored() {
     let mut cold = shared;
     cold["temperature"] = json!(1e-3);
     let cold = scores(cold);
-    assert!(
-        number(&cold[0][0]) < 1e-3 || number(&cold[0][0]) > 1.0 - 1e-3,
-        "{cold}"
-    );
+    assert!(number(&cold[0][0]) < 1e-3 || number(&cold[0][0]) > 1.0 - 1e-3, "{cold}");
     // The item before the query is another sequence.
     let first = scores(json!({ "label_token_ids": [40], "item_first": true }));
     assert_ne!(first, scores(json!({ "label_token_ids": [40] })));
@@ -106,10 +90,7 @@ fn items_are_scored() {
     let text = rendered("How much?", "Two.");
     let headed = json!({ "model": "rm", "query": "", "items": text });
     let raw = native_raw(&server, "rm", "How much?", "Two.");
-    assert_eq!(
-        answered(&server, "/v1/score", &headed)["scores"],
-        json!([[raw]])
-    );
+    assert_eq!(answered(&server, "/v1/score", &headed)["scores"], json!([[raw]]));
     server.settles();
 }
 
@@ -126,24 +107,14 @@ fn errors_have_their_shape() {
         body
     };
     let path = "/v1/score";
-    check(
-        path,
-        score(json!({})),
-        (400, "label_token_ids"),
-        "it is missing",
-    );
+    check(path, score(json!({})), (400, "label_token_ids"), "it is missing");
     check(
         path,
         score(json!({ "label_token_ids": [[1]] })),
         (400, "label_token_ids"),
         "1 lists for 2",
     );
-    check(
-        path,
-        score(json!({ "label_token_ids": "x" })),
-        (400, "label_token_ids"),
-        "token ids",
-    );
+    check(path, score(json!({ "label_token_ids": "x" })), (400, "label_token_ids"), "token ids");
     let cold = json!({ "label_token_ids": [1], "temperature": 0 });
     check(path, score(cold), (400, "temperature"), "not above 0");
     check(
@@ -152,18 +123,8 @@ fn errors_have_their_shape() {
         (400, "model"),
         "several",
     );
-    check(
-        path,
-        score(json!({ "items": [] })),
-        (400, "items"),
-        "0 given",
-    );
-    check(
-        path,
-        score(json!({ "query": ["a", "b"] })),
-        (400, "query"),
-        "one text",
-    );
+    check(path, score(json!({ "items": [] })), (400, "items"), "0 given");
+    check(path, score(json!({ "query": ["a", "b"] })), (400, "query"), "one text");
     check(
         "/classify",
         json!({ "model": "rm", "text": "x", "input_ids": [1] }),
@@ -176,22 +137,9 @@ fn errors_have_their_shape() {
         (400, "input_ids"),
         "token ids",
     );
-    check(
-        "/classify",
-        json!({ "model": "chat", "text": "x" }),
-        (404, "model"),
-        "no score head",
-    );
-    check(
-        "/v1/classify",
-        json!({ "model": "rm" }),
-        (400, "."),
-        "missing field `input`",
-    );
-    let told = server.post(
-        "/v1/embeddings",
-        json!({ "model": "chat", "input": "x" }).to_string(),
-    );
+    check("/classify", json!({ "model": "chat", "text": "x" }), (404, "model"), "no score head");
+    check("/v1/classify", json!({ "model": "rm" }), (400, "."), "missing field `input`");
+    let told = server.post("/v1/embeddings", json!({ "model": "chat", "input": "x" }).to_string());
     assert_eq!(told.status, 404);
     assert_eq!(told.json()["error"]["code"], 404);
 }

@@ -22,11 +22,7 @@ fn texts_and_pairs_are_classified() {
     let one = answered(&server, path, &json!({ "inputs": text }));
     recorded("tei_predict.json", &one);
     assert!((number(&one[0]["score"]) - sigmoid(raw)).abs() < 1e-12);
-    let logit = answered(
-        &server,
-        path,
-        &json!({ "inputs": text, "raw_scores": true }),
-    );
+    let logit = answered(&server, path, &json!({ "inputs": text, "raw_scores": true }));
     assert_eq!(number(&logit[0]["score"]), raw);
     let (head, tail) = text.split_at(20);
     let pair = json!({ "inputs": [head, tail], "truncate": true, "raw_scores": true });
@@ -81,54 +77,14 @@ fn errors_have_their_shape() {
     let path = "/predict?model=rm";
     check(path, json!({}), (422, "Validation"), "missing field");
     check(path, json!({ "inputs": 3 }), (422, "Validation"), "inputs");
-    check(
-        path,
-        json!({ "inputs": ["a", "b", "c"] }),
-        (422, "Validation"),
-        "3 texts",
-    );
-    check(
-        path,
-        json!({ "inputs": [["a"], []] }),
-        (422, "Validation"),
-        "0 texts",
-    );
-    check(
-        path,
-        json!({ "inputs": [] }),
-        (422, "Validation"),
-        "0 given",
-    );
-    check(
-        path,
-        json!({ "inputs": "" }),
-        (422, "Validation"),
-        "no tokens",
-    );
-    check(
-        path,
-        json!({ "inputs": "x ".repeat(4000) }),
-        (422, "Tokenizer"),
-        "reads at most",
-    );
+    check(path, json!({ "inputs": ["a", "b", "c"] }), (422, "Validation"), "3 texts");
+    check(path, json!({ "inputs": [["a"], []] }), (422, "Validation"), "0 texts");
+    check(path, json!({ "inputs": [] }), (422, "Validation"), "0 given");
+    check(path, json!({ "inputs": "" }), (422, "Validation"), "no tokens");
+    check(path, json!({ "inputs": "x ".repeat(4000) }), (422, "Tokenizer"), "reads at most");
     check_error(&server, path, "{", (400, "Validation"), "malformed JSON");
-    check(
-        "/predict",
-        json!({ "inputs": "x" }),
-        (404, "Validation"),
-        "names no scorer",
-    );
-    check(
-        "/predict?model=math",
-        json!({ "inputs": "x" }),
-        (422, "Validation"),
-        "is a scorer",
-    );
-    check(
-        "/rerank?model=rm",
-        json!({ "query": "x", "texts": [] }),
-        (422, "Validation"),
-        "0 given",
-    );
+    check("/predict", json!({ "inputs": "x" }), (404, "Validation"), "names no scorer");
+    check("/predict?model=math", json!({ "inputs": "x" }), (422, "Validation"), "is a scorer");
+    check("/rerank?model=rm", json!({ "query": "x", "texts": [] }), (422, "Validation"), "0 given");
     server.settles();
 }

@@ -10,10 +10,7 @@ use crate::harness::{Server, recorded};
 fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), told: &str) {
     refused_by(server, path, body, expected, told, |reply| {
         let error = &reply["error"];
-        assert!(
-            error["type"].is_string() && error["code"].is_u64(),
-            "{reply}"
-        );
+        assert!(error["type"].is_string() && error["code"].is_u64(), "{reply}");
         (error["param"].clone(), error["message"].clone())
     });
 }
@@ -28,9 +25,7 @@ fn verl_reads_a_logit() {
         });
         let reply = answered(&server, "/classify", &body);
         let data = reply["data"].as_array().expect("a list");
-        let probs = data.last().expect("an entry")["probs"]
-            .as_array()
-            .expect("a list");
+        let probs = data.last().expect("an entry")["probs"].as_array().expect("a list");
         let logit = number(probs.last().expect("a number"));
         assert_eq!(logit, native_raw(&server, model, "How much?", "Two."));
     }
@@ -40,10 +35,7 @@ fn verl_reads_a_logit() {
 #[test]
 fn texts_ids_and_messages_are_classified() {
     let (server, _) = start();
-    let texts = [
-        rendered("How much?", "Two."),
-        rendered("How much?", "Or three."),
-    ];
+    let texts = [rendered("How much?", "Two."), rendered("How much?", "Or three.")];
     let body = |input: Value| json!({ "model": "rm", "input": input });
     let reply = answered(&server, "/classify", &body(json!(texts)));
     recorded("vllm_classify.json", &reply);
@@ -82,20 +74,12 @@ fn pairs_are_scored() {
     for at in 0..2 {
         assert_eq!(reply["data"][at]["score"], together["data"][at]["probs"][0]);
     }
-    for names in [
-        ["queries", "items"],
-        ["data_1", "data_2"],
-        ["text_1", "text_2"],
-    ] {
+    for names in [["queries", "items"], ["data_1", "data_2"], ["text_1", "text_2"]] {
         let mut body = json!({ "model": "rm" });
         body[names[0]] = json!(["How much? ", "How much? "]);
         body[names[1]] = json!(["Two.", "Three."]);
         for path in ["/score", "/v1/score"] {
-            assert_eq!(
-                answered(&server, path, &body)["data"],
-                reply["data"],
-                "{names:?}"
-            );
+            assert_eq!(answered(&server, path, &body)["data"], reply["data"], "{names:?}");
         }
     }
     // A scorer judges the one as the response to the other.
@@ -106,10 +90,7 @@ fn pairs_are_scored() {
     let raw = json!({
         "model": "good", "text_1": "How much?", "text_2": "Two.", "use_activation": false,
     });
-    assert_eq!(
-        answered(&server, "/score", &raw)["data"][0]["score"],
-        verdict["raw"]
-    );
+    assert_eq!(answered(&server, "/score", &raw)["data"][0]["score"], verdict["raw"]);
     server.settles();
 }
 
@@ -152,13 +133,10 @@ fn floats(text: &str) -> Vec<f64> {
         let at = DIGITS.bytes().position(|digit| digit == byte);
         u8::try_from(at.expect("a digit")).expect("64 digits")
     });
-    let bits: Vec<u8> = digits
-        .flat_map(|six| (0..6).rev().map(move |bit| (six >> bit) & 1))
-        .collect();
-    let bytes: Vec<u8> = bits
-        .chunks_exact(8)
-        .map(|byte| byte.iter().fold(0, |all, bit| all << 1 | bit))
-        .collect();
+    let bits: Vec<u8> =
+        digits.flat_map(|six| (0..6).rev().map(move |bit| (six >> bit) & 1)).collect();
+    let bytes: Vec<u8> =
+        bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |all, bit| all << 1 | bit)).collect();
     let number = |four: &[u8]| f64::from(f32::from_le_bytes(four.try_into().expect("four")));
     bytes.chunks_exact(4).map(number).collect()
 }
@@ -172,11 +150,7 @@ fn heads_are_pooled() {
     let reply = answered(&server, "/pooling", &body("rm"));
     assert_eq!(reply["data"][0]["data"], json!([raw]));
     recorded("vllm_pooling.json", &reply);
-    let tokens = answered(
-        &server,
-        "/tokenize",
-        &json!({ "model": "prm", "prompt": text }),
-    );
+    let tokens = answered(&server, "/tokenize", &json!({ "model": "prm", "prompt": text }));
     let count = usize::try_from(tokens["count"].as_u64().expect("a count")).expect("small");
     let each = answered(&server, "/pooling", &body("prm"));
     let rows = each["data"][0]["data"].as_array().expect("rows");
@@ -186,11 +160,8 @@ fn heads_are_pooled() {
     packed["encoding_format"] = json!("base64");
     let packed = answered(&server, "/pooling", &packed);
     let text = packed["data"][0]["data"].as_str().expect("base64");
-    let flat: Vec<f64> = rows
-        .iter()
-        .flat_map(|row| row.as_array().expect("a row"))
-        .map(number)
-        .collect();
+    let flat: Vec<f64> =
+        rows.iter().flat_map(|row| row.as_array().expect("a row")).map(number).collect();
     assert_eq!(floats(text), flat);
     let mut whole = body("rm");
     whole["task"] = json!("token_classify");
@@ -211,10 +182,7 @@ fn the_next_token_is_scored() {
             "label_token_ids": labels, "apply_softmax": softmax,
         });
         let reply = answered(&server, "/generative_scoring", &body);
-        [
-            number(&reply["data"][0]["score"]),
-            number(&reply["data"][1]["score"]),
-        ]
+        [number(&reply["data"][0]["score"]), number(&reply["data"][1]["score"])]
     };
     let (a, b) = (ask(&[40, 41], true), ask(&[41, 40], true));
     for at in 0..2 {
@@ -222,10 +190,7 @@ fn the_next_token_is_scored() {
     }
     let (p, q) = (ask(&[40], false), ask(&[41], false));
     for at in 0..2 {
-        assert!(
-            (p[at] / (p[at] + q[at]) - a[at]).abs() < 1e-6,
-            "{p:?} {q:?} {a:?}"
-        );
+        assert!((p[at] / (p[at] + q[at]) - a[at]).abs() < 1e-6, "{p:?} {q:?} {a:?}");
     }
     // SGLang's name for the same, with every label's number.
     let all: Vec<u32> = (0..vocab.min(1024)).collect();
@@ -235,12 +200,8 @@ fn the_next_token_is_scored() {
     });
     let reply = answered(&server, "/v1/score", &body);
     for at in 0..2 {
-        let row: Vec<f64> = reply["scores"][at]
-            .as_array()
-            .expect("a row")
-            .iter()
-            .map(number)
-            .collect();
+        let row: Vec<f64> =
+            reply["scores"][at].as_array().expect("a row").iter().map(number).collect();
         assert!((row[40] - p[at]).abs() < 1e-12);
         if vocab <= 1024 {
             assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-5);
@@ -258,23 +219,12 @@ fn tokens_go_there_and_back() {
         assert_eq!(reply["max_model_len"], hosts[2].engine.limits().context());
         let ids = reply["tokens"].as_array().expect("a list");
         assert_eq!(reply["count"], ids.len());
-        assert_eq!(
-            reply["token_strs"].as_array().map(Vec::len),
-            Some(ids.len())
-        );
-        let back = answered(
-            &server,
-            "/detokenize",
-            &json!({ "model": "chat", "tokens": ids }),
-        );
+        assert_eq!(reply["token_strs"].as_array().map(Vec::len), Some(ids.len()));
+        let back = answered(&server, "/detokenize", &json!({ "model": "chat", "tokens": ids }));
         assert_eq!(back["prompt"], text);
     }
     let messages = json!([{ "role": "user", "content": "Hi <|im_end|>" }]);
-    let chat = answered(
-        &server,
-        "/tokenize",
-        &json!({ "model": "chat", "messages": messages }),
-    );
+    let chat = answered(&server, "/tokenize", &json!({ "model": "chat", "messages": messages }));
     let back = json!({ "model": "chat", "tokens": chat["tokens"] });
     let back = answered(&server, "/detokenize", &back);
     assert_eq!(
@@ -294,30 +244,10 @@ fn errors_have_their_shape() {
     let check = |path: &str, body: Value, expected: (u16, &str), told: &str| {
         check_error(&server, path, &body.to_string(), expected, told);
     };
-    check(
-        "/classify",
-        json!({ "model": "rm" }),
-        (400, "input"),
-        "it is missing",
-    );
-    check(
-        "/classify",
-        json!({ "model": "rm", "input": "" }),
-        (400, "input"),
-        "no tokens",
-    );
-    check(
-        "/classify",
-        json!({ "model": "rm", "input": [] }),
-        (400, "input"),
-        "0 given",
-    );
-    check(
-        "/classify",
-        json!({ "model": "rm", "input": [[]] }),
-        (400, "input[0]"),
-        "no tokens",
-    );
+    check("/classify", json!({ "model": "rm" }), (400, "input"), "it is missing");
+    check("/classify", json!({ "model": "rm", "input": "" }), (400, "input"), "no tokens");
+    check("/classify", json!({ "model": "rm", "input": [] }), (400, "input"), "0 given");
+    check("/classify", json!({ "model": "rm", "input": [[]] }), (400, "input[0]"), "no tokens");
     check(
         "/classify",
         json!({ "model": "rm", "input": [99_999_999] }),
@@ -336,36 +266,11 @@ fn errors_have_their_shape() {
         (400, "top"),
         "unknown field",
     );
-    check(
-        "/classify",
-        json!({ "model": "nobody", "input": "x" }),
-        (404, "model"),
-        "no model",
-    );
-    check(
-        "/classify",
-        json!({ "model": "math", "input": "x" }),
-        (404, "model"),
-        "is a scorer",
-    );
-    check(
-        "/classify",
-        json!({ "model": "chat", "input": "x" }),
-        (404, "model"),
-        "no score head",
-    );
-    check(
-        "/classify",
-        json!({ "model": "prm", "input": "x" }),
-        (404, "model"),
-        "reads steps",
-    );
-    check(
-        "/classify",
-        json!({ "input": "x" }),
-        (400, "model"),
-        "there are several",
-    );
+    check("/classify", json!({ "model": "nobody", "input": "x" }), (404, "model"), "no model");
+    check("/classify", json!({ "model": "math", "input": "x" }), (404, "model"), "is a scorer");
+    check("/classify", json!({ "model": "chat", "input": "x" }), (404, "model"), "no score head");
+    check("/classify", json!({ "model": "prm", "input": "x" }), (404, "model"), "reads steps");
+    check("/classify", json!({ "input": "x" }), (400, "model"), "there are several");
     let cut = json!({ "model": "rm", "input": "x", "truncate_prompt_tokens": 3 });
     check("/classify", cut, (400, "truncate_prompt_tokens"), "not cut");
     let both = json!({ "model": "rm", "input": "x", "activation": true, "use_activation": false });
@@ -412,40 +317,20 @@ fn errors_have_their_shape() {
     let next = |labels: Value| json!({ "model": "chat", "query": "x", "items": ["y"], "label_token_ids": labels });
     let path = "/generative_scoring";
     check(path, next(json!([])), (400, "label_token_ids"), "0 given");
-    check(
-        path,
-        next(json!([1, 1])),
-        (400, "label_token_ids[1]"),
-        "earlier",
-    );
-    check(
-        path,
-        next(json!([99_999_999])),
-        (400, "label_token_ids[0]"),
-        "vocabulary",
-    );
+    check(path, next(json!([1, 1])), (400, "label_token_ids[1]"), "earlier");
+    check(path, next(json!([99_999_999])), (400, "label_token_ids[0]"), "vocabulary");
     check(path, next(json!([-1])), (400, "label_token_ids[0]"), "");
     let mut headed = next(json!([1]));
     headed["model"] = json!("rm");
     check(path, headed, (404, "model"), "no vocabulary");
-    check(
-        "/tokenize",
-        json!({ "model": "chat" }),
-        (400, "prompt"),
-        "it is missing",
-    );
+    check("/tokenize", json!({ "model": "chat" }), (400, "prompt"), "it is missing");
     check(
         "/detokenize",
         json!({ "model": "chat", "tokens": [99_999_999] }),
         (400, "tokens[0]"),
         "vocabulary",
     );
-    check(
-        "/pooling",
-        json!({ "model": "chat", "input": "x" }),
-        (404, "model"),
-        "no score head",
-    );
+    check("/pooling", json!({ "model": "chat", "input": "x" }), (404, "model"), "no score head");
     let steps = json!({ "model": "prm", "input": "x", "task": "classify" });
     check("/pooling", steps, (400, "task"), "reads steps");
     let other = json!({ "model": "rm", "input": "x", "task": "embed" });

@@ -21,11 +21,8 @@ impl Words {
         let body = reply.json();
         let fields = |value: &Value| {
             let object = value.as_object();
-            let mut names: Vec<String> = object
-                .into_iter()
-                .flatten()
-                .map(|(k, _)| k.clone())
-                .collect();
+            let mut names: Vec<String> =
+                object.into_iter().flatten().map(|(k, _)| k.clone()).collect();
             names.sort();
             names.join(" ")
         };
@@ -53,10 +50,7 @@ impl Words {
             }
         };
         let sentence = found.as_str();
-        assert!(
-            sentence.is_some_and(|text| !text.is_empty()),
-            "{what}: {body}"
-        );
+        assert!(sentence.is_some_and(|text| !text.is_empty()), "{what}: {body}");
         sentence.unwrap_or_default().to_owned()
     }
 }

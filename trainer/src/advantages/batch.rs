@@ -76,28 +76,19 @@ pub enum Middle {
 
 impl Default for Whitening {
     fn default() -> Self {
-        Self {
-            variance: Variance::Population,
-            floor: 1e-8,
-        }
+        Self { variance: Variance::Population, floor: 1e-8 }
     }
 }
 
 impl Default for ReinforcePlusPlus {
     fn default() -> Self {
-        Self {
-            gamma: 1.0,
-            whitening: Whitening::default(),
-        }
+        Self { gamma: 1.0, whitening: Whitening::default() }
     }
 }
 
 impl Default for ReinforcePlusPlusBaseline {
     fn default() -> Self {
-        Self {
-            group: Normalisation::Mean,
-            whitening: Whitening::default(),
-        }
+        Self { group: Normalisation::Mean, whitening: Whitening::default() }
     }
 }
 

@@ -36,10 +36,7 @@ pub struct MaxRl {}
 
 impl Default for Grpo {
     fn default() -> Self {
-        Self {
-            variance: Variance::Unbiased,
-            epsilon: 1e-4,
-        }
+        Self { variance: Variance::Unbiased, epsilon: 1e-4 }
     }
 }
 
@@ -49,10 +46,7 @@ impl Grpo {
     }
 
     pub(super) fn normalisation(&self) -> Normalisation {
-        Normalisation::Grpo {
-            variance: self.variance,
-            epsilon: self.epsilon,
-        }
+        Normalisation::Grpo { variance: self.variance, epsilon: self.epsilon }
     }
 }
 

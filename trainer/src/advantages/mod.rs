@@ -72,12 +72,7 @@ pub enum Signal {
 impl<'a> Episode<'a> {
     /// An answer with a reward and nothing else.
     pub fn new(reward: f64, n_tokens: usize) -> Self {
-        Self {
-            reward,
-            n_tokens,
-            steps: &[],
-            token_rewards: &[],
-        }
+        Self { reward, n_tokens, steps: &[], token_rewards: &[] }
     }
 
     /// The same with steps.
@@ -215,10 +210,7 @@ fn each(
     of: impl Fn(&[Episode<'_>]) -> Result<Vec<Vec<f64>>>,
 ) -> Result<TokenAdvantages> {
     let group = |group: &Vec<Episode<'_>>| {
-        if group
-            .iter()
-            .any(|episode| !episode.token_rewards.is_empty())
-        {
+        if group.iter().any(|episode| !episode.token_rewards.is_empty()) {
             return Err(FormulaError::Setting {
                 name: "token rewards of a process-aware method",
                 range: "none: the divergence belongs in its loss",

@@ -16,10 +16,7 @@ use crate::losses::error::{FormulaError, Result, setting};
 
 /// Every number of a group by its standard deviation, which is ours where a paper says no more
 /// than that it is normalised.
-const STANDARD: Normalisation = Normalisation::Grpo {
-    variance: Variance::Unbiased,
-    epsilon: 1e-4,
-};
+const STANDARD: Normalisation = Normalisation::Grpo { variance: Variance::Unbiased, epsilon: 1e-4 };
 
 /// CAPO (2508.02298): a token earns `r W_whole - wrong W_process`, and all token rewards of a group
 /// are normalised together. Rewards are 0 or 1; signals are [`Signal::Wrong`]. Tokens outside steps
@@ -101,57 +98,38 @@ fn standard() -> Normalisation {
 impl Default for Capo {
     fn default() -> Self {
         let Weights { whole, process } = Weights::default();
-        Self {
-            whole,
-            process,
-            normalise: STANDARD,
-        }
+        Self { whole, process, normalise: STANDARD }
     }
 }
 
 impl Default for Ppr {
     fn default() -> Self {
-        Self {
-            outcome: OutcomeAt::default(),
-            gamma: 1.0,
-            normalise: STANDARD,
-        }
+        Self { outcome: OutcomeAt::default(), gamma: 1.0, normalise: STANDARD }
     }
 }
 
 impl Default for IStar {
     fn default() -> Self {
-        Self {
-            alpha: 1.0,
-            variance: Variance::Unbiased,
-            epsilon: 1e-4,
-        }
+        Self { alpha: 1.0, variance: Variance::Unbiased, epsilon: 1e-4 }
     }
 }
 
 impl Default for StepReturns {
     fn default() -> Self {
-        Self {
-            gamma: 1.0,
-            normalise: STANDARD,
-        }
+        Self { gamma: 1.0, normalise: STANDARD }
     }
 }
 
 impl Capo {
     pub(super) fn check(&self) -> Result<()> {
-        let holds = [self.whole, self.process]
-            .iter()
-            .all(|weight| weight.is_finite() && *weight >= 0.0);
+        let holds =
+            [self.whole, self.process].iter().all(|weight| weight.is_finite() && *weight >= 0.0);
         setting("whole and process", "0 or more", holds)?;
         check_normalisation(self.normalise)
     }
 
     pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
-        let weights = Weights {
-            whole: self.whole,
-            process: self.process,
-        };
+        let weights = Weights { whole: self.whole, process: self.process };
         let mut rewards = Vec::with_capacity(group.len());
         for (index, episode) in group.iter().enumerate() {
             let is_right = right(index, episode)?;
@@ -180,10 +158,8 @@ impl TpGrpo {
     pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
         let accuracy = group.iter().map(|episode| episode.reward).sum::<f64>() / group.len() as f64;
         let mut tokens = Vec::with_capacity(group.len());
-        for ((index, episode), outcome) in group
-            .iter()
-            .enumerate()
-            .zip(outcomes(group, self.normalise)?)
+        for ((index, episode), outcome) in
+            group.iter().enumerate().zip(outcomes(group, self.normalise)?)
         {
             let is_right = right(index, episode)?;
             let labels = signals(index, episode, "its label", |signal| match signal {
@@ -235,10 +211,7 @@ impl IStar {
     }
 
     pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
-        let how = Normalisation::Grpo {
-            variance: self.variance,
-            epsilon: self.epsilon,
-        };
+        let how = Normalisation::Grpo { variance: self.variance, epsilon: self.epsilon };
         let mut rewards = Vec::with_capacity(group.len());
         for (index, episode) in group.iter().enumerate() {
             rewards.push(own_rewards(index, episode)?);
@@ -248,12 +221,7 @@ impl IStar {
             let sums: Vec<f64> = steps.iter().map(|own| outcome + self.alpha * own).collect();
             over_steps(episode, &sums, outcome)
         };
-        Ok(group
-            .iter()
-            .zip(steps)
-            .zip(outcomes(group, how)?)
-            .map(tokens)
-            .collect())
+        Ok(group.iter().zip(steps).zip(outcomes(group, how)?).map(tokens).collect())
     }
 }
 

@@ -53,10 +53,7 @@ impl StepCase {
             .map(Signal::Wrong)
             .or(label.map(Signal::Label))
             .or(self.reward.map(Signal::Reward));
-        Step {
-            tokens: self.start..self.end,
-            signal: signal.expect("every step has a signal"),
-        }
+        Step { tokens: self.start..self.end, signal: signal.expect("every step has a signal") }
     }
 }
 
@@ -89,10 +86,7 @@ fn advantages_are_those_of_the_formulas() {
     let goldens: Goldens = serde_json::from_str(GOLDENS).expect("the goldens can be read");
     for case in goldens.advantages {
         let steps = case.steps();
-        let got = case
-            .kind
-            .evaluate(&case.episodes(&steps))
-            .expect("good numbers");
+        let got = case.kind.evaluate(&case.episodes(&steps)).expect("good numbers");
         let name = format!("{:?}", case.kind);
         assert_eq!(got.len(), case.advantages.len(), "{name}");
         for (got, expected) in got.iter().flatten().zip(case.advantages.iter().flatten()) {
@@ -112,12 +106,7 @@ fn kind(toml: &str) -> AdvantageKind {
 fn outcomes(toml: &str, rewards: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
     let groups: Vec<Vec<Episode<'_>>> = rewards
         .iter()
-        .map(|group| {
-            group
-                .iter()
-                .map(|reward| Episode::new(*reward, 1))
-                .collect()
-        })
+        .map(|group| group.iter().map(|reward| Episode::new(*reward, 1)).collect())
         .collect();
     let advantages = kind(toml).evaluate(&groups)?;
     Ok(advantages.into_iter().map(|group| group.concat()).collect())
@@ -149,16 +138,9 @@ fn outcome_advantages_by_hand() {
 
 #[test]
 fn c1_spark_divides_by_the_unbiased_deviation() {
-    let got = outcomes(
-        "kind = 'grpo'\nvariance = 'unbiased'\nepsilon = 1e-9",
-        &[&[1.0, 0.0]],
-    );
+    let got = outcomes("kind = 'grpo'\nvariance = 'unbiased'\nepsilon = 1e-9", &[&[1.0, 0.0]]);
     let half = 0.5 / (f64::sqrt(0.5) + 1e-9);
-    all_near(
-        "two answers",
-        &got.expect("good rewards")[0],
-        &[half, -half],
-    );
+    all_near("two answers", &got.expect("good rewards")[0], &[half, -half]);
 }
 
 const OF_GROUPS: [&str; 9] = [
@@ -205,22 +187,14 @@ fn c7_stable_reinforce_drops_outliers() {
     assert!(got[0][0] < 0.0);
     let wide = outcomes("kind = 'stable_reinforce'\nwidth = 9.0", &[&rewards]);
     assert!(wide.expect("good rewards")[0][3] > 5.0);
-    let most = outcomes(
-        "kind = 'stable_reinforce'\nwidth = 9.0\nmost = 5.0",
-        &[&rewards],
-    );
-    assert_eq!(
-        most.expect("good rewards")[0][3].to_bits(),
-        0.0_f64.to_bits()
-    );
+    let most = outcomes("kind = 'stable_reinforce'\nwidth = 9.0\nmost = 5.0", &[&rewards]);
+    assert_eq!(most.expect("good rewards")[0][3].to_bits(), 0.0_f64.to_bits());
 }
 
 /// A step of two tokens for each signal.
 fn steps(signals: &[Signal]) -> Vec<Step> {
-    let step = |(at, signal): (usize, &Signal)| Step {
-        tokens: 2 * at..2 * at + 2,
-        signal: *signal,
-    };
+    let step =
+        |(at, signal): (usize, &Signal)| Step { tokens: 2 * at..2 * at + 2, signal: *signal };
     signals.iter().enumerate().map(step).collect()
 }
 
@@ -246,15 +220,10 @@ fn a3_capo_right_answers_outrank_clean_steps() {
 #[test]
 fn a4_tp_grpo_punishes_detours_of_the_strong() {
     let right = steps(&[Signal::Label(Label::Right), Signal::Label(Label::Wrong)]);
-    let wrong = steps(&[
-        Signal::Label(Label::Matching),
-        Signal::Label(Label::Mismatched),
-    ]);
+    let wrong = steps(&[Signal::Label(Label::Matching), Signal::Label(Label::Mismatched)]);
     let toml = "kind = 'tp_grpo'\nalpha = 0.5\nnormalise = 'mean'";
-    let group = vec![
-        Episode::new(1.0, 5).with_steps(&right),
-        Episode::new(0.0, 4).with_steps(&wrong),
-    ];
+    let group =
+        vec![Episode::new(1.0, 5).with_steps(&right), Episode::new(0.0, 4).with_steps(&wrong)];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     all_near("right", &got[0][0], &[0.5, 0.5, 0.25, 0.25, 0.5]);
     all_near("wrong", &got[0][1], &[-0.5, -0.5, 0.0, 0.0]);
@@ -268,10 +237,8 @@ fn a4_tp_grpo_punishes_detours_of_the_strong() {
 fn a7_ppr_a_failed_episode_pays_no_step() {
     let good = steps(&[Signal::Reward(1.0), Signal::Reward(0.5)]);
     let toml = "kind = 'ppr'\nnormalise = 'mean'";
-    let group = vec![
-        Episode::new(1.0, 5).with_steps(&good),
-        Episode::new(0.0, 4).with_steps(&good),
-    ];
+    let group =
+        vec![Episode::new(1.0, 5).with_steps(&good), Episode::new(0.0, 4).with_steps(&good)];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     // Returns are 1.5 and 0.5, and -0.5 and -0.5; their mean is 1/4.
     all_near("done", &got[0][0], &[1.25, 1.25, 0.25, 0.25, 0.25]);
@@ -280,22 +247,16 @@ fn a7_ppr_a_failed_episode_pays_no_step() {
 
 #[test]
 fn c5_istar_adds_steps_to_outcomes() {
-    let rewards = implicit_rewards(
-        &[-1.0, -2.0, -1.0, -1.0],
-        &[-2.0, -2.0, -1.5, -0.5],
-        &[0..2, 2..4],
-        0.05,
-    );
+    let rewards =
+        implicit_rewards(&[-1.0, -2.0, -1.0, -1.0], &[-2.0, -2.0, -1.5, -0.5], &[0..2, 2..4], 0.05);
     all_near("implicit", &rewards.expect("good numbers"), &[0.05, 0.0]);
     let (first, second) = (
         steps(&[Signal::Reward(1.0), Signal::Reward(0.0)]),
         steps(&[Signal::Reward(1.0), Signal::Reward(0.0)]),
     );
     let toml = "kind = 'istar'\nvariance = 'population'\nepsilon = 0.0";
-    let group = vec![
-        Episode::new(1.0, 4).with_steps(&first),
-        Episode::new(0.0, 5).with_steps(&second),
-    ];
+    let group =
+        vec![Episode::new(1.0, 4).with_steps(&first), Episode::new(0.0, 5).with_steps(&second)];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     all_near("right", &got[0][0], &[2.0, 2.0, 0.0, 0.0]);
     all_near("wrong", &got[0][1], &[0.0, 0.0, -2.0, -2.0, -1.0]);
@@ -304,11 +265,7 @@ fn c5_istar_adds_steps_to_outcomes() {
 #[test]
 fn c6_spa_step_rewards() {
     let rewards = grounded_rewards(&[0.25, 0.5, 0.25], &[true, false, true], 0.5);
-    all_near(
-        "rewards",
-        &rewards.expect("good numbers"),
-        &[0.75, 0.5, 0.75],
-    );
+    all_near("rewards", &rewards.expect("good numbers"), &[0.75, 0.5, 0.75]);
     let returns = token_returns(&[0.75, 0.5, 0.75], 0.5).expect("good numbers");
     all_near("returns", &returns, &[1.1875, 0.875, 0.75]);
 }
@@ -316,10 +273,7 @@ fn c6_spa_step_rewards() {
 #[test]
 fn rewards_of_tokens_are_part_of_the_return() {
     let penalties = [-0.1, -0.2, -0.3];
-    let with = |token_rewards| Episode {
-        token_rewards,
-        ..Episode::new(1.0, 3)
-    };
+    let with = |token_rewards| Episode { token_rewards, ..Episode::new(1.0, 3) };
     let group = vec![with(&penalties), Episode::new(0.0, 3)];
     let got = kind("kind = 'mean'").evaluate(std::slice::from_ref(&group));
     all_near("group", &got.expect("good numbers")[0][0], &[0.2; 3]);
@@ -336,10 +290,7 @@ fn rewards_of_tokens_are_part_of_the_return() {
 
 #[test]
 fn steps_and_signals_that_do_not_fit_are_refused() {
-    let step = |from, to, signal| Step {
-        tokens: from..to,
-        signal,
-    };
+    let step = |from, to, signal| Step { tokens: from..to, signal };
     let reward = Signal::Reward(0.5);
     let check = |toml: &str, reward: f64, steps: &[Step]| {
         let episode = Episode::new(reward, 4).with_steps(steps);
@@ -348,11 +299,7 @@ fn steps_and_signals_that_do_not_fit_are_refused() {
     };
     check("kind = 'ppr'", 1.0, &[step(0, 5, reward)]);
     check("kind = 'ppr'", 1.0, &[step(2, 2, reward)]);
-    check(
-        "kind = 'ppr'",
-        1.0,
-        &[step(0, 3, reward), step(2, 4, reward)],
-    );
+    check("kind = 'ppr'", 1.0, &[step(0, 3, reward), step(2, 4, reward)]);
     check("kind = 'ppr'", 1.0, &[step(0, 2, Signal::Reward(1.5))]);
     check("kind = 'ppr'", 1.0, &[step(0, 2, Signal::Wrong(1.0))]);
     check("kind = 'ppr'", 2.0, &[step(0, 2, reward)]);
@@ -363,11 +310,7 @@ fn steps_and_signals_that_do_not_fit_are_refused() {
     check(thoughts, 1.0, &[step(0, 2, Signal::Label(Label::Matching))]);
     check(thoughts, 0.0, &[step(0, 2, Signal::Label(Label::Right))]);
     check(thoughts, 0.5, &[]);
-    check(
-        "kind = 'istar'",
-        1.0,
-        &[step(0, 2, Signal::Reward(f64::INFINITY))],
-    );
+    check("kind = 'istar'", 1.0, &[step(0, 2, Signal::Reward(f64::INFINITY))]);
     check("kind = 'max_rl'", -1.0, &[]);
     check("kind = 'grpo'", f64::NAN, &[]);
     let out_of_reach = implicit_rewards(&[0.0], &[0.0], std::slice::from_ref(&(0..2)), 1.0);
@@ -378,18 +321,11 @@ fn steps_and_signals_that_do_not_fit_are_refused() {
 
 #[test]
 fn numbers_that_are_too_large_are_errors() {
-    for toml in [
-        "kind = 'mean'",
-        "kind = 'reinforce_plus_plus'",
-        "kind = 'grpo'",
-    ] {
+    for toml in ["kind = 'mean'", "kind = 'reinforce_plus_plus'", "kind = 'grpo'"] {
         let got = outcomes(toml, &[&[f64::MAX, f64::MAX, 0.0]]);
         assert!(got.is_err(), "{toml}: {got:?}");
     }
-    let episode = Episode {
-        token_rewards: &[1.0],
-        ..Episode::new(1.0, 2)
-    };
+    let episode = Episode { token_rewards: &[1.0], ..Episode::new(1.0, 2) };
     let got = AdvantageKind::default().evaluate(&[vec![episode]]);
     assert!(matches!(got, Err(FormulaError::Length { .. })));
 }
@@ -406,10 +342,7 @@ fn options_and_keys_without_meaning_are_refused() {
         "kind = 'istar'\nalpha = nan",
         "kind = 'step_returns'\nnormalise = { grpo = { variance = 'unbiased', epsilon = -1.0 } }",
     ] {
-        assert!(
-            matches!(kind(toml).check(), Err(FormulaError::Setting { .. })),
-            "{toml}"
-        );
+        assert!(matches!(kind(toml).check(), Err(FormulaError::Setting { .. })), "{toml}");
     }
     for toml in [
         "kind = 'grppo'",
@@ -421,11 +354,7 @@ fn options_and_keys_without_meaning_are_refused() {
     ] {
         assert!(toml::from_str::<AdvantageKind>(toml).is_err(), "{toml}");
     }
-    for toml in [
-        "kind = 'istar'",
-        "kind = 'tp_grpo'\nalpha = 0.3",
-        "kind = 'stable_reinforce'",
-    ] {
+    for toml in ["kind = 'istar'", "kind = 'tp_grpo'\nalpha = 0.3", "kind = 'stable_reinforce'"] {
         let written = toml::to_string(&kind(toml)).expect("it can be written");
         assert_eq!(kind(&written), kind(toml), "{written}");
     }
@@ -437,11 +366,7 @@ fn nothing_has_no_advantage() {
         assert_eq!(kind(toml).evaluate(&[]), Ok(vec![]), "{toml}");
         assert_eq!(kind(toml).evaluate(&[vec![]]), Ok(vec![vec![]]), "{toml}");
         let silent = vec![Episode::new(1.0, 0), Episode::new(0.0, 0)];
-        assert_eq!(
-            kind(toml).evaluate(&[silent]),
-            Ok(vec![vec![vec![], vec![]]]),
-            "{toml}"
-        );
+        assert_eq!(kind(toml).evaluate(&[silent]), Ok(vec![vec![vec![], vec![]]]), "{toml}");
     }
 }
 

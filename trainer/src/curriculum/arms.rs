@@ -59,10 +59,8 @@ pub(super) fn upper_bounds(arms: &[&Arm]) -> Vec<f64> {
 /// Probabilities in proportion to exp(value / temperature).
 pub(super) fn softmax(values: &[f64], temperature: f64) -> Vec<f64> {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let powers: Vec<f64> = values
-        .iter()
-        .map(|value| ((value - most) / temperature).exp())
-        .collect();
+    let powers: Vec<f64> =
+        values.iter().map(|value| ((value - most) / temperature).exp()).collect();
     let sum: f64 = powers.iter().sum();
     powers.iter().map(|power| power / sum).collect()
 }

@@ -21,11 +21,7 @@ pub struct FillConfig {
 
 impl Default for FillConfig {
     fn default() -> Self {
-        Self {
-            rounds: 10,
-            groups: None,
-            shortfall: Shortfall::Train,
-        }
+        Self { rounds: 10, groups: None, shortfall: Shortfall::Train }
     }
 }
 
@@ -68,12 +64,7 @@ impl Fill {
                 "a batch has at least one group, and one round of at least one".to_owned(),
             ));
         }
-        Ok(Self {
-            config,
-            want,
-            have: 0,
-            rounds: 0,
-        })
+        Ok(Self { config, want, have: 0, rounds: 0 })
     }
 
     /// What to do next.

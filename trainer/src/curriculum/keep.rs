@@ -132,9 +132,7 @@ impl Keep {
         if rewards.iter().any(|reward| !reward.is_finite()) {
             return Fate::Failed;
         }
-        let equal = rewards
-            .windows(2)
-            .all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
+        let equal = rewards.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
         if equal {
             counts.zero_variance += 1;
             counts.all_right += u64::from(rewards[0] >= 1.0);

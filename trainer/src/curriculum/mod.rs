@@ -188,13 +188,7 @@ impl Curriculum {
             let arm = Arm::new(&name, members, seed);
             (name, arm)
         });
-        Ok(Self {
-            config,
-            seed,
-            drawn: 0,
-            problems,
-            arms: arms.collect(),
-        })
+        Ok(Self { config, seed, drawn: 0, problems, arms: arms.collect() })
     }
 
     /// The next `count` problems. `value` is asked by PCL alone: the expected reward of each of the
@@ -221,8 +215,7 @@ impl Curriculum {
                 let chosen = value(&candidates)
                     .and_then(|values| pcl::nearest(&candidates, &values, target, count));
                 if chosen.is_err() {
-                    self.resume(before)
-                        .expect("its own state is of its own problems");
+                    self.resume(before).expect("its own state is of its own problems");
                 }
                 chosen
             }
@@ -237,9 +230,7 @@ impl Curriculum {
     pub fn observe(&mut self, lessons: &[Lesson<'_>]) -> Result<()> {
         let advantages = lessons.iter().flat_map(|lesson| lesson.advantages);
         if advantages.clone().any(|advantage| !advantage.is_finite()) {
-            return Err(TrainError::Invalid(
-                "curriculum: an advantage is not finite".to_owned(),
-            ));
+            return Err(TrainError::Invalid("curriculum: an advantage is not finite".to_owned()));
         }
         for (name, arm) in &mut self.arms {
             let own = lessons.iter().filter(|l| l.category.unwrap_or(ALL) == name);
@@ -289,10 +280,7 @@ impl Curriculum {
             };
             (name.clone(), state)
         });
-        CurriculumState {
-            drawn: self.drawn,
-            arms: arms.collect(),
-        }
+        CurriculumState { drawn: self.drawn, arms: arms.collect() }
     }
 
     /// Goes on from a checkpoint of the same problems, options and seed.
@@ -300,10 +288,7 @@ impl Curriculum {
     /// # Errors
     /// Categories that are not those of the checkpoint, or have other numbers of problems.
     pub fn resume(&mut self, state: CurriculumState) -> Result<()> {
-        let have = self
-            .arms
-            .iter()
-            .map(|(name, arm)| (name, arm.pool.len() as u64));
+        let have = self.arms.iter().map(|(name, arm)| (name, arm.pool.len() as u64));
         let had = state.arms.iter().map(|(name, arm)| (name, arm.problems));
         if !have.clone().eq(had.clone()) {
             return Err(TrainError::Invalid(format!(

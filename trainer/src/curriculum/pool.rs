@@ -62,10 +62,7 @@ impl Pool {
 
     pub(super) fn next(&mut self) -> u64 {
         if self.place.at == self.order.len() {
-            self.place = Place {
-                episode: self.place.episode + 1,
-                at: 0,
-            };
+            self.place = Place { episode: self.place.episode + 1, at: 0 };
             self.shuffle();
         }
         self.place.at += 1;

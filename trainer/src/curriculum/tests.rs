@@ -19,37 +19,22 @@ fn two_kinds(config: CurriculumConfig) -> Curriculum {
 }
 
 fn dump() -> CurriculumConfig {
-    CurriculumConfig::Dump {
-        window: 300,
-        temperature: 0.1,
-    }
+    CurriculumConfig::Dump { window: 300, temperature: 0.1 }
 }
 
 fn sec() -> CurriculumConfig {
-    CurriculumConfig::Sec {
-        rate: 0.1,
-        temperature: 1.0,
-    }
+    CurriculumConfig::Sec { rate: 0.1, temperature: 1.0 }
 }
 
 fn check_weights(curriculum: &Curriculum, expected: [f64; 2]) {
     let weights = curriculum.weights();
-    assert_eq!(
-        weights.iter().map(|w| w.0).collect::<Vec<_>>(),
-        ["easy", "hard"]
-    );
-    let near = weights
-        .iter()
-        .zip(expected)
-        .all(|(found, expected)| close(found.1, expected));
+    assert_eq!(weights.iter().map(|w| w.0).collect::<Vec<_>>(), ["easy", "hard"]);
+    let near = weights.iter().zip(expected).all(|(found, expected)| close(found.1, expected));
     assert!(near, "{weights:?} is not {expected:?}");
 }
 
 fn lesson<'a>(category: &'a str, advantages: &'a [f64]) -> Lesson<'a> {
-    Lesson {
-        category: Some(category),
-        advantages,
-    }
+    Lesson { category: Some(category), advantages }
 }
 
 #[test]
@@ -64,9 +49,7 @@ fn d_uniform_episodes() {
         assert_eq!(drawn, (0..10).collect::<Vec<_>>(), "each problem once");
     }
     assert_ne!(episodes[0], episodes[1]);
-    let again = two_kinds(CurriculumConfig::Uniform)
-        .draw(20, no_values)
-        .expect("drawn");
+    let again = two_kinds(CurriculumConfig::Uniform).draw(20, no_values).expect("drawn");
     assert_eq!(again, episodes[..2].concat(), "batches do not matter");
 }
 
@@ -75,10 +58,7 @@ fn d_dump_ucb() {
     let mut curriculum = two_kinds(dump());
     check_weights(&curriculum, [0.5, 0.5]);
     curriculum
-        .observe(&[
-            lesson("easy", &[0.5, -0.5]),
-            lesson("hard", &[1.0, -1.0, 1.0]),
-        ])
+        .observe(&[lesson("easy", &[0.5, -0.5]), lesson("hard", &[1.0, -1.0, 1.0])])
         .expect("finite");
     // easy: 0.5 + sqrt(2 ln 6 / 3) = 1.592934725, hard: 1 + sqrt(2 ln 6 / 4) = 1.946509236; the
     // difference over 0.1 is 3.535745115.
@@ -86,18 +66,10 @@ fn d_dump_ucb() {
     let weights = curriculum.weights();
     assert!((weights[1].1 - hard).abs() < 1e-9, "{weights:?} {hard}");
     // Counts are of all advantages, means of the window.
-    let mut short = two_kinds(CurriculumConfig::Dump {
-        window: 2,
-        temperature: 0.1,
-    });
-    short
-        .observe(&[lesson("easy", &[9.0, 9.0, 0.25, 0.75])])
-        .expect("finite");
+    let mut short = two_kinds(CurriculumConfig::Dump { window: 2, temperature: 0.1 });
+    short.observe(&[lesson("easy", &[9.0, 9.0, 0.25, 0.75])]).expect("finite");
     // easy: 0.5 + sqrt(2 ln 5 / 5) = 1.302357, hard: sqrt(2 ln 5) = 1.794123.
-    let (easy, hard) = (
-        0.5 + (2.0 * 5f64.ln() / 5.0).sqrt(),
-        (2.0 * 5f64.ln()).sqrt(),
-    );
+    let (easy, hard) = (0.5 + (2.0 * 5f64.ln() / 5.0).sqrt(), (2.0 * 5f64.ln()).sqrt());
     let expected = 1.0 / (1.0 + ((hard - easy) / 0.1).exp());
     check_weights(&short, [expected, 1.0 - expected]);
 }
@@ -116,9 +88,7 @@ fn d_sec_estimates() {
     // Q(hard) = 0.1 · 0.5, Q(easy) = 0.1 · 0.2.
     let hard = 1.0 / (1.0 + (0.02_f64 - 0.05).exp());
     check_weights(&curriculum, [1.0 - hard, hard]);
-    curriculum
-        .observe(&[lesson("hard", &[2.0])])
-        .expect("finite");
+    curriculum.observe(&[lesson("hard", &[2.0])]).expect("finite");
     // Q(hard) = 0.1 · 2 + 0.9 · 0.05 = 0.245; easy was not there and stays.
     let hard = 1.0 / (1.0 + (0.02_f64 - 0.245).exp());
     check_weights(&curriculum, [1.0 - hard, hard]);
@@ -126,23 +96,15 @@ fn d_sec_estimates() {
 
 #[test]
 fn d_arms_are_drawn_with_their_weights() {
-    let mut curriculum = two_kinds(CurriculumConfig::Sec {
-        rate: 1.0,
-        temperature: 1.0,
-    });
+    let mut curriculum = two_kinds(CurriculumConfig::Sec { rate: 1.0, temperature: 1.0 });
     // Weights 1 : 3.
-    curriculum
-        .observe(&[lesson("hard", &[3f64.ln()])])
-        .expect("finite");
+    curriculum.observe(&[lesson("hard", &[3f64.ln()])]).expect("finite");
     let drawn = curriculum.draw(4000, no_values).expect("drawn");
     let easy = drawn.iter().filter(|index| **index < 4).count();
     assert!(easy.abs_diff(1000) < 165, "{easy}");
     for index in 0..4 {
         let times = drawn.iter().filter(|other| **other == index).count();
-        assert!(
-            times.abs_diff(easy / 4) <= 1,
-            "each problem as often as its neighbours"
-        );
+        assert!(times.abs_diff(easy / 4) <= 1, "each problem as often as its neighbours");
     }
 }
 
@@ -157,10 +119,7 @@ fn d_pcl_takes_the_nearest() {
     check(&[0.4, 0.6, 0.5], 2, &[10, 12]);
     check(&[0.4], 3, &[10]);
     check(&[], 3, &[]);
-    let config = CurriculumConfig::Pcl {
-        target: 0.5,
-        candidates: 4,
-    };
+    let config = CurriculumConfig::Pcl { target: 0.5, candidates: 4 };
     let mut curriculum = two_kinds(config);
     let mut asked = 0;
     let values = |of: &[u64]| -> Result<Vec<f64>> {
@@ -173,29 +132,20 @@ fn d_pcl_takes_the_nearest() {
     let before = curriculum.state();
     for broken in [vec![0.5; 3], vec![f64::NAN; 4]] {
         assert!(curriculum.draw(1, |_| Ok(broken.clone())).is_err());
-        assert_eq!(
-            curriculum.state(),
-            before,
-            "a draw that fails takes nothing"
-        );
+        assert_eq!(curriculum.state(), before, "a draw that fails takes nothing");
     }
 }
 
 #[test]
 fn d_a_resumed_curriculum_draws_the_same() {
-    let pcl = CurriculumConfig::Pcl {
-        target: 0.5,
-        candidates: 3,
-    };
+    let pcl = CurriculumConfig::Pcl { target: 0.5, candidates: 3 };
     for config in [CurriculumConfig::Uniform, dump(), sec(), pcl] {
         let step = |curriculum: &mut Curriculum, step: u64| {
             let values = |of: &[u64]| Ok(of.iter().map(|i| (i % 3) as f64 / 2.0).collect());
             let drawn = curriculum.draw(3, values).expect("drawn");
             let size = [step as f64 / 7.0];
             let category = if drawn[0] < 4 { "easy" } else { "hard" };
-            curriculum
-                .observe(&[lesson(category, &size)])
-                .expect("finite");
+            curriculum.observe(&[lesson(category, &size)]).expect("finite");
             drawn
         };
         let mut whole = two_kinds(config.clone());
@@ -204,9 +154,7 @@ fn d_a_resumed_curriculum_draws_the_same() {
         let mut broken: Vec<_> = (0..9).map(|n| step(&mut first, n)).collect();
         let text = serde_json::to_string(&first.state()).expect("serialises");
         let mut second = two_kinds(config.clone());
-        second
-            .resume(serde_json::from_str(&text).expect("reads"))
-            .expect("the same problems");
+        second.resume(serde_json::from_str(&text).expect("reads")).expect("the same problems");
         broken.extend((9..20).map(|n| step(&mut second, n)));
         assert_eq!(broken, unbroken, "{config:?}");
         assert_eq!(second.state(), whole.state());
@@ -220,31 +168,13 @@ fn what_a_curriculum_refuses() {
         assert!(error.to_string().starts_with("curriculum: "), "{error}");
     };
     for temperature in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        refused(CurriculumConfig::Dump {
-            window: 1,
-            temperature,
-        });
-        refused(CurriculumConfig::Sec {
-            rate: 0.1,
-            temperature,
-        });
+        refused(CurriculumConfig::Dump { window: 1, temperature });
+        refused(CurriculumConfig::Sec { rate: 0.1, temperature });
     }
-    refused(CurriculumConfig::Dump {
-        window: 0,
-        temperature: 1.0,
-    });
-    refused(CurriculumConfig::Sec {
-        rate: 1.1,
-        temperature: 1.0,
-    });
-    refused(CurriculumConfig::Pcl {
-        target: f64::NAN,
-        candidates: 1,
-    });
-    refused(CurriculumConfig::Pcl {
-        target: 0.5,
-        candidates: 0,
-    });
+    refused(CurriculumConfig::Dump { window: 0, temperature: 1.0 });
+    refused(CurriculumConfig::Sec { rate: 1.1, temperature: 1.0 });
+    refused(CurriculumConfig::Pcl { target: f64::NAN, candidates: 1 });
+    refused(CurriculumConfig::Pcl { target: 0.5, candidates: 0 });
     assert!(Curriculum::new(CurriculumConfig::Uniform, [], 1).is_err());
     let mut curriculum = two_kinds(sec());
     let before = curriculum.state();
@@ -252,10 +182,7 @@ fn what_a_curriculum_refuses() {
     assert!(curriculum.observe(&broken).is_err());
     assert_eq!(curriculum.state(), before);
     let mut other = Curriculum::new(sec(), [(0, Some("easy"))], 7).expect("valid");
-    let error = other
-        .resume(before)
-        .expect_err("other problems")
-        .to_string();
+    let error = other.resume(before).expect_err("other problems").to_string();
     assert!(error.contains("easy") && error.contains("hard"), "{error}");
 }
 
@@ -268,40 +195,20 @@ fn options_are_read_with_their_defaults() {
     check("kind = \"dump\"", Some(dump()));
     check("kind = \"sec\"\nrate = 0.1", Some(sec()));
     check("kind = \"uniform\"", Some(CurriculumConfig::Uniform));
-    check(
-        "kind = \"pcl\"",
-        Some(CurriculumConfig::Pcl {
-            target: 0.5,
-            candidates: 4,
-        }),
-    );
+    check("kind = \"pcl\"", Some(CurriculumConfig::Pcl { target: 0.5, candidates: 4 }));
     check("kind = \"dump\"\nrate = 1", None);
     check("kind = \"king\"", None);
     let band = toml::from_str::<Keep>("keep = \"band\"").expect("valid");
-    assert_eq!(
-        band,
-        Keep::Band {
-            low: 0.2,
-            high: 0.8,
-            pass: 1.0
-        }
-    );
+    assert_eq!(band, Keep::Band { low: 0.2, high: 0.8, pass: 1.0 });
 }
 
 fn answers(rights: usize, wrongs: usize) -> Group {
-    group(
-        0,
-        [vec![right("2"); rights], vec![wrong("3"); wrongs]].concat(),
-    )
+    group(0, [vec![right("2"); rights], vec![wrong("3"); wrongs]].concat())
 }
 
 #[test]
 fn d_odf_band() {
-    let band = Keep::Band {
-        low: 0.25,
-        high: 0.75,
-        pass: 1.0,
-    };
+    let band = Keep::Band { low: 0.25, high: 0.75, pass: 1.0 };
     let check = |rights, wrongs, expected: Fate| {
         let fate = band.judge(&answers(rights, wrongs), &mut KeepCounts::default());
         assert_eq!(fate, expected, "{rights} {wrongs}");
@@ -314,16 +221,7 @@ fn d_odf_band() {
     check(0, 8, Fate::Equal(0.0));
     check(8, 0, Fate::Equal(1.0));
     for (low, high) in [(0.0, 0.5), (0.5, 1.0), (0.6, 0.4), (f64::NAN, 0.5)] {
-        assert!(
-            Keep::Band {
-                low,
-                high,
-                pass: 1.0
-            }
-            .check()
-            .is_err(),
-            "{low} {high}"
-        );
+        assert!(Keep::Band { low, high, pass: 1.0 }.check().is_err(), "{low} {high}");
     }
     assert!(band.check().is_ok() && Keep::All.check().is_ok());
 }
@@ -332,13 +230,7 @@ fn d_odf_band() {
 fn e5_zero_variance_is_kept_or_dropped_and_counted() {
     let mut failed = answers(1, 1);
     failed.rollouts.push(none());
-    let groups = [
-        answers(2, 2),
-        answers(3, 0),
-        answers(0, 3),
-        failed,
-        group(0, Vec::new()),
-    ];
+    let groups = [answers(2, 2), answers(3, 0), answers(0, 3), failed, group(0, Vec::new())];
     let check = |keep: Keep, kept: u64| {
         let mut counts = KeepCounts::default();
         for group in &groups {
@@ -371,17 +263,11 @@ fn a_run_without_differences_ends() {
     let mut see = |counts| rule.observe(&counts);
     assert!(see(counts(4, 4, 0, 0)).is_ok());
     assert!(see(counts(4, 4, 0, 0)).is_ok());
-    assert!(
-        see(counts(4, 3, 0, 0)).is_ok(),
-        "one group taught something"
-    );
+    assert!(see(counts(4, 3, 0, 0)).is_ok(), "one group taught something");
     assert!(see(counts(4, 4, 0, 0)).is_ok());
     assert!(see(counts(4, 2, 0, 2)).is_ok());
     let error = see(counts(4, 4, 1, 0)).expect_err("three in a row");
-    assert!(
-        matches!(&error, TrainError::Stuck(text) if text.contains("too hard")),
-        "{error}"
-    );
+    assert!(matches!(&error, TrainError::Stuck(text) if text.contains("too hard")), "{error}");
     let text = |last: KeepCounts| {
         let mut rule = StuckRule::new(1);
         rule.observe(&last).expect_err("stuck").to_string()
@@ -397,11 +283,7 @@ fn a_run_without_differences_ends() {
 #[test]
 fn dapo_samples_until_the_batch_is_full() {
     let fill = |rounds, groups, shortfall| {
-        let config = FillConfig {
-            rounds,
-            groups,
-            shortfall,
-        };
+        let config = FillConfig { rounds, groups, shortfall };
         Fill::new(config, 4).expect("valid")
     };
     let mut full = fill(10, None, Shortfall::Fail);
@@ -422,11 +304,7 @@ fn dapo_samples_until_the_batch_is_full() {
     fails.add(3);
     assert!(matches!(fails.next(), Err(TrainError::Stuck(_))));
     for (rounds, groups, want) in [(0, None, 4), (1, Some(0), 4), (1, None, 0)] {
-        let config = FillConfig {
-            rounds,
-            groups,
-            shortfall: Shortfall::Train,
-        };
+        let config = FillConfig { rounds, groups, shortfall: Shortfall::Train };
         assert!(Fill::new(config, want).is_err());
     }
 }

@@ -18,13 +18,8 @@ impl Appended {
     /// `file` is open for appending at `path`, and its first `length` bytes are whole; what follows
     /// them is taken away.
     pub(super) fn new(path: &Path, file: File, length: u64) -> Result<Self> {
-        file.set_len(length)
-            .map_err(|source| failed(path, source))?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            length,
-        })
+        file.set_len(length).map_err(|source| failed(path, source))?;
+        Ok(Self { path: path.to_owned(), file, length })
     }
 
     /// Appends a piece in one write. Of a piece that cannot be written whole, on a full disk, nothing
@@ -51,10 +46,7 @@ impl Appended {
 }
 
 pub(super) fn failed(path: &Path, source: std::io::Error) -> TrainError {
-    TrainError::File {
-        path: path.display().to_string(),
-        source,
-    }
+    TrainError::File { path: path.display().to_string(), source }
 }
 
 #[cfg(test)]

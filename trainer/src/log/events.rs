@@ -49,10 +49,7 @@ impl EventFile {
                 }
             }
         }
-        Err(TrainError::Invalid(format!(
-            "{} holds too many event files",
-            folder.display()
-        )))
+        Err(TrainError::Invalid(format!("{} holds too many event files", folder.display())))
     }
 
     /// Writes the numbers of a step as scalars, in single precision.
@@ -94,20 +91,12 @@ mod tests {
 
     /// The events that the golden file holds.
     fn events() -> Vec<u8> {
-        let scalars = [
-            ("loss", 0.25),
-            ("spark/pointwise_right", 12.0),
-            ("größe", -1e-3),
-        ];
+        let scalars = [("loss", 0.25), ("spark/pointwise_right", 12.0), ("größe", -1e-3)];
         let said = [
             event(1_790_000_000.5, 0, &What::FileVersion(VERSION)),
             event(1_790_000_000.5, 300, &What::SessionStart),
             event(1_790_000_001.0, 300, &What::Scalars(&scalars)),
-            event(
-                1_790_000_002.0,
-                u64::from(u32::MAX),
-                &What::Scalars(&[("a", 0.0)]),
-            ),
+            event(1_790_000_002.0, u64::from(u32::MAX), &What::Scalars(&[("a", 0.0)])),
             event(0.0, 1, &What::Scalars(&[])),
         ];
         said.iter().flat_map(|event| framed(event)).collect()
@@ -137,10 +126,8 @@ mod tests {
         ];
         let expected: Vec<u8> = expected.iter().flat_map(|event| framed(event)).collect();
         assert_eq!(fs::read(first.path()).expect("read"), expected);
-        let expected = [
-            event(12.75, 0, &What::FileVersion(VERSION)),
-            event(12.75, 300, &What::SessionStart),
-        ];
+        let expected =
+            [event(12.75, 0, &What::FileVersion(VERSION)), event(12.75, 300, &What::SessionStart)];
         let expected: Vec<u8> = expected.iter().flat_map(|event| framed(event)).collect();
         assert_eq!(fs::read(second.path()).expect("read"), expected);
         let error = EventFile::create(first.path(), 1.0, None).expect_err("a file is no folder");

@@ -25,9 +25,7 @@ impl JsonLines {
     pub fn create(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(|source| failed(path, source))?;
-        Ok(Self {
-            file: Appended::new(path, file, 0)?,
-        })
+        Ok(Self { file: Appended::new(path, file, 0)? })
     }
 
     /// Goes on with a log after `step`, the step of a checkpoint: a line that was cut and the lines
@@ -45,9 +43,7 @@ impl JsonLines {
             .open(path)
             .map_err(|source| failed(path, source))?;
         let length = kept(&file, path, step)?;
-        Ok(Self {
-            file: Appended::new(path, file, length)?,
-        })
+        Ok(Self { file: Appended::new(path, file, length)? })
     }
 
     /// Appends the line of a step.
@@ -184,12 +180,7 @@ mod tests {
     fn a_log_is_never_overwritten() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log.jsonl");
-        for text in [
-            "{\"step\":1}\nnonsense\n{\"step\":2}\n",
-            "{\"stop\":1}\n",
-            "[1]\n",
-            "\n",
-        ] {
+        for text in ["{\"step\":1}\nnonsense\n{\"step\":2}\n", "{\"stop\":1}\n", "[1]\n", "\n"] {
             fs::write(&path, text).expect("written");
             let error = JsonLines::resume(&path, 9).expect_err(text).to_string();
             assert!(error.contains("log.jsonl:"), "{error}");

@@ -34,11 +34,7 @@ pub struct Record {
 impl Record {
     /// The record of `step` at `time`, without numbers.
     pub fn new(step: u64, time: f64) -> Self {
-        Self {
-            step,
-            time,
-            numbers: BTreeMap::new(),
-        }
+        Self { step, time, numbers: BTreeMap::new() }
     }
 
     /// Sets a number; the names `step` and `time` are taken, and such a number is lost.
@@ -99,19 +95,10 @@ mod tests {
         };
         let mut record = Record::new(1, 0.0);
         record.add("c", &counts);
-        let names: Vec<_> = record
-            .numbers
-            .iter()
-            .map(|(name, n)| (name.as_str(), *n))
-            .collect();
+        let names: Vec<_> = record.numbers.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         assert_eq!(
             names,
-            [
-                ("c/full", 1.0),
-                ("c/inner/deep", -1.0),
-                ("c/made", 3.0),
-                ("c/rate", 0.5)
-            ]
+            [("c/full", 1.0), ("c/inner/deep", -1.0), ("c/made", 3.0), ("c/rate", 0.5)]
         );
     }
 }

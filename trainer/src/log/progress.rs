@@ -34,11 +34,7 @@ pub struct Line {
 impl Progress {
     /// A run of `steps` steps.
     pub fn new(steps: u64) -> Self {
-        Self {
-            steps,
-            marks: VecDeque::new(),
-            reward: None,
-        }
+        Self { steps, marks: VecDeque::new(), reward: None }
     }
 
     /// Takes the end of `step`, `elapsed` after the process began. A reward that was not measured
@@ -84,27 +80,16 @@ mod tests {
         let mut progress = Progress::new(100);
         // Resumed at step 41: what another process did says nothing of this one's pace.
         let line = progress.observe(41, at(7), None);
-        assert_eq!(
-            (line.steps_per_s, line.remaining, line.reward),
-            (None, None, None)
-        );
+        assert_eq!((line.steps_per_s, line.remaining, line.reward), (None, None, None));
         let line = progress.observe(42, at(9), Some(0.25));
         assert!(close(line.steps_per_s, 0.5), "{line:?}");
-        assert!(
-            close(line.remaining.map(|r| r.as_secs_f64()), 116.0),
-            "{line:?}"
-        );
+        assert!(close(line.remaining.map(|r| r.as_secs_f64()), 116.0), "{line:?}");
         assert_eq!((line.step, line.steps, line.elapsed), (42, 100, at(9)));
         let line = progress.observe(43, at(11), Some(f64::NAN));
         assert_eq!(line.reward, Some(0.25));
         // From here on a step takes a second.
-        let last = (44..=80)
-            .map(|step| progress.observe(step, at(step - 32), None))
-            .last();
-        assert!(
-            close(last.and_then(|line| line.steps_per_s), 1.0),
-            "{last:?}"
-        );
+        let last = (44..=80).map(|step| progress.observe(step, at(step - 32), None)).last();
+        assert!(close(last.and_then(|line| line.steps_per_s), 1.0), "{last:?}");
         let over = progress.observe(120, at(88), None);
         assert_eq!(over.remaining, Some(Duration::ZERO));
         let same = Progress::new(1).observe(1, Duration::ZERO, None);

@@ -46,12 +46,7 @@ pub struct Streams {
 
 impl Default for Streams {
     fn default() -> Self {
-        Self {
-            player: 1.0,
-            judge: 1.0,
-            ce: 1.0,
-            ref_kl: 1.0,
-        }
+        Self { player: 1.0, judge: 1.0, ce: 1.0, ref_kl: 1.0 }
     }
 }
 
@@ -116,10 +111,8 @@ impl Denominators {
         streams.check()?;
         setting("max_tokens", "at least 1", limits.max_tokens > 0)?;
         setting("micro_batches", "at least 1", limits.micro_batches > 0)?;
-        let mut counts = Stream::ALL.map(|stream| Counts {
-            share: streams.share(stream),
-            ..Counts::default()
-        });
+        let mut counts =
+            Stream::ALL.map(|stream| Counts { share: streams.share(stream), ..Counts::default() });
         for sequence in layout.sequences()? {
             let counts = &mut counts[sequence.stream.index()];
             counts.tokens += sequence.counted;

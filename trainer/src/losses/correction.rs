@@ -100,29 +100,19 @@ impl Default for Tis {
 
 impl Default for IcePop {
     fn default() -> Self {
-        Self {
-            low: 0.5,
-            high: 5.0,
-        }
+        Self { low: 0.5, high: 5.0 }
     }
 }
 
 impl Default for SequenceMis {
     fn default() -> Self {
-        Self {
-            low: 0.5,
-            high: 2.0,
-            weighted: true,
-        }
+        Self { low: 0.5, high: 2.0, weighted: true }
     }
 }
 
 impl Default for GeometricMask {
     fn default() -> Self {
-        Self {
-            low: 0.99,
-            high: 1.01,
-        }
+        Self { low: 0.99, high: 1.01 }
     }
 }
 
@@ -138,11 +128,7 @@ impl Correction {
     pub fn check(&self) -> Result<()> {
         let band = |low: f64, high: f64| {
             let holds = low > 0.0 && low <= 1.0 && high >= 1.0 && high.is_finite();
-            setting(
-                "low and high of a correction",
-                "above 0, and on either side of 1",
-                holds,
-            )
+            setting("low and high of a correction", "above 0, and on either side of 1", holds)
         };
         let above_zero =
             |name, value: f64| setting(name, "above 0", value.is_finite() && value > 0.0);
@@ -203,11 +189,7 @@ impl Correction {
 }
 
 fn within(ratio: f64, low: f64, high: f64) -> f64 {
-    if (low..=high).contains(&ratio) {
-        ratio
-    } else {
-        0.0
-    }
+    if (low..=high).contains(&ratio) { ratio } else { 0.0 }
 }
 
 fn is_kept(factor: f64) -> f64 {
@@ -227,10 +209,9 @@ impl M2po {
     pub fn keep(&self, tokens: &Tokens<'_>) -> Result<Vec<f64>> {
         Correction::M2po(*self).check()?;
         let sequences = tokens.checked()?;
-        let behaviour = tokens.behaviour.ok_or(FormulaError::Missing {
-            method: "m2po",
-            what: "behaviour log-probabilities",
-        })?;
+        let behaviour = tokens
+            .behaviour
+            .ok_or(FormulaError::Missing { method: "m2po", what: "behaviour log-probabilities" })?;
         let square = |at: &usize| (tokens.old[*at] - behaviour[*at]).powi(2);
         let mask = tokens.layout.mask;
         let mut places: Vec<usize> = sequences

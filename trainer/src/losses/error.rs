@@ -82,11 +82,7 @@ pub(crate) fn lengths(what: &'static str, given: usize, expected: usize) -> Resu
     if given == expected {
         return Ok(());
     }
-    Err(FormulaError::Length {
-        what,
-        given,
-        expected,
-    })
+    Err(FormulaError::Length { what, given, expected })
 }
 
 pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
@@ -124,8 +120,5 @@ pub(crate) fn boundaries(what: &'static str, cuts: &[usize], total: usize) -> Re
     if cuts.first() == Some(&0) && cuts.last() == Some(&total) && rises {
         return Ok(());
     }
-    Err(FormulaError::Boundaries {
-        what,
-        expected: total,
-    })
+    Err(FormulaError::Boundaries { what, expected: total })
 }

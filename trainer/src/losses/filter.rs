@@ -77,11 +77,7 @@ impl ResponseFilter {
         finite("reward", rewards)?;
         let extreme = |is_better: fn(f64, f64) -> bool| {
             (1..rewards.len()).fold(0, |found, at| {
-                if is_better(rewards[at], rewards[found]) {
-                    at
-                } else {
-                    found
-                }
+                if is_better(rewards[at], rewards[found]) { at } else { found }
             })
         };
         let most = extreme(|a, b| a > b);

@@ -80,12 +80,7 @@ pub(crate) struct Sequence {
 impl<'a> Layout<'a> {
     /// Sequences of the player.
     pub fn new(cu_seqlens: &'a [usize], mask: &'a [bool]) -> Self {
-        Self {
-            cu_seqlens,
-            mask,
-            streams: None,
-            positive: None,
-        }
+        Self { cu_seqlens, mask, streams: None, positive: None }
     }
 
     /// The sequences, in order; an error where the lists do not belong together.
@@ -108,11 +103,6 @@ impl<'a> Layout<'a> {
                 positive: self.positive.map(|all| all[index]),
             }
         };
-        Ok(self
-            .cu_seqlens
-            .windows(2)
-            .enumerate()
-            .map(sequence)
-            .collect())
+        Ok(self.cu_seqlens.windows(2).enumerate().map(sequence).collect())
     }
 }

@@ -29,13 +29,7 @@ pub struct Loss {
 impl Loss {
     /// A loss of scores, unless it left the finite numbers.
     pub(crate) fn of_scores(value: f64, grad: Vec<f64>, stats: Stats) -> Result<Self> {
-        Self {
-            value,
-            grad,
-            entropy_grad: Vec::new(),
-            stats,
-        }
-        .checked()
+        Self { value, grad, entropy_grad: Vec::new(), stats }.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -95,8 +89,7 @@ impl Objective {
 
     /// How token losses become one number.
     pub fn aggregation(&self) -> Aggregation {
-        self.aggregation
-            .unwrap_or_else(|| self.policy.aggregation())
+        self.aggregation.unwrap_or_else(|| self.policy.aggregation())
     }
 
     /// The loss of a batch, or of the part of it that a micro-batch holds: the same `denominators`
@@ -161,11 +154,7 @@ impl Objective {
         }
         for at in view.places() {
             let scale = weight * factors[at];
-            sum.add(
-                view.start + at,
-                scale * terms[at].value,
-                scale * terms[at].slope,
-            );
+            sum.add(view.start + at, scale * terms[at].value, scale * terms[at].slope);
         }
         sum.meter.policy(sequence.stream, view, &terms, &factors);
         sum.meter.reference(sequence.stream, view);
@@ -198,10 +187,9 @@ impl Objective {
 }
 
 fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut Sum) -> Result<()> {
-    let reference = view.reference.ok_or(FormulaError::Missing {
-        method: "kl",
-        what: "reference log-probabilities",
-    })?;
+    let reference = view
+        .reference
+        .ok_or(FormulaError::Missing { method: "kl", what: "reference log-probabilities" })?;
     for at in view.places() {
         // `old` is not read where the estimator does not need the ratio of the step.
         let step = match how {

@@ -19,11 +19,7 @@ use super::{Loss, Stats, Tally};
 pub fn two_class(logits: &[[f64; 2]], labels: &[Option<f64>], total: usize) -> Result<Loss> {
     let differences: Vec<f64> = logits.iter().map(|[wrong, right]| right - wrong).collect();
     let loss = binary(&differences, labels, total)?;
-    let grad = loss
-        .grad
-        .iter()
-        .flat_map(|slope| [-slope, *slope])
-        .collect();
+    let grad = loss.grad.iter().flat_map(|slope| [-slope, *slope]).collect();
     Ok(Loss { grad, ..loss })
 }
 
@@ -36,9 +32,7 @@ pub fn binary(logits: &[f64], labels: &[Option<f64>], total: usize) -> Result<Lo
     lengths("labels", labels.len(), logits.len())?;
     let n_labelled = labels.iter().flatten().count();
     if n_labelled > total {
-        return Err(FormulaError::Denominator {
-            what: "labelled steps",
-        });
+        return Err(FormulaError::Denominator { what: "labelled steps" });
     }
     let (mut value, mut grad) = (0.0, vec![0.0; logits.len()]);
     let (mut on_right, mut on_wrong) = (Tally::default(), Tally::default());

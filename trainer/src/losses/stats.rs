@@ -15,11 +15,7 @@ pub struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        Self {
-            count: 0,
-            total: 0.0,
-            max: f64::NEG_INFINITY,
-        }
+        Self { count: 0, total: 0.0, max: f64::NEG_INFINITY }
     }
 }
 
@@ -56,9 +52,7 @@ impl Stats {
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tally)> {
-        self.tallies
-            .iter()
-            .map(|(name, tally)| (name.as_str(), tally))
+        self.tallies.iter().map(|(name, tally)| (name.as_str(), tally))
     }
 
     /// Adds the tallies of another micro-batch.

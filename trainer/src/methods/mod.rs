@@ -89,9 +89,7 @@ impl Step<'_> {
         let Some(name) = name else { return Ok(None) };
         let found = self.policy.adapter(name);
         found.map(Some).ok_or_else(|| {
-            TrainError::Invalid(format!(
-                "the method trains the adapter '{name}', which is none"
-            ))
+            TrainError::Invalid(format!("the method trains the adapter '{name}', which is none"))
         })
     }
 }
@@ -140,17 +138,13 @@ pub fn offline(config: &MethodConfig, step: &Step<'_>, rows: &mut Rows) -> Resul
         MethodConfig::Reward(config) => reward::step(config, step, &rows),
         MethodConfig::Process(config) => process::step(config, step, &rows),
         MethodConfig::Preference(config) => preference::step(config, step, &rows),
-        MethodConfig::PolicyGradient(_) => Err(TrainError::Invalid(
-            "a policy gradient needs an engine".to_owned(),
-        )),
+        MethodConfig::PolicyGradient(_) => {
+            Err(TrainError::Invalid("a policy gradient needs an engine".to_owned()))
+        }
     }
 }
 
 /// That a step has rows.
 pub(crate) fn check_rows(rows: usize) -> Vec<String> {
-    if rows == 0 {
-        vec!["`rows` is at least 1".to_owned()]
-    } else {
-        Vec::new()
-    }
+    if rows == 0 { vec!["`rows` is at least 1".to_owned()] } else { Vec::new() }
 }

@@ -35,12 +35,7 @@ pub struct PreferenceConfig {
 impl PreferenceConfig {
     pub(super) fn check(&self) -> Vec<String> {
         let mut problems = check_rows(self.rows);
-        problems.extend(
-            self.loss
-                .check()
-                .err()
-                .map(|error| format!("loss: {error}")),
-        );
+        problems.extend(self.loss.check().err().map(|error| format!("loss: {error}")));
         problems
     }
 }
@@ -74,11 +69,7 @@ pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> 
             cu_seqlens.push(logp.len());
         }
         let mask = vec![true; logp.len()];
-        let weights: Vec<f64> = members
-            .iter()
-            .step_by(2)
-            .map(|at| weights[at / 2])
-            .collect();
+        let weights: Vec<f64> = members.iter().step_by(2).map(|at| weights[at / 2]).collect();
         let answers = PreferredAnswers {
             layout: Layout::new(&cu_seqlens, &mask),
             logp: &logp,
@@ -88,25 +79,16 @@ pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> 
         let loss = config.loss.evaluate(&answers, rows.len())?;
         value += loss.value;
         stats.merge(&loss.stats);
-        let parts = cu_seqlens
-            .windows(2)
-            .map(|ends| slopes(&loss.grad[ends[0]..ends[1]]));
+        let parts = cu_seqlens.windows(2).map(|ends| slopes(&loss.grad[ends[0]..ends[1]]));
         Ok(parts.collect())
     };
-    let packing = Packing {
-        tokens: step.micro_tokens,
-        together: 2,
-    };
-    step.policy
-        .gradients(&sequences, packing, &mut gradients, loss)?;
+    let packing = Packing { tokens: step.micro_tokens, together: 2 };
+    step.policy.gradients(&sequences, packing, &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
     metrics.set("tokens_forward", super::tokens(&sequences));
-    Ok(Stepped {
-        gradients: Some(gradients),
-        metrics,
-    })
+    Ok(Stepped { gradients: Some(gradients), metrics })
 }
 
 /// Log-probabilities under the reference, unless the loss does without.
@@ -121,29 +103,15 @@ fn reference(
     let reference = step.reference.ok_or_else(|| {
         TrainError::Invalid("the loss compares with a reference, and there is none".to_owned())
     })?;
-    let bare: Vec<Sequence> = sequences
-        .iter()
-        .map(|sequence| Sequence {
-            adapter: None,
-            ..sequence.clone()
-        })
-        .collect();
+    let bare: Vec<Sequence> =
+        sequences.iter().map(|sequence| Sequence { adapter: None, ..sequence.clone() }).collect();
     let read = reference.read(&bare, step.micro_tokens)?;
-    read.iter()
-        .map(|outputs| logprobs(outputs))
-        .collect::<Result<_>>()
-        .map(Some)
+    read.iter().map(|outputs| logprobs(outputs)).collect::<Result<_>>().map(Some)
 }
 
 /// Slopes by log-probabilities alone.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "slopes, rounded to the gradients' type"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
 pub(super) fn slopes(grad: &[f64]) -> Vec<Slope> {
-    let slope = |slope: &f64| Slope::Logprob {
-        logprob: *slope as f32,
-        entropy: 0.0,
-    };
+    let slope = |slope: &f64| Slope::Logprob { logprob: *slope as f32, entropy: 0.0 };
     grad.iter().map(slope).collect()
 }

@@ -51,10 +51,7 @@ pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[Row]) -> Res
         let Row::Process(row) = row else {
             return Err(wrong_kind(row, "process"));
         };
-        sequences.push(Sequence {
-            adapter,
-            ..sequence(config, step, row, &read)?
-        });
+        sequences.push(Sequence { adapter, ..sequence(config, step, row, &read)? });
         let number = |label: &Option<bool>| label.map(|right| f64::from(u8::from(right)));
         labels.push(row.labels.iter().map(number).collect::<Vec<_>>());
     }
@@ -71,20 +68,12 @@ pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[Row]) -> Res
         }
         Ok(slopes)
     };
-    step.policy.gradients(
-        &sequences,
-        Packing::of(step.micro_tokens),
-        &mut gradients,
-        loss,
-    )?;
+    step.policy.gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
     metrics.set("tokens_forward", super::tokens(&sequences));
-    Ok(Stepped {
-        gradients: Some(gradients),
-        metrics,
-    })
+    Ok(Stepped { gradients: Some(gradients), metrics })
 }
 
 /// What is read after each step: wrong first, so that both forms have the same order.
@@ -100,10 +89,7 @@ fn read(config: &ProcessConfig, step: &Step<'_>) -> Result<Read> {
         ))),
     };
     let columns: Arc<[u32]> = vec![token(wrong)?, token(right)?].into();
-    Ok(Read::Labels {
-        columns,
-        mass: false,
-    })
+    Ok(Read::Labels { columns, mass: false })
 }
 
 fn sequence(
@@ -122,26 +108,19 @@ fn sequence(
         token_ids.extend(step.encoder.marker(&config.separator)?);
         reads.push((token_ids.len() - 1, read.clone()));
     }
-    Ok(Sequence {
-        token_ids,
-        reads,
-        adapter: None,
-    })
+    Ok(Sequence { token_ids, reads, adapter: None })
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "slopes, rounded to the gradients' type"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
 fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss, Vec<Slope>)> {
     let values: Vec<(&[f32], bool)> = outputs
         .iter()
         .map(|output| match output {
             Output::Head(values) => Ok((values.as_slice(), true)),
             Output::Labels { logits, .. } => Ok((logits.as_slice(), false)),
-            Output::Logprob { .. } | Output::Vocab(_) | Output::Hidden(_) => Err(
-                TrainError::Invalid("steps are read by a head or by labels".to_owned()),
-            ),
+            Output::Logprob { .. } | Output::Vocab(_) | Output::Hidden(_) => {
+                Err(TrainError::Invalid("steps are read by a head or by labels".to_owned()))
+            }
         })
         .collect::<Result<_>>()?;
     let width = values.first().map_or(0, |(values, _)| values.len());
@@ -164,11 +143,7 @@ fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss
     let slopes = loss.grad.chunks_exact(width).zip(&values);
     let slopes = slopes.map(|(slopes, (_, is_head))| {
         let slopes = slopes.iter().map(|slope| *slope as f32).collect();
-        if *is_head {
-            Slope::Head(slopes)
-        } else {
-            Slope::Labels(slopes)
-        }
+        if *is_head { Slope::Head(slopes) } else { Slope::Labels(slopes) }
     });
     let slopes = slopes.collect();
     Ok((loss, slopes))

@@ -28,12 +28,7 @@ pub struct RewardConfig {
 impl RewardConfig {
     pub(super) fn check(&self) -> Vec<String> {
         let mut problems = check_rows(self.rows);
-        problems.extend(
-            self.loss
-                .check()
-                .err()
-                .map(|error| format!("loss: {error}")),
-        );
+        problems.extend(self.loss.check().err().map(|error| format!("loss: {error}")));
         problems
     }
 }
@@ -61,15 +56,8 @@ pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[Row]) -> Resu
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
         let scores: Vec<f64> = outputs.iter().map(|o| score(o)).collect::<Result<_>>()?;
         let (chosen, rejected) = halves(&scores);
-        let margins: Vec<f64> = members
-            .iter()
-            .step_by(2)
-            .map(|at| margins[at / 2])
-            .collect();
-        let pairs = Pairs {
-            margins: Some(&margins),
-            ..Pairs::new(&chosen, &rejected)
-        };
+        let margins: Vec<f64> = members.iter().step_by(2).map(|at| margins[at / 2]).collect();
+        let pairs = Pairs { margins: Some(&margins), ..Pairs::new(&chosen, &rejected) };
         let loss = config.loss.evaluate(&pairs, total)?;
         value += loss.value;
         stats.merge(&loss.stats);
@@ -77,20 +65,13 @@ pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[Row]) -> Resu
         let slopes = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
         Ok(slopes.map(|slope| vec![head(slope)]).collect())
     };
-    let packing = Packing {
-        tokens: step.micro_tokens,
-        together: 2,
-    };
-    step.policy
-        .gradients(&sequences, packing, &mut gradients, loss)?;
+    let packing = Packing { tokens: step.micro_tokens, together: 2 };
+    step.policy.gradients(&sequences, packing, &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
     metrics.set("tokens_forward", super::tokens(&sequences));
-    Ok(Stepped {
-        gradients: Some(gradients),
-        metrics,
-    })
+    Ok(Stepped { gradients: Some(gradients), metrics })
 }
 
 /// Even entries and odd ones.
@@ -102,16 +83,11 @@ fn halves(scores: &[f64]) -> (Vec<f64>, Vec<f64>) {
 fn score(outputs: &[Output]) -> Result<f64> {
     match outputs {
         [Output::Head(values)] if values.len() == 1 => Ok(f64::from(values[0])),
-        _ => Err(TrainError::Invalid(
-            "a reward model has a score head of one output".to_owned(),
-        )),
+        _ => Err(TrainError::Invalid("a reward model has a score head of one output".to_owned())),
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a slope, rounded to the gradients' type"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a slope, rounded to the gradients' type")]
 fn head(slope: f64) -> Slope {
     Slope::Head(vec![slope as f32])
 }

@@ -55,10 +55,7 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
                 return Err(wrong_kind(row, "supervised"));
             }
         };
-        sequences.push(Sequence {
-            adapter,
-            ..sequence
-        });
+        sequences.push(Sequence { adapter, ..sequence });
         kinds.push(kind.clone());
     }
     let tokens: usize = sequences.iter().map(|sequence| sequence.reads.len()).sum();
@@ -75,12 +72,7 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
         }
         Ok(slopes)
     };
-    step.policy.gradients(
-        &sequences,
-        Packing::of(step.micro_tokens),
-        &mut gradients,
-        loss,
-    )?;
+    step.policy.gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     let total = sums.values().map(|sum| sum.loss).sum::<f64>();
     metrics.set("loss", total / tokens as f64);
@@ -92,10 +84,7 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
     for (kind, sum) in sums {
         metrics.set(format!("loss/{kind}"), sum.loss / sum.tokens);
     }
-    Ok(Stepped {
-        gradients: Some(gradients),
-        metrics,
-    })
+    Ok(Stepped { gradients: Some(gradients), metrics })
 }
 
 fn written(example: &Example) -> Sequence {
@@ -108,24 +97,18 @@ fn written(example: &Example) -> Sequence {
 }
 
 /// −`share` / n for the log-probability.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a slope, rounded to the gradients' type"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a slope, rounded to the gradients' type")]
 pub(super) fn mean_slope(tokens: usize, share: f64) -> Slope {
-    Slope::Logprob {
-        logprob: (-share / tokens as f64) as f32,
-        entropy: 0.0,
-    }
+    Slope::Logprob { logprob: (-share / tokens as f64) as f32, entropy: 0.0 }
 }
 
 /// The log-probabilities of a sequence.
 pub(super) fn logprobs(outputs: &[Output]) -> Result<Vec<f64>> {
     let logprob = |output: &Output| match output {
         Output::Logprob { logprob, .. } => Ok(f64::from(*logprob)),
-        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => Err(
-            TrainError::Invalid("a log-probability was to be read".to_owned()),
-        ),
+        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
+            Err(TrainError::Invalid("a log-probability was to be read".to_owned()))
+        }
     };
     outputs.iter().map(logprob).collect()
 }

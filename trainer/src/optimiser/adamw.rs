@@ -30,13 +30,7 @@ pub struct AdamWConfig {
 
 impl Default for AdamWConfig {
     fn default() -> AdamWConfig {
-        AdamWConfig {
-            beta1: 0.9,
-            beta2: 0.95,
-            eps: 1e-8,
-            weight_decay: 0.0,
-            clip: Some(1.0),
-        }
+        AdamWConfig { beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.0, clip: Some(1.0) }
     }
 }
 
@@ -65,16 +59,9 @@ impl AdamW {
     pub fn new(config: AdamWConfig, policy: &Policy) -> AdamW {
         let zeros = |parameter: &Parameter| {
             let n = parameter.var.elem_count();
-            Moments {
-                mean: vec![0.0; n],
-                square: vec![0.0; n],
-            }
+            Moments { mean: vec![0.0; n], square: vec![0.0; n] }
         };
-        AdamW {
-            config,
-            steps: 0,
-            moments: policy.parameters().iter().map(zeros).collect(),
-        }
+        AdamW { config, steps: 0, moments: policy.parameters().iter().map(zeros).collect() }
     }
 
     /// Clips the gradients and takes one step at this learning rate; gives the norm before the
@@ -135,10 +122,7 @@ struct Factors {
 }
 
 impl Factors {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "factors, rounded to the parameters' type"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "factors, rounded to the parameters' type")]
     fn new(config: &AdamWConfig, step: u64, rate: f64, decays: bool) -> Factors {
         let power = |beta: f64| beta.powf(step as f64);
         let decay = if decays { config.weight_decay } else { 0.0 };
@@ -173,9 +157,7 @@ impl InplaceOp1 for Update<'_> {
             return Err(candle_core::Error::Msg("parameters are f32".into()));
         };
         let Some((start, end)) = layout.contiguous_offsets() else {
-            return Err(candle_core::Error::Msg(
-                "a parameter is not contiguous".into(),
-            ));
+            return Err(candle_core::Error::Msg("a parameter is not contiguous".into()));
         };
         let mut moments = self.moments.lock().expect("nobody panics while holding it");
         let Moments { mean, square } = &mut **moments;

@@ -32,11 +32,7 @@ pub struct Schedule {
 
 impl Default for Schedule {
     fn default() -> Schedule {
-        Schedule {
-            shape: Shape::Constant,
-            warmup: 0,
-            floor: 0.0,
-        }
+        Schedule { shape: Shape::Constant, warmup: 0, floor: 0.0 }
     }
 }
 
@@ -64,11 +60,7 @@ mod tests {
     #[test]
     fn shares_by_step() {
         let check = |shape, warmup, floor, expected: &[f64]| {
-            let schedule = Schedule {
-                shape,
-                warmup,
-                floor,
-            };
+            let schedule = Schedule { shape, warmup, floor };
             let steps = expected.len() as u64;
             for (step, want) in (1..).zip(expected) {
                 let got = schedule.share(step, steps);
@@ -86,11 +78,7 @@ mod tests {
 
     #[test]
     fn a_run_that_goes_past_its_end_stays_at_the_floor() {
-        let schedule = Schedule {
-            shape: Shape::Linear,
-            warmup: 0,
-            floor: 0.25,
-        };
+        let schedule = Schedule { shape: Shape::Linear, warmup: 0, floor: 0.25 };
         assert!((schedule.share(99, 10) - 0.25).abs() < 1e-12);
     }
 }

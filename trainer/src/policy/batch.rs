@@ -76,10 +76,7 @@ pub struct Packing {
 impl Packing {
     /// Every sequence by itself.
     pub fn of(tokens: usize) -> Packing {
-        Packing {
-            tokens,
-            together: 1,
-        }
+        Packing { tokens, together: 1 }
     }
 }
 
@@ -93,11 +90,7 @@ impl Packing {
 /// A read that is past its sequence.
 pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Micro>> {
     for (at, sequence) in sequences.iter().enumerate() {
-        if sequence
-            .reads
-            .last()
-            .is_some_and(|(read, _)| *read >= sequence.token_ids.len())
-        {
+        if sequence.reads.last().is_some_and(|(read, _)| *read >= sequence.token_ids.len()) {
             return Err(TrainError::Invalid(format!(
                 "sequence {at} has {} tokens, and one past them is read",
                 sequence.token_ids.len()
@@ -134,14 +127,10 @@ fn units(sequences: &[Sequence], together: usize) -> Vec<Vec<usize>> {
     let starts = (0..sequences.len()).step_by(together);
     let unit = |at: usize| {
         let members = at..sequences.len().min(at + together);
-        members
-            .filter(|at| !sequences[*at].reads.is_empty())
-            .collect()
+        members.filter(|at| !sequences[*at].reads.is_empty()).collect()
     };
-    let mut units: Vec<Vec<usize>> = starts
-        .map(unit)
-        .filter(|unit: &Vec<_>| !unit.is_empty())
-        .collect();
+    let mut units: Vec<Vec<usize>> =
+        starts.map(unit).filter(|unit: &Vec<_>| !unit.is_empty()).collect();
     units.sort_by(|a, b| by_content(&sequences[a[0]], &sequences[b[0]]));
     units
 }
@@ -183,11 +172,7 @@ impl Cut {
         Cut {
             most,
             total,
-            parts: if parts > 1 {
-                parts.next_multiple_of(2)
-            } else {
-                1
-            },
+            parts: if parts > 1 { parts.next_multiple_of(2) } else { 1 },
             made: 0,
             seen: 0,
         }
@@ -224,10 +209,7 @@ fn micro(sequences: &[Sequence], members: Vec<usize>) -> Result<Micro> {
     let lens = batch.cu_seqlens_q.windows(2);
     let lens = lens.map(|ends| (ends[1] - ends[0]) as usize);
     Ok(Micro {
-        spans: lens
-            .zip(&members)
-            .map(|(len, at)| (len, sequences[*at].adapter))
-            .collect(),
+        spans: lens.zip(&members).map(|(len, at)| (len, sequences[*at].adapter)).collect(),
         batch,
         sequences: members,
     })

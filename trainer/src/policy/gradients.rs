@@ -29,10 +29,7 @@ pub struct Gradients {
 impl Gradients {
     /// None yet.
     pub fn new(policy: &Policy) -> Gradients {
-        Gradients {
-            parts: vec![None; policy.parameters().len()],
-            ..Gradients::default()
-        }
+        Gradients { parts: vec![None; policy.parameters().len()], ..Gradients::default() }
     }
 
     /// Adds what a backward left for each parameter.
@@ -61,10 +58,7 @@ impl Gradients {
     }
 
     /// Multiplies all of them.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a factor, rounded to the gradients' type"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a factor, rounded to the gradients' type")]
     pub fn scale(&mut self, factor: f64) {
         for number in self.parts.iter_mut().flatten().flatten() {
             *number = (f64::from(*number) * factor) as f32;
@@ -193,9 +187,8 @@ impl Policy {
         };
         let parts: Vec<Option<usize>> = self.parameters.iter().map(part).collect();
         let given = gradients.parts.iter().zip(&parts);
-        let used: BTreeSet<Option<usize>> = given
-            .filter_map(|(gradient, part)| gradient.as_ref().map(|_| *part))
-            .collect();
+        let used: BTreeSet<Option<usize>> =
+            given.filter_map(|(gradient, part)| gradient.as_ref().map(|_| *part)).collect();
         let is_asked = |at: usize| used.contains(&parts[at]) && !asserted.0.contains(&parts[at]);
         let faults = gradients.faults(self).into_iter();
         let faults = faults.filter(|(at, _)| used.is_empty() || is_asked(*at));

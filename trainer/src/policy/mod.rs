@@ -105,12 +105,7 @@ impl Policy {
     /// What loading says, and an adapter that changes the vocabulary head: its log-probabilities
     /// are computed by other operations than the engine's.
     pub fn adapted(folder: &Path, adapters: &[(Arc<str>, Adapter)]) -> Result<Policy> {
-        let model = Model::load(
-            folder,
-            &models::LoadOptions {
-                storage: Storage::AsStored,
-            },
-        )?;
+        let model = Model::load(folder, &models::LoadOptions { storage: Storage::AsStored })?;
         let mut named = Vec::new();
         let mut all = Vec::new();
         for (name, adapter) in adapters {
@@ -122,17 +117,11 @@ impl Policy {
             }
             let live = LiveAdapter::new(adapter)?;
             all.extend(parameters(&format!("{name}."), &live.variables));
-            named.push(Named {
-                name: name.clone(),
-                live,
-            });
+            named.push(Named { name: name.clone(), live });
         }
         Ok(Policy {
             config: model.config,
-            base: Base::Frozen(View {
-                decoder: model.decoder,
-                head: model.head,
-            }),
+            base: Base::Frozen(View { decoder: model.decoder, head: model.head }),
             adapters: named,
             digest: model.digest,
             parameters: all,
@@ -180,9 +169,7 @@ impl Policy {
     /// The adapters that an engine serves beside it, by name.
     pub fn served_adapters(&self) -> Vec<(Arc<str>, Arc<Adapter>)> {
         let adapters = self.adapters.iter();
-        adapters
-            .map(|named| (named.name.clone(), named.live.detached.clone()))
-            .collect()
+        adapters.map(|named| (named.name.clone(), named.live.detached.clone())).collect()
     }
 
     /// Index of an adapter by its name, for [`Sequence::adapter`].
@@ -206,15 +193,8 @@ impl Policy {
             start = rows.end;
             if let Some(at) = adapter.filter(|_| !rows.is_empty()) {
                 let live = &self.adapters[at].live;
-                let adapter = if tracked {
-                    &live.tracked
-                } else {
-                    &live.detached
-                };
-                segments.push(Segment {
-                    rows,
-                    adapter: adapter.clone(),
-                });
+                let adapter = if tracked { &live.tracked } else { &live.detached };
+                segments.push(Segment { rows, adapter: adapter.clone() });
             }
         }
         segments

@@ -85,19 +85,13 @@ impl Policy {
             let values = self.group(&x, kind, micro, (&rows, tracked))?;
             groups.push(Group { kind, rows, values });
         }
-        Ok(Reads {
-            groups,
-            n_rows: micro.batch.rows.len(),
-        })
+        Ok(Reads { groups, n_rows: micro.batch.rows.len() })
     }
 
     fn kind<'a>(&self, read: &'a Read, adapter: Option<usize>) -> Result<Kind<'a>> {
         match read {
             Read::Logprob(_) => Ok(Kind::Logprob),
-            Read::Labels {
-                columns,
-                mass: false,
-            } => Ok(Kind::Labels(columns)),
+            Read::Labels { columns, mass: false } => Ok(Kind::Labels(columns)),
             Read::Head => {
                 let own = adapter.filter(|at| self.adapters[*at].live.tracked.head.is_some());
                 Ok(Kind::Head(own))
@@ -124,12 +118,10 @@ impl Policy {
         };
         match kind {
             Kind::Logprob => {
-                let targets = rows
-                    .iter()
-                    .filter_map(|at| match micro.batch.rows[*at].read {
-                        Read::Logprob(token) => Some(token),
-                        Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
-                    });
+                let targets = rows.iter().filter_map(|at| match micro.batch.rows[*at].read {
+                    Read::Logprob(token) => Some(token),
+                    Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
+                });
                 let targets: Vec<u32> = targets.collect();
                 Ok(ops::token_logprobs(x, vocabulary()?, &targets, cap)?)
             }
@@ -155,11 +147,7 @@ impl Policy {
 
     fn adapter_head(&self, at: usize, tracked: bool) -> Option<&Head> {
         let live = &self.adapters[at].live;
-        let adapter = if tracked {
-            &live.tracked
-        } else {
-            &live.detached
-        };
+        let adapter = if tracked { &live.tracked } else { &live.detached };
         adapter.head.as_ref()
     }
 }
@@ -172,22 +160,14 @@ impl Reads<'_> {
             let lists = group.values.detach().to_vec2::<f32>()?;
             for (place, list) in group.rows.iter().zip(lists) {
                 outputs[*place] = Some(match group.kind {
-                    Kind::Logprob => Output::Logprob {
-                        logprob: list[0],
-                        entropy: list[1],
-                    },
+                    Kind::Logprob => Output::Logprob { logprob: list[0], entropy: list[1] },
                     Kind::Head(_) => Output::Head(list),
-                    Kind::Labels(_) => Output::Labels {
-                        logits: list,
-                        log_normalizer: None,
-                    },
+                    Kind::Labels(_) => Output::Labels { logits: list, log_normalizer: None },
                 });
             }
         }
         let outputs = outputs.into_iter();
-        Ok(outputs
-            .map(|output| output.expect("every row is in one group"))
-            .collect())
+        Ok(outputs.map(|output| output.expect("every row is in one group")).collect())
     }
 
     /// Σ slope · value: its gradient by the variables is that of a loss with these slopes.
@@ -228,7 +208,5 @@ fn push(numbers: &mut Vec<f32>, slope: &Slope, kind: Kind<'_>, width: usize) -> 
     if fits {
         return Ok(());
     }
-    Err(TrainError::Invalid(
-        "a loss's slope is not of the kind that was read".to_owned(),
-    ))
+    Err(TrainError::Invalid("a loss's slope is not of the kind that was read".to_owned()))
 }

@@ -41,31 +41,18 @@ impl Policy {
             ));
         };
         let names = Names::new(&self.config, |name| live.variables.contains_key(name));
-        save::weights(
-            stage,
-            "model.safetensors",
-            &self.config,
-            Storage::F32,
-            |place, n, k| {
-                let var = &live.variables[&names.unfused(place)];
-                let numbers = var.as_tensor().flatten_all()?.to_vec1::<f32>()?;
-                Ok(if var.dims().len() == 1 {
-                    numbers
-                } else {
-                    unpack(&numbers, n, k)
-                })
-            },
-        )?;
+        save::weights(stage, "model.safetensors", &self.config, Storage::F32, |place, n, k| {
+            let var = &live.variables[&names.unfused(place)];
+            let numbers = var.as_tensor().flatten_all()?.to_vec1::<f32>()?;
+            Ok(if var.dims().len() == 1 { numbers } else { unpack(&numbers, n, k) })
+        })?;
         for name in COMPANIONS {
             let path = self.origin.join(name);
             match std::fs::read(&path) {
                 Ok(bytes) => stage.bytes(name, &bytes)?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(source) => {
-                    return Err(TrainError::File {
-                        path: path.display().to_string(),
-                        source,
-                    });
+                    return Err(TrainError::File { path: path.display().to_string(), source });
                 }
             }
         }
@@ -139,15 +126,11 @@ fn factor_tensor(
                 )));
             }
             let module = location.name.trim_end_matches(".weight").to_owned();
-            Ok((
-                format!("base_model.model.{module}.lora_{factor}.weight"),
-                vec![n, k],
-                numbers,
-            ))
+            Ok((format!("base_model.model.{module}.lora_{factor}.weight"), vec![n, k], numbers))
         }
-        Site::Vocab => Err(TrainError::Invalid(
-            "an adapter of the vocabulary head is not trained".to_owned(),
-        )),
+        Site::Vocab => {
+            Err(TrainError::Invalid("an adapter of the vocabulary head is not trained".to_owned()))
+        }
     }
 }
 

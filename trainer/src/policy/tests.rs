@@ -9,10 +9,7 @@ use super::{Asserted, Gradients, Packing, Policy, Sequence, Slope, Workers};
 use crate::optimiser::{AdamW, AdamWConfig};
 
 fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
-    let spec = TinySpec {
-        head,
-        ..TinySpec::from(preset)
-    };
+    let spec = TinySpec { head, ..TinySpec::from(preset) };
     make(dir, &spec).expect("a made model");
     spec
 }
@@ -34,10 +31,9 @@ fn sequences(n: usize) -> Vec<Sequence> {
 fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
     let number = |at: usize, place: usize| 0.1 + ((at * 7 + place * 3) % 10) as f32 / 10.0;
     let slope = |at: usize, place: usize, output: &Output| match output {
-        Output::Logprob { .. } => Slope::Logprob {
-            logprob: -number(at, place),
-            entropy: 0.01 * number(place, at),
-        },
+        Output::Logprob { .. } => {
+            Slope::Logprob { logprob: -number(at, place), entropy: 0.01 * number(place, at) }
+        }
         Output::Head(values) => Slope::Head(vec![number(at, place); values.len()]),
         Output::Labels { logits, .. } => Slope::Labels(vec![-number(at, place); logits.len()]),
         Output::Vocab(_) | Output::Hidden(_) => panic!("not asked for"),
@@ -45,9 +41,7 @@ fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
     let all = indices.iter().zip(outputs);
     all.map(|(at, outputs)| {
         let places = outputs.iter().enumerate();
-        places
-            .map(|(place, output)| slope(*at, place, output))
-            .collect()
+        places.map(|(place, output)| slope(*at, place, output)).collect()
     })
     .collect()
 }
@@ -55,12 +49,9 @@ fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
 fn gradients(policy: &Policy, sequences: &[Sequence], budget: usize) -> Gradients {
     let mut gradients = Gradients::new(policy);
     policy
-        .gradients(
-            sequences,
-            Packing::of(budget),
-            &mut gradients,
-            |at, outputs| Ok(slopes(at, outputs)),
-        )
+        .gradients(sequences, Packing::of(budget), &mut gradients, |at, outputs| {
+            Ok(slopes(at, outputs))
+        })
         .expect("a backward");
     gradients
 }
@@ -73,10 +64,7 @@ fn assert_close(got: &Gradients, want: &Gradients, what: &str) {
         };
         let scale = want.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
         for (a, b) in got.iter().zip(want) {
-            assert!(
-                (a - b).abs() <= 1e-4 * scale,
-                "{what}: {index}: {a} for {b}"
-            );
+            assert!((a - b).abs() <= 1e-4 * scale, "{what}: {index}: {a} for {b}");
         }
     }
 }
@@ -89,9 +77,7 @@ fn every_parameter_is_reached_and_checkpointing_gives_the_same() {
         let mut policy = Policy::full(dir.path()).expect("it loads");
         let sequences = sequences(6);
         let whole = gradients(&policy, &sequences, 64);
-        policy
-            .assert_reached(&whole, &mut Asserted::default())
-            .expect("all are reached");
+        policy.assert_reached(&whole, &mut Asserted::default()).expect("all are reached");
         policy.checkpointing = true;
         let again = gradients(&policy, &sequences, 64);
         assert_close(&again, &whole, preset.name());
@@ -108,18 +94,13 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
         // By content, so that a shuffled batch has the same slopes.
         let _ = at;
         let slope = |output: &Output| match output {
-            Output::Logprob { logprob, .. } => Slope::Logprob {
-                logprob: *logprob,
-                entropy: 0.0,
-            },
+            Output::Logprob { logprob, .. } => Slope::Logprob { logprob: *logprob, entropy: 0.0 },
             Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
                 panic!("not asked for")
             }
         };
         let all = outputs.iter();
-        Ok(all
-            .map(|outputs| outputs.iter().map(slope).collect())
-            .collect())
+        Ok(all.map(|outputs| outputs.iter().map(slope).collect()).collect())
     };
     let sum = |sequences: &[Sequence], budget| {
         let mut gradients = Gradients::new(&policy);
@@ -183,21 +164,15 @@ fn reading_gives_the_bits_of_training() {
 fn groups() -> Vec<Sequence> {
     let prompts: [&[u32]; 3] = [&[7, 8, 9, 10, 11], &[7, 8, 9], &[200; 9]];
     let answers: [&[u32]; 5] = [&[1, 2, 3], &[1, 2], &[4, 5, 6, 7], &[1, 2, 3], &[9]];
-    let pairs = answers
-        .iter()
-        .flat_map(|answer| prompts.map(|prompt| (prompt, *answer)));
-    pairs
-        .map(|(prompt, answer)| Sequence::continued(prompt, answer))
-        .collect()
+    let pairs = answers.iter().flat_map(|answer| prompts.map(|prompt| (prompt, *answer)));
+    pairs.map(|(prompt, answer)| Sequence::continued(prompt, answer)).collect()
 }
 
 #[test]
 fn what_a_group_begins_with_is_computed_once_and_shows_in_no_bit() {
-    for (preset, checkpointing) in [
-        (Preset::Qwen2, false),
-        (Preset::Qwen3, true),
-        (Preset::Gemma2, false),
-    ] {
+    for (preset, checkpointing) in
+        [(Preset::Qwen2, false), (Preset::Qwen3, true), (Preset::Gemma2, false)]
+    {
         let dir = tempfile::tempdir().expect("a folder");
         folder(dir.path(), preset, TinyHead::Vocab);
         let mut policy = Policy::full(dir.path()).expect("it loads");
@@ -209,11 +184,7 @@ fn what_a_group_begins_with_is_computed_once_and_shows_in_no_bit() {
             let micros = super::micro_batches(&all, Packing::of(budget)).expect("they fit");
             let rows = micros.iter().map(|micro| micro.batch.n_tokens());
             assert!(rows.clone().all(|rows| rows <= most), "{budget}: {rows:?}");
-            assert_eq!(
-                policy.read(&all, budget).expect("it is read"),
-                read,
-                "{budget}"
-            );
+            assert_eq!(policy.read(&all, budget).expect("it is read"), read, "{budget}");
             assert_close(&gradients(&policy, &all, budget), &alone, preset.name());
         }
     }
@@ -249,10 +220,7 @@ fn a_batch_is_cut_into_an_even_number_of_parts_of_about_the_same_size() {
         let longest = all.iter().map(|sequence| sequence.token_ids.len()).max();
         let (least, most) = (rows.iter().min(), rows.iter().max());
         let apart = most.expect("a part") - least.expect("a part");
-        assert!(
-            apart <= 2 * longest.expect("a sequence"),
-            "{budget}: {rows:?}"
-        );
+        assert!(apart <= 2 * longest.expect("a sequence"), "{budget}: {rows:?}");
         assert!(most <= Some(&budget), "{budget}: {rows:?}");
     }
 }
@@ -270,10 +238,7 @@ fn heads_and_labels_are_read_and_trained() {
         }
         let got = gradients(&policy, &all, 64);
         let faults = got.faults(&policy);
-        assert!(
-            faults.iter().all(|(_, fault)| fault.contains("lm_head")),
-            "{head}: {faults:?}"
-        );
+        assert!(faults.iter().all(|(_, fault)| fault.contains("lm_head")), "{head}: {faults:?}");
     }
     let dir = tempfile::tempdir().expect("a folder");
     folder(dir.path(), Preset::Qwen2, TinyHead::Vocab);
@@ -281,13 +246,7 @@ fn heads_and_labels_are_read_and_trained() {
     let mut all = sequences(4);
     for sequence in &mut all {
         let columns = vec![5, 9].into();
-        sequence.reads = vec![(
-            2,
-            Read::Labels {
-                columns,
-                mass: false,
-            },
-        )];
+        sequence.reads = vec![(2, Read::Labels { columns, mass: false })];
     }
     policy
         .assert_reached(&gradients(&policy, &all, 64), &mut Asserted::default())
@@ -304,9 +263,7 @@ fn a_step_is_seen_by_what_is_served_and_by_what_is_saved() {
     let before = policy.read(&all, 100).expect("it is read");
     let mut optimiser = AdamW::new(AdamWConfig::default(), &policy);
     let mut gradients = gradients(&policy, &all, 100);
-    optimiser
-        .step(&policy, &mut gradients, 1e-2)
-        .expect("a step");
+    optimiser.step(&policy, &mut gradients, 1e-2).expect("a step");
     let after = policy.read(&all, 100).expect("it is read");
     assert_ne!(before, after);
 
@@ -327,9 +284,7 @@ fn an_adapter_learns_alone_and_is_saved() {
         seed: 3,
         r: 4,
         alpha: 8,
-        targets: ["q_proj", "v_proj", "down_proj"]
-            .map(str::to_owned)
-            .to_vec(),
+        targets: ["q_proj", "v_proj", "down_proj"].map(str::to_owned).to_vec(),
         rank_pattern: BTreeMap::default(),
         alpha_pattern: BTreeMap::default(),
         rslora: false,
@@ -348,13 +303,9 @@ fn an_adapter_learns_alone_and_is_saved() {
     }
     let before = policy.read(&all, 100).expect("it is read");
     let mut gradients = gradients(&policy, &all, 100);
-    policy
-        .assert_reached(&gradients, &mut Asserted::default())
-        .expect("all are reached");
+    policy.assert_reached(&gradients, &mut Asserted::default()).expect("all are reached");
     let mut optimiser = AdamW::new(AdamWConfig::default(), &policy);
-    optimiser
-        .step(&policy, &mut gradients, 1e-2)
-        .expect("a step");
+    optimiser.step(&policy, &mut gradients, 1e-2).expect("a step");
     let after = policy.read(&all, 100).expect("it is read");
     assert_eq!(before[0], after[0], "the base stays");
     assert_ne!(before[1..], after[1..]);
@@ -403,9 +354,7 @@ fn every_part_is_asserted_by_the_first_batch_that_uses_it() {
     policy.assert_reached(&a, &mut asserted).expect("all of a");
     let place = b.parts.iter().position(Option::is_some).expect("b is used");
     let kept = b.parts[place].take();
-    let error = policy
-        .assert_reached(&b, &mut asserted)
-        .expect_err("a hole");
+    let error = policy.assert_reached(&b, &mut asserted).expect_err("a hole");
     assert!(error.to_string().contains("`b."), "{error}");
     assert!(!error.to_string().contains("`a."), "{error}");
     b.parts[place] = kept;
@@ -425,11 +374,7 @@ fn what_cannot_be_trained_is_refused() {
     let policy = Policy::full(dir.path()).expect("it loads");
     let error = policy.read(&sequences(1), 10).expect_err("no vocabulary");
     assert!(error.to_string().contains("vocabulary"), "{error}");
-    let past = Sequence {
-        token_ids: vec![1, 2],
-        reads: vec![(2, Read::Head)],
-        adapter: None,
-    };
+    let past = Sequence { token_ids: vec![1, 2], reads: vec![(2, Read::Head)], adapter: None };
     let error = policy.read(&[past], 10).expect_err("past its end");
     assert!(error.to_string().contains("2 tokens"), "{error}");
 }
@@ -445,13 +390,8 @@ fn a_norm_that_is_not_finite_changes_nothing() {
     let fresh = optimiser.clone();
     let mut gradients = gradients(&policy, &all, 100);
     gradients.parts[1].as_mut().expect("reached")[0] = f32::NAN;
-    let error = optimiser
-        .step(&policy, &mut gradients, 1e-2)
-        .expect_err("refused");
-    assert!(
-        error.to_string().contains(&policy.parameters()[1].name),
-        "{error}"
-    );
+    let error = optimiser.step(&policy, &mut gradients, 1e-2).expect_err("refused");
+    assert!(error.to_string().contains(&policy.parameters()[1].name), "{error}");
     assert_eq!(optimiser, fresh);
     assert_eq!(policy.read(&all, 100).expect("it is read"), before);
 }

@@ -34,9 +34,7 @@ impl Workers {
         };
         let pools: std::result::Result<_, _> = (0..count).map(|_| pool()).collect();
         let refused = |error| TrainError::Invalid(format!("no threads for workers: {error}"));
-        Ok(Workers {
-            pools: pools.map_err(refused)?,
-        })
+        Ok(Workers { pools: pools.map_err(refused)? })
     }
 
     /// How many micro-batches are computed at once.

@@ -22,11 +22,7 @@ impl Cache {
     /// An empty cache whose recycled steps have `batch` items; the authors' scripts have 64, the
     /// number of prompts of a normal step. A batch of 0 has 1 item.
     pub fn new(batch: usize) -> Self {
-        Self {
-            batch: batch.max(1),
-            items: VecDeque::new(),
-            due: false,
-        }
+        Self { batch: batch.max(1), items: VecDeque::new(), due: false }
     }
 
     /// Empties it: an episode, one pass through the problems, begins.

@@ -29,10 +29,7 @@ pub struct CrlConfig {
 
 impl Default for CrlConfig {
     fn default() -> Self {
-        Self {
-            share: 0.2,
-            balance: true,
-        }
+        Self { share: 0.2, balance: true }
     }
 }
 
@@ -131,10 +128,7 @@ impl Crl {
             }
             // Of an odd number one label may have one more, whichever it is.
             let least = rights.len().min(wrongs.len());
-            (
-                right.min(least + extra),
-                wrong.min(least + count % 2 - extra),
-            )
+            (right.min(least + extra), wrong.min(least + count % 2 - extra))
         } else {
             let both = subset(&mut rng, rights.len() + new, count);
             let right = both.iter().filter(|place| **place < rights.len()).count();
@@ -165,11 +159,7 @@ fn verified(groups: &[Group]) -> (Vec<Solution<'_>>, Vec<Solution<'_>>) {
     let mut place = 0;
     for group in groups {
         for rollout in &group.rollouts {
-            let solution = Solution {
-                item: &group.item,
-                text: &rollout.text,
-                parent: Some(place),
-            };
+            let solution = Solution { item: &group.item, text: &rollout.text, parent: Some(place) };
             place += 1;
             if group.item.role != Role::Player {
                 continue;
@@ -190,10 +180,7 @@ mod tests {
     use super::*;
 
     fn crl(balance: bool) -> Crl {
-        let config = CrlConfig {
-            balance,
-            ..CrlConfig::default()
-        };
+        let config = CrlConfig { balance, ..CrlConfig::default() };
         Crl::new(config, Templates::built_in("crl").expect("built in")).expect("valid")
     }
 
@@ -209,10 +196,7 @@ mod tests {
         check(80, 20);
         check(128, 32);
         for share in [-0.1, 1.0, f64::NAN] {
-            let config = CrlConfig {
-                share,
-                ..CrlConfig::default()
-            };
+            let config = CrlConfig { share, ..CrlConfig::default() };
             let templates = Templates::built_in("crl").expect("built in");
             assert!(Crl::new(config, templates).is_err(), "{share}");
         }
@@ -274,10 +258,7 @@ mod tests {
         reservoir.observe(&[group(9, vec![wrong("3"), wrong("4")])]);
         let groups = [group(0, vec![right("1"), right("2"), wrong("2")])];
         let (items, counts) = crl(true).draw(&groups, 4, at(1), Some(&reservoir));
-        assert_eq!(
-            (counts.right, counts.wrong, counts.from_reservoir),
-            (2, 2, 1)
-        );
+        assert_eq!((counts.right, counts.wrong, counts.from_reservoir), (2, 2, 1));
         assert_eq!(items.iter().filter(|item| item.index == 9).count(), 1);
     }
 }

@@ -11,10 +11,7 @@ pub(crate) fn problem(index: u64, gold: &str) -> Item {
     Item {
         index,
         role: Role::Player,
-        turns: vec![Turn {
-            role: "user".to_owned(),
-            content: format!("Solve: problem {index}"),
-        }],
+        turns: vec![Turn { role: "user".to_owned(), content: format!("Solve: problem {index}") }],
         problem: format!("problem {index}").into(),
         gold: Some(gold.into()),
         audit: None,
@@ -26,10 +23,7 @@ pub(crate) fn problem(index: u64, gold: &str) -> Item {
 
 /// The answers to problem `index`, whose gold answer is 2.
 pub(crate) fn group(index: u64, rollouts: Vec<Rollout>) -> Group {
-    Group {
-        item: Arc::new(problem(index, "2")),
-        rollouts,
-    }
+    Group { item: Arc::new(problem(index, "2")), rollouts }
 }
 
 fn rollout(answer: &str, reward: Result<f64, FailureKind>) -> Rollout {

@@ -46,10 +46,7 @@ pub fn opinion(p: f64, tau: f64) -> Result<Option<Opinion>> {
     }
     let distance = (p - 0.5).abs();
     let sure = distance > 0.0 && distance >= tau;
-    Ok(sure.then_some(Opinion {
-        right: p > 0.5,
-        weight: 2.0 * distance,
-    }))
+    Ok(sure.then_some(Opinion { right: p > 0.5, weight: 2.0 * distance }))
 }
 
 /// Stops a run whose self-given rewards leave the true ones behind. Serialisable.
@@ -67,11 +64,7 @@ pub struct GapStop {
 
 impl Default for GapStop {
     fn default() -> Self {
-        Self {
-            limit: 0.15,
-            patience: 3,
-            in_a_row: 0,
-        }
+        Self { limit: 0.15, patience: 3, in_a_row: 0 }
     }
 }
 
@@ -84,11 +77,7 @@ impl GapStop {
         let Some(gap) = gap else {
             return Ok(());
         };
-        self.in_a_row = if gap > self.limit {
-            self.in_a_row.saturating_add(1)
-        } else {
-            0
-        };
+        self.in_a_row = if gap > self.limit { self.in_a_row.saturating_add(1) } else { 0 };
         if self.in_a_row < self.patience.max(1) {
             return Ok(());
         }

@@ -52,11 +52,7 @@ pub fn within_share(player: u64, judge: &[u64], share: f64) -> Result<usize> {
 pub fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
     let n = xs.len() as f64;
     // Equal values have a mean that rounding may take off them, and then seem to vary.
-    let varies = |values: &[f64]| {
-        values
-            .iter()
-            .any(|value| value.total_cmp(&values[0]).is_ne())
-    };
+    let varies = |values: &[f64]| values.iter().any(|value| value.total_cmp(&values[0]).is_ne());
     if xs.len() != ys.len() || !varies(xs) || !varies(ys) {
         return None;
     }
@@ -70,9 +66,7 @@ pub fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
         xy += dx * dy;
     }
     let correlation = xy / (xx.sqrt() * yy.sqrt());
-    correlation
-        .is_finite()
-        .then(|| correlation.clamp(-1.0, 1.0))
+    correlation.is_finite().then(|| correlation.clamp(-1.0, 1.0))
 }
 
 #[cfg(test)]
@@ -136,11 +130,7 @@ mod tests {
         // Deviations (-1, 0, 1) and (-1, 2, -1) / 3.
         check(&[1.0, 2.0, 3.0], &[1.0, 2.0, 1.0], Some(0.0));
         // (−1.5, −0.5, 0.5, 1.5) · (−0.5, −0.5, 0.5, 0.5) = 2 over sqrt(5 · 1).
-        check(
-            &[1.0, 2.0, 3.0, 4.0],
-            &[0.0, 0.0, 1.0, 1.0],
-            Some(2.0 / 5f64.sqrt()),
-        );
+        check(&[1.0, 2.0, 3.0, 4.0], &[0.0, 0.0, 1.0, 1.0], Some(2.0 / 5f64.sqrt()));
         check(&[1.0, 2.0], &[1.0, 1.0], None);
         check(&[1.0], &[1.0], None);
         check(&[1.0, f64::NAN], &[1.0, 2.0], None);

@@ -34,12 +34,7 @@ pub struct Reservoir {
 impl Reservoir {
     /// An empty one that keeps `capacity` mistakes.
     pub fn new(capacity: usize, seed: u64) -> Self {
-        Self {
-            capacity,
-            seed,
-            seen: 0,
-            kept: Vec::new(),
-        }
+        Self { capacity, seed, seen: 0, kept: Vec::new() }
     }
 
     /// Looks at every answer of the player that a verifier found wrong and that has a final answer.

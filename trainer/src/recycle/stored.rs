@@ -21,14 +21,8 @@ struct Stored {
     parent: Option<usize>,
 }
 
-const ROLES: [Role; 6] = [
-    Role::Player,
-    Role::Pointwise,
-    Role::Pairwise,
-    Role::Reflection,
-    Role::Referee,
-    Role::Critic,
-];
+const ROLES: [Role; 6] =
+    [Role::Player, Role::Pointwise, Role::Pairwise, Role::Reflection, Role::Referee, Role::Critic];
 
 impl Serialize for Item {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -36,9 +30,7 @@ impl Serialize for Item {
         let stored = Stored {
             index: self.index,
             role: self.role.name().to_owned(),
-            turns: turns
-                .map(|turn| (turn.role.clone(), turn.content.clone()))
-                .collect(),
+            turns: turns.map(|turn| (turn.role.clone(), turn.content.clone())).collect(),
             problem: self.problem.to_string(),
             gold: self.gold.as_deref().map(str::to_owned),
             audit: self.audit.as_deref().map(str::to_owned),
@@ -59,9 +51,7 @@ impl<'de> Deserialize<'de> for Item {
         Ok(Self {
             index: stored.index,
             role,
-            turns: turns
-                .map(|(role, content)| Turn { role, content })
-                .collect(),
+            turns: turns.map(|(role, content)| Turn { role, content }).collect(),
             problem: stored.problem.into(),
             gold: stored.gold.map(Into::into),
             audit: stored.audit.map(Into::into),
@@ -82,10 +72,7 @@ mod tests {
             let item = Item {
                 index: u64::MAX,
                 role,
-                turns: vec![Turn {
-                    role: "user".to_owned(),
-                    content: "a\n\"b\"".to_owned(),
-                }],
+                turns: vec![Turn { role: "user".to_owned(), content: "a\n\"b\"".to_owned() }],
                 problem: "1+1".into(),
                 gold: Some("2".into()),
                 audit: Some("3".into()),

@@ -71,18 +71,12 @@ impl TemplateKind {
     }
 
     fn rule(self) -> Rule {
-        let rule = |shows, also, labels| Rule {
-            shows,
-            also,
-            labels,
-        };
+        let rule = |shows, also, labels| Rule { shows, also, labels };
         match self {
             Self::Pointwise => rule(&[&["answer"], &["solution"]], &[], true),
-            Self::Pairwise => rule(
-                &[&["answer_a", "answer_b"], &["solution_a", "solution_b"]],
-                &[],
-                true,
-            ),
+            Self::Pairwise => {
+                rule(&[&["answer_a", "answer_b"], &["solution_a", "solution_b"]], &[], true)
+            }
             Self::ReflectReasoning => rule(&[&["solution"]], &[], false),
             Self::ReflectAnswer => rule(&[&["answer"]], &[], false),
             Self::Critique => rule(&[&["solution"]], &[], true),
@@ -107,10 +101,7 @@ pub struct Template {
 #[derive(Debug)]
 enum Listing {
     /// As one text.
-    Text {
-        candidate: Prompt,
-        separator: String,
-    },
+    Text { candidate: Prompt, separator: String },
     /// As messages: each message as a prompt of its own, and whether it is there once for each.
     Messages(Vec<(Prompt, bool)>),
 }
@@ -149,10 +140,7 @@ impl Template {
         let listing = self.listing.as_deref();
         let count = candidates.len().to_string();
         match listing.expect("the templates of a referee list candidates") {
-            Listing::Text {
-                candidate,
-                separator,
-            } => {
+            Listing::Text { candidate, separator } => {
                 let listed = (1_usize..).zip(candidates).map(|(number, text)| {
                     let number = number.to_string();
                     let turns = candidate.fill(&[("number", &number), ("text", text)]);
@@ -160,11 +148,7 @@ impl Template {
                     contents.collect::<String>()
                 });
                 let listed = listed.collect::<Vec<_>>().join(separator);
-                self.fill(&[
-                    ("problem", problem),
-                    ("candidates", &listed),
-                    ("count", &count),
-                ])
+                self.fill(&[("problem", problem), ("candidates", &listed), ("count", &count)])
             }
             Listing::Messages(messages) => {
                 let fill = |message: &Prompt, candidate: &str| {
@@ -247,11 +231,7 @@ impl Templates {
                 Ok(_) => {}
                 Err(problem) => found.push(problem),
             }
-            problems.extend(
-                found
-                    .into_iter()
-                    .map(|problem| format!("{place}: {problem}")),
-            );
+            problems.extend(found.into_iter().map(|problem| format!("{place}: {problem}")));
         }
         if problems.is_empty() {
             return Ok(templates);
@@ -281,17 +261,11 @@ impl Templates {
         if missing.is_empty() {
             return Ok(());
         }
-        Err(TrainError::Invalid(format!(
-            "no template of the kind {}",
-            missing.join(", ")
-        )))
+        Err(TrainError::Invalid(format!("no template of the kind {}", missing.join(", "))))
     }
 
     fn add(&mut self, template: Template) {
-        self.by_kind
-            .entry(template.kind)
-            .or_default()
-            .push(template);
+        self.by_kind.entry(template.kind).or_default().push(template);
     }
 }
 
@@ -360,20 +334,15 @@ impl Entry {
         match (self.kind == TemplateKind::Referee, text, written) {
             (false, _, (None, None)) => Ok(None),
             (true, true, (Some(content), Some(separator))) if !slots.contains(&"candidate") => {
-                let candidate = self.alone(&Message {
-                    role: "user".to_owned(),
-                    content: content.clone(),
-                })?;
+                let candidate =
+                    self.alone(&Message { role: "user".to_owned(), content: content.clone() })?;
                 let slots = candidate.slots();
                 let known = |slot: &&str| ["number", "text"].contains(slot);
                 if !slots.contains(&"text") || !slots.iter().all(known) {
                     return Err("a candidate has the slots text and number".to_owned());
                 }
                 let separator = separator.clone();
-                Ok(Some(Listing::Text {
-                    candidate,
-                    separator,
-                }))
+                Ok(Some(Listing::Text { candidate, separator }))
             }
             (true, false, (None, None)) => {
                 let messages = self.message.iter().map(|message| {
@@ -411,10 +380,7 @@ fn check_slots(kind: TemplateKind, slots: &[&str]) -> std::result::Result<(), St
     let whole = |set: &&&[&str]| set.iter().all(|slot| slots.contains(slot));
     if !slots.contains(&"problem") || !rule.shows.iter().any(|set| whole(&set)) {
         let sets: Vec<String> = rule.shows.iter().map(|set| set.join(" and ")).collect();
-        return Err(format!(
-            "it needs the slots problem, and {}",
-            sets.join(", or ")
-        ));
+        return Err(format!("it needs the slots problem, and {}", sets.join(", or ")));
     }
     Ok(())
 }

@@ -70,10 +70,7 @@ impl Actor {
     /// # Errors
     /// A tokenizer that has no end of text.
     pub fn new(host: Arc<Host>) -> Result<Actor> {
-        Ok(Actor {
-            encoder: Encoder::new(host.tokenizer.clone())?,
-            host,
-        })
+        Ok(Actor { encoder: Encoder::new(host.tokenizer.clone())?, host })
     }
 
     /// The tokenizer.
@@ -143,10 +140,7 @@ impl Actor {
         open: (usize, &mut Open<'_>),
     ) -> Result<Vec<Sample>> {
         let works = orders.iter().map(|order| self.work(order, how)).collect();
-        let terms = Terms {
-            priority: Priority::Batch,
-            ..Terms::default()
-        };
+        let terms = Terms { priority: Priority::Batch, ..Terms::default() };
         let ticket = self.host.engine.submit(works, terms);
         let ticket = ticket.map_err(|error| TrainError::Engine(error.to_string()))?;
         collect(ticket, (orders, how), open)
@@ -181,11 +175,7 @@ impl Actor {
 }
 
 fn token(sampled: &Sampled) -> Token {
-    Token {
-        id: sampled.token_id,
-        logprob: sampled.logprob,
-        revision: sampled.revision,
-    }
+    Token { id: sampled.token_id, logprob: sampled.logprob, revision: sampled.revision }
 }
 
 /// Which groups still lack answers.
@@ -204,11 +194,7 @@ impl Open<'_> {
         for group in groups {
             lacks[*group] += 1;
         }
-        Open {
-            groups,
-            lacks,
-            wanted: enough,
-        }
+        Open { groups, lacks, wanted: enough }
     }
 
     fn done(&mut self, order: usize) {
@@ -225,11 +211,8 @@ fn collect(
     (orders, how): (&[Order], How),
     (first, open): (usize, &mut Open<'_>),
 ) -> Result<Vec<Sample>> {
-    let begun = |order: &Order| Sample {
-        tokens: order.partial.clone(),
-        ended: false,
-        interrupted: true,
-    };
+    let begun =
+        |order: &Order| Sample { tokens: order.partial.clone(), ended: false, interrupted: true };
     let mut samples: Vec<Sample> = orders.iter().map(begun).collect();
     let mut take = |update: Update, open: &mut Open<'_>| -> Result<()> {
         match update {

@@ -45,9 +45,7 @@ impl Judge {
     /// Scorers that cannot work with this model, each with what it lacks.
     pub fn new(registry: Registry, hosts: Vec<Arc<engine::Host>>) -> Result<Judge> {
         let models = Arc::new(Live(hosts));
-        registry
-            .check(&*models)
-            .map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
+        registry.check(&*models).map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
         let failed = |error: std::io::Error| TrainError::Engine(error.to_string());
         Ok(Judge {
             registry,
@@ -56,9 +54,7 @@ impl Judge {
                 models,
                 tape: None,
             },
-            runtime: tokio::runtime::Builder::new_current_thread()
-                .build()
-                .map_err(failed)?,
+            runtime: tokio::runtime::Builder::new_current_thread().build().map_err(failed)?,
         })
     }
 
@@ -83,10 +79,8 @@ impl Judge {
             by_scorer.entry(item.scorer.clone()).or_default().push(at);
         }
         for (name, members) in by_scorer {
-            let inputs: Vec<Arc<Input>> = members
-                .iter()
-                .map(|at| Arc::new(input(pairs[*at].0, pairs[*at].1)))
-                .collect();
+            let inputs: Vec<Arc<Input>> =
+                members.iter().map(|at| Arc::new(input(pairs[*at].0, pairs[*at].1))).collect();
             for (at, outcome) in members.iter().zip(self.outcomes(&name, &inputs, seed)?) {
                 let rollout = &mut *pairs[*at].1;
                 match outcome {
@@ -112,10 +106,8 @@ impl Judge {
     /// # Errors
     /// A scorer that there is not.
     pub fn steps(&self, name: &str, pairs: &mut [(&Item, &mut Rollout)], seed: u64) -> Result<()> {
-        let inputs: Vec<Arc<Input>> = pairs
-            .iter()
-            .map(|(item, rollout)| Arc::new(input(item, rollout)))
-            .collect();
+        let inputs: Vec<Arc<Input>> =
+            pairs.iter().map(|(item, rollout)| Arc::new(input(item, rollout))).collect();
         let outcomes = self.outcomes(name, &inputs, seed)?;
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
@@ -136,14 +128,8 @@ impl Judge {
     /// A scorer that there is not.
     pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
         let scorer = self.scorer(name)?;
-        let ask = Ask {
-            priority: Priority::Batch,
-            seed,
-            ..Ask::default()
-        };
-        let scored = self
-            .runtime
-            .block_on(score(scorer, inputs, ask, &self.tools));
+        let ask = Ask { priority: Priority::Batch, seed, ..Ask::default() };
+        let scored = self.runtime.block_on(score(scorer, inputs, ask, &self.tools));
         Ok(scored.into_iter().map(|scored| scored.outcome).collect())
     }
 }
@@ -161,10 +147,7 @@ fn input(item: &Item, rollout: &Rollout) -> Input {
     let mut input = Input::of(rollout.text.clone());
     input.responses = Responses::One(Passage::Text(rollout.text.clone()));
     input.prompt = Some(Passage::Turns(item.turns.clone()));
-    input.reference = item
-        .gold
-        .as_deref()
-        .map(|gold| Reference::Text(gold.to_owned()));
+    input.reference = item.gold.as_deref().map(|gold| Reference::Text(gold.to_owned()));
     input
 }
 

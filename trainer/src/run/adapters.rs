@@ -19,15 +19,8 @@ use crate::policy::{Policy, Workers};
 use crate::random::decision;
 
 /// What PEFT calls the modules of all linear layers.
-const ALL_LINEAR: [&str; 7] = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
-];
+const ALL_LINEAR: [&str; 7] =
+    ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 /// The model that a run trains, as its newest checkpoint has it where there is one.
 pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -> Result<Policy> {
@@ -56,11 +49,7 @@ pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -
 /// Micro-batches at once. What one holds is kept for each of them, which is little for the small
 /// models whose kernels cannot use all threads.
 fn workers(config: &RunConfig, policy: &Policy) -> usize {
-    let fitting = if is_small(policy) {
-        rayon::current_num_threads()
-    } else {
-        1
-    };
+    let fitting = if is_small(policy) { rayon::current_num_threads() } else { 1 };
     config.policy.workers.unwrap_or(fitting)
 }
 
@@ -97,15 +86,11 @@ fn fresh(
 ) -> Result<std::path::PathBuf> {
     let target = folder.join("fresh").join(&section.name);
     let parent = folder.join("fresh");
-    std::fs::create_dir_all(&parent).map_err(|source| TrainError::File {
-        path: parent.display().to_string(),
-        source,
-    })?;
+    std::fs::create_dir_all(&parent)
+        .map_err(|source| TrainError::File { path: parent.display().to_string(), source })?;
     if target.exists() {
-        std::fs::remove_dir_all(&target).map_err(|source| TrainError::File {
-            path: target.display().to_string(),
-            source,
-        })?;
+        std::fs::remove_dir_all(&target)
+            .map_err(|source| TrainError::File { path: target.display().to_string(), source })?;
     }
     let targets: Vec<String> = match &section.targets {
         Some(targets) => targets.clone(),
@@ -114,15 +99,9 @@ fn fresh(
     let modules = modules(shape, &targets)?;
     let mut tensors = Vec::new();
     for (module, n, k) in &modules {
-        let mut rng = decision(
-            config.run.seed,
-            &format!("fresh {} {module}", section.name),
-            &[],
-        );
+        let mut rng = decision(config.run.seed, &format!("fresh {} {module}", section.name), &[]);
         let bound = 1.0 / (*k as f32).sqrt();
-        let a: Vec<f32> = (0..section.r * k)
-            .map(|_| rng.random_range(-bound..bound))
-            .collect();
+        let a: Vec<f32> = (0..section.r * k).map(|_| rng.random_range(-bound..bound)).collect();
         let name = |factor: &str| format!("base_model.model.{module}.lora_{factor}.weight");
         tensors.push((name("A"), vec![section.r, *k], a));
         tensors.push((name("B"), vec![*n, section.r], vec![0.0; n * section.r]));
@@ -132,9 +111,7 @@ fn fresh(
         &stage,
         WEIGHTS_FILE,
         Storage::F32,
-        tensors
-            .iter()
-            .map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
+        tensors.iter().map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
     )?;
     let fields: Value = json!({
         "peft_type": "LORA", "task_type": "CAUSAL_LM", "r": section.r,

@@ -54,10 +54,7 @@ pub fn latest(folder: &Path) -> Result<Option<PathBuf>> {
 
 /// Checkpoints by their steps, oldest first. What is being written has another name.
 fn all(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let failed = |source| TrainError::File {
-        path: folder.display().to_string(),
-        source,
-    };
+    let failed = |source| TrainError::File { path: folder.display().to_string(), source };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -92,10 +89,7 @@ pub(super) fn write(
     let tensors = parts.flat_map(|(parameter, moments)| {
         let name = |what: &str| format!("{}.{what}", parameter.name);
         let n = moments.mean.len();
-        [
-            (name("mean"), vec![n], &moments.mean[..]),
-            (name("square"), vec![n], &moments.square[..]),
-        ]
+        [(name("mean"), vec![n], &moments.mean[..]), (name("square"), vec![n], &moments.square[..])]
     });
     save::tensors(&stage, MOMENTS, Storage::F32, tensors)?;
     let checkpoint = Checkpoint {
@@ -111,10 +105,8 @@ pub(super) fn write(
     if keep > 0 {
         let all = all(folder)?;
         for (_, path) in &all[..all.len().saturating_sub(keep)] {
-            std::fs::remove_dir_all(path).map_err(|source| TrainError::File {
-                path: path.display().to_string(),
-                source,
-            })?;
+            std::fs::remove_dir_all(path)
+                .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
         }
     }
     Ok(target)
@@ -127,16 +119,11 @@ impl Checkpoint {
     /// A file that is missing or not what a run writes.
     pub fn read(path: &Path) -> Result<Checkpoint> {
         let file = path.join(STATE);
-        let text = std::fs::read_to_string(&file).map_err(|source| TrainError::File {
-            path: file.display().to_string(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(&file)
+            .map_err(|source| TrainError::File { path: file.display().to_string(), source })?;
         let checkpoint: Checkpoint = serde_json::from_str(&text)
             .map_err(|error| TrainError::Invalid(format!("{}: {error}", file.display())))?;
-        Ok(Checkpoint {
-            path: path.to_owned(),
-            ..checkpoint
-        })
+        Ok(Checkpoint { path: path.to_owned(), ..checkpoint })
     }
 
     /// Holds the run file against that of the checkpoint. The number of steps may grow, and where
@@ -162,10 +149,8 @@ impl Checkpoint {
     /// Puts the optimiser's state back, and gives the number of steps that are done.
     pub(super) fn restore(&self, optimiser: &mut AdamW, policy: &Policy) -> Result<u64> {
         let file = self.path.join(MOMENTS);
-        let bytes = std::fs::read(&file).map_err(|source| TrainError::File {
-            path: file.display().to_string(),
-            source,
-        })?;
+        let bytes = std::fs::read(&file)
+            .map_err(|source| TrainError::File { path: file.display().to_string(), source })?;
         let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", file.display()));
         let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
         for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
@@ -180,14 +165,8 @@ impl Checkpoint {
 }
 
 /// Keys that may change between a run and its resumption.
-const FREE: [&str; 6] = [
-    "run.steps",
-    "run.folder",
-    "run.checkpoint_every",
-    "run.keep",
-    "policy.workers",
-    "evaluation",
-];
+const FREE: [&str; 6] =
+    ["run.steps", "run.folder", "run.checkpoint_every", "run.keep", "policy.workers", "evaluation"];
 
 fn numbers(
     tensors: &SafeTensors<'_>,
@@ -195,9 +174,7 @@ fn numbers(
     what: &str,
 ) -> Result<Vec<f32>, String> {
     let name = format!("{}.{what}", parameter.name);
-    let tensor = tensors
-        .tensor(&name)
-        .map_err(|error| format!("`{name}`: {error}"))?;
+    let tensor = tensors.tensor(&name).map_err(|error| format!("`{name}`: {error}"))?;
     let numbers: Vec<f32> = tensor
         .data()
         .chunks_exact(4)
@@ -207,30 +184,18 @@ fn numbers(
     if numbers.len() == want {
         return Ok(numbers);
     }
-    Err(format!(
-        "`{name}` has {} numbers, not {want}",
-        numbers.len()
-    ))
+    Err(format!("`{name}` has {} numbers, not {want}", numbers.len()))
 }
 
 /// The leaves in which two values differ, each as `key: then -> now`.
 fn differ(path: &str, then: &Value, now: &Value, differences: &mut Vec<String>) {
     let join = |key: &str| {
-        if path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{path}.{key}")
-        }
+        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
     };
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
             for (key, then) in a {
-                differ(
-                    &join(key),
-                    then,
-                    b.get(key).unwrap_or(&Value::Null),
-                    differences,
-                );
+                differ(&join(key), then, b.get(key).unwrap_or(&Value::Null), differences);
             }
             for (key, now) in b {
                 if !a.contains_key(key) {

@@ -196,10 +196,8 @@ impl RunConfig {
     /// # Errors
     /// [`TrainError::Invalid`] with every problem, each with file, line and key.
     pub fn read(path: &Path) -> Result<RunConfig> {
-        let text = std::fs::read_to_string(path).map_err(|source| TrainError::File {
-            path: path.display().to_string(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
         RunConfig::parse(&path.display().to_string(), &text, &base)
     }
@@ -286,10 +284,7 @@ impl RunConfig {
             }
         }
         if self.models.iter().any(|model| model.name == POLICY) {
-            root.problem(
-                "model",
-                "the name 'policy' is that of the model in training",
-            );
+            root.problem("model", "the name 'policy' is that of the model in training");
         }
         if self.data.is_empty() {
             root.problem("data", "a run needs at least one [[data]]");

@@ -158,10 +158,8 @@ struct Message {
 /// # Errors
 /// [`TrainError::Invalid`] with every row that is wrong, by its line, at most ten of them.
 pub fn read_jsonl(path: &Path, scorer: Option<&str>) -> Result<Vec<Row>> {
-    let text = std::fs::read_to_string(path).map_err(|source| TrainError::File {
-        path: path.display().to_string(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
     let (mut rows, mut problems) = (Vec::new(), Vec::new());
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -228,11 +226,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
     match (line.candidates, line.gold_rank) {
         (Some(candidates), Some(ranks)) => {
             urpo::check_ranks(candidates.len(), &ranks)?;
-            return Ok(Row::Ranked(Ranked {
-                problem,
-                candidates,
-                ranks,
-            }));
+            return Ok(Row::Ranked(Ranked { problem, candidates, ranks }));
         }
         (None, None) => {}
         (Some(_), None) | (None, Some(_)) => {
@@ -254,9 +248,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
         turns,
         gold: line.answer.map(Into::into),
         audit: line.audit.map(Into::into),
-        scorer: scorer
-            .ok_or("a problem names a `scorer`, or the method does")?
-            .into(),
+        scorer: scorer.ok_or("a problem names a `scorer`, or the method does")?.into(),
         category: line.category.map(Into::into),
         parent: None,
     };
@@ -272,16 +264,10 @@ const ONE_OF: &str = "a row has one of: `completion`; `chosen` and `rejected`; `
 /// The conversation of a row.
 fn turns(line: &mut Line) -> Result<Vec<Turn>, String> {
     match (line.prompt.take(), line.messages.take()) {
-        (Some(prompt), None) => Ok(vec![Turn {
-            role: "user".to_owned(),
-            content: prompt,
-        }]),
+        (Some(prompt), None) => Ok(vec![Turn { role: "user".to_owned(), content: prompt }]),
         (None, Some(messages)) if !messages.is_empty() => Ok(messages
             .into_iter()
-            .map(|message| Turn {
-                role: message.role,
-                content: message.content,
-            })
+            .map(|message| Turn { role: message.role, content: message.content })
             .collect()),
         _ => Err("a row has either `prompt` or `messages`, and they are not empty".into()),
     }
@@ -294,17 +280,9 @@ fn process(
 ) -> Result<Row, String> {
     let labels = labels.ok_or("`steps` come with `labels`")?;
     if labels.len() != steps.len() || steps.is_empty() {
-        return Err(format!(
-            "{} steps have {} labels",
-            steps.len(),
-            labels.len()
-        ));
+        return Err(format!("{} steps have {} labels", steps.len(), labels.len()));
     }
-    Ok(Row::Process(Process {
-        turns,
-        steps,
-        labels,
-    }))
+    Ok(Row::Process(Process { turns, steps, labels }))
 }
 
 /// The order of rows: every epoch another permutation, and any position of it by its number.
@@ -319,12 +297,7 @@ pub struct Order {
 impl Order {
     /// Of `len` rows, at least one.
     pub fn new(seed: u64, len: usize) -> Order {
-        let mut order = Order {
-            seed,
-            len,
-            epoch: 0,
-            permutation: Vec::new(),
-        };
+        let mut order = Order { seed, len, epoch: 0, permutation: Vec::new() };
         order.shuffle(0);
         order
     }

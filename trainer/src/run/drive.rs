@@ -98,10 +98,7 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
         let metrics = run.step().map_err(|error| error.at_step(step))?;
         logs.step(run.done(), &metrics)?;
         let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
-        tell(News::Step {
-            line,
-            metrics: &metrics,
-        });
+        tell(News::Step { line, metrics: &metrics });
         if run.evaluation_is_due() {
             evaluate(run, &mut logs, tell)?;
         }
@@ -114,11 +111,7 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
             checkpoint = Some(path);
         }
     }
-    Ok(Ended {
-        complete: run.done() >= run.steps(),
-        done: run.done(),
-        checkpoint,
-    })
+    Ok(Ended { complete: run.done() >= run.steps(), done: run.done(), checkpoint })
 }
 
 /// Takes away the log of a run that came to no checkpoint.
@@ -126,10 +119,7 @@ fn begin_anew(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(TrainError::File {
-            path: path.display().to_string(),
-            source,
-        }),
+        Err(source) => Err(TrainError::File { path: path.display().to_string(), source }),
     }
 }
 
@@ -138,10 +128,7 @@ fn evaluate(run: &mut Run, logs: &mut Logs, tell: &mut dyn FnMut(News<'_>)) -> R
     let mut metrics = run.evaluate()?;
     metrics.set("time/evaluation", begin.elapsed().as_secs_f64());
     logs.evaluation(run.done(), &metrics)?;
-    tell(News::Evaluation {
-        step: run.done(),
-        metrics: &metrics,
-    });
+    tell(News::Evaluation { step: run.done(), metrics: &metrics });
     Ok(())
 }
 

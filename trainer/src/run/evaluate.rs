@@ -50,19 +50,15 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
         | Row::Process(_)
         | Row::Written(_)
         | Row::Ranked(_)
-        | Row::Open(_) => Err(TrainError::Invalid(
-            "an evaluation of a policy needs problem rows".to_owned(),
-        )),
+        | Row::Open(_) => {
+            Err(TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()))
+        }
     });
     let items: Vec<&Item> = items.collect::<Result<_>>()?;
     let MethodConfig::PolicyGradient(method) = &run.config.method else {
         return Err(TrainError::Invalid("only policies are sampled".to_owned()));
     };
-    let max_tokens = run
-        .config
-        .evaluation
-        .max_tokens
-        .unwrap_or(method.max_tokens);
+    let max_tokens = run.config.evaluation.max_tokens.unwrap_or(method.max_tokens);
     let how = |temperature| How {
         // The same chance at every evaluation, so that two of them differ by their weights alone.
         seed: run.config.run.seed,
@@ -71,21 +67,14 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
     };
     let mut metrics = Metrics::default();
     let greedy = rewards(rollouts, &items, 1, how(0.0))?;
-    let rewarded: Vec<f64> = greedy
-        .iter()
-        .flatten()
-        .filter_map(|reward| *reward)
-        .collect();
+    let rewarded: Vec<f64> = greedy.iter().flatten().filter_map(|reward| *reward).collect();
     set_mean(&mut metrics, "greedy", &rewarded);
     let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
     metrics.set("without_reward", unrewarded.count() as f64);
     let samples = run.config.evaluation.samples;
     if samples > 0 {
         let sampled = rewards(rollouts, &items, samples, how(1.0))?;
-        for k in [1, 2, 4, 8, 16, 32, 64]
-            .into_iter()
-            .filter(|k| *k <= samples)
-        {
+        for k in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|k| *k <= samples) {
             let passes: Vec<f64> = sampled
                 .iter()
                 .filter_map(|rewards| {
@@ -93,10 +82,7 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
                     if rewards.contains(&None) {
                         return None;
                     }
-                    let right = rewards
-                        .iter()
-                        .filter(|reward| **reward == Some(1.0))
-                        .count();
+                    let right = rewards.iter().filter(|reward| **reward == Some(1.0)).count();
                     pass_at_k(samples, right, k)
                 })
                 .collect();
@@ -146,11 +132,8 @@ fn rewards(
             steps: None,
         });
     }
-    let mut pairs: Vec<(&Item, &mut Rollout)> = answers
-        .iter_mut()
-        .enumerate()
-        .map(|(at, rollout)| (items[at / n], rollout))
-        .collect();
+    let mut pairs: Vec<(&Item, &mut Rollout)> =
+        answers.iter_mut().enumerate().map(|(at, rollout)| (items[at / n], rollout)).collect();
     rollouts.judge().reward(&mut pairs, how.seed)?;
     let rewards: Vec<Option<f64>> = answers.iter().map(|answer| answer.reward.ok()).collect();
     Ok(rewards.chunks(n).map(<[_]>::to_vec).collect())

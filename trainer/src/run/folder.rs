@@ -34,15 +34,11 @@ impl RunFolder {
         match lock.try_lock() {
             Ok(()) => {
                 clear_partial(path).map_err(failed(path))?;
-                Ok(RunFolder {
-                    path: path.to_owned(),
-                    _lock: lock,
-                })
+                Ok(RunFolder { path: path.to_owned(), _lock: lock })
             }
-            Err(TryLockError::WouldBlock) => Err(TrainError::Invalid(format!(
-                "another run is under way in {}",
-                path.display()
-            ))),
+            Err(TryLockError::WouldBlock) => {
+                Err(TrainError::Invalid(format!("another run is under way in {}", path.display())))
+            }
             Err(TryLockError::Error(source)) => Err(failed(&file)(source)),
         }
     }

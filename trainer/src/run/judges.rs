@@ -110,10 +110,8 @@ impl JudgeSet {
             TrainError::Invalid(format!("evaluation.judge '{}' needs a `path`", self.name))
         })?;
         let path = config.path(path);
-        let text = std::fs::read_to_string(&path).map_err(|source| TrainError::File {
-            path: path.display().to_string(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let case = |(index, line): (usize, &str)| {
             serde_json::from_str(line).map_err(|error| {
@@ -133,10 +131,8 @@ impl JudgeSet {
             line + "\n"
         };
         let text: String = cases.iter().map(line).collect();
-        std::fs::write(&path, text).map_err(|source| TrainError::File {
-            path: path.display().to_string(),
-            source,
-        })
+        std::fs::write(&path, text)
+            .map_err(|source| TrainError::File { path: path.display().to_string(), source })
     }
 
     /// Solutions that the model writes.
@@ -148,9 +144,7 @@ impl JudgeSet {
     ) -> Result<Vec<Case>> {
         let samples = self.samples.max(1);
         let problems = sets::problems(self.seed, difficulty, self.count.div_ceil(samples));
-        let each = problems
-            .iter()
-            .flat_map(|problem| std::iter::repeat_n(problem, samples));
+        let each = problems.iter().flat_map(|problem| std::iter::repeat_n(problem, samples));
         let each: Vec<&Problem> = each.take(self.count).collect();
         let orders = each.iter().enumerate().map(|(index, problem)| {
             let turns = vec![user(&problem.problem)];
@@ -174,11 +168,7 @@ impl JudgeSet {
             })
         });
         let orders: Vec<Order> = orders.collect::<Result<_>>()?;
-        let how = How {
-            seed: self.seed,
-            max_tokens,
-            temperature: 1.0,
-        };
+        let how = How { seed: self.seed, max_tokens, temperature: 1.0 };
         let mut cases = Vec::new();
         for (problem, sample) in each.iter().zip(actor.sample(&orders, how)?) {
             let text = actor.text(&sample.tokens)?;
@@ -209,10 +199,7 @@ impl JudgeSet {
 }
 
 fn user(problem: &str) -> Turn {
-    Turn {
-        role: "user".to_owned(),
-        content: problem.to_owned(),
-    }
+    Turn { role: "user".to_owned(), content: problem.to_owned() }
 }
 
 fn input(case: &Case) -> Input {
@@ -228,10 +215,7 @@ fn whole(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
             by_problem
                 .entry(&case.problem)
                 .or_default()
-                .push(Prediction {
-                    probability: reward.score,
-                    right: case.is_final_right,
-                });
+                .push(Prediction { probability: reward.score, right: case.is_final_right });
         }
     }
     let groups: Vec<Vec<Prediction>> = by_problem.into_values().collect();
@@ -250,10 +234,7 @@ fn steps(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     let mut found = Vec::new();
     let mut missing = 0.0;
     for (case, outcome) in cases.iter().zip(outcomes) {
-        let steps = outcome
-            .as_ref()
-            .ok()
-            .and_then(|reward| reward.evidence.steps.as_ref());
+        let steps = outcome.as_ref().ok().and_then(|reward| reward.evidence.steps.as_ref());
         let scores: Option<Vec<f64>> =
             steps.and_then(|steps| steps.iter().map(|step| step.score).collect());
         match scores {

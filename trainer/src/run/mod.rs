@@ -215,9 +215,7 @@ impl Run {
             policy.assert_reached(gradients, asserted)?;
             let stepped =
                 engine.update_weights_blocking(|| optimiser.step(policy, gradients, rate));
-            stepped
-                .map_err(|error| TrainError::Engine(error.to_string()))?
-                .value
+            stepped.map_err(|error| TrainError::Engine(error.to_string()))?.value
         };
         let mut metrics = if let Some(rollouts) = &mut self.rollouts {
             rollouts.step(&step, &mut apply)?
@@ -272,11 +270,8 @@ impl Run {
     /// # Errors
     /// Where a problem cannot be asked or judged.
     pub fn evaluate(&mut self) -> Result<Metrics> {
-        let mut metrics = if self.rollouts.is_some() {
-            evaluate::problems(self)?
-        } else {
-            evaluate::loss(self)?
-        };
+        let mut metrics =
+            if self.rollouts.is_some() { evaluate::problems(self)? } else { evaluate::loss(self)? };
         if let Some(evaluator) = &self.evaluator {
             let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
             for set in &self.config.evaluation.judge {

@@ -174,10 +174,7 @@ impl Rows {
                 }
             }
         }
-        Ok(Rows::Stored {
-            order: Order::new(config.run.seed, rows.len()),
-            rows,
-        })
+        Ok(Rows::Stored { order: Order::new(config.run.seed, rows.len()), rows })
     }
 
     /// How many there are; none of rows without end.
@@ -200,9 +197,9 @@ impl Rows {
     pub fn take(&mut self, first: u64, n: usize) -> Result<Vec<Row>> {
         let positions = first..first + n as u64;
         match self {
-            Rows::Stored { rows, order } => Ok(positions
-                .map(|position| rows[order.row(position)].clone())
-                .collect()),
+            Rows::Stored { rows, order } => {
+                Ok(positions.map(|position| rows[order.row(position)].clone()).collect())
+            }
             Rows::Made { mixture, tokenizer } => {
                 let encoder = Encoder::new(tokenizer)?;
                 positions
@@ -243,9 +240,7 @@ fn format(name: &str) -> Result<Format> {
     let found = Format::ALL.into_iter().find(|format| format.name() == name);
     found.ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");
-        TrainError::Invalid(format!(
-            "data: there is no format '{name}'; there are {names}"
-        ))
+        TrainError::Invalid(format!("data: there is no format '{name}'; there are {names}"))
     })
 }
 
@@ -267,9 +262,7 @@ pub(super) fn difficulty(
 impl ChainSource {
     fn rows(&self) -> Result<Vec<Row>> {
         if !(0.0..=1.0).contains(&self.labelled) {
-            return Err(TrainError::Invalid(
-                "data: `labelled` is a share".to_owned(),
-            ));
+            return Err(TrainError::Invalid("data: `labelled` is a share".to_owned()));
         }
         let mut rows = Vec::new();
         for (index, problem) in self.problems()?.into_iter().enumerate() {
@@ -286,10 +279,7 @@ impl ChainSource {
             rows.push(Row::Problem(Item {
                 index: index as u64,
                 role: Role::Player,
-                turns: vec![rubrics::Turn {
-                    role: "user".to_owned(),
-                    content: problem.clone(),
-                }],
+                turns: vec![rubrics::Turn { role: "user".to_owned(), content: problem.clone() }],
                 problem: problem.into(),
                 audit: (!known).then(|| gold.to_string().into()),
                 gold: known.then(|| gold.to_string().into()),
@@ -308,16 +298,9 @@ impl ChainSource {
         checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
         if self.held_out {
             let problems = task::sets::problems(self.seed, &difficulty, self.count);
-            return Ok(problems
-                .into_iter()
-                .map(|problem| problem.problem)
-                .collect());
+            return Ok(problems.into_iter().map(|problem| problem.problem).collect());
         }
-        let mixture = Mixture {
-            seed: self.seed,
-            difficulty,
-            ..Mixture::default()
-        };
+        let mixture = Mixture { seed: self.seed, difficulty, ..Mixture::default() };
         let rows = (0..self.count as u64).map(|index| mixture.row_of(Format::Player, index));
         rows.map(|row| match (&row.target, row.turns.last()) {
             (Target::Reply(_), Some(turn)) => Ok(turn.content.clone()),

@@ -18,10 +18,7 @@ struct Bench {
 impl Bench {
     fn new(head: TinyHead, rows: &str) -> Bench {
         let dir = tempfile::tempdir().expect("a folder");
-        let spec = TinySpec {
-            head,
-            ..TinySpec::from(Preset::Qwen3)
-        };
+        let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen3) };
         make(&dir.path().join("model"), &spec).expect("a made model");
         std::fs::write(dir.path().join("rows.jsonl"), rows).expect("written");
         Bench { dir }
@@ -54,12 +51,8 @@ fn supervised() -> String {
     let mut rows = String::new();
     for i in 0..12 {
         let (a, b) = (i % 4, i % 3);
-        writeln!(
-            rows,
-            "{{\"prompt\": \"{a}+{b}=\", \"completion\": \"{}\"}}",
-            a + b
-        )
-        .expect("memory");
+        writeln!(rows, "{{\"prompt\": \"{a}+{b}=\", \"completion\": \"{}\"}}", a + b)
+            .expect("memory");
     }
     rows
 }
@@ -110,10 +103,7 @@ fn check_resume_of(bench: impl Fn() -> Bench, rest: &str) {
     // What comes after the checkpoint is lost with the process.
     steps(&mut first, 1);
     drop(first);
-    let resume = Resume {
-        resume: true,
-        allow_changes: false,
-    };
+    let resume = Resume { resume: true, allow_changes: false };
     let mut second = Run::open(bench.config(6, rest), resume).expect("it resumes");
     assert_eq!(second.done(), 2);
     steps(&mut second, 4);
@@ -125,16 +115,8 @@ fn a_resumed_run_ends_with_the_same_bytes() {
     check_resume(TinyHead::Vocab, &supervised(), SUPERVISED);
     check_resume(TinyHead::Vocab, &problems(), POLICY_GRADIENT);
     check_resume(TinyHead::Vocab, &problems(), SPARK);
-    check_resume(
-        TinyHead::Vocab,
-        &preferences(),
-        "[method]\nkind = \"preference\"\nrows = 3\n",
-    );
-    check_resume(
-        TinyHead::Sequence,
-        &preferences(),
-        "[method]\nkind = \"reward\"\nrows = 3\n",
-    );
+    check_resume(TinyHead::Vocab, &preferences(), "[method]\nkind = \"preference\"\nrows = 3\n");
+    check_resume(TinyHead::Sequence, &preferences(), "[method]\nkind = \"reward\"\nrows = 3\n");
     check_resume(TinyHead::Token, &processes(), PROCESS);
     check_resume(
         TinyHead::Vocab,
@@ -146,11 +128,8 @@ fn a_resumed_run_ends_with_the_same_bytes() {
 fn problems() -> String {
     let mut rows = String::new();
     for i in 0..9 {
-        writeln!(
-            rows,
-            "{{\"prompt\": \"say {i}\", \"answer\": \"e\", \"scorer\": \"has-e\"}}"
-        )
-        .expect("memory");
+        writeln!(rows, "{{\"prompt\": \"say {i}\", \"answer\": \"e\", \"scorer\": \"has-e\"}}")
+            .expect("memory");
     }
     rows
 }
@@ -167,11 +146,8 @@ const SPARK: &str = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 
 fn preferences() -> String {
     let mut rows = String::new();
     for i in 0..7 {
-        writeln!(
-            rows,
-            "{{\"prompt\": \"{i}\", \"chosen\": \"good {i}\", \"rejected\": \"bad\"}}"
-        )
-        .expect("memory");
+        writeln!(rows, "{{\"prompt\": \"{i}\", \"chosen\": \"good {i}\", \"rejected\": \"bad\"}}")
+            .expect("memory");
     }
     rows
 }
@@ -218,12 +194,7 @@ fn recycled_items_are_answered_by_a_judge() {
     let bench = Bench::new(TinyHead::Vocab, &problems());
     let mut run = bench.run(4, SPARK);
     let metrics = steps(&mut run, 4);
-    assert!(
-        metrics
-            .iter()
-            .any(|metrics| metrics.get("judge/reward").is_some()),
-        "{metrics:?}"
-    );
+    assert!(metrics.iter().any(|metrics| metrics.get("judge/reward").is_some()), "{metrics:?}");
 }
 
 #[test]
@@ -235,15 +206,7 @@ fn what_is_wrong_with_a_run_file_is_listed() {
             assert!(error.contains(want), "{want} in\n{error}");
         }
     };
-    check(
-        "",
-        &[
-            "run.toml",
-            "run: missing",
-            "policy: missing",
-            "method: missing",
-        ],
-    );
+    check("", &["run.toml", "run: missing", "policy: missing", "method: missing"]);
     check(
         "[run]\nfolder = \"o\"\nsteps = 1\nsed = 2\nstep = 3\n[policy]\npath = \"m\"\n\
          [optimiser]\nrate = -1\nadamw = { beta3 = 1 }\n[method]\nkind = \"supervised\"\n\
@@ -253,12 +216,7 @@ fn what_is_wrong_with_a_run_file_is_listed() {
     check(
         "[run]\nfolder = \"o\"\nsteps = 0\n[policy]\npath = \"m\"\n[optimiser]\nrate = -1\n\
          [method]\nkind = \"supervised\"\nrows = 0\n",
-        &[
-            "`steps` is at least 1",
-            "`rate` is a positive",
-            "`rows` is at least 1",
-            "[[data]]",
-        ],
+        &["`steps` is at least 1", "`rate` is a positive", "`rows` is at least 1", "[[data]]"],
     );
 }
 
@@ -277,30 +235,14 @@ fn a_folder_belongs_to_one_run_and_to_one_run_file() {
     drop(run);
     let error = refused(Resume::default(), bench.config(3, SUPERVISED));
     assert!(error.contains("--resume"), "{error}");
-    let resume = Resume {
-        resume: true,
-        allow_changes: false,
-    };
+    let resume = Resume { resume: true, allow_changes: false };
     let other = SUPERVISED.replace("rows = 4", "rows = 5");
     let error = refused(resume, bench.config(3, &other));
     assert!(error.contains("method.rows: 4 -> 5"), "{error}");
-    let allowed = Resume {
-        allow_changes: true,
-        ..resume
-    };
-    assert_eq!(
-        Run::open(bench.config(3, &other), allowed)
-            .expect("allowed")
-            .done(),
-        1
-    );
+    let allowed = Resume { allow_changes: true, ..resume };
+    assert_eq!(Run::open(bench.config(3, &other), allowed).expect("allowed").done(), 1);
     // More steps are no other run.
-    assert_eq!(
-        Run::open(bench.config(9, SUPERVISED), resume)
-            .expect("longer")
-            .done(),
-        1
-    );
+    assert_eq!(Run::open(bench.config(9, SUPERVISED), resume).expect("longer").done(), 1);
 }
 
 #[test]
@@ -314,16 +256,8 @@ fn rows_that_cannot_be_used_are_named() {
         assert!(error.contains(want), "{want} in {error}");
     };
     check("", SUPERVISED, "there is no row");
-    check(
-        "{\"prompt\": 3}\n{\"a\": 1}\n",
-        SUPERVISED,
-        "rows.jsonl:2: unknown field `a`",
-    );
-    check(
-        "{\"prompt\": \"a\", \"answer\": \"b\"}\n",
-        SUPERVISED,
-        "names a `scorer`",
-    );
+    check("{\"prompt\": 3}\n{\"a\": 1}\n", SUPERVISED, "rows.jsonl:2: unknown field `a`");
+    check("{\"prompt\": \"a\", \"answer\": \"b\"}\n", SUPERVISED, "names a `scorer`");
     check(&preferences(), SUPERVISED, "needs supervised rows");
     check(&supervised(), POLICY_GRADIENT, "needs problem rows");
     let unknown = problems().replace("has-e", "hase");
@@ -335,10 +269,7 @@ fn rows_that_cannot_be_used_are_named() {
 fn a_run_without_anything_to_learn_from_stops() {
     let rest = POLICY_GRADIENT
         .replace("max_tokens = 6\n", "max_tokens = 6\nstuck_after = 3\n")
-        .replace(
-            "mode = \"search\"",
-            "mode = \"search\"\npattern = \"zzzzzzzz\"",
-        );
+        .replace("mode = \"search\"", "mode = \"search\"\npattern = \"zzzzzzzz\"");
     let bench = Bench::new(TinyHead::Vocab, &problems());
     let mut run = bench.run(9, &rest);
     let before = weights(&run);
@@ -357,10 +288,7 @@ fn answers_without_a_reward_teach_nothing() {
     let mut run = bench.run(3, rest);
     let before = weights(&run);
     let metrics = run.step().expect("a step");
-    assert!(
-        metrics.get("groups/without_reward") == Some(4.0),
-        "{metrics:?}"
-    );
+    assert!(metrics.get("groups/without_reward") == Some(4.0), "{metrics:?}");
     assert!(metrics.get("reward").is_none(), "{metrics:?}");
     assert!(weights(&run) == before);
 }
@@ -389,16 +317,8 @@ fn a_step_that_is_not_finite_is_refused() {
     for (head, rows, rest) in [
         (TinyHead::Vocab, supervised(), SUPERVISED),
         (TinyHead::Vocab, problems(), POLICY_GRADIENT),
-        (
-            TinyHead::Vocab,
-            preferences(),
-            "[method]\nkind = \"preference\"\nrows = 3\n",
-        ),
-        (
-            TinyHead::Sequence,
-            preferences(),
-            "[method]\nkind = \"reward\"\nrows = 3\n",
-        ),
+        (TinyHead::Vocab, preferences(), "[method]\nkind = \"preference\"\nrows = 3\n"),
+        (TinyHead::Sequence, preferences(), "[method]\nkind = \"reward\"\nrows = 3\n"),
         (TinyHead::Token, processes(), PROCESS),
     ] {
         let bench = Bench::new(head, &rows);
@@ -415,10 +335,7 @@ fn a_step_that_is_not_finite_is_refused() {
             let error = run.step().expect_err("refused").to_string();
             // The engine finds it before a loss does.
             let named = ["finite", "NaN"];
-            assert!(
-                named.iter().any(|what| error.contains(what)),
-                "{rest}{error}"
-            );
+            assert!(named.iter().any(|what| error.contains(what)), "{rest}{error}");
             assert!(weights(&run) == before, "{rest}{error}");
             assert_eq!(run.done(), 1, "{rest}{error}");
             poke(&run, name, old);
@@ -439,10 +356,7 @@ fn a_step_is_logged_once_however_often_it_is_taken() {
     let bench = Bench::new(TinyHead::Vocab, &supervised());
     let out = bench.dir.path().join("out");
     let driven = |steps: u64, resume: bool| {
-        let resume = Resume {
-            resume,
-            allow_changes: false,
-        };
+        let resume = Resume { resume, allow_changes: false };
         let mut run = Run::open(bench.config(steps, &rest), resume).expect("it opens");
         let ended = drive(&mut run, &AtomicBool::new(false), &mut |_| {});
         assert!(ended.expect("it ends").complete);
@@ -452,10 +366,7 @@ fn a_step_is_logged_once_however_often_it_is_taken() {
                 let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
                 line["step"].as_u64().expect("a step")
             });
-            assert_eq!(
-                lines.collect::<Vec<_>>(),
-                (first..=steps).collect::<Vec<_>>()
-            );
+            assert_eq!(lines.collect::<Vec<_>>(), (first..=steps).collect::<Vec<_>>());
         }
     };
     let lose = |step: u64| {
@@ -490,18 +401,8 @@ fn a_judge_is_held_against_sets() {
     let metrics = run.evaluate().expect("an evaluation");
     let get = |name: &str| metrics.get(name).unwrap_or(f64::NAN);
     assert_eq!(metrics.get("judge/near/cases"), Some(12.0), "{metrics:?}");
-    assert_eq!(
-        metrics.get("judge/near/without_verdict"),
-        Some(0.0),
-        "{metrics:?}"
-    );
-    assert!(
-        (0.0..=1.0).contains(&get("judge/near/balanced_accuracy")),
-        "{metrics:?}"
-    );
-    assert!(
-        (0.0..=1.0).contains(&get("judge/near/steps/f1")),
-        "{metrics:?}"
-    );
+    assert_eq!(metrics.get("judge/near/without_verdict"), Some(0.0), "{metrics:?}");
+    assert!((0.0..=1.0).contains(&get("judge/near/balanced_accuracy")), "{metrics:?}");
+    assert!((0.0..=1.0).contains(&get("judge/near/steps/f1")), "{metrics:?}");
     assert!(metrics.get("judge/own/cases").is_some(), "{metrics:?}");
 }

@@ -43,12 +43,7 @@ impl Capacity {
                 "staleness: batch and max_concurrent are at least 1".to_owned(),
             ));
         }
-        Ok(Self {
-            config,
-            updates: 0,
-            accepted: 0,
-            running: 0,
-        })
+        Ok(Self { config, updates: 0, accepted: 0, running: 0 })
     }
 
     /// How many trajectories may begin now: the lesser of
@@ -122,12 +117,7 @@ mod tests {
     use super::*;
 
     fn capacity(batch: u64, max_staleness: u64, max_concurrent: u64) -> Capacity {
-        Capacity::new(CapacityConfig {
-            batch,
-            max_staleness,
-            max_concurrent,
-        })
-        .expect("valid")
+        Capacity::new(CapacityConfig { batch, max_staleness, max_concurrent }).expect("valid")
     }
 
     #[test]
@@ -163,10 +153,7 @@ mod tests {
         ahead.update();
         assert_eq!(ahead.room(), 5);
         let text = serde_json::to_string(&ahead).expect("serialises");
-        assert_eq!(
-            serde_json::from_str::<Capacity>(&text).expect("reads"),
-            ahead
-        );
+        assert_eq!(serde_json::from_str::<Capacity>(&text).expect("reads"), ahead);
     }
 
     #[test]
@@ -176,18 +163,10 @@ mod tests {
         assert!(capacity.begin(3).is_err());
         capacity.begin(2).expect("nothing was counted before");
         for (batch, max_concurrent) in [(0, 1), (1, 0)] {
-            let config = CapacityConfig {
-                batch,
-                max_staleness: 0,
-                max_concurrent,
-            };
+            let config = CapacityConfig { batch, max_staleness: 0, max_concurrent };
             assert!(Capacity::new(config).is_err());
         }
-        let most = CapacityConfig {
-            batch: u64::MAX,
-            max_staleness: u64::MAX,
-            max_concurrent: 3,
-        };
+        let most = CapacityConfig { batch: u64::MAX, max_staleness: u64::MAX, max_concurrent: 3 };
         assert_eq!(Capacity::new(most).expect("valid").room(), 3);
     }
 

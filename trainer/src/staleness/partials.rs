@@ -21,10 +21,7 @@ pub struct PartialsConfig {
 
 impl Default for PartialsConfig {
     fn default() -> Self {
-        Self {
-            over: 2.0,
-            max_resumes: None,
-        }
+        Self { over: 2.0, max_resumes: None }
     }
 }
 
@@ -189,10 +186,7 @@ mod tests {
     use super::*;
 
     fn ids(launched: &[Launch]) -> Vec<(u64, u32)> {
-        launched
-            .iter()
-            .map(|launch| (launch.id, launch.resumed))
-            .collect()
+        launched.iter().map(|launch| (launch.id, launch.resumed)).collect()
     }
 
     fn partials(over: f64, max_resumes: Option<u32>) -> Partials {
@@ -205,10 +199,7 @@ mod tests {
         let mut fresh = || next.next();
         let mut partials = partials(2.0, None);
         let launched = partials.launch(3, &mut fresh).expect("a round");
-        assert_eq!(
-            ids(&launched),
-            [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]
-        );
+        assert_eq!(ids(&launched), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0)]);
         for id in [4, 1] {
             partials.finish(id).expect("running");
         }
@@ -250,18 +241,12 @@ mod tests {
         let mut partials = partials(1.0, None);
         assert!(partials.finish(0).is_err() && partials.fail(0).is_err());
         partials.launch(1, || Some(0)).expect("a round");
-        assert!(
-            partials.launch(1, || Some(1)).is_err(),
-            "a round is running"
-        );
+        assert!(partials.launch(1, || Some(1)).is_err(), "a round is running");
         partials.finish(0).expect("running");
         assert!(partials.finish(0).is_err());
         assert!(partials.launch(2, || Some(0)).is_err(), "0 is known");
         for over in [0.5, f64::NAN, f64::INFINITY] {
-            let config = PartialsConfig {
-                over,
-                max_resumes: None,
-            };
+            let config = PartialsConfig { over, max_resumes: None };
             assert!(Partials::new(config).is_err(), "{over}");
         }
     }

@@ -80,10 +80,7 @@ mod tests {
             *orders.entry(items).or_insert(0) += 1;
         }
         assert_eq!(orders.len(), 6);
-        assert!(
-            orders.values().all(|n| (300..500).contains(n)),
-            "{orders:?}"
-        );
+        assert!(orders.values().all(|n| (300..500).contains(n)), "{orders:?}");
         let numbers = |seed| {
             let mut dice = Dice::of(seed, "a", &[]);
             (dice.within(3, 9), dice.share().to_bits(), dice.coin())

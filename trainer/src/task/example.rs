@@ -47,10 +47,7 @@ impl<'t> Encoder<'t> {
                 return Err(TrainError::Invalid(what));
             }
         }
-        Ok(Self {
-            tokenizer,
-            labels: [u32::from(b'-'), u32::from(b'+')],
-        })
+        Ok(Self { tokenizer, labels: [u32::from(b'-'), u32::from(b'+')] })
     }
 
     /// A row as tokens.
@@ -61,15 +58,10 @@ impl<'t> Encoder<'t> {
         match &row.target {
             Target::Reply(reply) => self.reply(&row.turns, reply),
             Target::Ending(word) => {
-                let token_ids = self
-                    .tokenizer
-                    .encode_text(&self.render(&row.turns, false)?)?;
+                let token_ids = self.tokenizer.encode_text(&self.render(&row.turns, false)?)?;
                 let token = self.word(word)?;
                 let at = token_ids.len() - 1;
-                Ok(Example {
-                    token_ids,
-                    aims: vec![Aim { at, token }],
-                })
+                Ok(Example { token_ids, aims: vec![Aim { at, token }] })
             }
             Target::Steps(labels) => self.steps(&row.turns, labels),
         }
@@ -106,10 +98,10 @@ impl<'t> Encoder<'t> {
             let what = format!("{m} labels for {n} steps");
             return Err(TrainError::Invalid(what));
         }
-        let aims = places.into_iter().zip(labels).map(|(at, right)| Aim {
-            at,
-            token: self.labels[usize::from(*right)],
-        });
+        let aims = places
+            .into_iter()
+            .zip(labels)
+            .map(|(at, right)| Aim { at, token: self.labels[usize::from(*right)] });
         let aims = aims.collect();
         Ok(Example { token_ids, aims })
     }

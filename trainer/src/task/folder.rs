@@ -35,33 +35,15 @@ pub struct Shape {
 
 impl Shape {
     /// About a tenth of a million parameters, for tests.
-    pub const SMOKE: Shape = Shape {
-        hidden: 64,
-        layers: 2,
-        heads: 2,
-        kv_heads: 1,
-        intermediate: 192,
-        context: 512,
-    };
+    pub const SMOKE: Shape =
+        Shape { hidden: 64, layers: 2, heads: 2, kv_heads: 1, intermediate: 192, context: 512 };
     /// About 0.8 million, for demonstrations on two cores.
-    pub const DEMO: Shape = Shape {
-        hidden: 128,
-        layers: 4,
-        heads: 4,
-        kv_heads: 2,
-        intermediate: 384,
-        context: 1024,
-    };
+    pub const DEMO: Shape =
+        Shape { hidden: 128, layers: 4, heads: 4, kv_heads: 2, intermediate: 384, context: 1024 };
     /// About a million, narrow and deep: the model that comes with the program. A judge has to find a
     /// result before it can compare it with what is written, which takes layers.
-    pub const EMBEDDED: Shape = Shape {
-        hidden: 96,
-        layers: 10,
-        heads: 3,
-        kv_heads: 1,
-        intermediate: 256,
-        context: 1024,
-    };
+    pub const EMBEDDED: Shape =
+        Shape { hidden: 96, layers: 10, heads: 3, kv_heads: 1, intermediate: 256, context: 1024 };
 
     /// The shape of a name: `smoke`, `demo` or `embedded`.
     pub fn named(name: &str) -> Option<Self> {
@@ -200,13 +182,7 @@ fn initial(shape: Shape, seed: u64, place: Place) -> Vec<f32> {
 
 /// Outputs and inputs at a place; of a vector its length and 1.
 fn size(shape: Shape, place: Place) -> (usize, usize) {
-    let Shape {
-        hidden,
-        heads,
-        kv_heads,
-        intermediate,
-        ..
-    } = shape;
+    let Shape { hidden, heads, kv_heads, intermediate, .. } = shape;
     let head_dim = shape.head_dim();
     match place {
         Place::Embedding | Place::Vocab => (VOCABULARY, hidden),

@@ -124,10 +124,7 @@ impl Format {
 
 /// A message.
 pub fn turn(role: &str, content: &str) -> Turn {
-    Turn {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    }
+    Turn { role: role.to_owned(), content: content.to_owned() }
 }
 
 /// Solve this.

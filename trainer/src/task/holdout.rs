@@ -36,10 +36,7 @@ pub fn may_train(problem: &str, judged: &Judged) -> bool {
 }
 
 fn falls(purpose: &str, text: &str, one_in: u8) -> bool {
-    let hash = Sha256::new()
-        .chain_update(purpose)
-        .chain_update([0])
-        .chain_update(text);
+    let hash = Sha256::new().chain_update(purpose).chain_update([0]).chain_update(text);
     hash.finalize()[0].is_multiple_of(one_in)
 }
 
@@ -60,15 +57,10 @@ mod tests {
     #[test]
     fn a_pair_is_held_out_wherever_it_stands() {
         let pairs = || (0..100).flat_map(|left| (2..=9).map(move |right| (left, right)));
-        let (left, right) = pairs()
-            .find(|(left, right)| is_held_pair(*left, *right))
-            .expect("there are some");
+        let (left, right) =
+            pairs().find(|(left, right)| is_held_pair(*left, *right)).expect("there are some");
         let judged = |solution: &str| check::judge("1+2 mod 100", solution).expect("lines");
-        assert!(has_held_pair(&judged(&format!(
-            "{left}*{right}=5\nAnswer: 5"
-        ))));
-        assert!(!has_held_pair(&judged(&format!(
-            "{left}+{right}=5\nAnswer: 5"
-        ))));
+        assert!(has_held_pair(&judged(&format!("{left}*{right}=5\nAnswer: 5"))));
+        assert!(!has_held_pair(&judged(&format!("{left}+{right}=5\nAnswer: 5"))));
     }
 }

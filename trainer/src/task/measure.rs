@@ -32,9 +32,8 @@ pub fn mean_pass_at_k(problems: &[(usize, usize)], k: usize) -> Option<f64> {
 pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
     let share = |of: bool| {
         let such = predictions.iter().filter(|it| it.right == of);
-        let found: Vec<f64> = such
-            .map(|it| f64::from(u8::from((it.probability >= 0.5) == of)))
-            .collect();
+        let found: Vec<f64> =
+            such.map(|it| f64::from(u8::from((it.probability >= 0.5) == of))).collect();
         mean(&found)
     };
     Some(f64::midpoint(share(true)?, share(false)?))
@@ -58,9 +57,7 @@ pub struct JudgeFigures {
 /// The figures of a judge; none unless it saw right and wrong answers.
 pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
     let wrong = predictions.iter().filter(|it| !it.right);
-    let taken: Vec<f64> = wrong
-        .map(|it| f64::from(u8::from(it.probability >= 0.5)))
-        .collect();
+    let taken: Vec<f64> = wrong.map(|it| f64::from(u8::from(it.probability >= 0.5))).collect();
     Some(JudgeFigures {
         n: predictions.len(),
         balanced_accuracy: balanced_accuracy(predictions)?,
@@ -110,23 +107,13 @@ pub struct FirstError {
 pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstError> {
     let share = |has_error: bool| {
         let such = cases.iter().filter(|(gold, _)| gold.is_some() == has_error);
-        let found: Vec<f64> = such
-            .map(|(gold, said)| f64::from(u8::from(gold == said)))
-            .collect();
+        let found: Vec<f64> = such.map(|(gold, said)| f64::from(u8::from(gold == said))).collect();
         mean(&found)
     };
     let (erroneous, correct) = (share(true)?, share(false)?);
     let sum = erroneous + correct;
-    let f1 = if sum > 0.0 {
-        2.0 * erroneous * correct / sum
-    } else {
-        0.0
-    };
-    Some(FirstError {
-        erroneous,
-        correct,
-        f1,
-    })
+    let f1 = if sum > 0.0 { 2.0 * erroneous * correct / sum } else { 0.0 };
+    Some(FirstError { erroneous, correct, f1 })
 }
 
 /// The share of a gap that was closed: 0 at what one begins with, 1 at the best that is known. None
@@ -169,20 +156,14 @@ mod tests {
         for (n, c, k) in [(2, 1, 3), (2, 1, 0), (2, 3, 1)] {
             assert_eq!(pass_at_k(n, c, k), None);
         }
-        near(
-            mean_pass_at_k(&[(8, 2), (5, 3)], 1),
-            f64::midpoint(0.25, 0.6),
-        );
+        near(mean_pass_at_k(&[(8, 2), (5, 3)], 1), f64::midpoint(0.25, 0.6));
         assert_eq!(mean_pass_at_k(&[(8, 2), (1, 1)], 2), None);
         assert_eq!(mean_pass_at_k(&[], 1), None);
     }
 
     fn predictions(of: &[(f64, bool)]) -> Vec<Prediction> {
         of.iter()
-            .map(|(probability, right)| Prediction {
-                probability: *probability,
-                right: *right,
-            })
+            .map(|(probability, right)| Prediction { probability: *probability, right: *right })
             .collect()
     }
 
@@ -222,10 +203,7 @@ mod tests {
         check(&[&[(0.1, true), (0.9, false), (0.1, false)]], Some(0.25));
         // Easy problems from hard ones: no pair of one problem.
         check(&[&[(0.9, true)], &[(0.1, false)]], None);
-        check(
-            &[&[(0.9, true), (0.9, false)], &[(0.1, true), (0.1, false)]],
-            Some(0.5),
-        );
+        check(&[&[(0.9, true), (0.9, false)], &[(0.1, true), (0.1, false)]], Some(0.5));
         check(&[], None);
     }
 

@@ -93,9 +93,7 @@ impl Principle {
             }
             Principle::GoesOn => {
                 let pairs = judged.equations().zip(judged.equations().skip(1));
-                pairs
-                    .into_iter()
-                    .all(|(before, after)| before.value == after.left)
+                pairs.into_iter().all(|(before, after)| before.value == after.left)
             }
             Principle::NothingLeftOut => steps.is_right.len() == operations,
             Principle::NoRepetition => {
@@ -122,9 +120,7 @@ impl Steps {
             Some((last, steps)) if matches!(last.line, Line::Answer(_)) => steps,
             Some(_) | None => &judged.lines,
         };
-        Self {
-            is_right: lines.iter().map(|line| line.fault.is_none()).collect(),
-        }
+        Self { is_right: lines.iter().map(|line| line.fault.is_none()).collect() }
     }
 }
 
@@ -179,39 +175,15 @@ mod tests {
         );
         check(
             "17+58=75\n75*4=0\n75*4=0\n0-91=9\nAnswer: 8",
-            &[
-                SomeStepWrong,
-                FirstStep,
-                LastStep,
-                MoreThanThree,
-                Multiplies,
-                Even,
-                Small,
-            ],
+            &[SomeStepWrong, FirstStep, LastStep, MoreThanThree, Multiplies, Even, Small],
         );
         check(
             "17+58=75\nAnswer: 75",
-            &[
-                EveryStep,
-                FirstStep,
-                LastStep,
-                StatesResult,
-                GoesOn,
-                NoRepetition,
-                TwoDigits,
-            ],
+            &[EveryStep, FirstStep, LastStep, StatesResult, GoesOn, NoRepetition, TwoDigits],
         );
         check(
             "17+58=75\n75*4=0\n0-91=9",
-            &[
-                EveryStep,
-                FirstStep,
-                LastStep,
-                GoesOn,
-                NothingLeftOut,
-                NoRepetition,
-                Multiplies,
-            ],
+            &[EveryStep, FirstStep, LastStep, GoesOn, NothingLeftOut, NoRepetition, Multiplies],
         );
     }
 

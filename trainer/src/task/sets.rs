@@ -131,10 +131,8 @@ pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Questi
             let problem = check::chain::Problem::read(&sample.problem);
             principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
         };
-        let sample = Pool::until(
-            || pool.either(&pool.chain(dice), dice),
-            |sample| holds(sample) == wished,
-        );
+        let sample =
+            Pool::until(|| pool.either(&pool.chain(dice), dice), |sample| holds(sample) == wished);
         Question {
             holds: holds(&sample),
             problem: sample.problem,
@@ -198,10 +196,5 @@ fn distinct<T: PartialEq>(
 
 /// Chains that are for evaluation.
 fn pool(difficulty: &Difficulty) -> Pool<'_> {
-    Pool {
-        difficulty,
-        countdown: 0.0,
-        numbers: &(3..=3),
-        held_out: true,
-    }
+    Pool { difficulty, countdown: 0.0, numbers: &(3..=3), held_out: true }
 }

@@ -128,12 +128,8 @@ fn added_tokens() -> impl Iterator<Item = (u32, String, bool)> {
     let all = 0..u32::try_from(VOCABULARY).expect("a small number");
     let reserve = all.filter(move |id| !taken(id)).enumerate();
     let reserve = reserve.map(|(n, id)| (id, format!("<|reserved_{n}|>"), true));
-    let own = SPECIAL
-        .iter()
-        .map(|(id, text)| (*id, (*text).to_owned(), true));
-    let calls = CALLS
-        .iter()
-        .map(|(id, text)| (*id, (*text).to_owned(), false));
+    let own = SPECIAL.iter().map(|(id, text)| (*id, (*text).to_owned(), true));
+    let calls = CALLS.iter().map(|(id, text)| (*id, (*text).to_owned(), false));
     let mut tokens: Vec<_> = own.chain(reserve).chain(calls).collect();
     tokens.sort_by_key(|(id, _, _)| *id);
     tokens.into_iter()
@@ -155,7 +151,5 @@ fn vocabulary() -> Map<String, Value> {
     let added = added_tokens().map(|(id, content, _)| (id, content));
     let mut all: Vec<(u32, String)> = characters.chain(words).chain(added).collect();
     all.sort_unstable();
-    all.into_iter()
-        .map(|(id, content)| (content, id.into()))
-        .collect()
+    all.into_iter().map(|(id, content)| (content, id.into())).collect()
 }

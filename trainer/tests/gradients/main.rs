@@ -210,10 +210,7 @@ fn check(
         policy.checkpointing = checkpointing;
         let mut gradients = Gradients::new(&policy);
         let mut value = 0.0;
-        let packing = Packing {
-            tokens: MICRO_TOKENS,
-            together,
-        };
+        let packing = Packing { tokens: MICRO_TOKENS, together };
         let done = policy.gradients(sequences, packing, &mut gradients, |members, outputs| {
             let (loss, slopes) = loss(members, outputs);
             value += loss.value;
@@ -226,11 +223,7 @@ fn check(
 
 fn sequences(batch: &Batch, adapter: Option<usize>) -> Vec<Sequence> {
     let all = batch.sequences.iter();
-    all.map(|one| Sequence {
-        adapter,
-        ..Sequence::continued(&one.prompt, &one.answer)
-    })
-    .collect()
+    all.map(|one| Sequence { adapter, ..Sequence::continued(&one.prompt, &one.answer) }).collect()
 }
 
 /// Log-probabilities and entropies of the tokens of some sequences, and where these end.
@@ -243,10 +236,7 @@ struct Part {
 
 impl Part {
     fn new(outputs: &[Vec<Output>]) -> Part {
-        let mut part = Part {
-            cu_seqlens: vec![0],
-            ..Part::default()
-        };
+        let mut part = Part { cu_seqlens: vec![0], ..Part::default() };
         for output in outputs {
             for output in output {
                 let (logprob, entropy) = logprob(output).expect("it was asked for");
@@ -264,8 +254,7 @@ impl Part {
             entropy: loss.entropy_grad.get(at).map_or(0.0, |slope| *slope as f32),
         };
         let ends = self.cu_seqlens.windows(2);
-        ends.map(|ends| (ends[0]..ends[1]).map(slope).collect())
-            .collect()
+        ends.map(|ends| (ends[0]..ends[1]).map(slope).collect()).collect()
     }
 }
 
@@ -290,14 +279,8 @@ fn denominators(batch: &Batch, stream: Stream) -> Denominators {
     }
     let mask = vec![true; cu_seqlens[cu_seqlens.len() - 1]];
     let streams = vec![stream; batch.sequences.len()];
-    let layout = Layout {
-        streams: Some(&streams),
-        ..Layout::new(&cu_seqlens, &mask)
-    };
-    let limits = Limits {
-        max_tokens: 8,
-        micro_batches: 1,
-    };
+    let layout = Layout { streams: Some(&streams), ..Layout::new(&cu_seqlens, &mask) };
+    let limits = Limits { max_tokens: 8, micro_batches: 1 };
     Denominators::of(&layout, &Streams::default(), limits).expect("a batch")
 }
 
@@ -314,10 +297,7 @@ fn check_supervised(policy: Policy, adapter: Option<usize>, golden: &Golden) {
         let part = Part::new(outputs);
         let mask = vec![true; part.logp.len()];
         let streams = vec![Stream::Ce; members.len()];
-        let layout = Layout {
-            streams: Some(&streams),
-            ..Layout::new(&part.cu_seqlens, &mask)
-        };
+        let layout = Layout { streams: Some(&streams), ..Layout::new(&part.cu_seqlens, &mask) };
         let nothing = vec![0.0; part.logp.len()];
         let tokens = Tokens::new(layout, &part.logp, &nothing, &nothing);
         let loss = objective.evaluate(&tokens, &denominators).expect("a loss");
@@ -356,10 +336,7 @@ fn gradients_of_an_adapter_are_those_of_peft() {
 fn gradients_of_dpo_are_those_of_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().dpo, batch());
-        let dpo = DirectPreference::Dpo {
-            beta: golden.beta,
-            smoothing: 0.0,
-        };
+        let dpo = DirectPreference::Dpo { beta: golden.beta, smoothing: 0.0 };
         let n_pairs = batch.sequences.len() / 2;
         let (policy, sequences) = (full(&folder.join(BASE)), sequences(&batch, None));
         check(policy, &sequences, 2, &golden.golden, |members, outputs| {
@@ -414,10 +391,7 @@ fn gradients_of_grpo_are_those_of_torch() {
 fn gradients_of_bradley_terry_are_those_of_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().bradley_terry, batch());
-        let terry = BradleyTerry {
-            centring: golden.centring,
-            smoothing: 0.0,
-        };
+        let terry = BradleyTerry { centring: golden.centring, smoothing: 0.0 };
         let n_pairs = batch.sequences.len() / 2;
         let mut sequences = sequences(&batch, None);
         for sequence in &mut sequences {
@@ -434,15 +408,9 @@ fn gradients_of_bradley_terry_are_those_of_torch() {
                 scores.iter().copied().skip(first).step_by(2).collect()
             };
             let (chosen, rejected) = (half(0), half(1));
-            let margins: Vec<f64> = members
-                .iter()
-                .step_by(2)
-                .map(|at| golden.margins[at / 2])
-                .collect();
-            let pairs = Pairs {
-                margins: Some(&margins),
-                ..Pairs::new(&chosen, &rejected)
-            };
+            let margins: Vec<f64> =
+                members.iter().step_by(2).map(|at| golden.margins[at / 2]).collect();
+            let pairs = Pairs { margins: Some(&margins), ..Pairs::new(&chosen, &rejected) };
             let loss = terry.evaluate(&pairs, n_pairs).expect("a loss");
             let n = chosen.len();
             let slopes = (0..2 * n).map(|at| loss.grad[at / 2 + (at % 2) * n]);

@@ -49,8 +49,7 @@ pub fn evaluate(expression: &str, fuel: &mut Fuel) -> Result<Exact, NotComputed>
     fuel.spend(1 + text.len() as u64 / 8).map_err(too_costly)?;
     let mut lexed = Lexed::default();
     lex::lex(&text, &Vocabulary::new(), &mut lexed);
-    fuel.spend(lexed.tokens.len() as u64 / 4)
-        .map_err(too_costly)?;
+    fuel.spend(lexed.tokens.len() as u64 / 4).map_err(too_costly)?;
     let mut parsed = Parsed::default();
     parse(&lexed, &mut parsed);
     let [whole] = &parsed.exprs[..] else {

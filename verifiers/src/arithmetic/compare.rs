@@ -154,8 +154,5 @@ pub(super) fn is_conversion(left: &RBig, right: &RBig) -> bool {
         ratio
     };
     let large = [1_000_000u32, 1_000_000_000];
-    FACTORS
-        .iter()
-        .chain(&large)
-        .any(|factor| ratio == RBig::from(*factor))
+    FACTORS.iter().chain(&large).any(|factor| ratio == RBig::from(*factor))
 }

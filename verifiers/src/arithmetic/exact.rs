@@ -48,11 +48,7 @@ fn write_decimal(f: &mut fmt::Formatter<'_>, value: &RBig, places: usize) -> fmt
     let (sign, digits) = scaled.numerator().clone().into_parts();
     let digits = format!("{digits:0>width$}", width = places + 1);
     let (whole, fraction) = digits.split_at(digits.len() - places);
-    let minus = if IBig::from_parts(sign, UBig::ONE) < IBig::ZERO {
-        "-"
-    } else {
-        ""
-    };
+    let minus = if IBig::from_parts(sign, UBig::ONE) < IBig::ZERO { "-" } else { "" };
     write!(f, "{minus}{whole}.{fraction}")
 }
 

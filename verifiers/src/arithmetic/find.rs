@@ -66,17 +66,8 @@ pub(super) fn find(
         while parsed.exprs.get(next).is_some_and(|e| e.tokens.start < at) {
             next += 1;
         }
-        let finder = Finder {
-            lexed,
-            parsed,
-            at,
-            relation,
-            next,
-        };
-        if finder
-            .stated()
-            .is_some_and(|stated| found(stated).is_break())
-        {
+        let finder = Finder { lexed, parsed, at, relation, next };
+        if finder.stated().is_some_and(|stated| found(stated).is_break()) {
             return;
         }
     }
@@ -207,15 +198,9 @@ impl Finder<'_, '_> {
             Class::Variable => {
                 let coefficient =
                     self.lexed.kind(first) == Some(Kind::Variable { coefficient: true });
-                let goes_on = matches!(
-                    self.lexed.class(first + 1),
-                    Class::Arithmetic | Class::Variable
-                );
-                if coefficient || goes_on {
-                    unreadable(Why::Variable)
-                } else {
-                    Side::Name
-                }
+                let goes_on =
+                    matches!(self.lexed.class(first + 1), Class::Arithmetic | Class::Variable);
+                if coefficient || goes_on { unreadable(Why::Variable) } else { Side::Name }
             }
             Class::Broken(why) => unreadable(why),
             Class::Arithmetic => unreadable(self.culprit_after(first)),

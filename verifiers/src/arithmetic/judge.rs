@@ -96,10 +96,7 @@ impl Judge<'_, '_> {
         if let Some(why) = self.states_nothing(pair) {
             return Check::Unchecked { why };
         }
-        Check::Right {
-            computed: Exact(left.clone()),
-            rule,
-        }
+        Check::Right { computed: Exact(left.clone()), rule }
     }
 
     /// Two plain numbers that differ state nothing for certain, unless the left one is the result
@@ -134,11 +131,7 @@ impl Judge<'_, '_> {
         if let Some(why) = self.explanation(pair, values, run_on) {
             return Check::Unchecked { why };
         }
-        Check::Wrong {
-            left: Exact(values.0.clone()),
-            right: Exact(values.1.clone()),
-            run_on,
-        }
+        Check::Wrong { left: Exact(values.0.clone()), right: Exact(values.1.clone()), run_on }
     }
 
     /// The other readings of percent signs: `5/20*100 = 25%`.
@@ -156,9 +149,7 @@ impl Judge<'_, '_> {
             (left_points, values.1.clone()),
             (values.0.clone(), right_points),
         ];
-        let mut agrees = readings
-            .iter()
-            .map(|values| self.rule(pair, values, reading).is_some());
+        let mut agrees = readings.iter().map(|values| self.rule(pair, values, reading).is_some());
         if !agrees.any(|agrees| agrees) {
             return None;
         }
@@ -350,9 +341,7 @@ fn written(form: Form, reading: Reading) -> Option<Written> {
         return None;
     };
     let moved = percent && reading != Reading::PercentPoints;
-    Some(Written {
-        decimals: decimals.unwrap_or(0) + if moved { 2 } else { 0 },
-    })
+    Some(Written { decimals: decimals.unwrap_or(0) + if moved { 2 } else { 0 } })
 }
 
 fn unchecked(reason: NoValue, pair: &Pair) -> Check {

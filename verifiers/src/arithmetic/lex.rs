@@ -98,12 +98,7 @@ impl Lexer<'_, '_> {
     /// Adds a token of `len` bytes that starts here.
     fn push(&mut self, len: usize, kind: Kind) {
         let (start, end) = (self.at, self.at + len);
-        self.out.tokens.push(Token {
-            kind,
-            start,
-            end,
-            spaced: self.spaced,
-        });
+        self.out.tokens.push(Token { kind, start, end, spaced: self.spaced });
         self.spaced = false;
         self.at = end;
     }
@@ -170,10 +165,7 @@ impl Lexer<'_, '_> {
     }
 
     fn dash(&mut self) {
-        let run = self.bytes[self.at..]
-            .iter()
-            .take_while(|byte| **byte == b'-')
-            .count();
+        let run = self.bytes[self.at..].iter().take_while(|byte| **byte == b'-').count();
         let blank_after = matches!(self.peek(run), Some(b' ' | b'\t' | b'\n') | None);
         match run {
             1 if self.peek(1) == Some(b'>') => self.push(2, Kind::Boundary(Bound::Mark)),
@@ -192,10 +184,7 @@ impl Lexer<'_, '_> {
 
     /// `=` and `==` state an equality; `=>` and `===` do not.
     fn equals(&mut self) {
-        let run = self.bytes[self.at..]
-            .iter()
-            .take_while(|byte| **byte == b'=')
-            .count();
+        let run = self.bytes[self.at..].iter().take_while(|byte| **byte == b'=').count();
         match (run, self.peek(run)) {
             (1, Some(b'>')) => self.push(2, Kind::Boundary(Bound::Mark)),
             (1, Some(b'~')) => self.push(2, Kind::Relation(Relation::Approx)),
@@ -254,20 +243,14 @@ impl Lexer<'_, '_> {
     /// `f'` is a derivative, `6'` a length; other apostrophes are quotation marks.
     fn prime(&mut self, len: usize) {
         let attached = self.after_operand() && !self.spaced;
-        let kind = if attached {
-            Kind::Broken(Why::Function)
-        } else {
-            Kind::Boundary(Bound::Mark)
-        };
+        let kind = if attached { Kind::Broken(Why::Function) } else { Kind::Boundary(Bound::Mark) };
         self.push(len, kind);
     }
 
     /// `#3` is a name.
     fn hash(&mut self) {
-        let digits = self.bytes[self.at + 1..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let digits =
+            self.bytes[self.at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         match digits {
             0 => self.push(1, Kind::Boundary(Bound::Mark)),
             _ => self.push(1 + digits, Kind::Broken(Why::Words)),

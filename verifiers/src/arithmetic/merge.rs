@@ -17,10 +17,7 @@ pub(super) fn merge(prose: &mut Vec<Judged>, annotations: &mut Vec<Judged>) -> V
     let mut at = 0;
     annotations.retain(|annotation| {
         let span = &annotation.equality.span;
-        while prose
-            .get(at)
-            .is_some_and(|p| p.equality.span.end < span.end)
-        {
+        while prose.get(at).is_some_and(|p| p.equality.span.end < span.end) {
             at += 1;
         }
         let around = prose

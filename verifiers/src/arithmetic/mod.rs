@@ -67,18 +67,12 @@ pub struct Arithmetic {
 impl Arithmetic {
     /// A scorer with this configuration.
     pub fn new(config: ArithmeticConfig) -> Self {
-        Self {
-            config,
-            vocabulary: Vocabulary::new(),
-        }
+        Self { config, vocabulary: Vocabulary::new() }
     }
 
     /// Name and revision.
     pub fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "arithmetic",
-            revision: 1,
-        }
+        VerifierId { name: "arithmetic", revision: 1 }
     }
 
     /// Splits `solution` and checks its steps.
@@ -99,11 +93,7 @@ impl Arithmetic {
         let mut reader = Reader::new(&self.config, &self.vocabulary, fuel);
         let steps = spans.iter().enumerate().map(|(index, span)| {
             let text = solution.get(span.clone()).unwrap_or_default();
-            Step {
-                index,
-                span: span.clone(),
-                equalities: reader.read(text, span.start),
-            }
+            Step { index, span: span.clone(), equalities: reader.read(text, span.start) }
         });
         let steps = steps.collect();
         StepReport::new(steps, reader.is_exhausted())

@@ -306,16 +306,8 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
     /// Emits a binary operation and joins what is known of its two sides.
     fn apply(&mut self, code: Code, op: Op) {
         self.out.code.push(code);
-        let right = self
-            .stacks
-            .terms
-            .pop()
-            .expect("an operator has a right side");
-        let left = self
-            .stacks
-            .terms
-            .pop()
-            .expect("an operator has a left side");
+        let right = self.stacks.terms.pop().expect("an operator has a right side");
+        let left = self.stacks.terms.pop().expect("an operator has a left side");
         let additive = matches!(op, Op::Add | Op::Sub);
         if additive
             && matches!(
@@ -335,17 +327,9 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         } else {
             Measure::Either
         };
-        let units = if left.units.is_empty() {
-            right.units
-        } else {
-            left.units
-        };
+        let units = if left.units.is_empty() { right.units } else { left.units };
         let money = left.money || right.money;
-        self.stacks.terms.push(Term {
-            measure,
-            units,
-            money,
-        });
+        self.stacks.terms.push(Term { measure, units, money });
     }
 
     /// Whether the terms are measured in different things: `$3 + 75 cents`, `2 hours + 5 minutes`.
@@ -369,10 +353,6 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         }
         let is_fraction = self.out.code.len() - self.code_start == 3;
         let is_share = is_fraction && phrase::share_at(self.lexed, self.first);
-        if is_share {
-            Form::Share
-        } else {
-            Form::Compound
-        }
+        if is_share { Form::Share } else { Form::Compound }
     }
 }

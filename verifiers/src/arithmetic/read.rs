@@ -145,36 +145,19 @@ fn judged(
         Stated::Unreadable(_, why) => (Check::Unchecked { why: *why }, None),
         Stated::Pair(pair) => judge.judge(pair),
     };
-    Judged {
-        equality: Equality {
-            span,
-            source,
-            check,
-        },
-        values,
-    }
+    Judged { equality: Equality { span, source, check }, values }
 }
 
 fn too_costly(span: Range<usize>, source: Source) -> Judged {
     let why = Why::TooCostly;
-    Judged {
-        equality: Equality {
-            span,
-            source,
-            check: Check::Unchecked { why },
-        },
-        values: None,
-    }
+    Judged { equality: Equality { span, source, check: Check::Unchecked { why } }, values: None }
 }
 
 /// Whether the text has a digit and something that may state an equality.
 fn may_state_something(text: &str) -> bool {
-    text.bytes()
-        .any(|byte| byte.is_ascii_digit() || !byte.is_ascii())
+    text.bytes().any(|byte| byte.is_ascii_digit() || !byte.is_ascii())
         && (memchr::memchr(b'=', text.as_bytes()).is_some()
-            || [
-                " is ", "equal", "\u{2248}", "\u{2245}", "\u{2243}", "\\approx",
-            ]
-            .iter()
-            .any(|sign| text.contains(sign)))
+            || [" is ", "equal", "\u{2248}", "\u{2245}", "\u{2243}", "\\approx"]
+                .iter()
+                .any(|sign| text.contains(sign)))
 }

@@ -18,11 +18,7 @@ pub struct StepReport {
 impl StepReport {
     pub(super) fn new(steps: Vec<Step>, exhausted: bool) -> Self {
         let first_wrong = steps.iter().position(|step| step.label() == Label::Wrong);
-        Self {
-            steps,
-            first_wrong,
-            exhausted,
-        }
+        Self { steps, first_wrong, exhausted }
     }
 }
 
@@ -152,11 +148,7 @@ impl Check {
                 Some(note) => format!("{computed}, {note}"),
                 None => computed.to_string(),
             },
-            Self::Wrong {
-                left,
-                right,
-                run_on,
-            } => {
+            Self::Wrong { left, right, run_on } => {
                 let tail = if *run_on { ", a run-on chain" } else { "" };
                 format!("{left} is not {right}{tail}")
             }

@@ -15,9 +15,9 @@ pub fn split(text: &str, splitter: Splitter) -> Vec<Range<usize>> {
     match splitter {
         Splitter::Lines => lines(text).collect(),
         Splitter::BlankLines => join(lines_and_blanks(text), |_, after_blank| after_blank),
-        Splitter::Numbered => join(lines_and_blanks(text), |line, _| {
-            starts_numbered_step(&text[line])
-        }),
+        Splitter::Numbered => {
+            join(lines_and_blanks(text), |line, _| starts_numbered_step(&text[line]))
+        }
         Splitter::Sentences => lines(text).flat_map(|line| sentences(text, line)).collect(),
     }
 }
@@ -116,11 +116,7 @@ fn ends_sentence(before: &str, after: &str) -> bool {
     let is_marker =
         (1..=3).contains(&sentence.len()) && sentence.bytes().all(|byte| byte.is_ascii_digit());
     let last_word = last_word(before);
-    let is_in = |words: &[&str]| {
-        words
-            .iter()
-            .any(|word| word.eq_ignore_ascii_case(last_word))
-    };
+    let is_in = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(last_word));
     let capital_follows = after.trim_start().starts_with(char::is_uppercase);
     let is_abbreviation = is_in(&TITLES) || (is_in(&ABBREVIATIONS) && !capital_follows);
     !is_marker && !is_abbreviation

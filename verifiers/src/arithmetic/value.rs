@@ -89,13 +89,9 @@ pub(super) fn numeral(numeral: Numeral<'_>, fuel: &mut Fuel) -> Result<RBig, NoV
             fuel.spend(1 + literal.len() as u64 / 16)?;
             Ok(literal.value())
         }
-        Numeral::Small {
-            numerator,
-            denominator,
-        } => Ok(RBig::from_parts(
-            IBig::from(numerator),
-            UBig::from(denominator),
-        )),
+        Numeral::Small { numerator, denominator } => {
+            Ok(RBig::from_parts(IBig::from(numerator), UBig::from(denominator)))
+        }
     }
 }
 
@@ -143,9 +139,5 @@ fn power(base: &RBig, exponent: &RBig, fuel: &mut Fuel) -> Result<RBig, NoValue>
     let numerator = base.numerator().pow(magnitude);
     let denominator = base.denominator().pow(magnitude);
     let value = RBig::from_parts(numerator, denominator);
-    Ok(if exponent.is_negative() {
-        RBig::ONE / value
-    } else {
-        value
-    })
+    Ok(if exponent.is_negative() { RBig::ONE / value } else { value })
 }

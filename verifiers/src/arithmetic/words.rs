@@ -28,14 +28,8 @@ const CLASSES: [(Word, &str); 20] = [
         "more less fewer greater larger bigger smaller higher lower older younger longer shorter \
          taller faster slower heavier lighter cheaper",
     ),
-    (
-        Word::Direction,
-        "below short loss lost deficit debt behind owed owes overdrawn shortage",
-    ),
-    (
-        Word::Function,
-        "log ln sin cos tan sqrt exp max gcd lcm abs floor ceil ceiling root",
-    ),
+    (Word::Direction, "below short loss lost deficit debt behind owed owes overdrawn shortage"),
+    (Word::Function, "log ln sin cos tan sqrt exp max gcd lcm abs floor ceil ceiling root"),
     (
         Word::Caution,
         "wrong incorrect incorrectly false mistake mistaken mistakenly error erroneous \
@@ -55,10 +49,7 @@ const CLASSES: [(Word, &str); 20] = [
     (Word::Operation(Op::Div), "divided"),
     (Word::Of, "of"),
     (Word::Per, "per"),
-    (
-        Word::Preposition,
-        "in for on within during under through across among",
-    ),
+    (Word::Preposition, "in for on within during under through across among"),
     (
         Word::Approximate,
         "about approximately approx around roughly nearly almost rounded rounding round rounds \
@@ -153,9 +144,7 @@ pub(super) fn same_unit(a: &str, b: &str) -> bool {
 
 /// Whether `word` names the unit that `$` stands for.
 pub(super) fn names_money(word: &str) -> bool {
-    ["dollar", "dollars"]
-        .iter()
-        .any(|name| name.eq_ignore_ascii_case(word))
+    ["dollar", "dollars"].iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -66,11 +66,7 @@ impl Key {
             let detail = format!("{answer}: letters and digits cannot be mixed");
             return Err(Reason::with("reference_unreadable", detail));
         };
-        Ok(Self {
-            answer,
-            alphabet,
-            choices: Vec::new(),
-        })
+        Ok(Self { answer, alphabet, choices: Vec::new() })
     }
 
     /// Whether `label` can be the label of a choice.
@@ -92,11 +88,7 @@ impl Key {
         let core = content_key(core);
         let found = self.labels_where(|choice| choice.clean == core);
         // Choices that differ in nothing but typesetting cannot be told apart here.
-        if found.len() == 1 {
-            found
-        } else {
-            LabelSet::default()
-        }
+        if found.len() == 1 { found } else { LabelSet::default() }
     }
 
     /// Whether `content` is the text of the choice `label`; none where its text is not known.
@@ -134,12 +126,10 @@ fn labels_of(text: &str, multiple: bool) -> Result<LabelSet, Reason> {
     let listed = read::list(text, Alphabet::Letters).or(read::list(text, Alphabet::Digits));
     match listed {
         Some(list) if !list.either => Ok(list.labels),
-        Some(_) | None => read::concatenated(text)
-            .filter(|_| multiple)
-            .ok_or_else(|| {
-                let detail = format!("{} is not the label of a choice", quoted(text));
-                Reason::with("reference_unreadable", detail)
-            }),
+        Some(_) | None => read::concatenated(text).filter(|_| multiple).ok_or_else(|| {
+            let detail = format!("{} is not the label of a choice", quoted(text));
+            Reason::with("reference_unreadable", detail)
+        }),
     }
 }
 
@@ -173,11 +163,7 @@ fn choices_of(choices: &Value, alphabet: Alphabet) -> Result<Vec<Choice>, Reason
             ));
         };
         let text = text_of(text, "choices")?;
-        found.push(Choice {
-            label,
-            plain: content_key(text),
-            clean: content_key(&clean(text)),
-        });
+        found.push(Choice { label, plain: content_key(text), clean: content_key(&clean(text)) });
         Ok(())
     };
     match choices {
@@ -204,10 +190,7 @@ fn choices_of(choices: &Value, alphabet: Alphabet) -> Result<Vec<Choice>, Reason
 
 fn text_of<'a>(value: &'a Value, field: &str) -> Result<&'a str, Reason> {
     value.as_str().ok_or_else(|| {
-        let detail = format!(
-            "`{field}` must hold texts, not {}",
-            quoted(&value.to_string())
-        );
+        let detail = format!("`{field}` must hold texts, not {}", quoted(&value.to_string()));
         Reason::with("reference_type", detail)
     })
 }

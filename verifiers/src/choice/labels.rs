@@ -29,11 +29,7 @@ impl Label {
     }
 
     pub(super) fn alphabet(self) -> Alphabet {
-        if self.0.is_ascii_digit() {
-            Alphabet::Digits
-        } else {
-            Alphabet::Letters
-        }
+        if self.0.is_ascii_digit() { Alphabet::Digits } else { Alphabet::Letters }
     }
 
     fn bit(self) -> u64 {

@@ -8,9 +8,7 @@ use super::labels::{Alphabet, Label, LabelSet};
 const QUOTES: [char; 7] = ['"', '\'', '“', '”', '‘', '’', '_'];
 const ARTICLES: [&str; 2] = ["the", "my"];
 const QUALITIES: [&str; 5] = ["correct", "right", "final", "best", "only"];
-const NOUNS: [&str; 6] = [
-    "answer", "answers", "option", "options", "choice", "choices",
-];
+const NOUNS: [&str; 6] = ["answer", "answers", "option", "options", "choice", "choices"];
 const COPULAS: [&str; 2] = ["is", "are"];
 /// What makes `(B) is wrong` a sentence about B and not an answer.
 const VERBS: [&str; 6] = ["is", "isn't", "are", "was", "cannot", "can't"];
@@ -39,10 +37,11 @@ pub(super) fn core(text: &str) -> &str {
 
 /// `text` without quotes, white space and closing punctuation at its ends.
 pub(super) fn outer(text: &str) -> &str {
-    text.trim_start_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c))
-        .trim_end_matches(|c: char| {
+    text.trim_start_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c)).trim_end_matches(
+        |c: char| {
             c.is_whitespace() || QUOTES.contains(&c) || matches!(c, '.' | ',' | ';' | '!' | '。')
-        })
+        },
+    )
 }
 
 /// What follows `the correct answer is:`; none where the text does not begin so.

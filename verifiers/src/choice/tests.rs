@@ -7,20 +7,12 @@ use crate::testing::outcome;
 
 fn check(gold: &Value, candidate: &str, expected: (f64, &str)) {
     let verifier = ChoiceVerifier::new(ChoiceConfig { multiple: false });
-    assert_eq!(
-        outcome(&verifier, gold, Some(candidate)),
-        expected,
-        "{gold} {candidate:?}"
-    );
+    assert_eq!(outcome(&verifier, gold, Some(candidate)), expected, "{gold} {candidate:?}");
 }
 
 fn check_multiple(gold: &Value, candidate: &str, expected: (f64, &str)) {
     let verifier = ChoiceVerifier::new(ChoiceConfig { multiple: true });
-    assert_eq!(
-        outcome(&verifier, gold, Some(candidate)),
-        expected,
-        "{gold} {candidate:?}"
-    );
+    assert_eq!(outcome(&verifier, gold, Some(candidate)), expected, "{gold} {candidate:?}");
 }
 
 const SAME: (f64, &str) = (1.0, "label_equal");
@@ -323,23 +315,11 @@ fn unusable_gold_is_an_error_before_the_candidate_is_looked_at() {
         (json!({"answer": []}), "reference_type"),
         (json!({"answer": ["A", "B"]}), "reference_unreadable"),
         (json!({"answer": "B", "choices": "Paris"}), "reference_type"),
-        (
-            json!({"answer": "B", "choices": ["x", 2]}),
-            "reference_type",
-        ),
+        (json!({"answer": "B", "choices": ["x", 2]}), "reference_type"),
         (json!({"answer": "B", "choices": ["x"]}), "reference_label"),
-        (
-            json!({"answer": "B", "choices": vec!["x"; 27]}),
-            "reference_label",
-        ),
-        (
-            json!({"answer": "2", "choices": {"A": "x", "B": "y"}}),
-            "reference_label",
-        ),
-        (
-            json!({"answer": "B", "choices": {"B": "x", "b": "y"}}),
-            "reference_label",
-        ),
+        (json!({"answer": "B", "choices": vec!["x"; 27]}), "reference_label"),
+        (json!({"answer": "2", "choices": {"A": "x", "B": "y"}}), "reference_label"),
+        (json!({"answer": "B", "choices": {"B": "x", "b": "y"}}), "reference_label"),
         (json!({"answer": "B", "choises": []}), "reference_field"),
     ] {
         for candidate in [None, Some("B"), Some("")] {

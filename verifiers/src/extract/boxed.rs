@@ -71,26 +71,16 @@ fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
     }
     let in_word = before.last().is_some_and(u8::is_ascii_alphanumeric);
     let shape = pair(*bytes.get(name_end)?)?;
-    (!in_word).then_some(Opener {
-        start,
-        content: name_end + 1,
-        shape,
-    })
+    (!in_word).then_some(Opener { start, content: name_end + 1, shape })
 }
 
 /// The box of a command whose name ends at `name_end`; `None` where the text only mentions it.
 fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
-    let spaces = bytes[name_end..]
-        .iter()
-        .take_while(|b| b.is_ascii_whitespace());
+    let spaces = bytes[name_end..].iter().take_while(|b| b.is_ascii_whitespace());
     let content = name_end + spaces.count();
     let first = *bytes.get(content)?;
     if let Some(shape) = pair(first) {
-        return Some(Opener {
-            start,
-            content: content + 1,
-            shape,
-        });
+        return Some(Opener { start, content: content + 1, shape });
     }
     let second_is_letter = bytes.get(content + 1).is_some_and(u8::is_ascii_alphabetic);
     let is_value = match first {
@@ -99,11 +89,7 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
         b'a'..=b'z' | b'A'..=b'Z' => content > name_end && !second_is_letter,
         _ => false,
     };
-    is_value.then_some(Opener {
-        start,
-        content,
-        shape: Shape::Bare,
-    })
+    is_value.then_some(Opener { start, content, shape: Shape::Bare })
 }
 
 fn pair(open: u8) -> Option<Shape> {
@@ -142,9 +128,9 @@ fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate,
     }
     let end = line.map_or(rest.end, |length| rest.start + length);
     let content = text[rest.start..end].trim_end();
-    let content = ["$", "\\)", "\\]"].iter().fold(content, |c, delimiter| {
-        c.strip_suffix(delimiter).unwrap_or(c)
-    });
+    let content = ["$", "\\)", "\\]"]
+        .iter()
+        .fold(content, |c, delimiter| c.strip_suffix(delimiter).unwrap_or(c));
     let span = trim::space(text, rest.start..rest.start + content.len());
     Some((Candidate::new(span, Note::Unclosed), end))
 }
@@ -172,10 +158,8 @@ fn balanced_end(bytes: &[u8], from: usize, open: u8, shut: u8) -> Option<usize> 
 /// Where a box without braces ends: at white space or `$`, less the punctuation of its sentence.
 fn bare_end(bytes: &[u8], from: usize) -> usize {
     let run = &bytes[from..];
-    let length = run
-        .iter()
-        .position(|b| b.is_ascii_whitespace() || *b == b'$')
-        .unwrap_or(run.len());
+    let length =
+        run.iter().position(|b| b.is_ascii_whitespace() || *b == b'$').unwrap_or(run.len());
     let mut run = &run[..length];
     loop {
         let shorter = [".", ",", ";", ":", "\\)", "\\]"]
@@ -209,9 +193,8 @@ fn approximates(gap: &str, content: &str) -> bool {
 }
 
 /// What joins the members of a list.
-const JOINERS: [&str; 15] = [
-    "and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و",
-];
+const JOINERS: [&str; 15] =
+    ["and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و"];
 
 /// Commands that only set type.
 const SPACES: [&str; 4] = ["quad", "qquad", "left", "right"];
@@ -227,9 +210,7 @@ fn continues(gap: &str) -> bool {
     let mut rest = gap;
     while let Some(first) = rest.chars().next() {
         if first.is_alphabetic() {
-            let end = rest
-                .find(|c: char| !c.is_alphabetic())
-                .unwrap_or(rest.len());
+            let end = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
             let (word, after) = rest.split_at(end);
             let Some(after) = after_word(word, after) else {
                 return false;

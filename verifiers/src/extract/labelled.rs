@@ -13,19 +13,14 @@ const FORMULA_WINDOW: usize = 4096;
 /// Appends `<answer>…</answer>`; an unclosed one runs to the next one or to the end.
 pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
     let bytes = &text.as_bytes()[..part.end];
-    let mut starts = memmem::find_iter(&bytes[part.start..], b"<answer>")
-        .map(|at| part.start + at)
-        .peekable();
+    let mut starts =
+        memmem::find_iter(&bytes[part.start..], b"<answer>").map(|at| part.start + at).peekable();
     while let Some(start) = starts.next() {
         let limit = starts.peek().copied().unwrap_or(part.end);
         let from = start + "<answer>".len();
         let closed = memmem::find(&bytes[from..limit], b"</answer>");
         let span = trim::space(text, from..closed.map_or(limit, |length| from + length));
-        let note = if closed.is_some() {
-            Note::None
-        } else {
-            Note::Unclosed
-        };
+        let note = if closed.is_some() { Note::None } else { Note::Unclosed };
         out.push(Candidate::new(span, note));
     }
 }
@@ -124,9 +119,7 @@ fn heading<'a>(line: &'a str, rest: &'a str) -> Option<&'a str> {
 /// `text` without `prefix` in any case.
 fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
-    start
-        .eq_ignore_ascii_case(prefix)
-        .then(|| &text[prefix.len()..])
+    start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }
 
 /// Appends what follows "answer is", "answer:" and the like, up to the end of the sentence.

@@ -85,12 +85,7 @@ pub struct AnswerPolicy {
 
 impl Default for AnswerPolicy {
     fn default() -> Self {
-        Self {
-            phrases: true,
-            last_number: true,
-            max_candidates: 3,
-            refuse_many: false,
-        }
+        Self { phrases: true, last_number: true, max_candidates: 3, refuse_many: false }
     }
 }
 
@@ -105,11 +100,7 @@ struct Candidate {
 
 impl Candidate {
     fn new(span: Range<usize>, note: Note) -> Self {
-        Self {
-            span,
-            note,
-            continues: false,
-        }
+        Self { span, note, continues: false }
     }
 }
 
@@ -219,20 +210,14 @@ fn choose<'a>(
     candidates: &[Candidate],
     policy: &AnswerPolicy,
 ) -> Option<Extracted<'a>> {
-    let exact = candidates
-        .iter()
-        .rposition(|c| c.note != Note::Approximation)?;
+    let exact = candidates.iter().rposition(|c| c.note != Note::Approximation)?;
     let chosen = &candidates[exact];
     let mut flags = Vec::new();
     if exact + 1 < candidates.len() {
         flags.push("approximation_skipped");
     }
     if chosen.note == Note::Unclosed {
-        flags.push(if source == "boxed" {
-            "unclosed_box"
-        } else {
-            "unclosed_tag"
-        });
+        flags.push(if source == "boxed" { "unclosed_box" } else { "unclosed_tag" });
     }
     if has_more_than(policy.max_candidates, response, candidates) {
         flags.push(MANY_CANDIDATES);

@@ -64,13 +64,7 @@ const LANGUAGES: [Language; 12] = [
         verbs: &["应该是", "应为", "就是", "是", "为", "為"],
         openers: &["最终", "最終", "正确"],
     },
-    Language {
-        tail: "答",
-        first: ["", ""],
-        adjectives: &[],
-        verbs: &[],
-        openers: &[],
-    },
+    Language { tail: "答", first: ["", ""], adjectives: &[], verbs: &[], openers: &[] },
     Language {
         tail: "答え",
         first: ["", ""],
@@ -100,20 +94,13 @@ const LANGUAGES: [Language; 12] = [
         openers: &["ال"],
     },
     Language {
-        tail: "उत्तर",
-        first: ["", ""],
-        adjectives: &[],
-        verbs: &["है"],
-        openers: &["अंतिम "],
+        tail: "उत्तर", first: ["", ""], adjectives: &[], verbs: &["है"], openers: &["अंतिम "]
     },
 ];
 
 /// Searches for the words of [`LANGUAGES`], in their order.
-static TAILS: LazyLock<[Finder<'static>; 12]> = LazyLock::new(|| {
-    LANGUAGES
-        .each_ref()
-        .map(|language| Finder::new(language.tail))
-});
+static TAILS: LazyLock<[Finder<'static>; 12]> =
+    LazyLock::new(|| LANGUAGES.each_ref().map(|language| Finder::new(language.tail)));
 
 /// Verbs after the English word, of which the longest come first.
 const ENGLISH_VERBS: [&str; 10] = [
@@ -148,21 +135,14 @@ fn english<'a>(text: &'a str, part: &Range<usize>) -> impl Iterator<Item = (usiz
     let part = part.clone();
     // Every "answer" is found by its w, a rarer letter than its a.
     memchr2_iter(b'w', b'W', &bytes[part.start..]).filter_map(move |at| {
-        let start = (part.start + at)
-            .checked_sub(3)
-            .filter(|s| *s >= part.start)?;
+        let start = (part.start + at).checked_sub(3).filter(|s| *s >= part.start)?;
         let end = start + "answer".len();
         let word = bytes.get(start..end)?;
-        let in_word = bytes[part.start..start]
-            .last()
-            .is_some_and(u8::is_ascii_alphabetic);
+        let in_word = bytes[part.start..start].last().is_some_and(u8::is_ascii_alphabetic);
         if in_word || !word.eq_ignore_ascii_case(b"answer") {
             return None;
         }
-        Some((
-            start,
-            end + verb(&text[end..part.end], &[], &ENGLISH_VERBS)?,
-        ))
+        Some((start, end + verb(&text[end..part.end], &[], &ENGLISH_VERBS)?))
     })
 }
 
@@ -191,9 +171,7 @@ impl Language {
         if small.is_empty() {
             return Some(before.len());
         }
-        let rest = before
-            .strip_suffix(small)
-            .or_else(|| before.strip_suffix(large))?;
+        let rest = before.strip_suffix(small).or_else(|| before.strip_suffix(large))?;
         (!rest.ends_with(char::is_alphabetic)).then_some(rest.len())
     }
 
@@ -204,9 +182,7 @@ impl Language {
             rest = without(rest, opener).unwrap_or(rest);
         }
         let [small, large] = self.first;
-        let rest = rest
-            .strip_prefix(small)
-            .or_else(|| rest.strip_prefix(large))?;
+        let rest = rest.strip_prefix(small).or_else(|| rest.strip_prefix(large))?;
         let mut rest = rest.strip_prefix(self.tail)?;
         for adjective in self.adjectives {
             rest = rest.trim_start_matches(' ');
@@ -228,8 +204,7 @@ fn without<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 
 /// What follows a colon after Markdown marks.
 pub(super) fn after_colon(rest: &str) -> Option<&str> {
-    rest.trim_start_matches(['*', '_', ' '])
-        .strip_prefix([':', '：'])
+    rest.trim_start_matches(['*', '_', ' ']).strip_prefix([':', '：'])
 }
 
 /// What follows the label that a language other than English puts at the start of `line`.
@@ -273,9 +248,7 @@ const LAST_VERBS: [&str; 5] = ["です", "である", "になります", "है
 
 /// `sentence` without the verb at its end.
 pub(super) fn without_last_verb(sentence: &str) -> &str {
-    let rest = LAST_VERBS
-        .iter()
-        .find_map(|verb| sentence.strip_suffix(verb));
+    let rest = LAST_VERBS.iter().find_map(|verb| sentence.strip_suffix(verb));
     rest.map_or(sentence, str::trim_end)
 }
 
@@ -297,7 +270,5 @@ fn is_spaced(c: char) -> bool {
 /// `text` without `prefix`, in any case where that is ASCII.
 fn without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
-    start
-        .eq_ignore_ascii_case(prefix)
-        .then(|| &text[prefix.len()..])
+    start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }

@@ -146,11 +146,7 @@ fn after_command(rest: &str) -> &str {
         let is_break = after.starts_with('\\');
         let after = &after[skipped..];
         // A line break may say how far: `\\[2pt]`.
-        return if is_break {
-            argument('[', ']', after)
-        } else {
-            after
-        };
+        return if is_break { argument('[', ']', after) } else { after };
     }
     let inner = after.trim_start_matches(' ').strip_prefix('{');
     match inner {
@@ -171,9 +167,7 @@ fn after_command(rest: &str) -> &str {
 fn argument(open: char, shut: char, rest: &str) -> &str {
     // The longest list of columns or length that anybody writes, in bytes.
     const MAX_BYTES: usize = 40;
-    let length = rest
-        .strip_prefix(open)
-        .and_then(|inner| inner.find([shut, '\n']));
+    let length = rest.strip_prefix(open).and_then(|inner| inner.find([shut, '\n']));
     match length {
         Some(length) if length <= MAX_BYTES => &rest[length + 1..],
         Some(_) | None => rest,

@@ -36,10 +36,7 @@ fn is_digit(c: char) -> bool {
 
 /// The run of characters around `at` that no separator interrupts.
 fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
-    let start = text[part.start..at]
-        .char_indices()
-        .rev()
-        .find(|(_, c)| is_separator(*c));
+    let start = text[part.start..at].char_indices().rev().find(|(_, c)| is_separator(*c));
     let start = start.map_or(part.start, |(i, c)| part.start + i + c.len_utf8());
     let length = text[at..part.end].find(is_separator);
     let end = length.map_or(part.end, |length| at + length);
@@ -90,11 +87,7 @@ fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize>
 /// A formula without its delimiters, or with what changes its value and stands behind it.
 pub(super) fn completed(text: &str, part: &Range<usize>, formula: Range<usize>) -> Range<usize> {
     let longer = with_suffix(text, part, formula.clone());
-    if longer == formula {
-        trim::clean(text, formula)
-    } else {
-        longer
-    }
+    if longer == formula { trim::clean(text, formula) } else { longer }
 }
 
 /// The formula between `$`, `\(` or `\[` that holds `token`, with its delimiters.
@@ -122,10 +115,7 @@ fn dollars_around(text: &str, line: &Range<usize>, digit: usize) -> Option<Range
     let mut open = None;
     let mut at = line.start;
     while at < line.end {
-        let run = bytes[at..line.end]
-            .iter()
-            .take_while(|b| **b == b'$')
-            .count();
+        let run = bytes[at..line.end].iter().take_while(|b| **b == b'$').count();
         match open {
             _ if run == 0 => {}
             Some(start) if at > digit => return Some(start..at + run),
@@ -175,9 +165,7 @@ fn is_operand(before: &str, after: &str) -> bool {
     let after = after.trim_start();
     let command = after.strip_prefix('\\');
     let is_factor = command.is_some_and(|c| {
-        let is_text = ["text", "mathrm", "mbox"]
-            .iter()
-            .any(|name| c.starts_with(name));
+        let is_text = ["text", "mathrm", "mbox"].iter().any(|name| c.starts_with(name));
         c.starts_with(char::is_alphabetic) && !is_text
     });
     if is_factor || after.starts_with(['^', '+', '×', '·', '÷', '/']) {
@@ -203,10 +191,7 @@ fn with_prefix(text: &str, line_start: usize, core: Range<usize>) -> Range<usize
     let mut start = core.start;
     let is_fraction = text[core.clone()].contains(['/', '⁄', '¼', '½', '¾', '⅓', '⅔']);
     loop {
-        let group = text[start..core.end]
-            .bytes()
-            .take_while(u8::is_ascii_digit)
-            .count();
+        let group = text[start..core.end].bytes().take_while(u8::is_ascii_digit).count();
         let Some(before) = text[line_start..start].strip_suffix(' ') else {
             break;
         };
@@ -215,11 +200,7 @@ fn with_prefix(text: &str, line_start: usize, core: Range<usize>) -> Range<usize
             .chars()
             .next_back()
             .is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '>' | '(' | '-' | '−' | '$'));
-        let joins = if is_fraction {
-            start == core.start
-        } else {
-            group == 3
-        };
+        let joins = if is_fraction { start == core.start } else { group == 3 };
         if !is_whole || !joins || !(1..=3).contains(&digits) {
             break;
         }

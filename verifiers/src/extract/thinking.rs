@@ -43,9 +43,8 @@ struct Tag {
 /// before it hides all before it, because chat templates prefill the opening tag. Thinking does
 /// not nest. A response without tags is visible as a whole.
 pub fn visible(response: &str) -> Visible {
-    let mut tags = memchr_iter(b'<', response.as_bytes())
-        .filter_map(|at| tag_at(response, at))
-        .peekable();
+    let mut tags =
+        memchr_iter(b'<', response.as_bytes()).filter_map(|at| tag_at(response, at)).peekable();
     if tags.peek().is_none() {
         let range = 0..response.len();
         return Visible(Parts::Whole([range]));
@@ -86,12 +85,7 @@ fn tag_at(response: &str, start: usize) -> Option<Tag> {
         let end = from + word.len();
         let found = bytes.get(from..end)?;
         let whole = found.eq_ignore_ascii_case(word.as_bytes()) && bytes.get(end) == Some(&b'>');
-        whole.then_some(Tag {
-            name,
-            closes,
-            start,
-            end: end + 1,
-        })
+        whole.then_some(Tag { name, closes, start, end: end + 1 })
     })
 }
 
@@ -101,26 +95,16 @@ mod tests {
 
     fn check(response: &str, expected: &[&str]) {
         let visible = visible(response);
-        let found: Vec<&str> = visible
-            .ranges()
-            .iter()
-            .map(|r| &response[r.clone()])
-            .collect();
+        let found: Vec<&str> = visible.ranges().iter().map(|r| &response[r.clone()]).collect();
         assert_eq!(found, expected, "{response}");
     }
 
     #[test]
     fn thinking_is_hidden() {
         check("plain", &["plain"]);
-        check(
-            "a < b > c </b> <thin> <thinker>",
-            &["a < b > c </b> <thin> <thinker>"],
-        );
+        check("a < b > c </b> <thin> <thinker>", &["a < b > c </b> <thin> <thinker>"]);
         check("<think>x</think>y", &["y"]);
-        check(
-            "a<think>x</think>b<thinking>z</thinking>c",
-            &["a", "b", "c"],
-        );
+        check("a<think>x</think>b<thinking>z</thinking>c", &["a", "b", "c"]);
         check("<THINK>x</Think>y", &["y"]);
         check("<think></think>", &[]);
     }

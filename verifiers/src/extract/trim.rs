@@ -58,9 +58,7 @@ fn peel(text: &str) -> &str {
         return if rest.ends_with('.') { text } else { rest };
     }
     for (open, close) in WRAPPERS {
-        let inner = text
-            .strip_prefix(open)
-            .and_then(|rest| rest.strip_suffix(close));
+        let inner = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
         match inner {
             Some(inner) if !opens(inner, open) && !ends_escaped(inner) => return inner,
             Some(_) | None => {}
@@ -71,9 +69,7 @@ fn peel(text: &str) -> &str {
 
 /// Whether `open` stands in `inner`. A backslash escapes it: `\\[2pt]` is a line break, `\$` a dollar.
 fn opens(inner: &str, open: &str) -> bool {
-    inner
-        .match_indices(open)
-        .any(|(at, _)| !inner[..at].ends_with('\\'))
+    inner.match_indices(open).any(|(at, _)| !inner[..at].ends_with('\\'))
 }
 
 /// Whether what follows `text` is escaped: `$5\$` ends with a dollar sign and not with a delimiter.

@@ -61,9 +61,8 @@ const SENTENCE_WORDS: [&str; 42] = [
 ];
 
 /// Names of months, which may open a date.
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// All of `part`, where it is one short line that holds mathematics and no sentence: the text is
 /// the answer.

@@ -11,13 +11,9 @@ fn verifier(config: Value) -> FormatVerifier {
 
 /// Checks the code and, where it is not `format_followed`, the byte offset in the detail.
 fn check(config: &Value, candidate: &str, code: &str, at: usize) {
-    let verdict = judge(
-        &verifier(config.clone()),
-        &json!(null),
-        Some(candidate),
-        &mut Fuel::default(),
-    )
-    .expect("gold is not used");
+    let verdict =
+        judge(&verifier(config.clone()), &json!(null), Some(candidate), &mut Fuel::default())
+            .expect("gold is not used");
     assert_eq!(verdict.reason.code, code, "{config} {candidate}");
     let right = code == "format_followed";
     assert_eq!(verdict.score, right.into());
@@ -34,58 +30,18 @@ fn check(config: &Value, candidate: &str, code: &str, at: usize) {
 #[test]
 fn reasoning_and_answer() {
     let r1 = json!({"tags": ["think", "answer"], "nothing_outside": true});
-    check(
-        &r1,
-        "<think>x</think><answer>4</answer>",
-        "format_followed",
-        0,
-    );
-    check(
-        &r1,
-        " <think>x</think>\n\n<answer>4</answer>\n",
-        "format_followed",
-        0,
-    );
-    check(
-        &r1,
-        "<think>x < y > z </b></think><answer>4</answer>",
-        "format_followed",
-        0,
-    );
-    check(
-        &r1,
-        "<think>x</think>so <answer>4</answer>",
-        "text_outside",
-        16,
-    );
-    check(
-        &r1,
-        "<think>x</think><answer>4</answer> done",
-        "text_outside",
-        35,
-    );
-    check(
-        &r1,
-        "é<think>x</think><answer>4</answer>",
-        "text_outside",
-        0,
-    );
-    check(
-        &r1,
-        "<think>x</think>\u{200b}<answer>4</answer>",
-        "text_outside",
-        16,
-    );
+    check(&r1, "<think>x</think><answer>4</answer>", "format_followed", 0);
+    check(&r1, " <think>x</think>\n\n<answer>4</answer>\n", "format_followed", 0);
+    check(&r1, "<think>x < y > z </b></think><answer>4</answer>", "format_followed", 0);
+    check(&r1, "<think>x</think>so <answer>4</answer>", "text_outside", 16);
+    check(&r1, "<think>x</think><answer>4</answer> done", "text_outside", 35);
+    check(&r1, "é<think>x</think><answer>4</answer>", "text_outside", 0);
+    check(&r1, "<think>x</think>\u{200b}<answer>4</answer>", "text_outside", 16);
     check(&r1, "<answer>4</answer><think>x</think>", "tag_order", 18);
     check(&r1, "<answer>4</answer>", "tag_missing", 18);
     check(&r1, "<think>x</think>", "tag_missing", 16);
     check(&r1, "", "tag_missing", 0);
-    check(
-        &r1,
-        "<think>x</think><answer>4</answer><answer>5</answer>",
-        "tag_repeated",
-        34,
-    );
+    check(&r1, "<think>x</think><answer>4</answer><answer>5</answer>", "tag_repeated", 34);
     check(&r1, "<think>x</think><answer>4", "tag_unclosed", 16);
     check(&r1, "<think>x<answer>4</answer>", "tag_nested", 8);
     check(&r1, "<think>x<think>y</think></think>", "tag_nested", 8);
@@ -94,55 +50,25 @@ fn reasoning_and_answer() {
     check(&r1, "<think> \n</think><answer>4</answer>", "tag_empty", 9);
     check(&r1, "<think>x</think><answer></answer>", "tag_empty", 24);
     check(&r1, "<Think>x</Think><answer>4</answer>", "text_outside", 0);
-    check(
-        &r1,
-        "<think >x</think><answer>4</answer>",
-        "tag_unopened",
-        9,
-    );
+    check(&r1, "<think >x</think><answer>4</answer>", "tag_unopened", 9);
     check(&r1, "<think/><answer>4</answer>", "text_outside", 0);
 }
 
 #[test]
 fn looser_shapes() {
     let loose = json!({"tags": ["think", "answer"], "ordered": false, "nonempty": false});
-    check(
-        &loose,
-        "so <answer></answer> and <think></think>.",
-        "format_followed",
-        0,
-    );
+    check(&loose, "so <answer></answer> and <think></think>.", "format_followed", 0);
     check(&loose, "<answer></answer>", "tag_missing", 17);
     let prefilled = json!({"tags": ["think", "answer"], "starts_in": "think"});
-    check(
-        &prefilled,
-        "x</think><answer>4</answer>",
-        "format_followed",
-        0,
-    );
-    check(
-        &prefilled,
-        "<think>x</think><answer>4</answer>",
-        "tag_nested",
-        0,
-    );
+    check(&prefilled, "x</think><answer>4</answer>", "format_followed", 0);
+    check(&prefilled, "<think>x</think><answer>4</answer>", "tag_nested", 0);
     check(&prefilled, "x<answer>4</answer>", "tag_nested", 1);
     check(&prefilled, "x", "tag_unclosed", 0);
-    check(
-        &prefilled,
-        "x</think><answer>4</answer><think>y</think>",
-        "tag_repeated",
-        27,
-    );
+    check(&prefilled, "x</think><answer>4</answer><think>y</think>", "tag_repeated", 27);
     let one = json!({"tags": ["a", "ab"]});
     check(&one, "<a>1</a><ab>2</ab>", "format_followed", 0);
     let odd = json!({"tags": ["|im.start|", "数"]});
-    check(
-        &odd,
-        "<|im.start|>1</|im.start|><数>2</数>",
-        "format_followed",
-        0,
-    );
+    check(&odd, "<|im.start|>1</|im.start|><数>2</数>", "format_followed", 0);
 }
 
 /// The generation format of MARS-SQL (arXiv 2511.01008): exactly one solution without other tags
@@ -156,28 +82,13 @@ fn turns_of_a_tool_user() {
     let turn = "<think>a</think><sql>b</sql><observation>c</observation>";
     let end = "<think>d</think><solution>e</solution>";
     check(&mars, &format!("{turn}{end}"), "format_followed", 0);
-    check(
-        &mars,
-        &format!("{turn}\n{turn} {end}"),
-        "format_followed",
-        0,
-    );
-    check(
-        &mars,
-        &format!("{turn}<solution>e</solution>"),
-        "tag_not_followed",
-        56,
-    );
+    check(&mars, &format!("{turn}\n{turn} {end}"), "format_followed", 0);
+    check(&mars, &format!("{turn}<solution>e</solution>"), "tag_not_followed", 56);
     check(&mars, &format!("{turn}so {end}"), "tag_not_followed", 56);
     check(&mars, turn, "tag_not_followed", 56);
     check(&mars, &format!("{end}{end}"), "tag_order", 38);
     check(&mars, "<solution>e</solution>", "tag_missing", 22);
-    check(
-        &mars,
-        "<think>a</think><solution><sql>e</sql></solution>",
-        "tag_nested",
-        26,
-    );
+    check(&mars, "<think>a</think><solution><sql>e</sql></solution>", "tag_nested", 26);
     let loose = json!({"tags": ["think", "solution"], "repeatable": ["think"], "ordered": false});
     check(&loose, &format!("{end}{end}"), "tag_repeated", 54);
 }
@@ -185,47 +96,27 @@ fn turns_of_a_tool_user() {
 #[test]
 fn configurations_that_mean_nothing_are_refused() {
     let repeated = |name: &str| ConfigError::TagRepeated { name: name.into() };
-    let unknown = |key, name: &str| ConfigError::TagUnknown {
-        key,
-        name: name.into(),
-    };
+    let unknown = |key, name: &str| ConfigError::TagUnknown { key, name: name.into() };
     for (config, error) in [
         (json!({}), ConfigError::NoTags),
         (json!({"optional": ["a"]}), ConfigError::NoTags),
         (json!({"tags": ["a", "a"]}), repeated("a")),
         (json!({"tags": ["a"], "optional": ["a"]}), repeated("a")),
-        (
-            json!({"tags": ["a"], "repeatable": ["b"]}),
-            unknown("repeatable", "b"),
-        ),
-        (
-            json!({"tags": ["a"], "starts_in": "b"}),
-            unknown("starts_in", "b"),
-        ),
+        (json!({"tags": ["a"], "repeatable": ["b"]}), unknown("repeatable", "b")),
+        (json!({"tags": ["a"], "starts_in": "b"}), unknown("starts_in", "b")),
         (
             json!({"tags": ["a"], "followed_by": [{"tag": "a", "next": "b"}]}),
             unknown("followed_by", "b"),
         ),
-        (
-            json!({"tags": vec!["a"; 65]}),
-            ConfigError::TooManyTags { given: 65, max: 64 },
-        ),
+        (json!({"tags": vec!["a"; 65]}), ConfigError::TooManyTags { given: 65, max: 64 }),
     ] {
         let config: FormatConfig = serde_json::from_value(config).expect("a configuration");
         assert_eq!(FormatVerifier::new(config).err(), Some(error));
     }
     for name in ["", "a b", "<a>", "/a", "a\n", &"a".repeat(65)] {
-        let config = FormatConfig {
-            tags: vec![name.to_owned()],
-            ..FormatConfig::default()
-        };
+        let config = FormatConfig { tags: vec![name.to_owned()], ..FormatConfig::default() };
         let refused = FormatVerifier::new(config).err();
-        assert_eq!(
-            refused,
-            Some(ConfigError::TagName {
-                name: name.to_owned()
-            })
-        );
+        assert_eq!(refused, Some(ConfigError::TagName { name: name.to_owned() }));
     }
 }
 
@@ -241,27 +132,14 @@ fn hostile_responses() {
         ("<think>".repeat(100_000), (0.0, "tag_nested")),
         ("</think>".repeat(100_000), (0.0, "tag_unopened")),
         ("<think>a</think>".repeat(100_000), (0.0, "tag_missing")),
-        (
-            "<think>a</think><answer>b</answer>".repeat(50_000),
-            (1.0, "format_followed"),
-        ),
-        (
-            "\u{0}\u{202e}<think>\u{0}</think>".repeat(10),
-            (0.0, "tag_missing"),
-        ),
+        ("<think>a</think><answer>b</answer>".repeat(50_000), (1.0, "format_followed")),
+        ("\u{0}\u{202e}<think>\u{0}</think>".repeat(10), (0.0, "tag_missing")),
         ("a".repeat(10_000_000), (0.0, "fuel_spent")),
     ] {
-        assert_eq!(
-            outcome(&plain, &json!(null), Some(&text)),
-            expected,
-            "{text:.20}"
-        );
+        assert_eq!(outcome(&plain, &json!(null), Some(&text)), expected, "{text:.20}");
     }
     assert_eq!(outcome(&plain, &json!("unused"), None), (0.0, "no_answer"));
-    assert_eq!(
-        outcome_within(&plain, &json!(null), Some(""), 0),
-        (0.0, "fuel_spent")
-    );
+    assert_eq!(outcome_within(&plain, &json!(null), Some(""), 0), (0.0, "fuel_spent"));
 }
 
 proptest! {

@@ -91,18 +91,8 @@ impl<'r> Walk<'r> {
         if let Some(tag) = rules.starts_in {
             blocks[tag] = 1;
         }
-        let furthest = rules
-            .starts_in
-            .filter(|&tag| rules.tags[tag].required)
-            .unwrap_or(0);
-        Self {
-            rules,
-            blocks,
-            furthest,
-            open,
-            end: 0,
-            owed: None,
-        }
+        let furthest = rules.starts_in.filter(|&tag| rules.tags[tag].required).unwrap_or(0);
+        Self { rules, blocks, furthest, open, end: 0, owed: None }
     }
 
     fn run(mut self, scanner: &Regex, text: &str) -> Result<(), Violation> {

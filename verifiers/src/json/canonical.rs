@@ -56,10 +56,7 @@ fn write_number(number: &Number, out: &mut String) {
     }
     let value = number.as_f64().expect("a number is an integer or a double");
     if value.fract() == 0.0 && value.abs() < EXACT_BELOW {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "below 1e30 and without a fraction"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "below 1e30 and without a fraction")]
         let whole = value as i128;
         put(out, format_args!("{whole};"));
     } else {
@@ -68,8 +65,7 @@ fn write_number(number: &Number, out: &mut String) {
 }
 
 fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text)
-        .expect("writing to a string never fails");
+    out.write_fmt(text).expect("writing to a string never fails");
 }
 
 #[cfg(test)]
@@ -84,15 +80,8 @@ mod tests {
             Just(json!(null)),
             any::<bool>().prop_map(|b| json!(b)),
             (-2i64..3).prop_map(|n| json!(n)),
-            prop_oneof![
-                Just(0.0),
-                Just(-0.0),
-                Just(1.0),
-                Just(1.5),
-                Just(1e300),
-                Just(1e19)
-            ]
-            .prop_map(|x| json!(x)),
+            prop_oneof![Just(0.0), Just(-0.0), Just(1.0), Just(1.5), Just(1e300), Just(1e19)]
+                .prop_map(|x| json!(x)),
             Just(json!(u64::MAX)),
             Just(json!(10_000_000_000_000_000_000u64)),
             "[ab\"1:]{0,2}".prop_map(|s| json!(s)),

@@ -10,10 +10,7 @@ pub(super) struct Content<'a> {
 /// What stands inside the fence, where the whole of `text` is one fenced block marked `json` or
 /// not marked; otherwise all of it. White space around the block is allowed, prose is not.
 pub(super) fn unfenced(text: &str) -> Content<'_> {
-    fenced(text).unwrap_or(Content {
-        text,
-        lines_before: 0,
-    })
+    fenced(text).unwrap_or(Content { text, lines_before: 0 })
 }
 
 fn fenced(text: &str) -> Option<Content<'_>> {
@@ -31,10 +28,7 @@ fn fenced(text: &str) -> Option<Content<'_>> {
         return None;
     }
     let before = &text[..text.len() - rest.len()];
-    Some(Content {
-        text: inside,
-        lines_before: before.matches('\n').count(),
-    })
+    Some(Content { text: inside, lines_before: before.matches('\n').count() })
 }
 
 #[cfg(test)]
@@ -52,10 +46,7 @@ mod tests {
             ("```json\n```", "", 1),
             ("1", "1", 0),
         ] {
-            let expected = Content {
-                text: inside,
-                lines_before,
-            };
+            let expected = Content { text: inside, lines_before };
             assert_eq!(unfenced(text), expected, "{text}");
         }
         for text in [

@@ -40,12 +40,7 @@ pub(super) struct Prices {
 impl Meter {
     /// A meter with `units`.
     pub(super) fn new(units: u64, prices: Prices) -> Self {
-        Self {
-            left: Cell::new(units),
-            used: Cell::new(0),
-            spent: Cell::new(false),
-            prices,
-        }
+        Self { left: Cell::new(units), used: Cell::new(0), spent: Cell::new(false), prices }
     }
 
     /// Whether the meter ran out, so that no answer can be trusted.
@@ -107,14 +102,8 @@ pub(super) struct NameBuffer {
 impl Default for NameBuffer {
     fn default() -> Self {
         // Names are paid for when the members are listed.
-        let free = Prices {
-            step: 0,
-            text_percent: 0,
-        };
-        Self {
-            name: Value::Null,
-            meter: Meter::new(u64::MAX, free),
-        }
+        let free = Prices { step: 0, text_percent: 0 };
+        Self { name: Value::Null, meter: Meter::new(u64::MAX, free) }
     }
 }
 
@@ -133,10 +122,7 @@ impl Json for Metered {
         f: impl FnOnce(View<'_>) -> T,
     ) -> T {
         buffer.name = Value::from(string);
-        f(View {
-            value: &buffer.name,
-            meter: &buffer.meter,
-        })
+        f(View { value: &buffer.name, meter: &buffer.meter })
     }
 }
 
@@ -147,10 +133,7 @@ impl<'a> Node<'a, Metered> for View<'a> {
 
     fn as_object(&self) -> Option<Fields<'a>> {
         let fields = self.value.as_object()?;
-        (!self.meter.is_spent()).then_some(Fields {
-            fields,
-            view: *self,
-        })
+        (!self.meter.is_spent()).then_some(Fields { fields, view: *self })
     }
 
     fn as_array(&self) -> Option<Items<'a>> {
@@ -221,10 +204,7 @@ impl<'a> Object<'a, Metered> for Fields<'a> {
     }
 
     fn members(&self) -> Members<'a> {
-        Members {
-            fields: self.fields.iter(),
-            view: self.view,
-        }
+        Members { fields: self.fields.iter(), view: self.view }
     }
 }
 
@@ -259,10 +239,7 @@ impl<'a> Array<'a, Metered> for Items<'a> {
     }
 
     fn elements(&self) -> Elements<'a> {
-        Elements {
-            items: self.items.iter(),
-            view: self.view,
-        }
+        Elements { items: self.items.iter(), view: self.view }
     }
 
     /// By a canonical text of each item. The crate's own way hashes an item by its leaves alone, so

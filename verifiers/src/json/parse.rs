@@ -33,17 +33,11 @@ pub(super) struct Malformed {
 pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     let notes = Notes::default();
     let mut parser = serde_json::Deserializer::from_str(text);
-    let parsed = Unique {
-        notes: &notes,
-        depth: 0,
-    }
-    .deserialize(&mut parser)
-    .and_then(|value| parser.end().map(|()| value));
+    let parsed = Unique { notes: &notes, depth: 0 }
+        .deserialize(&mut parser)
+        .and_then(|value| parser.end().map(|()| value));
     match parsed {
-        Ok(value) => Ok(Document {
-            value,
-            depth: notes.depth.get(),
-        }),
+        Ok(value) => Ok(Document { value, depth: notes.depth.get() }),
         Err(error) => Err(Malformed {
             duplicate: notes.duplicate.into_inner(),
             line: error.line(),
@@ -178,11 +172,7 @@ mod tests {
     #[test]
     fn depth_counts_containers() {
         for (text, depth) in [("1", 0), ("[]", 1), ("[[],{\"a\":[]}]", 3), (" \n{} ", 1)] {
-            assert_eq!(
-                parse(text).map(|document| document.depth),
-                Ok(depth),
-                "{text}"
-            );
+            assert_eq!(parse(text).map(|document| document.depth), Ok(depth), "{text}");
         }
         assert!(parse(&"[".repeat(100_000)).is_err());
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
@@ -204,14 +194,8 @@ mod tests {
 
     #[test]
     fn numbers_are_kept_as_far_as_they_can_be() {
-        assert_eq!(
-            parse("18446744073709551615").map(|d| d.value),
-            Ok(json!(u64::MAX))
-        );
-        assert_eq!(
-            parse("-9223372036854775808").map(|d| d.value),
-            Ok(json!(i64::MIN))
-        );
+        assert_eq!(parse("18446744073709551615").map(|d| d.value), Ok(json!(u64::MAX)));
+        assert_eq!(parse("-9223372036854775808").map(|d| d.value), Ok(json!(i64::MIN)));
         assert!(parse("1e999").is_err());
         assert!(parse("NaN").is_err());
         assert!(parse("-Infinity").is_err());

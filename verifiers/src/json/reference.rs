@@ -23,9 +23,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
-        let digits = part
-            .get(..2)
-            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = part.get(..2).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
         bytes.extend_from_slice(&part.as_bytes()[2..]);
     }

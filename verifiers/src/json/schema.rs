@@ -116,10 +116,7 @@ impl Schema {
 }
 
 fn view<'a>(document: &'a Document, meter: &'a Meter) -> View<'a> {
-    View {
-        value: &document.value,
-        meter,
-    }
+    View { value: &document.value, meter }
 }
 
 /// The place and the message of an error, shortened.

@@ -31,17 +31,9 @@ fn check_schema(schema: &Value, candidate: &str, expected: (f64, &str)) {
     );
     let gold = verifier(json!({}));
     let text = json!(schema.to_string());
-    assert_eq!(
-        outcome(&gold, &text, Some(candidate)),
-        expected,
-        "{schema} {candidate:.60}"
-    );
+    assert_eq!(outcome(&gold, &text, Some(candidate)), expected, "{schema} {candidate:.60}");
     if schema.is_object() {
-        assert_eq!(
-            outcome(&gold, schema, Some(candidate)),
-            expected,
-            "{schema} {candidate:.60}"
-        );
+        assert_eq!(outcome(&gold, schema, Some(candidate)), expected, "{schema} {candidate:.60}");
     }
 }
 
@@ -115,18 +107,13 @@ fn well_formed_or_not() {
     ] {
         check(text, MALFORMED);
     }
-    for text in [
-        "{\"a\":1,\"a\":1}",
-        "[{\"a\":{\"b\":1,\"\\u0062\":2}}]",
-        "```\n{\"\":1,\"\":2}\n```",
-    ] {
+    for text in
+        ["{\"a\":1,\"a\":1}", "[{\"a\":{\"b\":1,\"\\u0062\":2}}]", "```\n{\"\":1,\"\":2}\n```"]
+    {
         check(text, DUPLICATE);
     }
     let raw = verifier(json!({"allow_fence": false}));
-    assert_eq!(
-        outcome(&raw, &json!(null), Some("```json\n1\n```")),
-        MALFORMED
-    );
+    assert_eq!(outcome(&raw, &json!(null), Some("```json\n1\n```")), MALFORMED);
     assert_eq!(outcome(&raw, &json!(null), Some(" 1 ")), VALID);
     assert_eq!(outcome(&raw, &json!(null), None), (0.0, "no_answer"));
 }
@@ -137,27 +124,15 @@ fn details_say_where() {
     for (candidate, detail) in [
         ("{\"a\": 1,\n \"a\": 2}", "2:4: key \"a\" twice"),
         ("```json\n{\"a\" 1}\n```", "2:6: expected `:`"),
-        (
-            "[1, {\"age\": \"x\"}]",
-            "at /1/age: \"x\" is not of type \"integer\"",
-        ),
+        ("[1, {\"age\": \"x\"}]", "at /1/age: \"x\" is not of type \"integer\""),
     ] {
-        let found = judge(
-            &verifier(schema.clone()),
-            &json!(null),
-            Some(candidate),
-            &mut Fuel::default(),
-        );
+        let found =
+            judge(&verifier(schema.clone()), &json!(null), Some(candidate), &mut Fuel::default());
         let reason = found.expect("a verdict").reason;
         assert_eq!(reason.detail.as_deref(), Some(detail));
     }
     let long = format!("[{{\"age\": \"{}\"}}]", "x".repeat(10_000));
-    let found = judge(
-        &verifier(schema),
-        &json!(null),
-        Some(&long),
-        &mut Fuel::default(),
-    );
+    let found = judge(&verifier(schema), &json!(null), Some(&long), &mut Fuel::default());
     let detail = found.expect("a verdict").reason.detail.expect("asked for");
     assert!(detail.len() < 250, "{}", detail.len());
 }
@@ -179,30 +154,14 @@ fn schemas() {
     check_schema(&json!(true), "1", VALID);
     check_schema(&json!(false), "1", MISMATCH);
     check_schema(&json!({}), "1", VALID);
-    check_schema(
-        &json!({"const": {"a": 1, "b": 2}}),
-        r#"{"b": 2.0, "a": 1}"#,
-        VALID,
-    );
+    check_schema(&json!({"const": {"a": 1, "b": 2}}), r#"{"b": 2.0, "a": 1}"#, VALID);
     check_schema(&json!({"enum": ["a", 1]}), "\"b\"", MISMATCH);
     check_schema(&json!({"uniqueItems": true}), "[1, 1.0]", MISMATCH);
-    check_schema(
-        &json!({"uniqueItems": true}),
-        "[[], [[]], {}, 0, false, \"0\"]",
-        VALID,
-    );
+    check_schema(&json!({"uniqueItems": true}), "[[], [[]], {}, 0, false, \"0\"]", VALID);
     check_schema(&json!({"pattern": "^\\d{3}$"}), "\"123\"", VALID);
     check_schema(&json!({"pattern": "^[^[\\]]*$"}), "\"a\"", VALID);
-    check_schema(
-        &json!({"patternProperties": {"^x": {"type": "null"}}}),
-        r#"{"xy": 1}"#,
-        MISMATCH,
-    );
-    check_schema(
-        &json!({"propertyNames": {"maxLength": 1}}),
-        r#"{"ab": 1}"#,
-        MISMATCH,
-    );
+    check_schema(&json!({"patternProperties": {"^x": {"type": "null"}}}), r#"{"xy": 1}"#, MISMATCH);
+    check_schema(&json!({"propertyNames": {"maxLength": 1}}), r#"{"ab": 1}"#, MISMATCH);
     check_schema(&json!({"format": "date"}), "\"soon\"", VALID);
     let dates = verifier(json!({"schema": {"format": "date"}, "formats": true}));
     assert_eq!(outcome(&dates, &json!(null), Some("\"soon\"")), MISMATCH);
@@ -218,16 +177,8 @@ fn references_and_drafts() {
         }},
         "$ref": "#/$defs/node",
     });
-    check_schema(
-        &tree,
-        r#"{"value": 1, "children": [{"value": 2, "children": []}]}"#,
-        VALID,
-    );
-    check_schema(
-        &tree,
-        r#"{"value": 1, "children": [{"children": []}]}"#,
-        MISMATCH,
-    );
+    check_schema(&tree, r#"{"value": 1, "children": [{"value": 2, "children": []}]}"#, VALID);
+    check_schema(&tree, r#"{"value": 1, "children": [{"children": []}]}"#, MISMATCH);
     let anchored = json!({"$ref": "#word", "$defs": {"w": {"$anchor": "word", "type": "string"}}});
     check_schema(&anchored, "\"a\"", VALID);
     check_schema(&anchored, "1", MISMATCH);
@@ -246,11 +197,7 @@ fn references_and_drafts() {
         "https://json-schema.org/draft/2020-12/schema",
     ] {
         check_schema(&json!({"$schema": draft, "type": "integer"}), "1", VALID);
-        check_schema(
-            &json!({"$schema": draft, "type": "integer"}),
-            "\"1\"",
-            MISMATCH,
-        );
+        check_schema(&json!({"$schema": draft, "type": "integer"}), "\"1\"", MISMATCH);
     }
     // Only since draft 6 is 1.0 an integer, and only since 2020-12 are items not a tuple.
     let old = json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"});
@@ -269,8 +216,5 @@ fn lists_of_schemas() {
     assert_eq!(outcome(&gold, &either, Some("{")), MALFORMED);
     let broken = json!(["{\"type\":\"null\"}", "{"]);
     assert_eq!(outcome(&gold, &broken, Some("null")), VALID);
-    assert_eq!(
-        outcome(&gold, &broken, Some("1")),
-        (-1.0, "schema_malformed")
-    );
+    assert_eq!(outcome(&gold, &broken, Some("1")), (-1.0, "schema_malformed"));
 }

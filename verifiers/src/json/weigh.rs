@@ -120,17 +120,10 @@ pub(super) fn weigh(schema: &Value) -> Result<SchemaCost, Refusal> {
         root: schema,
         schemas: Vec::new(),
         anchors: HashMap::new(),
-        cost: SchemaCost {
-            compile_units,
-            ..SchemaCost::default()
-        },
+        cost: SchemaCost { compile_units, ..SchemaCost::default() },
     };
     survey.explore()?;
-    let mut scale = Scale {
-        survey: &survey,
-        known: HashMap::new(),
-        open: HashSet::new(),
-    };
+    let mut scale = Scale { survey: &survey, known: HashMap::new(), open: HashSet::new() };
     let mut cost = survey.cost;
     for schema in &survey.schemas {
         let weight = scale.weigh(schema, 0)?;
@@ -234,10 +227,7 @@ impl<'s> Survey<'s> {
     fn add_pattern_units(&mut self, units: u64) -> Result<(), Refusal> {
         self.cost.compile_units = self.cost.compile_units.saturating_add(units);
         if self.cost.compile_units > MAX_BYTES + MAX_PATTERN_UNITS {
-            return Err(Refusal::new(
-                "schema_pattern",
-                "the patterns are too large".into(),
-            ));
+            return Err(Refusal::new("schema_pattern", "the patterns are too large".into()));
         }
         Ok(())
     }
@@ -249,12 +239,10 @@ impl<'s> Survey<'s> {
     }
 
     fn target(&self, fragment: &str) -> Result<&'s Value, Refusal> {
-        self.pointed(fragment)
-            .or_else(|| self.anchors.get(fragment).copied())
-            .ok_or_else(|| {
-                let message = format!("$ref to {}, which is not in the schema", quoted(fragment));
-                Refusal::new("schema_ref", message)
-            })
+        self.pointed(fragment).or_else(|| self.anchors.get(fragment).copied()).ok_or_else(|| {
+            let message = format!("$ref to {}, which is not in the schema", quoted(fragment));
+            Refusal::new("schema_ref", message)
+        })
     }
 }
 
@@ -274,12 +262,7 @@ struct Weight {
 impl Weight {
     /// The weight of a schema without parts.
     fn flat(own: u64) -> Self {
-        Self {
-            validity: own,
-            marking: own,
-            errors: own,
-            chain: 1,
-        }
+        Self { validity: own, marking: own, errors: own, chain: 1 }
     }
 }
 
@@ -330,14 +313,8 @@ impl<'s> Scale<'_, 's> {
         let here = applied(fields).filter(|(place, _)| *place == Place::Here);
         for part in here.map(|(_, part)| part).chain(target) {
             let part = self.weigh(part, chain + 1)?;
-            sum.marking = sum
-                .marking
-                .saturating_add(part.validity)
-                .saturating_add(part.marking);
-            sum.errors = sum
-                .errors
-                .saturating_add(part.validity)
-                .saturating_add(part.errors);
+            sum.marking = sum.marking.saturating_add(part.validity).saturating_add(part.marking);
+            sum.errors = sum.errors.saturating_add(part.validity).saturating_add(part.errors);
             sum.validity = sum.validity.saturating_add(part.validity);
             deepest = deepest.max(part.chain);
         }

@@ -32,11 +32,7 @@ fn bounds_and_units() {
     check(json!({"max": 2}), "e\u{301}x", ABOVE);
     check(json!({"max": 6, "unit": "bytes"}), "é😀", WITHIN);
     check(json!({"max": 5, "unit": "bytes"}), "é😀", ABOVE);
-    check(
-        json!({"max": 2, "unit": "words"}),
-        " two\u{a0}words\n",
-        WITHIN,
-    );
+    check(json!({"max": 2, "unit": "words"}), " two\u{a0}words\n", WITHIN);
     check(json!({"min": 1, "unit": "words"}), " \n\t", BELOW);
     check(json!({"max": 1, "unit": "words"}), "well-known", WITHIN);
     check(json!({"max": 2, "unit": "lines"}), "a\r\nb\n", WITHIN);
@@ -46,25 +42,15 @@ fn bounds_and_units() {
 
 #[test]
 fn a_falloff_is_a_straight_line() {
-    for (length, score) in [
-        (2, 0.0),
-        (3, 0.0),
-        (4, 0.5),
-        (5, 1.0),
-        (10, 1.0),
-        (11, 0.5),
-        (12, 0.0),
-        (99, 0.0),
-    ] {
+    for (length, score) in
+        [(2, 0.0), (3, 0.0), (4, 0.5), (5, 1.0), (10, 1.0), (11, 0.5), (12, 0.0), (99, 0.0)]
+    {
         let found = outcome(
             &verifier(json!({"min": 5, "max": 10, "falloff": 2})),
             &json!(null),
             Some(&"x".repeat(length)),
         );
-        assert!(
-            (found.0 - score).abs() < f64::EPSILON,
-            "{length}: {found:?}"
-        );
+        assert!((found.0 - score).abs() < f64::EPSILON, "{length}: {found:?}");
     }
     assert!((declining(1, u64::MAX).get() - 1.0).abs() < 1e-12);
     assert_eq!(declining(u64::MAX, u64::MAX), UnitScore::ZERO);
@@ -75,10 +61,7 @@ fn a_verifier_that_cannot_fail_is_refused() {
     for (config, error) in [
         (json!({}), ConfigError::NoBounds),
         (json!({"falloff": 3}), ConfigError::NoBounds),
-        (
-            json!({"min": 3, "max": 2}),
-            ConfigError::BoundsCrossed { min: 3, max: 2 },
-        ),
+        (json!({"min": 3, "max": 2}), ConfigError::BoundsCrossed { min: 3, max: 2 }),
     ] {
         let config: LengthConfig = serde_json::from_value(config).expect("a configuration");
         assert_eq!(LengthVerifier::new(config).err(), Some(error));
@@ -94,10 +77,7 @@ fn gold_is_not_used_and_size_costs_fuel() {
     }
     let letters = "a".repeat(10_000_000);
     assert_eq!(outcome(&short, &json!(null), Some(&letters)), ABOVE);
-    assert_eq!(
-        outcome_within(&short, &json!(null), Some(&letters), 1000),
-        (0.0, "fuel_spent")
-    );
+    assert_eq!(outcome_within(&short, &json!(null), Some(&letters), 1000), (0.0, "fuel_spent"));
 }
 
 proptest! {

@@ -96,17 +96,7 @@ mod tests {
         check("1", "florps", "m", Err(NotConverted::UnknownSource));
         check("1", "m", "eggs", Err(NotConverted::UnknownTarget));
         check("1", "", "m", Err(NotConverted::UnknownSource));
-        check(
-            "1",
-            "m",
-            &"m".repeat(1 << 20),
-            Err(NotConverted::UnknownTarget),
-        );
-        check(
-            "one",
-            "m",
-            "cm",
-            Err(NotConverted::Value(NotComputed::NotArithmetic)),
-        );
+        check("1", "m", &"m".repeat(1 << 20), Err(NotConverted::UnknownTarget));
+        check("one", "m", "cm", Err(NotConverted::Value(NotComputed::NotArithmetic)));
     }
 }

@@ -76,9 +76,7 @@ impl std::str::FromStr for PhysicalConstant {
 
     fn from_str(symbol: &str) -> Result<Self, UnknownConstant> {
         let known = measure::constants::named(symbol);
-        known
-            .map(|_| Self(symbol.to_owned()))
-            .ok_or(UnknownConstant)
+        known.map(|_| Self(symbol.to_owned())).ok_or(UnknownConstant)
     }
 }
 
@@ -154,11 +152,7 @@ impl Math {
         claim: &Claim<'_>,
         ws: &mut Workspace<'_>,
     ) -> Result<Verdict, VerifyError> {
-        let Some(text) = claim
-            .candidate
-            .text()
-            .filter(|text| !text.trim().is_empty())
-        else {
+        let Some(text) = claim.candidate.text().filter(|text| !text.trim().is_empty()) else {
             return Ok(Verdict::no_answer());
         };
         let candidate = match read::answer(text, self.read_options(), ws) {
@@ -168,20 +162,13 @@ impl Math {
         let several = self.several(claim.candidate, ws);
         let mut best: Option<Result<Verdict, VerifyError>> = None;
         for gold in golds {
-            let texts = Texts {
-                gold: gold.text,
-                candidate: text,
-            };
+            let texts = Texts { gold: gold.text, candidate: text };
             // Several marked answers are a list only where a list was asked for.
             let candidate = match (&gold.answer.form, &several) {
                 (Form::List(_), Some(several)) => several,
                 _ => &candidate,
             };
-            let pair = Pair {
-                gold: &gold.answer,
-                candidate,
-                texts,
-            };
+            let pair = Pair { gold: &gold.answer, candidate, texts };
             let judged = self.compare(pair, claim.explain, ws);
             if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
                 return judged;
@@ -202,11 +189,7 @@ impl Math {
         };
         let read = |text: &&str| read::answer(text, self.read_options(), ws).ok();
         let members: Option<Vec<Answer>> = all.iter().map(read).collect();
-        Some(Answer {
-            subjects: Vec::new(),
-            form: Form::List(members?),
-            notes: Vec::new(),
-        })
+        Some(Answer { subjects: Vec::new(), form: Form::List(members?), notes: Vec::new() })
     }
 
     fn compare(
@@ -218,20 +201,16 @@ impl Math {
         let Ok((own, other)) = self.with_constants(pair.gold, pair.candidate, ws) else {
             return Ok(report::too_costly(explain));
         };
-        let outcome = Comparer {
-            ws,
-            policy: self.config.policy,
-            tolerance: &self.config.tolerance,
-        }
-        .answers(&own, &other, Some(pair.texts));
+        let outcome =
+            Comparer { ws, policy: self.config.policy, tolerance: &self.config.tolerance }.answers(
+                &own,
+                &other,
+                Some(pair.texts),
+            );
         let Ok(outcome) = outcome else {
             return Ok(report::too_costly(explain));
         };
-        let sides = Sides {
-            ws,
-            gold: pair.gold,
-            candidate: pair.candidate,
-        };
+        let sides = Sides { ws, gold: pair.gold, candidate: pair.candidate };
         report::verdict(outcome, self.config.policy.undecided, explain, &sides)
     }
 
@@ -262,14 +241,8 @@ impl Math {
                 return Ok(None);
             };
             let spelling = ws.spelling(*name);
-            let is_configured = self
-                .config
-                .constants
-                .iter()
-                .any(|known| known.0 == spelling);
-            let known = is_configured
-                .then(|| measure::constants::named(spelling))
-                .flatten();
+            let is_configured = self.config.constants.iter().any(|known| known.0 == spelling);
+            let known = is_configured.then(|| measure::constants::named(spelling)).flatten();
             known.map(|known| ws.number(known.value)).transpose()
         })
     }
@@ -289,9 +262,8 @@ impl Math {
         let mut ws = Workspace::new(fuel);
         for (entry, text) in texts.iter().enumerate() {
             let entry = is_list.then_some(entry);
-            let gold = self
-                .read_gold(text, entry, spent, &mut ws)
-                .and_then(|gold| typed(gold, hint));
+            let gold =
+                self.read_gold(text, entry, spent, &mut ws).and_then(|gold| typed(gold, hint));
             match gold {
                 Ok(gold) => golds.push(gold),
                 Err(error) => first_error = first_error.or(Some(error)),
@@ -321,11 +293,7 @@ fn weaker(
         Err(_) => 2,
         Ok(verdict) => u8::from(verdict.standing == Standing::Presumed),
     };
-    if doubt(&first) > doubt(&second) {
-        first
-    } else {
-        second
-    }
+    if doubt(&first) > doubt(&second) { first } else { second }
 }
 
 /// The type that a request says the gold answer has.
@@ -381,9 +349,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<Hint>), Ve
     let bad =
         |detail: &'static str| VerifyError::BadReference(Reason::with("reference_shape", detail));
     if object.keys().any(|key| key != "answer" && key != "type") {
-        return Err(bad(
-            "an object holds `answer` and perhaps `type`, nothing else",
-        ));
+        return Err(bad("an object holds `answer` and perhaps `type`, nothing else"));
     }
     let answers = match object.get("answer") {
         Some(Json::String(text)) => vec![text.as_str()],
@@ -410,10 +376,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<Hint>), Ve
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId {
-            name: "math",
-            revision: 2,
-        }
+        VerifierId { name: "math", revision: 2 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

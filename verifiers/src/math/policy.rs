@@ -5,10 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What counts as equal beyond mathematics. The default of every flag is the careful one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent questions, each with a yes or a no"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent questions, each with a yes or a no")]
 pub struct Policy {
     /// Malformed LaTeX with one meaning (`\frac12`, `\sqrt3`) is read. On by default.
     pub repair: bool,

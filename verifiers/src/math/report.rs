@@ -27,10 +27,7 @@ pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
 /// The verdict where comparing took all the fuel.
 pub(super) fn too_costly(explain: bool) -> Verdict {
     let detail = || "comparing it with the gold answer takes more fuel than it may".to_owned();
-    Verdict::presumed_wrong(
-        "too_costly",
-        Reason::explained("fuel_spent", explain, detail),
-    )
+    Verdict::presumed_wrong("too_costly", Reason::explained("fuel_spent", explain, detail))
 }
 
 /// The error for a gold answer that was not read; `entry` is its place in a list.
@@ -67,18 +64,13 @@ pub(super) fn verdict(
     };
     match outcome {
         Outcome::Equal(ground) => {
-            let sign = if ground.code == "within_tolerance" {
-                "≈"
-            } else {
-                "="
-            };
+            let sign = if ground.code == "within_tolerance" { "≈" } else { "=" };
             Ok(Verdict::proven(true, "equal", reason(ground, sign)))
         }
         Outcome::Different(ground) => Ok(Verdict::proven(false, "different", reason(ground, "≠"))),
-        Outcome::Unlike(ground) => Ok(Verdict::presumed_wrong(
-            "different",
-            reason(ground, "is not compared with"),
-        )),
+        Outcome::Unlike(ground) => {
+            Ok(Verdict::presumed_wrong("different", reason(ground, "is not compared with")))
+        }
         Outcome::Undecided(doubt) => {
             let code = doubt_code(doubt);
             let reason = Reason::explained(code, explain, || sides.sentence("=?", None));
@@ -152,10 +144,7 @@ impl Sides<'_, '_> {
         let Some(witness) = &ground.witness else {
             return;
         };
-        let shown = Shown {
-            ws: self.ws,
-            style: Style::Plain,
-        };
+        let shown = Shown { ws: self.ws, style: Style::Plain };
         let at: Vec<String> = witness
             .at
             .iter()

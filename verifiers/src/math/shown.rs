@@ -93,11 +93,7 @@ impl Shown<'_, '_> {
             Form::Matrix(rows) => self.matrix(rows),
             Form::Piecewise(pieces) => {
                 let pieces = pieces.iter().map(|(value, condition)| {
-                    format!(
-                        "{} {}",
-                        self.expr(*value),
-                        self.condition(condition.as_ref())
-                    )
+                    format!("{} {}", self.expr(*value), self.condition(condition.as_ref()))
                 });
                 pieces.collect::<Vec<_>>().join("; ")
             }
@@ -123,16 +119,9 @@ impl Shown<'_, '_> {
             parts.join(sign)
         };
         match region {
-            Region::Interval {
-                from,
-                to,
-                has_from,
-                has_to,
-            } => {
-                let (open, close) = (
-                    if *has_from { '[' } else { '(' },
-                    if *has_to { ']' } else { ')' },
-                );
+            Region::Interval { from, to, has_from, has_to } => {
+                let (open, close) =
+                    (if *has_from { '[' } else { '(' }, if *has_to { ']' } else { ')' });
                 format!("{open}{}, {}{close}", self.expr(*from), self.expr(*to))
             }
             Region::Points(points) => format!("{{{}}}", self.exprs(points, ", ")),
@@ -158,10 +147,8 @@ impl Shown<'_, '_> {
     fn matrix(&self, rows: &[Vec<Expr>]) -> String {
         match self.style {
             Style::Plain => {
-                let rows: Vec<String> = rows
-                    .iter()
-                    .map(|row| format!("[{}]", self.exprs(row, ", ")))
-                    .collect();
+                let rows: Vec<String> =
+                    rows.iter().map(|row| format!("[{}]", self.exprs(row, ", "))).collect();
                 format!("[{}]", rows.join(", "))
             }
             Style::Latex => {
@@ -238,19 +225,13 @@ fn numeral_text(numeral: &Numeral) -> String {
 }
 
 fn date_text(date: &Date) -> String {
-    let year = date
-        .year
-        .map_or_else(|| "????".to_owned(), |year| format!("{year:04}"));
-    let day = date
-        .day
-        .map_or_else(|| "??".to_owned(), |day| format!("{day:02}"));
+    let year = date.year.map_or_else(|| "????".to_owned(), |year| format!("{year:04}"));
+    let day = date.day.map_or_else(|| "??".to_owned(), |day| format!("{day:02}"));
     format!("{year}-{:02}-{day}", date.month)
 }
 
 fn clock_text(clock: Clock) -> String {
-    let second = clock
-        .second
-        .map_or_else(String::new, |second| format!(":{second:02}"));
+    let second = clock.second.map_or_else(String::new, |second| format!(":{second:02}"));
     format!("{:02}:{:02}{second}", clock.hour, clock.minute)
 }
 

@@ -46,10 +46,7 @@ pub(super) fn words(text: &str) -> String {
     let folded = caseless::default_case_fold_str(&bare.nfkc().collect::<String>());
     let trimmed = folded.trim_matches(|c: char| {
         c.is_whitespace()
-            || matches!(
-                c,
-                '.' | ',' | ';' | ':' | '"' | '“' | '”' | '*' | '$' | '(' | ')'
-            )
+            || matches!(c, '.' | ',' | ';' | ':' | '"' | '“' | '”' | '*' | '$' | '(' | ')')
     });
     let mut out = String::with_capacity(trimmed.len());
     for word in trimmed.split_whitespace() {

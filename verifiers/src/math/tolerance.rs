@@ -54,10 +54,7 @@ impl std::str::FromStr for Bound {
         };
         let is_bare = value.unit.is_none() && answer.subjects.is_empty();
         let number = algebra::rational(value.expr, &mut ws).map_err(|_| BadBound)?;
-        number
-            .filter(|number| is_bare && *number >= RBig::ZERO)
-            .map(Self)
-            .ok_or(BadBound)
+        number.filter(|number| is_bare && *number >= RBig::ZERO).map(Self).ok_or(BadBound)
     }
 }
 

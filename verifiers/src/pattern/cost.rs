@@ -65,11 +65,7 @@ impl PatternCost {
             .skip(1)
             .filter_map(largest_count)
             .fold(bytes.max(1), u64::saturating_mul);
-        Self {
-            positions,
-            ranges: positions.saturating_mul(8),
-        }
-        .within_limits()
+        Self { positions, ranges: positions.saturating_mul(8) }.within_limits()
     }
 
     fn measured(hir: &Hir) -> Self {
@@ -148,18 +144,12 @@ fn measure(hir: &Hir) -> (u64, u64) {
             (bytes, bytes)
         }
         HirKind::Class(Class::Unicode(class)) => {
-            let wide = class
-                .ranges()
-                .last()
-                .is_some_and(|last| !last.end().is_ascii());
+            let wide = class.ranges().last().is_some_and(|last| !last.end().is_ascii());
             let positions = if wide { WIDE_POSITIONS } else { 1 };
             (positions, class.ranges().len() as u64)
         }
         HirKind::Class(Class::Bytes(class)) => {
-            let wide = class
-                .ranges()
-                .last()
-                .is_some_and(|last| !last.end().is_ascii());
+            let wide = class.ranges().last().is_some_and(|last| !last.end().is_ascii());
             let positions = if wide { WIDE_POSITIONS } else { 1 };
             (positions, class.ranges().len() as u64)
         }
@@ -167,17 +157,13 @@ fn measure(hir: &Hir) -> (u64, u64) {
             let copies = repetition.max.unwrap_or(repetition.min).max(1);
             let (positions, ranges) = measure(&repetition.sub);
             let copies = u64::from(copies);
-            (
-                positions.saturating_mul(copies),
-                ranges.saturating_mul(copies),
-            )
+            (positions.saturating_mul(copies), ranges.saturating_mul(copies))
         }
         HirKind::Capture(capture) => measure(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().map(measure).fold((0, 0), |sum, part| {
-                (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))
-            })
-        }
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts
+            .iter()
+            .map(measure)
+            .fold((0, 0), |sum, part| (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))),
     }
 }
 
@@ -185,9 +171,7 @@ fn measure(hir: &Hir) -> (u64, u64) {
 fn largest_count(text: &str) -> Option<u64> {
     let inside = text.split_once('}')?.0;
     let counts = inside.split(',').filter(|count| !count.is_empty());
-    counts
-        .map(|count| count.parse::<u64>().unwrap_or(u64::MAX))
-        .max()
+    counts.map(|count| count.parse::<u64>().unwrap_or(u64::MAX)).max()
 }
 
 #[cfg(test)]
@@ -208,11 +192,7 @@ mod tests {
             ("(?-u:\\w)+", 1),
             ("", 1),
         ] {
-            assert_eq!(
-                PatternCost::of(pattern).map(|c| c.positions),
-                Ok(positions),
-                "{pattern}"
-            );
+            assert_eq!(PatternCost::of(pattern).map(|c| c.positions), Ok(positions), "{pattern}");
         }
     }
 
@@ -227,19 +207,13 @@ mod tests {
             "(((((((a{1000}){1000}){1000}){1000}){1000}){1000}){1000}){1000}",
         ] {
             assert!(PatternCost::of(pattern).is_err(), "{pattern:.40}");
-            assert!(
-                PatternCost::guess(pattern).is_err() || pattern.len() < 300,
-                "{pattern:.40}"
-            );
+            assert!(PatternCost::guess(pattern).is_err() || pattern.len() < 300, "{pattern:.40}");
         }
         assert!(PatternCost::guess("(?=a{1000}b{1000})").is_err());
         for (pattern, positions) in [(r"^\w{64}$", 66), (r"\p{L}{2}", 8), (".", 4)] {
             let guessed = PatternCost::guess(pattern);
             assert_eq!(guessed.map(|c| c.positions), Ok(positions), "{pattern}");
         }
-        assert_eq!(
-            PatternCost::guess("^[^[\\]]{9}$").map(|c| c.positions),
-            Ok(99)
-        );
+        assert_eq!(PatternCost::guess("^[^[\\]]{9}$").map(|c| c.positions), Ok(99));
     }
 }

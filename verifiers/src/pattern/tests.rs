@@ -15,17 +15,9 @@ fn verifier(config: Value) -> PatternVerifier {
 fn check(pattern: &str, candidate: &str, full: (f64, &str), search: (f64, &str)) {
     for (mode, expected) in [("full", full), ("search", search)] {
         let fixed = verifier(json!({"pattern": pattern, "mode": mode}));
-        assert_eq!(
-            outcome(&fixed, &json!(null), Some(candidate)),
-            expected,
-            "{pattern} {mode}"
-        );
+        assert_eq!(outcome(&fixed, &json!(null), Some(candidate)), expected, "{pattern} {mode}");
         let gold = verifier(json!({"mode": mode}));
-        assert_eq!(
-            outcome(&gold, &json!(pattern), Some(candidate)),
-            expected,
-            "{pattern} {mode}"
-        );
+        assert_eq!(outcome(&gold, &json!(pattern), Some(candidate)), expected, "{pattern} {mode}");
     }
 }
 
@@ -75,38 +67,18 @@ fn a_pattern_that_cannot_be_used_is_nobodys_answer() {
         &"a".repeat(17_000),
     ] {
         for mode in [MatchMode::Full, MatchMode::Search] {
-            let config = PatternConfig {
-                pattern: Some(pattern.to_owned()),
-                mode,
-                trim: true,
-            };
+            let config = PatternConfig { pattern: Some(pattern.to_owned()), mode, trim: true };
             let refused = PatternVerifier::new(config).err();
-            assert!(
-                matches!(refused, Some(ConfigError::Pattern { .. })),
-                "{pattern:.40}"
-            );
+            assert!(matches!(refused, Some(ConfigError::Pattern { .. })), "{pattern:.40}");
         }
         let (score, code) = outcome(&verifier(json!({})), &json!(pattern), Some("b"));
-        let expected = if pattern.is_empty() {
-            "reference_empty"
-        } else {
-            "reference_pattern"
-        };
+        let expected = if pattern.is_empty() { "reference_empty" } else { "reference_pattern" };
         assert_eq!((score, code), (-1.0, expected), "{pattern:.40}");
     }
     let gold = verifier(json!({}));
-    assert_eq!(
-        outcome(&gold, &json!(null), Some("b")),
-        (-1.0, "reference_missing")
-    );
-    assert_eq!(
-        outcome(&gold, &json!({}), Some("b")),
-        (-1.0, "reference_type")
-    );
-    assert_eq!(
-        outcome(&gold, &json!("("), None),
-        (-1.0, "reference_pattern")
-    );
+    assert_eq!(outcome(&gold, &json!(null), Some("b")), (-1.0, "reference_missing"));
+    assert_eq!(outcome(&gold, &json!({}), Some("b")), (-1.0, "reference_type"));
+    assert_eq!(outcome(&gold, &json!("("), None), (-1.0, "reference_pattern"));
     assert_eq!(outcome(&gold, &json!("a"), None), (0.0, "no_answer"));
 }
 
@@ -115,10 +87,7 @@ fn lists_of_patterns() {
     let gold = verifier(json!({}));
     assert_eq!(outcome(&gold, &json!(["a", "b"]), Some("b")), MATCH);
     assert_eq!(outcome(&gold, &json!(["(", "b"]), Some("b")), MATCH);
-    assert_eq!(
-        outcome(&gold, &json!(["a", "("]), Some("b")),
-        (-1.0, "reference_pattern")
-    );
+    assert_eq!(outcome(&gold, &json!(["a", "("]), Some("b")), (-1.0, "reference_pattern"));
     assert_eq!(outcome(&gold, &json!(["a", "c"]), Some("b")), NONE);
 }
 
@@ -126,35 +95,17 @@ fn lists_of_patterns() {
 fn slow_patterns_and_long_texts_cost_fuel() {
     let letters = "a".repeat(10_000_000);
     let simple = verifier(json!({"pattern": "a+", "mode": "search"}));
-    assert_eq!(
-        outcome(&simple, &json!(null), Some(&letters)),
-        (0.0, "fuel_spent")
-    );
-    assert_eq!(
-        outcome(&simple, &json!(null), Some(&letters[..1_000_000])),
-        MATCH
-    );
+    assert_eq!(outcome(&simple, &json!(null), Some(&letters)), (0.0, "fuel_spent"));
+    assert_eq!(outcome(&simple, &json!(null), Some(&letters[..1_000_000])), MATCH);
     let slow = verifier(json!({"pattern": "[ab]*a[ab]{3000}", "mode": "search"}));
-    assert_eq!(
-        outcome(&slow, &json!(null), Some(&letters[..50_000])),
-        (0.0, "fuel_spent")
-    );
+    assert_eq!(outcome(&slow, &json!(null), Some(&letters[..50_000])), (0.0, "fuel_spent"));
     assert_eq!(outcome(&slow, &json!(null), Some(&letters[..3_001])), MATCH);
     let gold = verifier(json!({}));
     let costly = json!(r"\w{1,90}");
-    assert_eq!(
-        outcome(&gold, &costly, Some("a")),
-        (-1.0, "reference_too_costly")
-    );
+    assert_eq!(outcome(&gold, &costly, Some("a")), (-1.0, "reference_too_costly"));
     assert_eq!(outcome_within(&gold, &json!("a"), Some("a"), 150), MATCH);
-    assert_eq!(
-        outcome_within(&gold, &json!("a"), Some(&letters), 150),
-        (0.0, "fuel_spent")
-    );
-    assert_eq!(
-        outcome_within(&gold, &json!("a"), Some("a"), 10),
-        (-1.0, "reference_too_costly")
-    );
+    assert_eq!(outcome_within(&gold, &json!("a"), Some(&letters), 150), (0.0, "fuel_spent"));
+    assert_eq!(outcome_within(&gold, &json!("a"), Some("a"), 10), (-1.0, "reference_too_costly"));
 }
 
 proptest! {

@@ -73,8 +73,7 @@ pub fn similarity(
     fuel: &mut Fuel,
 ) -> Result<UnitScore, TooLong> {
     let scan = |text: &str| 1 + text.len() as u64 / BYTES_PER_UNIT;
-    fuel.spend(scan(reference))
-        .map_err(|_| TooLong::Reference)?;
+    fuel.spend(scan(reference)).map_err(|_| TooLong::Reference)?;
     fuel.spend(scan(input)).map_err(|_| TooLong::Input)?;
     let share = match metric {
         Metric::Fuzzy => subsequence::of_chars(input, reference, fuel)?,
@@ -83,12 +82,8 @@ pub fn similarity(
         Metric::Meteor => {
             let (input, reference) = (input.to_lowercase(), reference.to_lowercase());
             align::meteor(
-                &words::sentence(&input)
-                    .split_whitespace()
-                    .collect::<Vec<_>>(),
-                &words::sentence(&reference)
-                    .split_whitespace()
-                    .collect::<Vec<_>>(),
+                &words::sentence(&input).split_whitespace().collect::<Vec<_>>(),
+                &words::sentence(&reference).split_whitespace().collect::<Vec<_>>(),
             )
         }
         Metric::RougeN(n) => {

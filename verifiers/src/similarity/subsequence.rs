@@ -21,8 +21,7 @@ pub(super) fn of_chars(input: &str, reference: &str, fuel: &mut Fuel) -> Result<
 pub(super) fn rouge(input: &[u32], reference: &[u32], fuel: &mut Fuel) -> Result<f64, TooLong> {
     let words = reference.len() as u64 / 64 + 1;
     let steps = words.saturating_mul(input.len() as u64);
-    fuel.spend(1 + steps / STEPS_PER_UNIT)
-        .map_err(|_| TooLong::Input)?;
+    fuel.spend(1 + steps / STEPS_PER_UNIT).map_err(|_| TooLong::Input)?;
     let both = length(input, reference);
     Ok(f1(both, input.len(), reference.len()))
 }
@@ -40,9 +39,7 @@ fn length(input: &[u32], reference: &[u32]) -> usize {
         let mut places = places.iter().peekable();
         let mut carry = false;
         for (at, word) in row.iter_mut().enumerate() {
-            let here = places
-                .next_if(|(place, _)| *place == at)
-                .map_or(0, |(_, bits)| *bits);
+            let here = places.next_if(|(place, _)| *place == at).map_or(0, |(_, bits)| *bits);
             let (sum, over) = word.overflowing_add(*word & here);
             let (sum, over_again) = sum.overflowing_add(u64::from(carry));
             carry = over || over_again;

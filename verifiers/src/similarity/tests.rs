@@ -35,9 +35,8 @@ fn numbers_are_those_of_published_packages() {
         let text = |name: &str| row[name].as_str().expect("a text");
         let (input, reference) = (text("input"), text("reference"));
         // The package knows English letters alone.
-        let metrics = METRICS
-            .iter()
-            .filter(|(name, _)| input.is_ascii() || !name.starts_with("rouge"));
+        let metrics =
+            METRICS.iter().filter(|(name, _)| input.is_ascii() || !name.starts_with("rouge"));
         for (name, metric) in metrics {
             let found = measured(*metric, input, reference);
             let expected = row[name].as_f64().expect("a number");

@@ -5,10 +5,7 @@ use std::collections::HashMap;
 /// A text with its tokens set apart by spaces, as the `mteval-v13a` script of machine translation
 /// does it for languages that are written with spaces.
 pub(super) fn sentence(text: &str) -> String {
-    let text = text
-        .replace("<skipped>", "")
-        .replace("-\n", "")
-        .replace('\n', " ");
+    let text = text.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     let text = text
         .replace("&quot;", "\"")
         .replace("&amp;", "&")
@@ -25,21 +22,9 @@ pub(super) fn sentence(text: &str) -> String {
     padded.push(' ');
     let is_digit = |c: char| c.is_ascii_digit();
     let is_mark = |c: char| matches!(c, '.' | ',');
-    let apart = pairs(
-        &padded,
-        |a, b| !is_digit(a) && is_mark(b),
-        |a, b| [a, ' ', b, ' '],
-    );
-    let apart = pairs(
-        &apart,
-        |a, b| is_mark(a) && !is_digit(b),
-        |a, b| [' ', a, ' ', b],
-    );
-    let apart = pairs(
-        &apart,
-        |a, b| is_digit(a) && b == '-',
-        |a, b| [a, ' ', b, ' '],
-    );
+    let apart = pairs(&padded, |a, b| !is_digit(a) && is_mark(b), |a, b| [a, ' ', b, ' ']);
+    let apart = pairs(&apart, |a, b| is_mark(a) && !is_digit(b), |a, b| [' ', a, ' ', b]);
+    let apart = pairs(&apart, |a, b| is_digit(a) && b == '-', |a, b| [a, ' ', b, ' ']);
     apart.into_iter().collect()
 }
 
@@ -77,10 +62,7 @@ fn pairs(
 pub(super) fn plain(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric());
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// Two texts with numbers in the place of words.

@@ -10,11 +10,7 @@ const DIFFERS: (f64, &str) = (0.0, "text_differs");
 
 fn check(gold: &Value, candidate: &str, expected: (f64, &str)) {
     let verifier = TextVerifier::new(TextConfig::default());
-    assert_eq!(
-        outcome(&verifier, gold, Some(candidate)),
-        expected,
-        "{gold} {candidate:?}"
-    );
+    assert_eq!(outcome(&verifier, gold, Some(candidate)), expected, "{gold} {candidate:?}");
 }
 
 #[test]
@@ -43,11 +39,7 @@ fn normalisation() {
     check(&json!(["Paris", " "]), "London", (-1.0, "reference_empty"));
     check(&json!(""), "", (-1.0, "reference_empty"));
     check(&json!(null), "Paris", (-1.0, "reference_missing"));
-    check(
-        &json!({"answer": "Paris"}),
-        "Paris",
-        (-1.0, "reference_type"),
-    );
+    check(&json!({"answer": "Paris"}), "Paris", (-1.0, "reference_type"));
 }
 
 #[test]
@@ -96,34 +88,18 @@ fn exact_compares_bytes() {
         (false, "", "", (-1.0, "reference_empty")),
     ] {
         let verifier = ExactVerifier::new(ExactConfig { trim });
-        assert_eq!(
-            outcome(&verifier, &json!(gold), Some(candidate)),
-            expected,
-            "{gold:?}"
-        );
+        assert_eq!(outcome(&verifier, &json!(gold), Some(candidate)), expected, "{gold:?}");
     }
     let verifier = ExactVerifier::new(ExactConfig::default());
-    assert_eq!(
-        outcome(&verifier, &json!(["a", "b"]), Some("b")),
-        (1.0, "bytes_equal")
-    );
-    assert_eq!(
-        outcome(&verifier, &json!(["a", ""]), Some("b")),
-        (-1.0, "reference_empty")
-    );
+    assert_eq!(outcome(&verifier, &json!(["a", "b"]), Some("b")), (1.0, "bytes_equal"));
+    assert_eq!(outcome(&verifier, &json!(["a", ""]), Some("b")), (-1.0, "reference_empty"));
     assert_eq!(outcome(&verifier, &json!("a"), None), (0.0, "no_answer"));
-    assert_eq!(
-        outcome(&verifier, &json!(""), None),
-        (-1.0, "reference_empty")
-    );
+    assert_eq!(outcome(&verifier, &json!(""), None), (-1.0, "reference_empty"));
 }
 
 #[test]
 fn hostile_texts_cost_fuel_and_nothing_else() {
-    let text = TextVerifier::new(TextConfig {
-        strip_punctuation: true,
-        strip_articles: true,
-    });
+    let text = TextVerifier::new(TextConfig { strip_punctuation: true, strip_articles: true });
     let exact = ExactVerifier::new(ExactConfig::default());
     for (candidate, code) in [
         ("a".repeat(10_000_000), "fuel_spent"),
@@ -135,29 +111,13 @@ fn hostile_texts_cost_fuel_and_nothing_else() {
         ("the ".repeat(10_000), "text_differs"),
         (".".repeat(100_000), "text_differs"),
     ] {
-        assert_eq!(
-            outcome(&text, &json!("x"), Some(&candidate)),
-            (0.0, code),
-            "{candidate:.9}"
-        );
+        assert_eq!(outcome(&text, &json!("x"), Some(&candidate)), (0.0, code), "{candidate:.9}");
         assert!(outcome(&exact, &json!("x"), Some(&candidate)).0 < 1.0);
     }
-    assert_eq!(
-        outcome_within(&text, &json!("xy"), Some("xy"), 0),
-        (-1.0, "reference_too_costly")
-    );
-    assert_eq!(
-        outcome_within(&text, &json!("xy"), Some("xy"), 1),
-        (0.0, "fuel_spent")
-    );
-    assert_eq!(
-        outcome_within(&exact, &json!("xy"), Some("xy"), 1),
-        (0.0, "fuel_spent")
-    );
-    assert_eq!(
-        outcome_within(&exact, &json!("xy"), Some("xy"), 2),
-        (1.0, "bytes_equal")
-    );
+    assert_eq!(outcome_within(&text, &json!("xy"), Some("xy"), 0), (-1.0, "reference_too_costly"));
+    assert_eq!(outcome_within(&text, &json!("xy"), Some("xy"), 1), (0.0, "fuel_spent"));
+    assert_eq!(outcome_within(&exact, &json!("xy"), Some("xy"), 1), (0.0, "fuel_spent"));
+    assert_eq!(outcome_within(&exact, &json!("xy"), Some("xy"), 2), (1.0, "bytes_equal"));
 }
 
 proptest! {
@@ -187,9 +147,5 @@ proptest! {
 }
 
 fn exact_is_empty(text: &str, trim: bool) -> bool {
-    if trim {
-        text.trim().is_empty()
-    } else {
-        text.is_empty()
-    }
+    if trim { text.trim().is_empty() } else { text.is_empty() }
 }

@@ -68,11 +68,7 @@ pub(crate) fn run(names: &[String]) -> ExitCode {
         println!("failed: {name}");
     }
     println!("\n{summary}");
-    if summary.is_success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Proof>, String> {
@@ -97,19 +93,11 @@ fn prepare() -> Result<Tools, String> {
     let logs = cargo::root().join(KEPT);
     fs::create_dir_all(&logs).map_err(|error| format!("{KEPT}: {error}"))?;
     let models = Models::make(&program, &logs.join("models"))?;
-    Ok(Tools {
-        program,
-        models,
-        logs,
-    })
+    Ok(Tools { program, models, logs })
 }
 
 fn program_name() -> &'static str {
-    if cfg!(windows) {
-        "tribunal.exe"
-    } else {
-        "tribunal"
-    }
+    if cfg!(windows) { "tribunal.exe" } else { "tribunal" }
 }
 
 impl Tools {
@@ -228,12 +216,7 @@ mod tests {
 
     #[test]
     fn proofs_are_chosen_by_name() {
-        let names = |names: &[&str]| {
-            names
-                .iter()
-                .map(|&name| name.to_owned())
-                .collect::<Vec<_>>()
-        };
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         assert_eq!(chosen(&[]).map(|all| all.len()), Ok(PROOFS.len()));
         let two = chosen(&names(&["ray", "trl"])).expect("both are there");
         assert_eq!([two[0].name, two[1].name], ["ray", "trl"]);
@@ -245,11 +228,7 @@ mod tests {
     #[test]
     fn every_proof_and_list_is_a_file() {
         for proof in PROOFS {
-            assert!(
-                cargo::root().join(proof.script).exists(),
-                "{}",
-                proof.script
-            );
+            assert!(cargo::root().join(proof.script).exists(), "{}", proof.script);
             let venv = &proof.environment.venv;
             for list in [Some(venv.requirements), venv.alone].into_iter().flatten() {
                 assert!(cargo::root().join(list).is_file(), "{list}");

@@ -81,61 +81,21 @@ const TRAINERS: &Environment = &Environment {
 /// Every proof, the light ones first.
 pub(super) const PROOFS: &[Proof] = &[
     Proof::of("package", RAY, "clients/python", Against::Package),
-    Proof::of(
-        "decisions",
-        OPENAI,
-        "tests/clients/decisions.py",
-        Against::Served(Kind::Writer),
-    ),
-    Proof::of(
-        "graders",
-        OPENAI,
-        "tests/clients/graders.py",
-        Against::Served(Kind::Writer),
-    ),
-    Proof::of(
-        "batches",
-        OPENAI,
-        "tests/clients/batches.py",
-        Against::Served(Kind::Writer),
-    ),
-    Proof::of(
-        "chat",
-        OPENAI,
-        "tests/clients/chat.py",
-        Against::Served(Kind::Writer),
-    ),
-    Proof::of(
-        "recipes",
-        OPENAI,
-        "tests/clients/wires.py",
-        Against::Served(Kind::Reward),
-    ),
+    Proof::of("decisions", OPENAI, "tests/clients/decisions.py", Against::Served(Kind::Writer)),
+    Proof::of("graders", OPENAI, "tests/clients/graders.py", Against::Served(Kind::Writer)),
+    Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(Kind::Writer)),
+    Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(Kind::Writer)),
+    Proof::of("recipes", OPENAI, "tests/clients/wires.py", Against::Served(Kind::Reward)),
     Proof::of(
         "verifiers",
         VERIFIERS,
         "tests/clients/verifiers_judge.py",
         Against::Served(Kind::Reward),
     ),
-    Proof::of(
-        "parquet",
-        RAY,
-        "tests/clients/parquet_files.py",
-        Against::Program,
-    ),
+    Proof::of("parquet", RAY, "tests/clients/parquet_files.py", Against::Program),
     Proof::of("ray", RAY, "tests/clients/ray_data.py", Against::Program),
-    Proof::of(
-        "trainers",
-        TRAINERS,
-        "tests/clients/trainers.py",
-        Against::Served(Kind::Limited),
-    ),
-    Proof::of(
-        "commands",
-        TRAINERS,
-        "tests/clients/recipes.py",
-        Against::Program,
-    ),
+    Proof::of("trainers", TRAINERS, "tests/clients/trainers.py", Against::Served(Kind::Limited)),
+    Proof::of("commands", TRAINERS, "tests/clients/recipes.py", Against::Program),
     Proof::of(
         "reward-files",
         TRAINERS,
@@ -144,12 +104,7 @@ pub(super) const PROOFS: &[Proof] = &[
     ),
     Proof {
         policy: true,
-        ..Proof::of(
-            "trl",
-            TRAINERS,
-            "tests/clients/trl_grpo.py",
-            Against::Served(Kind::Reward),
-        )
+        ..Proof::of("trl", TRAINERS, "tests/clients/trl_grpo.py", Against::Served(Kind::Reward))
     },
 ];
 
@@ -160,12 +115,6 @@ impl Proof {
         script: &'static str,
         against: Against,
     ) -> Self {
-        Self {
-            name,
-            environment,
-            script,
-            against,
-            policy: false,
-        }
+        Self { name, environment, script, against, policy: false }
     }
 }

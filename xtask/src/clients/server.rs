@@ -23,9 +23,7 @@ impl Models {
             fs::remove_dir_all(folder).map_err(|error| format!("the models: {error}"))?;
         }
         fs::create_dir_all(folder).map_err(|error| format!("the models: {error}"))?;
-        let models = Self {
-            folder: folder.to_owned(),
-        };
+        let models = Self { folder: folder.to_owned() };
         for (name, head) in [("judge", "vocab"), ("rm", "sequence"), ("policy", "vocab")] {
             let mut make = Command::new(program);
             make.args(["models", "make-tiny", "--family", "qwen2", "--head", head])
@@ -92,9 +90,8 @@ impl Server {
             command.args(["--set", setting]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let mut child =
+            command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
         let url = match url_of(&mut child) {
             Ok(url) => url,
             Err(problem) => {
@@ -102,12 +99,7 @@ impl Server {
                 return Err(problem);
             }
         };
-        Ok(Self {
-            child,
-            url,
-            model,
-            batches,
-        })
+        Ok(Self { child, url, model, batches })
     }
 }
 
@@ -125,9 +117,7 @@ fn url_of(child: &mut Child) -> Result<String, String> {
     let mut line = String::new();
     let read = BufReader::new(stdout).read_line(&mut line);
     read.map_err(|error| format!("the server: {error}"))?;
-    let url = line
-        .split_whitespace()
-        .find(|word| word.starts_with("http://"));
+    let url = line.split_whitespace().find(|word| word.starts_with("http://"));
     let url = url.ok_or("the server ended before it listened")?;
     Ok(url.to_owned())
 }

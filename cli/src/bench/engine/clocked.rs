@@ -44,10 +44,7 @@ impl<F> Clocked<F> {
     /// The forward, and where its steps will be found.
     pub(super) fn new(inner: F) -> (Clocked<F>, StepLog) {
         let log = StepLog::default();
-        let clocked = Clocked {
-            inner,
-            log: log.clone(),
-        };
+        let clocked = Clocked { inner, log: log.clone() };
         (clocked, log)
     }
 }

@@ -48,9 +48,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Const
     let tokenizer = Tokenizer::load(&args.model).map_err(|error| failed(&error))?;
     let vocab_size = subject.loaded.model.config.vocab_size;
     let vocabulary = Vocabulary::new(&tokenizer, vocab_size).map_err(|error| failed(&error))?;
-    let constraint = vocabulary
-        .compile(&schema())
-        .map_err(|error| failed(&error))?;
+    let constraint = vocabulary.compile(&schema()).map_err(|error| failed(&error))?;
     let shape = Shape::new(args.short);
     let prompts = shape.prompts(subject);
     let (mut free, mut constrained) = (Vec::new(), Vec::new());

@@ -41,9 +41,7 @@ impl Shape {
 
     /// Prompts of random tokens.
     pub(super) fn prompts(self, subject: &mut Subject) -> Vec<Arc<[u32]>> {
-        (0..self.sequences)
-            .map(|_| subject.random_tokens(self.prompt_tokens).into())
-            .collect()
+        (0..self.sequences).map(|_| subject.random_tokens(self.prompt_tokens).into()).collect()
     }
 }
 
@@ -160,10 +158,7 @@ pub(super) fn generate(
     let work = |(at, prompt): (u64, &Arc<[u32]>)| Work {
         token_ids: prompt.clone(),
         adapter: None,
-        want: Want::Tokens(Box::new(Sampling {
-            max_tokens: shape.new_tokens,
-            ..sampling(at)
-        })),
+        want: Want::Tokens(Box::new(Sampling { max_tokens: shape.new_tokens, ..sampling(at) })),
     };
     let terms = subject.cold();
     let ran = subject.run(vec![((0..).zip(prompts).map(work).collect(), terms)])?;
@@ -187,9 +182,7 @@ fn decode_seconds(steps: &[Step], shape: Shape) -> Result<f64, CliError> {
     let whole =
         |step: &Step| step.n_tokens == shape.sequences && step.n_sequences == shape.sequences;
     let pairs = steps.windows(2).filter(|pair| whole(&pair[1]));
-    let seconds: Vec<f64> = pairs
-        .map(|pair| (pair[1].end - pair[0].end).as_secs_f64())
-        .collect();
+    let seconds: Vec<f64> = pairs.map(|pair| (pair[1].end - pair[0].end).as_secs_f64()).collect();
     if seconds.is_empty() {
         return Err(CliError::Failed(format!(
             "the engine never decoded {} sequences in one step",
@@ -218,14 +211,8 @@ fn raw(runner: &mut Runner, shape: Shape, prompts: &[Arc<[u32]>]) -> models::Res
         reads: vec![(token_ids.len() - 1, Read::Vocab)],
         blocks: (at * each..(at + 1) * each).map(block).collect(),
     };
-    let mut alone = Alone {
-        seconds: 0.0,
-        token_ids: vec![Vec::new(); prompts.len()],
-    };
-    let prefill: Vec<PackItem> = (0..)
-        .zip(prompts)
-        .map(|(at, ids)| item(at, ids, 0))
-        .collect();
+    let mut alone = Alone { seconds: 0.0, token_ids: vec![Vec::new(); prompts.len()] };
+    let prefill: Vec<PackItem> = (0..).zip(prompts).map(|(at, ids)| item(at, ids, 0)).collect();
     alone.append(&runner.forward(&pack(&prefill)?)?.rows);
     for step in 0..shape.new_tokens - 1 {
         let next = |(at, ids): (usize, &Vec<u32>)| {
@@ -274,10 +261,7 @@ impl Figures for Decode {
         vec![
             plain(
                 "forward alone",
-                format!(
-                    "{:.1} tokens/s in a batch of {}",
-                    self.raw_tokens_per_s, self.sequences
-                ),
+                format!("{:.1} tokens/s in a batch of {}", self.raw_tokens_per_s, self.sequences),
             ),
             plain("greedy", rate(self.greedy)),
             share("greedy / forward alone", self.greedy),

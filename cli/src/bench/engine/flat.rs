@@ -89,16 +89,8 @@ fn round(
         raw_seconds += seconds;
         outputs.extend(read);
     }
-    let same_bits = engine
-        .answers
-        .iter()
-        .map(only_row)
-        .eq(outputs.iter().map(Some));
-    Ok(Round {
-        engine,
-        raw_seconds,
-        same_bits,
-    })
+    let same_bits = engine.answers.iter().map(only_row).eq(outputs.iter().map(Some));
+    Ok(Round { engine, raw_seconds, same_bits })
 }
 
 impl Figures for Flat {
@@ -112,15 +104,9 @@ impl Figures for Flat {
                     self.tokens.tokens_per_s, self.sequences_per_s
                 ),
             ),
-            plain(
-                "forward alone",
-                format!("{:.1} tokens/s", self.raw_tokens_per_s),
-            ),
-            plain(
-                "engine / forward alone",
-                format!("{:.1} %", self.percent_of_raw),
-            )
-            .against("95 %", self.percent_of_raw >= 95.0),
+            plain("forward alone", format!("{:.1} tokens/s", self.raw_tokens_per_s)),
+            plain("engine / forward alone", format!("{:.1} %", self.percent_of_raw))
+                .against("95 %", self.percent_of_raw >= 95.0),
             plain(
                 "outside the forward",
                 format!("{:.2} ms in {} steps", self.outside_forward_ms, self.steps),

@@ -79,15 +79,10 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Http,
         }
         raw.push(seconds);
     }
-    server
-        .stop()
-        .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
+    server.stop().map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     let of = |of: fn(&Round) -> f64| median(&rounds.iter().map(of).collect::<Vec<_>>());
     let (seconds, total) = (of(|round| round.seconds), n * each);
-    let latencies: Vec<f64> = rounds
-        .iter()
-        .flat_map(|round| round.latencies.clone())
-        .collect();
+    let latencies: Vec<f64> = rounds.iter().flat_map(|round| round.latencies.clone()).collect();
     Ok(Http {
         concurrency: CONCURRENCY,
         requests: n,
@@ -122,10 +117,7 @@ fn start(args: &BenchEngineArgs, subject: &Subject) -> Result<Background, CliErr
         },
     });
     let host = host.map_err(|error| failed(&error))?;
-    let config = Config {
-        deadline: PATIENCE,
-        ..Config::default()
-    };
+    let config = Config { deadline: PATIENCE, ..Config::default() };
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| failed(&error))?;
     let state = State::new(config, rubrics::Registry::built_in(), Keys::default());
     let state = state.map_err(|error| failed(&error))?;
@@ -152,9 +144,7 @@ fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<Round, CliError> {
     let answered: Result<Vec<_>, CliError> = std::thread::scope(|scope| {
         let hands: Vec<_> = (0..CONCURRENCY).map(|_| scope.spawn(hand)).collect();
         let ended = hands.into_iter().map(std::thread::ScopedJoinHandle::join);
-        ended
-            .map(|hand| hand.expect("a hand does not panic"))
-            .collect()
+        ended.map(|hand| hand.expect("a hand does not panic")).collect()
     });
     let answered: Vec<(f64, usize)> = answered?.into_iter().flatten().collect();
     Ok(Round {
@@ -174,10 +164,7 @@ fn ask(agent: &ureq::Agent, url: &str, body: &str) -> Result<usize, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::Failed(format!("{url}: {error}"));
     let sent = agent.post(url).content_type("application/json").send(body);
     let mut reply = sent.map_err(|error| failed(&error))?;
-    let text = reply
-        .body_mut()
-        .read_to_string()
-        .map_err(|error| failed(&error))?;
+    let text = reply.body_mut().read_to_string().map_err(|error| failed(&error))?;
     if reply.status() != 200 {
         return Err(failed(&format!("{}: {text}", reply.status())));
     }
@@ -203,15 +190,9 @@ impl Figures for Http {
                     self.tokens.tokens_per_s, self.requests_per_s
                 ),
             ),
-            plain(
-                "forward alone",
-                format!("{:.1} tokens/s", self.raw_tokens_per_s),
-            ),
+            plain("forward alone", format!("{:.1} tokens/s", self.raw_tokens_per_s)),
             plain("server / forward alone", format!("{share:.1} %")).against("90 %", share >= 90.0),
-            plain(
-                "latency",
-                format!("p50 {:.1} ms, at most {:.1} ms", self.p50_ms, self.max_ms),
-            ),
+            plain("latency", format!("p50 {:.1} ms, at most {:.1} ms", self.p50_ms, self.max_ms)),
         ]
     }
 

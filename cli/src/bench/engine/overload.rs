@@ -107,9 +107,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &Subject) -> Result<Overload,
         max_sequences: 256,
         queue_tokens: QUEUE_TOKENS,
     };
-    let engine = subject
-        .loaded
-        .engine(subject.loaded.runner(sizes.kv_tokens)?, sizes)?;
+    let engine = subject.loaded.engine(subject.loaded.runner(sizes.kv_tokens)?, sizes)?;
     let vocab_size = subject.loaded.model.config.vocab_size;
     let source = Rc::new(RefCell::new(Source {
         random: ChaCha8Rng::seed_from_u64(args.seed),
@@ -263,10 +261,8 @@ fn quantile(numbers: &[f64], q: f64) -> f64 {
 impl Figures for Overload {
     fn rows(&self) -> Vec<Row> {
         let plain = |name, figure| Row::plain("overload", name, figure);
-        let grown = self
-            .resident_before_bytes
-            .zip(self.resident_after_bytes)
-            .map(|(before, after)| {
+        let grown =
+            self.resident_before_bytes.zip(self.resident_after_bytes).map(|(before, after)| {
                 let figure = format!("{} to {}", memory::mib(before), memory::mib(after));
                 plain("resident memory", figure).against("flat", after <= before + before / 20)
             });
@@ -274,10 +270,7 @@ impl Figures for Overload {
             plain("peak", format!("{:.1} sequences/s", self.peak_per_s)),
             plain(
                 "goodput",
-                format!(
-                    "{:.1} of {:.1} sequences/s",
-                    self.goodput_per_s, self.offered_per_s
-                ),
+                format!("{:.1} of {:.1} sequences/s", self.goodput_per_s, self.offered_per_s),
             ),
             plain("goodput / peak", format!("{:.1} %", self.percent_of_peak))
                 .against("95 %", self.percent_of_peak >= 95.0),
@@ -289,14 +282,8 @@ impl Figures for Overload {
                 ),
             )
             .against("at once", self.refused > 0 && self.refusal_p99_us < 1e3),
-            plain(
-                "admitted",
-                format!("p50 {:.1} ms, p99 {:.1} ms", self.p50_ms, self.p99_ms),
-            )
-            .against(
-                &format!("{:.1} ms", self.bound_ms),
-                self.p99_ms <= self.bound_ms,
-            ),
+            plain("admitted", format!("p50 {:.1} ms, p99 {:.1} ms", self.p50_ms, self.p99_ms))
+                .against(&format!("{:.1} ms", self.bound_ms), self.p99_ms <= self.bound_ms),
         ];
         rows.extend(grown);
         if self.failed > 0 {
@@ -322,18 +309,8 @@ mod tests {
     #[test]
     fn quantiles() {
         let numbers = [4.0, 1.0, 3.0, 2.0];
-        for (q, expected) in [
-            (0.25, 1.0),
-            (0.5, 2.0),
-            (0.51, 3.0),
-            (0.99, 4.0),
-            (1.0, 4.0),
-        ] {
-            assert_eq!(
-                quantile(&numbers, q).to_bits(),
-                f64::to_bits(expected),
-                "{q}"
-            );
+        for (q, expected) in [(0.25, 1.0), (0.5, 2.0), (0.51, 3.0), (0.99, 4.0), (1.0, 4.0)] {
+            assert_eq!(quantile(&numbers, q).to_bits(), f64::to_bits(expected), "{q}");
         }
         assert_eq!(quantile(&[], 0.5).to_bits(), 0);
     }

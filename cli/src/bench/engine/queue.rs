@@ -63,19 +63,13 @@ impl Forward for Instantly {
         let output = |read: &Read| match read {
             Read::Head => Output::Head(vec![0.0]),
             Read::Vocab => Output::Vocab(vec![0.0; VOCAB_SIZE]),
-            Read::Labels { columns, .. } => Output::Labels {
-                logits: vec![0.0; columns.len()],
-                log_normalizer: Some(0.0),
-            },
-            Read::Logprob(_) => Output::Logprob {
-                logprob: 0.0,
-                entropy: 0.0,
-            },
+            Read::Labels { columns, .. } => {
+                Output::Labels { logits: vec![0.0; columns.len()], log_normalizer: Some(0.0) }
+            }
+            Read::Logprob(_) => Output::Logprob { logprob: 0.0, entropy: 0.0 },
             Read::Hidden => Output::Hidden(vec![0.0]),
         };
-        Ok(Outputs {
-            rows: batch.rows.iter().map(|row| output(&row.read)).collect(),
-        })
+        Ok(Outputs { rows: batch.rows.iter().map(|row| output(&row.read)).collect() })
     }
 
     fn insert(&mut self, _: Arc<Adapter>) -> AdapterSlot {
@@ -90,17 +84,9 @@ impl Forward for Instantly {
 /// Runs the workload.
 pub(super) fn run(args: &BenchEngineArgs) -> Result<Queue, CliError> {
     let shape = if args.short {
-        Shape {
-            running: 100,
-            queued: [10, 1000],
-            steps: 40,
-        }
+        Shape { running: 100, queued: [10, 1000], steps: 40 }
     } else {
-        Shape {
-            running: 1000,
-            queued: [100, 10_000],
-            steps: 300,
-        }
+        Shape { running: 1000, queued: [100, 10_000], steps: 300 }
     };
     let mut gaps: [Vec<f64>; 2] = Default::default();
     let mut computed_tokens = 0;
@@ -158,21 +144,12 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
     let engine = Engine::start(forward, config).map_err(|error| failed(&error))?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut work = |max_tokens| Work {
-        token_ids: (0..PROMPT_TOKENS)
-            .map(|_| random.random_range(0..16))
-            .collect(),
+        token_ids: (0..PROMPT_TOKENS).map(|_| random.random_range(0..16)).collect(),
         adapter: None,
-        want: Want::Tokens(Box::new(Sampling {
-            max_tokens,
-            ..Sampling::default()
-        })),
+        want: Want::Tokens(Box::new(Sampling { max_tokens, ..Sampling::default() })),
     };
-    let works: Vec<Work> = (0..shape.running + queued)
-        .map(|_| work(shape.steps))
-        .collect();
-    let mut ticket = engine
-        .submit(works, Terms::default())
-        .map_err(|error| failed(&error))?;
+    let works: Vec<Work> = (0..shape.running + queued).map(|_| work(shape.steps)).collect();
+    let mut ticket = engine.submit(works, Terms::default()).map_err(|error| failed(&error))?;
     while let Some(update) = ticket.wait_next() {
         match update {
             Update::Tokens { .. } => {}
@@ -189,19 +166,14 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
 fn between(steps: &[Step], running: usize) -> Vec<f64> {
     let whole = |step: &Step| step.n_sequences == running && step.n_tokens == running;
     let pairs = steps.windows(2).filter(|pair| pair.iter().all(whole));
-    pairs
-        .map(|pair| (pair[1].begin - pair[0].end).as_secs_f64())
-        .collect()
+    pairs.map(|pair| (pair[1].begin - pair[0].end).as_secs_f64()).collect()
 }
 
 impl Figures for Queue {
     fn rows(&self) -> Vec<Row> {
         let [short, long] = self.behind;
         let cost = |behind: Behind| {
-            format!(
-                "{:.3} us a sequence, {} waiting",
-                behind.us_per_sequence, behind.queued
-            )
+            format!("{:.3} us a sequence, {} waiting", behind.us_per_sequence, behind.queued)
         };
         let times = long.us_per_step / short.us_per_step;
         vec![

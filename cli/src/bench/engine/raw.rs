@@ -136,11 +136,7 @@ fn summary(
 
 impl Rate {
     fn of(timed: &Timed) -> Rate {
-        Rate {
-            tokens: timed.tokens,
-            tokens_per_s: timed.median(),
-            best_tokens_per_s: timed.best(),
-        }
+        Rate { tokens: timed.tokens, tokens_per_s: timed.median(), best_tokens_per_s: timed.best() }
     }
 }
 
@@ -158,14 +154,9 @@ fn file_bytes(model: &Model) -> Result<u64, CliError> {
 
 fn table(summary: &Summary) -> String {
     let rate = |rate: &Rate| {
-        format!(
-            "{:.1} tokens/s (best {:.1})",
-            rate.tokens_per_s, rate.best_tokens_per_s
-        )
+        format!("{:.1} tokens/s (best {:.1})", rate.tokens_per_s, rate.best_tokens_per_s)
     };
-    let peak = summary
-        .peak_resident_bytes
-        .map_or_else(|| "not known".to_owned(), memory::mib);
+    let peak = summary.peak_resident_bytes.map_or_else(|| "not known".to_owned(), memory::mib);
     let rows = [
         ("model", format!("{} {}", summary.model, summary.digest)),
         (
@@ -177,31 +168,11 @@ fn table(summary: &Summary) -> String {
                 summary.storage
             ),
         ),
-        (
-            "load",
-            format!("{:.2} s, {peak} resident at most", summary.load_s),
-        ),
+        ("load", format!("{:.2} s, {peak} resident at most", summary.load_s)),
         ("threads", summary.threads.to_string()),
-        (
-            "prefill",
-            format!(
-                "{} over {} tokens",
-                rate(&summary.prefill),
-                summary.prefill.tokens
-            ),
-        ),
-        (
-            "decode",
-            format!(
-                "{} in a batch of {}",
-                rate(&summary.decode),
-                summary.decode_batch
-            ),
-        ),
-        (
-            "base",
-            format!("{} in {} sequences", rate(&summary.base), summary.adapters),
-        ),
+        ("prefill", format!("{} over {} tokens", rate(&summary.prefill), summary.prefill.tokens)),
+        ("decode", format!("{} in a batch of {}", rate(&summary.decode), summary.decode_batch)),
+        ("base", format!("{} in {} sequences", rate(&summary.base), summary.adapters)),
         (
             "adapters",
             format!(

@@ -122,29 +122,20 @@ struct Recompute {
 pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Shared, CliError> {
     let shape = Shape::new(args.short);
     let read = subject.verdict();
-    let trees: Vec<Tree> = (0..shape.prompts)
-        .map(|_| Tree::random(shape, subject))
-        .collect();
+    let trees: Vec<Tree> = (0..shape.prompts).map(|_| Tree::random(shape, subject)).collect();
     let (mut shared, mut apart) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
         let terms = subject.cold();
         shared.push(subject.run(vec![(works(&trees, &read), terms)])?);
         if args.recompute {
-            let alone = works(&trees, &read)
-                .into_iter()
-                .map(|work| (vec![work], subject.cold()));
+            let alone = works(&trees, &read).into_iter().map(|work| (vec![work], subject.cold()));
             let alone: Vec<(Vec<Work>, Terms)> = alone.collect();
             apart.push(subject.run(alone)?);
         }
     }
     let unique = works(&trees, &read);
     let unique = unique_tokens(unique.iter().map(|work| &*work.token_ids));
-    let same_bits = same_bits(
-        subject,
-        &works(&trees, &read),
-        &read,
-        &[&shared[..], &apart],
-    )?;
+    let same_bits = same_bits(subject, &works(&trees, &read), &read, &[&shared[..], &apart])?;
     Ok(summary((shape, unique), &shared, &apart, same_bits))
 }
 
@@ -156,11 +147,7 @@ fn same_bits(
     runs: &[&[Ran]],
 ) -> Result<bool, CliError> {
     let rows = |ran: &Ran| -> Vec<_> {
-        ran.answers
-            .iter()
-            .map(only_row)
-            .map(Option::<&_>::cloned)
-            .collect()
+        ran.answers.iter().map(only_row).map(Option::<&_>::cloned).collect()
     };
     let all: Vec<_> = runs.iter().flat_map(|runs| runs.iter()).map(rows).collect();
     let first = &all[0];
@@ -217,19 +204,10 @@ impl Figures for Shared {
                 format!("{} / {}", tokens.computed_tokens, tokens.unique_tokens),
             )
             .against("1.02 x", self.computed_per_unique <= 1.02),
-            plain(
-                "input tokens",
-                format!("{} in {} sequences", self.input_tokens, self.sequences),
-            ),
-            plain(
-                "time",
-                format!("{:.3} s in {} steps", self.seconds, self.steps),
-            ),
+            plain("input tokens", format!("{} in {} sequences", self.input_tokens, self.sequences)),
+            plain("time", format!("{:.3} s in {} steps", self.seconds, self.steps)),
             plain("rate", format!("{:.1} sequences/s", self.sequences_per_s)),
-            plain(
-                "tokens computed",
-                format!("{:.1} tokens/s", tokens.tokens_per_s),
-            ),
+            plain("tokens computed", format!("{:.1} tokens/s", tokens.tokens_per_s)),
         ];
         if let Some(apart) = &self.recompute {
             rows.push(plain(

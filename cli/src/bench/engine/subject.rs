@@ -80,10 +80,7 @@ impl Subject {
     /// Terms under which nothing is in the cache.
     pub(super) fn cold(&mut self) -> Terms {
         self.next_salt += 1;
-        Terms {
-            salt: self.next_salt,
-            ..Terms::default()
-        }
+        Terms { salt: self.next_salt, ..Terms::default() }
     }
 
     /// A verdict at one position: two labels of the vocabulary, else the head, else the state.
@@ -93,10 +90,7 @@ impl Subject {
         }
         let vocab_size = self.loaded.model.config.vocab_size;
         let id = |id: usize| u32::try_from(id).expect("a vocabulary is below 2^32");
-        Read::Labels {
-            columns: Arc::new([id(vocab_size / 3), id(vocab_size / 2)]),
-            mass: true,
-        }
+        Read::Labels { columns: Arc::new([id(vocab_size / 3), id(vocab_size / 2)]), mass: true }
     }
 
     /// A score at one position: the head, else a verdict, else the state.
@@ -125,11 +119,7 @@ impl Subject {
                 answers.push(answer.map_err(|error| CliError::Failed(error.to_string()))?);
             }
         }
-        Ok(Ran {
-            answers,
-            seconds: begin.elapsed().as_secs_f64(),
-            steps: self.log.take(),
-        })
+        Ok(Ran { answers, seconds: begin.elapsed().as_secs_f64(), steps: self.log.take() })
     }
 
     /// Seconds that the runner alone takes for one batch of whole sequences, and what it reads at

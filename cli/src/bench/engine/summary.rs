@@ -66,12 +66,7 @@ pub(super) struct Row {
 impl Row {
     /// A figure that nothing is asked of.
     pub(super) fn plain(workload: &'static str, name: &'static str, figure: String) -> Row {
-        Row {
-            workload,
-            name,
-            figure,
-            target: None,
-        }
+        Row { workload, name, figure, target: None }
     }
 
     /// The same, with what is asked of it.
@@ -165,10 +160,7 @@ impl Summary {
             let target = row.target.map_or_else(String::new, |(target, met)| {
                 format!("target {target}: {}", if met { "met" } else { "missed" })
             });
-            let line = format!(
-                "{:11} {:26} {:>36}  {target}",
-                row.workload, row.name, row.figure
-            );
+            let line = format!("{:11} {:26} {:>36}  {target}", row.workload, row.name, row.figure);
             writeln!(text, "{}", line.trim_end()).expect("writing to memory does not fail");
         }
         if self.failed() {
@@ -199,10 +191,7 @@ pub(in crate::bench) fn unique_tokens<'a>(sequences: impl IntoIterator<Item = &'
 }
 
 /// A count as a float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of tokens are below 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are below 2^53")]
 pub(super) fn float(count: usize) -> f64 {
     count as f64
 }
@@ -214,11 +203,7 @@ mod tests {
     #[test]
     fn tokens_count_once_for_each_beginning() {
         let check = |sequences: &[&[u32]], expected: usize| {
-            assert_eq!(
-                unique_tokens(sequences.iter().copied()),
-                expected,
-                "{sequences:?}"
-            );
+            assert_eq!(unique_tokens(sequences.iter().copied()), expected, "{sequences:?}");
         };
         check(&[], 0);
         check(&[&[1, 2, 3]], 3);
@@ -229,16 +214,10 @@ mod tests {
 
     #[test]
     fn medians() {
-        for (numbers, expected) in [
-            (vec![3.0], 3.0),
-            (vec![5.0, 1.0, 3.0], 3.0),
-            (vec![4.0, 1.0], 4.0),
-        ] {
-            assert_eq!(
-                median(&numbers).to_bits(),
-                f64::to_bits(expected),
-                "{numbers:?}"
-            );
+        for (numbers, expected) in
+            [(vec![3.0], 3.0), (vec![5.0, 1.0, 3.0], 3.0), (vec![4.0, 1.0], 4.0)]
+        {
+            assert_eq!(median(&numbers).to_bits(), f64::to_bits(expected), "{numbers:?}");
         }
         assert!(median(&[]).is_nan());
     }

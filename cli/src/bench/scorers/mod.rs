@@ -119,10 +119,7 @@ impl Figures {
     /// Whether an input has no verdict that should have one.
     fn is_amiss(&self) -> bool {
         let expected = |status: &String| {
-            self.writes
-                && ["truncated", "parse_error"]
-                    .iter()
-                    .any(|s| status.starts_with(s))
+            self.writes && ["truncated", "parse_error"].iter().any(|s| status.starts_with(s))
         };
         !self.failed.keys().all(expected)
     }
@@ -152,11 +149,8 @@ pub(crate) fn run(args: &BenchScorersArgs) -> Result<Outcome, CliError> {
 }
 
 fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figures, CliError> {
-    let mut rounds = if args.offline {
-        offline_rounds(args, workload)?
-    } else {
-        served_rounds(args, workload)?
-    };
+    let mut rounds =
+        if args.offline { offline_rounds(args, workload)? } else { served_rounds(args, workload)? };
     let slower = |(sent, _, alone): &Round| sent.seconds / alone.seconds;
     rounds.sort_by(|a, b| slower(a).total_cmp(&slower(b)));
     let (sent, tape, alone) = rounds.swap_remove(rounds.len() / 2);
@@ -212,10 +206,7 @@ fn offline_rounds(args: &BenchScorersArgs, workload: &Workload) -> Result<Vec<Ro
     Ok(rounds)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of tokens are below 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are below 2^53")]
 fn float(tokens: usize) -> f64 {
     tokens as f64
 }

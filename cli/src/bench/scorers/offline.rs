@@ -80,16 +80,10 @@ impl Offline {
     }
 
     fn as_they_come(&self, inputs: &[ScoreInput]) -> Result<Vec<Judged>, CliError> {
-        let pieces: Vec<Piece> = inputs
-            .chunks(PIECE)
-            .map(|piece| Piece(piece.to_vec()))
-            .collect();
+        let pieces: Vec<Piece> = inputs.chunks(PIECE).map(|piece| Piece(piece.to_vec())).collect();
         let mut pieces = pieces.into_iter();
         let mut all = Vec::new();
-        let window = Window {
-            workers: self.local.threads() + 1,
-            bytes: usize::MAX,
-        };
+        let window = Window { workers: self.local.threads() + 1, bytes: usize::MAX };
         stream::run(
             window,
             move || Ok::<_, CliError>(pieces.next()),
@@ -125,9 +119,7 @@ fn unjudged(judged: Judged) -> Option<String> {
 /// Prompts of a few sentences, each with so many responses, as a file has them after shuffling.
 pub(super) fn repeated(count: usize, repeats: usize, round: u64) -> Vec<Value> {
     let mut draws = datasets::keyed::Draws::new(round);
-    let mut rows: Vec<Value> = (0..count)
-        .map(|n| row(n / repeats, n % repeats, round))
-        .collect();
+    let mut rows: Vec<Value> = (0..count).map(|n| row(n / repeats, n % repeats, round)).collect();
     for last in (1..rows.len()).rev() {
         rows.swap(last, draws.below(last + 1));
     }
@@ -144,10 +136,7 @@ fn row(prompt: usize, response: usize, round: u64) -> Value {
          How many apples has the shop sold, how many are bruised, and how many can it still sell on \
          Thursday? Give the three numbers and say how you found them, one step a line."
     );
-    let answer = format!(
-        "Answer {response}: it sold {} apples.",
-        bags * each / 2 + response
-    );
+    let answer = format!("Answer {response}: it sold {} apples.", bags * each / 2 + response);
     serde_json::json!({ "prompt": question, "response": answer })
 }
 

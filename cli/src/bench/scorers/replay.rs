@@ -20,10 +20,7 @@ pub(super) struct Replayed {
 /// without constraints; `salt` keeps earlier runs out of the cache.
 pub(super) fn run(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed, CliError> {
     let works = tape.iter().map(work).collect();
-    let terms = Terms {
-        salt,
-        ..Terms::default()
-    };
+    let terms = Terms { salt, ..Terms::default() };
     let begin = Instant::now();
     let ticket = host.engine.submit(works, terms);
     let ticket = ticket.map_err(|error| CliError::Failed(error.to_string()))?;
@@ -32,10 +29,7 @@ pub(super) fn run(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed, Cl
         let answer = answer.map_err(|error| CliError::Failed(error.to_string()))?;
         computed_tokens += answer.usage.computed_tokens;
     }
-    Ok(Replayed {
-        seconds: begin.elapsed().as_secs_f64(),
-        computed_tokens,
-    })
+    Ok(Replayed { seconds: begin.elapsed().as_secs_f64(), computed_tokens })
 }
 
 fn work(taped: &Taped) -> Work {
@@ -48,11 +42,7 @@ fn work(taped: &Taped) -> Work {
             ..Sampling::default()
         }))
     };
-    Work {
-        token_ids: taped.token_ids.clone(),
-        adapter: taped.adapter.clone(),
-        want,
-    }
+    Work { token_ids: taped.token_ids.clone(), adapter: taped.adapter.clone(), want }
 }
 
 /// Tokens that must be run through the model: the distinct ones of what was read, and of what was

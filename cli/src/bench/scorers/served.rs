@@ -46,10 +46,7 @@ impl Served {
     pub(super) fn start(args: &BenchScorersArgs, workload: &Workload) -> Result<Self, CliError> {
         let folder = TemporaryFolder::new()?;
         let host = Arc::new(host(args, workload, &folder)?);
-        let mut config = Config {
-            deadline: PATIENCE,
-            ..Config::default()
-        };
+        let mut config = Config { deadline: PATIENCE, ..Config::default() };
         let text = format!("[[scorer]]\nname = 'judge'\n{}", workload.scorer);
         let (registry, problems) =
             serve::config::read_text_with("workload", &text, &mut config, &["m"]);
@@ -102,9 +99,7 @@ impl Served {
         let statuses: Result<Vec<_>, CliError> = std::thread::scope(|scope| {
             let hands: Vec<_> = (0..CONCURRENCY).map(|_| scope.spawn(hand)).collect();
             let ended = hands.into_iter().map(std::thread::ScopedJoinHandle::join);
-            ended
-                .map(|hand| hand.expect("a hand does not panic"))
-                .collect()
+            ended.map(|hand| hand.expect("a hand does not panic")).collect()
         });
         let seconds = begin.elapsed().as_secs_f64();
         let mut failed = BTreeMap::new();
@@ -143,11 +138,7 @@ pub(super) fn host(
     folder: &TemporaryFolder,
 ) -> Result<Host, CliError> {
     let path = folder.path().join("model");
-    let spec = TinySpec {
-        head: workload.head,
-        storage: args.dtype,
-        ..TinySpec::from(args.like)
-    };
+    let spec = TinySpec { head: workload.head, storage: args.dtype, ..TinySpec::from(args.like) };
     tiny::make(&path, &spec).map_err(failed)?;
     Host::load(&HostSpec {
         name: "m".to_owned(),

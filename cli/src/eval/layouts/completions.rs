@@ -49,9 +49,9 @@ impl Kind {
         match id.split_once(':') {
             Some(("ref", number)) => Ok(Self::Single(number.to_owned())),
             Some(("tied", number)) => Ok(Self::Tied(number.to_owned())),
-            Some(_) | None => Err(format!(
-                "'id' is {id:?}, and not ref:N or tied:N, as rows of Ties have it"
-            )),
+            Some(_) | None => {
+                Err(format!("'id' is {id:?}, and not ref:N or tied:N, as rows of Ties have it"))
+            }
         }
     }
 }
@@ -68,9 +68,7 @@ impl Layout for RewardBench2 {
         if fields.optional("num_correct").is_some() {
             let said = fields.whole("num_correct")?;
             if usize::try_from(said) != Ok(n_right) {
-                return Err(format!(
-                    "'num_correct' is {said}, and 'chosen' has {n_right}"
-                ));
+                return Err(format!("'num_correct' is {said}, and 'chosen' has {n_right}"));
             }
         }
         if n_right > 1 && !matches!(kind, Kind::Tied(_)) {
@@ -79,15 +77,8 @@ impl Layout for RewardBench2 {
             ));
         }
         let completions: Vec<String> = chosen.into_iter().chain(rejected).collect();
-        self.rows.push(Known {
-            kind,
-            n_right,
-            n_completions: completions.len(),
-        });
-        Ok(vec![about_responses(
-            fields.content("prompt")?,
-            completions,
-        )])
+        self.rows.push(Known { kind, n_right, n_completions: completions.len() });
+        Ok(vec![about_responses(fields.content("prompt")?, completions)])
     }
 
     fn report(&self, answers: &[Vec<Answer>], sampling: Sampling) -> Report {
@@ -101,10 +92,9 @@ impl Layout for RewardBench2 {
                 scores: (0..known.n_completions).map(score).collect(),
             };
             match &known.kind {
-                Kind::Best(subset) => prompts.push(Prompt::Best {
-                    subset: subset.clone(),
-                    completions,
-                }),
+                Kind::Best(subset) => {
+                    prompts.push(Prompt::Best { subset: subset.clone(), completions })
+                }
                 Kind::Single(number) => ties.entry(number).or_default().0 = Some(completions),
                 Kind::Tied(number) => ties.entry(number).or_default().1 = Some(completions),
             }
@@ -149,11 +139,7 @@ impl Layout for RmBench {
     fn report(&self, answers: &[Vec<Answer>], sampling: Sampling) -> Report {
         let styled = |(domain, answers): (&Domain, &Vec<Answer>)| {
             let score = |index: usize| only(answers).response(index);
-            Styled {
-                domain: *domain,
-                chosen: [0, 1, 2].map(score),
-                rejected: [3, 4, 5].map(score),
-            }
+            Styled { domain: *domain, chosen: [0, 1, 2].map(score), rejected: [3, 4, 5].map(score) }
         };
         let rows: Vec<Styled> = self.domains.iter().zip(answers).map(styled).collect();
         rm_bench(&rows, sampling)

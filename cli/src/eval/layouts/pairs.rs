@@ -49,14 +49,7 @@ pub(super) struct JudgeBench {
 
 impl JudgeBench {
     pub(super) fn new(single_order: bool) -> Self {
-        Self {
-            games: if single_order {
-                Games::Single
-            } else {
-                Games::Both
-            },
-            rows: Vec::new(),
-        }
+        Self { games: if single_order { Games::Single } else { Games::Both }, rows: Vec::new() }
     }
 
     fn judged(&self, (row, answers): (&(String, Better), &Vec<Answer>)) -> JudgedPair {

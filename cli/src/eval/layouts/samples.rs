@@ -20,10 +20,7 @@ impl BestOfN {
         let mut counts = counts.to_vec();
         counts.sort_unstable();
         counts.dedup();
-        Self {
-            counts,
-            rows: Vec::new(),
-        }
+        Self { counts, rows: Vec::new() }
     }
 }
 
@@ -69,11 +66,7 @@ impl Layout for BestOfN {
             is_right: *is_right,
             score: only(answers).whole,
         };
-        best_of_n(
-            &rows.map(sample).collect::<Vec<_>>(),
-            &self.counts,
-            sampling,
-        )
+        best_of_n(&rows.map(sample).collect::<Vec<_>>(), &self.counts, sampling)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -81,8 +74,6 @@ impl Layout for BestOfN {
         if n == 0 {
             return Vec::new();
         }
-        vec![format!(
-            "{n} samples came to no answer, and are not chosen among"
-        )]
+        vec![format!("{n} samples came to no answer, and are not chosen among")]
     }
 }

@@ -31,10 +31,7 @@ pub(super) struct ProcessBench {
 
 impl ProcessBench {
     pub(super) fn new(threshold: f64) -> Self {
-        Self {
-            threshold,
-            rows: Vec::new(),
-        }
+        Self { threshold, rows: Vec::new() }
     }
 }
 
@@ -55,10 +52,7 @@ impl Layout for ProcessBench {
             label => {
                 let index = usize::try_from(label).ok().filter(|at| *at < steps.len());
                 Some(index.ok_or_else(|| {
-                    format!(
-                        "'label' is {label}, and neither -1 nor one of {} steps",
-                        steps.len()
-                    )
+                    format!("'label' is {label}, and neither -1 nor one of {} steps", steps.len())
                 })?)
             }
         };
@@ -93,12 +87,7 @@ pub(super) struct PrmBench {
 
 impl PrmBench {
     pub(super) fn new(threshold: f64) -> Self {
-        Self {
-            threshold,
-            rows: Vec::new(),
-            seen: HashSet::new(),
-            n_beyond: 0,
-        }
+        Self { threshold, rows: Vec::new(), seen: HashSet::new(), n_beyond: 0 }
     }
 
     /// Whether each step is right. The benchmark counts steps from 1, and passes over numbers beyond
@@ -161,9 +150,7 @@ impl Layout for PrmBench {
         }
         if self.n_beyond > 0 {
             let n = self.n_beyond;
-            notes.push(format!(
-                "{n} error steps lie beyond the last step, and count nowhere"
-            ));
+            notes.push(format!("{n} error steps lie beyond the last step, and count nowhere"));
         }
         notes
     }
@@ -179,11 +166,7 @@ pub(super) struct Prm800k {
 
 impl Prm800k {
     pub(super) fn new(threshold: f64, neutral: NeutralArg) -> Self {
-        Self {
-            threshold,
-            neutral,
-            rows: Vec::new(),
-        }
+        Self { threshold, neutral, rows: Vec::new() }
     }
 
     fn label(&self, rating: i64) -> Result<Option<bool>, String> {
@@ -239,9 +222,7 @@ impl Layout for Prm800k {
         let (mut texts, mut labels) = (Vec::new(), Vec::new());
         for (index, step) in label.list("steps")?.iter().enumerate() {
             let within = |reason: String| format!("label.steps[{index}]: {reason}");
-            let step = step
-                .as_object()
-                .ok_or_else(|| within("no object".to_owned()))?;
+            let step = step.as_object().ok_or_else(|| within("no object".to_owned()))?;
             let (text, label) = self.step(Fields::of(step)).map_err(within)?;
             texts.push(text);
             labels.push(label);

@@ -46,10 +46,7 @@ impl Judge for Canned {
             let text = LISTS.iter().find(|(words, _)| *words == one.feedback);
             let list = feedback::read(text.expect("canned words").1);
             list.map_err(|failure| {
-                (
-                    "parse_error",
-                    failure.reason.detail.unwrap_or_default().into(),
-                )
+                ("parse_error", failure.reason.detail.unwrap_or_default().into())
             })
         };
         Ok(all.iter().map(answer).collect())
@@ -77,9 +74,7 @@ fn passed(rows: &[&[&str]], steps: &StepArgs) -> (Counts, Vec<Value>, Vec<Value>
         carry: vec!["id".to_owned()],
     };
     let columns = Columns::find(&args, dataset.schema()).expect("columns");
-    let taken = columns
-        .taken(&args.carry, dataset.schema())
-        .expect("columns");
+    let taken = columns.taken(&args.carry, dataset.schema()).expect("columns");
     let table = Table::new(taken).expect("names differ");
     let options = datasets::sink::SinkOptions::default();
     let output = DatasetOutput::create(&path("out.jsonl"), table.schema(), &options);
@@ -95,21 +90,16 @@ fn passed(rows: &[&[&str]], steps: &StepArgs) -> (Counts, Vec<Value>, Vec<Value>
     };
     let mut progress = Progress::start("rows", dataset.rows());
     for batch in dataset.batches() {
-        passing
-            .batch(&batch.expect("rows"), &mut progress)
-            .expect("nothing stops it");
+        passing.batch(&batch.expect("rows"), &mut progress).expect("nothing stops it");
     }
     let Passing { output, counts, .. } = passing;
     let finished = output.finish().expect("the folder is ours");
     let read = |path: &str| -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect()
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     };
-    let rejects = finished
-        .rejects
-        .map_or_else(Vec::new, |path| read(path.to_str().expect("plain")));
+    let rejects =
+        finished.rejects.map_or_else(Vec::new, |path| read(path.to_str().expect("plain")));
     (counts, read(&path("out.jsonl")), rejects)
 }
 
@@ -158,17 +148,11 @@ fn principles_pass_the_steps_and_each_step_says_what_it_drops() {
         .collect();
     assert_eq!(
         plain,
-        [
-            row("correctness", "yes", "Correct result"),
-            row("brevity", "no", "too long")
-        ]
+        [row("correctness", "yes", "Correct result"), row("brevity", "no", "too long")]
     );
     assert_eq!(rejects, Vec::<Value>::new());
     let (counts, written, _) = passed(&[&three], &steps(ContradictionsArg::Keep));
-    assert_eq!(
-        (counts.contradicted, counts.repeated, counts.written),
-        (0, 4, 4)
-    );
+    assert_eq!((counts.contradicted, counts.repeated, counts.written), (0, 4, 4));
     let clarity: Vec<&Value> = written[2..].iter().map(|row| &row["verdict"]).collect();
     assert_eq!(clarity, ["yes", "no"]);
 }
@@ -181,10 +165,7 @@ fn a_row_with_an_annotator_who_cannot_be_heard_is_rejected() {
     let alone = [three[0], " "];
     let rows: [&[&str]; 4] = [&broken, &silent, &alone, &three];
     let (counts, written, rejects) = passed(&rows, &steps(ContradictionsArg::Drop));
-    assert_eq!(
-        (counts.rows, counts.too_few_annotators, counts.asked),
-        (4, 1, 8)
-    );
+    assert_eq!((counts.rows, counts.too_few_annotators, counts.asked), (4, 1, 8));
     assert_eq!(counts.failures.get("parse_error"), Some(&1));
     // What the others of the rejected row said counts nowhere; who lists nothing agrees with nobody.
     assert_eq!((counts.listed, counts.without_consensus), (14 + 5, 1 + 4));
@@ -205,10 +186,7 @@ fn all_that_is_listed_is_dropped_once_or_written() {
     let all: Vec<&str> = LISTS[..4].iter().map(|(words, _)| *words).collect();
     for n in 2..=4 {
         for cosine in [-1.0, 0.3, 0.8, 1.0] {
-            let steps = StepArgs {
-                cosine,
-                ..steps(ContradictionsArg::Drop)
-            };
+            let steps = StepArgs { cosine, ..steps(ContradictionsArg::Drop) };
             let counts = passed(&[&all[..n], &all[4 - n..]], &steps).0;
             let dropped = counts.without_evidence
                 + counts.without_consensus

@@ -22,10 +22,7 @@ fn input(folder: &Path) -> Input {
 }
 
 fn header(digest: &str) -> Header {
-    let scorers = vec![Judge {
-        name: "math".to_owned(),
-        digest: digest.to_owned(),
-    }];
+    let scorers = vec![Judge { name: "math".to_owned(), digest: digest.to_owned() }];
     let mapping = Mapping::of_pairs();
     let options = Options {
         mapping: &mapping,
@@ -41,18 +38,9 @@ fn paths(folder: &Path) -> Paths {
     Paths::beside(&folder.join("out"), None)
 }
 
-const NOTHING: Existing = Existing {
-    overwrite: false,
-    restart: false,
-};
-const RESTART: Existing = Existing {
-    overwrite: false,
-    restart: true,
-};
-const OVERWRITE: Existing = Existing {
-    overwrite: true,
-    restart: false,
-};
+const NOTHING: Existing = Existing { overwrite: false, restart: false };
+const RESTART: Existing = Existing { overwrite: false, restart: true };
+const OVERWRITE: Existing = Existing { overwrite: true, restart: false };
 
 /// Every row goes to the output, and every second one to the rejected rows too.
 fn finished(chunk: &Chunk) -> Finished {
@@ -68,13 +56,7 @@ fn finished(chunk: &Chunk) -> Finished {
         }
     }
     let digest = chunk_digest(&output, &rejects);
-    Finished {
-        end: chunk.end,
-        output,
-        rejects,
-        counts,
-        digest,
-    }
+    Finished { end: chunk.end, output, rejects, counts, digest }
 }
 
 /// Opens a run and carries on until `steps` are used up. Returns the counts if it came to its end.
@@ -133,11 +115,7 @@ fn files(folder: &Path) -> Vec<(String, String)> {
     let mut files: Vec<_> = entries
         .map(|entry| {
             let path = entry.expect("readable").path();
-            let name = path
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
             (name, fs::read_to_string(path).expect("text"))
         })
         .collect();
@@ -171,11 +149,7 @@ fn refused(result: Result<Option<Counts>, CliError>) -> String {
 #[test]
 fn a_run_stopped_anywhere_ends_like_an_unbroken_one() {
     let (expected, counts, all_steps) = unbroken();
-    assert!(
-        expected
-            .iter()
-            .any(|(name, text)| name == "out" && text.contains("five!"))
-    );
+    assert!(expected.iter().any(|(name, text)| name == "out" && text.contains("five!")));
     assert_eq!(expected.len(), 3, "{expected:?}");
     for steps in 1..all_steps {
         let folder = folder();
@@ -183,11 +157,7 @@ fn a_run_stopped_anywhere_ends_like_an_unbroken_one() {
         assert_eq!(stopped, None);
         let ended = carry_on(folder.path(), NOTHING, usize::MAX).expect("it can go on");
         assert_eq!(ended, Some(counts.clone()), "stopped after {steps} steps");
-        assert_eq!(
-            files(folder.path()),
-            expected,
-            "stopped after {steps} steps"
-        );
+        assert_eq!(files(folder.path()), expected, "stopped after {steps} steps");
     }
 }
 
@@ -228,10 +198,7 @@ fn lost_and_torn_tails_are_written_again() {
 }
 
 fn cut(path: &Path, bytes: u64) {
-    let file = fs::OpenOptions::new()
-        .write(true)
-        .open(path)
-        .expect("it was written");
+    let file = fs::OpenOptions::new().write(true).open(path).expect("it was written");
     let length = file.metadata().expect("open").len();
     assert!(length > bytes, "there is something to cut");
     file.set_len(length - bytes).expect("ours");
@@ -246,10 +213,7 @@ fn another_input_is_refused_and_restart_discards() {
     assert!(message.contains("differs after row 1"), "{message}");
     carry_on(folder.path(), RESTART, usize::MAX).expect("it begins anew");
     let files = files(folder.path());
-    assert!(
-        files.iter().any(|(_, text)| text.contains("TWO!")),
-        "{files:?}"
-    );
+    assert!(files.iter().any(|(_, text)| text.contains("TWO!")), "{files:?}");
 }
 
 #[test]
@@ -258,11 +222,7 @@ fn more_input_is_no_other_input() {
     carry_on(folder.path(), NOTHING, 8).expect("nothing fails");
     fs::write(folder.path().join("in"), ROWS.to_owned() + "six\n").expect("ours");
     carry_on(folder.path(), NOTHING, usize::MAX).expect("it can go on");
-    assert!(
-        files(folder.path())
-            .iter()
-            .any(|(_, text)| text.ends_with("five!\nsix!\n"))
-    );
+    assert!(files(folder.path()).iter().any(|(_, text)| text.ends_with("five!\nsix!\n")));
 }
 
 #[test]
@@ -270,12 +230,7 @@ fn another_scorer_is_refused_by_name() {
     let folder = folder();
     carry_on(folder.path(), NOTHING, 8).expect("nothing fails");
     let mut input = input(folder.path());
-    let opened = open(
-        paths(folder.path()),
-        &header("sha256:b"),
-        NOTHING,
-        &mut input,
-    );
+    let opened = open(paths(folder.path()), &header("sha256:b"), NOTHING, &mut input);
     let message = refused(opened.map(|_| None));
     for part in ["scorer 'math'", "sha256:a", "sha256:b", "--restart"] {
         assert!(message.contains(part), "{message}");
@@ -291,11 +246,7 @@ fn an_output_that_exists_is_kept() {
     let kept = files(folder.path());
     assert_eq!(kept[1..], [("out".to_owned(), "mine".to_owned())]);
     carry_on(folder.path(), OVERWRITE, usize::MAX).expect("asked for");
-    assert!(
-        files(folder.path())
-            .iter()
-            .any(|(_, text)| text.ends_with("five!\n"))
-    );
+    assert!(files(folder.path()).iter().any(|(_, text)| text.ends_with("five!\n")));
     // An output that nobody asked to replace is kept in the middle of a run, too.
     carry_on(folder.path(), OVERWRITE, 8).expect("asked for");
     refused(carry_on(folder.path(), NOTHING, usize::MAX));
@@ -331,12 +282,7 @@ fn a_file_that_is_no_journal_is_kept() {
 fn two_runs_do_not_share_an_output() {
     let folder = folder();
     let mut input = input(folder.path());
-    let first = open(
-        paths(folder.path()),
-        &header("sha256:a"),
-        NOTHING,
-        &mut input,
-    );
+    let first = open(paths(folder.path()), &header("sha256:a"), NOTHING, &mut input);
     let second = carry_on(folder.path(), NOTHING, usize::MAX);
     assert!(matches!(second, Err(CliError::Failed(_))), "{second:?}");
     drop(first);

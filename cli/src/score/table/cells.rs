@@ -69,10 +69,7 @@ impl Bound {
                 listed(schema)
             )));
         }
-        Ok(Self {
-            mapping: mapping.clone(),
-            places,
-        })
+        Ok(Self { mapping: mapping.clone(), places })
     }
 
     /// The cells of some rows.
@@ -81,21 +78,14 @@ impl Bound {
     /// A type that JSON has no form for.
     pub(super) fn cells(&self, batch: &RecordBatch) -> Result<Cells<'_>, ArrowError> {
         let places = self.places.iter().map(Option::as_ref);
-        let columns: Result<_, ArrowError> = places
-            .map(|place| place.map(|place| place.texts(batch)).transpose())
-            .collect();
-        Ok(Cells {
-            mapping: &self.mapping,
-            columns: columns?,
-        })
+        let columns: Result<_, ArrowError> =
+            places.map(|place| place.map(|place| place.texts(batch)).transpose()).collect();
+        Ok(Cells { mapping: &self.mapping, columns: columns? })
     }
 }
 
 impl Place {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "every other type is read by its JSON"
-    )]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other type is read by its JSON")]
     fn texts(&self, batch: &RecordBatch) -> Result<Texts<'_>, ArrowError> {
         let array = self.column.values(batch)?;
         let is_json = is_json_text(self.column.field());
@@ -192,13 +182,9 @@ fn missing(column: &str, schema: &Schema) -> CliError {
     let mut names = Vec::new();
     paths("", schema.fields(), &mut names);
     let near = rubrics::config::nearest(column, names.iter().map(String::as_str));
-    let hint = near
-        .map(|near| format!("; did you mean '{near}'?"))
-        .unwrap_or_default();
+    let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     let columns = listed(schema);
-    CliError::Usage(format!(
-        "there is no column '{column}'{hint} (the columns are {columns})"
-    ))
+    CliError::Usage(format!("there is no column '{column}'{hint} (the columns are {columns})"))
 }
 
 /// The names of columns and of the fields in them.

@@ -21,11 +21,7 @@ impl Chunks {
     /// The rows of a dataset that were selected.
     pub(super) fn new(dataset: &Dataset, selection: Selection) -> Self {
         let (batches, position) = dataset.batches_from(selection.first());
-        Self {
-            batches,
-            position,
-            selection,
-        }
+        Self { batches, position, selection }
     }
 
     /// The next rows; `None` at the end.
@@ -55,22 +51,14 @@ impl Chunks {
             Chosen::Range(range) if range == (0..rows) => (batch.data, batch.rows),
             Chosen::Range(range) => {
                 let numbers = range.clone().map(|row| batch.rows.number(row)).collect();
-                (
-                    batch.data.slice(range.start, range.len()),
-                    RowNumbers::Listed(numbers),
-                )
+                (batch.data.slice(range.start, range.len()), RowNumbers::Listed(numbers))
             }
             Chosen::Listed(rows) => {
                 let numbers = rows.iter().map(|row| batch.rows.number(*row)).collect();
                 (listed(&batch, &rows)?, RowNumbers::Listed(numbers))
             }
         };
-        Ok(Chunk {
-            file: batch.file,
-            rows: numbers,
-            data,
-            rejects: batch.rejects,
-        })
+        Ok(Chunk { file: batch.file, rows: numbers, data, rejects: batch.rejects })
     }
 }
 
@@ -84,10 +72,5 @@ fn listed(batch: &Batch, rows: &[usize]) -> Result<RecordBatch, CliError> {
         RecordBatch::try_new_with_options(batch.data.schema(), columns, &options)
     });
     let file = batch.file.to_string();
-    listed.map_err(|error| {
-        CliError::from(DatasetError::File {
-            file,
-            problem: error.to_string(),
-        })
-    })
+    listed.map_err(|error| CliError::from(DatasetError::File { file, problem: error.to_string() }))
 }

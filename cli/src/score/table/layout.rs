@@ -93,12 +93,8 @@ impl Layout {
         }
         inner.extend(scorers.iter().map(|name| verdict_field(name)));
         let column = Arc::new(Field::new(COLUMN, DataType::Struct(inner.into()), true));
-        let kept: Vec<usize> = (0..schema.fields().len())
-            .filter(|i| Some(*i) != at)
-            .collect();
-        let fields = kept
-            .iter()
-            .map(|position| schema.fields()[*position].clone());
+        let kept: Vec<usize> = (0..schema.fields().len()).filter(|i| Some(*i) != at).collect();
+        let fields = kept.iter().map(|position| schema.fields()[*position].clone());
         let fields: Vec<FieldRef> = fields.chain([column]).collect();
         Ok(Self {
             schema: Arc::new(Schema::new(fields)),
@@ -113,11 +109,7 @@ impl Layout {
         for scorer in scorers {
             for (ending, name, inner) in FLAT {
                 let data_type = flat_type(name, inner);
-                added.push(Arc::new(Field::new(
-                    format!("{scorer}_{ending}"),
-                    data_type,
-                    true,
-                )));
+                added.push(Arc::new(Field::new(format!("{scorer}_{ending}"), data_type, true)));
             }
         }
         let is_added = |name: &str| added.iter().any(|field| field.name() == name);
@@ -132,19 +124,10 @@ impl Layout {
             (Some(_), Old::Replaced) | (None, Old::Refused | Old::Replaced) => {}
         }
         let all = 0..schema.fields().len();
-        let kept: Vec<usize> = all
-            .filter(|at| !is_added(schema.field(*at).name()))
-            .collect();
-        let fields = kept
-            .iter()
-            .map(|position| schema.fields()[*position].clone());
+        let kept: Vec<usize> = all.filter(|at| !is_added(schema.field(*at).name())).collect();
+        let fields = kept.iter().map(|position| schema.fields()[*position].clone());
         let fields: Vec<FieldRef> = fields.chain(added).collect();
-        Ok(Self {
-            schema: Arc::new(Schema::new(fields)),
-            kept,
-            old: None,
-            form: Form::Flat,
-        })
+        Ok(Self { schema: Arc::new(Schema::new(fields)), kept, old: None, form: Form::Flat })
     }
 
     /// The columns of the output.
@@ -161,10 +144,7 @@ impl Layout {
         batch: &RecordBatch,
         verdicts: Vec<StructArray>,
     ) -> Result<RecordBatch, ArrowError> {
-        let kept = self
-            .kept
-            .iter()
-            .map(|position| batch.column(*position).clone());
+        let kept = self.kept.iter().map(|position| batch.column(*position).clone());
         let mut columns: Vec<ArrayRef> = kept.collect();
         match self.form {
             Form::Flat => {
@@ -199,11 +179,7 @@ impl Layout {
                 columns.push(within(old, *position)?);
             }
         }
-        columns.extend(
-            verdicts
-                .into_iter()
-                .map(|array| Arc::new(array) as ArrayRef),
-        );
+        columns.extend(verdicts.into_iter().map(|array| Arc::new(array) as ArrayRef));
         let array =
             StructArray::try_new_with_length(fields.clone(), columns, None, batch.num_rows())?;
         Ok(Arc::new(array))

@@ -99,11 +99,7 @@ pub(super) struct WritingArgs {
 
 fn status(name: &str) -> Result<Status, String> {
     let named = |status: &&Status| serve::convert::status_name(**status) == name;
-    let names = || {
-        STATUSES
-            .iter()
-            .map(|status| serve::convert::status_name(*status))
-    };
+    let names = || STATUSES.iter().map(|status| serve::convert::status_name(*status));
     STATUSES.iter().find(named).copied().ok_or_else(|| {
         let names: Vec<&str> = names().collect();
         format!("the statuses are {}", names.join(", "))
@@ -140,55 +136,26 @@ pub(super) fn run(plan: &Plan) -> Result<Outcome, CliError> {
     let verdicts = plan.target.output().map(|path| beside(path, ".verdicts"));
     // What an unfinished run has named already may be its own: its verdicts say so later.
     let overwrite = sink.overwrite || verdicts.as_ref().is_some_and(|path| path.exists());
-    sink::check(
-        &plan.output,
-        &SinkOptions {
-            overwrite,
-            ..sink.clone()
-        },
-    )?;
-    let rows = if plan.remote.url.is_some() {
-        REQUEST_ROWS
-    } else {
-        CHUNK_ROWS
-    };
-    let limits = Limits {
-        rows,
-        bytes: CHUNK_BYTES,
-    };
+    sink::check(&plan.output, &SinkOptions { overwrite, ..sink.clone() })?;
+    let rows = if plan.remote.url.is_some() { REQUEST_ROWS } else { CHUNK_ROWS };
+    let limits = Limits { rows, bytes: CHUNK_BYTES };
     let dataset = Dataset::open(&plan.inputs, &plan.table.reading.options(limits))?;
     refuse_inputs(plan, &dataset)?;
     let choice = &plan.table.choice;
     let selection = Selection::new(
         dataset.rows(),
-        Choice {
-            sample: choice.sample,
-            seed: choice.seed,
-            limit: plan.limit,
-            shard: choice.shard,
-        },
+        Choice { sample: choice.sample, seed: choice.seed, limit: plan.limit, shard: choice.shard },
     );
     let bound = Bound::find(&plan.mapping, dataset.schema())?;
     let (form, old) = (form(plan), old(plan));
     let layout = Layout::new(dataset.schema(), &plan.scorers, form, old)?;
     let judging = plan.judging()?;
-    let run = Run {
-        plan,
-        judging: &*judging,
-        dataset,
-        selection,
-        bound,
-        layout,
-    };
+    let run = Run { plan, judging: &*judging, dataset, selection, bound, layout };
     run.go(&sink, verdicts)
 }
 
 fn form(plan: &Plan) -> Form {
-    if plan.table.writing.flat {
-        Form::Flat
-    } else {
-        Form::Nested
-    }
+    if plan.table.writing.flat { Form::Flat } else { Form::Nested }
 }
 
 fn old(plan: &Plan) -> Old {
@@ -226,10 +193,7 @@ impl Run<'_> {
         let started = Instant::now();
         let mut store = self.store(verdicts)?;
         let overwrite = options.overwrite || store.has(&NAMING);
-        let options = SinkOptions {
-            overwrite,
-            ..options.clone()
-        };
+        let options = SinkOptions { overwrite, ..options.clone() };
         let mut sink = match Sink::create(&self.plan.output, self.layout.schema(), &options) {
             Ok(sink) => sink,
             Err(error) => {
@@ -258,8 +222,7 @@ impl Run<'_> {
                 .map_err(|_| CliError::Failed("the inputs could not be hashed".to_owned()))??;
             let time = Time::now(started.elapsed());
             let manifest =
-                self.plan
-                    .manifest(self.judging, inputs, &counts, (&written.files, time));
+                self.plan.manifest(self.judging, inputs, &counts, (&written.files, time));
             manifest.write(Path::new(&self.plan.output))?;
         }
         store.remove()?;
@@ -269,9 +232,7 @@ impl Run<'_> {
     /// Where verdicts wait until the output has its name.
     fn store(&self, verdicts: Option<PathBuf>) -> Result<Store, CliError> {
         let inputs: Vec<String> = self.dataset.files().iter().map(identity).collect();
-        let header = self
-            .plan
-            .verdict_header(&inputs.join("\n"), self.judging.judges());
+        let header = self.plan.verdict_header(&inputs.join("\n"), self.judging.judges());
         let Some(path) = verdicts else {
             return Store::unnamed(&std::env::temp_dir(), &header);
         };
@@ -319,21 +280,15 @@ impl Run<'_> {
         let mut counts = Counts::new(self.plan.scorers.len());
         let rejects = self.plan.target.rejects();
         let mut rejects = rejects.map(PartialFile::create).transpose()?;
-        let mut progress = Progress::start(
-            Some(self.selection.len()),
-            &counts,
-            self.plan.target.is_stdout(),
-        );
+        let mut progress =
+            Progress::start(Some(self.selection.len()), &counts, self.plan.target.is_stdout());
         let found: Found = store.found();
         let known = Known::new(self.judging, store);
         let asks_models = self.judging.asks_models();
         let judging = if asks_models { &known } else { self.judging };
         let process = self.process(judging, Some(&found).filter(|_| !asks_models));
         let mut chunks = self.chunks();
-        let window = Window {
-            workers: self.plan.lanes,
-            bytes: WINDOW_BYTES,
-        };
+        let window = Window { workers: self.plan.lanes, bytes: WINDOW_BYTES };
         let scored = stream::run(
             window,
             move || chunks.next(),

@@ -31,9 +31,7 @@ impl FromStr for Shard {
             return Err("expected i/n, such as 3/8".to_owned());
         };
         if index == 0 || index > count {
-            return Err(format!(
-                "shards are counted from 1: 1/{count} to {count}/{count}"
-            ));
+            return Err(format!("shards are counted from 1: 1/{count} to {count}/{count}"));
         }
         Ok(Self { index, count })
     }
@@ -84,15 +82,9 @@ impl Selection {
         };
         let n_rows = rows.len();
         let limited = choice.limit.map_or(n_rows, |limit| limit.min(n_rows));
-        let piece = choice
-            .shard
-            .map_or(0..limited, |shard| piece(shard, limited));
+        let piece = choice.shard.map_or(0..limited, |shard| piece(shard, limited));
         let is_last = choice.shard.is_none_or(|shard| shard.index == shard.count);
-        Self {
-            rows: rows.slice(piece),
-            total,
-            is_last: is_last && limited == n_rows,
-        }
+        Self { rows: rows.slice(piece), total, is_last: is_last && limited == n_rows }
     }
 
     /// Number of rows.
@@ -250,20 +242,13 @@ mod tests {
     fn every_row_is_drawn_as_often_as_any_other() {
         let mut counts = [0; 10];
         for seed in 0..2000 {
-            let choice = Choice {
-                sample: Some(3),
-                seed,
-                ..Choice::default()
-            };
+            let choice = Choice { sample: Some(3), seed, ..Choice::default() };
             for position in positions(&Selection::new(10, choice), 10, 4) {
                 counts[usize_of(position)] += 1;
             }
         }
         // 600 each, with a deviation of 20.
-        assert!(
-            counts.iter().all(|count| (500..700).contains(count)),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|count| (500..700).contains(count)), "{counts:?}");
     }
 
     #[test]
@@ -274,9 +259,7 @@ mod tests {
         };
         check("1/1", Some((1, 1)));
         check("3/8", Some((3, 8)));
-        for wrong in [
-            "0/8", "9/8", "3", "3/", "/8", "a/b", "-1/2", "1/0", "1/2/3", "",
-        ] {
+        for wrong in ["0/8", "9/8", "3", "3/", "/8", "a/b", "-1/2", "1/0", "1/2/3", ""] {
             check(wrong, None);
         }
     }

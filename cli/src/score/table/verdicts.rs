@@ -47,12 +47,8 @@ fn candidate_type() -> DataType {
 }
 
 fn steps_type() -> DataType {
-    let equality = of(&[
-        ("span", list(INTEGER)),
-        ("text", TEXT),
-        ("label", TEXT),
-        ("detail", TEXT),
-    ]);
+    let equality =
+        of(&[("span", list(INTEGER)), ("text", TEXT), ("label", TEXT), ("detail", TEXT)]);
     list(DataType::Struct(of(&[
         ("index", INTEGER),
         ("span", list(INTEGER)),
@@ -139,11 +135,7 @@ pub(super) fn array(results: &[&ScoreResult]) -> Result<StructArray, ArrowError>
     };
     let nested = |name: &str| FIELDS.find(name).expect("it is among the columns").1;
     let columns = vec![
-        texts(
-            results
-                .iter()
-                .map(|r| Some(serve::convert::status_name(r.status))),
-        ),
+        texts(results.iter().map(|r| Some(serve::convert::status_name(r.status)))),
         number(|result| result.score),
         number(|result| result.raw),
         texts(results.iter().map(|result| result.label.as_deref())),
@@ -151,10 +143,7 @@ pub(super) fn array(results: &[&ScoreResult]) -> Result<StructArray, ArrowError>
         candidates(results)?,
         by_json(nested("steps"), results.iter().map(|r| r.steps.as_deref()))?,
         by_json(nested("parts"), results.iter().map(|r| r.parts.as_deref()))?,
-        by_json(
-            nested("candidates"),
-            results.iter().map(|result| result.candidates.as_deref()),
-        )?,
+        by_json(nested("candidates"), results.iter().map(|result| result.candidates.as_deref()))?,
         number(|result| result.label_mass),
         digests(results)?,
         usage(results)?,
@@ -178,16 +167,9 @@ fn pairs(values: impl Iterator<Item = Option<[u64; 2]>>) -> Result<ArrayRef, Arr
     let lengths = values.iter().map(|pair| pair.map_or(0, |_| 2));
     let nulls = values.iter().map(Option::is_some).collect::<NullBuffer>();
     let items = integers(values.iter().flatten().flatten().map(|value| Some(*value)));
-    let DataType::List(item) = list(INTEGER) else {
-        unreachable!("a list of integers is a list")
-    };
+    let DataType::List(item) = list(INTEGER) else { unreachable!("a list of integers is a list") };
     let offsets = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(ListArray::try_new(
-        item,
-        offsets,
-        items,
-        Some(nulls),
-    )?))
+    Ok(Arc::new(ListArray::try_new(item, offsets, items, Some(nulls))?))
 }
 
 fn reasons(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
@@ -201,19 +183,11 @@ fn reasons(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
 fn candidates(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
     let found: Vec<Option<&Candidate>> = results.iter().map(|r| r.candidate.as_ref()).collect();
     let span = |c: &Candidate| c.span.map(|at| at as u64);
-    let flags: Vec<&[String]> = found
-        .iter()
-        .map(|found| found.map_or(&[][..], |found| &found.flags))
-        .collect();
-    let DataType::List(item) = list(TEXT) else {
-        unreachable!("a list of texts is a list")
-    };
+    let flags: Vec<&[String]> =
+        found.iter().map(|found| found.map_or(&[][..], |found| &found.flags)).collect();
+    let DataType::List(item) = list(TEXT) else { unreachable!("a list of texts is a list") };
     let offsets = OffsetBuffer::from_lengths(flags.iter().map(|flags| flags.len()));
-    let items = texts(
-        flags
-            .iter()
-            .flat_map(|flags| flags.iter().map(|f| Some(f.as_str()))),
-    );
+    let items = texts(flags.iter().flat_map(|flags| flags.iter().map(|f| Some(f.as_str()))));
     let nulls = found.iter().map(Option::is_some).collect::<NullBuffer>();
     let columns = vec![
         texts(found.iter().map(|found| found.map(|c| c.text.as_str()))),
@@ -222,11 +196,7 @@ fn candidates(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
         texts(found.iter().map(|found| found.map(|c| c.source.as_str()))),
         Arc::new(ListArray::try_new(item, offsets, items, Some(nulls))?),
     ];
-    structs(
-        &candidate_type(),
-        columns,
-        found.iter().map(Option::is_some),
-    )
+    structs(&candidate_type(), columns, found.iter().map(Option::is_some))
 }
 
 fn digests(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {

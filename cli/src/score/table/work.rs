@@ -129,9 +129,7 @@ impl Process<'_> {
         let wanted = asked.iter().filter_map(|at| sorted.inputs[*at].take());
         let reached = self.reach(&cells, &asked, wanted.collect())?;
         let (mut rows, mut rejected) = (sorted.rows, sorted.rejected);
-        let mut verdicts = self
-            .joined(&rows, &asked, &reached, &old)
-            .map_err(broken(chunk))?;
+        let mut verdicts = self.joined(&rows, &asked, &reached, &old).map_err(broken(chunk))?;
         if !reached.failed.is_empty() {
             let failed = reached.failed.into_iter();
             let failed: Vec<_> = failed.map(|(at, reason)| (asked[at], reason)).collect();
@@ -145,9 +143,7 @@ impl Process<'_> {
         for (tally, verdicts) in counts.tallies.iter_mut().zip(&verdicts) {
             tally.merge(&verdicts::tally(verdicts)?);
         }
-        let data = self
-            .attached(chunk, &rows, verdicts)
-            .map_err(broken(chunk))?;
+        let data = self.attached(chunk, &rows, verdicts).map_err(broken(chunk))?;
         let rejects = self.rejects(chunk, &cells, rejected)?;
         counts.rejected = rejects.1;
         Ok(Scored {
@@ -155,11 +151,7 @@ impl Process<'_> {
             rejects: rejects.0,
             counts,
             record: reached.record,
-            known_rows: if reached.is_known {
-                rows.len() as u64
-            } else {
-                0
-            },
+            known_rows: if reached.is_known { rows.len() as u64 } else { 0 },
         })
     }
 
@@ -202,30 +194,16 @@ impl Process<'_> {
             && let Some(payload) = found.get(key)?
             && let Some(verdicts) = self.decoded(&payload, asked.len())
         {
-            return Ok(Reached {
-                verdicts,
-                record: None,
-                failed: Vec::new(),
-                is_known: true,
-            });
+            return Ok(Reached { verdicts, record: None, failed: Vec::new(), is_known: true });
         }
-        let judged = if inputs.is_empty() {
-            Vec::new()
-        } else {
-            self.judging.judge(inputs)?
-        };
+        let judged = if inputs.is_empty() { Vec::new() } else { self.judging.judge(inputs)? };
         let (verdicts, failed) = self.columns(judged)?;
         let is_kept = failed.is_empty() && !asked.is_empty();
         let record = key.filter(|_| is_kept).map(|(_, key)| {
             let payload = encoded(&verdicts);
             payload.map(|payload| (key, payload))
         });
-        Ok(Reached {
-            verdicts,
-            record: record.transpose()?,
-            failed,
-            is_known: false,
-        })
+        Ok(Reached { verdicts, record: record.transpose()?, failed, is_known: false })
     }
 
     /// Results as columns. A row that could not be judged has nulls and a reason.
@@ -357,9 +335,7 @@ impl Process<'_> {
     /// Verdicts that were kept; `None` where they are not of this many rows.
     fn decoded(&self, payload: &[u8], rows: usize) -> Option<Vec<StructArray>> {
         let bytes = zstd::decode_all(payload).ok()?;
-        let batch = StreamReader::try_new(Cursor::new(bytes), None)
-            .ok()?
-            .next()?;
+        let batch = StreamReader::try_new(Cursor::new(bytes), None).ok()?.next()?;
         let batch = batch.ok()?;
         let is_whole = batch.num_rows() == rows && batch.num_columns() == self.scorers.len();
         let columns = batch.columns().iter();
@@ -431,9 +407,7 @@ fn encoded(verdicts: &[StructArray]) -> Result<Vec<u8>, CliError> {
         .enumerate()
         .map(|(scorer, array)| Field::new(scorer.to_string(), array.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let columns = verdicts
-        .iter()
-        .map(|array| Arc::new(array.clone()) as ArrayRef);
+    let columns = verdicts.iter().map(|array| Arc::new(array.clone()) as ArrayRef);
     let written = RecordBatch::try_new(schema.clone(), columns.collect()).and_then(|batch| {
         let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
         writer.write(&batch)?;

@@ -16,15 +16,9 @@ fn wilson_is_wilsons() {
     // 0 of 10: 0 and z² / (n + z²).
     let none = wilson(0, 10, Confidence::P95).expect("rows");
     let z2 = 1.959_963_984_540_054_f64.powi(2);
-    assert!(
-        near(none.low, 0.0) && near(none.high, z2 / (10.0 + z2)),
-        "{none:?}"
-    );
+    assert!(near(none.low, 0.0) && near(none.high, z2 / (10.0 + z2)), "{none:?}");
     let all = wilson(10, 10, Confidence::P95).expect("rows");
-    assert!(
-        near(all.high, 1.0) && near(all.low, 1.0 - none.high),
-        "{all:?}"
-    );
+    assert!(near(all.high, 1.0) && near(all.low, 1.0 - none.high), "{all:?}");
     assert_eq!(wilson(0, 0, Confidence::P95), None);
     let width = |confidence| {
         let found = wilson(30, 100, confidence).expect("rows");
@@ -52,29 +46,13 @@ fn accuracy(rows: &[&Pair]) -> Option<f64> {
 fn resampling_agrees_with_wilson() {
     let rows = pairs("a", 120, 400);
     let all: Vec<&Pair> = rows.iter().collect();
-    let sampling = Sampling {
-        resamples: 4000,
-        ..Sampling::default()
-    };
+    let sampling = Sampling { resamples: 4000, ..Sampling::default() };
     let found = bootstrap(&all, &accuracy, sampling).expect("rows");
     let expected = wilson(120, 400, Confidence::P95).expect("rows");
-    assert!(
-        (found.low - expected.low).abs() < 0.01,
-        "{found:?} {expected:?}"
-    );
-    assert!(
-        (found.high - expected.high).abs() < 0.01,
-        "{found:?} {expected:?}"
-    );
-    assert_eq!(
-        bootstrap(&all, &accuracy, sampling),
-        Some(found),
-        "the seed decides"
-    );
-    let other = Sampling {
-        seed: 1,
-        ..sampling
-    };
+    assert!((found.low - expected.low).abs() < 0.01, "{found:?} {expected:?}");
+    assert!((found.high - expected.high).abs() < 0.01, "{found:?} {expected:?}");
+    assert_eq!(bootstrap(&all, &accuracy, sampling), Some(found), "the seed decides");
+    let other = Sampling { seed: 1, ..sampling };
     assert_ne!(bootstrap(&all, &accuracy, other), Some(found));
 }
 
@@ -94,10 +72,7 @@ fn what_is_not_defined_has_no_interval() {
     let never = |_: &[&Pair]| None;
     assert_eq!(bootstrap(&all, &never, Sampling::default()), None);
     assert_eq!(bootstrap(&[], &accuracy, Sampling::default()), None);
-    let none = Sampling {
-        resamples: 0,
-        ..Sampling::default()
-    };
+    let none = Sampling { resamples: 0, ..Sampling::default() };
     assert_eq!(bootstrap(&all, &accuracy, none), None);
 }
 
@@ -115,10 +90,7 @@ fn shares_of_points_are_resampled() {
     for (rows, expected) in [(whole, Method::Wilson), (shared, Method::Bootstrap)] {
         let report = reward_bench_2(&rows, Sampling::default());
         let line = report.line("Math").expect("the subset");
-        assert_eq!(
-            line.interval.map(|interval| interval.method),
-            Some(expected)
-        );
+        assert_eq!(line.interval.map(|interval| interval.method), Some(expected));
     }
 }
 

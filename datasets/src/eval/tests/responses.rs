@@ -4,11 +4,7 @@ use super::super::*;
 use super::{PLAIN, check, near};
 
 fn pair(subset: &str, chosen: f64, rejected: f64) -> Pair {
-    Pair {
-        subset: subset.to_owned(),
-        chosen: Some(chosen),
-        rejected: Some(rejected),
-    }
+    Pair { subset: subset.to_owned(), chosen: Some(chosen), rejected: Some(rejected) }
 }
 
 #[test]
@@ -33,11 +29,7 @@ fn reward_bench_weighs_subsets_by_prompts() {
     check(&report, "Chat", (Some(chat), Some(chat), 3, 3));
     // Reasoning: (984 × 0 + 164 × 1) / 1148.
     let reasoning = 164.0 / 1148.0;
-    check(
-        &report,
-        "Reasoning",
-        (Some(reasoning), Some(reasoning), 3, 3),
-    );
+    check(&report, "Reasoning", (Some(reasoning), Some(reasoning), 3, 3));
     let overall = f64::midpoint(chat, reasoning);
     check(&report, "overall", (Some(overall), Some(overall), 7, 7));
     check(&report, "of-mine", (Some(1.0), Some(1.0), 1, 1));
@@ -58,11 +50,7 @@ fn a_pair_without_a_score_is_neither_right_nor_wrong() {
         (Some(f64::NAN), Some(0.0)),
         (Some(f64::INFINITY), Some(0.0)),
     ] {
-        rows.push(Pair {
-            chosen,
-            rejected,
-            ..pair("donotanswer", 0.0, 0.0)
-        });
+        rows.push(Pair { chosen, rejected, ..pair("donotanswer", 0.0, 0.0) });
     }
     let report = reward_bench(&rows, PLAIN);
     for name in ["overall", "Safety", "donotanswer"] {
@@ -74,17 +62,11 @@ fn a_pair_without_a_score_is_neither_right_nor_wrong() {
 }
 
 fn best(subset: &str, scores: &[f64]) -> Prompt {
-    Prompt::Best {
-        subset: subset.to_owned(),
-        completions: completions(1, scores),
-    }
+    Prompt::Best { subset: subset.to_owned(), completions: completions(1, scores) }
 }
 
 fn completions(n_right: usize, scores: &[f64]) -> Completions {
-    Completions {
-        n_right,
-        scores: scores.iter().map(|score| Some(*score)).collect(),
-    }
+    Completions { n_right, scores: scores.iter().map(|score| Some(*score)).collect() }
 }
 
 fn ties(single: Option<&[f64]>, tied: Option<(usize, &[f64])>) -> Prompt {
@@ -132,16 +114,8 @@ fn ties_count_accuracy_and_margins() {
     let close = (f64::tanh(1.0) + f64::tanh(-1.25) + 0.0) / 3.0;
     let expected = 0.3 * tied + 0.3 * single + 0.2 / 3.0 + 0.2 / 3.0 + 0.01 * close;
     check(&report, "Ties", (Some(expected), Some(expected), 4, 4));
-    check(
-        &report,
-        "Ties accuracy, tied",
-        (Some(tied), Some(tied), 4, 4),
-    );
-    check(
-        &report,
-        "Ties accuracy, ref",
-        (Some(single), Some(single), 4, 4),
-    );
+    check(&report, "Ties accuracy, tied", (Some(tied), Some(tied), 4, 4));
+    check(&report, "Ties accuracy, ref", (Some(single), Some(single), 4, 4));
     check(&report, "overall", (Some(expected), Some(expected), 4, 4));
 }
 
@@ -151,10 +125,7 @@ fn ties_without_scores_are_as_wrong_as_can_be_at_least() {
     broken.scores[2] = None;
     let rows = [
         ties(Some(&[3.0, 1.0]), Some((2, &[5.0, 4.0, 1.0]))),
-        Prompt::Ties {
-            single: Some(completions(1, &[1.0, 0.0])),
-            tied: Some(broken),
-        },
+        Prompt::Ties { single: Some(completions(1, &[1.0, 0.0])), tied: Some(broken) },
     ];
     let report = reward_bench_2(&rows, PLAIN);
     let whole = 0.3 + 0.3 + 0.2 + 0.2 + 0.01 * f64::tanh(1.0);
@@ -167,11 +138,7 @@ fn ties_without_scores_are_as_wrong_as_can_be_at_least() {
 }
 
 fn styled(domain: Domain, chosen: [f64; 3], rejected: [f64; 3]) -> Styled {
-    Styled {
-        domain,
-        chosen: chosen.map(Some),
-        rejected: rejected.map(Some),
-    }
+    Styled { domain, chosen: chosen.map(Some), rejected: rejected.map(Some) }
 }
 
 #[test]
@@ -194,36 +161,16 @@ fn rm_bench_has_three_difficulties() {
     let chat = (easy + normal + hard) / 3.0;
     check(&report, "chat", (Some(chat), Some(chat), 2, 2));
     check(&report, "math", (Some(0.0), Some(0.0), 1, 1));
-    check(
-        &report,
-        "overall",
-        (Some(chat / 2.0), Some(chat / 2.0), 3, 3),
-    );
+    check(&report, "overall", (Some(chat / 2.0), Some(chat / 2.0), 3, 3));
     // Means over domains, of which chat has two rows and math one.
-    check(
-        &report,
-        "normal",
-        (Some(normal / 2.0), Some(normal / 2.0), 3, 3),
-    );
-    check(
-        &report,
-        "markdown over concise",
-        (Some(0.5), Some(0.5), 3, 3),
-    );
-    check(
-        &report,
-        "concise over markdown",
-        (Some(0.25), Some(0.25), 3, 3),
-    );
+    check(&report, "normal", (Some(normal / 2.0), Some(normal / 2.0), 3, 3));
+    check(&report, "markdown over concise", (Some(0.5), Some(0.5), 3, 3));
+    check(&report, "concise over markdown", (Some(0.25), Some(0.25), 3, 3));
     // The benchmark's own check: the mean of the difficulties is that of the domains.
     let value = |name: &str| report.line(name).and_then(|line| line.value).expect(name);
     let difficulties = (value("easy") + value("normal") + value("hard")) / 3.0;
     assert!(near(difficulties, value("overall")));
-    assert!(
-        report.notes[0].contains("code, safety"),
-        "{:?}",
-        report.notes
-    );
+    assert!(report.notes[0].contains("code, safety"), "{:?}", report.notes);
 }
 
 #[test]
@@ -250,13 +197,7 @@ fn judged(
     first: Option<Decision>,
     second: Option<Decision>,
 ) -> JudgedPair {
-    JudgedPair {
-        source: source.to_owned(),
-        better,
-        first,
-        second,
-        games: Games::Both,
-    }
+    JudgedPair { source: source.to_owned(), better, first, second, games: Games::Both }
 }
 
 #[test]
@@ -278,33 +219,13 @@ fn judge_bench_adds_the_orders_up() {
     ];
     let report = judge_bench(&rows, PLAIN);
     check(&report, "overall", (Some(3.0 / 8.0), Some(3.0 / 9.0), 8, 9));
-    check(
-        &report,
-        "knowledge (mmlu-pro)",
-        (Some(0.5), Some(0.5), 4, 4),
-    );
-    check(
-        &report,
-        "math (livebench-math)",
-        (Some(0.0), Some(0.0), 2, 2),
-    );
-    check(
-        &report,
-        "coding (livecodebench)",
-        (Some(1.0), Some(0.5), 1, 2),
-    );
+    check(&report, "knowledge (mmlu-pro)", (Some(0.5), Some(0.5), 4, 4));
+    check(&report, "math (livebench-math)", (Some(0.0), Some(0.0), 2, 2));
+    check(&report, "coding (livecodebench)", (Some(1.0), Some(0.5), 1, 2));
     check(&report, "other sources", (Some(0.0), Some(0.0), 1, 1));
     // Rows 1, 4, 6, 7 and 8 of the judged eight.
-    check(
-        &report,
-        "both orders agree",
-        (Some(5.0 / 8.0), Some(5.0 / 9.0), 8, 9),
-    );
-    check(
-        &report,
-        "right in both orders",
-        (Some(2.0 / 8.0), Some(2.0 / 9.0), 8, 9),
-    );
+    check(&report, "both orders agree", (Some(5.0 / 8.0), Some(5.0 / 9.0), 8, 9));
+    check(&report, "right in both orders", (Some(2.0 / 8.0), Some(2.0 / 9.0), 8, 9));
 }
 
 #[test]
@@ -313,11 +234,7 @@ fn one_order_is_enough_where_the_order_does_not_matter() {
         games: Games::Single,
         ..judged("mmlu-pro-law", Better::B, first, None)
     };
-    let rows = [
-        single(Some(Decision::B)),
-        single(Some(Decision::Tie)),
-        single(None),
-    ];
+    let rows = [single(Some(Decision::B)), single(Some(Decision::Tie)), single(None)];
     let report = judge_bench(&rows, PLAIN);
     check(&report, "overall", (Some(0.5), Some(1.0 / 3.0), 2, 3));
     assert_eq!(report.line("both orders agree"), None);

@@ -4,11 +4,7 @@ use super::super::*;
 use super::{PLAIN, check, near};
 
 fn row(subset: &str, label: Option<usize>, found: Finding) -> FirstError {
-    FirstError {
-        subset: subset.to_owned(),
-        label,
-        found,
-    }
+    FirstError { subset: subset.to_owned(), label, found }
 }
 
 #[test]
@@ -30,11 +26,7 @@ fn process_bench_is_a_harmonic_mean() {
         row("omnimath", None, NoError),
     ];
     let report = process_bench(&rows, PLAIN);
-    check(
-        &report,
-        "gsm8k error",
-        (Some(1.0 / 3.0), Some(1.0 / 3.0), 3, 3),
-    );
+    check(&report, "gsm8k error", (Some(1.0 / 3.0), Some(1.0 / 3.0), 3, 3));
     check(&report, "gsm8k correct", (Some(1.0), Some(1.0), 2, 2));
     // 2 × 1/3 × 1 / (4/3) = 1/2
     check(&report, "gsm8k F1", (Some(0.5), Some(0.5), 5, 5));
@@ -65,11 +57,7 @@ fn the_first_step_below_a_threshold_is_wrong() {
 
 fn flawed(class: &str, is_right: &[u8], said_right: Option<&[u8]>) -> Flawed {
     let flags = |bits: &[u8]| -> Vec<bool> { bits.iter().map(|bit| *bit == 1).collect() };
-    Flawed {
-        class: class.to_owned(),
-        is_right: flags(is_right),
-        said_right: said_right.map(flags),
-    }
+    Flawed { class: class.to_owned(), is_right: flags(is_right), said_right: said_right.map(flags) }
 }
 
 #[test]
@@ -86,34 +74,14 @@ fn prm_score_is_half_of_either_f1() {
     // Pooled: TP 4, FP 1, TN 2, FN 2. F1 8/11, negative F1 4/7.
     let pooled = f64::midpoint(8.0 / 11.0, 4.0 / 7.0);
     check(&report, "PRMScore", (Some(pooled), Some(pooled), 3, 3));
-    check(
-        &report,
-        "F1 of right steps",
-        (Some(8.0 / 11.0), Some(8.0 / 11.0), 3, 3),
-    );
-    check(
-        &report,
-        "F1 of wrong steps",
-        (Some(4.0 / 7.0), Some(4.0 / 7.0), 3, 3),
-    );
+    check(&report, "F1 of right steps", (Some(8.0 / 11.0), Some(8.0 / 11.0), 3, 3));
+    check(&report, "F1 of wrong steps", (Some(4.0 / 7.0), Some(4.0 / 7.0), 3, 3));
     // circular: F1 4/5, negative 2/3. deception: F1 2/3, negative 2/3. Multi: F1 2/3 alone.
     let circular = f64::midpoint(4.0 / 5.0, 2.0 / 3.0);
     check(&report, "circular", (Some(circular), Some(circular), 1, 1));
-    check(
-        &report,
-        "simplicity",
-        (Some(circular), Some(circular), 1, 1),
-    );
-    check(
-        &report,
-        "sensitivity",
-        (Some(2.0 / 3.0), Some(2.0 / 3.0), 2, 2),
-    );
-    check(
-        &report,
-        "accuracy of steps",
-        (Some(6.0 / 9.0), Some(6.0 / 9.0), 3, 3),
-    );
+    check(&report, "simplicity", (Some(circular), Some(circular), 1, 1));
+    check(&report, "sensitivity", (Some(2.0 / 3.0), Some(2.0 / 3.0), 2, 2));
+    check(&report, "accuracy of steps", (Some(6.0 / 9.0), Some(6.0 / 9.0), 3, 3));
     // The first wrong step of circular was called wrong, that of deception right.
     check(&report, "first error", (Some(0.5), Some(0.5), 2, 2));
     assert!(report.notes[0].contains("confidence"), "{:?}", report.notes);
@@ -130,12 +98,7 @@ fn rows_that_were_not_judged_are_not_lost() {
     // All right of what was judged. At least: TP 2, TN 1, FN 1, FP 1: F1 4/6, negative 2/4.
     let least = f64::midpoint(4.0 / 6.0, 2.0 / 4.0);
     check(&report, "PRMScore", (Some(1.0), Some(least), 2, 3));
-    assert!(
-        report
-            .notes
-            .iter()
-            .any(|note| note.contains("1 rows are of a class"))
-    );
+    assert!(report.notes.iter().any(|note| note.contains("1 rows are of a class")));
 }
 
 #[test]
@@ -149,12 +112,7 @@ fn scores_that_nothing_defines_are_none() {
         ((0, 2, 0, 2), Some(0.0), Some(0.0)),
     ] {
         let (true_positive, false_positive, true_negative, false_negative) = counts;
-        let confusion = Confusion {
-            true_positive,
-            false_positive,
-            true_negative,
-            false_negative,
-        };
+        let confusion = Confusion { true_positive, false_positive, true_negative, false_negative };
         assert_eq!(confusion.f1(), f1, "{counts:?}");
         assert_eq!(confusion.negative_f1(), negative_f1, "{counts:?}");
         let turned = confusion.all_wrong();
@@ -186,28 +144,12 @@ fn labelled_steps_are_counted_once() {
     let value = f64::midpoint(4.0 / 5.0, 2.0 / 3.0);
     // With one more of each, called wrong and right: TP 2, TN 1, FN 2, FP 1: F1 4/7, negative 2/5.
     let least = f64::midpoint(4.0 / 7.0, 2.0 / 5.0);
-    check(
-        &report,
-        "mean F1 of steps",
-        (Some(value), Some(least), 2, 3),
-    );
+    check(&report, "mean F1 of steps", (Some(value), Some(least), 2, 3));
     // Right steps at 0.9 and 0.1, the wrong one at 0.2: one pair of two is in order. The third row
     // adds a right step below and a wrong one above all: 1 of 3 × 2 pairs.
-    check(
-        &report,
-        "AUROC of steps",
-        (Some(0.5), Some(1.0 / 6.0), 2, 3),
-    );
-    check(
-        &report,
-        "F1 of the first error",
-        (Some(0.0), Some(0.0), 2, 3),
-    );
-    assert!(
-        report.notes[1].starts_with("1 of them have no score"),
-        "{:?}",
-        report.notes
-    );
+    check(&report, "AUROC of steps", (Some(0.5), Some(1.0 / 6.0), 2, 3));
+    check(&report, "F1 of the first error", (Some(0.0), Some(0.0), 2, 3));
+    assert!(report.notes[1].starts_with("1 of them have no score"), "{:?}", report.notes);
 }
 
 #[test]
@@ -219,21 +161,14 @@ fn the_area_counts_pairs_in_order() {
         (vec![(0.1, true), (0.9, false)], Some(0.0)),
         (vec![(0.5, true), (0.5, false)], Some(0.5)),
         // Pairs: 0.9 > 0.5, 0.9 > 0.1, 0.5 = 0.5, 0.5 > 0.1: 3.5 of 4.
-        (
-            vec![(0.5, true), (0.1, false), (0.9, true), (0.5, false)],
-            Some(0.875),
-        ),
+        (vec![(0.5, true), (0.1, false), (0.9, true), (0.5, false)], Some(0.875)),
     ] {
         assert_eq!(auroc(steps.clone()), expected, "{steps:?}");
     }
 }
 
 fn sample(problem: &str, is_right: bool, score: Option<f64>) -> Sample {
-    Sample {
-        problem: problem.to_owned(),
-        is_right,
-        score,
-    }
+    Sample { problem: problem.to_owned(), is_right, score }
 }
 
 #[test]
@@ -249,36 +184,18 @@ fn the_best_of_n_is_a_mean_over_all_draws() {
     let report = best_of_n(&samples, &[1, 2, 3, 4], PLAIN);
     // Best of 1: p 2/3, q 1/3. Best of 2: p is right if the first is not drawn, 1 of 3 draws; q if
     // its sample is drawn, 2 of 3. Best of 3: p 0, q 1.
-    for (n, p, q) in [
-        (1, 2.0 / 3.0, 1.0 / 3.0),
-        (2, 1.0 / 3.0, 2.0 / 3.0),
-        (3, 0.0, 1.0),
-    ] {
+    for (n, p, q) in [(1, 2.0 / 3.0, 1.0 / 3.0), (2, 1.0 / 3.0, 2.0 / 3.0), (3, 0.0, 1.0)] {
         let mean = f64::midpoint(p, q);
-        check(
-            &report,
-            &format!("best of {n}"),
-            (Some(mean), Some(mean), 2, 2),
-        );
+        check(&report, &format!("best of {n}"), (Some(mean), Some(mean), 2, 2));
     }
     assert_eq!(report.line("best of 4"), None, "nobody has four");
-    check(
-        &report,
-        "some sample is right",
-        (Some(1.0), Some(1.0), 2, 2),
-    );
+    check(&report, "some sample is right", (Some(1.0), Some(1.0), 2, 2));
     // Equals share: three equal samples of which two are right.
-    let equal: Vec<Sample> = [true, false, true]
-        .map(|right| sample("r", right, Some(1.0)))
-        .into();
+    let equal: Vec<Sample> = [true, false, true].map(|right| sample("r", right, Some(1.0))).into();
     for n in 1..=3 {
         let report = best_of_n(&equal, &[n], PLAIN);
         let share = 2.0 / 3.0;
-        check(
-            &report,
-            &format!("best of {n}"),
-            (Some(share), Some(share), 1, 1),
-        );
+        check(&report, &format!("best of {n}"), (Some(share), Some(share), 1, 1));
     }
 }
 
@@ -322,10 +239,7 @@ fn the_mean_over_draws_is_what_drawing_gives() {
         let report = best_of_n(&samples, &[n], PLAIN);
         let value = report.lines[0].estimate.value.expect("judged");
         let deviation = f64::sqrt(0.25 / f64::from(rounds));
-        assert!(
-            (solved / f64::from(rounds) - value).abs() < 5.0 * deviation,
-            "{n}: {value}"
-        );
+        assert!((solved / f64::from(rounds) - value).abs() < 5.0 * deviation, "{n}: {value}");
     }
     assert!(near(harmonic_mean(0.0, 0.0), 0.0));
 }

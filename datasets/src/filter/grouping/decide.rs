@@ -89,11 +89,8 @@ impl Judge<'_> {
                 }
             }
             Operation::BestWorstPairs { margin, orders } => {
-                let rule = PairRule {
-                    margin: *margin,
-                    both_orders: orders.is_some(),
-                    seed: self.seed,
-                };
+                let rule =
+                    PairRule { margin: *margin, both_orders: orders.is_some(), seed: self.seed };
                 pair(rows, &members, rule, decided);
             }
             Operation::Majority { .. } => vote(rows, decided),
@@ -104,8 +101,7 @@ impl Judge<'_> {
 /// Makes a pair of the best and the worst row.
 fn pair(rows: &[Row], members: &[Member<'_>], rule: PairRule, decided: &mut Decided) {
     let orders = |chosen: usize, rejected: usize| {
-        rule.both_orders
-            .then(|| orders_of(&rows[chosen], &rows[rejected]))
+        rule.both_orders.then(|| orders_of(&rows[chosen], &rows[rejected]))
     };
     let why = match best_worst(members, rule, orders) {
         Ok(pair) if rows[pair.chosen].prompt == rows[pair.rejected].prompt => {
@@ -140,10 +136,7 @@ fn orders_of(chosen: &Row, rejected: &Row) -> BothOrders {
         return BothOrders::default();
     };
     let at = |row: &Row, column: usize| row.against.get(column).copied().flatten();
-    BothOrders {
-        first: at(chosen, second),
-        second: at(rejected, first).map(|other| 1.0 - other),
-    }
+    BothOrders { first: at(chosen, second), second: at(rejected, first).map(|other| 1.0 - other) }
 }
 
 /// Keeps the rows of the answer that most rows give. Scores are weights; without any, each row has
@@ -152,9 +145,7 @@ fn vote(rows: &[Row], decided: &mut Decided) {
     let ballots: Vec<Ballot<'_>> = rows.iter().map(Row::ballot).collect();
     let normalised = |answer: &str| (!answer.is_empty()).then(|| answer.to_owned());
     match majority(&ballots, normalised) {
-        Outcome::Won {
-            voters, n_silent, ..
-        } => {
+        Outcome::Won { voters, n_silent, .. } => {
             let others = rows.len() - voters.len() - n_silent;
             decided.keep(rows, voters);
             decided.tally.rows(Why::OtherAnswer, others);
@@ -167,27 +158,17 @@ fn vote(rows: &[Row], decided: &mut Decided) {
 
 impl Row {
     fn member(&self) -> Member<'_> {
-        Member {
-            text: &self.content,
-            score: self.score,
-        }
+        Member { text: &self.content, score: self.score }
     }
 
     fn ballot(&self) -> Ballot<'_> {
-        Ballot {
-            answer: Some(&self.content),
-            weight: self.score,
-        }
+        Ballot { answer: Some(&self.content), weight: self.score }
     }
 }
 
 impl Decided {
     pub(super) fn new(rows: u64) -> Self {
-        Self {
-            kept: Kept::none(rows),
-            tally: Tally::default(),
-            pairs: Vec::new(),
-        }
+        Self { kept: Kept::none(rows), tally: Tally::default(), pairs: Vec::new() }
     }
 
     /// Keeps rows of a group.

@@ -98,9 +98,8 @@ impl Grouping {
             let field = SortField::new(self.schema.field(*column).data_type().clone());
             RowConverter::supports_fields(std::slice::from_ref(&field)).then_some(field)
         };
-        let columns: Vec<usize> = (0..self.schema.fields().len())
-            .filter(|column| field(column).is_some())
-            .collect();
+        let columns: Vec<usize> =
+            (0..self.schema.fields().len()).filter(|column| field(column).is_some()).collect();
         let rows = RowConverter::new(columns.iter().filter_map(field).collect());
         let rows = rows.map_err(|error| Place::GroupBy.fault(error))?;
         Ok(Some((columns, rows)))
@@ -189,9 +188,7 @@ impl Gather {
             },
             numbers(&|index| taken.positions[*index]),
             Arc::new(kept.iter().map(score).collect::<Float64Array>()),
-            Arc::new(StringArray::from_iter_values(
-                kept.iter().map(|index| &contents[*index]),
-            )),
+            Arc::new(StringArray::from_iter_values(kept.iter().map(|index| &contents[*index]))),
             numbers(&|index| prompts[*index]),
             of_kept(&places)?,
             of_kept(&against)?,
@@ -240,9 +237,7 @@ impl Gather {
         let scores = cast(&scores, &DataType::Float64);
         let scores = scores.map_err(|error| Place::Score.fault(error))?;
         let scores = scores.as_primitive::<Float64Type>().iter();
-        Ok(scores
-            .map(|score| score.filter(|score| score.is_finite()))
-            .collect())
+        Ok(scores.map(|score| score.filter(|score| score.is_finite())).collect())
     }
 
     fn wholes(&self, batch: &RecordBatch) -> Result<Option<Rows>> {
@@ -328,11 +323,7 @@ fn digests(expr: &Expr, batch: &RecordBatch, place: Place) -> Result<Vec<String>
     let rows = rows.map_err(|error| place.fault(error))?;
     let is_null = |index| nulls.as_ref().is_some_and(|nulls| nulls.is_null(index));
     let digested = |(index, row): (usize, arrow::row::Row<'_>)| {
-        if is_null(index) {
-            String::new()
-        } else {
-            hexadecimal(row.as_ref())
-        }
+        if is_null(index) { String::new() } else { hexadecimal(row.as_ref()) }
     };
     Ok(rows.iter().enumerate().map(digested).collect())
 }

@@ -99,19 +99,14 @@ impl Grouping {
         let own = projected(schema, columns.as_deref());
         let engine = Engine::new(&own, bounds)?;
         let one = |text: &Option<Text>, place| -> Result<Option<Expr>> {
-            let found = text
-                .as_ref()
-                .map(|text| engine.expression(&text.sql, place));
+            let found = text.as_ref().map(|text| engine.expression(&text.sql, place));
             Ok(found.transpose()?.map(|found| found.expr))
         };
         let keys = engine.select(&texts.keys.sql, Place::GroupBy)?;
         if keys.is_empty() {
             return Err(Place::GroupBy.fault("a column is wanted"));
         }
-        let keys: Vec<_> = keys
-            .into_iter()
-            .map(|key| (key.expr, key.data_type))
-            .collect();
+        let keys: Vec<_> = keys.into_iter().map(|key| (key.expr, key.data_type)).collect();
         let response = one(&texts.response, Place::Response)?;
         let answer = one(&texts.answer, Place::Answer)?;
         let content = match (reads, response, answer) {
@@ -122,11 +117,9 @@ impl Grouping {
             (Reads::Scores | Reads::Pairs | Reads::Answers, None, None) => Content::None,
         };
         let pairs = match (reads, &texts.prompt, &texts.response) {
-            (Reads::Pairs, Some(prompt), Some(response)) => Some(PairColumns::new(
-                (schema, exact),
-                bounds,
-                (&prompt.sql, &response.sql),
-            )?),
+            (Reads::Pairs, Some(prompt), Some(response)) => {
+                Some(PairColumns::new((schema, exact), bounds, (&prompt.sql, &response.sql))?)
+            }
             (Reads::Scores | Reads::Responses | Reads::Pairs | Reads::Answers, _, _) => None,
         };
         let grouping = Self {
@@ -166,18 +159,12 @@ impl Grouping {
         let own = gather.clone();
         let fault = Fault::default();
         let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
-        let judge = Judge {
-            operation: &self.options.operation,
-            by: &self.options.by,
-            seed,
-        };
+        let judge = Judge { operation: &self.options.operation, by: &self.options.by, seed };
         let decided = judged(&judge, batches, bounds, &gather).await;
         let mut decided = fault.or(decided)?;
         let gather = lock(&gather);
         let without_key = usize::try_from(gather.without_key());
-        decided
-            .tally
-            .rows(Why::NoKey, without_key.unwrap_or(usize::MAX));
+        decided.tally.rows(Why::NoKey, without_key.unwrap_or(usize::MAX));
         let operation = self.words();
         let mut counted = gather.counted();
         counted.dropped.extend(decided.tally.told(&operation));

@@ -132,9 +132,9 @@ impl Operation {
             Self::PassRate { mark, .. } if !mark.is_finite() => {
                 Some(format!("--pass-mark is {mark}; it must be a finite number"))
             }
-            Self::BestWorstPairs { margin, .. } if !(margin.is_finite() && *margin >= 0.0) => Some(
-                format!("--margin is {margin}; it must be a finite number, 0 or more"),
-            ),
+            Self::BestWorstPairs { margin, .. } if !(margin.is_finite() && *margin >= 0.0) => {
+                Some(format!("--margin is {margin}; it must be a finite number, 0 or more"))
+            }
             Self::BestOfN { n: Some(0) } => {
                 Some("--best-of-n 0: the best of none is no row; give 1 or more".to_owned())
             }

@@ -78,9 +78,7 @@ impl PairColumns {
         let engine = Engine::new(&projected(schema, columns.as_deref()), bounds)?;
         let prompt = engine.expression(prompt, Place::Prompt)?;
         let response = engine.expression(response, Place::Response)?;
-        let any_messages = [&prompt, &response]
-            .iter()
-            .any(|column| is_messages(&column.data_type));
+        let any_messages = [&prompt, &response].iter().any(|column| is_messages(&column.data_type));
         let field = |name: &str, column: &Selected| {
             if any_messages && column.data_type.is_string() {
                 return Field::new(name, messages_type(), true);
@@ -96,12 +94,7 @@ impl PairColumns {
             score("rejected_score"),
             score("margin"),
         ]));
-        Ok(Self {
-            columns,
-            schema,
-            prompt,
-            response,
-        })
+        Ok(Self { columns, schema, prompt, response })
     }
 
     /// The rows of `pairs`, which `source` keeps. A thread reads and sorts them.
@@ -112,9 +105,8 @@ impl PairColumns {
         bounds: Bounds,
     ) -> PairRows {
         let fields = [("prompt", &self.prompt), ("response", &self.response)];
-        let mut fields: Vec<Field> = fields
-            .map(|(name, column)| Field::new(name, column.data_type.clone(), true))
-            .to_vec();
+        let mut fields: Vec<Field> =
+            fields.map(|(name, column)| Field::new(name, column.data_type.clone(), true)).to_vec();
         fields.push(Field::new(SLOT, DataType::UInt64, false));
         let numbered = Numbered {
             source,
@@ -210,11 +202,7 @@ fn sort(numbered: Numbered, bounds: &Bounds, sender: &SyncSender<Result<RecordBa
         let failed = |error| engine.explain(&error, Place::Response, "");
         let frame = sorting::frame(&engine, &schema, batches).await;
         let frame = frame.and_then(|frame| frame.sort(vec![rising(SLOT)]));
-        let mut stream = frame
-            .map_err(failed)?
-            .execute_stream()
-            .await
-            .map_err(failed)?;
+        let mut stream = frame.map_err(failed)?.execute_stream().await.map_err(failed)?;
         while let Some(batch) = stream.next().await {
             if sender.send(Ok(batch.map_err(failed)?)).is_err() {
                 // Nobody wants any more: there were enough.
@@ -258,19 +246,12 @@ impl PairRows {
         };
         let typed = |(column, index, role): (ArrayRef, usize, &str)| {
             let wanted = self.schema.field(index).data_type();
-            if column.data_type() == wanted {
-                column
-            } else {
-                as_messages(&column, role)
-            }
+            if column.data_type() == wanted { column } else { as_messages(&column, role) }
         };
-        let mut columns = [
-            (side(0, 0), 0, "user"),
-            (side(1, 0), 1, "assistant"),
-            (side(1, 1), 2, "assistant"),
-        ]
-        .map(typed)
-        .to_vec();
+        let mut columns =
+            [(side(0, 0), 0, "user"), (side(1, 0), 1, "assistant"), (side(1, 1), 2, "assistant")]
+                .map(typed)
+                .to_vec();
         columns.extend([
             score(|pair| pair.chosen_score),
             score(|pair| pair.rejected_score),
@@ -322,10 +303,7 @@ fn is_messages(data_type: &DataType) -> bool {
 
 /// The fields of a message.
 fn message_fields() -> Fields {
-    ["role", "content"]
-        .map(|name| Field::new(name, DataType::Utf8, true))
-        .to_vec()
-        .into()
+    ["role", "content"].map(|name| Field::new(name, DataType::Utf8, true)).to_vec().into()
 }
 
 fn message_item() -> FieldRef {
@@ -344,10 +322,5 @@ fn as_messages(texts: &ArrayRef, role: &str) -> ArrayRef {
     let nulls = texts.nulls().cloned();
     let messages = StructArray::new(message_fields(), vec![roles, texts], None);
     let offsets = OffsetBuffer::from_repeated_length(1, n);
-    Arc::new(ListArray::new(
-        message_item(),
-        offsets,
-        Arc::new(messages),
-        nulls,
-    ))
+    Arc::new(ListArray::new(message_item(), offsets, Arc::new(messages), nulls))
 }

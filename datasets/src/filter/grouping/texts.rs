@@ -85,9 +85,7 @@ impl Texts {
             (&self.against, Place::Against),
             (&self.index, Place::Index),
         ];
-        let others = others
-            .into_iter()
-            .filter_map(|(text, place)| Some((text.as_ref()?, place)));
+        let others = others.into_iter().filter_map(|(text, place)| Some((text.as_ref()?, place)));
         std::iter::once((&self.keys, Place::GroupBy)).chain(others)
     }
 }
@@ -131,10 +129,8 @@ fn only_score(schema: &SchemaRef) -> Result<Text> {
             proposals("score", schema)
         ))),
         several => {
-            let paths: Vec<String> = several
-                .iter()
-                .map(|name| format!("'scores.{name}.score'"))
-                .collect();
+            let paths: Vec<String> =
+                several.iter().map(|name| format!("'scores.{name}.score'")).collect();
             Err(Place::Score.fault(format!(
                 "there are {} scores; name one of {}",
                 paths.len(),
@@ -154,10 +150,7 @@ pub(super) fn check(text: &str, place: Place, found: &[Selected]) -> Result<()> 
         let data_type = &column.data_type;
         let is_number = data_type.is_numeric() || *data_type == DataType::Boolean;
         if place == Place::Score && !is_number && !data_type.is_null() {
-            return wrong(
-                data_type,
-                "score: a number is one, and a truth value is 0 or 1",
-            );
+            return wrong(data_type, "score: a number is one, and a truth value is 0 or 1");
         }
         if place == Place::Index && !data_type.is_integer() && !data_type.is_null() {
             return wrong(data_type, "place in a list: an integer from 0 is one");

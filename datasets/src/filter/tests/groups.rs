@@ -48,24 +48,15 @@ fn group(operation: Operation) -> Options {
 }
 
 fn pass_rate(low: f64, high: f64, least: usize) -> Operation {
-    Operation::PassRate {
-        band: Band::new(low, high).expect("a band"),
-        mark: 0.5,
-        least,
-    }
+    Operation::PassRate { band: Band::new(low, high).expect("a band"), mark: 0.5, least }
 }
 
 fn pairs(margin: f64) -> Operation {
-    Operation::BestWorstPairs {
-        margin,
-        orders: None,
-    }
+    Operation::BestWorstPairs { margin, orders: None }
 }
 
 fn majority() -> Operation {
-    Operation::Majority {
-        answer: "substr(response, 1, 2)".to_owned(),
-    }
+    Operation::Majority { answer: "substr(response, 1, 2)".to_owned() }
 }
 
 /// Why rows were dropped, with the groups and the rows.
@@ -85,10 +76,8 @@ fn found(lines: &str, options: &Options) -> (Vec<Value>, Vec<Why>) {
         let dropped: Vec<_> = report.dropped.iter().map(told).collect();
         let gone: u64 = dropped.iter().map(|(_, _, rows)| rows).sum();
         assert_eq!(report.read, report.written + gone, "{report:?}");
-        let rows: Vec<Value> = lines
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
+        let rows: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         (rows, dropped)
     });
     let first = answers.next().expect("a format");
@@ -99,9 +88,7 @@ fn found(lines: &str, options: &Options) -> (Vec<Value>, Vec<Why>) {
 }
 
 fn ids(rows: &[Value]) -> Vec<u64> {
-    rows.iter()
-        .map(|row| row["id"].as_u64().expect("an id"))
-        .collect()
+    rows.iter().map(|row| row["id"].as_u64().expect("an id")).collect()
 }
 
 #[test]
@@ -110,10 +97,8 @@ fn groups_are_decided_and_counted() {
     fn check(operation: &Operation, kept: &[u64], dropped: &[(&str, Option<u64>, u64)]) {
         let (rows, found) = found(&scored(&ROWS), &group(operation.clone()));
         assert_eq!(ids(&rows), kept, "{operation:?}");
-        let found: Vec<_> = found
-            .iter()
-            .map(|(why, groups, rows)| (why.as_str(), *groups, *rows))
-            .collect();
+        let found: Vec<_> =
+            found.iter().map(|(why, groups, rows)| (why.as_str(), *groups, *rows)).collect();
         assert_eq!(found, dropped, "{operation:?}");
     }
     let no_key = ("every key is null", None, 1);
@@ -126,21 +111,11 @@ fn groups_are_decided_and_counted() {
     );
     // Ends of the band are in it.
     let right = ("all pass", Some(2), 5);
-    check(
-        &pass_rate(1.0 / 3.0, 0.5, 1),
-        &[0, 2, 7],
-        &[no_key, unmeasured, wrong, right],
-    );
+    check(&pass_rate(1.0 / 3.0, 0.5, 1), &[0, 2, 7], &[no_key, unmeasured, wrong, right]);
     check(
         &pass_rate(0.4, 0.5, 1),
         &[],
-        &[
-            no_key,
-            unmeasured,
-            wrong,
-            ("below the band", Some(1), 3),
-            right,
-        ],
+        &[no_key, unmeasured, wrong, ("below the band", Some(1), 3), right],
     );
     check(
         &pass_rate(0.0, 0.1, 1),
@@ -160,24 +135,12 @@ fn groups_are_decided_and_counted() {
         &[no_key, ("too few with a score", Some(3), 6), other(4)],
     );
     check(
-        &Operation::Filtration {
-            filter: Filtration::Reweight,
-            keep: Some(9),
-        },
+        &Operation::Filtration { filter: Filtration::Reweight, keep: Some(9) },
         &[0, 3, 7, 8, 9, 12],
-        &[
-            no_key,
-            unmeasured,
-            other(2),
-            ("every score is 0", Some(1), 2),
-        ],
+        &[no_key, unmeasured, other(2), ("every score is 0", Some(1), 2)],
     );
     // A tie of two answers is nobody's; two rows of three are a majority.
-    check(
-        &majority(),
-        &[3, 12],
-        &[no_key, ("tie", Some(4), 9), ("another answer", None, 1)],
-    );
+    check(&majority(), &[3, 12], &[no_key, ("tie", Some(4), 9), ("another answer", None, 1)]);
 }
 
 #[test]
@@ -186,10 +149,8 @@ fn pairs_are_rows_of_preferences() {
     let expected = json!({"prompt": "a", "chosen": "a0", "rejected": "a1", "chosen_score": 1.0,
         "rejected_score": 0.0, "margin": 1.0});
     assert_eq!(rows, [expected]);
-    let told: Vec<(&str, u64)> = dropped
-        .iter()
-        .map(|(why, _, rows)| (why.as_str(), *rows))
-        .collect();
+    let told: Vec<(&str, u64)> =
+        dropped.iter().map(|(why, _, rows)| (why.as_str(), *rows)).collect();
     assert_eq!(
         told,
         [
@@ -231,10 +192,7 @@ fn pairs_that_say_nothing_are_left_out() {
         "best and worst answer different prompts",
     );
     // A response that is null is none, whatever score it has.
-    check(
-        &[("a", "p", text("x"), 1.0), ("a", "p", Value::Null, 0.0)],
-        "too few with a score",
-    );
+    check(&[("a", "p", text("x"), 1.0), ("a", "p", Value::Null, 0.0)], "too few with a score");
 }
 
 #[test]
@@ -253,10 +211,7 @@ fn both_orders_must_prefer_the_chosen_response() {
         let lines: String = rows.map(|row| row.to_string() + "\n").concat();
         let mut options = group(Operation::BestWorstPairs {
             margin: 0.0,
-            orders: Some(Orders {
-                against: "against".to_owned(),
-                index: "at".to_owned(),
-            }),
+            orders: Some(Orders { against: "against".to_owned(), index: "at".to_owned() }),
         });
         options.group.as_mut().expect("set").score = Some("s_score".to_owned());
         let (rows, dropped) = found(&lines, &options);
@@ -299,11 +254,7 @@ fn messages_stay_messages_and_texts_join_them() {
         assert_eq!(&columns, expected);
     }
     let said = |role: &str, text: &str| json!([{"role": role, "content": text}]);
-    let (asked, good, bad) = (
-        said("user", "1+1?"),
-        said("assistant", "2"),
-        said("assistant", "3"),
-    );
+    let (asked, good, bad) = (said("user", "1+1?"), said("assistant", "2"), said("assistant", "3"));
     let texts = [json!("1+1?"), json!("2"), json!("3")];
     let all = [asked.clone(), good.clone(), bad.clone()];
     check(&asked, [&good, &bad], &all);
@@ -322,10 +273,7 @@ fn steps_after_groups_see_what_they_leave() {
         ..group(pass_rate(0.25, 0.75, 1))
     };
     let (rows, dropped) = found(&scored(&ROWS), &options);
-    assert_eq!(
-        rows,
-        [json!({"id": 7, "q": "a"}), json!({"id": 2, "q": "a"})]
-    );
+    assert_eq!(rows, [json!({"id": 7, "q": "a"}), json!({"id": 2, "q": "a"})]);
     assert_eq!(dropped.last().map(|(_, _, rows)| *rows), Some(1));
     let options = Options {
         select: Some("margin * 2 AS twice".to_owned()),
@@ -334,9 +282,7 @@ fn steps_after_groups_see_what_they_leave() {
     };
     assert_eq!(found(&scored(&ROWS), &options).0, [json!({"twice": 2.0})]);
     let options = Options {
-        dedupe: Some(Dedupe::Exact {
-            by: vec!["q".to_owned()],
-        }),
+        dedupe: Some(Dedupe::Exact { by: vec!["q".to_owned()] }),
         limit: Some(1),
         ..group(Operation::BestOfN { n: None })
     };
@@ -402,10 +348,8 @@ fn check_refused(change: impl Fn(&mut GroupOptions), parts: &[&str]) {
     let own = options.group.as_mut().expect("set above");
     own.score = Some("scores.math.score".to_owned());
     change(own);
-    let lines = scored(&ROWS).replace(
-        "\"scores\":{",
-        "\"text\":\"t\",\"scores\":{\"arithmetic\":{\"score\":1.0},",
-    );
+    let lines = scored(&ROWS)
+        .replace("\"scores\":{", "\"text\":\"t\",\"scores\":{\"arithmetic\":{\"score\":1.0},");
     let files = files(&lines);
     for dataset in &files.datasets {
         let error = answer(dataset, &files.spill, options.clone()).map(|(lines, _)| lines);
@@ -423,35 +367,17 @@ fn columns_of_groups_are_checked() {
         |text: &'static str| move |group: &mut GroupOptions| group.score = Some(text.to_owned());
     check(
         &|group| group.score = None,
-        &[
-            "--score: there are 2 scores",
-            "'scores.arithmetic.score', 'scores.math.score'",
-        ],
+        &["--score: there are 2 scores", "'scores.arithmetic.score', 'scores.math.score'"],
     );
-    check(
-        &score("scores.mth.score"),
-        &["--score", "near: 'scores.math"],
-    );
+    check(&score("scores.mth.score"), &["--score", "near: 'scores.math"]);
     check(&score("text"), &["--score: 'text' is text, and no score"]);
     check(&score("avg(id)"), &["--score", "over one row"]);
     check(&score("id, id"), &["--score"]);
     check(&score("1 / (id - id)"), &["ivi"]);
-    check(
-        &|group| group.by = "qq".to_owned(),
-        &["--group-by: no column 'qq'", "near: 'q'"],
-    );
-    check(
-        &|group| group.by = String::new(),
-        &["--group-by: a column is wanted"],
-    );
-    check(
-        &|group| group.by = "q FROM data WHERE id > 1 --".to_owned(),
-        &["--group-by"],
-    );
-    check(
-        &|group| group.by = "count(*)".to_owned(),
-        &["--group-by", "over one row"],
-    );
+    check(&|group| group.by = "qq".to_owned(), &["--group-by: no column 'qq'", "near: 'q'"]);
+    check(&|group| group.by = String::new(), &["--group-by: a column is wanted"]);
+    check(&|group| group.by = "q FROM data WHERE id > 1 --".to_owned(), &["--group-by"]);
+    check(&|group| group.by = "count(*)".to_owned(), &["--group-by", "over one row"]);
     check(
         &|group| group.prompt = Some("promt".to_owned()),
         &["--prompt: no column 'promt'", "near: 'prompt'"],
@@ -472,32 +398,17 @@ fn numbers_of_groups_are_checked() {
     }
     check(Operation::BestOfN { n: Some(0) }, &["--best-of-n 0"]);
     let filtration = |filter, keep| Operation::Filtration { filter, keep };
-    check(
-        filtration(Filtration::BestRandom, Some(2)),
-        &["keeps two rows", "--keep"],
-    );
+    check(filtration(Filtration::BestRandom, Some(2)), &["keeps two rows", "--keep"]);
     check(filtration(Filtration::Reweight, None), &["--keep"]);
     check(filtration(Filtration::Reweight, Some(0)), &["1 or more"]);
     let orders = |against: &str, index: &str| Operation::BestWorstPairs {
         margin: 0.0,
-        orders: Some(Orders {
-            against: against.to_owned(),
-            index: index.to_owned(),
-        }),
+        orders: Some(Orders { against: against.to_owned(), index: index.to_owned() }),
     };
-    check(
-        orders("text", "id"),
-        &["--against: 'text' is text, and no list of numbers"],
-    );
-    check(
-        orders("[1.0]", "text"),
-        &["--index: 'text' is text, and no place in a list"],
-    );
+    check(orders("text", "id"), &["--against: 'text' is text, and no list of numbers"]);
+    check(orders("[1.0]", "text"), &["--index: 'text' is text, and no place in a list"]);
     let answer = "scores".to_owned();
-    check(
-        Operation::Majority { answer },
-        &["--answer: 'scores' is an object", "no answer"],
-    );
+    check(Operation::Majority { answer }, &["--answer: 'scores' is an object", "no answer"]);
 }
 
 #[test]
@@ -508,15 +419,8 @@ fn a_score_must_be_there_or_named() {
     let error = error.map(|(lines, _)| lines).expect_err("no score");
     assert!(error.to_string().contains("has no columns"), "{error}");
     let files = files("{\"q\":1,\"my_score\":0.5}\n");
-    let error = answer(
-        &files.datasets[0],
-        &files.spill,
-        group(pass_rate(0.0, 1.0, 1)),
-    );
-    let error = error
-        .map(|(lines, _)| lines)
-        .expect_err("no score")
-        .to_string();
+    let error = answer(&files.datasets[0], &files.spill, group(pass_rate(0.0, 1.0, 1)));
+    let error = error.map(|(lines, _)| lines).expect_err("no score").to_string();
     assert!(
         error.contains("no column scores.NAME.score") && error.contains("'my_score'"),
         "{error}"
@@ -565,8 +469,7 @@ fn many_groups_go_through_little_memory() {
         let resources = resources(memory_bytes, &files.spill);
         let mut kept = Kept::default();
         let plan = Plan::new(&files.datasets[1], options, resources).expect("a good question");
-        plan.run(&mut kept, Box::new(|_| Ok(())))
-            .expect("there is room on the disk");
+        plan.run(&mut kept, Box::new(|_| Ok(()))).expect("there is room on the disk");
         kept.lines
     };
     for operation in [pairs(0.0), Operation::BestOfN { n: None }] {
@@ -579,10 +482,7 @@ fn many_groups_go_through_little_memory() {
 /// Rows of random groups, scores and texts, each text at most once a group.
 fn any_rows() -> impl Strategy<Value = Vec<(Option<u8>, Option<u8>)>> {
     prop::collection::vec(
-        (
-            prop::option::weighted(0.9, 0u8..5),
-            prop::option::weighted(0.8, 0u8..4),
-        ),
+        (prop::option::weighted(0.9, 0u8..5), prop::option::weighted(0.8, 0u8..4)),
         1..40,
     )
 }

@@ -20,11 +20,7 @@ fn near(by: &[&str], similarity: f64) -> Options {
 fn lines() -> String {
     let text = |changed: &[usize]| -> String {
         let word = |at| {
-            if changed.contains(&at) {
-                format!("x{at} ")
-            } else {
-                format!("w{at} ")
-            }
+            if changed.contains(&at) { format!("x{at} ") } else { format!("w{at} ") }
         };
         (0..20).map(word).collect()
     };
@@ -55,16 +51,9 @@ fn check(options: &Options, expected: &[u32]) -> NearReport {
     let mut reports = files.datasets.iter().map(|dataset| {
         let (lines, report) =
             answer(dataset, &files.spill, options.clone()).expect("a good question");
-        let kept: Vec<String> = expected
-            .iter()
-            .map(|id| format!("{{\"id\":{id}}}\n"))
-            .collect();
+        let kept: Vec<String> = expected.iter().map(|id| format!("{{\"id\":{id}}}\n")).collect();
         assert_eq!(lines, kept.concat(), "{options:?}");
-        let gone: u64 = report
-            .dropped
-            .iter()
-            .filter_map(|dropped| dropped.rows)
-            .sum();
+        let gone: u64 = report.dropped.iter().filter_map(|dropped| dropped.rows).sum();
         assert_eq!(report.read, report.written + gone);
         report.near.expect("it was asked for")
     });
@@ -77,16 +66,10 @@ fn check(options: &Options, expected: &[u32]) -> NearReport {
 fn the_first_of_a_cluster_stays() {
     // 18 of 20 shingles are shared with one word changed at an end, 17 of 21 with both.
     let report = check(&near(&["text"], 0.85), &[0, 1, 3, 4, 7]);
-    assert_eq!(
-        (report.texts, report.without_text, report.too_long),
-        (7, 2, 0)
-    );
+    assert_eq!((report.texts, report.without_text, report.too_long), (7, 2, 0));
     assert!(report.memory_bytes > 0);
     // Row 6 is near row 2 and not near row 0: it is of their cluster all the same.
-    let without = Options {
-        wheres: vec!["id <> 2".to_owned()],
-        ..near(&["text"], 0.85)
-    };
+    let without = Options { wheres: vec!["id <> 2".to_owned()], ..near(&["text"], 0.85) };
     check(&without, &[0, 1, 3, 4, 6, 7]);
     check(&near(&["text"], 1.0), &[0, 1, 2, 3, 4, 6, 7]);
     check(&near(&["o.text"], 0.85), &[0, 1, 3, 4, 7]);
@@ -118,10 +101,7 @@ fn bad_questions_about_texts_are_errors() {
     fn check(options: &Options, texts_bytes: Option<usize>, parts: &[&str]) {
         let files = files(&lines());
         for dataset in &files.datasets {
-            let resources = Resources {
-                texts_bytes,
-                ..resources(MEMORY_BYTES, &files.spill)
-            };
+            let resources = Resources { texts_bytes, ..resources(MEMORY_BYTES, &files.spill) };
             let plan = Plan::new(dataset, options.clone(), resources);
             let ran = plan.and_then(|plan| plan.run(&mut Kept::default(), Box::new(|_| Ok(()))));
             let error = ran.expect_err("a bad question").to_string();
@@ -131,23 +111,11 @@ fn bad_questions_about_texts_are_errors() {
         }
     }
     check(&near(&[], 0.8), None, &["--dedupe-by"]);
-    check(
-        &near(&["tex"], 0.8),
-        None,
-        &["--dedupe-by: no column 'tex'", "near: 'text'"],
-    );
+    check(&near(&["tex"], 0.8), None, &["--dedupe-by: no column 'tex'", "near: 'text'"]);
     check(&near(&["id"], 0.8), None, &["'id' is integer, and no text"]);
     check(&near(&["o"], 0.8), None, &["'o' is an object", "no text"]);
     for similarity in [0.0, -1.0, 0.01, 1.5, f64::NAN] {
-        check(
-            &near(&["text"], similarity),
-            None,
-            &["--similarity", "0.05 to 1"],
-        );
+        check(&near(&["text"], similarity), None, &["--similarity", "0.05 to 1"]);
     }
-    check(
-        &near(&["text"], 0.8),
-        Some(1),
-        &["--dedupe-by", "may hold 1", "memory"],
-    );
+    check(&near(&["text"], 0.8), Some(1), &["--dedupe-by", "may hold 1", "memory"]);
 }

@@ -89,8 +89,7 @@ impl<T: Default> Cells<T> {
 impl Texts {
     pub(crate) fn push(&mut self, text: Option<&str>) {
         self.valid.push(text.is_some());
-        self.bytes
-            .extend_from_slice(text.unwrap_or_default().as_bytes());
+        self.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
         self.ends.push(self.bytes.len());
     }
 
@@ -101,15 +100,8 @@ impl Texts {
     }
 
     fn finish(&mut self) -> StringArray {
-        let (bytes, ends) = (
-            std::mem::take(&mut self.bytes),
-            std::mem::take(&mut self.ends),
-        );
-        StringArray::new(
-            offsets(&ends),
-            Buffer::from_vec(bytes),
-            nulls(&mut self.valid),
-        )
+        let (bytes, ends) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.ends));
+        StringArray::new(offsets(&ends), Buffer::from_vec(bytes), nulls(&mut self.valid))
     }
 }
 

@@ -64,14 +64,8 @@ pub(super) fn learn(text: Box<dyn BufRead + Send>, file: &str) -> Result<Learned
         let problem = "the rows have more than 1,000 names: no table has that many columns";
         return Err(DatasetError::file(file, problem));
     };
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|(name, shape)| shape.field(name))
-        .collect();
-    Ok(Learned {
-        schema: Arc::new(Schema::new(fields)),
-        rows,
-    })
+    let fields: Vec<_> = fields.iter().map(|(name, shape)| shape.field(name)).collect();
+    Ok(Learned { schema: Arc::new(Schema::new(fields)), rows })
 }
 
 /// Whether a row has this shape, if it is one.
@@ -102,13 +96,7 @@ impl JsonReader {
         schema: SchemaRef,
         limits: Limits,
     ) -> Self {
-        Self {
-            lines: Lines::new(text),
-            file,
-            rows: Objects::new(schema.fields()),
-            schema,
-            limits,
-        }
+        Self { lines: Lines::new(text), file, rows: Objects::new(schema.fields()), schema, limits }
     }
 
     /// The next rows, and the rejected ones among them.
@@ -135,11 +123,7 @@ impl JsonReader {
         let data = RecordBatch::from(columns)
             .with_schema(self.schema.clone())
             .expect("the columns were made for this schema");
-        Ok(Some(Part {
-            rows: RowNumbers::Listed(numbers),
-            data,
-            rejects,
-        }))
+        Ok(Some(Part { rows: RowNumbers::Listed(numbers), data, rejects }))
     }
 
     fn take(&mut self, line: Line, bytes: &[u8]) -> std::result::Result<(), String> {

@@ -64,19 +64,11 @@ impl Shape {
     }
 
     fn of_int(int: i64) -> Self {
-        if int.unsigned_abs() <= EXACT {
-            Self::Int
-        } else {
-            Self::Long
-        }
+        if int.unsigned_abs() <= EXACT { Self::Int } else { Self::Long }
     }
 
     fn capped(fields: IndexMap<String, Self>) -> Self {
-        if fields.len() > MAX_FIELDS {
-            Self::Mixed
-        } else {
-            Self::Struct(fields)
-        }
+        if fields.len() > MAX_FIELDS { Self::Mixed } else { Self::Struct(fields) }
     }
 
     /// Widens the shape to take `value` too.

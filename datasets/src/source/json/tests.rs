@@ -31,11 +31,7 @@ fn read(lines: &str, limits: Limits) -> (Vec<Value>, Vec<String>) {
     let (mut rows, mut rejects) = (Vec::new(), Vec::new());
     while let Some(part) = reader.next().expect("memory is readable") {
         let written = crate::sink::json_lines(&part.data).expect("every type has JSON");
-        rows.extend(
-            written
-                .lines()
-                .map(|line| serde_json::from_str(line).expect(line)),
-        );
+        rows.extend(written.lines().map(|line| serde_json::from_str(line).expect(line)));
         let shown = part.rejects.iter();
         rejects.extend(shown.map(|reject| format!("{}: {}", reject.row, reject.reason)));
     }
@@ -52,23 +48,14 @@ fn shapes_become_columns() {
     }
     check("", &[]);
     check("{}", &[]);
-    check(
-        "{\"a\":1}\n{\"b\":\"x\"}\n{\"a\":null}",
-        &["a integer", "b text"],
-    );
+    check("{\"a\":1}\n{\"b\":\"x\"}\n{\"a\":null}", &["a integer", "b text"]);
     check("{\"a\":1}\n{\"a\":2.5}", &["a number"]);
     check("{\"a\":null}", &["a null"]);
     check("{\"a\":true}\n{\"a\":1}", &["a json"]);
     check("{\"a\":\"1\"}\n{\"a\":1}", &["a json"]);
-    check(
-        "{\"a\":{\"b\":1,\"c\":\"x\"}}\n{\"a\":{\"d\":true}}",
-        &["a an object of b, c, d"],
-    );
+    check("{\"a\":{\"b\":1,\"c\":\"x\"}}\n{\"a\":{\"d\":true}}", &["a an object of b, c, d"]);
     check("{\"a\":{}}", &["a json"]);
-    check(
-        "{\"a\":[1,2]}\n{\"a\":[2.5]}\n{\"a\":[]}",
-        &["a a list of number"],
-    );
+    check("{\"a\":[1,2]}\n{\"a\":[2.5]}\n{\"a\":[]}", &["a a list of number"]);
     check("{\"a\":[]}", &["a a list of null"]);
     check("{\"a\":[{\"r\":\"x\"}]}\n{\"a\":\"x\"}", &["a json"]);
     // Beyond what 64 bits, or a floating-point number beside it, hold.
@@ -77,14 +64,8 @@ fn shapes_become_columns() {
     check("{\"a\":9007199254740993}\n{\"a\":0.5}", &["a json"]);
     check("{\"a\":9007199254740992}\n{\"a\":0.5}", &["a number"]);
     // What a broken row says counts for nothing.
-    check(
-        "{\"a\":1}\n{\"a\":\"x\",\"b\":1,}\n{\"a\":2}",
-        &["a integer"],
-    );
-    let many = (0..1001)
-        .map(|n| format!("\"k{n}\":1"))
-        .collect::<Vec<_>>()
-        .join(",");
+    check("{\"a\":1}\n{\"a\":\"x\",\"b\":1,}\n{\"a\":2}", &["a integer"]);
+    let many = (0..1001).map(|n| format!("\"k{n}\":1")).collect::<Vec<_>>().join(",");
     check(&format!("{{\"a\":{{{many}}}}}"), &["a json"]);
 }
 
@@ -94,17 +75,11 @@ fn broken_rows_are_rejected() {
     fn check(bad: &str, part: &str) {
         let lines = format!("{{\"a\":[1,{{\"b\":\"x\"}}]}}\n{bad}\n\n{{\"a\":[2]}}\n");
         for rows in [1, 2, 100] {
-            let limits = Limits {
-                rows,
-                ..Limits::default()
-            };
+            let limits = Limits { rows, ..Limits::default() };
             let (rows, rejects) = read(&lines, limits);
             assert_eq!(rows.len(), 2, "{bad}");
             assert_eq!(rejects.len(), 1, "{bad}: {rejects:?}");
-            assert!(
-                rejects[0].starts_with("2: ") && rejects[0].contains(part),
-                "{rejects:?}"
-            );
+            assert!(rejects[0].starts_with("2: ") && rejects[0].contains(part), "{rejects:?}");
         }
     }
     check("{\"a\":[1,", "EOF while parsing");
@@ -114,10 +89,7 @@ fn broken_rows_are_rejected() {
     check("{\"a\":[3]} x", "trailing characters");
     check("{\"a\":[3],\"a\":[4]}", "two values for 'a'");
     check("{\"a\":[3,{\"b\":\"\\ud800\"}]}", "hex escape");
-    check(
-        &format!("{{\"a\":{}{}}}", "[".repeat(5000), "]".repeat(5000)),
-        "recursion limit",
-    );
+    check(&format!("{{\"a\":{}{}}}", "[".repeat(5000), "]".repeat(5000)), "recursion limit");
 }
 
 #[test]
@@ -144,10 +116,7 @@ fn rows_know_their_lines_and_batches_their_bounds() {
     let listed = |rows: &[u64]| RowNumbers::Listed(rows.to_vec());
     assert_eq!(numbers(100, 1000), [listed(&[1, 3, 5, 6])]);
     assert_eq!(numbers(2, 1000), [listed(&[1, 3]), listed(&[5, 6])]);
-    assert_eq!(
-        numbers(100, 8),
-        [listed(&[1, 3]), listed(&[5]), listed(&[6])]
-    );
+    assert_eq!(numbers(100, 8), [listed(&[1, 3]), listed(&[5]), listed(&[6])]);
 }
 
 /// Values whose objects are never without a name, as those become text.
@@ -173,9 +142,8 @@ fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(entries) => {
             let kept = entries.iter().filter(|(_, value)| !value.is_null());
-            let kept: serde_json::Map<String, Value> = kept
-                .map(|(name, value)| (name.clone(), without_nulls(value)))
-                .collect();
+            let kept: serde_json::Map<String, Value> =
+                kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect();
             Value::Object(kept)
         }
         Value::Array(items) => items.iter().map(without_nulls).collect(),
@@ -191,10 +159,7 @@ fn same(left: &Value, right: &Value) -> bool {
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| same(left, right))
+                && left.iter().zip(right).all(|(left, right)| same(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()

@@ -8,10 +8,7 @@ use super::super::{
 };
 
 fn space(salt: u64) -> Space {
-    Space {
-        adapter: None,
-        salt,
-    }
+    Space { adapter: None, salt }
 }
 
 /// `n` tokens that are like any others up to `same`, and 7 from there on.
@@ -48,20 +45,12 @@ fn cached(cache: &BlockManager, tokens: &[u32]) -> usize {
 }
 
 fn prefix(cached: usize, awaited: Option<(u64, usize)>) -> Prefix {
-    let awaited = awaited.map(|(owner, upto)| Awaited {
-        owner: SequenceId(owner),
-        upto,
-    });
+    let awaited = awaited.map(|(owner, upto)| Awaited { owner: SequenceId(owner), upto });
     Prefix { cached, awaited }
 }
 
 fn counts(cache: &BlockManager) -> [usize; 3] {
-    let Counts {
-        free,
-        held,
-        cached,
-        total,
-    } = cache.counts();
+    let Counts { free, held, cached, total } = cache.counts();
     assert_eq!(free + held + cached, total);
     [free, held, cached]
 }
@@ -100,10 +89,8 @@ fn sharing_is_exact_to_the_token() {
         assert_eq!(table.cached(), taken, "{line}");
         assert_eq!(table.computed(), taken, "{line}");
         assert_eq!(table.room(), n.div_ceil(16) * 16, "{line}");
-        let shared = table
-            .blocks()
-            .iter()
-            .take_while(|block| (block.0 as usize) < computed.div_ceil(16));
+        let shared =
+            table.blocks().iter().take_while(|block| (block.0 as usize) < computed.div_ceil(16));
         assert_eq!(shared.count(), whole, "{line}");
         let copy = (taken % 16 > 0).then(|| BlockCopy {
             from: BlockId(u32::try_from(whole).expect("few")),
@@ -260,15 +247,7 @@ fn commits_only_go_forward() {
     let mut cache = BlockManager::new(8);
     let all = tokens(40, 40);
     let mut own = table(&mut cache, 1, &all, 40);
-    for (computed, seen) in [
-        (5, 5),
-        (3, 5),
-        (0, 5),
-        (17, 17),
-        (17, 17),
-        (40, 40),
-        (1, 40),
-    ] {
+    for (computed, seen) in [(5, 5), (3, 5), (0, 5), (17, 17), (17, 17), (40, 40), (1, 40)] {
         cache.commit(&mut own, computed);
         assert_eq!((own.computed(), cached(&cache, &all)), (seen, seen));
         assert_eq!(cache.audit(), Ok(()));
@@ -450,10 +429,7 @@ fn nothing_is_shared_across_a_change_of_weights() {
     let mut after = table(&mut cache, 2, &all, 39);
     assert_eq!(after.cached(), 0);
     cache.commit(&mut before, 40);
-    assert_eq!(
-        cache.match_prefix(&space(0), &all, 39),
-        prefix(0, Some((2, 39)))
-    );
+    assert_eq!(cache.match_prefix(&space(0), &all, 39), prefix(0, Some((2, 39))));
     assert!(cache.extend(&mut before, 60));
     cache.release(before, &all);
     assert_eq!(cached(&cache, &all), 0);
@@ -469,21 +445,12 @@ fn nothing_is_shared_across_a_change_of_weights() {
 
 #[test]
 fn spaces_share_nothing() {
-    let adapter = |digest: &str| Space {
-        adapter: Some(digest.into()),
-        salt: 0,
-    };
+    let adapter = |digest: &str| Space { adapter: Some(digest.into()), salt: 0 };
     let spaces = [space(0), space(1), adapter("a"), adapter("b")];
     let all = tokens(20, 20);
     let mut cache = BlockManager::new(20);
     for (n, space) in (0_u32..).zip(&spaces) {
-        let opening = Opening {
-            owner: SequenceId(0),
-            space,
-            token_ids: &all,
-            limit: 20,
-            room: 20,
-        };
+        let opening = Opening { owner: SequenceId(0), space, token_ids: &all, limit: 20, room: 20 };
         let mut table = cache.open(opening).expect("it fits").table;
         assert_eq!(table.cached(), 0);
         cache.commit(&mut table, 10 + n as usize);

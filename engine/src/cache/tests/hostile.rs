@@ -2,19 +2,11 @@
 
 use super::super::{BlockManager, BlockTable, Opening, SequenceId, Space};
 
-const SPACE: Space = Space {
-    adapter: None,
-    salt: 0,
-};
+const SPACE: Space = Space { adapter: None, salt: 0 };
 
 fn open(cache: &mut BlockManager, token_ids: &[u32], limit: usize) -> BlockTable {
-    let opening = Opening {
-        owner: SequenceId(0),
-        space: &SPACE,
-        token_ids,
-        limit,
-        room: token_ids.len(),
-    };
+    let opening =
+        Opening { owner: SequenceId(0), space: &SPACE, token_ids, limit, room: token_ids.len() };
     cache.open(opening).expect("it fits").table
 }
 
@@ -89,10 +81,7 @@ fn what_comes_again_and_again_leaves_nothing_behind() {
 fn tenants_that_never_come_back_are_forgotten() {
     let mut cache = BlockManager::new(4);
     for salt in 0..10_000 {
-        let space = Space {
-            adapter: None,
-            salt,
-        };
+        let space = Space { adapter: None, salt };
         let opening = Opening {
             owner: SequenceId(salt),
             space: &space,
@@ -123,11 +112,7 @@ fn tokens_of_what_was_trimmed_take_no_memory() {
         cache.commit(&mut table, 16 + turn + 1);
         cache.release(table, &next);
     }
-    let kept: usize = cache
-        .tree
-        .nodes()
-        .map(|(_, node)| node.run.capacity())
-        .sum();
+    let kept: usize = cache.tree.nodes().map(|(_, node)| node.run.capacity()).sum();
     assert!(kept <= 4 * 16 * cache.counts().cached, "{kept} tokens");
     assert_eq!(cache.audit(), Ok(()));
 }

@@ -105,14 +105,8 @@ impl Dice {
                     rude: self.below(4) == 0,
                 }
             }
-            500..1300 => Op::Step {
-                table,
-                tokens: self.one_of(&[0, 1, 3, 16, 20, 100]),
-            },
-            1300..1500 => Op::Extend {
-                table,
-                positions: self.below(140),
-            },
+            500..1300 => Op::Step { table, tokens: self.one_of(&[0, 1, 3, 16, 20, 100]) },
+            1300..1500 => Op::Extend { table, positions: self.below(140) },
             _ => Op::Release {
                 table,
                 short: self.one_of(&[None, None, Some(0), Some(33), Some(1000)]),

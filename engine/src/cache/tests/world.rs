@@ -106,20 +106,10 @@ impl World {
 
     pub(super) fn apply(&mut self, op: Op) {
         match op {
-            Op::Open {
-                rude,
-                room,
-                opened,
-                limit,
-                salt,
-                tokens,
-            } => {
+            Op::Open { rude, room, opened, limit, salt, tokens } => {
                 let opened = opened.min(tokens.len());
                 let room = opened.saturating_add_signed(room);
-                let space = Space {
-                    adapter: None,
-                    salt,
-                };
+                let space = Space { adapter: None, salt };
                 self.open(space, tokens, (opened, limit, room), rude);
             }
             Op::Step { table, tokens } => self.step(table, tokens),
@@ -156,13 +146,8 @@ impl World {
             return;
         }
         let before = self.manager.counts();
-        let result = self.manager.open(Opening {
-            owner: id,
-            space: &space,
-            token_ids: known,
-            limit,
-            room,
-        });
+        let result =
+            self.manager.open(Opening { owner: id, space: &space, token_ids: known, limit, room });
         let Some(Opened { table, copies }) = result else {
             assert!(self.known.is_none(), "there are blocks for everything");
             assert!(before.held + room.div_ceil(BLOCK) > before.total, "it fits");
@@ -173,19 +158,10 @@ impl World {
         let cached = prefix.cached.min(room);
         assert!(table.room() >= room && table.room() < room + BLOCK);
         assert!(table.cached() == cached || table.cached() == cached / BLOCK * BLOCK);
-        assert_eq!(
-            copies.len(),
-            usize::from(!table.cached().is_multiple_of(BLOCK))
-        );
+        assert_eq!(copies.len(), usize::from(!table.cached().is_multiple_of(BLOCK)));
         self.note_opening((id, &space), known, &table, limit.min(room));
         self.due.extend(copies);
-        self.live.push(Live {
-            id,
-            space,
-            weights: self.weights,
-            table,
-            tokens,
-        });
+        self.live.push(Live { id, space, weights: self.weights, table, tokens });
     }
 
     /// What is to be found is the longest common beginning with anything computed before.
@@ -200,19 +176,13 @@ impl World {
         };
         let (cached, upto) = (ready.min(limit), known.min(limit));
         assert_eq!(prefix.cached, cached, "{tokens:?} of at most {limit}");
-        let awaited = prefix
-            .awaited
-            .map(|awaited| (Some(awaited.owner), awaited.upto));
+        let awaited = prefix.awaited.map(|awaited| (Some(awaited.owner), awaited.upto));
         assert_eq!(awaited, (upto > cached).then_some((owner, upto)));
     }
 
     /// Tokens that are ready, those that are known, and who computes the difference.
     fn naive(&self, space: &Space, tokens: &[u32]) -> Option<(usize, usize, Option<SequenceId>)> {
-        let entries = self
-            .known
-            .as_ref()?
-            .iter()
-            .filter(|known| known.space == *space);
+        let entries = self.known.as_ref()?.iter().filter(|known| known.space == *space);
         let (mut ready, mut known, mut owner) = (0, 0, None);
         for entry in entries {
             let same = common(&entry.tokens, tokens);
@@ -249,9 +219,7 @@ impl World {
     }
 
     fn note(&mut self, entry: Known) {
-        self.known
-            .iter_mut()
-            .for_each(|known| known.truncate(usize::MAX));
+        self.known.iter_mut().for_each(|known| known.truncate(usize::MAX));
         if let Some(known) = &mut self.known {
             known.push(entry);
         }
@@ -315,8 +283,7 @@ impl World {
         let computed = live.table.computed().min(told);
         if short.is_some() && live.table.source.is_some() {
             // What a step begins with may be left out for those who are gone by then.
-            self.due
-                .retain(|copy| !live.table.blocks().contains(&copy.to));
+            self.due.retain(|copy| !live.table.blocks().contains(&copy.to));
         }
         self.manager.release(live.table, &live.tokens[..told]);
         if live.weights != self.weights {
@@ -334,12 +301,7 @@ impl World {
             && ready == known
         {
             let space = live.space;
-            self.note(Known {
-                space,
-                ready: tokens.len(),
-                tokens,
-                owner: None,
-            });
+            self.note(Known { space, ready: tokens.len(), tokens, owner: None });
         }
     }
 
@@ -348,9 +310,8 @@ impl World {
         let counts = self.manager.counts();
         assert_eq!(counts.free + counts.held + counts.cached, counts.total);
         let tables = self.live.iter().map(|live| &live.table);
-        let held: BTreeSet<_> = tables
-            .flat_map(|table| table.blocks().iter().chain(&table.source))
-            .collect();
+        let held: BTreeSet<_> =
+            tables.flat_map(|table| table.blocks().iter().chain(&table.source)).collect();
         assert_eq!(counts.held, held.len());
     }
 
@@ -372,10 +333,7 @@ impl World {
         }
         let total = self.manager.counts().total;
         assert_eq!(self.manager.counts().held, 0);
-        let space = Space {
-            adapter: None,
-            salt: u64::MAX,
-        };
+        let space = Space { adapter: None, salt: u64::MAX };
         let opening = Opening {
             owner: SequenceId(u64::MAX),
             space: &space,

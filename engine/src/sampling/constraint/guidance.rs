@@ -25,20 +25,14 @@ pub(super) struct Guided {
 impl fmt::Debug for Guided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stopped = self.matcher.is_stopped();
-        f.debug_struct("Guided")
-            .field("stopped", &stopped)
-            .finish_non_exhaustive()
+        f.debug_struct("Guided").field("stopped", &stopped).finish_non_exhaustive()
     }
 }
 
 impl Guided {
     /// Begins at the beginning of the text.
     pub(super) fn new(matcher: Matcher, allowed: Arc<SimpleVob>) -> Guided {
-        Guided {
-            matcher,
-            allowed,
-            mask: None,
-        }
+        Guided { matcher, allowed, mask: None }
     }
 
     fn computed(&mut self) -> Result<SimpleVob, ConstraintError> {

@@ -56,9 +56,7 @@ pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
             bounded("the grammar", text, MAX_LARK)?;
             let lines = text.lines().count();
             if lines > MAX_LARK_LINES {
-                return Err(format!(
-                    "the grammar has {lines} lines, more than {MAX_LARK_LINES}"
-                ));
+                return Err(format!("the grammar has {lines} lines, more than {MAX_LARK_LINES}"));
             }
             if text.trim_start().starts_with('{') {
                 return Err("the grammar is JSON, and not in Lark's language".to_owned());
@@ -138,9 +136,7 @@ fn choice(choices: &[String]) -> Result<TopLevelGrammar, String> {
     }
     let total: usize = choices.iter().map(String::len).sum();
     if total > MAX_CHOICE_BYTES {
-        return Err(format!(
-            "the choices have {total} bytes, more than {MAX_CHOICE_BYTES}"
-        ));
+        return Err(format!("the choices have {total} bytes, more than {MAX_CHOICE_BYTES}"));
     }
     let literals: Vec<String> = choices.iter().map(|text| literal(text)).collect();
     Ok(TopLevelGrammar::from_regex(&literals.join("|")))

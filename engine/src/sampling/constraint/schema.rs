@@ -37,9 +37,7 @@ const DRAFTS: [&str; 5] = [
 ];
 
 /// The types that JSON has.
-const TYPES: [&str; 7] = [
-    "null", "boolean", "integer", "number", "string", "array", "object",
-];
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
 /// Refuses what is too large, refers to anything outside, or is no schema.
 ///
@@ -47,8 +45,7 @@ const TYPES: [&str; 7] = [
 /// A sentence that begins with the place as a JSON pointer, `#/properties/a/type`.
 pub(super) fn check(schema: &Value) -> Result<(), String> {
     let mut size = Size::default();
-    size.add(schema, 0)
-        .map_err(|what| format!("the schema has {what}"))?;
+    size.add(schema, 0).map_err(|what| format!("the schema has {what}"))?;
     if schema == &Value::Bool(false) {
         return Err("the schema is false: nothing satisfies it".to_owned());
     }
@@ -85,10 +82,7 @@ impl Size {
     fn text(&mut self, text: &str) -> Result<(), String> {
         self.bytes += text.len();
         if text.len() > MAX_TEXT {
-            return Err(format!(
-                "a text of {} bytes, more than {MAX_TEXT}",
-                text.len()
-            ));
+            return Err(format!("a text of {} bytes, more than {MAX_TEXT}", text.len()));
         }
         if self.bytes > MAX_BYTES {
             return Err(format!("more than {MAX_BYTES} bytes of text"));
@@ -156,9 +150,7 @@ impl Costs {
             let n = fields.len();
             return Err(format!("{place}: {n} names, more than {most}"));
         }
-        fields
-            .iter()
-            .try_for_each(|(name, schema)| self.visit(schema, &below(place, name)))
+        fields.iter().try_for_each(|(name, schema)| self.visit(schema, &below(place, name)))
     }
 
     /// A list of schemas.
@@ -181,20 +173,14 @@ struct Divisions {
 
 impl Default for Divisions {
     fn default() -> Divisions {
-        Divisions {
-            uses: 0,
-            multiple: 1,
-        }
+        Divisions { uses: 0, multiple: 1 }
     }
 }
 
 impl Divisions {
     fn add(&mut self, value: &Value, place: &str) -> Result<(), String> {
         if !value.as_f64().is_some_and(|x| x > 0.0) {
-            return Err(format!(
-                "{place}: {} is not a positive number",
-                short(value)
-            ));
+            return Err(format!("{place}: {} is not a positive number", short(value)));
         }
         let too_much = || format!("{place}: {value} is too much to divide by");
         let (digits, places) = decimal(value).ok_or_else(too_much)?;
@@ -256,10 +242,7 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
         "$ref" => reference(value, place),
         "$schema" => match value.as_str().map(|uri| uri.trim_end_matches('#')) {
             Some(uri) if DRAFTS.contains(&uri) => Ok(()),
-            _ => Err(format!(
-                "{place}: {} is no draft that is known",
-                short(value)
-            )),
+            _ => Err(format!("{place}: {} is no draft that is known", short(value))),
         },
         "type" => types(value, place),
         "enum" => match value.as_array().map(Vec::len) {
@@ -278,9 +261,7 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
         "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => Ok(()),
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => match value.as_f64() {
             Some(x) if x.abs() < 1e15 => Ok(()),
-            Some(_) => Err(format!(
-                "{place}: {value} is out of range, which ends at 1e15"
-            )),
+            Some(_) => Err(format!("{place}: {value} is out of range, which ends at 1e15")),
             None => Err(format!("{place}: {} is not a number", short(value))),
         },
         "format" | "$id" | "$anchor" => text(value, place),
@@ -314,19 +295,15 @@ fn types(value: &Value, place: &str) -> Result<(), String> {
     if all {
         return Ok(());
     }
-    Err(format!(
-        "{place}: {} is none of {}",
-        short(value),
-        TYPES.join(", ")
-    ))
+    Err(format!("{place}: {} is none of {}", short(value), TYPES.join(", ")))
 }
 
 fn count(name: &str, value: &Value, place: &str) -> Result<(), String> {
     match value.as_u64() {
         Some(..=MAX_COUNT) => Ok(()),
-        Some(n) => Err(format!(
-            "{place}: {n} is more than {MAX_COUNT}, the largest {name} that is taken"
-        )),
+        Some(n) => {
+            Err(format!("{place}: {n} is more than {MAX_COUNT}, the largest {name} that is taken"))
+        }
         None => Err(format!("{place}: {} is not a count", short(value))),
     }
 }
@@ -338,9 +315,9 @@ fn in_order(fields: &Map<String, Value>, name: &str, place: &str) -> Result<(), 
     };
     let bound = |name: &str| fields.get(name).and_then(Value::as_u64);
     match (bound(name), bound(&format!("max{what}"))) {
-        (Some(least), Some(most)) if least > most => Err(format!(
-            "{place}: {least} is more than max{what}, {most}: nothing satisfies both"
-        )),
+        (Some(least), Some(most)) if least > most => {
+            Err(format!("{place}: {least} is more than max{what}, {most}: nothing satisfies both"))
+        }
         _ => Ok(()),
     }
 }

@@ -51,22 +51,10 @@ fn accepts(grammar: &Grammar, whole: &[&str], not: &[&str]) {
 #[test]
 fn texts_are_taken_as_the_grammar_says() {
     let choice = ["a", "ab", "é/\\\n\"\u{7f}.*"].map(str::to_owned);
-    accepts(
-        &Grammar::Choice(choice.to_vec()),
-        &["a", "ab", &choice[2]],
-        &["", "b", "abc", "é"],
-    );
-    accepts(
-        &Grammar::Regex("^(a|b)+c$".into()),
-        &["ac", "abbac"],
-        &["c", "ab", "acc"],
-    );
+    accepts(&Grammar::Choice(choice.to_vec()), &["a", "ab", &choice[2]], &["", "b", "abc", "é"]);
+    accepts(&Grammar::Regex("^(a|b)+c$".into()), &["ac", "abbac"], &["c", "ab", "acc"]);
     accepts(&Grammar::Regex(r"a\$".into()), &["a$"], &["a", r"a\$"]);
-    accepts(
-        &Grammar::Regex("[0-9]{2,3}/x".into()),
-        &["12/x", "123/x"],
-        &["1/x", "1234/x"],
-    );
+    accepts(&Grammar::Regex("[0-9]{2,3}/x".into()), &["12/x", "123/x"], &["1/x", "1234/x"]);
     accepts(
         &Grammar::Lark("start: \"a\" start \"b\" | \"c\"".into()),
         &["c", "aacbb"],
@@ -86,23 +74,10 @@ fn texts_are_taken_as_the_grammar_says() {
             "required": ["score"],
             "additionalProperties": false,
         })),
-        &[
-            "{\"score\": 7}",
-            "{\"score\":10,\"why\":\"good\"}",
-            "{\n  \"score\": 1\n}",
-        ],
-        &[
-            "{}",
-            "{\"score\": 11}",
-            "{\"score\":1,\"why\":\"great\"}",
-            "{\"score\":1,\"x\":1}",
-        ],
+        &["{\"score\": 7}", "{\"score\":10,\"why\":\"good\"}", "{\n  \"score\": 1\n}"],
+        &["{}", "{\"score\": 11}", "{\"score\":1,\"why\":\"great\"}", "{\"score\":1,\"x\":1}"],
     );
-    accepts(
-        &schema(json!({"enum": ["a", 1, null]})),
-        &["\"a\"", "1", "null"],
-        &["\"b\"", "2"],
-    );
+    accepts(&schema(json!({"enum": ["a", 1, null]})), &["\"a\"", "1", "null"], &["\"b\"", "2"]);
     accepts(
         &schema(json!({"oneOf": [{"type": "string"}, {"type": "integer"}]})),
         &["\"a\"", "1"],
@@ -130,18 +105,10 @@ fn a_text_that_cannot_go_on_is_complete() {
     let check = |grammar: Grammar, text: &str, complete: bool| {
         let mut constraint = compile(&grammar).expect("a grammar");
         assert_eq!(walk(&mut *constraint, text), Some(true), "{grammar:?}");
-        assert_eq!(
-            constraint.is_complete(),
-            complete,
-            "{grammar:?} after {text:?}"
-        );
+        assert_eq!(constraint.is_complete(), complete, "{grammar:?} after {text:?}");
     };
     check(Grammar::JsonObject, "{}", true);
-    check(
-        Grammar::JsonSchema(json!({"type": "string"})),
-        "\"a\"",
-        true,
-    );
+    check(Grammar::JsonSchema(json!({"type": "string"})), "\"a\"", true);
     check(Grammar::JsonSchema(json!({"type": "integer"})), "12", false);
     check(Grammar::Choice(vec!["a".into(), "ab".into()]), "a", false);
     check(Grammar::Choice(vec!["a".into(), "ab".into()]), "ab", true);
@@ -190,20 +157,11 @@ fn bad_schemas_are_refused_by_their_place() {
     let check = |schema: Value, expected: &str| refused(&Grammar::JsonSchema(schema), expected);
     check(json!(3), "#: a schema is an object");
     check(json!(false), "nothing satisfies");
-    check(
-        json!({"properties": {"a/b": {"type": "strin"}}}),
-        "#/properties/a~1b/type: \"strin\"",
-    );
+    check(json!({"properties": {"a/b": {"type": "strin"}}}), "#/properties/a~1b/type: \"strin\"");
     check(json!({"items": {"type": []}}), "#/items/type");
     check(json!({"type": "array", "minItems": -1}), "#/minItems: -1");
-    check(
-        json!({"type": "array", "maxItems": 1_000_000_000}),
-        "#/maxItems",
-    );
-    check(
-        json!({"type": "array", "minItems": 3, "maxItems": 2}),
-        "#/minItems",
-    );
+    check(json!({"type": "array", "maxItems": 1_000_000_000}), "#/maxItems");
+    check(json!({"type": "array", "minItems": 3, "maxItems": 2}), "#/minItems");
     check(json!({"type": "string", "maxLength": "9"}), "#/maxLength");
     check(json!({"required": "a"}), "#/required");
     check(json!({"required": [1]}), "#/required");
@@ -213,43 +171,22 @@ fn bad_schemas_are_refused_by_their_place() {
     check(json!({"minimum": "1"}), "#/minimum");
     check(json!({"maximum": 1e300}), "#/maximum");
     check(json!({"multipleOf": 0}), "#/multipleOf");
-    check(
-        json!({"properties": {"a": {"not": {}}}}),
-        "#/properties/a/not",
-    );
-    check(
-        json!({"type": "array", "uniqueItems": true}),
-        "#/uniqueItems",
-    );
+    check(json!({"properties": {"a": {"not": {}}}}), "#/properties/a/not");
+    check(json!({"type": "array", "uniqueItems": true}), "#/uniqueItems");
     check(json!({"x-guidance": {"lenient": true}}), "#/x-guidance");
     check(json!({"$schema": "http://localhost:1/draft"}), "#/$schema");
-    check(
-        json!({"items": {"$ref": "http://localhost:1/x"}}),
-        "#/items/$ref",
-    );
+    check(json!({"items": {"$ref": "http://localhost:1/x"}}), "#/items/$ref");
     check(json!({"$ref": "file:///etc/passwd"}), "#/$ref");
     check(json!({"$ref": "other.json#/a"}), "#/$ref");
     check(json!({"$ref": "#/$defs/nope"}), "/$defs/nope");
     check(json!({"$ref": "#"}), "no text satisfies");
     check(json!({"type": "string", "format": "zzz"}), "zzz");
     check(json!({"type": "string", "pattern": "(a"}), "unclosed group");
-    check(
-        json!({"oneOf": [{"type": "string"}, {"type": "string"}]}),
-        "oneOf",
-    );
-    check(
-        json!({"type": "integer", "minimum": 5, "maximum": 3}),
-        "minimum (5)",
-    );
+    check(json!({"oneOf": [{"type": "string"}, {"type": "string"}]}), "oneOf");
+    check(json!({"type": "integer", "minimum": 5, "maximum": 3}), "minimum (5)");
     check(json!({"type": "integer", "enum": ["a"]}), "Unsatisfiable");
-    check(
-        json!({"type": "object", "properties": {"a": false}, "required": ["a"]}),
-        "'a'",
-    );
-    check(
-        json!({"allOf": [{"type": "string"}, {"type": "integer"}]}),
-        "Unsatisfiable",
-    );
+    check(json!({"type": "object", "properties": {"a": false}, "required": ["a"]}), "'a'");
+    check(json!({"allOf": [{"type": "string"}, {"type": "integer"}]}), "Unsatisfiable");
 }
 
 /// Names with a schema each.
@@ -272,10 +209,7 @@ fn bombs_are_refused() {
     let schema = |schema: Value, expected: &str| refused(&Grammar::JsonSchema(schema), expected);
     schema(nested(65), "nested");
     schema(nested(100_000 / 64), "nested");
-    schema(
-        json!({"properties": properties(501, &json!({"type": "string"}))}),
-        "501 names",
-    );
+    schema(json!({"properties": properties(501, &json!({"type": "string"}))}), "501 names");
     schema(json!({"enum": vec!["a"; 2001]}), "#/enum");
     schema(json!({"const": "a".repeat(9000)}), "text");
     schema(json!({"enum": vec!["a".repeat(8000); 40]}), "bytes");
@@ -286,14 +220,8 @@ fn bombs_are_refused() {
         json!({"allOf": [{"multipleOf": 97}, {"multipleOf": 89}, {"multipleOf": 83}]}),
         "#/allOf/2/multipleOf",
     );
-    schema(
-        json!({"properties": properties(300, &json!({"pattern": "a"}))}),
-        "patterns",
-    );
-    schema(
-        json!({"patternProperties": properties(300, &json!({}))}),
-        "#/patternProperties",
-    );
+    schema(json!({"properties": properties(300, &json!({"pattern": "a"}))}), "patterns");
+    schema(json!({"patternProperties": properties(300, &json!({}))}), "#/patternProperties");
     let choices = json!({"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]});
     schema(json!({"allOf": vec![choices; 14]}), "too large");
     let regex = |text: String, expected: &str| refused(&Grammar::Regex(text), expected);
@@ -307,10 +235,7 @@ fn bombs_are_refused() {
     regex("(a".into(), "unclosed group");
     regex("[^\\x00-\\x{10FFFF}]".into(), "no text satisfies");
     refused(&Grammar::Choice(vec![]), "nothing to choose");
-    refused(
-        &Grammar::Choice(vec!["a".into(), String::new()]),
-        "choice 1 is empty",
-    );
+    refused(&Grammar::Choice(vec!["a".into(), String::new()]), "choice 1 is empty");
     refused(&Grammar::Choice(vec!["a".into(); 2001]), "2001 choices");
     refused(&Grammar::Choice(vec!["a".repeat(40_000); 2]), "bytes");
     regex("a*b*".repeat(500), "too many");
@@ -319,14 +244,8 @@ fn bombs_are_refused() {
     let chain = chain(401);
     refused(&Grammar::Lark(chain), "401 lines");
     refused(&Grammar::Lark("{\"grammars\": []}".into()), "Lark");
-    refused(
-        &Grammar::Lark("start: %json {\"$ref\": \"http://localhost:1/a\"}".into()),
-        "$ref",
-    );
-    refused(
-        &Grammar::Lark("start: %json {\"multipleOf\": 1234567}".into()),
-        "multipleOf",
-    );
+    refused(&Grammar::Lark("start: %json {\"$ref\": \"http://localhost:1/a\"}".into()), "$ref");
+    refused(&Grammar::Lark("start: %json {\"multipleOf\": 1234567}".into()), "multipleOf");
 }
 
 /// Lets a text run along, choosing tokens by numbers.
@@ -366,15 +285,9 @@ fn what_looks_like_a_bomb_and_is_none_runs() {
         check(Grammar::Regex(regex.into()));
     }
     let list = json!({"type": "array", "minItems": 10_000, "maxItems": 10_000, "items": {"type": "integer"}});
-    check(Grammar::JsonSchema(
-        json!({"type": "array", "minItems": 9_999, "items": list}),
-    ));
-    check(Grammar::JsonSchema(
-        json!({"type": "string", "minLength": 10_000}),
-    ));
-    check(Grammar::JsonSchema(
-        json!({"type": "object", "maxProperties": 10_000}),
-    ));
+    check(Grammar::JsonSchema(json!({"type": "array", "minItems": 9_999, "items": list})));
+    check(Grammar::JsonSchema(json!({"type": "string", "minLength": 10_000})));
+    check(Grammar::JsonSchema(json!({"type": "object", "maxProperties": 10_000})));
     check(Grammar::JsonSchema(
         json!({"properties": properties(500, &json!({"type": "string"})), "type": "object"}),
     ));
@@ -390,14 +303,8 @@ fn what_looks_like_a_bomb_and_is_none_runs() {
 #[test]
 fn references_that_double_end() {
     for (both, leaf) in [
-        (
-            "allOf",
-            json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}),
-        ),
-        (
-            "anyOf",
-            json!({"type": "array", "items": {"type": "integer"}}),
-        ),
+        ("allOf", json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})),
+        ("anyOf", json!({"type": "array", "items": {"type": "integer"}})),
     ] {
         let mut defs = Map::new();
         for i in 0..16 {
@@ -405,13 +312,8 @@ fn references_that_double_end() {
             defs.insert(format!("d{i}"), json!({both: [next, next]}));
         }
         defs.insert("d16".to_owned(), leaf);
-        let ended = compile(&Grammar::JsonSchema(
-            json!({"$ref": "#/$defs/d0", "$defs": defs}),
-        ));
-        assert!(
-            !matches!(ended, Err(ConstraintError::Stopped(_))),
-            "{ended:?}"
-        );
+        let ended = compile(&Grammar::JsonSchema(json!({"$ref": "#/$defs/d0", "$defs": defs})));
+        assert!(!matches!(ended, Err(ConstraintError::Stopped(_))), "{ended:?}");
     }
 }
 
@@ -431,9 +333,7 @@ fn what_comes_out_of_any_choices_is_valid() {
         let Ok(value) = serde_json::from_str::<Value>(text) else {
             return false;
         };
-        let n = value["n"]
-            .as_f64()
-            .is_some_and(|n| (-5.0..=50.0).contains(&n));
+        let n = value["n"].as_f64().is_some_and(|n| (-5.0..=50.0).contains(&n));
         let tags = value["tags"].as_array();
         let tags = tags.is_some_and(|t| t.len() <= 2 && t.iter().all(|t| t == "a" || t == "b"));
         n && tags && value["ok"].is_boolean()

@@ -32,9 +32,7 @@ pub struct Vocabulary {
 impl fmt::Debug for Vocabulary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n_tokens = self.allowed.len();
-        f.debug_struct("Vocabulary")
-            .field("n_tokens", &n_tokens)
-            .finish_non_exhaustive()
+        f.debug_struct("Vocabulary").field("n_tokens", &n_tokens).finish_non_exhaustive()
     }
 }
 
@@ -49,11 +47,7 @@ impl Vocabulary {
     /// [`ConstraintError::Grammar`] where llguidance cannot use the vocabulary.
     pub fn new(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vocabulary, ConstraintError> {
         let ids = 0..u32::try_from(vocab_size).unwrap_or(u32::MAX);
-        let bytes = |id| {
-            tokenizer
-                .token_bytes(id)
-                .filter(|_| !tokenizer.is_special(id))
-        };
+        let bytes = |id| tokenizer.token_bytes(id).filter(|_| !tokenizer.is_special(id));
         let tokens = ids.map(|id| bytes(id).unwrap_or_default());
         Self::of(tokens.collect(), tokenizer.eos_ids())
     }
@@ -90,11 +84,7 @@ impl Vocabulary {
         let mut factory = factory.map_err(|e| ConstraintError::Grammar(e.to_string()))?;
         factory.quiet();
         *factory.limits_mut() = limits::PARSER;
-        Ok(Vocabulary {
-            factory,
-            allowed: Arc::new(allowed),
-            ends,
-        })
+        Ok(Vocabulary { factory, allowed: Arc::new(allowed), ends })
     }
 
     /// A constraint at the beginning of a text. May take some tens of milliseconds: call it where
@@ -148,9 +138,7 @@ fn what(grammar: &Grammar, message: &str) -> String {
     match grammar {
         // It is compiled as part of a grammar, of which nobody needs to know.
         Grammar::Regex(_) => {
-            let error = message
-                .lines()
-                .find_map(|line| line.strip_prefix("error: "));
+            let error = message.lines().find_map(|line| line.strip_prefix("error: "));
             let error = error.or_else(|| message.lines().next()?.rsplit("(in regex): ").next());
             format!("the regular expression: {}", error.unwrap_or(&sentence))
         }

@@ -5,16 +5,11 @@ use crate::sampling::random::bits;
 
 /// The definition: sort everything, cut, draw.
 fn by_sorting(logits: &[f32], shape: Shape, bits: u64) -> u32 {
-    let mut all: Vec<Candidate> = (0..)
-        .zip(logits)
-        .map(|(id, logit)| Candidate { id, logit: *logit })
-        .collect();
+    let mut all: Vec<Candidate> =
+        (0..).zip(logits).map(|(id, logit)| Candidate { id, logit: *logit }).collect();
     all.sort_by(order);
     all.truncate(shape.top_k.unwrap_or(all.len()));
-    let scale = Scale {
-        max: all[0].logit,
-        inverse_temperature: 1.0 / shape.temperature,
-    };
+    let scale = Scale { max: all[0].logit, inverse_temperature: 1.0 / shape.temperature };
     let cuts =
         shape.top_k.is_some_and(|k| k < logits.len()) || shape.top_p < 1.0 || shape.min_p > 0.0;
     if !cuts {
@@ -110,12 +105,7 @@ fn chi_square(logits: &[f32], shape: Shape, seed: u64, expected: &[f64]) -> f64 
 #[test]
 fn tokens_come_as_often_as_their_probability() {
     let logits: Vec<f32> = [2.0, -1.0, 0.5, 1.5, 0.0, 1.0, -0.5, 2.0].into();
-    let free = Shape {
-        temperature: 1.0,
-        top_k: None,
-        top_p: 1.0,
-        min_p: 0.0,
-    };
+    let free = Shape { temperature: 1.0, top_k: None, top_p: 1.0, min_p: 0.0 };
     let check = |shape: Shape, keeps: &[usize]| {
         let of = |i: &usize| f64::from(logits[*i] / shape.temperature).exp();
         let sum: f64 = keeps.iter().map(of).sum();
@@ -131,26 +121,10 @@ fn tokens_come_as_often_as_their_probability() {
     };
     check(free, &[0, 1, 2, 3, 4, 5, 6, 7]);
     let temperature = 0.5;
-    check(
-        Shape {
-            temperature,
-            ..free
-        },
-        &[0, 1, 2, 3, 4, 5, 6, 7],
-    );
-    check(
-        Shape {
-            top_k: Some(3),
-            ..free
-        },
-        &[0, 3, 7],
-    );
+    check(Shape { temperature, ..free }, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    check(Shape { top_k: Some(3), ..free }, &[0, 3, 7]);
     check(Shape { top_p: 0.6, ..free }, &[0, 3, 7]);
     check(Shape { min_p: 0.3, ..free }, &[0, 3, 5, 7]);
-    let both = Shape {
-        top_k: Some(4),
-        top_p: 0.8,
-        ..free
-    };
+    let both = Shape { top_k: Some(4), top_p: 0.8, ..free };
     check(both, &[0, 3, 7]);
 }

@@ -13,10 +13,7 @@ fn rest(
     seed: u64,
     vocab_size: usize,
 ) -> (Vec<Sampled>, Finish) {
-    let sampling = Sampling {
-        resumed: resumed.len(),
-        ..sampling
-    };
+    let sampling = Sampling { resumed: resumed.len(), ..sampling };
     let token_ids = [&PROMPT, resumed].concat();
     let mut sampler = Sampler::new(sampling, &token_ids, vocab_size).expect("it makes sense");
     if let Some(finish) = sampler.ended() {
@@ -108,10 +105,7 @@ fn a_constraint_knows_what_is_resumed() {
     }
     // What the grammar does not allow was not generated under it.
     let wrong = tokenizer.encode(")", false).expect("a byte");
-    let sampling = Sampling {
-        resumed: wrong.len(),
-        ..sampling(&lark, 0)
-    };
+    let sampling = Sampling { resumed: wrong.len(), ..sampling(&lark, 0) };
     let token_ids = [&PROMPT[..], &wrong].concat();
     let error = Sampler::new(sampling, &token_ids, vocab_size).expect_err("it cannot come");
     assert!(error.starts_with("resumed: token 0 cannot come"), "{error}");

@@ -9,32 +9,17 @@ use crate::report::chart::{Axis, Block, Chart, Line, Scale, from_zero};
 /// The open loops of a sweep. A closed loop hides its stalls, so it stands in only where it is all
 /// there is.
 fn comparable(phases: &[Phase]) -> Vec<&Phase> {
-    let open = phases
-        .iter()
-        .filter(|phase| matches!(phase.load, Load::Open { .. }));
+    let open = phases.iter().filter(|phase| matches!(phase.load, Load::Open { .. }));
     let open: Vec<_> = open.collect();
-    if open.is_empty() {
-        phases.iter().collect()
-    } else {
-        open
-    }
+    if open.is_empty() { phases.iter().collect() } else { open }
 }
 
 pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
     let phases = comparable(&report.phases);
     let line = |name: &str, colour, quantile: f64| {
         let point = |phase: &&Phase| (phase.offered(), phase.latency.quantile_ms(quantile));
-        let points = phases
-            .iter()
-            .map(point)
-            .filter(|(_, ms)| *ms > 0.0)
-            .collect();
-        Line {
-            name: name.to_owned(),
-            colour,
-            dashed: false,
-            points,
-        }
+        let points = phases.iter().map(point).filter(|(_, ms)| *ms > 0.0).collect();
+        Line { name: name.to_owned(), colour, dashed: false, points }
     };
     let x = from_zero(phases.iter().map(|phase| phase.offered()));
     let lines = vec![
@@ -62,12 +47,7 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
     let phases = comparable(phases);
     let line = |name: &str, colour, dashed, rate: fn(&Phase) -> f64| {
         let point = |phase: &&Phase| (phase.offered_inputs(), rate(phase));
-        Line {
-            name: name.to_owned(),
-            colour,
-            dashed,
-            points: phases.iter().map(point).collect(),
-        }
+        Line { name: name.to_owned(), colour, dashed, points: phases.iter().map(point).collect() }
     };
     let lines = vec![
         line("offered", GREY, true, Phase::offered_inputs),
@@ -75,10 +55,7 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
         line("goodput", GREEN, false, Phase::goodput),
     ];
     let points = || lines.iter().flat_map(|line| &line.points);
-    let (x, y) = (
-        from_zero(points().map(|(x, _)| *x)),
-        from_zero(points().map(|(_, y)| *y)),
-    );
+    let (x, y) = (from_zero(points().map(|(x, _)| *x)), from_zero(points().map(|(_, y)| *y)));
     let chart = Chart {
         title: "Throughput and goodput against load",
         x: Axis::numbers("offered, inputs/s", x),
@@ -87,20 +64,14 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
         lines,
         blocks: Vec::new(),
     };
-    Figure::new(
-        &chart,
-        "Goodput counts the verdicts of replies within the objective.",
-    )
+    Figure::new(&chart, "Goodput counts the verdicts of replies within the objective.")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a sweep has ten loads")]
 pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
     let classes = super::errors(phases);
-    let blocks: Vec<_> = phases
-        .iter()
-        .enumerate()
-        .flat_map(|(at, phase)| stack(phase, at as f64))
-        .collect();
+    let blocks: Vec<_> =
+        phases.iter().enumerate().flat_map(|(at, phase)| stack(phase, at as f64)).collect();
     let names: Vec<_> = phases.iter().map(|phase| short_name(phase.load)).collect();
     let name = move |x: f64| {
         let is_at = |(at, _): &(usize, &String)| (x - *at as f64).abs() < 0.01;
@@ -130,36 +101,24 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
     };
     let entry = |class: crate::Class| (class.name().to_owned(), hex(class_colour(class)));
     let legend = classes.into_iter().map(entry).collect();
-    Ok(Figure {
-        legend,
-        ..Figure::new(&chart, caption)?
-    })
+    Ok(Figure { legend, ..Figure::new(&chart, caption)? })
 }
 
 /// The name of a load where the axis already says that it is one.
 fn short_name(load: Load) -> String {
     let name = load.name();
-    name.strip_prefix("open ")
-        .map_or_else(|| name.clone(), str::to_owned)
+    name.strip_prefix("open ").map_or_else(|| name.clone(), str::to_owned)
 }
 
 /// The errors of one load, one upon the other, in percent of its requests.
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn stack(phase: &Phase, x: f64) -> Vec<Block> {
     let total = phase.tally.total().max(1) as f64;
-    let errors = phase
-        .tally
-        .present()
-        .filter(|(class, _)| *class != crate::Class::Ok);
+    let errors = phase.tally.present().filter(|(class, _)| *class != crate::Class::Ok);
     let block = |low: &mut f64, (class, count): (crate::Class, u64)| {
         let high = *low + 100.0 * count as f64 / total;
         let low = std::mem::replace(low, high);
-        Some(Block {
-            colour: class_colour(class),
-            x,
-            low,
-            high,
-        })
+        Some(Block { colour: class_colour(class), x, low, high })
     };
     errors.scan(0.0, block).collect()
 }

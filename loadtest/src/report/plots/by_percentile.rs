@@ -9,44 +9,23 @@ use crate::report::chart::{Axis, Chart, Line, Scale};
 pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
     let phases = &report.phases;
     let curve = |(at, phase): (usize, &Phase)| {
-        let points = phase
-            .latency
-            .curve()
-            .into_iter()
-            .filter(|(_, ms)| *ms > 0.0)
-            .collect();
+        let points = phase.latency.curve().into_iter().filter(|(_, ms)| *ms > 0.0).collect();
         let (name, colour) = (phase.load.name(), phase_colour(phases, at));
-        Line {
-            name,
-            colour,
-            dashed: false,
-            points,
-        }
+        Line { name, colour, dashed: false, points }
     };
     let mut lines: Vec<_> = phases.iter().enumerate().map(curve).collect();
-    let nines = lines
-        .iter()
-        .flat_map(|line| line.points.iter().map(|(nines, _)| *nines));
+    let nines = lines.iter().flat_map(|line| line.points.iter().map(|(nines, _)| *nines));
     let x = 0.0..nines.fold(1.0, f64::max);
     lines.push(objective(report, x.end));
     let chart = Chart {
         title: "Latency by percentile",
-        x: Axis {
-            label: "percentile",
-            range: x,
-            name: Box::new(percentile),
-            ticks: 8,
-            grid: true,
-        },
+        x: Axis { label: "percentile", range: x, name: Box::new(percentile), ticks: 8, grid: true },
         y: latency_axis(&lines),
         scale: Scale::Logarithmic,
         lines,
         blocks: Vec::new(),
     };
-    Figure::new(
-        &chart,
-        "Each step to the right is ten times fewer requests.",
-    )
+    Figure::new(&chart, "Each step to the right is ten times fewer requests.")
 }
 
 /// 0 nines is the minimum, 1 is 90 %, 2 is 99 %; what lies between has no short name.

@@ -17,12 +17,7 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
     let line = |(at, phase): (usize, &Phase)| {
         let points = each_second(phase, Duration::ZERO, |second| second.verdicts);
         let (name, colour) = (phase.load.name(), phase_colour(phases, at));
-        Line {
-            name,
-            colour,
-            dashed: false,
-            points,
-        }
+        Line { name, colour, dashed: false, points }
     };
     let lines = phases.iter().enumerate().map(line).collect();
     let labels = ("s since the measurement began", "verdicts/s");
@@ -38,59 +33,32 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
         let rates = |phase| each_second(phase, phase.started, |second| second.tally.get(class));
         let points = phases.iter().flat_map(rates).collect();
         let (name, colour) = (class.name().to_owned(), class_colour(class));
-        Line {
-            name,
-            colour,
-            dashed: false,
-            points,
-        }
+        Line { name, colour, dashed: false, points }
     };
     let lines: Vec<_> = super::errors(phases).into_iter().map(line).collect();
-    let caption = if lines.is_empty() {
-        "Every request ended ok."
-    } else {
-        "All phases, one after another."
-    };
+    let caption =
+        if lines.is_empty() { "Every request ended ok." } else { "All phases, one after another." };
     let labels = ("s since the run began", "requests/s");
     Figure::new(&chart("Errors over time", labels, lines), caption)
 }
 
 pub(super) fn memory(memory: &Memory) -> Result<Figure, LoadError> {
-    let points = memory
-        .samples
-        .iter()
-        .map(|(at, bytes)| (*at, mib(*bytes)))
-        .collect();
+    let points = memory.samples.iter().map(|(at, bytes)| (*at, mib(*bytes))).collect();
     let name = format!("process {}", memory.pid);
-    let lines = vec![Line {
-        name,
-        colour: BLUE,
-        dashed: false,
-        points,
-    }];
+    let lines = vec![Line { name, colour: BLUE, dashed: false, points }];
     let caption = match memory.range() {
         Some((least, most)) => {
-            format!(
-                "{} to {} MiB, sampled every 0.5 s.",
-                rate(mib(least)),
-                rate(mib(most))
-            )
+            format!("{} to {} MiB, sampled every 0.5 s.", rate(mib(least)), rate(mib(most)))
         }
         None => "The process ended before the first sample.".to_owned(),
     };
     let labels = ("s since the run began", "MiB");
-    Figure::new(
-        &chart("Resident memory of the server", labels, lines),
-        caption,
-    )
+    Figure::new(&chart("Resident memory of the server", labels, lines), caption)
 }
 
 fn chart(title: &'static str, labels: (&'static str, &'static str), lines: Vec<Line>) -> Chart {
     let points = || lines.iter().flat_map(|line| &line.points);
-    let (x, y) = (
-        from_zero(points().map(|(x, _)| *x)),
-        from_zero(points().map(|(_, y)| *y)),
-    );
+    let (x, y) = (from_zero(points().map(|(x, _)| *x)), from_zero(points().map(|(_, y)| *y)));
     Chart {
         title,
         x: Axis::numbers(labels.0, x),
@@ -103,10 +71,7 @@ fn chart(title: &'static str, labels: (&'static str, &'static str), lines: Vec<L
 
 /// A count of each second as a rate at its middle, in seconds after `offset`. The last second may
 /// be cut short; a sliver of one is left out.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts and seconds stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts and seconds stay far below 2^52")]
 fn each_second(phase: &Phase, offset: Duration, count: impl Fn(&Second) -> u64) -> Vec<(f64, f64)> {
     let elapsed = phase.elapsed.as_secs_f64();
     let point = |(at, second): (usize, &Second)| {

@@ -167,11 +167,7 @@ impl Tile {
     fn new(index: usize, whole: &[Range<usize>]) -> Tile {
         let spans = spans_in(index, whole);
         let blocks = blocks_of(&spans[..whole.len()]);
-        Tile {
-            index,
-            spans,
-            blocks,
-        }
+        Tile { index, spans, blocks }
     }
 }
 
@@ -199,24 +195,14 @@ impl Room {
 impl<'a> Pass<'a> {
     fn new(isa: Isa, operands: Operands<'a>, geometry: Geometry) -> Pass<'a> {
         let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
-        let Packed {
-            q,
-            k,
-            v,
-            cu_seqlens_q,
-            cu_seqlens_k,
-        } = operands.rows;
+        let Packed { q, k, v, cu_seqlens_q, cu_seqlens_k } = operands.rows;
         let keys = Layout::new(cu_seqlens_k, heads, 1, dim);
         let queries = Layout::new(cu_seqlens_q, heads, geometry.group(), dim);
         let lengths = |sums: &'a [u32]| sums.windows(2).map(|w| (w[1] - w[0]) as usize);
         let pairs = lengths(cu_seqlens_q).zip(lengths(cu_seqlens_k));
         let pairs: usize = pairs.map(|(queries, keys)| queries * keys).sum();
         let grad_panels = queries.panels(operands.grad);
-        let delta = isa.run(Delta {
-            grad: &grad_panels,
-            out: &queries.panels(operands.out),
-            dim,
-        });
+        let delta = isa.run(Delta { grad: &grad_panels, out: &queries.panels(operands.out), dim });
         Pass {
             isa,
             cu_seqlens_q,
@@ -239,10 +225,7 @@ impl<'a> Pass<'a> {
     fn run(&self, to: Part<'_>) {
         let g = self.geometry;
         let (dim, zeros) = (g.head_dim, vec![0.0; self.delta.len()]);
-        let mut statistics = Statistics {
-            max: zeros.clone(),
-            inverse: zeros,
-        };
+        let mut statistics = Statistics { max: zeros.clone(), inverse: zeros };
         let (max, inverse) = (&mut statistics.max, &mut statistics.inverse);
         let [max, inverse] = [max, inverse].map(|of| Shared::new(of, BLOCK));
         let grad_q = Shared::new(to.q, g.num_heads * dim);

@@ -1,9 +1,6 @@
 //! The forward pass: an online softmax over tiles of keys.
 
-#![expect(
-    unsafe_code,
-    reason = "tasks write disjoint parts of one output at once"
-)]
+#![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 
 use std::ops::Range;
 
@@ -50,10 +47,7 @@ impl Queries<'_> {
 
     /// About how many multiplications a product with all keys takes.
     fn work(&self, width: usize) -> usize {
-        let pairs = self
-            .cu_seqlens_q
-            .windows(2)
-            .zip(self.cu_seqlens_k.windows(2));
+        let pairs = self.cu_seqlens_q.windows(2).zip(self.cu_seqlens_k.windows(2));
         let pairs = pairs.map(|(q, k)| (q[1] - q[0]) as usize * (k[1] - k[0]) as usize);
         pairs.sum::<usize>().saturating_mul(width)
     }
@@ -73,13 +67,7 @@ pub fn forward(
     let tasks = tasks(queries.cu_seqlens_q, heads, rows);
     let out = &Shared::new(out, geometry.num_heads * geometry.head_dim);
     let run = |tasks: &[Task]| {
-        isa.run(Forward {
-            queries,
-            blocks,
-            geometry,
-            tasks,
-            out,
-        });
+        isa.run(Forward { queries, blocks, geometry, tasks, out });
     };
     if queries.work(geometry.num_heads * geometry.head_dim) < PARALLEL_WORK {
         run(&tasks);
@@ -247,12 +235,7 @@ impl State<'_> {
         self.soften::<L>(weights, (spans, &blocks), run.start);
         let stride = Summands::stride(dim);
         let sums = &mut self.room.sums[run.start * stride..run.end * stride];
-        Summands {
-            strip: self.values,
-            tile,
-            dim,
-        }
-        .add::<L>(weights, spans, sums);
+        Summands { strip: self.values, tile, dim }.add::<L>(weights, spans, sums);
     }
 
     /// Turns products into weights under the running maximum, and rescales what was summed under

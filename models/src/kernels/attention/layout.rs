@@ -55,13 +55,7 @@ pub struct Layout {
 impl Layout {
     /// For sequences that end at `cu_seqlens[1..]`.
     pub fn new(cu_seqlens: &[u32], heads: usize, group: usize, dim: usize) -> Layout {
-        let mut layout = Layout {
-            table: Vec::new(),
-            runs: Vec::new(),
-            heads,
-            group,
-            dim,
-        };
+        let mut layout = Layout { table: Vec::new(), runs: Vec::new(), heads, group, dim };
         for ends in cu_seqlens.windows(2) {
             let (first, end) = (ends[0] as usize * group, ends[1] as usize * group);
             let blocks = (first..end).step_by(BLOCK).map(|row| {
@@ -102,10 +96,7 @@ impl Layout {
         };
         if is_large(out.len()) {
             let blocks = out.par_chunks_exact_mut(size);
-            blocks
-                .zip(self.runs.par_iter())
-                .with_min_len(4)
-                .for_each(run);
+            blocks.zip(self.runs.par_iter()).with_min_len(4).for_each(run);
         } else {
             out.chunks_exact_mut(size).zip(&self.runs).for_each(run);
         }

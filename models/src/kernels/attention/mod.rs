@@ -60,7 +60,6 @@ impl Geometry {
 
     /// The first key that a query at this position sees.
     fn first_key(self, position: usize) -> usize {
-        self.window
-            .map_or(0, |window| (position + 1).saturating_sub(window))
+        self.window.map_or(0, |window| (position + 1).saturating_sub(window))
     }
 }

@@ -50,16 +50,9 @@ fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
     let layout = Layout::new(rows.cu_seqlens_k, heads, 1, dim);
     let (keys, values) = (layout.panels(rows.k), layout.rows(rows.v));
-    let blocks = Blocks {
-        keys: &keys,
-        values: &values,
-        table: &layout.table,
-    };
-    let queries = Queries {
-        q: rows.q,
-        cu_seqlens_q: rows.cu_seqlens_q,
-        cu_seqlens_k: rows.cu_seqlens_k,
-    };
+    let blocks = Blocks { keys: &keys, values: &values, table: &layout.table };
+    let queries =
+        Queries { q: rows.q, cu_seqlens_q: rows.cu_seqlens_q, cu_seqlens_k: rows.cu_seqlens_k };
     forward(isa, queries, blocks, geometry, out);
 }
 

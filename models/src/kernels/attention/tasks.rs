@@ -46,12 +46,9 @@ mod tests {
 
     #[test]
     fn every_row_and_head_has_one_task() {
-        for (cu, kv_heads, rows) in [
-            (vec![0, 1], 1, 4),
-            (vec![0, 5, 6, 13], 2, 4),
-            (vec![0, 3, 40], 3, 8),
-            (vec![0], 2, 8),
-        ] {
+        for (cu, kv_heads, rows) in
+            [(vec![0, 1], 1, 4), (vec![0, 5, 6, 13], 2, 4), (vec![0, 3, 40], 3, 8), (vec![0], 2, 8)]
+        {
             let mut seen = Vec::new();
             for task in tasks(&cu, kv_heads, rows) {
                 assert!(task.rows.len() <= rows, "{task:?}");

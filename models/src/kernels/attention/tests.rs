@@ -16,25 +16,11 @@ const CU_SEQLENS: [u32; 4] = [0, 1, 151, 222];
 fn run(isa: Isa, g: Geometry) -> (Vec<f32>, Gradients) {
     let rows = CU_SEQLENS[3] as usize;
     let of = |seed, heads: usize| numbers(&random(seed, rows * heads * g.head_dim));
-    let (q, k, v) = (
-        of(1, g.num_heads),
-        of(2, g.num_kv_heads),
-        of(3, g.num_kv_heads),
-    );
-    let rows = Packed {
-        q: &q,
-        k: &k,
-        v: &v,
-        cu_seqlens_q: &CU_SEQLENS,
-        cu_seqlens_k: &CU_SEQLENS,
-    };
+    let (q, k, v) = (of(1, g.num_heads), of(2, g.num_kv_heads), of(3, g.num_kv_heads));
+    let rows = Packed { q: &q, k: &k, v: &v, cu_seqlens_q: &CU_SEQLENS, cu_seqlens_k: &CU_SEQLENS };
     let mut out = vec![0.0; q.len()];
     packed(isa, rows, g, &mut out);
-    let operands = Operands {
-        rows,
-        out: &out,
-        grad: &of(4, g.num_heads),
-    };
+    let operands = Operands { rows, out: &out, grad: &of(4, g.num_heads) };
     let gradients = backward(isa, operands, g);
     (out, gradients)
 }
@@ -55,11 +41,7 @@ fn bits_depend_on_neither_instructions_nor_threads() {
 /// Scale and cap of softmax weights: a row of equal keys gives the mean of its values.
 #[test]
 fn equal_keys_share_the_weight() {
-    let g = Geometry {
-        scale: 0.0,
-        window: None,
-        ..GEOMETRY
-    };
+    let g = Geometry { scale: 0.0, window: None, ..GEOMETRY };
     let (out, _) = run(Isa::best(), g);
     let v = numbers(&random(3, CU_SEQLENS[3] as usize * 2 * g.head_dim));
     let first = |at: usize| f64::from(v[at * 2 * g.head_dim]);

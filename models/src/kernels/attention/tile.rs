@@ -107,10 +107,7 @@ pub(super) fn dots_within<L: Lanes>(
     block: usize,
     to: &mut [TileRow],
 ) {
-    with_rows!(
-        to.len(),
-        dots_within_of::<L>((left, first), panel, block, to)
-    );
+    with_rows!(to.len(), dots_within_of::<L>((left, first), panel, block, to));
 }
 
 #[inline(always)]
@@ -272,10 +269,7 @@ impl Summands<'_> {
         if column == self.dim {
             return;
         }
-        for (weights, sums) in weights
-            .iter()
-            .zip(sums.chunks_exact_mut(Self::stride(self.dim)))
-        {
+        for (weights, sums) in weights.iter().zip(sums.chunks_exact_mut(Self::stride(self.dim))) {
             let mut lanes = part::<L>(sums, column);
             for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
                 let (positions, rows) = self.rows(block, span);

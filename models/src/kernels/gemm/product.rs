@@ -40,19 +40,8 @@ impl<'a, E: Element> Product<'a, E> {
         [n, k]: [usize; 2],
         finish: Finish<'a>,
     ) -> Self {
-        assert_eq!(
-            panels.len(),
-            n.div_ceil(PANEL) * k * PANEL,
-            "panels of a [{n}, {k}] matrix"
-        );
-        Product {
-            isa,
-            x,
-            w: panels.as_chunks().0,
-            n,
-            k,
-            finish,
-        }
+        assert_eq!(panels.len(), n.div_ceil(PANEL) * k * PANEL, "panels of a [{n}, {k}] matrix");
+        Product { isa, x, w: panels.as_chunks().0, n, k, finish }
     }
 
     /// Computes `out [m, n]`.
@@ -80,14 +69,8 @@ impl<'a, E: Element> Product<'a, E> {
             group,
             nanos: self.nanos(m),
         };
-        let slab = Slab {
-            product: self,
-            out: Shared::new(out, self.n),
-            rows,
-            tiles,
-            blocks,
-            group,
-        };
+        let slab =
+            Slab { product: self, out: Shared::new(out, self.n), rows, tiles, blocks, group };
         each(&tasks(size), |task| slab.task(task));
     }
 
@@ -125,11 +108,7 @@ impl<E: Element> Slab<'_, '_, E> {
     fn task(&self, task: &Task) {
         let many = self.tiles.count() > FEW_TILES;
         let longest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
-        let length = if many && E::NARROW {
-            longest * self.group
-        } else {
-            0
-        };
+        let length = if many && E::NARROW { longest * self.group } else { 0 };
         let mut scratch = vec![0.0; (length + 1) * PANEL];
         let wide = aligned(&mut scratch, length);
         let mut panels = task.panels.clone();
@@ -151,14 +130,8 @@ impl<E: Element> Slab<'_, '_, E> {
         wide: &mut [[f32; PANEL]],
     ) {
         let last = at + 1 == self.blocks.len();
-        let pass = Pass {
-            resume: at > 0,
-            finish: if last {
-                self.product.finish
-            } else {
-                Finish::Store
-            },
-        };
+        let pass =
+            Pass { resume: at > 0, finish: if last { self.product.finish } else { Finish::Store } };
         while !panels.is_empty() {
             // A group, or what the last few panels still fill: 4, 2 or 1.
             let count = self.group.min(1 << panels.len().ilog2());
@@ -180,11 +153,7 @@ impl<E: Element> Slab<'_, '_, E> {
         if wide.is_empty() {
             self.tiles(group, w, k);
         } else {
-            for (panel, to) in wide
-                .chunks_exact_mut(length)
-                .take(group.panels.len())
-                .enumerate()
-            {
+            for (panel, to) in wide.chunks_exact_mut(length).take(group.panels.len()).enumerate() {
                 let from = &w[panel * k..][..length];
                 self.product.isa.run(Widen { from, to });
             }

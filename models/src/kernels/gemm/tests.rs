@@ -34,23 +34,11 @@ struct Case {
 impl Case {
     fn new(m: usize, n: usize, k: usize) -> Case {
         let w = numbers(1, n * k);
-        Case {
-            m,
-            n,
-            k,
-            x: numbers(2, m * k),
-            bias: numbers(3, n),
-            panels: pack(&w, n, k),
-            w,
-        }
+        Case { m, n, k, x: numbers(2, m * k), bias: numbers(3, n), panels: pack(&w, n, k), w }
     }
 
     fn panels(&self) -> Panels<'_> {
-        Panels {
-            data: PanelData::F32(&self.panels),
-            n: self.n,
-            k: self.k,
-        }
+        Panels { data: PanelData::F32(&self.panels), n: self.n, k: self.k }
     }
 
     fn product(&self) -> Vec<f32> {
@@ -77,13 +65,7 @@ fn check_chains(m: usize, n: usize, k: usize) {
     let case = Case::new(m, n, k);
     for isa in Isa::available() {
         let mut out = vec![f32::NAN; m * n];
-        product(
-            isa,
-            &case.x,
-            case.panels(),
-            Finish::Bias(&case.bias),
-            &mut out,
-        );
+        product(isa, &case.x, case.panels(), Finish::Bias(&case.bias), &mut out);
         for row in 0..m {
             for column in 0..n {
                 let (got, want) = (out[row * n + column], case.chain(row, column));
@@ -130,11 +112,7 @@ fn a_row_alone_has_the_bits_of_the_row_in_the_batch() {
             let mut alone = vec![f32::NAN; n];
             let x = &case.x[row * k..(row + 1) * k];
             matmul(x, case.panels(), Some(&case.bias), &mut alone);
-            assert_eq!(
-                bits(&alone),
-                bits(&all[row * n..(row + 1) * n]),
-                "row {row} of {m}"
-            );
+            assert_eq!(bits(&alone), bits(&all[row * n..(row + 1) * n]), "row {row} of {m}");
         }
     }
 }
@@ -156,10 +134,7 @@ fn the_product_is_near_the_exact_one() {
         let mean = sum / (m * n) as f64;
         // Rounding errors of k steps whose sums are about sqrt(k / 9).
         let bound = 2e-7 * k as f64;
-        assert!(
-            most < bound,
-            "[{m}, {n}, {k}]: max {most:e}, mean {mean:e}, allowed {bound:e}"
-        );
+        assert!(most < bound, "[{m}, {n}, {k}]: max {most:e}, mean {mean:e}, allowed {bound:e}");
     }
 }
 
@@ -178,33 +153,19 @@ fn halves_have_the_bits_of_the_floats_they_are() {
                 bits(&out)
             };
             let name = isa.name();
-            assert_eq!(
-                run(PanelData::F16(&f16s)),
-                run(PanelData::F32(&wide_f16)),
-                "{name} {m}"
-            );
-            assert_eq!(
-                run(PanelData::Bf16(&bf16s)),
-                run(PanelData::F32(&wide_bf16)),
-                "{name} {m}"
-            );
+            assert_eq!(run(PanelData::F16(&f16s)), run(PanelData::F32(&wide_f16)), "{name} {m}");
+            assert_eq!(run(PanelData::Bf16(&bf16s)), run(PanelData::F32(&wide_bf16)), "{name} {m}");
         }
     }
 }
 
 #[test]
 fn threads_do_not_show() {
-    for (m, n, k) in [
-        (1, 4864, 896),
-        (100, 896, 300),
-        (300, 16, 2000),
-        (8, 4864, 300),
-    ] {
+    for (m, n, k) in [(1, 4864, 896), (100, 896, 300), (300, 16, 2000), (8, 4864, 300)] {
         let case = Case::new(m, n, k);
         let on = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            pool.expect("a pool starts")
-                .install(|| bits(&case.product()))
+            pool.expect("a pool starts").install(|| bits(&case.product()))
         };
         let one = on(1);
         assert_eq!(one, on(2), "[{m}, {n}, {k}] on two threads");
@@ -214,22 +175,12 @@ fn threads_do_not_show() {
 
 #[test]
 fn an_update_is_the_product_then_one_multiply_add() {
-    for (m, n, k) in [
-        (1, 896, 8),
-        (7, 100, 16),
-        (64, 17, 64),
-        (100, 40, 300),
-        (3, 5, 0),
-    ] {
+    for (m, n, k) in [(1, 896, 8), (7, 100, 16), (64, 17, 64), (100, 40, 300), (3, 5, 0)] {
         let case = Case::new(m, n, k);
         let mut inner = vec![0.0; m * n];
         matmul(&case.x, case.panels(), None, &mut inner);
         let before = numbers(4, m * n);
-        let want: Vec<f32> = inner
-            .iter()
-            .zip(&before)
-            .map(|(p, y)| p.mul_add(0.3, *y))
-            .collect();
+        let want: Vec<f32> = inner.iter().zip(&before).map(|(p, y)| p.mul_add(0.3, *y)).collect();
         let mut out = before;
         matmul_add(&case.x, case.panels(), 0.3, &mut out);
         assert_eq!(bits(&out), bits(&want), "[{m}, {n}, {k}]");
@@ -246,10 +197,7 @@ fn chosen_columns_have_the_bits_of_the_product() {
         let mut out = vec![f32::NAN; 5 * chosen.len()];
         columns(&case.x, case.panels(), chosen, &mut out);
         for (row, out) in (0..5).zip(out.chunks(chosen.len().max(1))) {
-            let want: Vec<f32> = chosen
-                .iter()
-                .map(|c| all[row * 100 + *c as usize])
-                .collect();
+            let want: Vec<f32> = chosen.iter().map(|c| all[row * 100 + *c as usize]).collect();
             assert_eq!(bits(out), bits(&want), "row {row} of {chosen:?}");
         }
     }
@@ -261,23 +209,14 @@ fn a_range_of_panels_has_the_columns_it_covers() {
     let case = Case::new(m, n, k);
     let mut all = vec![0.0; m * n];
     matmul(&case.x, case.panels(), None, &mut all);
-    for (panels, columns) in [
-        (0..2, 0..32),
-        (3..5, 48..80),
-        (5..7, 80..100),
-        (7..7, 100..100),
-    ] {
+    for (panels, columns) in [(0..2, 0..32), (3..5, 48..80), (5..7, 80..100), (7..7, 100..100)] {
         let part = case.panels().range(panels.clone());
         assert_eq!(part.n, columns.len(), "{panels:?}");
         let mut out = vec![f32::NAN; m * part.n];
         matmul(&case.x, part, None, &mut out);
         for row in 0..m {
             let want = &all[row * n..][columns.clone()];
-            assert_eq!(
-                bits(&out[row * part.n..][..part.n]),
-                bits(want),
-                "{panels:?}"
-            );
+            assert_eq!(bits(&out[row * part.n..][..part.n]), bits(want), "{panels:?}");
         }
     }
 }
@@ -285,11 +224,7 @@ fn a_range_of_panels_has_the_columns_it_covers() {
 #[test]
 fn what_is_not_finite_shows() {
     let (m, n, k) = (14, 20, 500);
-    for (bad, at) in [
-        (f32::NAN, 0),
-        (f32::INFINITY, 499),
-        (f32::NEG_INFINITY, 256),
-    ] {
+    for (bad, at) in [(f32::NAN, 0), (f32::INFINITY, 499), (f32::NEG_INFINITY, 256)] {
         let mut case = Case::new(m, n, k);
         case.x[3 * k + at] = bad;
         let out = case.product();

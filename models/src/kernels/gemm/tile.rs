@@ -8,10 +8,7 @@
     clippy::inline_always,
     reason = "what is not inlined into a lane kernel is compiled without its instructions"
 )]
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays in step: an index says it once"
-)]
+#![expect(clippy::needless_range_loop, reason = "several arrays in step: an index says it once")]
 
 use std::ops::Range;
 
@@ -108,11 +105,7 @@ pub(super) struct Strip<'a, E> {
 
 /// The largest tile that these instructions hold in registers, for products with many rows.
 pub(super) fn tile_rows(isa: Isa) -> usize {
-    if isa.accumulators() >= 2 * MOST_ROWS {
-        MOST_ROWS
-    } else {
-        6
-    }
+    if isa.accumulators() >= 2 * MOST_ROWS { MOST_ROWS } else { 6 }
 }
 
 /// Panels that tiles of so many rows take at once: enough sums in flight to hide the latency of
@@ -120,10 +113,7 @@ pub(super) fn tile_rows(isa: Isa) -> usize {
 pub(super) fn panels_at_once(isa: Isa, rows: usize) -> usize {
     // Accumulators are three quarters of the registers.
     let registers = isa.accumulators() / 3 * 4;
-    [MOST_PANELS, 2]
-        .into_iter()
-        .find(|panels| panels * rows + panels < registers)
-        .unwrap_or(1)
+    [MOST_PANELS, 2].into_iter().find(|panels| panels * rows + panels < registers).unwrap_or(1)
 }
 
 /// A tile of `MR` rows and `NP` panels.

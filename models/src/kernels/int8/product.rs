@@ -27,10 +27,7 @@ pub(super) struct Product<'a> {
 impl<'a> Product<'a> {
     /// `x [m, k]` by an 8-bit matrix `[n, k]`.
     pub(super) fn new(x: &'a [f32], weight: &'a Int8Matrix, bias: Option<&'a [f32]>) -> Self {
-        assert!(
-            bias.is_none_or(|bias| bias.len() == weight.n),
-            "a bias for every output column"
-        );
+        assert!(bias.is_none_or(|bias| bias.len() == weight.n), "a bias for every output column");
         Product { x, weight, bias }
     }
 
@@ -54,12 +51,8 @@ impl<'a> Product<'a> {
         let m = out.len() / n;
         let tiles = Tiles::new(m, tile::tile_rows::<D>());
         let group = tile::panels_at_once::<D>(tiles.rows(tiles.count() - 1).len());
-        let size = Size {
-            tiles: tiles.count(),
-            panels: n.div_ceil(PANEL),
-            group,
-            nanos: self.nanos(m),
-        };
+        let size =
+            Size { tiles: tiles.count(), panels: n.div_ceil(PANEL), group, nanos: self.nanos(m) };
         let slab = Slab::<D> {
             product: self,
             rows: Rows::quantise(x, k, tiles),
@@ -106,16 +99,9 @@ impl<D: Dot> Rows<D> {
                 pack::<D>(x, k, quads, scales);
             }
         } else {
-            parts
-                .into_par_iter()
-                .for_each(|(x, quads, scales)| pack::<D>(x, k, quads, scales));
+            parts.into_par_iter().for_each(|(x, quads, scales)| pack::<D>(x, k, quads, scales));
         }
-        Rows {
-            quads,
-            scales,
-            depth,
-            tiles,
-        }
+        Rows { quads, scales, depth, tiles }
     }
 
     /// A tile's rows, their scales and their numbers.

@@ -59,11 +59,7 @@ fn scale<L: Lanes>(x: &[f32]) -> f32 {
     let x = L::load_part(rest, 0.0);
     most = x.abs().max(most);
     odd = x.mul_add(zero, odd);
-    if odd.sum().is_nan() {
-        f32::NAN
-    } else {
-        most.largest() / 127.0
-    }
+    if odd.sum().is_nan() { f32::NAN } else { most.largest() / 127.0 }
 }
 
 /// The nearest integers. A scale that lost digits, being tiny, can put a quotient past 127.
@@ -73,11 +69,7 @@ fn scale<L: Lanes>(x: &[f32]) -> f32 {
     reason = "integers from -127 to 127 by the lines before"
 )]
 fn integers<L: Lanes>(x: L) -> [i8; LANES] {
-    let all = x
-        .round()
-        .min(L::splat(127.0))
-        .max(L::splat(-127.0))
-        .to_array();
+    let all = x.round().min(L::splat(127.0)).max(L::splat(-127.0)).to_array();
     let mut to = [0; LANES];
     for i in 0..LANES {
         to[i] = all[i] as i32 as i8;

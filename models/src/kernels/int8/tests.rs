@@ -29,11 +29,7 @@ fn plain(row: &[f32]) -> (f32, Vec<i64>) {
     let most = row.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
     let scale = most / 127.0;
     let integer = |x: &f32| {
-        if scale == 0.0 {
-            0
-        } else {
-            (x / scale).round_ties_even().clamp(-127.0, 127.0) as i64
-        }
+        if scale == 0.0 { 0 } else { (x / scale).round_ties_even().clamp(-127.0, 127.0) as i64 }
     };
     (scale, row.iter().map(integer).collect())
 }
@@ -65,12 +61,7 @@ fn every_element_is_the_exact_sum_scaled() {
             check(m, n, k);
         }
     }
-    for (m, n, k) in [
-        (1, 151, 2000),
-        (13, 40, 896),
-        (515, 9, 30),
-        (30, 20, 12_000),
-    ] {
+    for (m, n, k) in [(1, 151, 2000), (13, 40, 896), (515, 9, 30), (30, 20, 12_000)] {
         check(m, n, k);
     }
 }
@@ -111,11 +102,7 @@ fn a_row_alone_has_the_bits_of_the_row_in_the_batch() {
         for row in 0..m {
             let mut alone = vec![f32::NAN; n];
             matmul_int8(&x[row * k..(row + 1) * k], &matrix, None, &mut alone);
-            assert_eq!(
-                bits(&alone),
-                bits(&all[row * n..(row + 1) * n]),
-                "row {row} of {m}"
-            );
+            assert_eq!(bits(&alone), bits(&all[row * n..(row + 1) * n]), "row {row} of {m}");
         }
     }
 }
@@ -148,9 +135,8 @@ fn the_product_is_near_that_of_the_floats() {
     matmul_int8(&x, &matrix, None, &mut out);
     let (mut most, mut sum) = (0.0_f64, 0.0);
     for (at, got) in out.iter().enumerate() {
-        let exact: f64 = (0..k)
-            .map(|i| f64::from(x[at / n * k + i]) * f64::from(w[at % n * k + i]))
-            .sum();
+        let exact: f64 =
+            (0..k).map(|i| f64::from(x[at / n * k + i]) * f64::from(w[at % n * k + i])).sum();
         let difference = (f64::from(*got) - exact).abs();
         most = most.max(difference);
         sum += difference;
@@ -158,10 +144,7 @@ fn the_product_is_near_that_of_the_floats() {
     // Two roundings of at most half a step of 1/127 on factors of about 0.58, at random signs.
     let bound = 5.0 * (k as f64).sqrt() * 0.58 * 2.0_f64.sqrt() / 127.0 / 12.0_f64.sqrt();
     let mean = sum / (m * n) as f64;
-    assert!(
-        most < bound,
-        "max {most:e}, mean {mean:e}, allowed {bound:e}"
-    );
+    assert!(most < bound, "max {most:e}, mean {mean:e}, allowed {bound:e}");
 }
 
 #[test]
@@ -170,11 +153,7 @@ fn a_row_that_is_not_finite_is_nan_and_alone() {
     let w = numbers(2, n * k);
     let matrix = Int8Matrix::quantise(&w, n, k).expect("finite");
     let clean = numbers(1, m * k);
-    for (bad, at) in [
-        (f32::NAN, 0),
-        (f32::INFINITY, 499),
-        (f32::NEG_INFINITY, 256),
-    ] {
+    for (bad, at) in [(f32::NAN, 0), (f32::INFINITY, 499), (f32::NEG_INFINITY, 256)] {
         let mut x = clean.clone();
         x[3 * k + at] = bad;
         for isa in DotIsa::available() {
@@ -206,11 +185,7 @@ fn rows_are_quantised_by_the_rule() {
     ] {
         let (scale, want) = plain(&row);
         let mut to = vec![99; row.len()];
-        assert_eq!(
-            quantise(&row, &mut to).to_bits(),
-            scale.to_bits(),
-            "{row:?}"
-        );
+        assert_eq!(quantise(&row, &mut to).to_bits(), scale.to_bits(), "{row:?}");
         let got: Vec<i64> = to.into_iter().map(i64::from).collect();
         assert_eq!(got, want, "{row:?}");
     }
@@ -223,20 +198,14 @@ fn rows_in_blocks_make_the_same_matrix() {
     let whole = Int8Matrix::quantise(&w, n, k).expect("finite");
     let mut parts = Int8Matrix::zeros(n, k).expect("short rows");
     for (first, end) in [(20, 37), (0, 1), (1, 20)] {
-        parts
-            .set_rows(first, &w[first * k..end * k])
-            .expect("rows of the matrix");
+        parts.set_rows(first, &w[first * k..end * k]).expect("rows of the matrix");
     }
     let x = numbers(1, k);
     let (mut a, mut b) = (vec![0.0; n], vec![1.0; n]);
     matmul_int8(&x, &whole, None, &mut a);
     matmul_int8(&x, &parts, None, &mut b);
     assert_eq!(bits(&a), bits(&b));
-    assert_eq!(
-        whole.bytes(),
-        3 * 13 * 64 + 48 * 8,
-        "panels, scales and sums"
-    );
+    assert_eq!(whole.bytes(), 3 * 13 * 64 + 48 * 8, "panels, scales and sums");
 }
 
 #[test]
@@ -250,9 +219,6 @@ fn what_cannot_be_quantised_is_refused() {
         (1, vec![1.0, f32::NAN, 0.0]),
         (1, vec![1.0, f32::INFINITY, 0.0]),
     ] {
-        assert!(
-            matrix.set_rows(first, &rows).is_err(),
-            "{rows:?} from {first} on"
-        );
+        assert!(matrix.set_rows(first, &rows).is_err(), "{rows:?} from {first} on");
     }
 }

@@ -8,10 +8,7 @@
     clippy::inline_always,
     reason = "what is not inlined into a kernel is compiled without its instructions"
 )]
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays in step: an index says it once"
-)]
+#![expect(clippy::needless_range_loop, reason = "several arrays in step: an index says it once")]
 
 use std::ops::Range;
 
@@ -61,10 +58,7 @@ pub(super) fn tile_rows<D: Dot>() -> usize {
 pub(super) fn panels_at_once<D: Dot>(rows: usize) -> usize {
     // Accumulators are three quarters of the registers.
     let registers = D::ACCUMULATORS / 3 * 4;
-    [4, 2]
-        .into_iter()
-        .find(|panels| panels * rows + panels < registers)
-        .unwrap_or(1)
+    [4, 2].into_iter().find(|panels| panels * rows + panels < registers).unwrap_or(1)
 }
 
 /// A tile of `MR` rows and `NP` panels.

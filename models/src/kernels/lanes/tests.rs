@@ -80,13 +80,7 @@ fn every_operation_has_the_same_bits_on_every_instruction_set() {
     ];
     let mut turned = odd;
     turned.rotate_left(5);
-    for (a, b) in [
-        (ramp, odd),
-        (odd, ramp),
-        (odd, turned),
-        (ramp, ramp),
-        (odd, [-0.0; LANES]),
-    ] {
+    for (a, b) in [(ramp, odd), (odd, ramp), (odd, turned), (ramp, ramp), (odd, [-0.0; LANES])] {
         check(a, b);
     }
 }
@@ -99,20 +93,7 @@ fn operations_do_what_their_names_say() {
     let firsts: Vec<f32> = all.chunks_exact(LANES).map(|c| c[0]).collect();
     assert_eq!(
         firsts,
-        [
-            -0.5,
-            5.5,
-            -7.5,
-            2.5 / -3.0,
-            -7.4,
-            2.5,
-            -3.0,
-            2.5_f32.sqrt(),
-            2.0,
-            4.0,
-            1.0,
-            2.5
-        ]
+        [-0.5, 5.5, -7.5, 2.5 / -3.0, -7.4, 2.5, -3.0, 2.5_f32.sqrt(), 2.0, 4.0, 1.0, 2.5]
     );
     assert_eq!(&all[11 * LANES + 4..11 * LANES + 6], &[2.5, -1.0]);
     assert_eq!(&all[12 * LANES..], &[-3.0, -3.0, -3.0, 40.0, -3.0]);

@@ -17,12 +17,7 @@ fn check(logits: &[f32]) {
     for isa in Isa::available() {
         let parts: Vec<_> = logits
             .chunks(CHUNK)
-            .map(|chunk| {
-                isa.run(Summarise {
-                    row: &mut chunk.to_vec(),
-                    cap: None,
-                })
-            })
+            .map(|chunk| isa.run(Summarise { row: &mut chunk.to_vec(), cap: None }))
             .collect();
         let got = combine(isa, &parts);
         let off = (f64::from(got.log_normalizer) - want.0).abs();
@@ -58,12 +53,7 @@ fn a_nan_logit_is_a_nan() {
         for isa in Isa::available() {
             let parts: Vec<_> = logits
                 .chunks(CHUNK)
-                .map(|chunk| {
-                    isa.run(Summarise {
-                        row: &mut chunk.to_vec(),
-                        cap: Some(5.0),
-                    })
-                })
+                .map(|chunk| isa.run(Summarise { row: &mut chunk.to_vec(), cap: Some(5.0) }))
                 .collect();
             let got = combine(isa, &parts);
             assert!(got.log_normalizer.is_nan() && got.entropy.is_nan(), "{at}");
@@ -79,12 +69,7 @@ fn bits_do_not_depend_on_the_instructions() {
         .map(|isa| {
             let parts: Vec<_> = logits
                 .chunks(CHUNK)
-                .map(|chunk| {
-                    isa.run(Summarise {
-                        row: &mut chunk.to_vec(),
-                        cap: Some(2.0),
-                    })
-                })
+                .map(|chunk| isa.run(Summarise { row: &mut chunk.to_vec(), cap: Some(2.0) }))
                 .collect();
             combine(isa, &parts)
         })
@@ -97,11 +82,7 @@ fn a_row_reads_the_same_alone_and_among_others() {
     let (rows, n, k) = (super::ROWS + 3, CHUNK + 40, 8);
     let hidden = numbers(&random(1, (rows, k)));
     let packed = pack(&numbers(&random(2, (n, k))), n, k);
-    let weight = Panels {
-        data: PanelData::F32(&packed),
-        n,
-        k,
-    };
+    let weight = Panels { data: PanelData::F32(&packed), n, k };
     let all = readout(&hidden, weight, Some(3.0));
     assert_eq!(all.len(), rows);
     for (row, want) in hidden.chunks_exact(k).zip(&all) {
@@ -124,14 +105,6 @@ fn the_logarithm_is_that_of_the_library() {
     }
     assert!(ln(f64::NAN).is_nan());
     let mut one = [0.0];
-    Isa::best().run(Map {
-        function: Exp,
-        from: &[0.0],
-        to: &mut one,
-    });
-    assert_eq!(
-        one[0].to_bits(),
-        f32::to_bits(1.0),
-        "the largest chunk keeps its sum"
-    );
+    Isa::best().run(Map { function: Exp, from: &[0.0], to: &mut one });
+    assert_eq!(one[0].to_bits(), f32::to_bits(1.0), "the largest chunk keeps its sum");
 }

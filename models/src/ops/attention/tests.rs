@@ -36,11 +36,7 @@ fn cu_seqlens(lens: &[usize]) -> Arc<[u32]> {
 /// Queries, keys and values, large enough that the softmax is far from flat.
 fn inputs(seed: u64, rows: usize, g: Geometry) -> [Tensor; 3] {
     let of = |seed, heads| (random(seed, (rows, heads, g.head_dim)) * 2.0).unwrap();
-    [
-        of(seed, g.num_heads),
-        of(seed + 1, g.num_kv_heads),
-        of(seed + 2, g.num_kv_heads),
-    ]
+    [of(seed, g.num_heads), of(seed + 1, g.num_kv_heads), of(seed + 2, g.num_kv_heads)]
 }
 
 /// One sequence by candle's own operations, `[n, heads, dim]`.
@@ -48,12 +44,8 @@ fn composed_one(x: &[Tensor], g: Geometry) -> candle_core::Result<Tensor> {
     let n = x[0].dim(0)?;
     let group = g.num_heads / g.num_kv_heads;
     let spread = |x: &Tensor| {
-        let x = x
-            .unsqueeze(2)?
-            .broadcast_as((n, g.num_kv_heads, group, g.head_dim))?;
-        x.reshape((n, g.num_heads, g.head_dim))?
-            .transpose(0, 1)?
-            .contiguous()
+        let x = x.unsqueeze(2)?.broadcast_as((n, g.num_kv_heads, group, g.head_dim))?;
+        x.reshape((n, g.num_heads, g.head_dim))?.transpose(0, 1)?.contiguous()
     };
     let q = x[0].transpose(0, 1)?.contiguous()?;
     let scores = (q.matmul(&spread(&x[1])?.t()?.contiguous()?)? * f64::from(g.scale))?;
@@ -62,31 +54,19 @@ fn composed_one(x: &[Tensor], g: Geometry) -> candle_core::Result<Tensor> {
         Some(cap) => ((scores / f64::from(cap))?.tanh()? * f64::from(cap))?,
     };
     let sees = |i: usize, j: usize| j <= i && g.window.is_none_or(|w| j + w > i);
-    let mask: Vec<f32> = (0..n * n)
-        .map(|at| {
-            if sees(at / n, at % n) {
-                0.0
-            } else {
-                f32::NEG_INFINITY
-            }
-        })
-        .collect();
+    let mask: Vec<f32> =
+        (0..n * n).map(|at| if sees(at / n, at % n) { 0.0 } else { f32::NEG_INFINITY }).collect();
     let mask = Tensor::from_vec(mask, (n, n), &Device::Cpu)?;
     let weights = softmax(&scores.broadcast_add(&mask)?, 2)?;
-    weights
-        .matmul(&spread(&x[2])?)?
-        .transpose(0, 1)?
-        .contiguous()
+    weights.matmul(&spread(&x[2])?)?.transpose(0, 1)?.contiguous()
 }
 
 fn composed(x: &[Tensor], lens: &[usize], g: Geometry) -> candle_core::Result<Tensor> {
     let mut at = 0;
     let mut outs = Vec::new();
     for len in lens {
-        let of_one: Vec<Tensor> = x
-            .iter()
-            .map(|x| x.narrow(0, at, *len))
-            .collect::<Result<_, _>>()?;
+        let of_one: Vec<Tensor> =
+            x.iter().map(|x| x.narrow(0, at, *len)).collect::<Result<_, _>>()?;
         outs.push(composed_one(&of_one, g)?);
         at += len;
     }
@@ -119,14 +99,7 @@ fn cases() -> Vec<(Vec<usize>, Geometry)> {
             (None, Some(1.5)),
         ] {
             let plain = geometry(heads, head_dim);
-            cases.push((
-                lens.clone(),
-                Geometry {
-                    softcap,
-                    window,
-                    ..plain
-                },
-            ));
+            cases.push((lens.clone(), Geometry { softcap, window, ..plain }));
         }
     }
     cases
@@ -136,12 +109,7 @@ fn cases() -> Vec<(Vec<usize>, Geometry)> {
 fn values_and_gradients_are_those_of_the_composed_graph() {
     for (lens, g) in cases() {
         let inputs = inputs(1, lens.iter().sum(), g);
-        check_agreement(
-            |x| Ok(run(x, &lens, g)),
-            |x| composed(x, &lens, g),
-            &inputs,
-            2e-5,
-        );
+        check_agreement(|x| Ok(run(x, &lens, g)), |x| composed(x, &lens, g), &inputs, 2e-5);
     }
 }
 
@@ -152,11 +120,7 @@ fn gradients_are_those_of_differences() {
         (vec![6], (2, 2), Some(2), Some(2.0)),
         (vec![18], (1, 1), Some(17), None),
     ] {
-        let g = Geometry {
-            softcap,
-            window,
-            ..geometry(heads, 8)
-        };
+        let g = Geometry { softcap, window, ..geometry(heads, 8) };
         let inputs = inputs(9, lens.iter().sum(), g);
         check_gradients(|x| Ok(run(x, &lens, g)), &inputs, 2e-3);
     }
@@ -164,11 +128,7 @@ fn gradients_are_those_of_differences() {
 
 #[test]
 fn a_sequence_has_the_same_value_and_gradients_in_any_company() {
-    let g = Geometry {
-        window: Some(50),
-        softcap: Some(5.0),
-        ..geometry((6, 2), 20)
-    };
+    let g = Geometry { window: Some(50), softcap: Some(5.0), ..geometry((6, 2), 20) };
     let own = 75;
     let alone = value_and_gradients(|x| Ok(run(x, &[own], g)), &inputs(4, own, g));
     // The projection that makes a scalar weighs an element by its index, so the sequence comes
@@ -229,9 +189,7 @@ fn bits(tensor: &Tensor) -> Vec<u32> {
 fn poisoned(x: &Tensor, from: usize) -> Tensor {
     let (n, heads, dim) = x.dims3().unwrap();
     let poison = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
-    let bad: Vec<f32> = (0..(n - from) * heads * dim)
-        .map(|i| poison[i % 3])
-        .collect();
+    let bad: Vec<f32> = (0..(n - from) * heads * dim).map(|i| poison[i % 3]).collect();
     let bad = Tensor::from_vec(bad, (n - from, heads, dim), &Device::Cpu).unwrap();
     Tensor::cat(&[&x.narrow(0, 0, from).unwrap(), &bad], 0).unwrap()
 }
@@ -258,11 +216,7 @@ fn what_comes_later_does_not_reach_back() {
             };
             if gone > 0 {
                 let got = bits(&run(&[q.clone(), bad(&k), bad(&v)], &[n], g));
-                assert_eq!(
-                    got[(n - 1) * row..],
-                    whole[(n - 1) * row..],
-                    "{g:?}, window"
-                );
+                assert_eq!(got[(n - 1) * row..], whole[(n - 1) * row..], "{g:?}, window");
             }
         }
     }
@@ -325,9 +279,7 @@ fn paged_step(
         for position in stream.done..end {
             rows.push(as_u32(stream.first_row + position));
             let block = stream.blocks[position / BLOCK].0 as usize;
-            paging
-                .slot_mapping
-                .push(as_u32(block * BLOCK + position % BLOCK));
+            paging.slot_mapping.push(as_u32(block * BLOCK + position % BLOCK));
         }
         paging.block_table.push(stream.blocks.clone());
         cu_q.push(as_u32(rows.len()));
@@ -415,10 +367,7 @@ fn blocks_are_copied_whole_and_in_order() {
 
 #[test]
 fn a_copy_beyond_the_cache_is_refused() {
-    let kv = LayerKv {
-        keys: random(1, (2, 1, 8, BLOCK)),
-        values: random(2, (2, 1, BLOCK, 8)),
-    };
+    let kv = LayerKv { keys: random(1, (2, 1, 8, BLOCK)), values: random(2, (2, 1, BLOCK, 8)) };
     for (pairs, block) in [
         (vec![(0, 2)], 2),
         (vec![(2, 0)], 2),
@@ -432,10 +381,7 @@ fn a_copy_beyond_the_cache_is_refused() {
 }
 
 fn copies(pairs: &[(u32, u32)]) -> Vec<BlockCopy> {
-    let copy = |(from, to): &(u32, u32)| BlockCopy {
-        from: BlockId(*from),
-        to: BlockId(*to),
-    };
+    let copy = |(from, to): &(u32, u32)| BlockCopy { from: BlockId(*from), to: BlockId(*to) };
     pairs.iter().map(copy).collect()
 }
 
@@ -501,35 +447,14 @@ fn what_does_not_fit_is_refused() {
     assert!(attend(&q, &q, &[0, 6], g), "keys of other heads");
     let few = &q.narrow(0, 0, 2).unwrap();
     assert!(!spans(few, &k, (&[0, 0, 2], &[0, 2, 6]), g));
-    assert!(
-        spans(few, &k, (&[0, 2, 2], &[0, 1, 6]), g),
-        "queries without keys"
-    );
-    assert!(
-        spans(few, &k, (&[0, 2], &[0, 2, 6]), g),
-        "keys without queries"
-    );
-    assert!(
-        spans(few, &k, (&[0, 1, 2], &[0, 7, 6]), g),
-        "keys that go back"
-    );
-    assert!(
-        spans(few, &k, (&[0, 2], &[0, 5]), g),
-        "keys beyond the spans"
-    );
+    assert!(spans(few, &k, (&[0, 2, 2], &[0, 1, 6]), g), "queries without keys");
+    assert!(spans(few, &k, (&[0, 2], &[0, 2, 6]), g), "keys without queries");
+    assert!(spans(few, &k, (&[0, 1, 2], &[0, 7, 6]), g), "keys that go back");
+    assert!(spans(few, &k, (&[0, 2], &[0, 5]), g), "keys beyond the spans");
     let odd = [
-        Geometry {
-            num_kv_heads: 3,
-            ..g
-        },
-        Geometry {
-            num_kv_heads: 0,
-            ..g
-        },
-        Geometry {
-            window: Some(0),
-            ..g
-        },
+        Geometry { num_kv_heads: 3, ..g },
+        Geometry { num_kv_heads: 0, ..g },
+        Geometry { window: Some(0), ..g },
     ];
     for g in odd {
         assert!(attend(&q, &k, &[0, 6], g), "{g:?}");
@@ -551,20 +476,11 @@ fn a_cache_is_held_against_spans_and_table() {
         attend_paged(&q, &kv, (&[0, 3], &[0, keys]), &paging, g)
     };
     assert!(step(&[16, 17, 18], &[1], 3).is_ok());
-    assert!(
-        step(&[16, 17, 32], &[1], 3).is_err(),
-        "a slot beyond the cache"
-    );
+    assert!(step(&[16, 17, 32], &[1], 3).is_err(), "a slot beyond the cache");
     assert!(step(&[16, 17], &[1], 3).is_err(), "too few slots");
-    assert!(
-        step(&[16, 17, 18], &[2], 3).is_err(),
-        "a block beyond the cache"
-    );
+    assert!(step(&[16, 17, 18], &[2], 3).is_err(), "a block beyond the cache");
     assert!(step(&[16, 17, 18], &[1], 17).is_err(), "too few blocks");
-    assert!(
-        step(&[16, 17, 18], &[1], 2).is_err(),
-        "fewer keys than queries"
-    );
+    assert!(step(&[16, 17, 18], &[1], 2).is_err(), "fewer keys than queries");
 }
 
 #[test]

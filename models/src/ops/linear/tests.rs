@@ -16,19 +16,9 @@ const SHAPES: [(usize, usize, usize); 5] =
 #[test]
 fn gradients_follow_differences() {
     for (t, n, k) in [(1, 1, 1), (3, 5, 4), (5, 17, 3)] {
-        let inputs = [
-            random(1, (t, k)),
-            matrix(2, n, k).tensor().clone(),
-            random(3, n),
-        ];
+        let inputs = [random(1, (t, k)), matrix(2, n, k).tensor().clone(), random(3, n)];
         check_gradients(
-            |i| {
-                run(
-                    &i[0],
-                    &Matrix::from_panels(i[1].clone(), n, k).expect("panels"),
-                    None,
-                )
-            },
+            |i| run(&i[0], &Matrix::from_panels(i[1].clone(), n, k).expect("panels"), None),
             &inputs[..2],
             1e-3,
         );
@@ -46,11 +36,7 @@ fn gradients_follow_differences() {
 #[test]
 fn it_agrees_with_the_composed_graph() {
     for (t, n, k) in SHAPES {
-        let inputs = [
-            random(1, (t, k)),
-            matrix(2, n, k).tensor().clone(),
-            random(3, n),
-        ];
+        let inputs = [random(1, (t, k)), matrix(2, n, k).tensor().clone(), random(3, n)];
         check_agreement(
             |i| {
                 let weight = Matrix::from_panels(i[1].clone(), n, k).expect("panels");
@@ -107,21 +93,13 @@ fn a_frozen_input_gets_no_gradient() {
 #[test]
 fn misfits_are_refused() {
     let weight = matrix(2, 5, 4);
-    let (half, _var) = weight
-        .to_dtype(DType::F16)
-        .and_then(|w| w.to_var())
-        .expect("a copy");
+    let (half, _var) = weight.to_dtype(DType::F16).and_then(|w| w.to_var()).expect("a copy");
     let cases = [
         (random(1, (3, 5)), &weight, None, "[T, 4]"),
         (random(1, 4), &weight, None, "rank"),
         (random(1, (3, 4)), &weight, Some(random(1, 4)), "[5]"),
         (random(1, (3, 4)), &half, None, "f32"),
-        (
-            random(1, (4, 3)).t().expect("2-D"),
-            &weight,
-            None,
-            "contiguous",
-        ),
+        (random(1, (4, 3)).t().expect("2-D"), &weight, None, "contiguous"),
     ];
     for (x, weight, bias, want) in cases {
         let error = run(&x, weight, bias.as_ref()).expect_err(want).to_string();

@@ -30,31 +30,16 @@ fn segments<'a>(runs: &[(Range<usize>, usize)], factors: &'a [Matrix]) -> Vec<Lo
 
 /// `A` and `B` of two adapters, of ranks 3 and 2.
 fn factors() -> Vec<Matrix> {
-    vec![
-        matrix(1, R, K),
-        matrix(2, N, R),
-        matrix(3, 2, K),
-        matrix(4, N, 2),
-    ]
+    vec![matrix(1, R, K), matrix(2, N, R), matrix(3, 2, K), matrix(4, N, 2)]
 }
 
 fn embedding_factors() -> Vec<Matrix> {
-    vec![
-        matrix(1, VOCAB, R),
-        matrix(2, N, R),
-        matrix(3, VOCAB, 2),
-        matrix(4, N, 2),
-    ]
+    vec![matrix(1, VOCAB, R), matrix(2, N, R), matrix(3, VOCAB, 2), matrix(4, N, 2)]
 }
 
 fn like(shapes: &[Matrix], panels: &[Tensor]) -> Vec<Matrix> {
     let wrap = |(m, p): (&Matrix, &Tensor)| Matrix::from_panels(p.clone(), m.n(), m.k());
-    shapes
-        .iter()
-        .zip(panels)
-        .map(wrap)
-        .collect::<crate::Result<_>>()
-        .expect("panels")
+    shapes.iter().zip(panels).map(wrap).collect::<crate::Result<_>>().expect("panels")
 }
 
 /// The update composed of candle's operations, for all rows under their adapters.
@@ -82,18 +67,12 @@ fn operands(first: Tensor, factors: &[Matrix]) -> Vec<Tensor> {
 fn gradients_follow_differences_and_the_composed_graph() {
     let shapes = factors();
     let inputs = operands(random(7, (T, K)), &shapes);
-    let op = |i: &[Tensor]| {
-        plain(lora(
-            &i[0],
-            i[1].copy()?,
-            &segments(&RUNS, &like(&shapes, &i[2..])),
-        ))
-    };
+    let op =
+        |i: &[Tensor]| plain(lora(&i[0], i[1].copy()?, &segments(&RUNS, &like(&shapes, &i[2..]))));
     check_gradients(op, &inputs, 1e-3);
     let reference = |i: &[Tensor]| {
         composed(&i[1], &like(&shapes, &i[2..]), |a, run| {
-            i[0].narrow(0, run.start, run.len())?
-                .matmul(&rows(a.tensor(), a.n())?.t()?)
+            i[0].narrow(0, run.start, run.len())?.matmul(&rows(a.tensor(), a.n())?.t()?)
         })
     };
     check_agreement(op, reference, &inputs, 1e-5);
@@ -114,11 +93,7 @@ fn embedding_gradients_follow_differences_and_the_composed_graph() {
     let inputs = operands(random(8, (T, N)), &shapes);
     let inputs = &inputs[1..];
     let op = |i: &[Tensor]| {
-        plain(lora_embedding(
-            &TOKENS,
-            i[0].copy()?,
-            &segments(&RUNS, &like(&shapes, &i[1..])),
-        ))
+        plain(lora_embedding(&TOKENS, i[0].copy()?, &segments(&RUNS, &like(&shapes, &i[1..]))))
     };
     check_gradients(op, inputs, 1e-3);
     let reference = |i: &[Tensor]| {
@@ -128,13 +103,7 @@ fn embedding_gradients_follow_differences_and_the_composed_graph() {
     };
     check_agreement(op, reference, inputs, 1e-5);
     check_gradients(
-        |i| {
-            plain(lora_embedding(
-                &TOKENS,
-                i[0].copy()?,
-                &segments(&RUNS, &shapes),
-            ))
-        },
+        |i| plain(lora_embedding(&TOKENS, i[0].copy()?, &segments(&RUNS, &shapes))),
         &inputs[..1],
         1e-3,
     );
@@ -166,28 +135,16 @@ fn bits_do_not_depend_on_what_is_tracked() {
 fn half_precision_factors_count_as_what_they_hold() {
     let (x, y) = (random(7, (T, K)), random(8, (T, N)));
     for dtype in [DType::F16, DType::BF16] {
-        let halves: Vec<Matrix> = factors()
-            .iter()
-            .map(|m| m.to_dtype(dtype).expect("half"))
-            .collect();
-        let wide: Vec<Matrix> = halves
-            .iter()
-            .map(|m| m.to_dtype(DType::F32).expect("f32"))
-            .collect();
+        let halves: Vec<Matrix> =
+            factors().iter().map(|m| m.to_dtype(dtype).expect("half")).collect();
+        let wide: Vec<Matrix> =
+            halves.iter().map(|m| m.to_dtype(DType::F32).expect("f32")).collect();
         let run = |f: &[Matrix]| lora(&x, y.copy().expect("a copy"), &segments(&RUNS, f));
-        same_bits(
-            "half",
-            &run(&halves).expect("runs"),
-            &run(&wide).expect("runs"),
-        );
+        same_bits("half", &run(&halves).expect("runs"), &run(&wide).expect("runs"));
         // One pair frozen in half precision beside one in training.
         let mut mixed = halves.clone();
         mixed[..2].clone_from_slice(&[wide[0].to_var().expect("var").0, wide[1].clone()]);
-        same_bits(
-            "mixed",
-            &run(&mixed).expect("runs"),
-            &run(&wide).expect("runs"),
-        );
+        same_bits("mixed", &run(&mixed).expect("runs"), &run(&wide).expect("runs"));
     }
 }
 
@@ -195,19 +152,10 @@ fn half_precision_factors_count_as_what_they_hold() {
 fn rows_outside_of_segments_keep_their_bits() {
     let (x, y) = (random(7, (T, K)), random(8, (T, N)));
     let got = lora(&x, y.copy().expect("a copy"), &segments(&RUNS, &factors())).expect("runs");
-    same_bits(
-        "before",
-        &got.narrow(0, 0, 2).expect("rows"),
-        &y.narrow(0, 0, 2).expect("rows"),
-    );
+    same_bits("before", &got.narrow(0, 0, 2).expect("rows"), &y.narrow(0, 0, 2).expect("rows"));
     let changed = numbers(&got.narrow(0, 2, 7).expect("rows"));
     let before = numbers(&y.narrow(0, 2, 7).expect("rows"));
-    assert!(
-        changed
-            .iter()
-            .zip(&before)
-            .all(|(a, b)| a.to_bits() != b.to_bits())
-    );
+    assert!(changed.iter().zip(&before).all(|(a, b)| a.to_bits() != b.to_bits()));
     let none = lora(&x, y.clone(), &[]).expect("no segments");
     same_bits("none", &none, &y);
 }
@@ -237,34 +185,15 @@ fn misfits_are_refused() {
     let all = factors();
     let (x, y) = (random(7, (T, K)), random(8, (T, N)));
     let refuse = |runs: &[(Range<usize>, usize)], f: &[Matrix], want: &str| {
-        let error = lora(&x, y.clone(), &segments(runs, f))
-            .expect_err(want)
-            .to_string();
+        let error = lora(&x, y.clone(), &segments(runs, f)).expect_err(want).to_string();
         assert!(error.contains(want), "{error}");
     };
     refuse(&[(0..10, 0)], &all, "0..10");
     refuse(&[(3..5, 0), (4..6, 1)], &all, "after row 5");
-    refuse(
-        &[(0..2, 0)],
-        &[matrix(1, R, K + 1), all[1].clone()],
-        "A is [r, k]",
-    );
-    refuse(
-        &[(0..2, 0)],
-        &[matrix(1, R + 1, K), all[1].clone()],
-        "A is [r, k]",
-    );
-    refuse(
-        &[(0..2, 0)],
-        &[all[0].clone(), matrix(1, N + 1, R)],
-        "B is [n, r]",
-    );
+    refuse(&[(0..2, 0)], &[matrix(1, R, K + 1), all[1].clone()], "A is [r, k]");
+    refuse(&[(0..2, 0)], &[matrix(1, R + 1, K), all[1].clone()], "A is [r, k]");
+    refuse(&[(0..2, 0)], &[all[0].clone(), matrix(1, N + 1, R)], "B is [n, r]");
     let small = [matrix(1, 17, R), matrix(2, N, R)];
     let error = lora_embedding(&TOKENS, y.clone(), &segments(&[(2..4, 0)], &small));
-    assert!(
-        error
-            .expect_err("token 19")
-            .to_string()
-            .contains("token 19")
-    );
+    assert!(error.expect_err("token 19").to_string().contains("token 19"));
 }

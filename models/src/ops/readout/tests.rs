@@ -17,10 +17,7 @@ fn vocabulary(panels: &Tensor) -> Matrix {
 }
 
 fn inputs() -> [Tensor; 2] {
-    [
-        random(1, (R, D_MODEL)),
-        matrix(2, V, D_MODEL).tensor().clone(),
-    ]
+    [random(1, (R, D_MODEL)), matrix(2, V, D_MODEL).tensor().clone()]
 }
 
 fn logprobs(i: &[Tensor], cap: Option<f32>) -> Result<Tensor> {
@@ -122,10 +119,7 @@ fn labels_and_targets_have_the_bits_of_the_full_product() {
         let full = full.to_vec2::<f32>().expect("2-D");
         for ((read, logits), target) in reads.iter().zip(&full).zip(TARGETS) {
             let want = logits[target as usize] - read[2];
-            assert!(
-                (read[0] - want).abs() <= 1e-6 * read[2].abs().max(1.0),
-                "{read:?}"
-            );
+            assert!((read[0] - want).abs() <= 1e-6 * read[2].abs().max(1.0), "{read:?}");
         }
     }
 }
@@ -142,11 +136,7 @@ fn a_row_alone_has_the_bits_that_it_has_among_others() {
             for (size, from) in [(1, 0), (1, 63), (3, 20), (8, 40)] {
                 let rows = hidden.narrow(0, from, size).expect("rows");
                 let got = token_logprobs(&rows, &vocabulary, &targets[from..from + size], cap);
-                same_bits(
-                    "rows",
-                    &got.expect("reads"),
-                    &all.narrow(0, from, size).expect("rows"),
-                );
+                same_bits("rows", &got.expect("reads"), &all.narrow(0, from, size).expect("rows"));
             }
         }
     }
@@ -174,15 +164,9 @@ fn misfits_are_refused() {
         assert!(error.contains(want), "{error}");
     };
     refuse(label_logits(&hidden, &vocabulary, &[37]), "token 37");
-    refuse(
-        token_logprobs(&hidden, &vocabulary, &[0, 1, 2, 37], None),
-        "token 37",
-    );
+    refuse(token_logprobs(&hidden, &vocabulary, &[0, 1, 2, 37], None), "token 37");
     refuse(token_logprobs(&hidden, &vocabulary, &[0], None), "[1, 6]");
-    refuse(
-        label_logits(&random(1, (2, 5)), &vocabulary, &[0]),
-        "[R, 6]",
-    );
+    refuse(label_logits(&random(1, (2, 5)), &vocabulary, &[0]), "[R, 6]");
     let half = vocabulary.to_dtype(DType::F16).and_then(|m| m.to_var());
     refuse(label_logits(&hidden, &half.expect("a copy").0, &[0]), "f32");
 }

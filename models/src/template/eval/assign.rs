@@ -19,10 +19,7 @@ impl<'t> Evaluator<'t> {
             Expr::Tuple(targets) => self.unpack(&targets.items, &value)?,
             Expr::List(targets) => self.unpack(&targets.items, &value)?,
             other => {
-                return Err(invalid(format!(
-                    "cannot assign to a {}",
-                    other.description()
-                )));
+                return Err(invalid(format!("cannot assign to a {}", other.description())));
             }
         }
         Ok(())
@@ -31,11 +28,7 @@ impl<'t> Evaluator<'t> {
     fn unpack(&mut self, targets: &'t [Expr<'t>], value: &Value) -> Result<(), RenderError> {
         let items = self.items(value)?;
         if items.len() != targets.len() {
-            return Err(invalid(format!(
-                "{} values for {} names",
-                items.len(),
-                targets.len()
-            )));
+            return Err(invalid(format!("{} values for {} names", items.len(), targets.len())));
         }
         for (target, item) in targets.iter().zip(items) {
             self.assign(target, item)?;
@@ -54,9 +47,7 @@ impl<'t> Evaluator<'t> {
             Value::Str(s) => {
                 let text = &s.text;
                 let chars = text.as_str().char_indices();
-                chars
-                    .map(|(at, c)| self.heap.text(text.part(at..at + c.len_utf8())))
-                    .collect()
+                chars.map(|(at, c)| self.heap.text(text.part(at..at + c.len_utf8()))).collect()
             }
             Value::Undefined => Ok(Vec::new()),
             Value::None
@@ -99,8 +90,6 @@ impl<'t> Evaluator<'t> {
 
     pub(super) fn get_namespace(&self, id: usize, name: &str) -> Option<Value> {
         let vars = self.namespaces[id].iter();
-        vars.clone()
-            .find(|(n, _)| n == name)
-            .map(|(_, v)| v.clone())
+        vars.clone().find(|(n, _)| n == name).map(|(_, v)| v.clone())
     }
 }

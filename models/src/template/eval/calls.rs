@@ -29,8 +29,7 @@ impl Args<'_> {
 
     /// The same, required.
     pub(in super::super) fn need(&self, at: usize, name: &str) -> Result<&Value, RenderError> {
-        self.get(at, name)
-            .ok_or_else(|| invalid(format!("the argument `{name}` is missing")))
+        self.get(at, name).ok_or_else(|| invalid(format!("the argument `{name}` is missing")))
     }
 
     /// Refuses more positional arguments than `names`, and names that are not among them.
@@ -77,10 +76,7 @@ pub(super) fn check_namespace_name(name: &str) -> Result<(), RenderError> {
 
 impl<'t> Evaluator<'t> {
     pub(super) fn args(&mut self, given: &'t [CallArg<'t>]) -> Result<Args<'t>, RenderError> {
-        let mut args = Args {
-            positional: Vec::new(),
-            named: Vec::new(),
-        };
+        let mut args = Args { positional: Vec::new(), named: Vec::new() };
         for arg in given {
             match arg {
                 CallArg::Pos(expr) => args.positional.push(self.eval(expr)?),
@@ -99,10 +95,7 @@ impl<'t> Evaluator<'t> {
 
     pub(super) fn define_macro(&mut self, decl: &'t Macro<'t>) -> Result<usize, RenderError> {
         self.held.push(self.heap.charge(size_of::<MacroDef<'t>>())?);
-        self.macros.push(MacroDef {
-            decl,
-            frame: Rc::clone(&self.frame),
-        });
+        self.macros.push(MacroDef { decl, frame: Rc::clone(&self.frame) });
         Ok(self.macros.len() - 1)
     }
 
@@ -258,11 +251,7 @@ impl<'t> Evaluator<'t> {
             [start, stop, step] if step != 0 => (start, stop, step),
             _ => return Err(invalid("`range` takes one to three integers")),
         };
-        let span = if step > 0 {
-            stop.saturating_sub(start)
-        } else {
-            start.saturating_sub(stop)
-        };
+        let span = if step > 0 { stop.saturating_sub(start) } else { start.saturating_sub(stop) };
         let length = match span {
             ..=0 => 0,
             span => (span - 1) / step.saturating_abs() + 1,
@@ -272,7 +261,6 @@ impl<'t> Evaluator<'t> {
             return Err(invalid(format!("a range is at most {MAX_RANGE} long")));
         }
         self.heap.steps(steps)?;
-        self.heap
-            .list((0..length).map(|i| Value::Int(start + i * step)).collect())
+        self.heap.list((0..length).map(|i| Value::Int(start + i * step)).collect())
     }
 }

@@ -165,15 +165,10 @@ impl<'t> Evaluator<'t> {
     /// `value.name`: a method, an attribute, or the item under that key.
     pub(in super::super) fn attr(&self, value: &Value, name: &str) -> Result<Value, RenderError> {
         if matches!(value, Value::Undefined) {
-            return Err(invalid(format!(
-                "an undefined value has no attribute `{name}`"
-            )));
+            return Err(invalid(format!("an undefined value has no attribute `{name}`")));
         }
         if methods::exists(value, name) {
-            return Ok(Value::Method(std::rc::Rc::new((
-                value.clone(),
-                name.to_owned(),
-            ))));
+            return Ok(Value::Method(std::rc::Rc::new((value.clone(), name.to_owned()))));
         }
         Ok(match value {
             Value::Map(map) => {
@@ -227,11 +222,9 @@ impl<'t> Evaluator<'t> {
                     return self.call_loop(info, attr.name, &args);
                 }
                 self.attr(&receiver, attr.name).and_then(|f| match f {
-                    Value::Undefined => Err(invalid(format!(
-                        "{} has no method `{}`",
-                        receiver.kind(),
-                        attr.name
-                    ))),
+                    Value::Undefined => {
+                        Err(invalid(format!("{} has no method `{}`", receiver.kind(), attr.name)))
+                    }
                     other => Ok(other),
                 })?
             }

@@ -50,11 +50,7 @@ impl LoopInfo {
                 Some(before) => self.items[before].clone(),
                 None => Value::Undefined,
             },
-            "nextitem" => self
-                .items
-                .get(index + 1)
-                .cloned()
-                .unwrap_or(Value::Undefined),
+            "nextitem" => self.items.get(index + 1).cloned().unwrap_or(Value::Undefined),
             _ => return None,
         })
     }
@@ -132,9 +128,7 @@ impl<'t> Evaluator<'t> {
             }
             "changed" => {
                 let mut last = info.last.borrow_mut();
-                let mut same = last
-                    .as_ref()
-                    .is_some_and(|l| l.len() == args.positional.len());
+                let mut same = last.as_ref().is_some_and(|l| l.len() == args.positional.len());
                 for (a, b) in last.iter().flatten().zip(&args.positional) {
                     same = same && equal(&self.heap, a, b)?;
                 }

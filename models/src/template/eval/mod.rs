@@ -39,10 +39,7 @@ pub(super) struct Frame<'t> {
 
 impl<'t> Frame<'t> {
     pub(super) fn new(parent: Option<Rc<Frame<'t>>>) -> Rc<Frame<'t>> {
-        Rc::new(Frame {
-            vars: RefCell::new(Vec::new()),
-            parent,
-        })
+        Rc::new(Frame { vars: RefCell::new(Vec::new()), parent })
     }
 
     pub(super) fn set(&self, name: &'t str, value: Value) {
@@ -111,10 +108,7 @@ impl<'t> Evaluator<'t> {
     /// Runs a template to its end.
     pub(super) fn run(mut self, template: &'t Stmt<'t>) -> Result<Product, RenderError> {
         self.exec(template)?;
-        Ok(Product {
-            text: self.out.swap_remove(0),
-            generations: self.generations,
-        })
+        Ok(Product { text: self.out.swap_remove(0), generations: self.generations })
     }
 
     fn lookup(&self, name: &str) -> Value {
@@ -179,8 +173,7 @@ impl<'t> Evaluator<'t> {
 
     fn exec(&mut self, stmt: &'t Stmt<'t>) -> Result<Flow, RenderError> {
         let line = line_of(stmt);
-        self.deeper(|this| this.exec_stmt(stmt))
-            .map_err(|e| e.at(line))
+        self.deeper(|this| this.exec_stmt(stmt)).map_err(|e| e.at(line))
     }
 
     fn exec_stmt(&mut self, stmt: &'t Stmt<'t>) -> Result<Flow, RenderError> {
@@ -194,11 +187,7 @@ impl<'t> Evaluator<'t> {
             Stmt::ForLoop(l) => return self.exec_loop(l),
             Stmt::IfCond(cond) => {
                 let taken = self.eval(&cond.expr)?.truth();
-                return self.exec_all(if taken {
-                    &cond.true_body
-                } else {
-                    &cond.false_body
-                });
+                return self.exec_all(if taken { &cond.true_body } else { &cond.false_body });
             }
             Stmt::WithBlock(with) => {
                 let mut bound = Vec::new();
@@ -304,9 +293,9 @@ impl<'t> Evaluator<'t> {
         match result? {
             Flow::Next => Ok(text),
             // Jinja compiles such a body to a function of its own, which a loop's jump cannot leave.
-            Flow::Break | Flow::Continue => Err(invalid(
-                "a loop cannot be left from inside a captured block",
-            )),
+            Flow::Break | Flow::Continue => {
+                Err(invalid("a loop cannot be left from inside a captured block"))
+            }
         }
     }
 

@@ -43,11 +43,7 @@ pub(super) fn binary(
 }
 
 fn undefined_for(what: &str, left: &Value, right: &Value) -> RenderError {
-    invalid(format!(
-        "`{what}` is not defined for {} and {}",
-        left.kind(),
-        right.kind()
-    ))
+    invalid(format!("`{what}` is not defined for {} and {}", left.kind(), right.kind()))
 }
 
 /// `~`: both sides as text.
@@ -73,11 +69,7 @@ pub(in super::super) fn add(
         (Value::Seq(a), Value::Seq(b)) if a.tuple == b.tuple => {
             heap.room((a.items.len() + b.items.len()) * size_of::<Value>())?;
             let items = a.items.iter().chain(&b.items).cloned().collect();
-            if a.tuple {
-                heap.tuple(items)
-            } else {
-                heap.list(items)
-            }
+            if a.tuple { heap.tuple(items) } else { heap.list(items) }
         }
         _ => arithmetic(BinOpKind::Add, left, right),
     }
@@ -106,11 +98,7 @@ fn multiply(heap: &Heap, left: &Value, right: &Value) -> Result<Value, RenderErr
             heap.room(times.saturating_mul(bytes))?;
             let length = seq.items.len() * if bytes == 0 { 0 } else { times };
             let items = seq.items.iter().cycle().take(length).cloned().collect();
-            if seq.tuple {
-                heap.tuple(items)
-            } else {
-                heap.list(items)
-            }
+            if seq.tuple { heap.tuple(items) } else { heap.list(items) }
         }
         _ => Err(undefined_for("*", left, right)),
     }
@@ -151,10 +139,9 @@ fn integers(op: BinOpKind, a: i128, b: i128) -> Result<Value, RenderError> {
         BinOpKind::Add => a.checked_add(b),
         BinOpKind::Sub => a.checked_sub(b),
         BinOpKind::Mul => a.checked_mul(b),
-        BinOpKind::FloorDiv => a
-            .checked_div(b)
-            .zip(floors(a, b))
-            .and_then(|(q, down)| q.checked_sub(i128::from(down))),
+        BinOpKind::FloorDiv => {
+            a.checked_div(b).zip(floors(a, b)).and_then(|(q, down)| q.checked_sub(i128::from(down)))
+        }
         BinOpKind::Rem => a
             .checked_rem(b)
             .zip(floors(a, b))
@@ -162,9 +149,7 @@ fn integers(op: BinOpKind, a: i128, b: i128) -> Result<Value, RenderError> {
         BinOpKind::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
         _ => None,
     };
-    result
-        .map(Value::Int)
-        .ok_or_else(|| invalid(format!("{a} {} {b} is too large", symbol(op))))
+    result.map(Value::Int).ok_or_else(|| invalid(format!("{a} {} {b} is too large", symbol(op))))
 }
 
 fn symbol(op: BinOpKind) -> &'static str {
@@ -279,11 +264,8 @@ pub(super) fn slice(
         Value::Str(s) => {
             heap.chars(s.text.len())?;
             let string = s.text.as_str();
-            let ends: Vec<usize> = string
-                .char_indices()
-                .map(|(at, _)| at)
-                .chain([string.len()])
-                .collect();
+            let ends: Vec<usize> =
+                string.char_indices().map(|(at, _)| at).chain([string.len()]).collect();
             let picked = picked(ends.len() - 1, bounds)?;
             let mut out = Text::default();
             if bounds[2].is_none_or(|step| step == 1) {
@@ -297,14 +279,8 @@ pub(super) fn slice(
         }
         Value::Seq(seq) => {
             heap.room(seq.items.len() * size_of::<Value>())?;
-            let items = picked(seq.items.len(), bounds)?
-                .map(|i| seq.items[i].clone())
-                .collect();
-            if seq.tuple {
-                heap.tuple(items)
-            } else {
-                heap.list(items)
-            }
+            let items = picked(seq.items.len(), bounds)?.map(|i| seq.items[i].clone()).collect();
+            if seq.tuple { heap.tuple(items) } else { heap.list(items) }
         }
         other => Err(invalid(format!("{} cannot be sliced", other.kind()))),
     }
@@ -320,11 +296,7 @@ fn picked(
     if step == 0 {
         return Err(invalid("a slice's step cannot be zero"));
     }
-    let (low, high) = if step > 0 {
-        (0, length)
-    } else {
-        (-1, length - 1)
-    };
+    let (low, high) = if step > 0 { (0, length) } else { (-1, length - 1) };
     let clamp = |bound: Option<i128>, default: i128| match bound {
         None => default,
         Some(b) if b < 0 => b.saturating_add(length).max(low),

@@ -43,65 +43,21 @@ fn modules() {
     use Projection::{Down, ExpertDown, ExpertGate, Gate, K, O, Q, Router, Up, V};
     let layer = |layer, projection| Site::Layer(layer, projection);
     check("llama", "lm_head", Some((&[Site::Vocab], 37)));
-    check(
-        "llama",
-        "model.embed_tokens",
-        Some((&[Site::Embedding], 24)),
-    );
-    check(
-        "llama",
-        "model.layers.11.self_attn.q_proj",
-        Some((&[layer(11, Q)], 48)),
-    );
-    check(
-        "llama",
-        "model.layers.0.self_attn.k_proj",
-        Some((&[layer(0, K)], 24)),
-    );
-    check(
-        "llama",
-        "model.layers.0.self_attn.o_proj",
-        Some((&[layer(0, O)], 24)),
-    );
-    check(
-        "llama",
-        "model.layers.0.mlp.down_proj",
-        Some((&[layer(0, Down)], 24)),
-    );
+    check("llama", "model.embed_tokens", Some((&[Site::Embedding], 24)));
+    check("llama", "model.layers.11.self_attn.q_proj", Some((&[layer(11, Q)], 48)));
+    check("llama", "model.layers.0.self_attn.k_proj", Some((&[layer(0, K)], 24)));
+    check("llama", "model.layers.0.self_attn.o_proj", Some((&[layer(0, O)], 24)));
+    check("llama", "model.layers.0.mlp.down_proj", Some((&[layer(0, Down)], 24)));
     let qkv = [layer(2, Q), layer(2, K), layer(2, V)];
-    check(
-        "phi3",
-        "model.layers.2.self_attn.qkv_proj",
-        Some((&qkv, 96)),
-    );
+    check("phi3", "model.layers.2.self_attn.qkv_proj", Some((&qkv, 96)));
     let gate_up = [layer(2, Gate), layer(2, Up)];
-    check(
-        "phi3",
-        "model.layers.2.mlp.gate_up_proj",
-        Some((&gate_up, 40)),
-    );
-    check(
-        "qwen3_moe",
-        "model.layers.0.mlp.gate",
-        Some((&[layer(0, Router)], 11)),
-    );
+    check("phi3", "model.layers.2.mlp.gate_up_proj", Some((&gate_up, 40)));
+    check("qwen3_moe", "model.layers.0.mlp.gate", Some((&[layer(0, Router)], 11)));
     let gate = [layer(0, ExpertGate(10))];
-    check(
-        "qwen3_moe",
-        "model.layers.0.mlp.experts.10.gate_proj",
-        Some((&gate, 768)),
-    );
+    check("qwen3_moe", "model.layers.0.mlp.experts.10.gate_proj", Some((&gate, 768)));
     let down = [layer(0, ExpertDown(0))];
-    check(
-        "qwen3_moe",
-        "model.layers.0.mlp.experts.0.down_proj",
-        Some((&down, 24)),
-    );
-    check(
-        "qwen3_moe",
-        "model.layers.1.mlp.gate_proj",
-        Some((&[layer(1, Gate)], 20)),
-    );
+    check("qwen3_moe", "model.layers.0.mlp.experts.0.down_proj", Some((&down, 24)));
+    check("qwen3_moe", "model.layers.1.mlp.gate_proj", Some((&[layer(1, Gate)], 20)));
 }
 
 #[test]
@@ -128,12 +84,7 @@ fn what_is_no_module_has_no_sites() {
         check("llama", module, None);
     }
     check("phi3", "model.layers.0.self_attn.q_proj", None);
-    for module in [
-        "mlp.gate_proj",
-        "mlp.experts.11.up_proj",
-        "mlp.experts.0",
-        "mlp.experts.0.x",
-    ] {
+    for module in ["mlp.gate_proj", "mlp.experts.11.up_proj", "mlp.experts.0", "mlp.experts.0.x"] {
         check("qwen3_moe", &format!("model.layers.0.{module}"), None);
     }
     check("qwen3_moe", "model.layers.1.mlp.gate", None);
@@ -149,17 +100,11 @@ fn places() {
     let key = LayerPart::Weight(Projection::K);
     let (location, unfused) = at("phi3", key);
     assert_eq!(location.name, "model.layers.1.self_attn.qkv_proj.weight");
-    let part = Part {
-        rows: 48..72,
-        of: 96,
-    };
+    let part = Part { rows: 48..72, of: 96 };
     assert_eq!(location.part, Some(part));
     assert_eq!(unfused, "model.layers.1.self_attn.k_proj.weight");
     let (location, unfused) = at("qwen2", LayerPart::Bias(Projection::K));
-    assert_eq!(
-        (location.name.as_str(), location.part),
-        (unfused.as_str(), None)
-    );
+    assert_eq!((location.name.as_str(), location.part), (unfused.as_str(), None));
     assert_eq!(unfused, "model.layers.1.self_attn.k_proj.bias");
     // One word names two norms, by what else the layer has.
     for (model_type, norm, name) in [

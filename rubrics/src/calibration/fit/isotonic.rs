@@ -42,10 +42,7 @@ pub(super) fn isotonic(samples: &[Sample]) -> Result<Calibration, FitError> {
             && before.is_violated_by(last)
         {
             let last = pooled.pop().expect("there are two");
-            pooled
-                .last_mut()
-                .expect("there was one before")
-                .merge(&last);
+            pooled.last_mut().expect("there was one before").merge(&last);
         }
     }
     if pooled.len() < 2 {
@@ -68,12 +65,8 @@ fn ties(samples: &[Sample]) -> Vec<Block> {
     said.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut blocks: Vec<Block> = Vec::new();
     for (probability, right) in said {
-        let block = Block {
-            low: probability,
-            high: probability,
-            samples: 1,
-            right: usize::from(right),
-        };
+        let block =
+            Block { low: probability, high: probability, samples: 1, right: usize::from(right) };
         match blocks.last_mut() {
             Some(last) if probability - last.low <= CLOSE => {
                 last.samples += 1;

@@ -8,10 +8,7 @@ fn a_file_is_read_as_it_was_written() {
     let samples = drawn(&grid(), 40, |raw| sigmoid(0.7 * raw + 0.3));
     for method in [Method::Temperature, Method::Platt, Method::Isotonic] {
         let map = fit(&samples, method).expect("the samples are good");
-        let written = ScorerCalibration {
-            name: "helpful-2026".to_owned(),
-            map,
-        };
+        let written = ScorerCalibration { name: "helpful-2026".to_owned(), map };
         for about in [Value::Null, json!({"rows": 1320})] {
             let text = written.to_json(about);
             let read = ScorerCalibration::from_json(&text).expect(&text);
@@ -27,42 +24,19 @@ fn a_file_is_read_as_it_was_written() {
 #[test]
 fn what_no_file_may_say() {
     let check = |text: &str, expected: &str| {
-        let error = ScorerCalibration::from_json(text)
-            .expect_err(text)
-            .to_string();
-        assert!(
-            error.contains(expected),
-            "{error:?} does not hold {expected:?}"
-        );
+        let error = ScorerCalibration::from_json(text).expect_err(text).to_string();
+        assert!(error.contains(expected), "{error:?} does not hold {expected:?}");
     };
     check("", "line 1");
     check(r#"{"map": {"temperature": 1}}"#, "missing field `name`");
     check(r#"{"name": "x"}"#, "missing field `map`");
     check(r#"{"name": " ", "map": {"temperature": 1}}"#, "name: ");
-    check(
-        r#"{"name": "x", "map": {"temperature": 0}}"#,
-        "map.temperature: 0 is not above 0",
-    );
-    check(
-        r#"{"name": "x", "map": {"platt": {"a": -1, "b": 0}}}"#,
-        "map.platt.a",
-    );
-    check(
-        r#"{"name": "x", "map": {"platt": {"a": 1}}}"#,
-        "missing field `b`",
-    );
-    check(
-        r#"{"name": "x", "map": {"isotonic": [[0, 0.5], [0, 0.7]]}}"#,
-        "map.isotonic",
-    );
+    check(r#"{"name": "x", "map": {"temperature": 0}}"#, "map.temperature: 0 is not above 0");
+    check(r#"{"name": "x", "map": {"platt": {"a": -1, "b": 0}}}"#, "map.platt.a");
+    check(r#"{"name": "x", "map": {"platt": {"a": 1}}}"#, "missing field `b`");
+    check(r#"{"name": "x", "map": {"isotonic": [[0, 0.5], [0, 0.7]]}}"#, "map.isotonic");
     check(r#"{"name": "x", "map": {"isotonic": []}}"#, "at least 2");
     check(r#"{"name": "x", "map": {"spline": []}}"#, "spline");
-    check(
-        r#"{"name": "x", "map": {"temperature": 1}, "score": 1}"#,
-        "unknown field `score`",
-    );
-    check(
-        r#"{"name": "x", "map": {"temperature": 1e999}}"#,
-        "number out of range",
-    );
+    check(r#"{"name": "x", "map": {"temperature": 1}, "score": 1}"#, "unknown field `score`");
+    check(r#"{"name": "x", "map": {"temperature": 1e999}}"#, "number out of range");
 }

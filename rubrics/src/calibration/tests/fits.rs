@@ -7,10 +7,7 @@ use crate::calibration::{FitError, Method, Prediction, cross_fit, figures, fit};
 const METHODS: [Method; 3] = [Method::Temperature, Method::Platt, Method::Isotonic];
 
 fn samples(pairs: &[(f64, bool)]) -> Vec<Sample> {
-    let sample = |(raw, right): &(f64, bool)| Sample {
-        raw: *raw,
-        right: *right,
-    };
+    let sample = |(raw, right): &(f64, bool)| Sample { raw: *raw, right: *right };
     pairs.iter().map(sample).collect()
 }
 
@@ -55,14 +52,9 @@ fn isotonic_pools_what_falls() {
         (2.0, true),
     ];
     let map = fit(&samples(&pairs), Method::Isotonic).expect("it rises");
-    for (raw, expected) in [
-        (-9.0, 0.0),
-        (-1.0, 0.0),
-        (0.0, 0.4),
-        (0.5, 0.4),
-        (1.0, 0.4),
-        (9.0, 1.0),
-    ] {
+    for (raw, expected) in
+        [(-9.0, 0.0), (-1.0, 0.0), (0.0, 0.4), (0.5, 0.4), (1.0, 0.4), (9.0, 1.0)]
+    {
         assert!((map.apply(raw) - expected).abs() < 1e-12, "at {raw}");
     }
 }
@@ -71,43 +63,24 @@ fn isotonic_pools_what_falls() {
 fn what_cannot_be_fitted() {
     let check = |pairs: &[(f64, bool)], expected: [Option<FitError>; 3]| {
         for (method, expected) in METHODS.into_iter().zip(expected) {
-            assert_eq!(
-                fit(&samples(pairs), method).err(),
-                expected,
-                "{method:?} {pairs:?}"
-            );
+            assert_eq!(fit(&samples(pairs), method).err(), expected, "{method:?} {pairs:?}");
         }
     };
     let same = |error| [Some(error); 3];
     check(&[], same(FitError::OneClass { given: 0, right: 0 }));
-    check(
-        &[(1.0, true), (2.0, true)],
-        same(FitError::OneClass { given: 2, right: 2 }),
-    );
-    check(
-        &[(1.0, false)],
-        same(FitError::OneClass { given: 1, right: 0 }),
-    );
+    check(&[(1.0, true), (2.0, true)], same(FitError::OneClass { given: 2, right: 2 }));
+    check(&[(1.0, false)], same(FitError::OneClass { given: 1, right: 0 }));
     check(&[(1.0, false), (1.0, true)], same(FitError::AllEqual));
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        check(
-            &[(1.0, false), (bad, true)],
-            same(FitError::NotFinite { index: 1 }),
-        );
+        check(&[(1.0, false), (bad, true)], same(FitError::NotFinite { index: 1 }));
     }
     check(&[(-1.0, true), (1.0, false)], same(FitError::NotRising));
     // Level: which way it leans would be rounding.
     let level = [(-1.0, true), (-1.0, false), (3.0, false), (3.0, true)];
     check(&level, same(FitError::NotRising));
     // A clean separation at 0 has no temperature; Platt's targets keep him finite.
-    check(
-        &[(-1.0, false), (1.0, true)],
-        [Some(FitError::Separable), None, None],
-    );
-    check(
-        &[(0.0, false), (1.0, true)],
-        [Some(FitError::Separable), None, None],
-    );
+    check(&[(-1.0, false), (1.0, true)], [Some(FitError::Separable), None, None]);
+    check(&[(0.0, false), (1.0, true)], [Some(FitError::Separable), None, None]);
     // All above 0: a temperature cannot say that they are mostly wrong.
     check(
         &[(1.0, false), (1.5, false), (2.0, false), (3.0, true)],
@@ -119,13 +92,8 @@ fn what_cannot_be_fitted() {
 fn large_and_small_raw_values_fit() {
     for scale in [1e-200, 1e-6, 1e6, 1e200] {
         let drawn = drawn(&grid(), 200, sigmoid);
-        let scaled: Vec<Sample> = drawn
-            .iter()
-            .map(|sample| Sample {
-                raw: sample.raw * scale,
-                ..*sample
-            })
-            .collect();
+        let scaled: Vec<Sample> =
+            drawn.iter().map(|sample| Sample { raw: sample.raw * scale, ..*sample }).collect();
         for method in [Method::Temperature, Method::Platt] {
             let map = fit(&scaled, method).expect("it is only another unit");
             for raw in grid() {
@@ -162,12 +130,8 @@ fn folds_leave_out_what_they_judge() {
 #[test]
 fn folds_are_even_and_do_not_follow_the_order_of_rows() {
     // Five responses to each prompt, of which the same two are right.
-    let grouped: Vec<Sample> = (0..1000)
-        .map(|row| Sample {
-            raw: f64::from(row % 5),
-            right: row % 5 > 2,
-        })
-        .collect();
+    let grouped: Vec<Sample> =
+        (0..1000).map(|row| Sample { raw: f64::from(row % 5), right: row % 5 > 2 }).collect();
     let fold_of = deal(&grouped, 5);
     for right in [false, true] {
         for fold in 0..5 {
@@ -177,25 +141,16 @@ fn folds_are_even_and_do_not_follow_the_order_of_rows() {
             };
             let places = if right { 3..5 } else { 0..3 };
             let counts: Vec<usize> = places.map(inside).collect();
-            assert_eq!(
-                counts.iter().sum::<usize>(),
-                40 * counts.len(),
-                "{counts:?}"
-            );
-            assert!(
-                counts.iter().all(|count| (20..=60).contains(count)),
-                "{counts:?}"
-            );
+            assert_eq!(counts.iter().sum::<usize>(), 40 * counts.len(), "{counts:?}");
+            assert!(counts.iter().all(|count| (20..=60).contains(count)), "{counts:?}");
         }
     }
 }
 
 /// Samples on a coarse grid, so that ties and violations happen.
 fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
-    let sample = (-6_i32..=6, any::<bool>()).prop_map(|(raw, right)| Sample {
-        raw: f64::from(raw) / 2.0,
-        right,
-    });
+    let sample = (-6_i32..=6, any::<bool>())
+        .prop_map(|(raw, right)| Sample { raw: f64::from(raw) / 2.0, right });
     proptest::collection::vec(sample, 2..40)
 }
 

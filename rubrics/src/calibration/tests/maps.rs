@@ -10,19 +10,15 @@ fn any() -> impl Strategy<Value = Calibration> {
         let mut seconds: Vec<u32> = cells.values().copied().collect();
         seconds.sort_unstable();
         let point = |(x, y): (&u32, u32)| [f64::from(*x) / 8.0, f64::from(y) / 8.0];
-        Calibration::Isotonic {
-            points: cells.keys().zip(seconds).map(point).collect(),
-        }
+        Calibration::Isotonic { points: cells.keys().zip(seconds).map(point).collect() }
     };
     prop_oneof![
         (1_u32..=5).prop_map(|t| {
             let t = Temperature::new(f64::from(t) / 2.0).expect("above 0");
             Calibration::Temperature(t)
         }),
-        (1_u32..=4, number()).prop_map(|(a, b)| Calibration::Platt {
-            a: f64::from(a),
-            b: f64::from(b)
-        }),
+        (1_u32..=4, number())
+            .prop_map(|(a, b)| Calibration::Platt { a: f64::from(a), b: f64::from(b) }),
         grid().prop_map(isotonic),
     ]
 }
@@ -44,9 +40,7 @@ fn the_neutral_ones_change_nothing() {
     let neutral = [
         Calibration::Platt { a: 1.0, b: 0.0 },
         Calibration::Temperature(Temperature::new(1.0).expect("above 0")),
-        Calibration::Isotonic {
-            points: vec![[0.0, 0.0], [1.0, 1.0]],
-        },
+        Calibration::Isotonic { points: vec![[0.0, 0.0], [1.0, 1.0]] },
     ];
     for calibration in neutral {
         for margin in [-800.0, -3.0, 0.0, 0.25, 9.0, 800.0] {

@@ -4,10 +4,7 @@ use crate::calibration::{Binning, Prediction, auroc, bins, expected_error, figur
 fn predictions(text: &str) -> Vec<Prediction> {
     let read = |word: &str| {
         let (probability, truth) = word.split_at(word.len() - 1);
-        Prediction {
-            probability: probability.parse().expect("a number"),
-            right: truth == "+",
-        }
+        Prediction { probability: probability.parse().expect("a number"), right: truth == "+" }
     };
     text.split_whitespace().map(read).collect()
 }
@@ -46,22 +43,10 @@ fn bins_of_one_width_and_of_one_mass() {
     check("0.1- 0.3+ 0.5+ 1+", width, &[(2, 0.2, 0.5), (2, 0.75, 1.0)]);
     check("1+ 0.9-", width, &[(2, 0.95, 0.5)]);
     let mass = Binning::EqualMass(2);
-    check(
-        "0.6- 0.7+ 0.8+ 0.9+",
-        mass,
-        &[(2, 0.65, 0.5), (2, 0.85, 1.0)],
-    );
+    check("0.6- 0.7+ 0.8+ 0.9+", mass, &[(2, 0.65, 0.5), (2, 0.85, 1.0)]);
     // Ties stay together, in whatever order they come.
-    check(
-        "0.6- 0.6+ 0.6+ 0.9+",
-        mass,
-        &[(3, 0.6, 2.0 / 3.0), (1, 0.9, 1.0)],
-    );
-    check(
-        "0.6+ 0.9+ 0.6- 0.6+",
-        mass,
-        &[(3, 0.6, 2.0 / 3.0), (1, 0.9, 1.0)],
-    );
+    check("0.6- 0.6+ 0.6+ 0.9+", mass, &[(3, 0.6, 2.0 / 3.0), (1, 0.9, 1.0)]);
+    check("0.6+ 0.9+ 0.6- 0.6+", mass, &[(3, 0.6, 2.0 / 3.0), (1, 0.9, 1.0)]);
     check("0.5+", Binning::EqualMass(10), &[(1, 0.5, 1.0)]);
     check("", mass, &[]);
     check("0.5+", Binning::EqualWidth(0), &[]);

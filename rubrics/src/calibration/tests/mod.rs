@@ -14,10 +14,7 @@ fn drawn(raws: &[f64], copies: u32, probability: impl Fn(f64) -> f64) -> Vec<Sam
     for raw in raws {
         let n_right = (probability(*raw) * f64::from(copies)).round();
         for index in 0..copies {
-            samples.push(Sample {
-                raw: *raw,
-                right: f64::from(index) < n_right,
-            });
+            samples.push(Sample { raw: *raw, right: f64::from(index) < n_right });
         }
     }
     samples
@@ -25,7 +22,5 @@ fn drawn(raws: &[f64], copies: u32, probability: impl Fn(f64) -> f64) -> Vec<Sam
 
 /// Raw values from -4 to 4.
 fn grid() -> Vec<f64> {
-    (-16..=16)
-        .map(|quarters| f64::from(quarters) / 4.0)
-        .collect()
+    (-16..=16).map(|quarters| f64::from(quarters) / 4.0).collect()
 }

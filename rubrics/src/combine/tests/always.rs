@@ -34,9 +34,7 @@ fn sum(values: &[f64]) -> f64 {
 /// Whether more steps may raise the sum: only where Delta's last step gets nothing and there was
 /// only one step, whose score counted for nothing before.
 fn has_an_unpaid_lone_step(scores: &[f64], how: Shaping) -> bool {
-    let unpaid = Shaping::Delta {
-        ending: Ending::SuccessOnly,
-    };
+    let unpaid = Shaping::Delta { ending: Ending::SuccessOnly };
     scores.len() == 1 && how == unpaid
 }
 
@@ -131,26 +129,14 @@ fn e4_consistency_alone_earns_nothing() {
 
 #[test]
 fn e5_groups_without_a_difference_have_no_advantage() {
-    let grpo = |variance| Normalisation::Grpo {
-        variance,
-        epsilon: 0.0,
-    };
-    let all = [
-        SPARK,
-        grpo(Population),
-        grpo(Unbiased),
-        Normalisation::Mean,
-        Normalisation::LeaveOneOut,
-    ];
+    let grpo = |variance| Normalisation::Grpo { variance, epsilon: 0.0 };
+    let all =
+        [SPARK, grpo(Population), grpo(Unbiased), Normalisation::Mean, Normalisation::LeaveOneOut];
     for how in all {
         // Ten times 0.1 is not 1 in binary: rounding must not become a difference.
         for rewards in [&[0.7][..], &[0.1; 10], &[1.0, 1.0], &[-3.5; 3]] {
             let expected = vec![0.0; rewards.len()];
-            assert_eq!(
-                advantages(rewards, how),
-                Ok(expected),
-                "{rewards:?} {how:?}"
-            );
+            assert_eq!(advantages(rewards, how), Ok(expected), "{rewards:?} {how:?}");
         }
     }
 }
@@ -178,9 +164,7 @@ fn a3_a_right_answer_with_a_wrong_step_outranks_a_wrong_answer_without_one() {
 #[test]
 fn b1_a_lone_step_under_the_recalled_ending_counts_for_nothing() {
     // The one place where a second step pays: documented at `Ending::SuccessOnly`.
-    let how = Shaping::Delta {
-        ending: Ending::SuccessOnly,
-    };
+    let how = Shaping::Delta { ending: Ending::SuccessOnly };
     let earned = |scores: &[f64]| sum(&shape(scores, how).expect("finite"));
     near(Ok(earned(&[0.5])), 0.0);
     near(Ok(earned(&[0.5, 0.5])), 0.5);

@@ -25,13 +25,8 @@ const AGGREGATIONS: [Aggregation; 5] = [
 
 const SHAPINGS: [Shaping; 3] = [
     Shaping::Clip { eta: 0.5 },
-    Shaping::Delta {
-        ending: Ending::OwnScore,
-    },
-    Shaping::ClipThenDelta {
-        eta: 0.5,
-        ending: Ending::SuccessOnly,
-    },
+    Shaping::Delta { ending: Ending::OwnScore },
+    Shaping::ClipThenDelta { eta: 0.5, ending: Ending::SuccessOnly },
 ];
 
 const NORMALISATIONS: [Normalisation; 3] = [SPARK, Normalisation::Mean, Normalisation::LeaveOneOut];
@@ -107,10 +102,7 @@ fn what_is_not_finite_never_becomes_a_number() {
 fn lists_of_nothing_have_no_value() {
     let check = |told: Result<(), String>, expected: &str| {
         let told = told.expect_err(expected);
-        assert!(
-            told.contains(expected),
-            "{told:?} does not hold {expected:?}"
-        );
+        assert!(told.contains(expected), "{told:?} does not hold {expected:?}");
     };
     for how in AGGREGATIONS {
         check(tell(aggregate(&[], how)), "0 step score; at least 1");
@@ -122,14 +114,8 @@ fn lists_of_nothing_have_no_value() {
     check(tell(share_right(&[])), "at least 1");
     check(tell(mean(&[])), "at least 1");
     check(tell(worst_case(&[])), "at least 1");
-    check(
-        tell(uncertainty_weighted(&[], 0.1, Population)),
-        "at least 1",
-    );
-    check(
-        tell(uncertainty_weighted(&[1.0], 0.1, Unbiased)),
-        "at least 2",
-    );
+    check(tell(uncertainty_weighted(&[], 0.1, Population)), "at least 1");
+    check(tell(uncertainty_weighted(&[1.0], 0.1, Unbiased)), "at least 2");
     check(tell(Standard::of(&[1.0], Population)), "at least 2");
     check(tell(renorm(&[], 0.5, OutcomeAt::LastStep)), "at least 1");
     check(tell(mean_yes(&[])), "at least 1");
@@ -141,80 +127,38 @@ fn lists_of_nothing_have_no_value() {
 fn what_has_no_meaning_is_refused() {
     let check = |told: Result<(), String>, expected: &str| {
         let told = told.expect_err(expected);
-        assert!(
-            told.contains(expected),
-            "{told:?} does not hold {expected:?}"
-        );
+        assert!(told.contains(expected), "{told:?} does not hold {expected:?}");
     };
     check(
         tell(aggregate(&[0.5, 1.0], Aggregation::SumOfLogits)),
         "step score 1 is not strictly between 0 and 1",
     );
-    check(
-        tell(aggregate(&[0.0], Aggregation::SumOfLogits)),
-        "step score 0 is not strictly",
-    );
+    check(tell(aggregate(&[0.0], Aggregation::SumOfLogits)), "step score 0 is not strictly");
     check(tell(gated(&[1.0, 1.0], &[])), "0 thresholds, and 1 belong");
     check(tell(gated(&[1.0], &[0.0])), "1 thresholds, and 0 belong");
-    check(
-        tell(weighted_vote(&[Some("a")], &[])),
-        "0 weights, and 1 belong",
-    );
-    check(
-        tell(weighted_vote(&[Some("a")], &[-0.1])),
-        "weight 0 is not 0 or more",
-    );
-    check(
-        tell(renorm(&[1.5], 0.5, OutcomeAt::EveryStep)),
-        "from 0 to 1",
-    );
-    check(
-        tell(renorm(&[0.5], -0.5, OutcomeAt::EveryStep)),
-        "outcome reward",
-    );
-    check(
-        tell(r1_reward(1.0, 2.0, 0.0)),
-        "accuracy 0 is not from 0 to 1",
-    );
+    check(tell(weighted_vote(&[Some("a")], &[])), "0 weights, and 1 belong");
+    check(tell(weighted_vote(&[Some("a")], &[-0.1])), "weight 0 is not 0 or more");
+    check(tell(renorm(&[1.5], 0.5, OutcomeAt::EveryStep)), "from 0 to 1");
+    check(tell(renorm(&[0.5], -0.5, OutcomeAt::EveryStep)), "outcome reward");
+    check(tell(r1_reward(1.0, 2.0, 0.0)), "accuracy 0 is not from 0 to 1");
     check(tell(r1_reward(1.0, 1.0, 1.5)), "from -1 to 1");
     check(tell(capability(0.0, 0.5)), "alpha 0 is not above 0");
     check(tell(capability(0.5, 1.5)), "accuracy of the group");
     check(tell(preference(1.5, 0.5)), "from 0 to 1");
     check(tell(mean_yes(&[0.5, 1.1])), "probability 1");
-    check(
-        tell(uncertainty_weighted(&[0.5], -0.1, Population)),
-        "lambda",
-    );
+    check(tell(uncertainty_weighted(&[0.5], -0.1, Population)), "lambda");
     check(tell(Standard::new(0.0, 0.0)), "above 0");
     check(tell(Standard::of(&[0.1; 10], Population)), "above 0");
-    check(
-        tell(step_rewards(true, &[2.0], Weights::default())),
-        "from 0 to 1",
-    );
-    let negative = Weights {
-        whole: 2.0,
-        process: -1.0,
-    };
+    check(tell(step_rewards(true, &[2.0], Weights::default())), "from 0 to 1");
+    let negative = Weights { whole: 2.0, process: -1.0 };
     check(tell(step_rewards(true, &[1.0], negative)), "weight 1");
-    let epsilon = Normalisation::Grpo {
-        variance: Population,
-        epsilon: -1.0,
-    };
+    let epsilon = Normalisation::Grpo { variance: Population, epsilon: -1.0 };
     check(tell(advantages(&[0.0, 1.0], epsilon)), "epsilon");
-    let verdict = SentenceVerdict {
-        faithfulness_right: true,
-        correctness_right: true,
-        is_incorrect: false,
-    };
-    let weights = |alpha, detection_bonus| SentenceWeights {
-        alpha,
-        detection_bonus,
-    };
+    let verdict =
+        SentenceVerdict { faithfulness_right: true, correctness_right: true, is_incorrect: false };
+    let weights = |alpha, detection_bonus| SentenceWeights { alpha, detection_bonus };
     check(tell(sentence_reward(verdict, weights(1.5, 0.0))), "alpha");
-    check(
-        tell(sentence_reward(verdict, weights(0.5, f64::NAN))),
-        "bonus",
-    );
+    check(tell(sentence_reward(verdict, weights(0.5, f64::NAN))), "bonus");
 }
 
 #[test]

@@ -20,28 +20,16 @@ fn a0_grpo_advantages() {
     let grpo = |variance, epsilon| Normalisation::Grpo { variance, epsilon };
     // Mean 0.5, squared deviations 4 x 0.25: the standard deviations are 0.5 and sqrt(1/3).
     let rewards = [1.0, 0.0, 0.0, 1.0];
-    all_near(
-        group::advantages(&rewards, grpo(Population, 0.0)),
-        &[1.0, -1.0, -1.0, 1.0],
-    );
+    all_near(group::advantages(&rewards, grpo(Population, 0.0)), &[1.0, -1.0, -1.0, 1.0]);
     let unbiased = 0.75_f64.sqrt();
     all_near(
         group::advantages(&rewards, grpo(Unbiased, 0.0)),
         &[unbiased, -unbiased, -unbiased, unbiased],
     );
-    all_near(
-        group::advantages(&rewards, grpo(Population, 0.5)),
-        &[0.5, -0.5, -0.5, 0.5],
-    );
-    all_near(
-        group::advantages(&[3.0, 0.0, 0.0], Normalisation::Mean),
-        &[2.0, -1.0, -1.0],
-    );
+    all_near(group::advantages(&rewards, grpo(Population, 0.5)), &[0.5, -0.5, -0.5, 0.5]);
+    all_near(group::advantages(&[3.0, 0.0, 0.0], Normalisation::Mean), &[2.0, -1.0, -1.0]);
     // Others' means: 0, 1.5, 1.5.
-    all_near(
-        group::advantages(&[3.0, 0.0, 0.0], Normalisation::LeaveOneOut),
-        &[3.0, -1.5, -1.5],
-    );
+    all_near(group::advantages(&[3.0, 0.0, 0.0], Normalisation::LeaveOneOut), &[3.0, -1.5, -1.5]);
     near(group::pass_rate(&rewards, 1.0), 0.5);
     near(group::pass_rate(&[0.2, 0.5, 0.9], 0.5), 2.0 / 3.0);
 }
@@ -49,10 +37,8 @@ fn a0_grpo_advantages() {
 #[test]
 fn a3_capo_votes() {
     let check = |critiques: &[Option<&[usize]>], how, readable, expected: &[f64]| {
-        let critiques: Vec<_> = critiques
-            .iter()
-            .map(|critique| critique.map(<[usize]>::to_vec))
-            .collect();
+        let critiques: Vec<_> =
+            critiques.iter().map(|critique| critique.map(<[usize]>::to_vec)).collect();
         let wrong = critique::vote(&critiques, 3, how);
         assert_eq!(wrong.readable, readable, "{critiques:?}");
         all_near(Ok(wrong.weights), expected);
@@ -73,21 +59,12 @@ fn a3_capo_votes() {
     check(broken, Vote::Majority, 2, &[1.0, 0.0, 0.0]);
     check(broken, Vote::Average, 2, &[0.5, 0.0, 0.0]);
     check(broken, Vote::Greedy, 0, &[0.0, 0.0, 0.0]);
-    for how in [
-        Vote::Intersection,
-        Vote::Majority,
-        Vote::Union,
-        Vote::Average,
-        Vote::Greedy,
-    ] {
+    for how in [Vote::Intersection, Vote::Majority, Vote::Union, Vote::Average, Vote::Greedy] {
         check(&[None, None], how, 0, &[0.0, 0.0, 0.0]);
         check(&[], how, 0, &[0.0, 0.0, 0.0]);
         check(&[Some(&[])], how, 1, &[0.0, 0.0, 0.0]);
     }
-    assert_eq!(
-        critique::vote(&[Some(vec![1])], 0, Vote::Union).weights,
-        [0.0; 0]
-    );
+    assert_eq!(critique::vote(&[Some(vec![1])], 0, Vote::Union).weights, [0.0; 0]);
 }
 
 #[test]
@@ -113,14 +90,8 @@ fn a4_tp_grpo_thoughts() {
     };
     check(&[], &[]);
     check(&[Right], &[(Right, 0..1)]);
-    check(
-        &[Right, Right, Wrong, Right],
-        &[(Right, 0..2), (Wrong, 2..3), (Right, 3..4)],
-    );
-    check(
-        &[Mismatched, Mismatched, Matching],
-        &[(Mismatched, 0..2), (Matching, 2..3)],
-    );
+    check(&[Right, Right, Wrong, Right], &[(Right, 0..2), (Wrong, 2..3), (Right, 3..4)]);
+    check(&[Mismatched, Mismatched, Matching], &[(Mismatched, 0..2), (Matching, 2..3)]);
     // alpha 0.5, three of four right: r_c = 0.375.
     let r_c = thoughts::capability(0.5, 0.75);
     near(r_c, 0.375);
@@ -140,15 +111,9 @@ fn a5_share_of_right_steps() {
 #[test]
 fn a6_best_of_and_weighted_vote() {
     let check = |answers: &[&str], weights: &[f64], expected| {
-        let answers: Vec<_> = answers
-            .iter()
-            .map(|answer| (!answer.is_empty()).then_some(*answer))
-            .collect();
-        assert_eq!(
-            weighted_vote(&answers, weights),
-            Ok(expected),
-            "{answers:?}"
-        );
+        let answers: Vec<_> =
+            answers.iter().map(|answer| (!answer.is_empty()).then_some(*answer)).collect();
+        assert_eq!(weighted_vote(&answers, weights), Ok(expected), "{answers:?}");
     };
     check(&["3", "4", "3"], &[0.3, 0.5, 0.4], Some(0));
     check(&["3", "4", "3"], &[0.1, 0.5, 0.3], Some(1));
@@ -181,11 +146,7 @@ fn a8_both_orders() {
 #[test]
 fn a9_sentence_rewards() {
     let check = |faithfulness_right, correctness_right, is_incorrect, weights, expected| {
-        let verdict = SentenceVerdict {
-            faithfulness_right,
-            correctness_right,
-            is_incorrect,
-        };
+        let verdict = SentenceVerdict { faithfulness_right, correctness_right, is_incorrect };
         near(sentence_reward(verdict, weights), expected);
     };
     let plain = SentenceWeights::default();
@@ -193,10 +154,7 @@ fn a9_sentence_rewards() {
     check(true, false, false, plain, 0.5);
     check(false, true, true, plain, 0.5);
     check(false, false, true, plain, 0.0);
-    let other = SentenceWeights {
-        alpha: 0.25,
-        detection_bonus: 0.2,
-    };
+    let other = SentenceWeights { alpha: 0.25, detection_bonus: 0.2 };
     check(true, false, true, other, 0.25);
     check(false, true, true, other, 0.95);
     check(false, true, false, other, 0.75);
@@ -219,20 +177,12 @@ fn step_aggregates() {
     // Odds 4, 1 and 9.
     check(&scores, Aggregation::SumOfLogits, 36.0_f64.ln());
     near(sum_of_logits(&[1.5, -2.0]), -0.5);
-    for how in [
-        Aggregation::Min,
-        Aggregation::Product,
-        Aggregation::Mean,
-        Aggregation::Last,
-    ] {
+    for how in [Aggregation::Min, Aggregation::Product, Aggregation::Mean, Aggregation::Last] {
         check(&[0.25], how, 0.25);
     }
-    for (scores, expected) in [
-        (&[0.9, 0.4, 0.1][..], Some(1)),
-        (&[0.5, 0.5], None),
-        (&[0.49], Some(0)),
-        (&[], None),
-    ] {
+    for (scores, expected) in
+        [(&[0.9, 0.4, 0.1][..], Some(1)), (&[0.5, 0.5], None), (&[0.49], Some(0)), (&[], None)]
+    {
         assert_eq!(first_error(scores, 0.5), Ok(expected), "{scores:?}");
     }
 }
@@ -242,22 +192,15 @@ fn b1_clip_and_delta() {
     let check = |scores: &[f64], how, expected: &[f64]| all_near(shape(scores, how), expected);
     let clip = Shaping::Clip { eta: 0.5 };
     check(&[0.75, 0.25, 0.5], clip, &[0.0, -0.25, 0.0]);
-    let recalled = Shaping::Delta {
-        ending: Ending::SuccessOnly,
-    };
+    let recalled = Shaping::Delta { ending: Ending::SuccessOnly };
     check(&[0.75, 0.25, 0.5, 0.9], recalled, &[0.5, -0.25, 0.5, 0.0]);
     check(&[0.75, 0.25], recalled, &[0.75, 0.0]);
     check(&[0.75], recalled, &[0.0]);
     check(&[], recalled, &[]);
-    let own = Shaping::Delta {
-        ending: Ending::OwnScore,
-    };
+    let own = Shaping::Delta { ending: Ending::OwnScore };
     check(&[0.75, 0.25, 0.5], own, &[0.5, -0.25, 0.5]);
     check(&[0.75], own, &[0.75]);
-    let both = Shaping::ClipThenDelta {
-        eta: 0.5,
-        ending: Ending::SuccessOnly,
-    };
+    let both = Shaping::ClipThenDelta { eta: 0.5, ending: Ending::SuccessOnly };
     // Clipped: 0, -0.25, 0, 0.
     check(&[0.75, 0.25, 0.5, 0.9], both, &[0.25, -0.25, 0.0, 0.0]);
     near(total(1.0, 0.1, &[0.0, -0.25, -0.25]), 0.95);
@@ -270,23 +213,14 @@ fn b2_ensembles() {
     near(ensemble::mean(&rewards), 3.0);
     near(ensemble::worst_case(&rewards), 1.0);
     // Squared deviations 4 + 1 + 0 + 9 = 14: variances 3.5 and 14/3.
-    near(
-        ensemble::uncertainty_weighted(&rewards, 0.5, Population),
-        1.25,
-    );
-    near(
-        ensemble::uncertainty_weighted(&rewards, 0.3, Unbiased),
-        3.0 - 1.4,
-    );
+    near(ensemble::uncertainty_weighted(&rewards, 0.5, Population), 1.25);
+    near(ensemble::uncertainty_weighted(&rewards, 0.3, Unbiased), 3.0 - 1.4);
     near(ensemble::uncertainty_weighted(&[2.0], 0.5, Population), 2.0);
     let scale = Standard::of(&rewards, Population).expect("they differ");
     near(scale.apply(3.0 + 3.5_f64.sqrt()), 1.0);
     let scale = Standard::of(&rewards, Unbiased).expect("they differ");
     near(scale.apply(3.0), 0.0);
-    near(
-        Standard::new(1.0, 2.0).expect("it is a scale").apply(0.0),
-        -0.5,
-    );
+    near(Standard::new(1.0, 2.0).expect("it is a scale").apply(0.0), -0.5);
 }
 
 #[test]
@@ -337,11 +271,7 @@ fn b5_r1_format() {
     };
     let first = Some(Choice::First);
     check("<think>a\nb</think><answer>1</answer>", Some("1"), first);
-    check(
-        "<think></think><answer> 2 </answer>\n",
-        Some(" 2 "),
-        Some(Choice::Second),
-    );
+    check("<think></think><answer> 2 </answer>\n", Some(" 2 "), Some(Choice::Second));
     check("<think></think><answer></answer>", Some(""), None);
     check("<think>x</think><answer>3</answer>", Some("3"), None);
     check("<think>x</think> <answer>1</answer>", None, None);

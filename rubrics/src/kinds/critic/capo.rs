@@ -56,14 +56,8 @@ impl Capo {
             ("average", Vote::Average),
             ("greedy", Vote::Greedy),
         ];
-        let failed = [
-            ("fail", AllFailed::Fail),
-            ("no_errors", AllFailed::NoErrors),
-        ];
-        let slots = Slots {
-            needed: &["problem", "steps"],
-            optional: &["reference"],
-        };
+        let failed = [("fail", AllFailed::Fail), ("no_errors", AllFailed::NoErrors)];
+        let slots = Slots { needed: &["problem", "steps"], optional: &["reference"] };
         let vote = section.word("vote", &votes).unwrap_or(Vote::Intersection);
         let is_greedy = vote == Vote::Greedy;
         let outcome = outcome_scorer(section, scope);
@@ -75,9 +69,7 @@ impl Capo {
             critique: Critique::read(section, if is_greedy { 0.0 } else { 0.7 }),
             wording: Wording::read(section, "critic-wrong-steps", slots)?,
             splitter: splitter(section),
-            critiques: section
-                .integer("critiques", 1..65)
-                .unwrap_or(if is_greedy { 1 } else { 4 }),
+            critiques: section.integer("critiques", 1..65).unwrap_or(if is_greedy { 1 } else { 4 }),
             vote,
             all_failed: section.word("all_failed", &failed).unwrap_or_default(),
             weights: Weights {
@@ -215,14 +207,7 @@ impl Capo {
         Ok(Reward {
             score: 1.0 - wrong,
             raw: None,
-            label: Some(
-                if wrong > 0.0 {
-                    "wrong_steps"
-                } else {
-                    "no_wrong_step"
-                }
-                .into(),
-            ),
+            label: Some(if wrong > 0.0 { "wrong_steps" } else { "no_wrong_step" }.into()),
             reason: voted.vote.reason(),
             standing: Standing::Proven,
             evidence: Evidence { spans, ..evidence },
@@ -232,15 +217,11 @@ impl Capo {
     fn token_rewards(&self, voted: &Voted, right: bool) -> Result<Vec<SpanNote>, Failure> {
         let rewards = critique::step_rewards(right, &voted.vote.weights, self.weights);
         let rewards = rewards.map_err(uncombined)?;
-        let notes = voted
-            .steps
-            .iter()
-            .zip(rewards)
-            .map(|(step, reward)| SpanNote {
-                span: step.span.clone(),
-                label: TOKEN_REWARD.into(),
-                value: Some(reward),
-            });
+        let notes = voted.steps.iter().zip(rewards).map(|(step, reward)| SpanNote {
+            span: step.span.clone(),
+            label: TOKEN_REWARD.into(),
+            value: Some(reward),
+        });
         Ok(notes.collect())
     }
 }

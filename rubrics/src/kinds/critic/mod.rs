@@ -79,10 +79,7 @@ struct Critique {
 
 impl Critique {
     fn read(section: &Section<'_, '_>, temperature: f32) -> Self {
-        let default = WritingOptions {
-            temperature,
-            ..WritingOptions::greedy(MAX_TOKENS)
-        };
+        let default = WritingOptions { temperature, ..WritingOptions::greedy(MAX_TOKENS) };
         Self {
             writing: WritingOptions::read(section, default),
             constrain: section.boolean("constrain").unwrap_or(true),
@@ -144,10 +141,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
         Word::Retrospective => Mode::Retrospective(Retrospective::read(section, scope)?),
         Word::Rerank => Mode::Rerank(Rerank::read(section)?),
     };
-    Some(Box::new(Critic {
-        model: model?,
-        mode,
-    }))
+    Some(Box::new(Critic { model: model?, mode }))
 }
 
 /// `splitter` (`blank_lines`): what separates the steps of a response that comes without `steps`.
@@ -159,20 +153,15 @@ fn splitter(section: &Section<'_, '_>) -> Splitter {
 fn outcome_scorer(section: &Section<'_, '_>, scope: &Scope<'_>) -> Result<Option<Outside>, ()> {
     let least = super::options::share(section, "outcome_threshold").unwrap_or(0.5);
     let Some(name) = section.text("outcome") else {
-        return if section.has("outcome") {
-            Err(())
-        } else {
-            Ok(None)
-        };
+        return if section.has("outcome") { Err(()) } else { Ok(None) };
     };
     if let Some(scorer) = scope.registry.get(&name) {
         let scorer = Arc::clone(scorer);
         return Ok(Some(Outside { scorer, least }));
     }
     let names = scope.registry.iter().map(|scorer| scorer.name());
-    let hint = nearest(&name, names)
-        .map(|near| format!("; did you mean '{near}'?"))
-        .unwrap_or_default();
+    let hint =
+        nearest(&name, names).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     let message = format!("no scorer '{name}' comes before this one{hint}");
     section.problem("outcome", message);
     Err(())
@@ -272,10 +261,7 @@ impl Kind for Critic {
     }
 
     fn reads(&self) -> Reads {
-        Reads {
-            steps: !matches!(self.mode, Mode::Rerank(_)),
-            ..Reads::default()
-        }
+        Reads { steps: !matches!(self.mode, Mode::Rerank(_)), ..Reads::default() }
     }
 
     fn compares(&self) -> bool {

@@ -46,10 +46,7 @@ enum Select {
 impl Rerank {
     pub(super) fn read(section: &Section<'_, '_>) -> Option<Self> {
         let words = [("best", Select::Best), ("vote", Select::Vote)];
-        let slots = Slots {
-            needed: &["problem", "response"],
-            optional: &[],
-        };
+        let slots = Slots { needed: &["problem", "response"], optional: &[] };
         Some(Self {
             labels: LabelOptions::read(section),
             wording: Wording::read(section, "critic-self-check", slots)?,
@@ -69,9 +66,7 @@ impl Rerank {
         session: &'a Session<'a>,
     ) -> Outcome {
         let answers: Vec<Option<String>> = cases.iter().map(answer).collect();
-        let judged = cases
-            .into_iter()
-            .map(|case| self.member(model, case, session));
+        let judged = cases.into_iter().map(|case| self.member(model, case, session));
         let judged = join_all(judged).await;
         let chosen = self.choose(&judged, &answers);
         let trace = group::trace(&judged);
@@ -79,11 +74,8 @@ impl Rerank {
         let first = first.map(|failure| (failure.kind, failure.reason.clone()));
         let score = |index: usize| judged[index].as_ref().map_or(0.0, |reward| reward.score);
         let chosen = chosen.map(|chosen| chosen.map(|index| (index, score(index))));
-        let evidence = Evidence {
-            trace,
-            members: Some(group::ranked(judged)),
-            ..Evidence::default()
-        };
+        let evidence =
+            Evidence { trace, members: Some(group::ranked(judged)), ..Evidence::default() };
         match (chosen, first) {
             (Err(failure), _) => Err(failure.with_evidence(evidence)),
             (Ok(Some((index, score))), _) => Ok(Reward {
@@ -141,10 +133,7 @@ impl Rerank {
     /// What the model believes of one response.
     async fn member(&self, model: &str, case: Case<'_>, session: &Session<'_>) -> Outcome {
         if case.response.trim().is_empty() {
-            return Err(Failure::refused(
-                "response_empty",
-                "there is nothing to judge",
-            ));
+            return Err(Failure::refused("response_empty", "there is nothing to judge"));
         }
         let turns = self.wording.fill(&[
             ("problem", &asked::problem(&case)?),

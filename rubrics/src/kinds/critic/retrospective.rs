@@ -30,10 +30,7 @@ pub(super) struct Retrospective {
 
 impl Retrospective {
     pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
-        let slots = Slots {
-            needed: &["problem", "steps"],
-            optional: &["reference", "count"],
-        };
+        let slots = Slots { needed: &["problem", "steps"], optional: &["reference", "count"] };
         let outcome = outcome_scorer(section, scope);
         Some(Self {
             critique: Critique::read(section, 0.0),
@@ -53,12 +50,8 @@ impl Retrospective {
         let steps = Steps::of(&case, self.splitter)?;
         let turns = self.turns(&case, &steps)?;
         let mut log = Log::new(session, &session.served(model)?, &[&*self.wording]);
-        let asked = Asked {
-            model,
-            turns,
-            samples: 1,
-            last_line: verdict::judgement_grammar(steps.len()),
-        };
+        let asked =
+            Asked { model, turns, samples: 1, last_line: verdict::judgement_grammar(steps.len()) };
         let asking = self.critique.ask(asked, session, &mut log);
         let (written, outcome) = beside(asking, self.outcome.as_ref(), case, session).await;
         if let Some(trace) = crate::group::trace(&outcome) {
@@ -116,10 +109,7 @@ impl Retrospective {
             label: Some(label.into()),
             reason: Reason::with("steps_judged", detail),
             standing: Standing::Proven,
-            evidence: Evidence {
-                parts: part.map(|part| vec![part]),
-                ..evidence
-            },
+            evidence: Evidence { parts: part.map(|part| vec![part]), ..evidence },
         })
     }
 }

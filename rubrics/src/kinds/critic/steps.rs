@@ -61,10 +61,7 @@ impl<'r> Steps<'r> {
             return Err(Failure::refused("no_steps", "there is no step to judge"));
         }
         let moved = |span: Range<usize>| span.start + range.start..span.end + range.start;
-        Ok(Self {
-            response,
-            spans: spans.into_iter().map(moved).collect(),
-        })
+        Ok(Self { response, spans: spans.into_iter().map(moved).collect() })
     }
 
     pub(super) fn len(&self) -> usize {

@@ -44,14 +44,8 @@ pub(super) struct Thoughts {
 
 impl Thoughts {
     pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
-        let variances = [
-            ("unbiased", Variance::Unbiased),
-            ("population", Variance::Population),
-        ];
-        let slots = Slots {
-            needed: &["problem", "steps"],
-            optional: &["answer"],
-        };
+        let variances = [("unbiased", Variance::Unbiased), ("population", Variance::Population)];
+        let slots = Slots { needed: &["problem", "steps"], optional: &["answer"] };
         let right = Wording::read(section, "critic-thoughts-right", slots);
         let wrong = Wording::read_from(section, "message_wrong", "critic-thoughts-wrong", slots);
         section.require("outcome");
@@ -65,9 +59,7 @@ impl Thoughts {
             right: right?,
             wrong: wrong?,
             alpha,
-            variance: section
-                .word("variance", &variances)
-                .unwrap_or(Variance::Unbiased),
+            variance: section.word("variance", &variances).unwrap_or(Variance::Unbiased),
             outcome: outcome.ok()??,
         })
     }
@@ -79,9 +71,7 @@ impl Thoughts {
         cases: Vec<Case<'a>>,
         session: &'a Session<'a>,
     ) -> Vec<Outcome> {
-        let members = cases
-            .into_iter()
-            .map(|case| self.member(model, case, session));
+        let members = cases.into_iter().map(|case| self.member(model, case, session));
         let members = join_all(members).await;
         let known: Vec<f64> = members
             .iter()
@@ -89,9 +79,7 @@ impl Thoughts {
             .map(|right| f64::from(u8::from(right)))
             .collect();
         let scale = self.scale(&known);
-        let mut standard = scale
-            .iter()
-            .flat_map(|scale| scale.outcomes.iter().copied());
+        let mut standard = scale.iter().flat_map(|scale| scale.outcomes.iter().copied());
         let judged = members.into_iter().map(|member| {
             // A member without an outcome takes no place in the list of those with one.
             let right = match self.outcome.is_right(&member.outcome) {
@@ -103,11 +91,7 @@ impl Thoughts {
                 let failure = failure.unwrap_or_else(crate::score::internal);
                 return member.failed(failure, self);
             };
-            let place = Place {
-                right,
-                outcome,
-                capability: scale.capability,
-            };
+            let place = Place { right, outcome, capability: scale.capability };
             self.conclude(&member, &place)
         });
         judged.collect()
@@ -116,15 +100,9 @@ impl Thoughts {
     /// Standardised outcomes of those that have one, and what a wrong thought costs.
     fn scale(&self, known: &[f64]) -> Result<Scale, Failure> {
         if known.is_empty() {
-            return Ok(Scale {
-                outcomes: Vec::new(),
-                capability: 0.0,
-            });
+            return Ok(Scale { outcomes: Vec::new(), capability: 0.0 });
         }
-        let how = Normalisation::Grpo {
-            variance: self.variance,
-            epsilon: EPSILON,
-        };
+        let how = Normalisation::Grpo { variance: self.variance, epsilon: EPSILON };
         let accuracy = asked::mean(known);
         Ok(Scale {
             outcomes: advantages(known, how).map_err(uncombined)?,
@@ -144,11 +122,7 @@ impl Thoughts {
             Ok(right) => self.labelled(right, (model, case, session), &mut log).await,
             Err(failure) => Err(failure),
         };
-        Member {
-            outcome,
-            labelled,
-            log,
-        }
+        Member { outcome, labelled, log }
     }
 
     /// The steps of a thought with their labels.
@@ -159,26 +133,15 @@ impl Thoughts {
         log: &mut Option<Log>,
     ) -> Result<Labelled<'a>, Failure> {
         let steps = Steps::of_thought(&case)?;
-        let (wording, marker) = if right {
-            (&self.right, verdict::WRONG)
-        } else {
-            (&self.wrong, verdict::MATCHING)
-        };
+        let (wording, marker) =
+            if right { (&self.right, verdict::WRONG) } else { (&self.wrong, verdict::MATCHING) };
         let turns = wording.fill(&[
             ("problem", &asked::problem(&case)?),
             ("steps", &steps.numbered()),
-            (
-                "answer",
-                &asked::quotation(Steps::after_thought(case.response)),
-            ),
+            ("answer", &asked::quotation(Steps::after_thought(case.response))),
         ]);
         let log = log.insert(Log::new(session, &session.served(model)?, &[&**wording]));
-        let asked = Asked {
-            model,
-            turns,
-            samples: 1,
-            last_line: verdict::list_grammar(marker),
-        };
+        let asked = Asked { model, turns, samples: 1, last_line: verdict::list_grammar(marker) };
         let written = self.critique.ask(asked, session, log).await?.remove(0);
         let listed = verdict::listed(written.whole()?, marker, steps.len())?;
         Ok(Labelled {
@@ -218,11 +181,7 @@ impl Thoughts {
             "r_c = {}, standardised outcome {}; {} numbers belong to no step",
             place.capability, place.outcome, labelled.foreign
         );
-        let evidence = Evidence {
-            steps: Some(steps),
-            spans: Some(spans),
-            ..member.evidence(self)
-        };
+        let evidence = Evidence { steps: Some(steps), spans: Some(spans), ..member.evidence(self) };
         Ok(Reward {
             score: f64::from(u8::from(place.right)),
             raw: Some(place.outcome),
@@ -277,11 +236,7 @@ impl Member<'_> {
             weight: 1.0,
             outcome: Some(self.outcome.clone()),
         };
-        Evidence {
-            parts: Some(vec![part]),
-            trace,
-            ..evidence
-        }
+        Evidence { parts: Some(vec![part]), trace, ..evidence }
     }
 
     fn failed(&self, failure: Failure, mode: &Thoughts) -> Outcome {
@@ -292,11 +247,8 @@ impl Member<'_> {
 /// Labels from the numbers that a critic lists: of wrong steps in a right solution, of matching
 /// ones in a wrong solution.
 fn labels(right: bool, listed: &Listed, n_steps: usize) -> Vec<Label> {
-    let (named, others) = if right {
-        (Label::Wrong, Label::Right)
-    } else {
-        (Label::Matching, Label::Mismatched)
-    };
+    let (named, others) =
+        if right { (Label::Wrong, Label::Right) } else { (Label::Matching, Label::Mismatched) };
     let mut labels = vec![others; n_steps];
     for number in &listed.numbers {
         labels[number - 1] = named;
@@ -306,9 +258,7 @@ fn labels(right: bool, listed: &Listed, n_steps: usize) -> Vec<Label> {
 
 /// The advantage of each step, and the thoughts that they make.
 fn rewards(labels: &[Label], place: &Place) -> Result<(Vec<f64>, Vec<Thought>), Failure> {
-    let values = labels
-        .iter()
-        .map(|label| advantage(*label, place.outcome, place.capability));
+    let values = labels.iter().map(|label| advantage(*label, place.outcome, place.capability));
     let values: Result<Vec<f64>, _> = values.collect();
     Ok((values.map_err(uncombined)?, merge(labels)))
 }

@@ -61,10 +61,7 @@ pub(super) fn listed(text: &str, marker: &str, n_steps: usize) -> Result<Listed,
         (1..=n_steps).contains(&number).then_some(number)
     };
     let known: Vec<usize> = numbers.iter().copied().filter_map(exists).collect();
-    Ok(Listed {
-        foreign: numbers.len() - known.len(),
-        numbers: known,
-    })
+    Ok(Listed { foreign: numbers.len() - known.len(), numbers: known })
 }
 
 /// The words on the last line.

@@ -72,21 +72,14 @@ enum Mode {
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let slots = Slots {
-        needed: &["documents", "sentence"],
-        optional: &["problem", "answer"],
-    };
+    let slots = Slots { needed: &["documents", "sentence"], optional: &["problem", "answer"] };
     let words = [("written", false), ("labels", true)];
     let model = scope.model(section, "model");
     let by_labels = section.word("mode", &words).unwrap_or(false);
     let mode = if by_labels {
         let faithful = Wording::read(section, "grounded-faithful", slots);
         let correct = Wording::read_from(section, "message_correct", "grounded-correct", slots);
-        Mode::Labels {
-            labels: LabelOptions::read(section),
-            faithful: faithful?,
-            correct: correct?,
-        }
+        Mode::Labels { labels: LabelOptions::read(section), faithful: faithful?, correct: correct? }
     } else {
         Mode::Written {
             writing: WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS)),
@@ -121,10 +114,7 @@ impl Kind for Grounded {
     }
 
     fn reads(&self) -> Reads {
-        Reads {
-            context: true,
-            ..Reads::default()
-        }
+        Reads { context: true, ..Reads::default() }
     }
 
     fn floor(&self) -> Option<f64> {
@@ -134,17 +124,15 @@ impl Kind for Grounded {
     fn check(&self, models: &dyn Models) -> Result<(), String> {
         let served = models.find(&self.model).expect("its name was checked");
         match &self.mode {
-            Mode::Written {
-                writing, wording, ..
-            } => asked::try_wording(&served, wording, writing.reasoning).map(drop),
-            Mode::Labels {
-                labels,
-                faithful,
-                correct,
-            } => [faithful, correct].into_iter().try_for_each(|wording| {
-                let prompt = asked::try_wording(&served, wording, false)?;
-                Labels::after(&served, &prompt, &VERDICTS, labels.spellings).map(drop)
-            }),
+            Mode::Written { writing, wording, .. } => {
+                asked::try_wording(&served, wording, writing.reasoning).map(drop)
+            }
+            Mode::Labels { labels, faithful, correct } => {
+                [faithful, correct].into_iter().try_for_each(|wording| {
+                    let prompt = asked::try_wording(&served, wording, false)?;
+                    Labels::after(&served, &prompt, &VERDICTS, labels.spellings).map(drop)
+                })
+            }
         }
     }
 
@@ -165,12 +153,8 @@ impl Grounded {
         let served = session.served(&self.model)?;
         let judged = sentences.iter().map(|span| {
             let sentence = asked::quotation(&case.response[span.clone()]);
-            let texts = Texts {
-                documents: &documents,
-                problem: &problem,
-                answer: &answer,
-                sentence,
-            };
+            let texts =
+                Texts { documents: &documents, problem: &problem, answer: &answer, sentence };
             self.sentence(&served, texts, session)
         });
         let judged = join_all(judged).await;
@@ -211,11 +195,7 @@ impl Grounded {
                 let judged = self.written(served, &texts, session, &mut log).await;
                 (judged, log)
             }
-            Mode::Labels {
-                labels,
-                faithful,
-                correct,
-            } => {
+            Mode::Labels { labels, faithful, correct } => {
                 let mut log = Log::new(session, served, &[&**faithful, &**correct]);
                 let mut read = Vec::with_capacity(2);
                 for wording in [faithful, correct] {
@@ -226,11 +206,7 @@ impl Grounded {
                         Err(failure) => return (Err(failure), log),
                     }
                 }
-                let judged = Judgement {
-                    faithful: read[0],
-                    correct: read[1],
-                    reasoning: None,
-                };
+                let judged = Judgement { faithful: read[0], correct: read[1], reasoning: None };
                 (Ok(judged), log)
             }
         }
@@ -243,21 +219,14 @@ impl Grounded {
         session: &Session<'_>,
         log: &mut Log,
     ) -> Result<Judgement, Failure> {
-        let Mode::Written {
-            writing,
-            constrain,
-            wording,
-        } = &self.mode
-        else {
+        let Mode::Written { writing, constrain, wording } = &self.mode else {
             return Err(crate::score::internal());
         };
         let turns = texts.fill(wording);
         let prompt = asked::prompt(session, served, turns, writing.reasoning).await?;
         let mut how = writing.writing(stream_of(&prompt, 0));
         how.grammar = constrain.then(|| grammar(writing.reasoning));
-        let written = session
-            .write(served, &[(&prompt, how)], &mut log.trace)
-            .await?;
+        let written = session.write(served, &[(&prompt, how)], &mut log.trace).await?;
         log.wrote("judgement", &written[0]);
         Judgement::read(written[0].whole()?)
     }
@@ -366,10 +335,7 @@ fn notes(span: &Range<usize>, judged: &Judgement) -> [SpanNote; 2] {
         label: label.into(),
         value: Some(value),
     };
-    [
-        note("faithful", judged.faithful),
-        note("correct", judged.correct),
-    ]
+    [note("faithful", judged.faithful), note("correct", judged.correct)]
 }
 
 fn unjudged(span: Range<usize>) -> StepReward {

@@ -27,10 +27,7 @@ max_tokens = 80
 fn input(response: &str) -> Input {
     Input {
         prompt: Some(Passage::Text("What is the moon?".to_owned())),
-        context: Some(vec![
-            "The moon is a rock.".to_owned(),
-            "It has ice.".to_owned(),
-        ]),
+        context: Some(vec!["The moon is a rock.".to_owned(), "It has ice.".to_owned()]),
         ..Input::of(response)
     }
 }
@@ -52,11 +49,7 @@ fn reply(prompt: &str) -> String {
     if prompt.contains("Write three lines") {
         format!("Faithful: {faithful}\nReasoning: so it is said.\nCorrect: {correct}")
     } else {
-        let word = if prompt.contains("Do the documents support") {
-            faithful
-        } else {
-            correct
-        };
+        let word = if prompt.contains("Do the documents support") { faithful } else { correct };
         if word == "yes" { "Yes" } else { "No" }.to_owned()
     }
 }
@@ -94,9 +87,7 @@ fn a9_trm_sentence_scores() {
     };
     check("written", 0.25);
     check("read", 0.5);
-    let reasons = bench
-        .one("written", input("It is a rock."))
-        .expect("a reward");
+    let reasons = bench.one("written", input("It is a rock.")).expect("a reward");
     let steps = reasons.evidence.steps.expect("it has sentences");
     assert_eq!(steps[0].critique.as_deref(), Some("so it is said."));
 }
@@ -130,9 +121,7 @@ fn broken_judgements_are_a_status_and_never_a_score() {
         "Good." => whole.to_owned(),
         _ => "Fine.".to_owned(),
     });
-    let failure = bench
-        .one("free", input("Good. Bad."))
-        .expect_err("one is broken");
+    let failure = bench.one("free", input("Good. Bad.")).expect_err("one is broken");
     assert_eq!(failure.reason.code, "judgement_malformed");
     let steps = failure.evidence.steps.expect("the other is kept");
     assert_eq!((steps[0].score, steps[1].score), (Some(0.5), None));
@@ -143,15 +132,9 @@ fn what_cannot_be_grounded_is_refused() {
     let bench = Bench::replying(CONFIG, reply);
     let check = |input: Input, code: &str| {
         let failure = bench.one("free", input).expect_err(code);
-        assert_eq!(
-            (failure.kind, failure.reason.code),
-            (FailureKind::Refused, code)
-        );
+        assert_eq!((failure.kind, failure.reason.code), (FailureKind::Refused, code));
     };
-    let without = |context| Input {
-        context,
-        ..input("It is a rock.")
-    };
+    let without = |context| Input { context, ..input("It is a rock.") };
     check(without(None), "context_missing");
     check(without(Some(vec![])), "context_missing");
     check(without(Some(vec![" ".to_owned()])), "context_missing");
@@ -189,9 +172,7 @@ content = '{{documents}} so {{sentence}}?'
 ";
     let bench = Bench::real(config, Preset::Qwen2, TinyHead::Vocab, 5);
     assert_eq!(bench.check(), Ok(()));
-    let inputs: Vec<Input> = (0..4)
-        .map(|n| input(&format!("It is {n}. It is.")))
-        .collect();
+    let inputs: Vec<Input> = (0..4).map(|n| input(&format!("It is {n}. It is."))).collect();
     let together = verdicts(bench.all("read", &inputs, Ask::default()));
     assert!(together.iter().all(Result::is_ok));
     let alone = inputs.iter().flat_map(|input| {

@@ -67,11 +67,8 @@ impl Asking {
     /// The messages of a question.
     pub(super) fn turns(&self, slots: &Slots) -> Vec<Turn> {
         let slots: Vec<(&str, &str)> = slots.iter().map(|(name, text)| (*name, &**text)).collect();
-        let (mut turns, rest): (Vec<Turn>, Vec<Turn>) = self
-            .wording
-            .fill(&slots)
-            .into_iter()
-            .partition(|turn| turn.role == "system");
+        let (mut turns, rest): (Vec<Turn>, Vec<Turn>) =
+            self.wording.fill(&slots).into_iter().partition(|turn| turn.role == "system");
         for demonstration in &self.demonstrations {
             let question = demonstration.question.iter();
             turns.extend(question.map(|(role, content)| turn(role, content)));
@@ -93,10 +90,7 @@ impl Asking {
     ) -> Result<Question, Failure> {
         let turns = self.turns(slots);
         let chat = Chat::asking(&turns).reasoning(self.writing.reasoning);
-        Ok(Question {
-            prompted: served.prompt(&chat)?,
-            count,
-        })
+        Ok(Question { prompted: served.prompt(&chat)?, count })
     }
 
     /// Whether the model can be asked and its verdict be read.
@@ -163,18 +157,13 @@ pub(super) struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     pub(super) fn new(asking: &'a Arc<Asking>, served: Served, session: &'a Session<'a>) -> Self {
-        let trace = Trace {
-            prompt: Some(wording_digest(&served, &[&asking.wording])),
-            ..Trace::default()
-        };
+        let trace =
+            Trace { prompt: Some(wording_digest(&served, &[&asking.wording])), ..Trace::default() };
         Self {
             asking,
             served,
             session,
-            evidence: Evidence {
-                trace: Some(trace),
-                ..Evidence::default()
-            },
+            evidence: Evidence { trace: Some(trace), ..Evidence::default() },
         }
     }
 
@@ -201,10 +190,7 @@ impl<'a> Asker<'a> {
         }
         let answered = judgements.into_iter().map(|judgement| {
             let judgement = judgement?;
-            Ok(Answered {
-                judgement,
-                read: None,
-            })
+            Ok(Answered { judgement, read: None })
         });
         Ok(answered.collect())
     }
@@ -280,10 +266,7 @@ impl<'a> Asker<'a> {
             let read = verdict.labels.read(&outputs[0])?;
             trace.saw_mass(Some(read.mass));
             read.enough_mass(least)?;
-            Ok(Answered {
-                judgement,
-                read: Some(read),
-            })
+            Ok(Answered { judgement, read: Some(read) })
         });
         Ok(answered.collect())
     }

@@ -27,11 +27,7 @@ pub(super) fn read(section: &Section<'_, '_>, asking: &Asking) -> Vec<Demonstrat
 
 fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstration> {
     let rubric = &asking.rubric;
-    let asked: Vec<_> = table
-        .text("prompt")
-        .map(|text| turn("user", &text))
-        .into_iter()
-        .collect();
+    let asked: Vec<_> = table.text("prompt").map(|text| turn("user", &text)).into_iter().collect();
     let judgement = table.required_text("judgement");
     let responses = match rubric.mode {
         Mode::Grade => vec![table.required_text("response")?],

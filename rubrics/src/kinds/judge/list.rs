@@ -41,9 +41,7 @@ pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, cases: &[Case<'_>])
     let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
     let asked = asked_alike(cases)?;
     let seed = asker.session.ask().seed;
-    let orders: Vec<Vec<usize>> = (0..orders)
-        .map(|n| order(seed, n, &asked, &responses))
-        .collect();
+    let orders: Vec<Vec<usize>> = (0..orders).map(|n| order(seed, n, &asked, &responses)).collect();
     let questions = orders.iter().map(|order| {
         let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
         (slots(&rubric, &asked, &shown), shown.len())
@@ -55,10 +53,7 @@ pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, cases: &[Case<'_>])
             let members = grades.into_iter().map(|grade| Ok(reward(grade, &rubric)));
             let mut whole = group::mean(members.collect())?;
             let members = whole.evidence.members.take();
-            whole.evidence = Evidence {
-                members,
-                ..evidence
-            };
+            whole.evidence = Evidence { members, ..evidence };
             Ok(whole)
         }
         Err(failure) => Err(failure.with_evidence(evidence)),
@@ -140,10 +135,7 @@ mod tests {
                 counts[place][*at] += 1;
             }
         }
-        assert!(
-            counts.iter().flatten().all(|n| (400..600).contains(n)),
-            "{counts:?}"
-        );
+        assert!(counts.iter().flatten().all(|n| (400..600).contains(n)), "{counts:?}");
         assert!((0..50).any(|n| own(1, n) != own(1, 0)));
         assert!((0..50).any(|n| order(n, 0, &[], &["a", "x"]) != order(n, 0, &[], &["x", "a"])));
     }

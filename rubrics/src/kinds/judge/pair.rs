@@ -89,11 +89,8 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]
             }
         }
     }
-    let answers = if questions.is_empty() {
-        Vec::new()
-    } else {
-        asker.ask(questions, true).await?
-    };
+    let answers =
+        if questions.is_empty() { Vec::new() } else { asker.ask(questions, true).await? };
     let mut answers = answers.into_iter();
     let mut answer = || answers.next().expect("every question has an answer");
     let found = |(first, second, is_tie)| {
@@ -103,22 +100,14 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]
             let (in_order, swapped) = (answer(), answer());
             both(in_order, swapped).and_then(|orders| decide(orders, rules))
         };
-        Pair {
-            first,
-            second,
-            found,
-        }
+        Pair { first, second, found }
     };
     let pairs: Vec<Pair> = pairs.into_iter().map(found).collect();
     whole(&pairs, cases.len(), asker.evidence)
 }
 
 /// Equal texts are equally good.
-const TIE: Decided = Decided {
-    probability: 0.5,
-    log_odds: 0.0,
-    position_bias: None,
-};
+const TIE: Decided = Decided { probability: 0.5, log_odds: 0.0, position_bias: None };
 
 /// The margins of what stands first, in both orders.
 fn both(
@@ -148,11 +137,7 @@ fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<Decided, Failur
         }
         Average::Probability => (found.probability, log_odds(found.probability)),
     };
-    Ok(Decided {
-        probability,
-        log_odds,
-        position_bias: Some(found.position_bias),
-    })
+    Ok(Decided { probability, log_odds, position_bias: Some(found.position_bias) })
 }
 
 /// Of a probability; certainties stay finite.
@@ -195,22 +180,16 @@ fn whole(pairs: &[Pair], count: usize, mut evidence: Evidence) -> Outcome {
 /// The outcome of one response. A pair without a verdict does not count where others decide; a pair
 /// that could not be judged fails both of its responses.
 fn member(pairs: &[Pair], at: usize, wins: Option<f64>) -> Outcome {
-    let own = pairs
-        .iter()
-        .filter(|pair| pair.first == at || pair.second == at);
+    let own = pairs.iter().filter(|pair| pair.first == at || pair.second == at);
     let failures = own.filter_map(|pair| pair.found.as_ref().err());
     let mut failures: Vec<&Failure> = failures.collect();
     failures.sort_by_key(|failure| failure.kind == FailureKind::Abstain);
-    let broken = failures
-        .first()
-        .filter(|first| first.kind != FailureKind::Abstain);
+    let broken = failures.first().filter(|first| first.kind != FailureKind::Abstain);
     match (broken, wins) {
         (None, Some(score)) => Ok(reward(score, "win_rate")),
         (Some(failure), _) => Err((*failure).clone()),
         (None, None) => {
-            let first = failures
-                .first()
-                .expect("a pair without a verdict has a failure");
+            let first = failures.first().expect("a pair without a verdict has a failure");
             Err((*first).clone())
         }
     }
@@ -226,10 +205,7 @@ fn position_bias(pairs: &[Pair]) -> Option<PartReport> {
     (!biases.is_empty()).then(|| PartReport {
         name: "position_bias".to_owned(),
         weight: 0.0,
-        outcome: Some(Ok(reward(
-            biases.iter().sum::<f64>() / count,
-            "position_bias",
-        ))),
+        outcome: Some(Ok(reward(biases.iter().sum::<f64>() / count, "position_bias"))),
     })
 }
 

@@ -12,26 +12,17 @@ fn config(options: &str) -> String {
 }
 
 fn input(response: &str) -> Input {
-    Input {
-        prompt: Some(Passage::Text("What is 2 + 2?".to_owned())),
-        ..Input::of(response)
-    }
+    Input { prompt: Some(Passage::Text("What is 2 + 2?".to_owned())), ..Input::of(response) }
 }
 
 fn group(responses: &[&str]) -> Input {
-    let responses = responses
-        .iter()
-        .map(|text| Passage::Text((*text).to_owned()));
-    Input {
-        responses: Responses::Group(responses.collect()),
-        ..input("")
-    }
+    let responses = responses.iter().map(|text| Passage::Text((*text).to_owned()));
+    Input { responses: Responses::Group(responses.collect()), ..input("") }
 }
 
 fn believing(options: &str, belief: impl Fn(&str) -> Vec<(String, f32)> + Send + 'static) -> Bench {
-    let bench = Bench::scripted(&config(options), TinyHead::Vocab, |host| {
-        Beliefs::new(host, belief)
-    });
+    let bench =
+        Bench::scripted(&config(options), TinyHead::Vocab, |host| Beliefs::new(host, belief));
     assert_eq!(bench.check(), Ok(()));
     bench
 }
@@ -59,10 +50,7 @@ fn part(reward: &Reward, name: &str) -> Option<Reward> {
 #[test]
 fn a2_expected_grade_over_the_grade_tokens() {
     let grades = |seen: &str| {
-        assert!(
-            seen.ends_with("<|im_start|>assistant\n{\"score\":"),
-            "{seen}"
-        );
+        assert!(seen.ends_with("<|im_start|>assistant\n{\"score\":"), "{seen}");
         // 0.3 for 7, 0.1 for 8 and 0.2 for what is no grade.
         let logits = [("7", 0.3_f32), ("8", 0.1), ("x", 0.2)];
         logits.map(|(text, p)| (text.to_owned(), p.ln())).to_vec()
@@ -106,21 +94,13 @@ fn a_judgement_that_is_cut_is_no_grade() {
         });
         let failure = bench.one("s", input("4")).expect_err("it was cut");
         assert_eq!(failure.kind, FailureKind::Truncated);
-        assert!(
-            failure
-                .evidence
-                .outputs
-                .is_some_and(|texts| texts[0].finish == "length")
-        );
+        assert!(failure.evidence.outputs.is_some_and(|texts| texts[0].finish == "length"));
     }
     // A model that never ends its reasons.
     let bench = Bench::real(&config(""), Preset::Qwen2, TinyHead::Vocab, 3);
     let outcome = bench.one("s", input("4"));
     let failure = outcome.expect_err("random weights do not make sense");
-    assert!(
-        matches!(failure.kind, FailureKind::Truncated | FailureKind::Abstain),
-        "{failure:?}"
-    );
+    assert!(matches!(failure.kind, FailureKind::Truncated | FailureKind::Abstain), "{failure:?}");
 }
 
 #[test]
@@ -150,10 +130,7 @@ fn strengths(seen: &str) -> Vec<(String, f32)> {
         _ => 0.0,
     };
     let (a, b) = places(seen);
-    vec![
-        ("A".to_owned(), strength(&a) + 0.5),
-        ("B".to_owned(), strength(&b)),
-    ]
+    vec![("A".to_owned(), strength(&a) + 0.5), ("B".to_owned(), strength(&b))]
 }
 
 const PAIR: &str = "mode = 'pair'\nrationale = 'none'";
@@ -193,9 +170,7 @@ fn e3_a_judge_that_looks_at_places_has_no_verdict() {
     assert_eq!(failure.reason.code, "order_inconsistent");
     assert!(failure.evidence.members.is_some());
     let bench = believing(&format!("{PAIR}\ninconsistent = 'average'"), first);
-    let reward = bench
-        .one("s", group(&["x", "y"]))
-        .expect("both orders count");
+    let reward = bench.one("s", group(&["x", "y"])).expect("both orders count");
     close(reward.score, 0.5);
     assert_eq!(reward.label.as_deref(), Some("tie"));
     let bias = part(&reward, "position_bias").expect("a bias").score;
@@ -210,10 +185,7 @@ fn equal_responses_are_a_tie_without_asking() {
     bench.tools.tape = Some(tape.clone());
     let reward = bench.one("s", group(&["same", "same"])).expect("a tie");
     close(reward.score, 0.5);
-    assert_eq!(
-        (reward.raw, reward.label.as_deref()),
-        (Some(0.0), Some("tie"))
-    );
+    assert_eq!((reward.raw, reward.label.as_deref()), (Some(0.0), Some("tie")));
     assert!(tape.take().is_empty());
 }
 
@@ -226,10 +198,7 @@ fn groups_are_a_round_robin() {
     // Against good twice and bad once.
     let fair = (2.0 * sigmoid(-1.0) + sigmoid(2.0)) / 3.0;
     close(score(0).expect("a score"), fair);
-    close(
-        score(1).expect("a score"),
-        (sigmoid(1.0) + sigmoid(3.0) + 0.5) / 3.0,
-    );
+    close(score(1).expect("a score"), (sigmoid(1.0) + sigmoid(3.0) + 0.5) / 3.0);
     assert_eq!(members[1].rank, Some(1));
     assert_eq!(members[3].rank, Some(1));
     assert_eq!(members[2].rank, Some(4));
@@ -263,20 +232,13 @@ fn grades_of_a_list_follow_the_responses_through_all_orders() {
     let bench = replying(options, list_of_grades);
     let responses = ["fair", "good", "bad", "good"];
     for seed in 0..4 {
-        let ask = Ask {
-            seed,
-            explain: true,
-            ..Ask::default()
-        };
+        let ask = Ask { seed, explain: true, ..Ask::default() };
         let reward = bench.all("s", &[group(&responses)], ask).remove(0);
         let reward = reward.expect("grades");
         close(reward.score, (0.5 + 0.9 + 0.1 + 0.9) / 4.0);
         assert_eq!(reward.evidence.outputs.map(|texts| texts.len()), Some(3));
         let members = reward.evidence.members.expect("members");
-        let raw: Vec<_> = members
-            .iter()
-            .map(|m| m.outcome.as_ref().map(|r| r.raw))
-            .collect();
+        let raw: Vec<_> = members.iter().map(|m| m.outcome.as_ref().map(|r| r.raw)).collect();
         for (found, expected) in raw.into_iter().zip([5.0, 9.0, 1.0, 9.0]) {
             close(found.expect("a reward").expect("a grade"), expected);
         }
@@ -302,10 +264,7 @@ fn a2_demonstrations_are_turns_in_the_form_of_the_judgement() {
         assert_eq!(roles, ["system", "user", "assistant", "user", "assistant"]);
         assert!(turns[0].starts_with("system\n{\"criteria\":[\"right\"],"));
         assert!(turns[1].contains("User:\n> a\n") && turns[1].contains("\n> b\n"));
-        assert_eq!(
-            turns[2],
-            "assistant\n{\"reason\":\"no\",\"score\":3}<|im_end|>\n"
-        );
+        assert_eq!(turns[2], "assistant\n{\"reason\":\"no\",\"score\":3}<|im_end|>\n");
         assert!(turns[3].contains("> 4\n"));
         r#"{"reason":"ok","score":6}"#.to_owned()
     });
@@ -322,30 +281,18 @@ fn a2_demonstrations_are_turns_in_the_form_of_the_judgement() {
 fn configurations_are_checked_whole() {
     let check = |options: &str, expected: &str| {
         let (_, problems) = read_config(&config(options));
-        assert!(
-            problems.len() == 1 && problems[0].contains(expected),
-            "{options}: {problems:?}"
-        );
+        assert!(problems.len() == 1 && problems[0].contains(expected), "{options}: {problems:?}");
     };
     check("mode = 'many'", "is not one of grade, pair, list");
     check("orders = 2", "no meaning in this mode");
     check("mode = 'list'\ninconsistent = 'average'", "no meaning");
     check("scale_min = 9", "must be more than scale_min");
     check("scale_max = 5000", "a whole number from 0 to 1000");
-    check(
-        "rationale = 'none'\nscore = 'sampled'",
-        "without writing one",
-    );
+    check("rationale = 'none'\nscore = 'sampled'", "without writing one");
     check("mode = 'pair'\nmax_group = 1", "from 2 to 64");
     let demonstration = |fields: &str| format!("[[scorer.demonstration]]\n{fields}");
-    check(
-        &demonstration("response = 'b'\njudgement = '{}'"),
-        "is not what the judge writes",
-    );
-    check(
-        &demonstration("judgement = '{}'"),
-        "demonstration[0].response: missing",
-    );
+    check(&demonstration("response = 'b'\njudgement = '{}'"), "is not what the judge writes");
+    check(&demonstration("judgement = '{}'"), "demonstration[0].response: missing");
     check(
         &demonstration("response = 'b'\njudgement = '{\"score\":99,\"reason\":\"\"}'"),
         "the grade 99",
@@ -355,10 +302,7 @@ fn configurations_are_checked_whole() {
     check(&seven.repeat(7), "at most 6 are shown");
     let pair = "mode = 'pair'\n[[scorer.demonstration]]\nresponses = ['a']\njudgement = '{}'";
     check(pair, "a pair has two responses");
-    check(
-        "[[scorer.message]]\nrole = 'user'\ncontent = 'x'",
-        "must have the slot 'response'",
-    );
+    check("[[scorer.message]]\nrole = 'user'\ncontent = 'x'", "must have the slot 'response'");
     let (_, problems) = read_config("[[scorer]]\nname = 's'\nkind = 'judge'\ncriteria = ['']");
     assert!(problems[0].contains("no empty one"), "{problems:?}");
 }
@@ -377,9 +321,7 @@ fn a_judge_whose_grades_are_not_single_tokens_is_refused_at_load() {
 #[test]
 fn scores_do_not_depend_on_company() {
     let check = |options: &str, inputs: Vec<Input>| {
-        let toml = config(&format!(
-            "rationale = 'none'\nmin_label_mass = 0.0\n{options}"
-        ));
+        let toml = config(&format!("rationale = 'none'\nmin_label_mass = 0.0\n{options}"));
         let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Vocab, 5);
         let together = verdicts(bench.all("s", &inputs, Ask::default()));
         let cached = verdicts(bench.all("s", &inputs, Ask::default()));

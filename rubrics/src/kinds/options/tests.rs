@@ -1,10 +1,7 @@
 use super::*;
 use crate::config::Document;
 
-const SLOTS: Slots<'static> = Slots {
-    needed: &["response"],
-    optional: &["prompt"],
-};
+const SLOTS: Slots<'static> = Slots { needed: &["response"], optional: &["prompt"] };
 
 /// What `read` makes of a file, and the problems that it leaves.
 fn read<T>(toml: &str, read: impl FnOnce(&Section<'_, '_>) -> T) -> (T, Vec<String>) {
@@ -85,17 +82,11 @@ fn a_wording_has_the_slots_of_its_kind() {
     };
     check(&message("{{prompt}} {{response|line}}"), None);
     check(&message("{{response}}"), None);
-    check(
-        &message("{{prompt}}"),
-        Some("must have the slot 'response'"),
-    );
+    check(&message("{{prompt}}"), Some("must have the slot 'response'"));
     check(&message("{{response}} {{x}}"), Some("no slot 'x' here"));
     check(&message("{{response"), Some("not closed"));
     check("message = []", Some("at least one message"));
-    check(
-        "[[message]]\nrole = 'user'",
-        Some("message[0].content: missing"),
-    );
+    check("[[message]]\nrole = 'user'", Some("message[0].content: missing"));
 }
 
 #[test]

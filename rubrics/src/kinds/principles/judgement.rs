@@ -27,10 +27,7 @@ pub(super) const TOP: usize = 20;
 /// The verdict that is no token of its own.
 pub(super) fn labels(served: &Served) -> Result<Labels, String> {
     let text = Text::template(MARKER);
-    let marker = Prompted {
-        token_ids: served.encode(&text)?.into(),
-        text,
-    };
+    let marker = Prompted { token_ids: served.encode(&text)?.into(), text };
     Labels::after(served, &marker, &VERDICTS, Spelling::Spaced)
 }
 
@@ -52,10 +49,7 @@ pub(super) fn log_odds(
     let ids: Vec<u32> = labels.token_ids().flatten().copied().collect();
     let token = verdict_token(served, &written.tokens, ids[said]);
     let token = token.ok_or_else(|| {
-        let detail = format!(
-            "the verdict was not written as the token ' {}'",
-            VERDICTS[said]
-        );
+        let detail = format!("the verdict was not written as the token ' {}'", VERDICTS[said]);
         unread("verdict_not_a_token", detail)
     })?;
     let log_prob = |id: u32| {

@@ -49,10 +49,7 @@ impl std::fmt::Display for Flaw {
                 write!(f, "principle {at} is the same as principle {earlier}")
             }
             Self::TooMany(count) => {
-                write!(
-                    f,
-                    "{count} principles; at most {MOST_PRINCIPLES} are judged"
-                )
+                write!(f, "{count} principles; at most {MOST_PRINCIPLES} are judged")
             }
         }
     }
@@ -94,11 +91,7 @@ impl Principle {
     pub(super) fn of(given: &str, weight: f64) -> Self {
         let known = library().iter().find(|entry| entry.name == given.trim());
         let text = known.map_or(given, |entry| &entry.text);
-        Self {
-            name: given.trim().to_owned(),
-            text: text.trim().to_owned(),
-            weight,
-        }
+        Self { name: given.trim().to_owned(), text: text.trim().to_owned(), weight }
     }
 }
 
@@ -109,11 +102,7 @@ pub(super) fn check(principles: &[Principle]) -> Result<(), Flaw> {
     }
     let mut seen = HashMap::new();
     for (at, principle) in principles.iter().enumerate() {
-        let words: Vec<String> = principle
-            .text
-            .split_whitespace()
-            .map(str::to_lowercase)
-            .collect();
+        let words: Vec<String> = principle.text.split_whitespace().map(str::to_lowercase).collect();
         if words.is_empty() {
             return Err(Flaw::Empty(at));
         }
@@ -130,10 +119,8 @@ mod tests {
 
     #[test]
     fn the_library_is_in_order() {
-        let principles: Vec<Principle> = library()
-            .iter()
-            .map(|entry| Principle::of(&entry.name, 1.0))
-            .collect();
+        let principles: Vec<Principle> =
+            library().iter().map(|entry| Principle::of(&entry.name, 1.0)).collect();
         assert!(principles.len() >= 30);
         assert_eq!(check(&principles), Ok(()));
         for (entry, principle) in library().iter().zip(&principles) {

@@ -14,17 +14,11 @@ fn config(options: &str) -> String {
 }
 
 fn input(response: &str) -> Input {
-    Input {
-        prompt: Some(Passage::Text("What is 2 + 2?".to_owned())),
-        ..Input::of(response)
-    }
+    Input { prompt: Some(Passage::Text("What is 2 + 2?".to_owned())), ..Input::of(response) }
 }
 
 fn by(principles: &[&str]) -> Input {
-    Input {
-        principles: Some(principles.iter().map(ToString::to_string).collect()),
-        ..input("4")
-    }
+    Input { principles: Some(principles.iter().map(ToString::to_string).collect()), ..input("4") }
 }
 
 fn belief(yes: f32, no: f32) -> Vec<(String, f32)> {
@@ -43,9 +37,7 @@ fn believing(options: &str) -> Bench {
             belief(0.0, 0.0)
         }
     };
-    Bench::scripted(&config(options), TinyHead::Vocab, |host| {
-        Beliefs::new(host, belief)
-    })
+    Bench::scripted(&config(options), TinyHead::Vocab, |host| Beliefs::new(host, belief))
 }
 
 fn close(found: f64, expected: f64) {
@@ -60,9 +52,8 @@ fn a1_rlbff_log_odds() {
             belief.extend([(" Yes".to_owned(), -2.0), (" No".to_owned(), -3.0)]);
             belief
         };
-        let bench = Bench::scripted(&config(options), TinyHead::Vocab, |host| {
-            Beliefs::new(host, belief)
-        });
+        let bench =
+            Bench::scripted(&config(options), TinyHead::Vocab, |host| Beliefs::new(host, belief));
         assert_eq!(bench.check(), Ok(()));
         let reward = bench.one("s", by(&["correctness"])).expect("a reward");
         close(reward.raw.expect("log-odds"), expected);
@@ -118,11 +109,7 @@ fn principles_that_cannot_be_judged_are_refused() {
         let found = failure.reason.detail.expect("a detail");
         assert!(found.contains(detail), "{found}");
     };
-    check(
-        by(&["brief", " \n"]),
-        "principle_empty",
-        "principle 2 is empty",
-    );
+    check(by(&["brief", " \n"]), "principle_empty", "principle 2 is empty");
     check(
         by(&["brief", "Brief "]),
         "principle_duplicate",
@@ -141,16 +128,10 @@ fn principles_that_cannot_be_judged_are_refused() {
 fn configurations_are_checked_whole() {
     let check = |options: &str, expected: &str| {
         let (_, problems) = read_config(&config(options));
-        assert!(
-            problems.len() == 1 && problems[0].contains(expected),
-            "{options}: {problems:?}"
-        );
+        assert!(problems.len() == 1 && problems[0].contains(expected), "{options}: {problems:?}");
     };
     check("principles = ['a', '']", "principle 1 is empty");
-    check(
-        "principles = ['a', 'A']",
-        "principle 1 is the same as principle 0",
-    );
+    check("principles = ['a', 'A']", "principle 1 is the same as principle 0");
     check("principles = 'a'", "a list of texts");
     check("combine = 'max'", "'max' is not one of mean, min, product");
     check("evidence = true", "generative = true only");
@@ -159,10 +140,7 @@ fn configurations_are_checked_whole() {
         "generative = true\nevidence = true\ntemplate_role = 'principle'",
         "holds the bare principle",
     );
-    check(
-        "[[scorer.principle]]\ntext = 'a'\nweight = 0",
-        "must be more than 0",
-    );
+    check("[[scorer.principle]]\ntext = 'a'\nweight = 0", "must be more than 0");
     check(
         "[[scorer.message]]\nrole = 'user'\ncontent = '{{principle}}'",
         "must have the slot 'conversation'",
@@ -223,11 +201,7 @@ type RoleSeen = Beliefs<fn(&str) -> Vec<(String, f32)>>;
 fn role_seen(seen: &str) -> Vec<(String, f32)> {
     let own = "<|im_end|>\n<|im_start|>principle\nright<|im_end|>\n<|im_start|>assistant\n";
     let wanted = "<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n<|im_start|>assistant\n4";
-    if seen == format!("{wanted}{own}") {
-        belief(3.0, 0.0)
-    } else {
-        belief(-3.0, 0.0)
-    }
+    if seen == format!("{wanted}{own}") { belief(3.0, 0.0) } else { belief(-3.0, 0.0) }
 }
 
 #[test]
@@ -238,14 +212,7 @@ fn a1_the_principle_has_a_role_of_its_own_where_the_template_knows_it() {
         let options = format!("principles = ['right']\ntemplate_role = '{role}'");
         let bench = Bench::over(&config(&options), host);
         assert_eq!(bench.check(), Ok(()));
-        close(
-            bench
-                .one("s", input("4"))
-                .expect("a reward")
-                .raw
-                .expect("raw"),
-            expected,
-        );
+        close(bench.one("s", input("4")).expect("a reward").raw.expect("raw"), expected);
     };
     check("auto", 3.0);
     check("principle", 3.0);
@@ -253,10 +220,7 @@ fn a1_the_principle_has_a_role_of_its_own_where_the_template_knows_it() {
     // The template of the made models refuses other roles than its own.
     let bench = believing("principles = ['right']\ntemplate_role = 'principle'");
     let problems = bench.check().expect_err("there is no such role");
-    assert!(
-        problems[0].contains("does not know the role"),
-        "{problems:?}"
-    );
+    assert!(problems[0].contains("does not know the role"), "{problems:?}");
     let bench = believing("principles = ['right']\ntemplate_role = 'auto'");
     assert_eq!(bench.check(), Ok(()));
 }
@@ -326,9 +290,7 @@ impl<F: Fn(&str) -> String + Send> Script for Doubting<F> {
 
 fn writing(options: &str, reply: &str) -> Bench {
     let reply = reply.to_owned();
-    let toml = config(&format!(
-        "generative = true\nprinciples = ['right']\n{options}"
-    ));
+    let toml = config(&format!("generative = true\nprinciples = ['right']\n{options}"));
     let bench = Bench::scripted(&toml, TinyHead::Vocab, |host| Doubting {
         replies: Replies::new(host, move |_: &str| reply.clone()),
         ids: [" Yes", " No"].map(|word| {
@@ -346,18 +308,12 @@ fn a1_rlbff_generative_judgement() {
         let bench = writing("", reply);
         let reward = bench.one("s", input("4")).expect("a reward");
         close(reward.raw.expect("log-odds"), expected);
-        let outputs = reward
-            .evidence
-            .outputs
-            .expect("an explanation was asked for");
+        let outputs = reward.evidence.outputs.expect("an explanation was asked for");
         assert_eq!(outputs[0].text, reply);
     };
     check("It adds up.\nFinal Judgement: Yes", 1.5);
     check("It does not.\nFinal Judgement: No", -1.5);
-    check(
-        "No or Yes?\nFinal Judgement: No\nFinal Judgement: Yes\n",
-        1.5,
-    );
+    check("No or Yes?\nFinal Judgement: No\nFinal Judgement: Yes\n", 1.5);
 }
 
 /// E1, E2: what cannot be read is no score; the published value for it is an option.
@@ -377,10 +333,7 @@ fn e1_a_missing_verdict_token_is_a_failure_or_zero() {
         assert_eq!(failure.kind, FailureKind::ParseError, "{reply}");
         let reward = writing("missing = 'zero'", reply).one("s", input("4"));
         let reward = reward.expect("the published value");
-        assert_eq!(
-            (reward.raw, reward.label.as_deref()),
-            (Some(0.0), Some("unknown"))
-        );
+        assert_eq!((reward.raw, reward.label.as_deref()), (Some(0.0), Some("unknown")));
         close(reward.score, 0.5);
     }
     // A text that was cut is not one that was read to its end.
@@ -392,9 +345,7 @@ fn e1_a_missing_verdict_token_is_a_failure_or_zero() {
     // The other verdict is not among the 20 likeliest tokens.
     let toml = config("generative = true\nprinciples = ['right']");
     let bench = Bench::replying(&toml, |_: &str| "Final Judgement: Yes".to_owned());
-    let failure = bench
-        .one("s", input("4"))
-        .expect_err("there is one number of two");
+    let failure = bench.one("s", input("4")).expect_err("there is one number of two");
     assert_eq!(failure.reason.code, "verdict_outside_top");
 }
 
@@ -452,8 +403,5 @@ fn groups_are_judged_one_by_one() {
     let reward = bench.one("s", group).expect("a mean");
     let members = reward.evidence.members.expect("members");
     assert_eq!(members[0].rank, Some(1));
-    close(
-        members[1].outcome.as_ref().expect("the least score").score,
-        0.0,
-    );
+    close(members[1].outcome.as_ref().expect("the least score").score, 0.0);
 }

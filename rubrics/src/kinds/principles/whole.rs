@@ -40,9 +40,7 @@ impl Combine {
             let only = only.clone();
             return Ok(Reward { evidence, ..only });
         }
-        let scores = rewards
-            .iter()
-            .map(|(reward, weight)| (reward.score, *weight));
+        let scores = rewards.iter().map(|(reward, weight)| (reward.score, *weight));
         Ok(Reward {
             score: self.of(scores.collect()),
             raw: None,

@@ -64,14 +64,7 @@ pub(super) fn lay(
         );
         return Err(Failure::refused("separator_unclear", detail));
     }
-    Ok(Laid {
-        prompt: Prompted {
-            token_ids: token_ids.into(),
-            text,
-        },
-        at,
-        first_end: ends[0],
-    })
+    Ok(Laid { prompt: Prompted { token_ids: token_ids.into(), text }, at, first_end: ends[0] })
 }
 
 /// The tokens of the separator after a word. A head is read at one token that no text can spell.

@@ -88,10 +88,7 @@ impl Kind for ProcessKind {
     }
 
     fn reads(&self) -> Reads {
-        Reads {
-            steps: true,
-            ..Reads::default()
-        }
+        Reads { steps: true, ..Reads::default() }
     }
 
     fn floor(&self) -> Option<f64> {
@@ -120,17 +117,13 @@ impl ProcessKind {
         let given = case.input.steps.clone();
         let turns = case.conversation();
         let (options, rendering) = (self.options.clone(), served.clone());
-        let asked = session
-            .run(move || ask(&options, &rendering, turns, given.as_deref()))
-            .await??;
+        let asked =
+            session.run(move || ask(&options, &rendering, turns, given.as_deref())).await??;
         let want = match &asked.labels {
             None => Want::scores(asked.laid.at.iter().copied()),
             Some(labels) => labels.want_at(&asked.laid.at),
         };
-        let mut trace = Trace {
-            prompt: Some(wording_digest(&served, &[])),
-            ..Trace::default()
-        };
+        let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let sequence = vec![(asked.laid.prompt.token_ids.clone(), want)];
         let outputs = session.read(&served, sequence, &mut trace).await?;
         let values = self.values(asked.labels.as_ref(), &outputs[0], &mut trace)?;
@@ -150,9 +143,9 @@ impl ProcessKind {
                 Output::Vocab(_)
                 | Output::Labels { .. }
                 | Output::Logprob { .. }
-                | Output::Hidden(_) => Err(verdict::unusable(
-                    "the model gave another output than its head's",
-                )),
+                | Output::Hidden(_) => {
+                    Err(verdict::unusable("the model gave another output than its head's"))
+                }
             },
             Method::Labels { reading, .. } => {
                 let read = labels.expect("labels were looked up").read(output)?;
@@ -183,11 +176,7 @@ fn ask(
             Some(labels_after(served, &laid, labels, reading.spellings)?)
         }
     };
-    Ok(Asked {
-        laid,
-        spans,
-        labels,
-    })
+    Ok(Asked { laid, spans, labels })
 }
 
 /// The labels as they follow the first step.

@@ -85,9 +85,7 @@ impl Options {
         let ways = [("head", Way::Head), ("labels", Way::Labels)];
         let way = section.word("method", &ways).unwrap_or(Way::Head);
         let method = match way {
-            Way::Head => Some(Method::Head {
-                score_index: index(section),
-            }),
+            Way::Head => Some(Method::Head { score_index: index(section) }),
             Way::Labels => {
                 let reading = LabelOptions::read(section);
                 labels(section).map(|labels| Method::Labels { labels, reading })
@@ -182,23 +180,13 @@ fn index(section: &Section<'_, '_>) -> Option<usize> {
 
 /// `shaping`, with `eta` and `ending` where it takes them.
 fn shaping(section: &Section<'_, '_>) -> Option<Shaping> {
-    let shapes = [
-        ("clip", Shape::Clip),
-        ("delta", Shape::Delta),
-        ("clip_delta", Shape::ClipDelta),
-    ];
-    let endings = [
-        ("success_only", Ending::SuccessOnly),
-        ("own_score", Ending::OwnScore),
-    ];
+    let shapes = [("clip", Shape::Clip), ("delta", Shape::Delta), ("clip_delta", Shape::ClipDelta)];
+    let endings = [("success_only", Ending::SuccessOnly), ("own_score", Ending::OwnScore)];
     let eta = || section.number("eta").unwrap_or(THRESHOLD);
     let ending = || section.word("ending", &endings).unwrap_or_default();
     Some(match section.word("shaping", &shapes)? {
         Shape::Clip => Shaping::Clip { eta: eta() },
         Shape::Delta => Shaping::Delta { ending: ending() },
-        Shape::ClipDelta => Shaping::ClipThenDelta {
-            eta: eta(),
-            ending: ending(),
-        },
+        Shape::ClipDelta => Shaping::ClipThenDelta { eta: eta(), ending: ending() },
     })
 }

@@ -24,10 +24,7 @@ pub(super) struct StepValue {
 impl StepValue {
     /// Of log-odds.
     pub(super) fn of_margin(raw: f64) -> Self {
-        Self {
-            raw,
-            score: sigmoid(raw),
-        }
+        Self { raw, score: sigmoid(raw) }
     }
 
     /// Of a head's outputs at a step: the logit at `index` against all others together, or the
@@ -38,11 +35,7 @@ impl StepValue {
         let own = own.ok_or_else(|| unusable("the head has fewer outputs than it had"))?;
         let others = logits.iter().enumerate().filter(|(at, _)| *at != index);
         let others: Vec<f64> = others.map(|(_, logit)| f64::from(*logit)).collect();
-        let raw = if others.is_empty() {
-            own
-        } else {
-            own - log_sum_exp(&others)
-        };
+        let raw = if others.is_empty() { own } else { own - log_sum_exp(&others) };
         if !raw.is_finite() {
             return Err(unusable("the head gave a number that is not finite"));
         }
@@ -77,10 +70,8 @@ pub(super) fn conclude(
     let steps = steps.map(|(span, value)| step(span, *value, options.threshold));
     let reason = match wrong {
         Some(index) => {
-            let detail = format!(
-                "the first step that scores below {} is steps[{index}]",
-                options.threshold
-            );
+            let detail =
+                format!("the first step that scores below {} is steps[{index}]", options.threshold);
             Reason::with("step_wrong", detail)
         }
         None => Reason::code("steps_right"),

@@ -61,12 +61,7 @@ pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     let reading = LabelOptions::read(section);
     let labels = words(section);
     let model = scope.model(section, "model");
-    Some(Box::new(Labelled {
-        model: model?,
-        labels: labels?,
-        reading,
-        score,
-    }))
+    Some(Box::new(Labelled { model: model?, labels: labels?, reading, score }))
 }
 
 fn words(section: &Section<'_, '_>) -> Option<[String; 2]> {
@@ -109,10 +104,7 @@ impl Kind for Labelled {
     fn check(&self, models: &dyn Models) -> Result<(), String> {
         let served = models.find(&self.model).expect("its name was checked");
         if !served.has_vocabulary() {
-            return Err(format!(
-                "'{}' has no vocabulary to read labels from",
-                self.model
-            ));
+            return Err(format!("'{}' has no vocabulary to read labels from", self.model));
         }
         let turns = [turn("user", "What is 2 + 2?"), turn("assistant", "4")];
         let asked =
@@ -136,18 +128,12 @@ impl Labelled {
             Ok::<_, Failure>((prompt, labels))
         };
         let (prompt, labels) = session.run(ask).await??;
-        let mut trace = Trace {
-            prompt: Some(wording_digest(&served, &[])),
-            ..Trace::default()
-        };
+        let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let want = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
         let outputs = session.read(&served, want, &mut trace).await?;
         let read = labels.read(&outputs[0][0])?;
         trace.saw_mass(Some(read.mass));
-        let evidence = Evidence {
-            trace: Some(trace),
-            ..Evidence::default()
-        };
+        let evidence = Evidence { trace: Some(trace), ..Evidence::default() };
         if let Err(failure) = read.enough_mass(self.reading.min_label_mass) {
             return Err(failure.with_evidence(evidence));
         }
@@ -185,9 +171,7 @@ mod tests {
     fn bench(options: &str, belief: fn(&str) -> Vec<(String, f32)>) -> Bench {
         let toml =
             format!("[[scorer]]\nname = 's'\nkind = 'reward'\nmethod = 'labels'\n{options}\n");
-        Bench::scripted(&toml, TinyHead::Vocab, |host: &Host| {
-            Beliefs::new(host, belief)
-        })
+        Bench::scripted(&toml, TinyHead::Vocab, |host: &Host| Beliefs::new(host, belief))
     }
 
     fn yes_after_the_end(seen: &str) -> Vec<(String, f32)> {
@@ -212,10 +196,7 @@ mod tests {
         };
         check("", 1.0 / (1.0 + (-2.0_f64).exp()));
         check("score = 'raw'", 2.0);
-        check(
-            "labels = ['No', 'Yes']\nscore = 'raw'\nspellings = 'bare'",
-            -2.0,
-        );
+        check("labels = ['No', 'Yes']\nscore = 'raw'\nspellings = 'bare'", -2.0);
     }
 
     #[test]

@@ -55,11 +55,7 @@ impl Options {
 
     /// Reads a `[[scorer]]` table.
     pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
-        let words = [
-            ("sigmoid", Score::Sigmoid),
-            ("raw", Score::Raw),
-            ("softmax", Score::Softmax),
-        ];
+        let words = [("sigmoid", Score::Sigmoid), ("raw", Score::Raw), ("softmax", Score::Softmax)];
         let score = section.word("score", &words).unwrap_or_default();
         let labels = labels(section);
         let counted = counted(section, labels.as_deref());

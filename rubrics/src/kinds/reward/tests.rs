@@ -63,18 +63,14 @@ fn near(found: f64, expected: f64) {
 fn the_head_is_read_at_the_last_token() {
     let bench = Bench::scripted(CONFIG, TinyHead::Sequence, |_: &Host| Length);
     assert_eq!(bench.check(), Ok(()));
-    let reward = bench
-        .one("logit", Input::of("the answer"))
-        .expect("a reward");
+    let reward = bench.one("logit", Input::of("the answer")).expect("a reward");
     let trace = reward.evidence.trace.expect("a model was asked");
     assert!(trace.prompt.is_some());
     let tokens = trace.usage.input_tokens;
     #[expect(clippy::cast_precision_loss, reason = "a short prompt")]
     let expected = tokens as f64 / 8.0;
     near(reward.score, expected);
-    let squashed = bench
-        .one("good", Input::of("the answer"))
-        .expect("a reward");
+    let squashed = bench.one("good", Input::of("the answer")).expect("a reward");
     assert_eq!(squashed.raw, reward.raw);
     assert_eq!(squashed.evidence.parts, None);
     near(squashed.score, 1.0 / (1.0 + (-expected).exp()));
@@ -96,31 +92,11 @@ fn several_outputs_make_one_score() {
     check("label = 1", 0.952_574_127, Some(3.0), None);
     check("weights = [0.5, -1]", 0.075_858_180, Some(-2.5), None);
     check("weights = [0.5, -1]\nscore = 'raw'", -2.5, Some(-2.5), None);
-    check(
-        "label = 1\nscore = 'softmax'",
-        third,
-        Some(2.0),
-        Some("output 1"),
-    );
-    check(
-        "label = 0\nscore = 'softmax'",
-        1.0 - third,
-        Some(-2.0),
-        Some("output 1"),
-    );
+    check("label = 1\nscore = 'softmax'", third, Some(2.0), Some("output 1"));
+    check("label = 0\nscore = 'softmax'", 1.0 - third, Some(-2.0), Some("output 1"));
     let names = "labels = ['bad', 'good']\nscore = 'softmax'";
-    check(
-        &format!("{names}\nlabel = 'bad'"),
-        1.0 - third,
-        Some(-2.0),
-        Some("good"),
-    );
-    check(
-        &format!("{names}\nweights = [1, 5]"),
-        1.0 + 4.0 * third,
-        None,
-        Some("good"),
-    );
+    check(&format!("{names}\nlabel = 'bad'"), 1.0 - third, Some(-2.0), Some("good"));
+    check(&format!("{names}\nweights = [1, 5]"), 1.0 + 4.0 * third, None, Some("good"));
 }
 
 #[test]
@@ -138,10 +114,7 @@ fn each_output_is_a_part() {
         .collect();
     assert_eq!(
         parts,
-        [
-            ("helpful".to_owned(), 2.0, Some(1.0)),
-            ("brief".to_owned(), 1.0, Some(3.0))
-        ]
+        [("helpful".to_owned(), 2.0, Some(1.0)), ("brief".to_owned(), 1.0, Some(3.0))]
     );
 }
 
@@ -150,10 +123,7 @@ fn a_broken_head_is_a_failure() {
     #[track_caller]
     fn check(options: &str, outputs: &[f32], code: &str) {
         let failure = reward_of(options, TinyHead::Token, outputs).expect_err("no number");
-        assert_eq!(
-            (failure.kind, failure.reason.code),
-            (FailureKind::Internal, code)
-        );
+        assert_eq!((failure.kind, failure.reason.code), (FailureKind::Internal, code));
     }
     check("label = 1", &[0.0, f32::NAN], "not_finite");
     check("label = 1", &[f32::INFINITY, 0.0], "not_finite");
@@ -177,10 +147,7 @@ fn what_is_wrong_is_told_when_it_is_read() {
     check("weights = [0, 0]", "other than 0");
     check("weights = [nan]", "finite numbers");
     check("weights = 'all'", "finite numbers");
-    check(
-        "labels = ['a', 'b']\nweights = [1]",
-        "1 weights for 2 labels",
-    );
+    check("labels = ['a', 'b']\nweights = [1]", "1 weights for 2 labels");
     check("score = 'log'", "not one of sigmoid, raw, softmax");
     check("model = 'n'", "no model or adapter is called 'n'");
 }
@@ -203,11 +170,7 @@ fn what_the_model_lacks_is_told_when_it_is_loaded() {
     check(TinyHead::Token, "", Some("say with `label`"));
     check(TinyHead::Token, "label = 0", None);
     check(TinyHead::Token, "labels = ['a', 'b']\nlabel = 'b'", None);
-    check(
-        TinyHead::Token,
-        "labels = ['a']\nlabel = 'a'",
-        Some("named by `labels`"),
-    );
+    check(TinyHead::Token, "labels = ['a']\nlabel = 'a'", Some("named by `labels`"));
     check(TinyHead::Token, "weights = [1, 1, 1]", Some("3 `weights`"));
 }
 
@@ -221,9 +184,8 @@ fn scores_do_not_depend_on_company() {
         (scorer(options), TinyHead::Token),
     ] {
         let bench = Bench::real(&config, Preset::Qwen2, head, 7);
-        let inputs: Vec<Input> = (0..12)
-            .map(|n| Input::of(format!("the same beginning, and then {n}")))
-            .collect();
+        let inputs: Vec<Input> =
+            (0..12).map(|n| Input::of(format!("the same beginning, and then {n}"))).collect();
         let together = verdicts(bench.all("s", &inputs, Ask::default()));
         assert!(together.iter().all(Result::is_ok), "{together:?}");
         let alone = inputs.iter().flat_map(|input| {
@@ -246,9 +208,7 @@ fn a_group_is_ranked_and_scores_its_mean() {
     let members = reward.evidence.members.expect("a group");
     let ranks: Vec<Option<usize>> = members.iter().map(|member| member.rank).collect();
     assert_eq!(ranks, [Some(2), Some(1), Some(2)]);
-    let scores = members
-        .iter()
-        .map(|m| m.outcome.as_ref().expect("a score").score);
+    let scores = members.iter().map(|m| m.outcome.as_ref().expect("a score").score);
     near(reward.score, scores.sum::<f64>() / 3.0);
 }
 
@@ -268,10 +228,7 @@ fn a_model_by_its_own_name_is_its_head() {
     ] {
         assert_eq!(native(head), Ok(("m".to_owned(), kind)), "{head}");
     }
-    assert_eq!(
-        native(TinyHead::Vocab),
-        Err("'m' has no score head".to_owned())
-    );
+    assert_eq!(native(TinyHead::Vocab), Err("'m' has no score head".to_owned()));
 }
 
 #[test]
@@ -284,12 +241,8 @@ fn a_calibration_makes_the_score_of_the_raw_value() {
     let (registry, problems) = read_beside(&config, Some(dir.path()));
     assert_eq!(problems, Vec::<String>::new());
     bench.registry = registry;
-    let plain = bench
-        .one("good", Input::of("the answer"))
-        .expect("a reward");
-    let calibrated = bench
-        .one("logit", Input::of("the answer"))
-        .expect("a reward");
+    let plain = bench.one("good", Input::of("the answer")).expect("a reward");
+    let calibrated = bench.one("logit", Input::of("the answer")).expect("a reward");
     let raw = plain.raw.expect("a logit");
     assert_eq!(calibrated.raw, Some(raw));
     let expected = 1.0 / (1.0 + (1.0 - 2.0 * raw).exp());

@@ -42,9 +42,7 @@ struct Question {
 impl Shown {
     /// A conversation and the text of it that is judged, which its last message holds.
     pub(super) fn of(conversation: &[Turn], response: &str) -> Self {
-        let prompt = conversation
-            .split_last()
-            .map_or(&[][..], |(_, before)| before);
+        let prompt = conversation.split_last().map_or(&[][..], |(_, before)| before);
         Self {
             conversation: transcript(conversation),
             prompt: transcript(prompt),
@@ -134,10 +132,7 @@ impl Asking {
     fn question(&self, served: &Served, shown: &Shown, item: &Item) -> Result<Question, Failure> {
         let prompt = self.prompt(served, shown, item)?;
         // The first question that does not fit ends the others before they are written down.
-        let (given, most) = (
-            prompt.token_ids.len(),
-            served.host.engine.limits().max_positions,
-        );
+        let (given, most) = (prompt.token_ids.len(), served.host.engine.limits().max_positions);
         if given > most {
             let detail = format!("the question is {given} tokens long; the model reads {most}");
             return Err(Failure::refused("too_long", detail));
@@ -175,20 +170,12 @@ fn yes_no(read: &LabelRead, soft: bool, explain: bool) -> Reward {
         (false, false) => 0.0,
     };
     let detail = || format!("of Yes and No, Yes holds {share:.3}");
-    verdict(
-        value,
-        is_met,
-        Some(margin),
-        Reason::explained(code(is_met), explain, detail),
-    )
+    verdict(value, is_met, Some(margin), Reason::explained(code(is_met), explain, detail))
 }
 
 fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Reward {
     let shares = read.shares();
-    let expected = tiers
-        .iter()
-        .zip(&shares)
-        .map(|(tier, share)| tier.value * share);
+    let expected = tiers.iter().zip(&shares).map(|(tier, share)| tier.value * share);
     let expected: f64 = expected.sum();
     let mut best = 0;
     for (at, share) in shares.iter().enumerate() {
@@ -198,10 +185,7 @@ fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Re
     }
     let detail = || {
         let share = shares[best];
-        format!(
-            "{}: {} ({share:.3} of all tiers)",
-            LETTERS[best], tiers[best].text
-        )
+        format!("{}: {} ({share:.3} of all tiers)", LETTERS[best], tiers[best].text)
     };
     Reward {
         score: match value {
@@ -227,11 +211,7 @@ pub(super) fn verdict(value: f64, is_met: bool, raw: Option<f64>, reason: Reason
 
 /// The reason's code of a yes/no item.
 pub(super) fn code(is_met: bool) -> &'static str {
-    if is_met {
-        "criterion_met"
-    } else {
-        "criterion_unmet"
-    }
+    if is_met { "criterion_met" } else { "criterion_unmet" }
 }
 
 /// Tiers by their letters, one line each, whatever their texts hold.

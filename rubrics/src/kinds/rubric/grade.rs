@@ -61,14 +61,8 @@ impl Asking {
         let Ask::Json(writing, retries) = self.ask else {
             return graded;
         };
-        let retries = if writing.temperature > 0.0 {
-            retries
-        } else {
-            0
-        };
-        graded.outcome = self
-            .tries(desk, item, (writing, retries), &mut graded)
-            .await;
+        let retries = if writing.temperature > 0.0 { retries } else { 0 };
+        graded.outcome = self.tries(desk, item, (writing, retries), &mut graded).await;
         graded
     }
 
@@ -91,14 +85,8 @@ impl Asking {
             // reader below.
             way.grammar = (!writing.reasoning).then(grammar);
             let asked = [(&prompt, way)];
-            let written = desk
-                .session
-                .write(&desk.served, &asked, &mut graded.trace)
-                .await?;
-            let written = written
-                .into_iter()
-                .next()
-                .ok_or_else(crate::score::internal)?;
+            let written = desk.session.write(&desk.served, &asked, &mut graded.trace).await?;
+            let written = written.into_iter().next().ok_or_else(crate::score::internal)?;
             if explain {
                 graded.texts.push(text_of(item, &written));
             }
@@ -141,16 +129,11 @@ pub(super) fn read(text: &str, reasoning: bool) -> Result<Grade, Failure> {
 /// The inside of the fence that the paper asks for, where the text is one fenced block.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
-    let inside = text
-        .strip_prefix("```json")
-        .and_then(|rest| rest.strip_suffix("```"));
+    let inside = text.strip_prefix("```json").and_then(|rest| rest.strip_suffix("```"));
     inside.unwrap_or(text)
 }
 
 fn unreadable(what: &str) -> Failure {
     let detail = format!("the model's text is no grade: {what}");
-    Failure::new(
-        FailureKind::ParseError,
-        Reason::with("grade_unreadable", detail),
-    )
+    Failure::new(FailureKind::ParseError, Reason::with("grade_unreadable", detail))
 }

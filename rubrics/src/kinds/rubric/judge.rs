@@ -43,12 +43,7 @@ impl RubricKind {
             Failure::refused("rubric_missing", detail)
         })?;
         let found = self.answers(rubric, case, session).await?;
-        whole(
-            rubric,
-            self.counting.on_item_error,
-            found,
-            session.ask().explain,
-        )
+        whole(rubric, self.counting.on_item_error, found, session.ask().explain)
     }
 
     fn verifier_names(&self) -> Vec<String> {
@@ -69,24 +64,13 @@ impl RubricKind {
         let mut asked = Vec::new().into_iter();
         if rubric.asks_model() {
             let trace = trace.get_or_insert_default();
-            asked = self
-                .ask(rubric, case, session, (trace, &mut texts))
-                .await?
-                .into_iter();
+            asked = self.ask(rubric, case, session, (trace, &mut texts)).await?.into_iter();
         }
         let answers = rubric.items.iter().map(|item| {
-            let next = if item.asks_model() {
-                asked.next()
-            } else {
-                verified.next()
-            };
+            let next = if item.asks_model() { asked.next() } else { verified.next() };
             next.unwrap_or_else(|| Err(crate::score::internal()))
         });
-        Ok(Found {
-            outcomes: answers.collect(),
-            texts,
-            trace,
-        })
+        Ok(Found { outcomes: answers.collect(), texts, trace })
     }
 
     /// The answers to the items that a model is asked for, in order.
@@ -105,19 +89,12 @@ impl RubricKind {
         let (turns, response) = (case.conversation(), case.response.to_owned());
         let render = move || Arc::new(Shown::of(&turns, &response));
         let shown = session.run(render).await?;
-        let desk = Desk {
-            session,
-            served,
-            shown,
-        };
+        let desk = Desk { session, served, shown };
         let is_json = matches!(self.asking.ask, Ask::Json(..));
         let is_graded = |item: &&Item| is_json && matches!(item.answer, Answer::YesNo);
         let items = || rubric.items.iter().filter(|item| item.asks_model());
         let labelled: Vec<&Item> = items().filter(|item| !is_graded(item)).collect();
-        let read = self
-            .asking
-            .read(&desk, &labelled, self.counting, trace)
-            .await?;
+        let read = self.asking.read(&desk, &labelled, self.counting, trace).await?;
         let to_grade: Vec<&Item> = items().filter(is_graded).collect();
         let mut graded = Vec::with_capacity(to_grade.len());
         for some in to_grade.chunks(ask::AT_ONCE) {
@@ -138,10 +115,7 @@ impl RubricKind {
             graded.outcome
         });
         let answers: Vec<Outcome> = answers.collect();
-        trace.prompt = Some(wording_digest(
-            &desk.served,
-            &[&self.asking.item, &self.asking.tiers],
-        ));
+        trace.prompt = Some(wording_digest(&desk.served, &[&self.asking.item, &self.asking.tiers]));
         Ok(answers)
     }
 
@@ -154,9 +128,7 @@ impl RubricKind {
         let asked: Vec<&Verification> = asked.collect();
         let mut outcomes = Vec::with_capacity(asked.len());
         for some in asked.chunks(AT_ONCE) {
-            let some = some
-                .iter()
-                .map(|asked| self.verify_one(asked, case, session));
+            let some = some.iter().map(|asked| self.verify_one(asked, case, session));
             outcomes.extend(join_all(some).await);
         }
         outcomes
@@ -168,27 +140,18 @@ impl RubricKind {
         case: Case<'_>,
         session: &Session<'_>,
     ) -> Outcome {
-        let found = self
-            .verifiers
-            .iter()
-            .find(|known| known.name() == asked.scorer);
+        let found = self.verifiers.iter().find(|known| known.name() == asked.scorer);
         let scorer = found.ok_or_else(crate::score::internal)?;
         let input = Arc::new(Input {
             prompt: case.input.prompt.clone(),
             responses: Responses::One(case.passage.clone()),
-            reference: asked
-                .reference
-                .clone()
-                .or_else(|| case.input.reference.clone()),
+            reference: asked.reference.clone().or_else(|| case.input.reference.clone()),
             steps: None,
             principles: None,
             rubric: None,
             context: None,
         });
-        let own = Case {
-            input: &input,
-            ..case
-        };
+        let own = Case { input: &input, ..case };
         let judged = walk::judge_case(scorer, own, session).await?;
         let is_met = judged.score >= asked.at_least;
         let value = match (self.counting.soft, is_met) {
@@ -196,11 +159,7 @@ impl RubricKind {
             (false, true) => 1.0,
             (false, false) => 0.0,
         };
-        let said = judged
-            .reason
-            .detail
-            .as_deref()
-            .unwrap_or(judged.reason.code);
+        let said = judged.reason.detail.as_deref().unwrap_or(judged.reason.code);
         let detail = || format!("{}: {said}", asked.scorer);
         let reason = Reason::explained(code(is_met), session.ask().explain, detail);
         Ok(Reward {
@@ -226,15 +185,10 @@ pub(super) fn read_inline(value: &Value, scorers: &[String]) -> Result<Rubric, F
 
 /// What the answers come to.
 fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) -> Outcome {
-    let Found {
-        outcomes,
-        texts,
-        trace,
-    } = found;
+    let Found { outcomes, texts, trace } = found;
     let answered = rubric.items.iter().zip(&outcomes);
-    let values: Result<Vec<Option<f64>>, Failure> = answered
-        .map(|(item, outcome)| value_of(item, outcome, on_error))
-        .collect();
+    let values: Result<Vec<Option<f64>>, Failure> =
+        answered.map(|(item, outcome)| value_of(item, outcome, on_error)).collect();
     let judged = values.and_then(|values| {
         let whole = rubric.aggregate(&values).map_err(|error| {
             let reason = Reason::with("rubric_without_value", error.to_string());
@@ -242,15 +196,11 @@ fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) ->
         })?;
         Ok((whole, reason(rubric, &values, &whole, explain)))
     });
-    let parts = rubric
-        .items
-        .iter()
-        .zip(outcomes)
-        .map(|(item, outcome)| PartReport {
-            name: item.id.clone(),
-            weight: item.points,
-            outcome: Some(outcome),
-        });
+    let parts = rubric.items.iter().zip(outcomes).map(|(item, outcome)| PartReport {
+        name: item.id.clone(),
+        weight: item.points,
+        outcome: Some(outcome),
+    });
     let evidence = Evidence {
         parts: Some(parts.collect()),
         outputs: explain.then_some(texts).filter(|texts| !texts.is_empty()),
@@ -300,9 +250,7 @@ fn reason(rubric: &Rubric, values: &[Option<f64>], whole: &Whole, explain: bool)
     };
     Reason::explained(code, explain, || {
         let counted = values.iter().flatten().count();
-        let veto = whole
-            .vetoed_by
-            .map(|at| format!("vetoed by '{}'; ", rubric.items[at].id));
+        let veto = whole.vetoed_by.map(|at| format!("vetoed by '{}'; ", rubric.items[at].id));
         format!(
             "{}{counted} of {} items counted; unclipped {:.4}, clipped {:.4}",
             veto.unwrap_or_default(),

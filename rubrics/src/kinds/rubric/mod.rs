@@ -129,10 +129,7 @@ impl Kind for RubricKind {
     }
 
     fn reads(&self) -> Reads {
-        Reads {
-            rubric: self.inline,
-            ..Reads::default()
-        }
+        Reads { rubric: self.inline, ..Reads::default() }
     }
 
     /// The least of the configured rubric; where inputs bring theirs, 0.

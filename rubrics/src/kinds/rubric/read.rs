@@ -49,14 +49,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
             verifiers.push(scorer.clone());
         }
     }
-    Some(Box::new(RubricKind {
-        model,
-        rubric,
-        inline,
-        verifiers,
-        asking: asking?,
-        counting,
-    }))
+    Some(Box::new(RubricKind { model, rubric, inline, verifiers, asking: asking?, counting }))
 }
 
 /// `rubric`: a file, `builtin:…`, or a table.
@@ -117,10 +110,8 @@ fn read_verifiers(section: &Section<'_, '_>, scope: &Scope<'_>) -> Vec<String> {
     for name in &names {
         if scope.registry.get(name).is_none() {
             let near = scope.registry.near(name);
-            let hint = near
-                .first()
-                .map(|near| format!("; did you mean '{near}'?"))
-                .unwrap_or_default();
+            let hint =
+                near.first().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
             section.problem("verifiers", format!("no scorer '{name}'{hint}"));
         }
     }
@@ -137,14 +128,8 @@ fn read_asking(section: &Section<'_, '_>) -> Option<Asking> {
         }
         Some(false) | None => (Ask::Labels, "rubric-item"),
     };
-    let slots = Slots {
-        needed: &["criterion"],
-        optional: &["conversation", "prompt", "response"],
-    };
-    let tier_slots = Slots {
-        needed: &["criterion", "tiers"],
-        ..slots
-    };
+    let slots = Slots { needed: &["criterion"], optional: &["conversation", "prompt", "response"] };
+    let tier_slots = Slots { needed: &["criterion", "tiers"], ..slots };
     let item = Wording::read(section, name, slots);
     let tiers = Wording::read_from(section, "tier_message", "rubric-tiers", tier_slots);
     for (key, wording) in [("message", &item), ("tier_message", &tiers)] {
@@ -156,24 +141,13 @@ fn read_asking(section: &Section<'_, '_>) -> Option<Asking> {
             section.problem(key, rule);
         }
     }
-    Some(Asking {
-        ask,
-        labels: LabelOptions::read(section),
-        item: item?,
-        tiers: tiers?,
-    })
+    Some(Asking { ask, labels: LabelOptions::read(section), item: item?, tiers: tiers? })
 }
 
 fn read_counting(section: &Section<'_, '_>) -> Counting {
-    let tiers = [
-        ("expected", TierValue::Expected),
-        ("likeliest", TierValue::Likeliest),
-    ];
-    let errors = [
-        ("fail", OnItemError::Fail),
-        ("skip", OnItemError::Skip),
-        ("unmet", OnItemError::Unmet),
-    ];
+    let tiers = [("expected", TierValue::Expected), ("likeliest", TierValue::Likeliest)];
+    let errors =
+        [("fail", OnItemError::Fail), ("skip", OnItemError::Skip), ("unmet", OnItemError::Unmet)];
     Counting {
         soft: section.boolean("soft").unwrap_or(false),
         tiers: section.word("tiers", &tiers).unwrap_or_default(),

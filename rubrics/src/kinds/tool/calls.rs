@@ -23,11 +23,7 @@ pub(super) struct Wanted {
 /// The calls of a text, in order.
 pub(super) fn read(text: &str) -> Vec<Call> {
     let tagged = tagged(text);
-    if tagged.is_empty() {
-        message(text.trim())
-    } else {
-        tagged
-    }
+    if tagged.is_empty() { message(text.trim()) } else { tagged }
 }
 
 /// Calls between tags. A tag that is opened and not closed, or closed and not opened, is a broken
@@ -104,10 +100,7 @@ fn wanted(function: Function) -> Call {
             return Err("the arguments are no JSON object".to_owned());
         }
     };
-    Ok(Wanted {
-        name: function.name,
-        arguments,
-    })
+    Ok(Wanted { name: function.name, arguments })
 }
 
 /// Calls of a text that is JSON as a whole.
@@ -123,10 +116,7 @@ fn message(text: &str) -> Vec<Call> {
         serde_json::from_str::<Item>(text).map(|item| vec![item])
     };
     match items {
-        Ok(items) => items
-            .into_iter()
-            .map(|item| wanted(item.function))
-            .collect(),
+        Ok(items) => items.into_iter().map(|item| wanted(item.function)).collect(),
         Err(error) => vec![Err(format!("not a list of tool calls: {error}"))],
     }
 }

@@ -105,10 +105,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     let (wording, mode) = if by_label {
         (label_wording(section), label_mode(section))
     } else {
-        let slots = Slots {
-            needed: &["candidate", "reference"],
-            optional: &["question", "tools"],
-        };
+        let slots = Slots { needed: &["candidate", "reference"], optional: &["question", "tools"] };
         let wording = Wording::read(section, "tool-verifier", slots);
         let mode = Conversing::read(section).map(|mode| Mode::Tools(Box::new(mode)));
         (wording, mode)
@@ -116,18 +113,14 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     Some(Box::new(Verifying {
         model: model?,
         wording: wording?,
-        candidate_chars: chars
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(CANDIDATE_CHARS),
+        candidate_chars: chars.and_then(|n| usize::try_from(n).ok()).unwrap_or(CANDIDATE_CHARS),
         mode: mode?,
     }))
 }
 
 fn label_wording(section: &Section<'_, '_>) -> Option<Wording> {
-    let slots = Slots {
-        needed: &["candidate", "reference"],
-        optional: &["question", "right", "wrong"],
-    };
+    let slots =
+        Slots { needed: &["candidate", "reference"], optional: &["question", "right", "wrong"] };
     Wording::read(section, "tool-verifier-label", slots)
 }
 
@@ -145,32 +138,16 @@ fn label_mode(section: &Section<'_, '_>) -> Option<Mode> {
     };
     let default = LabelOptions::read(section);
     // A label in brackets is written as it stands: unlike a word, it has no other spelling.
-    let spellings = if section.has("spellings") {
-        default.spellings
-    } else {
-        Spelling::Bare
-    };
-    Some(Mode::Label {
-        labels: LabelOptions {
-            spellings,
-            ..default
-        },
-        words,
-    })
+    let spellings = if section.has("spellings") { default.spellings } else { Spelling::Bare };
+    Some(Mode::Label { labels: LabelOptions { spellings, ..default }, words })
 }
 
 impl Conversing {
     fn read(section: &Section<'_, '_>) -> Option<Self> {
-        let limits = [
-            ("fail", AtTurnLimit::Fail),
-            ("incorrect", AtTurnLimit::Incorrect),
-        ];
+        let limits = [("fail", AtTurnLimit::Fail), ("incorrect", AtTurnLimit::Incorrect)];
         let markers = [("bracketed", Marker::Bracketed), ("bare", Marker::Bare)];
-        let default = WritingOptions {
-            temperature: 0.6,
-            top_p: 0.85,
-            ..WritingOptions::greedy(32_768)
-        };
+        let default =
+            WritingOptions { temperature: 0.6, top_p: 0.85, ..WritingOptions::greedy(32_768) };
         let turns = section.integer("max_turns", 1..101);
         Some(Self {
             writing: WritingOptions::read(section, default),
@@ -246,14 +223,7 @@ impl Verifying {
             Ok(verdict) => Ok(Reward {
                 score: verdict.score,
                 raw: verdict.raw,
-                label: Some(
-                    if verdict.is_correct {
-                        "correct"
-                    } else {
-                        "incorrect"
-                    }
-                    .into(),
-                ),
+                label: Some(if verdict.is_correct { "correct" } else { "incorrect" }.into()),
                 reason: verdict.reason,
                 standing: Standing::Proven,
                 evidence: log.evidence(),
@@ -360,12 +330,9 @@ impl Conversing {
         let reason = Reason::with("turn_limit", counted.detail());
         match self.at_turn_limit {
             AtTurnLimit::Fail => Err(Failure::new(FailureKind::ToolError, reason)),
-            AtTurnLimit::Incorrect => Ok(Verdict {
-                score: 0.0,
-                raw: None,
-                is_correct: false,
-                reason,
-            }),
+            AtTurnLimit::Incorrect => {
+                Ok(Verdict { score: 0.0, raw: None, is_correct: false, reason })
+            }
         }
     }
 }
@@ -380,10 +347,7 @@ struct Counted {
 
 impl Counted {
     fn detail(&self) -> String {
-        format!(
-            "{} turns, {} tool calls, {} of which failed",
-            self.turns, self.calls, self.failed
-        )
+        format!("{} turns, {} tool calls, {} of which failed", self.turns, self.calls, self.failed)
     }
 }
 

@@ -125,11 +125,7 @@ fn typed<T: for<'de> Deserialize<'de>>(arguments: Value) -> Result<T, String> {
 
 /// Whether `b` is equal to `a`. That nothing is proven is a result too.
 fn symbolic_verify(a: &str, b: &str) -> Result<String, String> {
-    let claim = Claim {
-        gold: Gold::Text(a),
-        candidate: Candidate::Text(b),
-        explain: false,
-    };
+    let claim = Claim { gold: Gold::Text(a), candidate: Candidate::Text(b), explain: false };
     let verdict = Math::new(MathConfig::default()).verify(&claim, &mut Fuel::default());
     match verdict {
         Ok(verdict) if verdict.score == UnitScore::ONE => Ok("equal".to_owned()),
@@ -152,9 +148,7 @@ impl Toolbox {
         let most = section.integer("max_result_bytes", 64..1 << 24);
         Some(Self {
             tools,
-            max_result_bytes: most
-                .and_then(|n| usize::try_from(n).ok())
-                .unwrap_or(MAX_RESULT),
+            max_result_bytes: most.and_then(|n| usize::try_from(n).ok()).unwrap_or(MAX_RESULT),
         })
     }
 

@@ -22,10 +22,7 @@ struct Judge<F> {
 
 impl<F: Fn(&str, usize) -> Beliefs + Send> Script for Judge<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
-        let text = self
-            .tokenizer
-            .decode(token_ids, false)
-            .expect("known tokens");
+        let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let begin = self.tokenizer.id("<|im_start|>").expect("a token");
         let messages = token_ids.iter().filter(|id| **id == begin).count();
         let beliefs = (self.believe)(&text, messages);
@@ -57,10 +54,7 @@ fn yes(p: f32) -> Beliefs {
 }
 
 fn asked(candidate: &str) -> Input {
-    Input {
-        prompt: Some(Passage::Text("How many?".to_owned())),
-        ..Input::of(candidate)
-    }
+    Input { prompt: Some(Passage::Text("How many?".to_owned())), ..Input::of(candidate) }
 }
 
 fn group(candidates: &[&str], context: Option<&[&str]>) -> Input {
@@ -122,10 +116,7 @@ fn a10_the_likeliest_of_a_group_is_selected() {
         assert_eq!(reward.label.as_deref(), Some(label));
         assert_eq!(reward.reason.code, "selected");
         near(reward.score, score);
-        assert_eq!(
-            reward.evidence.members.map(|all| all.len()),
-            Some(candidates.len())
-        );
+        assert_eq!(reward.evidence.members.map(|all| all.len()), Some(candidates.len()));
     }
     check(&["bad", "best", "good"], "responses[1]", 0.9);
     check(&["good", "best", "best"], "responses[1]", 0.9);
@@ -175,10 +166,7 @@ fn what_cannot_be_asked_is_no_number() {
     let broken = bench("", |_, _| [f32::NAN; 4]);
     let outcome = broken.one("s", asked("SELECT 1"));
     failed(outcome, FailureKind::Internal, "not_finite");
-    let steps = Input {
-        steps: Some(vec!["SELECT 1".to_owned()]),
-        ..asked("SELECT 1")
-    };
+    let steps = Input { steps: Some(vec!["SELECT 1".to_owned()]), ..asked("SELECT 1") };
     failed(sure.one("s", steps), FailureKind::Refused, "field_not_read");
 }
 
@@ -214,10 +202,7 @@ fn a_wording_of_ones_own_has_the_slots() {
     check("{{question}} {{candidate}}", None);
     check("{{question}} {{candidate}} {{context|raw}}", None);
     check("{{question}}", Some("the slot 'candidate'"));
-    check(
-        "{{question}} {{candidate}} {{gold}}",
-        Some("no slot 'gold'"),
-    );
+    check("{{question}} {{candidate}} {{gold}}", Some("no slot 'gold'"));
     let (_, problems) = read(&scorer("samples = 0\ncontext = 'all'"));
     assert_eq!(problems.len(), 2, "{problems:?}");
 }

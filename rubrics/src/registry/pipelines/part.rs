@@ -9,11 +9,7 @@ use crate::pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Role};
 /// What every part says, whatever the pipeline does with it: name, scorer, and what a failure
 /// means.
 pub(super) fn common(table: &Section<'_, '_>) -> Option<(String, String, OnError)> {
-    let words = [
-        ("fail", OnError::Fail),
-        ("skip", OnError::Skip),
-        ("floor", OnError::Floor),
-    ];
+    let words = [("fail", OnError::Fail), ("skip", OnError::Skip), ("floor", OnError::Floor)];
     let scorer = table.required_text("scorer");
     let name = table.text("name").or_else(|| scorer.clone());
     table.require("on_error");
@@ -49,15 +45,7 @@ pub(super) fn read(table: &Section<'_, '_>, combine: Combine, last: bool) -> Opt
     };
     let (name, scorer, on_error) = common?;
     let (weight, threshold) = counting?;
-    let part = PartSpec {
-        name,
-        scorer,
-        weight,
-        threshold,
-        on_error,
-        role,
-        adjust: adjust?,
-    };
+    let part = PartSpec { name, scorer, weight, threshold, on_error, role, adjust: adjust? };
     check_failure(table, &part);
     Some(part)
 }
@@ -106,11 +94,8 @@ fn role(table: &Section<'_, '_>) -> Option<Role> {
 
 fn adjust(table: &Section<'_, '_>) -> Option<Adjust> {
     let words = [("score", Measured::Score), ("raw", Measured::Raw)];
-    let measured = if table.has("value") {
-        table.word("value", &words)?
-    } else {
-        Measured::default()
-    };
+    let measured =
+        if table.has("value") { table.word("value", &words)? } else { Measured::default() };
     let standardise = match table.section("standardise") {
         None if table.has("standardise") => return None,
         None => None,
@@ -124,39 +109,24 @@ fn adjust(table: &Section<'_, '_>) -> Option<Adjust> {
         None => None,
         Some([least, greatest]) if least < greatest => Some([*least, *greatest]),
         Some(_) => {
-            table.problem(
-                "clip",
-                "expected [LEAST, GREATEST], the first below the second",
-            );
+            table.problem("clip", "expected [LEAST, GREATEST], the first below the second");
             None
         }
     };
-    Some(Adjust {
-        measured,
-        standardise,
-        clip,
-        pass: table.number("pass"),
-    })
+    Some(Adjust { measured, standardise, clip, pass: table.number("pass") })
 }
 
 /// `{ mean, std }`, or `{ reference, variance }` to compute them.
 fn standard(section: &Section<'_, '_>) -> Option<Standard> {
     if section.has("reference") {
-        let variance = section
-            .word("variance", VARIANCES)
-            .unwrap_or(Variance::Population);
+        let variance = section.word("variance", VARIANCES).unwrap_or(Variance::Population);
         let reference = section.numbers("reference")?;
         return Standard::of(&reference, variance)
             .map_err(|error| section.problem("reference", error.to_string()))
             .ok();
     }
-    let (mean, std) = (
-        section.required_number("mean"),
-        section.required_number("std"),
-    );
-    Standard::new(mean?, std?)
-        .map_err(|error| section.problem("std", error.to_string()))
-        .ok()
+    let (mean, std) = (section.required_number("mean"), section.required_number("std"));
+    Standard::new(mean?, std?).map_err(|error| section.problem("std", error.to_string())).ok()
 }
 
 /// What a failure may mean depends on the scale of the part.
@@ -164,10 +134,7 @@ fn check_failure(table: &Section<'_, '_>, part: &PartSpec) {
     let is_r1 = part.role.is_some();
     match part.on_error {
         OnError::Skip if is_r1 => {
-            table.problem(
-                "on_error",
-                "R1-Reward needs all of its parts: fail or floor",
-            );
+            table.problem("on_error", "R1-Reward needs all of its parts: fail or floor");
         }
         // In R1-Reward 0 is what a consistency that could not be read counts as.
         OnError::Floor if part.adjust.standardise.is_some() && !is_r1 => {

@@ -14,10 +14,8 @@ const MAX_PARTS: usize = 64;
 const EPSILON: f64 = 1e-9;
 
 /// The words for a variance's divisor.
-pub(super) const VARIANCES: &[(&str, Variance)] = &[
-    ("population", Variance::Population),
-    ("unbiased", Variance::Unbiased),
-];
+pub(super) const VARIANCES: &[(&str, Variance)] =
+    &[("population", Variance::Population), ("unbiased", Variance::Unbiased)];
 
 /// Reads the pipeline; what is wrong with it becomes problems, all of them at once.
 pub(super) fn pipeline(section: &Section<'_, '_>) -> Option<Pipeline> {
@@ -52,10 +50,7 @@ pub(super) fn pipeline(section: &Section<'_, '_>) -> Option<Pipeline> {
 }
 
 fn combine(section: &Section<'_, '_>) -> Option<Combine> {
-    let uwo = Combine::Uwo {
-        lambda: LAMBDA_BEST_OF_N,
-        variance: Variance::Population,
-    };
+    let uwo = Combine::Uwo { lambda: LAMBDA_BEST_OF_N, variance: Variance::Population };
     let words = [
         ("weighted_sum", Combine::WeightedSum),
         ("mean", Combine::Mean),
@@ -98,10 +93,7 @@ fn normalise(section: &Section<'_, '_>) -> Option<Option<Normalisation>> {
     if !section.has("normalise") {
         return Some(None);
     }
-    let grpo = Normalisation::Grpo {
-        variance: Variance::Unbiased,
-        epsilon: EPSILON,
-    };
+    let grpo = Normalisation::Grpo { variance: Variance::Unbiased, epsilon: EPSILON };
     let words = [
         ("grpo", grpo),
         ("mean", Normalisation::Mean),
@@ -115,9 +107,7 @@ fn normalise(section: &Section<'_, '_>) -> Option<Option<Normalisation>> {
     if epsilon < 0.0 {
         section.problem("normalise_epsilon", "it is 0 or more");
     }
-    let variance = section
-        .word("normalise_variance", VARIANCES)
-        .unwrap_or(variance);
+    let variance = section.word("normalise_variance", VARIANCES).unwrap_or(variance);
     Some(Some(Normalisation::Grpo { variance, epsilon }))
 }
 

@@ -46,15 +46,8 @@ fn b7_order_of_the_steps() {
     let full = Rubicon {
         base: 0.0,
         saturation: Some(Saturation::Tanh(2.0)),
-        interactions: vec![Interaction {
-            items: (0, 1),
-            gamma: 0.2,
-        }],
-        shaping: Some(Shaping {
-            knee: 0.7,
-            power: 2.0,
-            top: 1.0,
-        }),
+        interactions: vec![Interaction { items: (0, 1), gamma: 0.2 }],
+        shaping: Some(Shaping { knee: 0.7, power: 2.0, top: 1.0 }),
     };
     let dimensions = [(0.6, Some(0.5)), (0.4, Some(1.0))];
     // g = 0.790013 and 1; 0.474008 + 0.4 + 0.2 * 0.790013 = 1.032010; shaped from 0.7 on.
@@ -62,38 +55,16 @@ fn b7_order_of_the_steps() {
     let check = |rubicon: Rubicon, expected: f64| {
         close(rubicon.of(&dimensions).expect("finite"), expected);
     };
-    check(
-        Rubicon {
-            shaping: None,
-            ..full.clone()
-        },
-        1.032_010,
-    );
-    check(
-        Rubicon {
-            shaping: None,
-            interactions: Vec::new(),
-            ..full.clone()
-        },
-        0.874_008,
-    );
+    check(Rubicon { shaping: None, ..full.clone() }, 1.032_010);
+    check(Rubicon { shaping: None, interactions: Vec::new(), ..full.clone() }, 0.874_008);
     check(Rubicon::default(), 0.7);
-    check(
-        Rubicon {
-            base: 1.0,
-            ..Rubicon::default()
-        },
-        1.7,
-    );
+    check(Rubicon { base: 1.0, ..Rubicon::default() }, 1.7);
 }
 
 #[test]
 fn a_dimension_without_a_value_hands_its_weight_on() {
     let rubicon = Rubicon {
-        interactions: vec![Interaction {
-            items: (0, 1),
-            gamma: 5.0,
-        }],
+        interactions: vec![Interaction { items: (0, 1), gamma: 5.0 }],
         ..Rubicon::default()
     };
     let found = rubicon.of(&[(0.6, None), (0.3, Some(1.0)), (0.1, Some(0.0))]);
@@ -146,14 +117,8 @@ fn what_is_not_measured_is_no_number() {
     };
     let id = |id: &str| id.to_owned();
     check(&[Some(1.0)], RubricError::Length { given: 1, items: 3 });
-    check(
-        &[Some(f64::NAN), Some(1.0), Some(0.0)],
-        RubricError::NotFinite { id: id("a") },
-    );
-    check(
-        &[Some(1.0), None, Some(0.0)],
-        RubricError::VetoUnknown { id: id("safe") },
-    );
+    check(&[Some(f64::NAN), Some(1.0), Some(0.0)], RubricError::NotFinite { id: id("a") });
+    check(&[Some(1.0), None, Some(0.0)], RubricError::VetoUnknown { id: id("safe") });
     let skipped = rubric.aggregate(&[None, Some(1.0), Some(0.0)]);
     close(skipped.expect("a value").unclipped, 3.5);
 }

@@ -56,10 +56,7 @@ fn json_and_toml_are_one_schema() {
     let toml = "[[items]]\ncriterion = 'c'\npoints = 5\ntags = ['a']\n[aggregate]\nclip = true\n";
     let json = r#"{"items": [{"criterion": "c", "points": 5, "tags": ["a"]}], "aggregate": {"clip": true}}"#;
     assert_eq!(read("r.json", json), read("r.toml", toml));
-    let list = read(
-        "r.json",
-        r#"[{"criterion": "c", "points": 5.0, "tags": ["a"]}]"#,
-    );
+    let list = read("r.json", r#"[{"criterion": "c", "points": 5.0, "tags": ["a"]}]"#);
     assert_eq!(list.expect("a list of items").items, rubric(toml).items);
 }
 
@@ -84,9 +81,7 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(problems.len(), expected.len(), "{problems:#?}");
     for (problem, expected) in problems.iter().zip(expected) {
         assert!(
-            problem
-                .strip_prefix("r.toml:")
-                .is_some_and(|p| p.contains(expected)),
+            problem.strip_prefix("r.toml:").is_some_and(|p| p.contains(expected)),
             "{problem}, expected {expected}"
         );
     }
@@ -135,22 +130,13 @@ fn items_and_their_sums() {
     let many = "[[items]]\ncriterion = 'c'\npoints = 1\n".repeat(10_000);
     check(&many, &["items: 10000 items; there are 1 to 1000"]);
     let item = |rest: &str| format!("[[items]]\ncriterion = 'c'\n{rest}\n");
-    check(
-        &item("points = -3"),
-        &["1: items: the positive points sum to 0"],
-    );
+    check(&item("points = -3"), &["1: items: the positive points sum to 0"]);
     let meant = item("points = -3") + "[aggregate]\nallow_no_positive = true\n";
     let rubric = rubric(&meant);
     close(rubric.aggregate(&[Some(1.0)]).expect("a value").score, 0.0);
     check(&item("points = inf"), &["points: expected a finite number"]);
-    check(
-        &item("points = 1e300"),
-        &["points: must not be larger than 1e9"],
-    );
-    check(
-        &item("points = 1\nweight = 2"),
-        &["weight: this method counts 'points'"],
-    );
+    check(&item("points = 1e300"), &["points: must not be larger than 1e9"]);
+    check(&item("points = 1\nweight = 2"), &["weight: this method counts 'points'"]);
     let twice = item("id = 'a'\npoints = 1") + &item("id = 'a'\npoints = 1");
     check(&twice, &["7: items[1].id: items[0] is called 'a' too"]);
     let taken = item("id = '2'\npoints = 1") + &item("points = 1");
@@ -161,31 +147,17 @@ fn items_and_their_sums() {
 fn answers_of_items() {
     let item = |rest: &str| format!("[[items]]\ncriterion = 'c'\npoints = 1\n{rest}\n");
     let tier = |a: f64, b: f64| {
-        item(&format!(
-            "tiers = [{{text = 'a', value = {a}}}, {{text = 'b', value = {b}}}]"
-        ))
+        item(&format!("tiers = [{{text = 'a', value = {a}}}, {{text = 'b', value = {b}}}]"))
     };
     check(&tier(0.0, 0.0), &["tiers are in order"]);
     check(&tier(0.0, 2.0), &["tiers are shares of them"]);
-    check(
-        &item("tiers = [{text = 'a', value = 0}]"),
-        &["1 tiers; there are 2 to 26"],
-    );
+    check(&item("tiers = [{text = 'a', value = 0}]"), &["1 tiers; there are 2 to 26"]);
     let tags = |tags: &str| item(&format!("tags = [{tags}]"));
-    check(
-        &tags("'verifier:model'"),
-        &["unknown tag 'verifier:model'; there is rule"],
-    );
-    check(
-        &tags("'verifer:rule'"),
-        &["unknown tag 'verifer:rule'; did you mean 'verifier:'?"],
-    );
+    check(&tags("'verifier:model'"), &["unknown tag 'verifier:model'; there is rule"]);
+    check(&tags("'verifer:rule'"), &["unknown tag 'verifer:rule'; did you mean 'verifier:'?"]);
     check(&tags("'verifier:rule'"), &["a rule item has the tags"]);
     let other = "'verifier:rule', 'function:sympy', 'parameters:1'";
-    check(
-        &tags(other),
-        &["unknown tag 'function:sympy'; there is math_verify"],
-    );
+    check(&tags(other), &["unknown tag 'function:sympy'; there is math_verify"]);
     let twice = "'verifier:rule', 'verifier:rule'";
     check(&tags(twice), &["two tags begin with 'verifier:'"]);
     let verifier = |scorer: &str| item(&format!("verifier = {{ scorer = '{scorer}' }}"));
@@ -196,10 +168,7 @@ fn answers_of_items() {
     let both =
         item("verifier = { scorer = 'math' }\ntiers = [{text='a',value=0},{text='b',value=1}]");
     check(&both, &["answered by tiers, by a verifier or by its tags"]);
-    check(
-        &item("verifier = { scorer = 'math', reference = 3 }"),
-        &["expected a text, a list"],
-    );
+    check(&item("verifier = { scorer = 'math', reference = 3 }"), &["expected a text, a list"]);
 }
 
 #[test]
@@ -210,26 +179,11 @@ fn vetoes_that_contradict() {
     check(&item(1.0, "below = 1.5"), &["no response can pass"]);
     check(&item(1.0, "below = 0"), &["this never vetoes"]);
     let good = "[[items]]\ncriterion = 'd'\npoints = 1\n";
-    check(
-        &(good.to_owned() + &item(-1.0, "above = -1")),
-        &["no response can pass"],
-    );
-    check(
-        &(good.to_owned() + &item(-1.0, "above = 1")),
-        &["this never vetoes"],
-    );
-    check(
-        &item(1.0, "above = 0.5"),
-        &["what the item's own points reward"],
-    );
-    check(
-        &(good.to_owned() + &item(-1.0, "below = 0.5")),
-        &["what the item's own points reward"],
-    );
-    check(
-        &item(1.0, "above = 0.5, below = 0.5"),
-        &["give either 'below' or 'above'"],
-    );
+    check(&(good.to_owned() + &item(-1.0, "above = -1")), &["no response can pass"]);
+    check(&(good.to_owned() + &item(-1.0, "above = 1")), &["this never vetoes"]);
+    check(&item(1.0, "above = 0.5"), &["what the item's own points reward"]);
+    check(&(good.to_owned() + &item(-1.0, "below = 0.5")), &["what the item's own points reward"]);
+    check(&item(1.0, "above = 0.5, below = 0.5"), &["give either 'below' or 'above'"]);
     check(&item(1.0, ""), &["give either 'below' or 'above'"]);
     let pair = item(1.0, "below = 0.5") + &item(-1.0, "above = 0.4");
     check(&pair, &["no response can pass both"]);
@@ -245,38 +199,15 @@ fn aggregates() {
     let rubicon = |rest: &str| with(&format!("method = 'rubicon'\n{rest}"));
     check(
         &with("method = 'mean'"),
-        &[
-            "points: missing",
-            "points: missing",
-            "'mean' is not one of points, rubicon",
-        ],
+        &["points: missing", "points: missing", "'mean' is not one of points, rubicon"],
     );
     check(&rubicon("veto = 0.5"), &["a veto gives 0 or -1"]);
-    check(
-        &rubicon("saturation = { kind = 'tanh', a = 0 }"),
-        &["a: must be from"],
-    );
-    check(
-        &rubicon("shaping = { knee = 1.0, power = 2 }"),
-        &["knee: must be below the top, 1"],
-    );
-    check(
-        &rubicon("shaping = { knee = 0.5, power = 0.5 }"),
-        &["power: must be from 1 to 16"],
-    );
-    let pair = |ids: &str| {
-        rubicon(&format!(
-            "interactions = [{{ items = [{ids}], gamma = 1 }}]"
-        ))
-    };
-    check(
-        &pair("'abc', 'abd'"),
-        &["no item is called 'abd'; did you mean 'abc'?"],
-    );
-    check(
-        &pair("'b', 'b'"),
-        &["an item does not interact with itself"],
-    );
+    check(&rubicon("saturation = { kind = 'tanh', a = 0 }"), &["a: must be from"]);
+    check(&rubicon("shaping = { knee = 1.0, power = 2 }"), &["knee: must be below the top, 1"]);
+    check(&rubicon("shaping = { knee = 0.5, power = 0.5 }"), &["power: must be from 1 to 16"]);
+    let pair = |ids: &str| rubicon(&format!("interactions = [{{ items = [{ids}], gamma = 1 }}]"));
+    check(&pair("'abc', 'abd'"), &["no item is called 'abd'; did you mean 'abc'?"]);
+    check(&pair("'b', 'b'"), &["an item does not interact with itself"]);
     check(&pair("'b'"), &["expected the ids of two items"]);
     let twice =
         "interactions = [{ items = ['b', 'abc'], gamma = 1 }, { items = ['abc', 'b'], gamma = 2 }]";
@@ -296,23 +227,14 @@ fn json_faults_have_paths() {
     assert!(read("r.toml", "items = [\n").is_err_and(|told| told[0].starts_with("r.toml:")));
     let syntax = read("r.json", "{\n\"items\": [\n").expect_err("not JSON");
     assert!(syntax[0].starts_with("r.json:"), "{syntax:?}");
-    assert!(
-        read(
-            "r.json",
-            r#"{"items": [{"criterion": "c", "points": 1e999}]}"#
-        )
-        .is_err()
-    );
+    assert!(read("r.json", r#"{"items": [{"criterion": "c", "points": 1e999}]}"#).is_err());
 }
 
 #[test]
 fn rubrics_that_come_with_us() {
     for name in built_in_names() {
         let rubric = built_in(name).expect("it is listed");
-        let flattering = rubric
-            .items
-            .iter()
-            .position(|item| item.id.ends_with("opening_flattery"));
+        let flattering = rubric.items.iter().position(|item| item.id.ends_with("opening_flattery"));
         let flattering = flattering.expect("every one of them defends itself");
         let clean: Vec<Option<f64>> = rubric
             .items
@@ -340,11 +262,7 @@ fn documented_rubrics_are_valid() {
     for (language, file) in [("toml", "r.toml"), ("json", "r.json")] {
         for part in text.split(&format!("```{language}\n")).skip(1) {
             let block = part.split("```").next().unwrap_or_default();
-            assert!(
-                read(file, block).is_ok(),
-                "{block}: {:?}",
-                read(file, block)
-            );
+            assert!(read(file, block).is_ok(), "{block}: {:?}", read(file, block));
             count += 1;
         }
     }

@@ -18,18 +18,10 @@ points = -2
 ";
 
 fn sample(index: usize, group: usize) -> Sample {
-    Sample {
-        index,
-        group,
-        step: 1,
-        steps: 350,
-    }
+    Sample { index, group, step: 1, steps: 350 }
 }
 
-const ONLY_GROUP: Schedule = Schedule {
-    group: GroupDecay::Linear,
-    step: StepDecay::None,
-};
+const ONLY_GROUP: Schedule = Schedule { group: GroupDecay::Linear, step: StepDecay::None };
 
 #[test]
 fn a12_ruscarl_scaffold_along_a_group() {
@@ -42,10 +34,7 @@ fn a12_ruscarl_scaffold_along_a_group() {
     // Halves go to the even number, as Python rounds.
     assert_eq!(along(ONLY_GROUP, 5, 3), [5, 2, 0]);
     assert_eq!(along(ONLY_GROUP, 7, 3), [7, 4, 0]);
-    let binary = Schedule {
-        group: GroupDecay::Binary(2),
-        step: StepDecay::None,
-    };
+    let binary = Schedule { group: GroupDecay::Binary(2), step: StepDecay::None };
     assert_eq!(along(binary, 10, 4), [10, 10, 0, 0]);
     assert_eq!(along(Schedule::SCRIPT, 10, 8), [10, 9, 7, 6, 4, 3, 1, 0]);
 }
@@ -64,19 +53,11 @@ fn a12_ruscarl_scaffold_along_training() {
     check(StepDecay::Power(2.0), 0.5, 0.25);
     check(StepDecay::None, 1.0, 1.0);
     let at = |step: usize, steps: usize| {
-        let sample = Sample {
-            index: 0,
-            group: 8,
-            step,
-            steps,
-        };
+        let sample = Sample { index: 0, group: 8, step, steps };
         shown(&Schedule::SCRIPT, sample, 10).expect("it exists")
     };
     // x = (s - 1) / (T - 1): 71 of 351 is x = 0.2.
-    assert_eq!(
-        [at(1, 351), at(71, 351), at(351, 351), at(1, 1)],
-        [10, 5, 0, 10]
-    );
+    assert_eq!([at(1, 351), at(71, 351), at(351, 351), at(1, 1)], [10, 5, 0, 10]);
 }
 
 #[test]
@@ -87,26 +68,16 @@ fn samples_that_do_not_exist_are_errors() {
     check(sample(8, 8), ScaffoldError::Index { index: 8, group: 8 });
     check(sample(0, 0), ScaffoldError::Index { index: 0, group: 0 });
     for (step, steps) in [(0, 3), (4, 3), (1, 0)] {
-        let there = Sample {
-            step,
-            steps,
-            ..sample(0, 2)
-        };
+        let there = Sample { step, steps, ..sample(0, 2) };
         check(there, ScaffoldError::Step { step, steps });
     }
     for step in [
         StepDecay::Power(f64::NAN),
         StepDecay::Power(-1.0),
-        StepDecay::Sigmoid {
-            start: f64::INFINITY,
-            steep: 1.0,
-        },
+        StepDecay::Sigmoid { start: f64::INFINITY, steep: 1.0 },
     ] {
         let schedule = Schedule { step, ..ONLY_GROUP };
-        assert_eq!(
-            shown(&schedule, sample(0, 2), 3),
-            Err(ScaffoldError::Schedule)
-        );
+        assert_eq!(shown(&schedule, sample(0, 2), 3), Err(ScaffoldError::Schedule));
     }
 }
 

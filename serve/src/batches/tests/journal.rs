@@ -23,11 +23,7 @@ fn place_with(faults: Arc<dyn Faults>, quota: u64) -> Place {
     let folder = tempfile::tempdir().expect("a folder");
     let disk = Disk::open(folder.path(), quota, faults).expect("it is usable");
     let path = disk.journal(&BatchId::new().expect("randomness"));
-    Place {
-        _folder: folder,
-        disk: Arc::new(disk),
-        path,
-    }
+    Place { _folder: folder, disk: Arc::new(disk), path }
 }
 
 fn place() -> Place {
@@ -41,17 +37,9 @@ impl Place {
 }
 
 fn entry(line: u32) -> Entry {
-    let fate = if line.is_multiple_of(3) {
-        Fate::Bad
-    } else {
-        Fate::Good
-    };
+    let fate = if line.is_multiple_of(3) { Fate::Bad } else { Fate::Good };
     let text = format!("{{\"line\":{line}}}").repeat(1 + line as usize % 4);
-    Entry {
-        line,
-        fate,
-        text: text.into_bytes(),
-    }
+    Entry { line, fate, text: text.into_bytes() }
 }
 
 fn lines(journal: &Journal) -> Vec<u32> {
@@ -70,10 +58,7 @@ fn entries_stay() {
             assert_eq!(journal.entry(line).expect("readable"), Some(entry(line)));
         }
         assert_eq!(journal.entry(2).expect("readable"), None);
-        assert_eq!(
-            (journal.count(Fate::Good), journal.count(Fate::Bad)),
-            (2, 1)
-        );
+        assert_eq!((journal.count(Fate::Good), journal.count(Fate::Bad)), (2, 1));
     }
     let length = fs::metadata(&place.path).expect("it is there").len();
     assert_eq!(place.disk.used(), length, "every byte is counted");
@@ -83,10 +68,7 @@ fn entries_stay() {
 fn a_line_gets_one_entry() {
     let place = place();
     let mut journal = place.open();
-    let other = Entry {
-        text: b"another answer".to_vec(),
-        ..entry(4)
-    };
+    let other = Entry { text: b"another answer".to_vec(), ..entry(4) };
     journal.append(&[entry(4), other.clone()]).expect("room");
     journal.append(&[other]).expect("room");
     for journal in [journal, place.open()] {

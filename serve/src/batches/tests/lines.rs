@@ -2,10 +2,7 @@
 
 use crate::batches::lines::{Bounds, Lines, Raw, check, read};
 
-const BOUNDS: Bounds = Bounds {
-    requests: 5,
-    line_bytes: 300,
-};
+const BOUNDS: Bounds = Bounds { requests: 5, line_bytes: 300 };
 
 fn line(custom_id: &str, body: &str) -> String {
     format!(r#"{{"custom_id":"{custom_id}","method":"POST","url":"/v1/score","body":{body}}}"#)
@@ -33,10 +30,7 @@ fn faults(file: impl AsRef<[u8]>, expected: &[&str]) {
 fn good_files() {
     faults(line("a", "{}"), &["1 requests"]);
     faults(line("a", "{}") + "\n", &["1 requests"]);
-    faults(
-        format!("\n{}\r\n \n{}\n\n", line("a", "{}"), line("b", "{}")),
-        &["2 requests"],
-    );
+    faults(format!("\n{}\r\n \n{}\n\n", line("a", "{}"), line("b", "{}")), &["2 requests"]);
     faults(line("a", r#"{"stream":false}"#), &["1 requests"]);
     faults(line("a", r#"{"stream":null}"#), &["1 requests"]);
     faults(line("\\u0000 é \\n", "{}"), &["1 requests"]);
@@ -55,10 +49,7 @@ fn broken_lines() {
     faults("[1]", &["1 invalid_json_line -"]);
     faults("{} {}", &["1 invalid_json_line -"]);
     faults(b"{\"custom_id\": \"\xff\"}", &["1 invalid_json_line -"]);
-    faults(
-        line("a", "{}") + &line("b", "{}"),
-        &["1 invalid_json_line -"],
-    );
+    faults(line("a", "{}") + &line("b", "{}"), &["1 invalid_json_line -"]);
     faults("\u{feff}{}", &["1 invalid_json_line -"]);
     faults("[".repeat(200), &["1 invalid_json_line -"]);
     faults(
@@ -78,9 +69,7 @@ fn wrong_fields() {
             ("body", "{}"),
         ];
         let kept = all.iter().filter(|(name, _)| *name != field);
-        let kept: Vec<String> = kept
-            .map(|(name, value)| format!("{name:?}:{value}"))
-            .collect();
+        let kept: Vec<String> = kept.map(|(name, value)| format!("{name:?}:{value}")).collect();
         format!("{{{}}}", kept.join(","))
     };
     for field in ["custom_id", "method", "url", "body"] {
@@ -91,28 +80,13 @@ fn wrong_fields() {
     faults(with("POST", "GET"), &["1 invalid_request method"]);
     faults(with("POST", "post"), &["1 invalid_request method"]);
     faults(with("/v1/score", "/v1/embeddings"), &["1 url_mismatch url"]);
-    faults(
-        with("/v1/score", "http://x/v1/score"),
-        &["1 url_mismatch url"],
-    );
+    faults(with("/v1/score", "http://x/v1/score"), &["1 url_mismatch url"]);
     faults(with("\"a\"", "7"), &["1 invalid_request custom_id"]);
     faults(with("\"a\"", "\"\""), &["1 invalid_request custom_id"]);
-    faults(
-        with("\"body\":{}", "\"body\":[]"),
-        &["1 invalid_request body"],
-    );
-    faults(
-        with("{}", "{\"stream\":true}"),
-        &["1 invalid_request body.stream"],
-    );
-    faults(
-        with("\"body\"", "\"extra\":1,\"body\""),
-        &["1 invalid_request -"],
-    );
-    faults(
-        with("\"body\"", "\"custom_id\":\"b\",\"body\""),
-        &["1 invalid_request -"],
-    );
+    faults(with("\"body\":{}", "\"body\":[]"), &["1 invalid_request body"]);
+    faults(with("{}", "{\"stream\":true}"), &["1 invalid_request body.stream"]);
+    faults(with("\"body\"", "\"extra\":1,\"body\""), &["1 invalid_request -"]);
+    faults(with("\"body\"", "\"custom_id\":\"b\",\"body\""), &["1 invalid_request -"]);
 }
 
 #[test]
@@ -121,10 +95,7 @@ fn too_much() {
     faults(many.join("\n"), &["- too_many_tasks -"]);
     faults(many[..5].join("\n"), &["5 requests"]);
     let long = line("a", &format!(r#"{{"x":"{}"}}"#, "y".repeat(300)));
-    faults(
-        format!("{long}\n{}", line("b", "{}")),
-        &["1 invalid_request -"],
-    );
+    faults(format!("{long}\n{}", line("b", "{}")), &["1 invalid_request -"]);
 }
 
 #[test]
@@ -137,18 +108,12 @@ fn bodies_are_kept_byte_for_byte() {
     let body = body.replace("1e400", "1e40");
     let raw = Raw::Whole(line("a", &body).into_bytes());
     let asked = read(&raw, "/v1/score", BOUNDS).expect("a good line");
-    assert_eq!(
-        (asked.custom_id.as_str(), asked.body.as_str()),
-        ("a", body.as_str())
-    );
+    assert_eq!((asked.custom_id.as_str(), asked.body.as_str()), ("a", body.as_str()));
 }
 
 #[test]
 fn many_faults_are_counted() {
-    let bounds = Bounds {
-        requests: 1_000,
-        ..BOUNDS
-    };
+    let bounds = Bounds { requests: 1_000, ..BOUNDS };
     let file = "x\n".repeat(250);
     let checked = check(file.as_bytes(), "/v1/score", bounds).expect("memory can be read");
     let last = checked.faults.last().expect("the rest is counted");

@@ -20,12 +20,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(passing: usize, failing: usize, kind: ErrorKind) -> Plan {
-        Plan {
-            passing,
-            failing,
-            kind,
-            seen: AtomicUsize::new(0),
-        }
+        Plan { passing, failing, kind, seen: AtomicUsize::new(0) }
     }
 
     /// Whether something has failed.

@@ -147,9 +147,7 @@ fn finished(folder: &Path, id: &BatchId) -> (BatchRecord, Vec<Value>, Vec<Value>
         let mut file = batches.content(id).expect("it is there");
         file.read_to_string(&mut text).expect("UTF-8");
         assert_eq!(record.bytes, text.len() as u64);
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"));
+        let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
         lines.collect()
     };
     let (output, error) = (lines(&batch.output), lines(&batch.error));
@@ -160,11 +158,7 @@ fn finished(folder: &Path, id: &BatchId) -> (BatchRecord, Vec<Value>, Vec<Value>
 fn check_all_once(folder: &Path, id: &BatchId) {
     let (batch, output, error) = finished(folder, id);
     assert_eq!(batch.status, BatchStatus::Completed);
-    let expected = BatchCounts {
-        total: 9,
-        completed: 7,
-        failed: 2,
-    };
+    let expected = BatchCounts { total: 9, completed: 7, failed: 2 };
     assert_eq!(batch.counts, expected);
     let mut statuses: BTreeMap<&str, u64> = BTreeMap::new();
     for line in output.iter().chain(&error) {
@@ -179,17 +173,10 @@ fn check_all_once(folder: &Path, id: &BatchId) {
         let expected = if n % 4 == 3 { 404 } else { 200 };
         assert_eq!(statuses.get(format!("q{n}").as_str()), Some(&expected));
     }
-    let second = output
-        .iter()
-        .find(|line| line["custom_id"] == "q2")
-        .expect("it was asked");
+    let second = output.iter().find(|line| line["custom_id"] == "q2").expect("it was asked");
     assert_eq!(second["response"]["body"]["results"][0]["score"], 1.0);
     let order: Vec<&Value> = output.iter().map(|line| &line["custom_id"]).collect();
-    assert_eq!(
-        order,
-        ["q0", "q1", "q2", "q4", "q5", "q6", "q8"],
-        "as in the file"
-    );
+    assert_eq!(order, ["q0", "q1", "q2", "q4", "q5", "q6", "q8"], "as in the file");
 }
 
 fn begun(folder: &Path, text: &str) -> BatchId {
@@ -238,25 +225,15 @@ fn a_batch_that_is_cancelled_before_it_is_read() {
     let batches = open(folder.path()).expect("it is usable");
     assert!(batches.cancel(&id, "another").expect("writable").is_none());
     for _ in 0..2 {
-        let (batch, done) = batches
-            .cancel(&id, OWNER)
-            .expect("writable")
-            .expect("known");
+        let (batch, done) = batches.cancel(&id, OWNER).expect("writable").expect("known");
         assert_eq!((batch.status, done), (BatchStatus::Cancelling, true));
     }
     drop(batches);
     let (batch, output, error) = finished(folder.path(), &id);
     assert_eq!(batch.status, BatchStatus::Cancelled);
-    assert_eq!(
-        (output, error),
-        (vec![], vec![]),
-        "nothing was known of its lines"
-    );
+    assert_eq!((output, error), (vec![], vec![]), "nothing was known of its lines");
     let batches = open(folder.path()).expect("it is usable");
-    let (_, done) = batches
-        .cancel(&id, OWNER)
-        .expect("writable")
-        .expect("known");
+    let (_, done) = batches.cancel(&id, OWNER).expect("writable").expect("known");
     assert!(!done, "it is over");
 }
 
@@ -278,10 +255,7 @@ fn what_is_being_written_cannot_be_cancelled() {
         batch.enter(BatchStatus::Finalizing, 1);
     });
     let batches = open(folder.path()).expect("it is usable");
-    let (batch, done) = batches
-        .cancel(&id, OWNER)
-        .expect("writable")
-        .expect("known");
+    let (batch, done) = batches.cancel(&id, OWNER).expect("writable").expect("known");
     assert_eq!((batch.status, done), (BatchStatus::Finalizing, false));
 }
 
@@ -321,18 +295,9 @@ fn files_whose_life_is_over_go() {
     let id = begun(folder.path(), &requests());
     let batches = open(folder.path()).expect("it is usable");
     let batch = batches.batch(&id, OWNER).expect("readable").expect("known");
-    let file = batches
-        .file(&batch.input, OWNER)
-        .expect("readable")
-        .expect("known");
-    assert_eq!(
-        batches.file(&batch.input, "another").expect("readable"),
-        None
-    );
-    let old = FileRecord {
-        expires_at: Some(1),
-        ..file
-    };
+    let file = batches.file(&batch.input, OWNER).expect("readable").expect("known");
+    assert_eq!(batches.file(&batch.input, "another").expect("readable"), None);
+    let old = FileRecord { expires_at: Some(1), ..file };
     batches.store.add_file(&old).expect("writable");
     assert_eq!(batches.file(&batch.input, OWNER).expect("readable"), None);
     batches.sweep().expect("it works");
@@ -361,9 +326,7 @@ fn what_nobody_knows_of_goes() {
     std::mem::forget(writing);
     let mut writing = batches.begin_file().expect("room");
     writing.write(b"without a record").expect("room");
-    writing
-        .keep(&FileId::new().expect("randomness"))
-        .expect("room");
+    writing.keep(&FileId::new().expect("randomness")).expect("room");
     let other = BatchId::new().expect("randomness");
     std::fs::write(batches.disk.journal(&other), b"of nothing").expect("writable");
     drop(batches);

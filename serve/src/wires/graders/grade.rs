@@ -19,18 +19,12 @@ pub(super) struct Grade {
 impl Grade {
     /// A reward.
     pub(super) fn of(reward: f64) -> Grade {
-        Grade {
-            reward: Some(reward),
-            ..Grade::default()
-        }
+        Grade { reward: Some(reward), ..Grade::default() }
     }
 
     /// No reward.
     pub(super) fn failed(problem: Problem) -> Grade {
-        Grade {
-            problems: vec![problem],
-            ..Grade::default()
-        }
+        Grade { problems: vec![problem], ..Grade::default() }
     }
 }
 
@@ -62,11 +56,7 @@ pub(super) enum Flag {
 impl Problem {
     /// About the part of the request at `path`.
     pub(super) fn new(flag: Flag, path: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem {
-            flag,
-            path: path.into(),
-            message: message.into(),
-        }
+        Problem { flag, path: path.into(), message: message.into() }
     }
 }
 
@@ -93,11 +83,8 @@ pub(super) fn errors(problems: &[Problem]) -> GraderErrors {
 
 /// The problems in words.
 pub(super) fn notes(problems: Vec<Problem>) -> GraderNotes {
-    let problems = problems.into_iter().map(|problem| GraderProblem {
-        param: problem.path,
-        message: problem.message,
-    });
-    GraderNotes {
-        problems: problems.collect(),
-    }
+    let problems = problems
+        .into_iter()
+        .map(|problem| GraderProblem { param: problem.path, message: problem.message });
+    GraderNotes { problems: problems.collect() }
 }

@@ -75,10 +75,8 @@ async fn single(
 }
 
 fn compared(texts: &Texts, path: &str, subject: &Subject) -> Grade {
-    let filled = texts
-        .input
-        .fill(subject)
-        .and_then(|input| Ok((input, texts.reference.fill(subject)?)));
+    let filled =
+        texts.input.fill(subject).and_then(|input| Ok((input, texts.reference.fill(subject)?)));
     let (input, reference) = match filled {
         Ok(filled) => filled,
         Err(problem) => return Grade::failed(problem),
@@ -98,10 +96,7 @@ fn compared(texts: &Texts, path: &str, subject: &Subject) -> Grade {
         Ok(score) => Grade::of(score.get()),
         Err(TooLong::Reference) => Grade::failed(too_long("reference")),
         // Whoever wrote it has earned that, as with every verifier.
-        Err(TooLong::Input) => Grade {
-            reward: Some(0.0),
-            ..Grade::failed(too_long("input"))
-        },
+        Err(TooLong::Input) => Grade { reward: Some(0.0), ..Grade::failed(too_long("input")) },
     }
 }
 
@@ -138,10 +133,7 @@ async fn told(
         None => Grade::failed(Problem::new(
             Flag::ModelParse,
             path,
-            format!(
-                "the model's text ended before its result: {}",
-                start_of(&text)
-            ),
+            format!("the model's text ended before its result: {}", start_of(&text)),
         )),
     };
     grade.tokens = BTreeMap::from([(asked.model.clone(), tokens)]);

@@ -71,14 +71,8 @@ pub(super) struct Asked {
 /// What a model is to come to.
 #[derive(Debug)]
 pub(super) enum Goal {
-    Number {
-        least: f64,
-        most: f64,
-    },
-    Label {
-        labels: Vec<String>,
-        passing: Vec<String>,
-    },
+    Number { least: f64, most: f64 },
+    Label { labels: Vec<String>, passing: Vec<String> },
 }
 
 impl Checked {
@@ -107,12 +101,7 @@ impl Checked {
                 return Err(invalid(format!("{path}.type"), what));
             }
         };
-        Ok(Checked {
-            name,
-            kind,
-            path: path.to_owned(),
-            work,
-        })
+        Ok(Checked { name, kind, path: path.to_owned(), work })
     }
 }
 
@@ -123,58 +112,24 @@ fn check_fields(path: &str, given: &Grader) -> Result<(), ApiError> {
         (
             "input",
             given.input.is_some(),
-            &[
-                K::StringCheck,
-                K::TextSimilarity,
-                K::ScoreModel,
-                K::LabelModel,
-            ],
+            &[K::StringCheck, K::TextSimilarity, K::ScoreModel, K::LabelModel],
         ),
-        (
-            "reference",
-            given.reference.is_some(),
-            &[K::StringCheck, K::TextSimilarity],
-        ),
+        ("reference", given.reference.is_some(), &[K::StringCheck, K::TextSimilarity]),
         ("operation", given.operation.is_some(), &[K::StringCheck]),
-        (
-            "evaluation_metric",
-            given.evaluation_metric.is_some(),
-            &[K::TextSimilarity],
-        ),
-        (
-            "model",
-            given.model.is_some(),
-            &[K::ScoreModel, K::LabelModel],
-        ),
+        ("evaluation_metric", given.evaluation_metric.is_some(), &[K::TextSimilarity]),
+        ("model", given.model.is_some(), &[K::ScoreModel, K::LabelModel]),
         ("range", given.range.is_some(), &[K::ScoreModel]),
-        (
-            "sampling_params",
-            given.sampling_params.is_some(),
-            &[K::ScoreModel, K::LabelModel],
-        ),
+        ("sampling_params", given.sampling_params.is_some(), &[K::ScoreModel, K::LabelModel]),
         ("labels", given.labels.is_some(), &[K::LabelModel]),
-        (
-            "passing_labels",
-            given.passing_labels.is_some(),
-            &[K::LabelModel],
-        ),
+        ("passing_labels", given.passing_labels.is_some(), &[K::LabelModel]),
         ("graders", given.graders.is_some(), &[K::Multi]),
-        (
-            "calculate_output",
-            given.calculate_output.is_some(),
-            &[K::Multi],
-        ),
+        ("calculate_output", given.calculate_output.is_some(), &[K::Multi]),
     ];
     if given.kind == K::Python {
         return Ok(());
     }
-    let of_python = [
-        ("source", given.source.is_some()),
-        ("image_tag", given.image_tag.is_some()),
-    ];
-    let strange = fields
-        .iter()
-        .filter(|(_, _, kinds)| !kinds.contains(&given.kind));
+    let of_python = [("source", given.source.is_some()), ("image_tag", given.image_tag.is_some())];
+    let strange = fields.iter().filter(|(_, _, kinds)| !kinds.contains(&given.kind));
     let strange = strange.map(|(field, there, _)| (*field, *there));
     let word = match given.kind {
         K::StringCheck => "string_check grader",
@@ -216,11 +171,7 @@ fn texts(path: &str, given: Grader) -> Result<Work, ApiError> {
     };
     let reference = given.reference.ok_or_else(|| missing(path, "reference"))?;
     let reference = Template::read(format!("{path}.reference"), &reference)?;
-    Ok(Work::Texts(Texts {
-        how,
-        input,
-        reference,
-    }))
+    Ok(Work::Texts(Texts { how, input, reference }))
 }
 
 fn check_of(operation: StringOperation) -> TextCheck {
@@ -294,11 +245,7 @@ fn turn(path: &str, message: GraderMessage) -> Result<(&'static str, Vec<Templat
     }
     let one = parts.len() == 1;
     let texts = parts.into_iter().enumerate().map(|(at, part)| {
-        let path = if one {
-            format!("{path}.content")
-        } else {
-            format!("{path}.content[{at}]")
-        };
+        let path = if one { format!("{path}.content") } else { format!("{path}.content[{at}]") };
         match (part.kind, part.text) {
             (GraderPartKind::InputText | GraderPartKind::OutputText, Some(text)) => {
                 Template::read(path, &text)
@@ -307,10 +254,9 @@ fn turn(path: &str, message: GraderMessage) -> Result<(&'static str, Vec<Templat
                 Err(invalid(format!("{path}.text"), "it is missing"))
             }
             (GraderPartKind::InputImage, _) => Err(invalid(path, NO_IMAGES)),
-            (GraderPartKind::InputAudio, _) => Err(invalid(
-                path,
-                "sound is not read here: the models take text alone",
-            )),
+            (GraderPartKind::InputAudio, _) => {
+                Err(invalid(path, "sound is not read here: the models take text alone"))
+            }
         }
     });
     let texts: Result<Vec<Template>, ApiError> = texts.collect();
@@ -356,9 +302,7 @@ fn labels(
 
 fn formula(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
     let graders = given.graders.ok_or_else(|| missing(path, "graders"))?;
-    let text = given
-        .calculate_output
-        .ok_or_else(|| missing(path, "calculate_output"))?;
+    let text = given.calculate_output.ok_or_else(|| missing(path, "calculate_output"))?;
     let at_formula = format!("{path}.calculate_output");
     let formula = Formula::parse(&text).map_err(|error| invalid(at_formula.clone(), error))?;
     let at_parts = format!("{path}.graders");
@@ -373,10 +317,7 @@ fn formula(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
             Keyed::Alone => at_parts.clone(),
         };
         if parts.iter().any(|(known, _)| *known == name) {
-            return Err(invalid(
-                format!("{path}.name"),
-                "another grader has this name",
-            ));
+            return Err(invalid(format!("{path}.name"), "another grader has this name"));
         }
         if grader.kind == GraderKind::Multi {
             let what = "a multi grader is made of graders that are none themselves";
@@ -387,10 +328,7 @@ fn formula(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
     }
     let known = |name: &&str| !parts.iter().any(|(known, _)| known == name);
     if let Some(name) = formula.names().into_iter().find(known) {
-        return Err(invalid(
-            at_formula,
-            format_args!("no grader is called {name}"),
-        ));
+        return Err(invalid(at_formula, format_args!("no grader is called {name}")));
     }
     Ok(Work::Formula(formula, parts))
 }

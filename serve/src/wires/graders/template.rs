@@ -183,11 +183,7 @@ impl Variable {
         if steps.is_empty() {
             return Err(FORM);
         }
-        Ok(Variable {
-            namespace,
-            steps,
-            shown: shown.to_owned(),
-        })
+        Ok(Variable { namespace, steps, shown: shown.to_owned() })
     }
 
     fn value<'s>(&self, subject: &'s Subject) -> Result<&'s Value, (Flag, String)> {
@@ -271,10 +267,7 @@ mod tests {
         check("{{ sample.output_json.x[0] }}", "0.5");
         check("{{ sample.output_json.x[1] }}", "{{ item.answer }}");
         check("{{ sample.output_tools }}", "[]");
-        check(
-            "{{ sample.choices[0].message.content }}",
-            r#"{"x": [0.5, "{{ item.answer }}"]}"#,
-        );
+        check("{{ sample.choices[0].message.content }}", r#"{"x": [0.5, "{{ item.answer }}"]}"#);
     }
 
     #[test]
@@ -304,10 +297,7 @@ mod tests {
         check("{{ item.a[-1] }}", "a variable is");
         check("{{ item.a[x] }}", "a variable is");
         check("{{ item.a | upper }}{{ item['x] }}", "a variable is");
-        check(
-            "{{ item.missing }}",
-            "InvalidVariable: `item.missing`: there is no \"missing\"",
-        );
+        check("{{ item.missing }}", "InvalidVariable: `item.missing`: there is no \"missing\"");
         check("{{ item.answer.x }}", "there is no \"x\"");
         check("{{ item.deep.list[2] }}", "there is no element 2");
         check("{{ sample.output_audio }}", "InvalidVariable");

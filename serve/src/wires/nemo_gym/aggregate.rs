@@ -30,14 +30,9 @@ pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
     let all = described(&columns(tasks.values().flatten().copied()));
     let key_metrics = all.iter().filter(|(name, _)| name.starts_with("mean/"));
     AggregateReply {
-        key_metrics: key_metrics
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
+        key_metrics: key_metrics.map(|(name, value)| (name.clone(), value.clone())).collect(),
         agent_metrics: all,
-        group_level_metrics: tasks
-            .iter()
-            .map(|(task, rows)| group(*task, rows))
-            .collect(),
+        group_level_metrics: tasks.iter().map(|(task, rows)| group(*task, rows)).collect(),
     }
 }
 
@@ -79,13 +74,9 @@ fn index(row: &Map<String, Value>, name: &str) -> i64 {
 
 /// The numeric fields of a row and of its response's usage; what is true or false is 1 or 0.
 fn numbers(row: &Map<String, Value>) -> impl Iterator<Item = (&str, f64)> {
-    let usage = row
-        .get("response")
-        .and_then(|response| response.get("usage"));
+    let usage = row.get("response").and_then(|response| response.get("usage"));
     let usage = usage.and_then(Value::as_object).into_iter().flatten();
-    let own = row
-        .iter()
-        .filter(|(name, _)| *name != TASK && *name != ROLLOUT);
+    let own = row.iter().filter(|(name, _)| *name != TASK && *name != ROLLOUT);
     own.chain(usage).filter_map(|(name, value)| {
         let value = match value {
             Value::Bool(value) => f64::from(u8::from(*value)),
@@ -123,9 +114,7 @@ fn described(columns: &Columns) -> Map<String, Value> {
         let named = figures.map(|(figure, value)| (format!("{figure}/{name}"), value));
         named.into_iter()
     });
-    figures
-        .filter_map(|(name, value)| Some((name, number(value?))))
-        .collect()
+    figures.filter_map(|(name, value)| Some((name, number(value?)))).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count of rows is below 2^53")]

@@ -71,10 +71,7 @@ fn content(content: RolloutContent, path: impl Fn() -> String) -> Result<String,
 }
 
 fn turn(role: &str, content: String) -> Turn {
-    Turn {
-        role: role.to_owned(),
-        content,
-    }
+    Turn { role: role.to_owned(), content }
 }
 
 #[cfg(test)]
@@ -90,10 +87,8 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check_prompt(params: Value, expected: &[(&str, &str)]) {
         let turns = prompt("p", read(params.clone())).expect("it can be read");
-        let turns: Vec<(&str, &str)> = turns
-            .iter()
-            .map(|turn| (turn.role.as_str(), turn.content.as_str()))
-            .collect();
+        let turns: Vec<(&str, &str)> =
+            turns.iter().map(|turn| (turn.role.as_str(), turn.content.as_str())).collect();
         assert_eq!(turns, expected, "{params}");
     }
 

@@ -237,9 +237,7 @@ async fn verified(
         reference,
         ..Input::of(items::response("response", asked.response)?)
     };
-    let judged = call
-        .judge(scorer, &[Arc::new(input)], Manner::default())
-        .await?;
+    let judged = call.judge(scorer, &[Arc::new(input)], Manner::default()).await?;
     let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
     Ok(judged.reply_bytes(joined(&row, &verdict)))
 }
@@ -327,19 +325,17 @@ async fn compared(
     let objects = asked.response_objs.into_iter().enumerate();
     let texts = objects.map(|(at, object)| items::response(&path(at), object));
     let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
-    let turns = asked.conversation_history.into_iter().map(|message| Turn {
-        role: message.role,
-        content: message.content,
-    });
+    let turns = asked
+        .conversation_history
+        .into_iter()
+        .map(|message| Turn { role: message.role, content: message.content });
     let input = Input {
         prompt: passage(turns.collect()),
         principles: asked.principle.map(|principle| vec![principle]),
         responses: Responses::Group(texts.into_iter().map(Passage::Text).collect()),
         ..Input::of("")
     };
-    let judged = call
-        .judge(scorer, &[Arc::new(input)], Manner::default())
-        .await?;
+    let judged = call.judge(scorer, &[Arc::new(input)], Manner::default()).await?;
     let reply = comparison(state, &judged)?;
     judged.reply(reply).await
 }
@@ -355,11 +351,7 @@ fn comparison(state: &State, judged: &Judged<'_>) -> Result<CompareReply, ApiErr
     });
     let rewards: Vec<f64> = rewards.collect::<Result<_, _>>()?;
     let metrics = [("mean_reward".to_owned(), whole[0].score)];
-    Ok(CompareReply {
-        rewards,
-        comparison_results: pairs(members),
-        metrics: Some(metrics.into()),
-    })
+    Ok(CompareReply { rewards, comparison_results: pairs(members), metrics: Some(metrics.into()) })
 }
 
 /// The pairs that were judged, where pairs were.
@@ -368,11 +360,7 @@ fn pairs(members: &[Member]) -> Option<Vec<Comparison>> {
     for (i, member) in members.iter().enumerate() {
         let against = member.against.as_ref()?.iter().enumerate().skip(i + 1);
         pairs.extend(against.filter_map(|(j, preference)| {
-            Some(Comparison {
-                response_i: i,
-                response_j: j,
-                preference: (*preference)?,
-            })
+            Some(Comparison { response_i: i, response_j: j, preference: (*preference)? })
         }));
     }
     Some(pairs)

@@ -70,10 +70,7 @@ pub(crate) async fn create_batch(
         let (looking, id, of) = (batches.clone(), input.clone(), owner.clone());
         let file = aside(move || looking.file(&id, &of)).await?;
         if file.ok_or_else(missing)?.purpose != FilePurpose::Batch {
-            return Err(invalid(
-                "input_file_id",
-                "the file's purpose is not 'batch'",
-            ));
+            return Err(invalid("input_file_id", "the file's purpose is not 'batch'"));
         }
         let (batch, beginning) =
             aside(move || batches.begin(|id, place| record(id, place, &asked, (input, owner))))
@@ -178,9 +175,7 @@ pub(crate) async fn list_batches(
         let limit = limit(asked.limit, PAGE.0, PAGE.1)?;
         let owner = owner(&request, &state);
         let all = aside(move || batches.batches(&owner)).await?;
-        let page = Page::of(all, asked.after.as_deref(), limit, |batch| {
-            batch.id.as_str()
-        })?;
+        let page = Page::of(all, asked.after.as_deref(), limit, |batch| batch.id.as_str())?;
         let data: Vec<BatchObject> = page.items.into_iter().map(BatchRecord::wire).collect();
         Ok(HttpResponse::Ok().json(BatchList {
             object: "list".to_owned(),

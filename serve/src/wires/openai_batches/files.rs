@@ -130,9 +130,7 @@ pub(crate) async fn list_files(
         if asked.order == Some(Order::Asc) {
             files.reverse();
         }
-        let page = Page::of(files, asked.after.as_deref(), limit, |file| {
-            file.id.as_str()
-        })?;
+        let page = Page::of(files, asked.after.as_deref(), limit, |file| file.id.as_str())?;
         let data: Vec<FileObject> = page.items.into_iter().map(FileRecord::wire).collect();
         Ok(HttpResponse::Ok().json(FileList {
             object: "list".to_owned(),

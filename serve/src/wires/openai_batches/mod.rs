@@ -39,8 +39,7 @@ fn part<'r>(request: &'r HttpRequest, name: &str) -> &'r str {
 /// What stands behind the question mark.
 fn query<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
     let read = web::Query::<T>::from_query(request.query_string());
-    read.map(web::Query::into_inner)
-        .map_err(|error| invalid("query", error))
+    read.map(web::Query::into_inner).map_err(|error| invalid("query", error))
 }
 
 /// Runs what waits for the disk.
@@ -82,10 +81,7 @@ impl<T> Page<T> {
         }
         let has_more = all.len() > limit;
         all.truncate(limit);
-        Ok(Page {
-            items: all,
-            has_more,
-        })
+        Ok(Page { items: all, has_more })
     }
 }
 
@@ -105,10 +101,7 @@ mod tests {
     fn check(after: Option<&str>, limit: usize, expected: Option<(&[&str], bool)>) {
         let all = vec!["a", "b", "c"];
         let page = Page::of(all, after, limit, |item| *item).ok();
-        let expected = expected.map(|(items, has_more)| Page {
-            items: items.to_vec(),
-            has_more,
-        });
+        let expected = expected.map(|(items, has_more)| Page { items: items.to_vec(), has_more });
         assert_eq!(page, expected, "{after:?} {limit}");
     }
 

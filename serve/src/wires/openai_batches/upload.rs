@@ -108,11 +108,7 @@ impl Parts {
             None => return Err(invalid("purpose", "it is missing; 'batch' is taken")),
         }
         let seconds = life(self.anchor.as_deref(), self.seconds.as_deref())?;
-        Ok(Form {
-            name,
-            file,
-            seconds,
-        })
+        Ok(Form { name, file, seconds })
     }
 }
 
@@ -226,11 +222,7 @@ struct Clock {
 
 impl Clock {
     fn start(grace: Duration) -> Clock {
-        Clock {
-            begun: Instant::now(),
-            grace,
-            bytes: 0,
-        }
+        Clock { begun: Instant::now(), grace, bytes: 0 }
     }
 
     fn came(&mut self, bytes: usize) {

@@ -16,26 +16,17 @@ use crate::error::ApiError;
 pub(super) fn read(input: &WireInput) -> Result<DecisionInput, ApiError> {
     let input = match input {
         WireInput::Text(text) => DecisionInput::text(text),
-        WireInput::Items(items) => DecisionInput {
-            parts: parts(items)?,
-        },
+        WireInput::Items(items) => DecisionInput { parts: parts(items)? },
     };
     if input.parts.iter().all(|part| part.text.trim().is_empty()) {
-        return Err(invalid(
-            "input",
-            "there is nothing to ask about: it is blank",
-        ));
+        return Err(invalid("input", "there is nothing to ask about: it is blank"));
     }
     Ok(input)
 }
 
 /// The text of a question.
 pub(super) fn instructions(path: &str, content: &DecisionContent) -> Result<String, ApiError> {
-    text(
-        path,
-        content,
-        &[DecisionPartType::InputText, DecisionPartType::InputJson],
-    )
+    text(path, content, &[DecisionPartType::InputText, DecisionPartType::InputJson])
 }
 
 /// Calls are numbered in the order in which they come, so that outputs name theirs in few tokens.
@@ -89,10 +80,7 @@ fn message(path: &str, item: &DecisionItem) -> Result<InputPart, ApiError> {
         let what = "a phase is `commentary` or `final_answer`";
         return Err(invalid(format!("{path}.phase"), what));
     }
-    Ok(InputPart {
-        source,
-        text: text(&format!("{path}.content"), content, kinds)?,
-    })
+    Ok(InputPart { source, text: text(&format!("{path}.content"), content, kinds)? })
 }
 
 impl<'i> Calls<'i> {
@@ -110,11 +98,7 @@ impl<'i> Calls<'i> {
         let id = call_id(path, item)?;
         let name = needed(path, "name", item.name.as_deref())?;
         check_chars(&format!("{path}.name"), name, MAX_TOOL_NAME_CHARS)?;
-        let given = if function {
-            &item.arguments
-        } else {
-            &item.input
-        };
+        let given = if function { &item.arguments } else { &item.input };
         let given = needed(path, field, given.as_deref())?;
         if self.made.contains(&(output, id)) {
             let what = "another call has this id";
@@ -138,15 +122,8 @@ impl<'i> Calls<'i> {
             let what = "no earlier call of this kind has this id";
             return Err(invalid(format!("{path}.call_id"), what));
         };
-        let output = text(
-            &format!("{path}.output"),
-            output,
-            &[DecisionPartType::InputText],
-        )?;
-        Ok(InputPart {
-            source: Source::ToolOutput,
-            text: format!("#{} {output}", before + 1),
-        })
+        let output = text(&format!("{path}.output"), output, &[DecisionPartType::InputText])?;
+        Ok(InputPart { source: Source::ToolOutput, text: format!("#{} {output}", before + 1) })
     }
 }
 
@@ -214,21 +191,16 @@ fn part_text(path: &str, part: &DecisionPart) -> Result<String, ApiError> {
         ("image_url", part.image_url.is_some()),
         ("detail", part.detail.is_some()),
     ];
-    refuse(
-        path,
-        kind,
-        given.into_iter().filter(|(name, _)| *name != field),
-    )?;
+    refuse(path, kind, given.into_iter().filter(|(name, _)| *name != field))?;
     match part.kind {
         DecisionPartType::InputText | DecisionPartType::OutputText => {
             needed(path, field, part.text.clone())
         }
         DecisionPartType::Refusal => needed(path, field, part.refusal.clone()),
         DecisionPartType::InputImage => Err(invalid(path, NO_IMAGES)),
-        DecisionPartType::InputJson => json(
-            &format!("{path}.data"),
-            needed(path, field, part.data.as_ref())?,
-        ),
+        DecisionPartType::InputJson => {
+            json(&format!("{path}.data"), needed(path, field, part.data.as_ref())?)
+        }
     }
 }
 
@@ -240,9 +212,7 @@ fn json(path: &str, data: &TextOrJson) -> Result<String, ApiError> {
             return Err(invalid(path, "it is an object or a list of objects"));
         }
     };
-    let (values, depth) = each
-        .into_iter()
-        .fold((1, 1), |sum, value| grow(sum, value, 2));
+    let (values, depth) = each.into_iter().fold((1, 1), |sum, value| grow(sum, value, 2));
     let text = data.text().into_owned();
     let limits = [
         ("levels of nesting", depth, MAX_JSON_DEPTH),
@@ -251,10 +221,9 @@ fn json(path: &str, data: &TextOrJson) -> Result<String, ApiError> {
     ];
     match limits.iter().find(|(_, given, most)| given > most) {
         None => Ok(text),
-        Some((what, given, most)) => Err(invalid(
-            path,
-            format_args!("{given} {what}; at most {most} are taken"),
-        )),
+        Some((what, given, most)) => {
+            Err(invalid(path, format_args!("{given} {what}; at most {most} are taken")))
+        }
     }
 }
 
@@ -262,12 +231,12 @@ fn json(path: &str, data: &TextOrJson) -> Result<String, ApiError> {
 fn grow((values, deepest): (usize, usize), value: &Value, depth: usize) -> (usize, usize) {
     let sum = |deepest: usize| (values + 1, deepest);
     match value {
-        Value::Object(fields) => fields.values().fold(sum(deepest.max(depth)), |sum, value| {
-            grow(sum, value, depth + 1)
-        }),
-        Value::Array(items) => items.iter().fold(sum(deepest.max(depth)), |sum, value| {
-            grow(sum, value, depth + 1)
-        }),
+        Value::Object(fields) => {
+            fields.values().fold(sum(deepest.max(depth)), |sum, value| grow(sum, value, depth + 1))
+        }
+        Value::Array(items) => {
+            items.iter().fold(sum(deepest.max(depth)), |sum, value| grow(sum, value, depth + 1))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => sum(deepest),
     }
 }

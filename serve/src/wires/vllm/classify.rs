@@ -86,11 +86,7 @@ pub(crate) fn outputs(
     activate: bool,
 ) -> Result<Vec<f64>, ApiError> {
     let logits = reading::lone(answer)?;
-    Ok(if activate {
-        served.labels.activated(&logits)
-    } else {
-        logits
-    })
+    Ok(if activate { served.labels.activated(&logits) } else { logits })
 }
 
 /// With the likeliest class, the first of several.
@@ -101,10 +97,5 @@ pub(crate) fn classified(served: &Served, index: usize, probs: Vec<f64>) -> Clas
             best = at;
         }
     }
-    Classified {
-        index,
-        label: Some(served.labels.name(best)),
-        num_classes: probs.len(),
-        probs,
-    }
+    Classified { index, label: Some(served.labels.name(best)), num_classes: probs.len(), probs }
 }

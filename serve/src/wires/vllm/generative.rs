@@ -51,11 +51,8 @@ async fn answer(
     };
     let sequences = next_token::sequences(&served, prompts).await?;
     let sequences = sequences.into_iter().map(|tokens| (tokens, labels.clone()));
-    let scale = if asked.apply_softmax {
-        Scale::Labels { temperature: 1.0 }
-    } else {
-        Scale::Vocabulary
-    };
+    let scale =
+        if asked.apply_softmax { Scale::Labels { temperature: 1.0 } } else { Scale::Vocabulary };
     let working = Instant::now();
     let (rows, tokens) = next_token::read(&mut call, &served, sequences.collect(), scale).await?;
     let data = rows.iter().enumerate().map(|(index, row)| PairScore {

@@ -127,10 +127,7 @@ async fn unload(state: &State, name: &str) -> Result<HttpResponse, ApiError> {
         return Err(if state.hosts.get(name).is_some() {
             forbidden("what the configuration has loaded is not taken away by request")
         } else {
-            not_found(format!(
-                "no adapter {:?} was loaded by request",
-                shown(name)
-            ))
+            not_found(format!("no adapter {:?} was loaded by request", shown(name)))
         });
     };
     let name = loaded.swap_remove(at);
@@ -146,16 +143,11 @@ async fn unload(state: &State, name: &str) -> Result<HttpResponse, ApiError> {
 /// The model that an adapter is for.
 fn base(state: &State, name: Option<&str>) -> Result<Arc<Host>, ApiError> {
     match names::model(state, name) {
-        Ok(Served {
-            host,
-            adapter: None,
-            ..
-        }) => Ok(host),
+        Ok(Served { host, adapter: None, .. }) => Ok(host),
         Ok(_) => Err(invalid("base_model_name", "that is an adapter itself")),
-        Err(error) if name.is_none() && error.code() == Code::InvalidBody => Err(invalid(
-            "base_model_name",
-            "it is missing, and there are several models",
-        )),
+        Err(error) if name.is_none() && error.code() == Code::InvalidBody => {
+            Err(invalid("base_model_name", "it is missing, and there are several models"))
+        }
         Err(error) => Err(error),
     }
 }
@@ -192,10 +184,8 @@ fn inside(folder: &Path, asked: &str) -> Result<PathBuf, ApiError> {
         return Err(outside());
     }
     let root = folder.canonicalize().map_err(ApiError::internal)?;
-    let relative = asked
-        .strip_prefix(&root)
-        .or_else(|_| asked.strip_prefix(folder))
-        .unwrap_or(asked);
+    let relative =
+        asked.strip_prefix(&root).or_else(|_| asked.strip_prefix(folder)).unwrap_or(asked);
     if relative.is_absolute() {
         return Err(outside());
     }
@@ -213,9 +203,8 @@ fn inside(folder: &Path, asked: &str) -> Result<PathBuf, ApiError> {
 /// Reads a folder into an engine. The engine answers from its own thread, so that any way to wait
 /// will do.
 fn read(host: &Host, name: &str, path: &Path) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| error.to_string())?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     let loading = runtime.block_on(host.load_adapter(name, path));
     loading.map(drop).map_err(|error| error.to_string())
 }
@@ -238,9 +227,7 @@ fn forbidden(message: &str) -> ApiError {
 }
 
 fn plain(text: String) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type(ContentType::plaintext())
-        .body(text)
+    HttpResponse::Ok().content_type(ContentType::plaintext()).body(text)
 }
 
 #[cfg(test)]

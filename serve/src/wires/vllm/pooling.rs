@@ -91,11 +91,7 @@ fn task(served: &Served, asked: Option<PoolingTask>) -> Result<PoolingTask, ApiE
 fn rows(served: &Served, answer: &Answer, activate: bool) -> Result<Vec<Vec<f64>>, ApiError> {
     let rows = reading::rows(answer)?.iter().map(|row| {
         let logits = reading::logits(row)?;
-        Ok(if activate {
-            served.labels.activated(&logits)
-        } else {
-            logits
-        })
+        Ok(if activate { served.labels.activated(&logits) } else { logits })
     });
     rows.collect()
 }

@@ -161,9 +161,7 @@ async fn answer(call: Call<'_>, asked: RerankRequest) -> Result<HttpResponse, Ap
     let id = format!("score-{}", call.id());
     let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
     let repeats = asked.return_documents.unwrap_or(true);
-    let document = |index: usize| RerankText {
-        text: texts[index].clone(),
-    };
+    let document = |index: usize| RerankText { text: texts[index].clone() };
     let results = best(&scored.scores, asked.top_n).map(|(index, score)| Reranked {
         index,
         document: repeats.then(|| document(index)),
@@ -195,8 +193,7 @@ pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<Pair> {
 pub(crate) fn best(scores: &[f64], top_n: Option<u64>) -> impl Iterator<Item = (usize, f64)> {
     let mut ranked: Vec<(usize, f64)> = scores.iter().copied().enumerate().collect();
     ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    let most = top_n
-        .filter(|n| *n > 0)
-        .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let most =
+        top_n.filter(|n| *n > 0).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     ranked.into_iter().take(most)
 }

@@ -60,11 +60,7 @@ pub(crate) async fn answer(
         created: unix_seconds(),
         model: scored.model.clone(),
         data: data
-            .map(|(index, own)| PairScore {
-                index,
-                object: "score".to_owned(),
-                score: *own,
-            })
+            .map(|(index, own)| PairScore { index, object: "score".to_owned(), score: *own })
             .collect(),
         usage: PooledUsage::of(scored.tokens),
     };
@@ -90,11 +86,7 @@ fn pairs(asked: VllmScoreRequest) -> Result<Vec<Pair>, ApiError> {
     let queries = queries.into_iter().cycle();
     let pairs = queries.zip(documents).enumerate();
     Ok(pairs
-        .map(|(at, (query, document))| Pair {
-            path: format!("{name}[{at}]"),
-            query,
-            document,
-        })
+        .map(|(at, (query, document))| Pair { path: format!("{name}[{at}]"), query, document })
         .collect())
 }
 

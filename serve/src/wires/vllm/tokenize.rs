@@ -85,10 +85,9 @@ pub(crate) async fn detokenize(
 
 async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiError> {
     match (asked.prompt, asked.messages) {
-        (Some(prompt), None) if prompt.is_empty() => Ok(Tokens {
-            path: "prompt".to_owned(),
-            ids: Vec::new(),
-        }),
+        (Some(prompt), None) if prompt.is_empty() => {
+            Ok(Tokens { path: "prompt".to_owned(), ids: Vec::new() })
+        }
         (Some(prompt), None) => {
             let encode = if asked.add_special_tokens.unwrap_or(true) {
                 reading::as_written
@@ -97,9 +96,7 @@ async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiE
             };
             let texts = vec![("prompt".to_owned(), prompt)];
             let mut encoded = reading::encode(served, texts, encode).await?;
-            encoded
-                .pop()
-                .ok_or_else(|| ApiError::internal("one text was encoded and none came"))
+            encoded.pop().ok_or_else(|| ApiError::internal("one text was encoded and none came"))
         }
         (None, Some(messages)) => {
             let continued = asked.continue_final_message.unwrap_or(false);
@@ -112,10 +109,7 @@ async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiE
             let tokenizer = served.host.tokenizer.clone();
             let rendering = move || render(messages, rendering, &tokenizer);
             let prompt = web::block(rendering).await.map_err(ApiError::internal)??;
-            Ok(Tokens {
-                path: "messages".to_owned(),
-                ids: prompt.token_ids.to_vec(),
-            })
+            Ok(Tokens { path: "messages".to_owned(), ids: prompt.token_ids.to_vec() })
         }
         (Some(_), Some(_)) => Err(invalid("messages", "give either `prompt` or `messages`")),
         (None, None) => Err(invalid("prompt", "it is missing, and so is `messages`")),
@@ -123,7 +117,5 @@ async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiE
 }
 
 fn written(body: &impl Serialize) -> Result<HttpResponse, ApiError> {
-    serde_json::to_vec(body)
-        .map(json)
-        .map_err(ApiError::internal)
+    serde_json::to_vec(body).map(json).map_err(ApiError::internal)
 }

@@ -78,51 +78,31 @@ pub struct StableReinforce {
 
 impl Default for Ppo {
     fn default() -> Self {
-        Self {
-            low: 0.2,
-            high: 0.2,
-            ratio_cap: None,
-            dual_clip: None,
-        }
+        Self { low: 0.2, high: 0.2, ratio_cap: None, dual_clip: None }
     }
 }
 
 impl Default for Grpo {
     fn default() -> Self {
-        Self {
-            low: 0.2,
-            high: 0.2,
-            ratio_cap: None,
-        }
+        Self { low: 0.2, high: 0.2, ratio_cap: None }
     }
 }
 
 impl Default for DrGrpo {
     fn default() -> Self {
-        Self {
-            low: 0.2,
-            high: 0.2,
-        }
+        Self { low: 0.2, high: 0.2 }
     }
 }
 
 impl Default for Dapo {
     fn default() -> Self {
-        Self {
-            low: 0.2,
-            high: 0.28,
-        }
+        Self { low: 0.2, high: 0.28 }
     }
 }
 
 impl Default for StableReinforce {
     fn default() -> Self {
-        Self {
-            least_ratio: 1e-3,
-            most_ratio: 1e3,
-            low: 0.2,
-            high: 0.2,
-        }
+        Self { least_ratio: 1e-3, most_ratio: 1e3, low: 0.2, high: 0.2 }
     }
 }
 
@@ -137,12 +117,7 @@ pub(crate) struct Clip {
 
 impl Clip {
     pub(crate) fn plain(low: f64, high: f64) -> Self {
-        Self {
-            low,
-            high,
-            cap: None,
-            dual: None,
-        }
+        Self { low, high, cap: None, dual: None }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -170,26 +145,16 @@ impl Clip {
             None => ratio.slope * advantage,
         };
         let term = if free <= clipped {
-            Term {
-                value: -free,
-                slope: -free_slope,
-                cut: capped.map_or(Cut::No, |_| Cut::High),
-            }
+            Term { value: -free, slope: -free_slope, cut: capped.map_or(Cut::No, |_| Cut::High) }
         } else {
-            let cut = if ratio.value < least {
-                Cut::Low
-            } else {
-                Cut::High
-            };
+            let cut = if ratio.value < least { Cut::Low } else { Cut::High };
             let (value, slope) = (-clipped, 0.0);
             Term { value, slope, cut }
         };
         match self.dual {
-            Some(dual) if advantage < 0.0 && term.value > -dual * advantage => Term {
-                value: -dual * advantage,
-                slope: 0.0,
-                cut: Cut::Dual,
-            },
+            Some(dual) if advantage < 0.0 && term.value > -dual * advantage => {
+                Term { value: -dual * advantage, slope: 0.0, cut: Cut::Dual }
+            }
             Some(_) | None => term,
         }
     }
@@ -197,22 +162,14 @@ impl Clip {
 
 impl Ppo {
     pub(crate) fn clip(&self) -> Clip {
-        Clip {
-            low: self.low,
-            high: self.high,
-            cap: self.ratio_cap,
-            dual: self.dual_clip,
-        }
+        Clip { low: self.low, high: self.high, cap: self.ratio_cap, dual: self.dual_clip }
     }
 }
 
 impl Grpo {
     pub(crate) fn clip(&self) -> Clip {
         let cap = self.ratio_cap;
-        Clip {
-            cap,
-            ..Clip::plain(self.low, self.high)
-        }
+        Clip { cap, ..Clip::plain(self.low, self.high) }
     }
 }
 
@@ -222,11 +179,7 @@ impl StableReinforce {
             && self.least_ratio < 1.0
             && self.most_ratio > 1.0
             && self.most_ratio.is_finite();
-        setting(
-            "least_ratio and most_ratio",
-            "above 0, and on either side of 1",
-            holds,
-        )?;
+        setting("least_ratio and most_ratio", "above 0, and on either side of 1", holds)?;
         Clip::plain(self.low, self.high).check()
     }
 

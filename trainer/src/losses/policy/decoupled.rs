@@ -80,10 +80,7 @@ impl Default for DecoupledPpo {
 
 impl DecoupledPpo {
     fn clip(&self) -> Clip {
-        Clip {
-            dual: self.dual_clip,
-            ..Clip::plain(self.low, self.high)
-        }
+        Clip { dual: self.dual_clip, ..Clip::plain(self.low, self.high) }
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -118,10 +115,9 @@ impl DecoupledPpo {
         let term = self.clip().term(Ratio::of(log_rho), advantage);
         let weight = Ratio::of(log_weight).value;
         match self.beyond_cap {
-            BeyondCap::Reject if weight > self.weight_cap => Term {
-                cut: Cut::Dropped,
-                ..Term::NONE
-            },
+            BeyondCap::Reject if weight > self.weight_cap => {
+                Term { cut: Cut::Dropped, ..Term::NONE }
+            }
             BeyondCap::Reject | BeyondCap::Clamp => term.times(weight.min(self.weight_cap)),
         }
     }

@@ -77,11 +77,7 @@ impl Oreal {
 
     /// The weight of each token of a sequence in the sum: its share by the tokens of its sign.
     pub(super) fn weight(counts: &Counts, sequence: &Sequence) -> Result<f64> {
-        let n = if is_positive(sequence.positive)? {
-            counts.positive
-        } else {
-            counts.negative
-        };
+        let n = if is_positive(sequence.positive)? { counts.positive } else { counts.negative };
         if sequence.counted == 0 {
             return Ok(0.0);
         }
@@ -98,11 +94,7 @@ impl Oreal {
         let term = |at: usize| {
             let (weight, advantage) = (weights[at], view.advantages[at]);
             if positive {
-                let gain = if self.positive_times_advantage {
-                    advantage
-                } else {
-                    1.0
-                };
+                let gain = if self.positive_times_advantage { advantage } else { 1.0 };
                 let coefficient = self.positive_factor * weight * gain;
                 Term::linear(coefficient, view.logp[at], Cut::No)
             } else {
@@ -165,11 +157,7 @@ fn top_share(view: &View<'_>, values: &[f64], share: f64) -> Vec<f64> {
     };
     let (most, least) = (values[top[0]], values[top[n - 1]]);
     for at in top {
-        weights[*at] = if most > least {
-            (values[*at] - least) / (most - least)
-        } else {
-            1.0
-        };
+        weights[*at] = if most > least { (values[*at] - least) / (most - least) } else { 1.0 };
     }
     weights
 }

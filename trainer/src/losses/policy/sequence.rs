@@ -27,10 +27,7 @@ pub struct Gspo {
 
 impl Default for Gspo {
     fn default() -> Self {
-        Self {
-            low: 3e-4,
-            high: 4e-4,
-        }
+        Self { low: 3e-4, high: 4e-4 }
     }
 }
 

@@ -34,39 +34,26 @@ pub struct Dppo {
 
 impl Default for Sapo {
     fn default() -> Self {
-        Self {
-            positive: 1.0,
-            negative: 1.05,
-        }
+        Self { positive: 1.0, negative: 1.05 }
     }
 }
 
 impl Default for Dppo {
     fn default() -> Self {
-        Self {
-            low: 0.2,
-            high: 0.2,
-            kl_weight: 1e-3,
-        }
+        Self { low: 0.2, high: 0.2, kl_weight: 1e-3 }
     }
 }
 
 impl Sapo {
     pub(super) fn check(&self) -> Result<()> {
-        let holds = [self.positive, self.negative]
-            .iter()
-            .all(|tau| tau.is_finite() && *tau > 0.0);
+        let holds = [self.positive, self.negative].iter().all(|tau| tau.is_finite() && *tau > 0.0);
         setting("a temperature of SAPO", "above 0", holds)
     }
 
     pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
         view.map(Term::NONE, |at| {
             let advantage = view.advantages[at];
-            let tau = if advantage > 0.0 {
-                self.positive
-            } else {
-                self.negative
-            };
+            let tau = if advantage > 0.0 { self.positive } else { self.negative };
             let ratio = Ratio::of(view.logp[at] - view.old[at]);
             let gate = sigmoid(tau * (ratio.value - 1.0));
             Term {
@@ -81,11 +68,7 @@ impl Sapo {
 impl Dppo {
     pub(super) fn check(&self) -> Result<()> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
-        setting(
-            "low and high of DPPO",
-            "from 0 to 1",
-            share(self.low) && share(self.high),
-        )?;
+        setting("low and high of DPPO", "from 0 to 1", share(self.low) && share(self.high))?;
         let holds = self.kl_weight.is_finite() && self.kl_weight >= 0.0;
         setting("kl_weight", "0 or more", holds)
     }

@@ -25,26 +25,14 @@ pub(crate) enum Cut {
 }
 
 impl Term {
-    pub(crate) const NONE: Self = Self {
-        value: 0.0,
-        slope: 0.0,
-        cut: Cut::No,
-    };
+    pub(crate) const NONE: Self = Self { value: 0.0, slope: 0.0, cut: Cut::No };
 
     /// `-coefficient * logp` with a coefficient that is held constant.
     pub(crate) fn linear(coefficient: f64, logp: f64, cut: Cut) -> Self {
-        Self {
-            value: -coefficient * logp,
-            slope: -coefficient,
-            cut,
-        }
+        Self { value: -coefficient * logp, slope: -coefficient, cut }
     }
 
     pub(crate) fn times(self, factor: f64) -> Self {
-        Self {
-            value: self.value * factor,
-            slope: self.slope * factor,
-            cut: self.cut,
-        }
+        Self { value: self.value * factor, slope: self.slope * factor, cut: self.cut }
     }
 }

@@ -57,19 +57,13 @@ impl Default for CispoTrl {
 
 impl Default for CispoVerl {
     fn default() -> Self {
-        Self {
-            low: 0.2,
-            high: 0.2,
-        }
+        Self { low: 0.2, high: 0.2 }
     }
 }
 
 impl Default for CispoSkyrl {
     fn default() -> Self {
-        Self {
-            low: 1.0,
-            high: 4.0,
-        }
+        Self { low: 1.0, high: 4.0 }
     }
 }
 
@@ -89,11 +83,7 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) fn check(&self) -> Result<()> {
         let holds = self.most.is_finite() && self.most >= 1.0 && self.least <= 1.0;
-        setting(
-            "the bounds of a ratio",
-            "finite, and on either side of 1",
-            holds,
-        )
+        setting("the bounds of a ratio", "finite, and on either side of 1", holds)
     }
 
     /// Tokens with the constant ratio to `below`, held within the bounds.
@@ -113,44 +103,30 @@ impl Bounds {
 
 impl CispoTrl {
     pub(super) fn bounds(self) -> Bounds {
-        Bounds {
-            least: 0.0,
-            most: self.high,
-        }
+        Bounds { least: 0.0, most: self.high }
     }
 }
 
 impl CispoVerl {
     pub(super) fn bounds(self) -> Bounds {
-        Bounds {
-            least: 1.0 - self.low,
-            most: 1.0 + self.high,
-        }
+        Bounds { least: 1.0 - self.low, most: 1.0 + self.high }
     }
 }
 
 impl CispoSkyrl {
     pub(super) fn bounds(self) -> Bounds {
-        Bounds {
-            least: 1.0 - self.low,
-            most: 1.0 + self.high,
-        }
+        Bounds { least: 1.0 - self.low, most: 1.0 + self.high }
     }
 }
 
 impl Aipo {
     pub(super) fn bounds(self) -> Bounds {
-        Bounds {
-            least: 0.0,
-            most: self.cap,
-        }
+        Bounds { least: 0.0, most: self.cap }
     }
 }
 
 impl Reinforce {
     pub(super) fn terms(view: &View<'_>) -> Vec<Term> {
-        view.map(Term::NONE, |at| {
-            Term::linear(view.advantages[at], view.logp[at], Cut::No)
-        })
+        view.map(Term::NONE, |at| Term::linear(view.advantages[at], view.logp[at], Cut::No))
     }
 }

@@ -42,13 +42,7 @@ pub struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     /// Pairs with clear labels.
     pub fn new(chosen: &'a [f64], rejected: &'a [f64]) -> Self {
-        Self {
-            chosen,
-            rejected,
-            margins: None,
-            doubts: None,
-            weights: None,
-        }
+        Self { chosen, rejected, margins: None, doubts: None, weights: None }
     }
 
     fn check(&self, total: usize) -> Result<()> {
@@ -141,11 +135,7 @@ pub fn strength(differences: &[f64], variance: Variance) -> Result<Strength> {
         Variance::Unbiased => (2, n.saturating_sub(1)),
     };
     if n < least {
-        return Err(FormulaError::Length {
-            what: "differences",
-            given: n,
-            expected: least,
-        });
+        return Err(FormulaError::Length { what: "differences", given: n, expected: least });
     }
     let mean = differences.iter().sum::<f64>() / n as f64;
     let squares: f64 = differences.iter().map(|value| (value - mean).powi(2)).sum();

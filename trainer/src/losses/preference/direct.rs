@@ -45,10 +45,7 @@ fn beta() -> f64 {
 
 impl Default for DirectPreference {
     fn default() -> Self {
-        Self::Dpo {
-            beta: beta(),
-            smoothing: 0.0,
-        }
+        Self::Dpo { beta: beta(), smoothing: 0.0 }
     }
 }
 
@@ -165,10 +162,8 @@ impl PreferredAnswers<'_> {
             let (what, range) = ("answer", "one token or more");
             return Err(FormulaError::OutOfRange { what, index, range });
         }
-        let lists = [
-            ("log-probability", Some(self.logp)),
-            ("reference log-probability", self.reference),
-        ];
+        let lists =
+            [("log-probability", Some(self.logp)), ("reference log-probability", self.reference)];
         for (what, list) in lists {
             let Some(list) = list else { continue };
             let bad = |at: &usize| self.layout.mask[*at] && !list[*at].is_finite();

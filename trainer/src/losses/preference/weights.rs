@@ -28,9 +28,7 @@ pub fn wpo(logp: &[f64], log_squares: &[f64]) -> Result<f64> {
 /// # Errors
 /// A probability outside [0, 1].
 pub fn confidence(p: f64) -> Result<f64> {
-    all("probability", &[p], "from 0 to 1", |p| {
-        (0.0..=1.0).contains(&p)
-    })?;
+    all("probability", &[p], "from 0 to 1", |p| (0.0..=1.0).contains(&p))?;
     Ok((2.0 * p - 1.0).abs())
 }
 
@@ -59,18 +57,13 @@ pub struct Preference {
 /// A share outside [0, 1].
 pub fn step_orlm(first: Judged, second: Judged) -> Result<Option<Preference>> {
     let shares = [first.right_share, second.right_share];
-    all("share of right steps", &shares, "from 0 to 1", |share| {
-        (0.0..=1.0).contains(&share)
-    })?;
+    all("share of right steps", &shares, "from 0 to 1", |share| (0.0..=1.0).contains(&share))?;
     let difference = shares[0] - shares[1];
     let (prefers_first, weight) = if first.is_right == second.is_right {
         (difference > 0.0, difference.abs())
     } else {
         (first.is_right, 1.0)
     };
-    let preference = Preference {
-        prefers_first,
-        weight,
-    };
+    let preference = Preference { prefers_first, weight };
     Ok((weight > 0.0).then_some(preference))
 }

@@ -138,10 +138,8 @@ fn check(name: &str, loss: &Loss, value: f64, grad: &[f64]) {
 fn objectives_are_those_of_automatic_differentiation() {
     for case in goldens().objectives {
         let layout = case.tokens.layout();
-        let limits = Limits {
-            max_tokens: case.limits.max_tokens,
-            micro_batches: case.limits.micro_batches,
-        };
+        let limits =
+            Limits { max_tokens: case.limits.max_tokens, micro_batches: case.limits.micro_batches };
         let denominators = Denominators::of(&layout, &case.shares, limits).expect("a good layout");
         let name = format!("{} {:?}", case.name, case.objective);
         let loss = case
@@ -175,16 +173,8 @@ fn bradley_terry_on_pairs() {
             weights: case.weights.as_deref(),
             ..Pairs::new(&case.chosen, &case.rejected)
         };
-        let loss = case
-            .options
-            .evaluate(&pairs, case.total)
-            .expect("good numbers");
-        check(
-            &format!("{:?}", case.options),
-            &loss,
-            case.value,
-            &case.grad,
-        );
+        let loss = case.options.evaluate(&pairs, case.total).expect("good numbers");
+        check(&format!("{:?}", case.options), &loss, case.value, &case.grad);
     }
 }
 
@@ -205,20 +195,14 @@ fn direct_preferences() {
             reference: case.reference.as_deref(),
             weights: case.weights.as_deref(),
         };
-        let loss = case
-            .kind
-            .evaluate(&answers, case.total)
-            .expect("good numbers");
+        let loss = case.kind.evaluate(&answers, case.total).expect("good numbers");
         check(&format!("{:?}", case.kind), &loss, case.value, &case.grad);
     }
 }
 
 #[test]
 fn step_labels() {
-    let ProcessCases {
-        two_class: two,
-        binary: one,
-    } = goldens().process;
+    let ProcessCases { two_class: two, binary: one } = goldens().process;
     let loss = two_class(&two.logits, &two.labels, two.total).expect("good numbers");
     check("two classes", &loss, two.value, &two.grad);
     let loss = binary(&one.logits, &one.labels, one.total).expect("good numbers");
@@ -228,13 +212,8 @@ fn step_labels() {
 #[test]
 fn c6_spa_progress() {
     let case = goldens().progress;
-    let loss = progress(
-        &case.contributions,
-        &case.cu_episodes,
-        &case.rewards,
-        case.total,
-    )
-    .expect("good numbers");
+    let loss = progress(&case.contributions, &case.cu_episodes, &case.rewards, case.total)
+        .expect("good numbers");
     check("progress", &loss, case.value, &case.grad);
 }
 

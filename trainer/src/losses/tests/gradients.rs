@@ -15,12 +15,8 @@ pub(super) fn batches() -> impl Strategy<Value = Batch> {
     prop::collection::vec(1_usize..5, 1..5).prop_flat_map(|lengths| {
         let n: usize = lengths.iter().sum();
         let list = |low: f64, high: f64| prop::collection::vec(low..high, n);
-        let log_probabilities = (
-            list(-3.0, -0.1),
-            list(-0.6, 0.6),
-            list(-0.6, 0.6),
-            list(-1.0, 1.0),
-        );
+        let log_probabilities =
+            (list(-3.0, -0.1), list(-0.6, 0.6), list(-0.6, 0.6), list(-1.0, 1.0));
         let own = prop::collection::vec(-2.0_f64..2.0, lengths.len());
         (
             Just(lengths),
@@ -109,10 +105,7 @@ fn follows(
 }
 
 fn value_at(batch: &Batch, objective: &Objective, logp: &[f64]) -> f64 {
-    let moved = Batch {
-        logp: logp.to_vec(),
-        ..batch.clone()
-    };
+    let moved = Batch { logp: logp.to_vec(), ..batch.clone() };
     moved.loss(objective).value
 }
 

@@ -48,12 +48,8 @@ type List = fn(&mut Batch) -> &mut Vec<f64>;
 const LISTS: [(&str, List); 8] = [
     ("log-probability", |batch| &mut batch.logp),
     ("old log-probability", |batch| &mut batch.old),
-    ("behaviour log-probability", |batch| {
-        batch.behaviour.as_mut().expect("given")
-    }),
-    ("reference log-probability", |batch| {
-        batch.reference.as_mut().expect("given")
-    }),
+    ("behaviour log-probability", |batch| batch.behaviour.as_mut().expect("given")),
+    ("reference log-probability", |batch| batch.reference.as_mut().expect("given")),
     ("advantage", |batch| &mut batch.advantages),
     ("factor", |batch| batch.factors.as_mut().expect("given")),
     ("entropy", |batch| batch.entropies.as_mut().expect("given")),
@@ -81,45 +77,21 @@ fn lists_of_another_length_are_refused() {
         let mut batch = whole();
         list(&mut batch).pop();
         let (given, expected) = (3, 4);
-        let error = FormulaError::Length {
-            what,
-            given,
-            expected,
-        };
+        let error = FormulaError::Length { what, given, expected };
         assert_eq!(evaluate(&batch, &Objective::default()), Err(error));
     }
 }
 
 #[test]
 fn sequences_that_do_not_fit_are_refused() {
-    for cu_seqlens in [
-        vec![],
-        vec![0],
-        vec![0, 3],
-        vec![1, 4],
-        vec![0, 3, 2, 4],
-        vec![0, 5],
-    ] {
-        let batch = Batch {
-            cu_seqlens,
-            positive: None,
-            ..whole()
-        };
+    for cu_seqlens in [vec![], vec![0], vec![0, 3], vec![1, 4], vec![0, 3, 2, 4], vec![0, 5]] {
+        let batch = Batch { cu_seqlens, positive: None, ..whole() };
         let error = evaluate(&batch, &Objective::default());
-        assert!(
-            matches!(error, Err(FormulaError::Boundaries { .. })),
-            "{error:?}"
-        );
+        assert!(matches!(error, Err(FormulaError::Boundaries { .. })), "{error:?}");
     }
     let streams = Some(vec![Stream::Player]);
     let error = evaluate(&Batch { streams, ..whole() }, &Objective::default());
-    assert!(matches!(
-        error,
-        Err(FormulaError::Length {
-            what: "streams",
-            ..
-        })
-    ));
+    assert!(matches!(error, Err(FormulaError::Length { what: "streams", .. })));
 }
 
 #[test]
@@ -155,20 +127,11 @@ fn what_a_method_needs_is_missing() {
         "correction = { kind = 'opsm', delta = 0.5 }",
     ] {
         let error = evaluate(&bare(), &objective(text));
-        assert!(
-            matches!(error, Err(FormulaError::Missing { .. })),
-            "{text}: {error:?}"
-        );
+        assert!(matches!(error, Err(FormulaError::Missing { .. })), "{text}: {error:?}");
     }
-    let no_mask = Batch {
-        factors: None,
-        ..whole()
-    };
+    let no_mask = Batch { factors: None, ..whole() };
     let error = evaluate(&no_mask, &objective("correction = { kind = 'm2po' }"));
-    assert!(matches!(
-        error,
-        Err(FormulaError::Missing { method: "m2po", .. })
-    ));
+    assert!(matches!(error, Err(FormulaError::Missing { method: "m2po", .. })));
     let tokens = bare();
     assert!(M2po::default().keep(&tokens.tokens()).is_err());
 }
@@ -176,10 +139,7 @@ fn what_a_method_needs_is_missing() {
 #[test]
 fn oreal_divides_by_tokens_of_its_sign() {
     let batch = whole();
-    let unsigned = Layout {
-        positive: None,
-        ..batch.layout()
-    };
+    let unsigned = Layout { positive: None, ..batch.layout() };
     let denominators =
         Denominators::of(&unsigned, &Streams::default(), LIMITS).expect("a good layout");
     let oreal = objective("policy = { kind = 'oreal' }");
@@ -203,10 +163,7 @@ fn results_that_overflow_are_errors() {
     batch.advantages.fill(f64::MAX);
     batch.logp.fill(-1e300);
     let error = evaluate(&batch, &objective("policy = { kind = 'reinforce' }"));
-    assert!(
-        matches!(error, Err(FormulaError::Overflow { .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, Err(FormulaError::Overflow { .. })), "{error:?}");
 }
 
 #[test]
@@ -240,10 +197,7 @@ fn options_without_meaning_are_refused() {
         "policy = { kind = 'decoupled_ppo' }\ncorrection = { kind = 'ice_pop' }",
     ] {
         let objective = objective(text);
-        assert!(
-            matches!(objective.check(), Err(FormulaError::Setting { .. })),
-            "{text}"
-        );
+        assert!(matches!(objective.check(), Err(FormulaError::Setting { .. })), "{text}");
         assert!(evaluate(&whole(), &objective).is_err(), "{text}");
     }
 }
@@ -265,18 +219,10 @@ fn unknown_and_missing_keys_are_refused() {
     ] {
         assert!(toml::from_str::<Objective>(text).is_err(), "{text}");
     }
-    for text in [
-        "kind = 'best_of_n'\nbest = 0.4",
-        "kind = 'best'",
-        "kind = 'reweight'\nbest = 1",
-    ] {
+    for text in ["kind = 'best_of_n'\nbest = 0.4", "kind = 'best'", "kind = 'reweight'\nbest = 1"] {
         assert!(toml::from_str::<ResponseFilter>(text).is_err(), "{text}");
     }
-    for text in [
-        "kind = 'dpo'\nflips = 0.1",
-        "kind = 'robust'",
-        "kind = 'ipo'\nsmoothing = 0.1",
-    ] {
+    for text in ["kind = 'dpo'\nflips = 0.1", "kind = 'robust'", "kind = 'ipo'\nsmoothing = 0.1"] {
         assert!(toml::from_str::<DirectPreference>(text).is_err(), "{text}");
     }
 }
@@ -291,11 +237,7 @@ fn objectives_survive_being_written() {
     ] {
         let objective = objective(text);
         let written = toml::to_string(&objective).expect("it can be written");
-        assert_eq!(
-            toml::from_str(&written).as_ref(),
-            Ok(&objective),
-            "{written}"
-        );
+        assert_eq!(toml::from_str(&written).as_ref(), Ok(&objective), "{written}");
     }
 }
 
@@ -305,10 +247,7 @@ fn scores_that_are_none_are_refused() {
         let (good, list) = ([0.0, 1.0], [0.5, bad]);
         let pairs = Pairs::new(&good, &list);
         assert!(BradleyTerry::default().evaluate(&pairs, 2).is_err());
-        let pairs = Pairs {
-            margins: Some(&list),
-            ..Pairs::new(&good, &good)
-        };
+        let pairs = Pairs { margins: Some(&list), ..Pairs::new(&good, &good) };
         assert!(BradleyTerry::default().evaluate(&pairs, 2).is_err());
         assert!(plackett_luce(&list, &[0, 2], 1).is_err());
         assert!(binary(&list, &[Some(1.0); 2], 2).is_err());
@@ -322,10 +261,7 @@ fn scores_that_are_none_are_refused() {
         assert!(strength(&list, rubrics::combine::Variance::Population).is_err());
         assert!(wpo(&list, &good).is_err());
         assert!(confidence(bad).is_err());
-        let kl = Kl {
-            weight: 1.0,
-            estimator: Estimator::K3,
-        };
+        let kl = Kl { weight: 1.0, estimator: Estimator::K3 };
         assert!(penalties(&kl, &list, &good).is_err());
         assert!(ResponseFilter::BestOfN {}.weights(&list).is_err());
     }
@@ -334,16 +270,8 @@ fn scores_that_are_none_are_refused() {
 #[test]
 fn counts_that_do_not_fit_are_refused() {
     let two = [0.0, 1.0];
-    assert!(
-        BradleyTerry::default()
-            .evaluate(&Pairs::new(&two, &two), 1)
-            .is_err()
-    );
-    assert!(
-        BradleyTerry::default()
-            .evaluate(&Pairs::new(&two, &two[..1]), 2)
-            .is_err()
-    );
+    assert!(BradleyTerry::default().evaluate(&Pairs::new(&two, &two), 1).is_err());
+    assert!(BradleyTerry::default().evaluate(&Pairs::new(&two, &two[..1]), 2).is_err());
     assert!(plackett_luce(&two, &[0, 1, 2], 1).is_err());
     assert!(plackett_luce(&two, &[0, 1], 1).is_err());
     assert!(binary(&two, &[Some(1.0)], 2).is_err());
@@ -367,16 +295,10 @@ fn counts_that_do_not_fit_are_refused() {
 
 #[test]
 fn nothing_costs_nothing() {
-    let empty = Batch {
-        cu_seqlens: vec![0],
-        ..Batch::default()
-    };
+    let empty = Batch { cu_seqlens: vec![0], ..Batch::default() };
     let loss = evaluate(&empty, &Objective::default()).expect("an empty batch is one");
     assert_eq!((loss.value, loss.grad.len()), (0.0, 0));
-    let filtered = Batch {
-        mask: vec![false; 4],
-        ..whole()
-    };
+    let filtered = Batch { mask: vec![false; 4], ..whole() };
     let loss = evaluate(&filtered, &Objective::default()).expect("all of it was filtered");
     assert_eq!((loss.value, loss.grad), (0.0, vec![0.0; 4]));
     assert_eq!(loss.stats.iter().count(), 0);

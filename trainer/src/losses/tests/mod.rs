@@ -20,10 +20,7 @@ pub(crate) const GOLDENS: &str = include_str!("../../../goldens/losses.json");
 #[track_caller]
 pub(crate) fn near(what: &str, got: f64, expected: f64) {
     let distance = (got - expected).abs();
-    assert!(
-        distance <= 1e-9 * expected.abs().max(1e-3),
-        "{what}: {got} is not {expected}"
-    );
+    assert!(distance <= 1e-9 * expected.abs().max(1e-3), "{what}: {got} is not {expected}");
 }
 
 /// The same for lists.
@@ -53,10 +50,7 @@ struct Batch {
     credit: Option<Vec<f64>>,
 }
 
-const LIMITS: Limits = Limits {
-    max_tokens: 6,
-    micro_batches: 1,
-};
+const LIMITS: Limits = Limits { max_tokens: 6, micro_batches: 1 };
 
 impl Batch {
     fn layout(&self) -> Layout<'_> {
@@ -86,9 +80,7 @@ impl Batch {
     /// The loss of all of it.
     #[track_caller]
     fn loss(&self, objective: &Objective) -> Loss {
-        objective
-            .evaluate(&self.tokens(), &self.denominators(LIMITS))
-            .expect("good numbers")
+        objective.evaluate(&self.tokens(), &self.denominators(LIMITS)).expect("good numbers")
     }
 
     /// Sequences of a range.
@@ -96,10 +88,7 @@ impl Batch {
         let (start, end) = (self.cu_seqlens[from], self.cu_seqlens[to]);
         let list = |all: &Vec<f64>| all[start..end].to_vec();
         Self {
-            cu_seqlens: self.cu_seqlens[from..=to]
-                .iter()
-                .map(|at| at - start)
-                .collect(),
+            cu_seqlens: self.cu_seqlens[from..=to].iter().map(|at| at - start).collect(),
             mask: self.mask[start..end].to_vec(),
             streams: self.streams.as_ref().map(|all| all[from..to].to_vec()),
             positive: self.positive.as_ref().map(|all| all[from..to].to_vec()),

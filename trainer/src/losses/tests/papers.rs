@@ -45,20 +45,8 @@ fn ppo_clips_on_the_side_of_the_advantage() {
     let advantages = [2.0, 1.0, 1.0, -1.0, -1.0];
     let values = [-2.0, -1.2, -0.5, 1.5, 0.8];
     let slopes = [-2.0, 0.0, -0.5, 1.5, 0.0];
-    check(
-        "policy = { kind = 'ppo' }",
-        &ratios,
-        &advantages,
-        &values,
-        &slopes,
-    );
-    check(
-        "policy = { kind = 'grpo' }",
-        &ratios,
-        &advantages,
-        &values,
-        &slopes,
-    );
+    check("policy = { kind = 'ppo' }", &ratios, &advantages, &values, &slopes);
+    check("policy = { kind = 'grpo' }", &ratios, &advantages, &values, &slopes);
     check(
         "policy = { kind = 'dapo' }",
         &ratios,
@@ -71,21 +59,9 @@ fn ppo_clips_on_the_side_of_the_advantage() {
 #[test]
 fn second_bounds_for_negative_advantages() {
     let capped = "policy = { kind = 'ppo', ratio_cap = 3.0 }";
-    check(
-        capped,
-        &[2.0, 5.0, 5.0],
-        &[-1.0, -1.0, 1.0],
-        &[2.0, 3.0, -1.2],
-        &[2.0, 0.0, 0.0],
-    );
+    check(capped, &[2.0, 5.0, 5.0], &[-1.0, -1.0, 1.0], &[2.0, 3.0, -1.2], &[2.0, 0.0, 0.0]);
     let dual = "policy = { kind = 'ppo', dual_clip = 3.0 }";
-    check(
-        dual,
-        &[2.0, 5.0, 5.0],
-        &[-1.0, -2.0, 1.0],
-        &[2.0, 6.0, -1.2],
-        &[2.0, 0.0, 0.0],
-    );
+    check(dual, &[2.0, 5.0, 5.0], &[-1.0, -2.0, 1.0], &[2.0, 6.0, -1.2], &[2.0, 0.0, 0.0]);
 }
 
 #[test]
@@ -129,13 +105,7 @@ fn dppo_drops_what_moved_too_far() {
     let text = "policy = { kind = 'dppo', kl_weight = 0.0 }";
     // From probability 0.368: 1.5 times it is 0.18 more, 1.6 times 0.22 more.
     check(text, &[1.5, 1.6], &[1.0, 1.0], &[-1.5, 0.0], &[-1.5, 0.0]);
-    check(
-        text,
-        &[1.6, 0.5, 0.4],
-        &[-1.0; 3],
-        &[1.6, 0.5, 0.0],
-        &[1.6, 0.5, 0.0],
-    );
+    check(text, &[1.6, 0.5, 0.4], &[-1.0; 3], &[1.6, 0.5, 0.0], &[1.6, 0.5, 0.0]);
 }
 
 #[test]
@@ -172,11 +142,7 @@ fn c10_rejected_tokens_stay_in_the_denominator() {
     stale.behaviour = Some(vec![-1.0, -1.0 - f64::ln(9.0)]);
     let loss = stale.loss(&objective("policy = { kind = 'decoupled_ppo' }"));
     near("one of two", loss.value, -0.5);
-    near(
-        "dropped",
-        loss.stats.get("player/dropped").expect("counted").total,
-        1.0,
-    );
+    near("dropped", loss.stats.get("player/dropped").expect("counted").total, 1.0);
 }
 
 #[test]
@@ -198,11 +164,7 @@ fn c4_oreal_weights() {
     };
     let loss = answers.loss(&objective(text));
     // w+ is 0, 1/2, 1 by 3 tokens; w- is 1/2, 0 by 2 tokens and halved.
-    all_near(
-        "slopes",
-        &loss.grad,
-        &[0.0, -1.0 / 3.0, -2.0 / 3.0, 0.25, 0.0],
-    );
+    all_near("slopes", &loss.grad, &[0.0, -1.0 / 3.0, -2.0 / 3.0, 0.25, 0.0]);
     near("value", loss.value, 1.0 + 0.25);
     let even = "policy = { kind = 'oreal', credit = 'even', positive_times_advantage = false }";
     answers.credit = None;
@@ -219,22 +181,11 @@ fn c8_pf_ppo_filters() {
     };
     let rewards = [0.5, 2.0, -1.0, 0.0];
     check(ResponseFilter::BestOfN {}, &rewards, &[0.0, 4.0, 0.0, 0.0]);
-    check(
-        ResponseFilter::BestWorst {},
-        &rewards,
-        &[0.0, 2.0, 2.0, 0.0],
-    );
+    check(ResponseFilter::BestWorst {}, &rewards, &[0.0, 2.0, 2.0, 0.0]);
     check(ResponseFilter::default(), &rewards, &[0.0, 2.0, 2.0, 0.0]);
     let seventh = 4.0 / 7.0;
-    let resampled = ResponseFilter::BestRandom {
-        best: 0.4,
-        other: 0.1,
-    };
-    check(
-        resampled,
-        &rewards,
-        &[seventh, 4.0 * seventh, seventh, seventh],
-    );
+    let resampled = ResponseFilter::BestRandom { best: 0.4, other: 0.1 };
+    check(resampled, &rewards, &[seventh, 4.0 * seventh, seventh, seventh]);
     let squares = ResponseFilter::Reweight { power: 2.0 };
     check(squares, &[1.0, 2.0, 0.0], &[0.6, 2.4, 0.0]);
     check(squares, &[0.0, 0.0], &[1.0, 1.0]);
@@ -244,25 +195,13 @@ fn c8_pf_ppo_filters() {
 
 #[test]
 fn c9_step_orlm_pairs() {
-    let judged = |is_right, right_share| Judged {
-        is_right,
-        right_share,
-    };
-    let preferred = |prefers_first, weight| {
-        Some(Preference {
-            prefers_first,
-            weight,
-        })
-    };
+    let judged = |is_right, right_share| Judged { is_right, right_share };
+    let preferred = |prefers_first, weight| Some(Preference { prefers_first, weight });
     for (first, second, expected) in [
         (judged(true, 0.2), judged(false, 0.9), preferred(true, 1.0)),
         (judged(false, 0.9), judged(true, 0.2), preferred(false, 1.0)),
         (judged(true, 0.75), judged(true, 0.25), preferred(true, 0.5)),
-        (
-            judged(false, 0.25),
-            judged(false, 0.75),
-            preferred(false, 0.5),
-        ),
+        (judged(false, 0.25), judged(false, 0.75), preferred(false, 0.5)),
         (judged(true, 0.5), judged(true, 0.5), None),
     ] {
         assert_eq!(step_orlm(first, second), Ok(expected));
@@ -272,17 +211,10 @@ fn c9_step_orlm_pairs() {
 #[test]
 fn weights_of_pairs() {
     // Two tokens, each with its distribution's log of the sum of squares.
-    let weight = wpo(
-        &[f64::ln(0.5), f64::ln(0.25)],
-        &[f64::ln(0.5), f64::ln(0.5)],
-    );
+    let weight = wpo(&[f64::ln(0.5), f64::ln(0.25)], &[f64::ln(0.5), f64::ln(0.5)]);
     near("wpo", weight.expect("good numbers"), f64::sqrt(0.5));
     for (p, expected) in [(0.5, 0.0), (0.9, 0.8), (0.1, 0.8), (1.0, 1.0)] {
-        near(
-            "confidence",
-            confidence(p).expect("a probability"),
-            expected,
-        );
+        near("confidence", confidence(p).expect("a probability"), expected);
     }
 }
 
@@ -293,63 +225,39 @@ fn d_secrets_ii_strength() {
     near("std", strength.std, f64::sqrt(3.5));
     // A label that is surely wrong is the other label.
     let (a, b) = ([0.3], [1.1]);
-    let flipped = Pairs {
-        doubts: Some(&[1.0]),
-        ..Pairs::new(&a, &b)
-    };
+    let flipped = Pairs { doubts: Some(&[1.0]), ..Pairs::new(&a, &b) };
     let plain = BradleyTerry::default();
     near(
         "flipped",
         plain.evaluate(&flipped, 1).expect("good numbers").value,
-        plain
-            .evaluate(&Pairs::new(&b, &a), 1)
-            .expect("good numbers")
-            .value,
+        plain.evaluate(&Pairs::new(&b, &a), 1).expect("good numbers").value,
     );
 }
 
 #[test]
 fn a_list_of_two_is_a_pair() {
     let list = plackett_luce(&[1.5, -0.5], &[0, 2], 1).expect("good numbers");
-    let pair = BradleyTerry::default()
-        .evaluate(&Pairs::new(&[1.5], &[-0.5]), 1)
-        .expect("good numbers");
+    let pair =
+        BradleyTerry::default().evaluate(&Pairs::new(&[1.5], &[-0.5]), 1).expect("good numbers");
     near("value", list.value, pair.value);
     all_near("gradient", &list.grad, &pair.grad);
 }
 
 #[test]
 fn dapo_overlong() {
-    for (n, expected) in [
-        (0, 0.0),
-        (80, 0.0),
-        (85, -0.25),
-        (90, -0.5),
-        (100, -1.0),
-        (101, -1.0),
-    ] {
-        near(
-            "penalty",
-            overlong_penalty(n, 100, 20).expect("a good buffer"),
-            expected,
-        );
+    for (n, expected) in [(0, 0.0), (80, 0.0), (85, -0.25), (90, -0.5), (100, -1.0), (101, -1.0)] {
+        near("penalty", overlong_penalty(n, 100, 20).expect("a good buffer"), expected);
     }
     assert!(overlong_penalty(1, 100, 0).is_err());
     assert!(overlong_penalty(1, 100, 101).is_err());
     let layout = Layout::new(&[0, 2, 3], &[true, false, true]);
-    assert_eq!(
-        without_truncated(&layout, &[true, false]),
-        Ok(vec![false, false, true])
-    );
+    assert_eq!(without_truncated(&layout, &[true, false]), Ok(vec![false, false, true]));
 }
 
 #[test]
 fn divergence_as_a_penalty() {
     let check = |estimator, expected: f64| {
-        let kl = Kl {
-            weight: 0.1,
-            estimator,
-        };
+        let kl = Kl { weight: 0.1, estimator };
         let penalty = penalties(&kl, &[-1.0], &[-2.0]).expect("good numbers");
         all_near(&format!("{estimator:?}"), &penalty, &[expected]);
     };

@@ -28,9 +28,7 @@ fn check_split(batch: &Batch, objective: &Objective, cut: usize) {
     let (mut value, mut grad, mut entropy_grad) = (0.0, Vec::new(), Vec::new());
     let mut stats = Stats::default();
     for part in [batch.part(0, cut), batch.part(cut, n)] {
-        let loss = objective
-            .evaluate(&part.tokens(), &denominators)
-            .expect("good numbers");
+        let loss = objective.evaluate(&part.tokens(), &denominators).expect("good numbers");
         value += loss.value;
         grad.extend(loss.grad);
         entropy_grad.extend(loss.entropy_grad);
@@ -102,10 +100,7 @@ proptest! {
 fn aggregations_weigh_tokens() {
     let (cu_seqlens, mask) = ([0, 2, 5, 6], [true, true, true, false, true, true]);
     let layout = Layout::new(&cu_seqlens, &mask);
-    let limits = Limits {
-        max_tokens: 10,
-        micro_batches: 2,
-    };
+    let limits = Limits { max_tokens: 10, micro_batches: 2 };
     let denominators =
         Denominators::of(&layout, &Streams::default(), limits).expect("a good layout");
     let check = |how, expected: [f64; 6]| {
@@ -113,22 +108,13 @@ fn aggregations_weigh_tokens() {
         all_near(&format!("{how:?}"), &weights, &expected);
     };
     let sixth = 1.0 / 6.0;
-    check(
-        Aggregation::SeqMeanTokenMean,
-        [sixth, sixth, sixth, 0.0, sixth, 1.0 / 3.0],
-    );
+    check(Aggregation::SeqMeanTokenMean, [sixth, sixth, sixth, 0.0, sixth, 1.0 / 3.0]);
     check(Aggregation::TokenMean, [0.2, 0.2, 0.2, 0.0, 0.2, 0.2]);
     check(Aggregation::Bnpo, [0.1, 0.1, 0.1, 0.0, 0.1, 0.1]);
     let tenth = 1.0 / 30.0;
-    check(
-        Aggregation::DrGrpo,
-        [tenth, tenth, tenth, 0.0, tenth, tenth],
-    );
+    check(Aggregation::DrGrpo, [tenth, tenth, tenth, 0.0, tenth, tenth]);
     let third = 1.0 / 3.0;
-    check(
-        Aggregation::SeqMeanTokenSum,
-        [third, third, third, 0.0, third, third],
-    );
+    check(Aggregation::SeqMeanTokenSum, [third, third, third, 0.0, third, third]);
 }
 
 #[test]
@@ -161,17 +147,11 @@ fn limits_and_shares_have_a_meaning() {
         assert!(matches!(denominators, Err(FormulaError::Setting { .. })));
     };
     for share in [-1.0, f64::NAN, f64::INFINITY] {
-        let shares = Streams {
-            judge: share,
-            ..Streams::default()
-        };
+        let shares = Streams { judge: share, ..Streams::default() };
         check(shares, LIMITS);
     }
     for (max_tokens, micro_batches) in [(0, 1), (1, 0)] {
-        let limits = Limits {
-            max_tokens,
-            micro_batches,
-        };
+        let limits = Limits { max_tokens, micro_batches };
         check(Streams::default(), limits);
     }
 }

@@ -35,13 +35,9 @@ impl Problems {
     /// Over the problems of a run. Their indices become their places, which tell them apart where
     /// they come from several files.
     pub(super) fn new(config: CurriculumConfig, items: Vec<Item>, seed: u64) -> Result<Problems> {
-        let items: Vec<Item> = (0..)
-            .zip(items)
-            .map(|(index, item)| Item { index, ..item })
-            .collect();
-        let all = items
-            .iter()
-            .map(|item| (item.index, item.category.as_deref()));
+        let items: Vec<Item> =
+            (0..).zip(items).map(|(index, item)| Item { index, ..item }).collect();
+        let all = items.iter().map(|item| (item.index, item.category.as_deref()));
         Ok(Problems {
             curriculum: Curriculum::new(config, all, seed)?,
             items,

@@ -172,17 +172,9 @@ impl PolicyGradientConfig {
         for (name, checked) in checks {
             problems.extend(checked.err().map(|error| format!("{name}: {error}")));
         }
-        let checks = [
-            self.curriculum.check(),
-            self.keep.check(),
-            self.fill.map_or(Ok(()), Fill::check),
-        ];
-        problems.extend(
-            checks
-                .into_iter()
-                .filter_map(Result::err)
-                .map(|e| e.to_string()),
-        );
+        let checks =
+            [self.curriculum.check(), self.keep.check(), self.fill.map_or(Ok(()), Fill::check)];
+        problems.extend(checks.into_iter().filter_map(Result::err).map(|e| e.to_string()));
         problems.extend(self.check_steps());
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
         if let Some(partial) = &self.partial {
@@ -205,12 +197,7 @@ impl PolicyGradientConfig {
             );
         }
         for name in [&self.adapter, &self.judge_adapter].into_iter().flatten() {
-            if !run
-                .policy
-                .adapter
-                .iter()
-                .any(|adapter| &adapter.name == name)
-            {
+            if !run.policy.adapter.iter().any(|adapter| &adapter.name == name) {
                 problems.push(format!("the adapter '{name}' is not in [[policy.adapter]]"));
             }
         }

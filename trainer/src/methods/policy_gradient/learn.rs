@@ -163,10 +163,7 @@ impl Batch {
             })
             .collect();
         let advantages = config.advantage.evaluate(&episodes)?;
-        let mut batch = Batch {
-            cu_seqlens: vec![0],
-            ..Batch::default()
-        };
+        let mut batch = Batch { cu_seqlens: vec![0], ..Batch::default() };
         let (mut truncated, mut factors) = (Vec::new(), Vec::new());
         for (rolled, advantages) in groups.iter().zip(advantages) {
             let first = batch.positive.len();
@@ -227,10 +224,7 @@ impl Batch {
         let bare: Vec<Sequence> = self
             .sequences
             .iter()
-            .map(|sequence| Sequence {
-                adapter: None,
-                ..sequence.clone()
-            })
+            .map(|sequence| Sequence { adapter: None, ..sequence.clone() })
             .collect();
         let read = reference.read(&bare, step.micro_tokens)?;
         let read: Vec<Vec<f64>> = read.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
@@ -270,8 +264,7 @@ impl Batch {
             entropy += part.entropies.iter().sum::<f64>();
             Ok(part.slopes(&loss))
         };
-        step.policy
-            .gradients(&self.sequences, packing, gradients, loss)?;
+        step.policy.gradients(&self.sequences, packing, gradients, loss)?;
         let n = self.mask.len() as f64;
         pass.mismatch_k3 = k3 / n;
         pass.entropy = entropy / n;
@@ -286,11 +279,7 @@ fn is_stale(config: &PolicyGradientConfig, step: &Step<'_>, revision: u64) -> bo
 }
 
 fn stream(role: Role) -> Stream {
-    if role.judges() {
-        Stream::Judge
-    } else {
-        Stream::Player
-    }
+    if role.judges() { Stream::Judge } else { Stream::Player }
 }
 
 /// The part of a batch that a micro-batch holds.
@@ -326,11 +315,9 @@ impl Part {
             part.entropies.extend(outputs.iter().map(entropy));
             part.mask.extend_from_slice(&batch.mask[span.clone()]);
             part.old.extend_from_slice(&old[span.clone()]);
-            part.behaviour
-                .extend_from_slice(&batch.behaviour[span.clone()]);
+            part.behaviour.extend_from_slice(&batch.behaviour[span.clone()]);
             part.fresh.extend_from_slice(&batch.fresh[span.clone()]);
-            part.advantages
-                .extend_from_slice(&batch.advantages[span.clone()]);
+            part.advantages.extend_from_slice(&batch.advantages[span.clone()]);
             if let (Some(part), Some(all)) = (&mut part.reference, &batch.reference) {
                 part.extend_from_slice(&all[span.clone()]);
             }
@@ -378,10 +365,7 @@ impl Part {
             .sum()
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "slopes, rounded to the gradients' type"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
     fn slopes(&self, loss: &Loss) -> Vec<Vec<Slope>> {
         let mut all = slopes(&loss.grad);
         for (slope, entropy_slope) in all.iter_mut().zip(&loss.entropy_grad) {

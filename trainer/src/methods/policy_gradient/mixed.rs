@@ -91,11 +91,7 @@ impl Mixed {
         }
         let schedule = Schedule::new(config.mix, config.open)?;
         let gated = config.mix.open > 0.0 && matches!(config.open, OpenRule::Gate { .. });
-        let kept = if gated {
-            held_out(ranked.len(), config.held_out)
-        } else {
-            0
-        };
+        let kept = if gated { held_out(ranked.len(), config.held_out) } else { 0 };
         let held_out = ranked.split_off(ranked.len().saturating_sub(kept));
         for (share, rows, kind) in [
             (config.mix.preference, ranked.len(), "preference"),
@@ -200,10 +196,7 @@ impl PolicyGradient {
         if mixed.held_out.is_empty() || !due {
             return Ok(());
         }
-        let first = At {
-            seed: step.seed,
-            step: 0,
-        };
+        let first = At { seed: step.seed, step: 0 };
         let rows = (0..).zip(&mixed.held_out);
         let items = rows.map(|(index, row)| item(row, index, &mixed.templates, first));
         let items: Vec<Item> = items.collect::<Result<_>>()?;
@@ -235,16 +228,9 @@ impl PolicyGradient {
                 most: None,
             });
         }
-        let how = How {
-            seed,
-            max_tokens: self.config.max_tokens,
-            temperature,
-        };
+        let how = How { seed, max_tokens: self.config.max_tokens, temperature };
         let samples = self.actor.sample(&orders, how)?;
-        samples
-            .iter()
-            .map(|sample| self.actor.text(&sample.tokens))
-            .collect()
+        samples.iter().map(|sample| self.actor.text(&sample.tokens)).collect()
     }
 
     /// Rewards of what no scorer judges: a referee's replies by the ranks that are known, answers to
@@ -260,10 +246,7 @@ impl PolicyGradient {
         };
         let referee = &mixed.config.referee;
         let mut open: Vec<(&mut Group, Vec<Call>)> = Vec::new();
-        for group in groups
-            .iter_mut()
-            .filter(|group| &*group.item.scorer == urpo::SCORER)
-        {
+        for group in groups.iter_mut().filter(|group| &*group.item.scorer == urpo::SCORER) {
             if group.item.role == Role::Referee {
                 for rollout in &mut group.rollouts {
                     rollout.reward = urpo::reward(&group.item, &rollout.text, referee);
@@ -273,21 +256,15 @@ impl PolicyGradient {
                 open.push((group, calls));
             }
         }
-        let asked: Vec<Item> = open
-            .iter()
-            .flat_map(|(_, calls)| calls.iter().map(|call| call.item.clone()))
-            .collect();
+        let asked: Vec<Item> =
+            open.iter().flat_map(|(_, calls)| calls.iter().map(|call| call.item.clone())).collect();
         let seed = decision(step.seed, "urpo replies", &[step.step]).next_u64();
         let mut texts = self.replies(&asked, (seed, 1.0))?.into_iter();
         for (group, calls) in open {
             let texts: Vec<String> = texts.by_ref().take(calls.len()).collect();
             let replies = calls.iter().zip(texts.iter().map(String::as_str));
             let replies: Vec<(&Call, &str)> = replies.collect();
-            apply(
-                group,
-                &urpo::self_rewards(&replies, group.rollouts.len(), referee),
-                metrics,
-            );
+            apply(group, &urpo::self_rewards(&replies, group.rollouts.len(), referee), metrics);
         }
         Ok(())
     }

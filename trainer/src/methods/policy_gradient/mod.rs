@@ -50,11 +50,8 @@ use super::{Step, wrong_kind};
 pub type Apply<'a> = dyn FnMut(&mut Gradients) -> Result<f64> + 'a;
 
 /// A step that samples once and takes what comes.
-const ONCE: FillConfig = FillConfig {
-    rounds: 1,
-    groups: None,
-    shortfall: crate::curriculum::fill::Shortfall::Train,
-};
+const ONCE: FillConfig =
+    FillConfig { rounds: 1, groups: None, shortfall: crate::curriculum::fill::Shortfall::Train };
 
 /// The state of a run of policy gradients.
 #[derive(Debug)]
@@ -109,10 +106,9 @@ impl PolicyGradient {
         let batch = config.spark.as_ref().and_then(|section| section.batch);
         let crl = match &config.crl {
             None => None,
-            Some(section) => Some(Crl::new(
-                section.options.clone(),
-                Templates::built_in(&section.templates)?,
-            )?),
+            Some(section) => {
+                Some(Crl::new(section.options.clone(), Templates::built_in(&section.templates)?)?)
+            }
         };
         let kinds = Kinds::of(rows, config.urpo.is_some())?;
         for item in &kinds.problems {
@@ -120,9 +116,7 @@ impl PolicyGradient {
         }
         let urpo = config.urpo.clone();
         let mixed = urpo.map(|section| Mixed::new(section, kinds.ranked, kinds.open, seed));
-        let ahead = config
-            .partial
-            .map(|section| Ahead::new(section, config.prompts));
+        let ahead = config.partial.map(|section| Ahead::new(section, config.prompts));
         Ok(PolicyGradient {
             problems: Problems::new(config.curriculum.clone(), kinds.problems, seed)?,
             stuck: StuckRule::new(config.stuck_after),
@@ -162,10 +156,7 @@ impl PolicyGradient {
             cache: self.cache.clone(),
             reservoir: self.reservoir.clone(),
             mixed: self.mixed.as_ref().map(Mixed::state),
-            ahead: self
-                .ahead
-                .as_ref()
-                .map(|ahead| ahead.state(self.revision())),
+            ahead: self.ahead.as_ref().map(|ahead| ahead.state(self.revision())),
             gap: self.gap,
         }
     }
@@ -222,10 +213,7 @@ impl PolicyGradient {
         }
         self.measure_referee(step, &mut metrics)?;
         let prompts = self.config.prompts;
-        let kinds = self
-            .mixed
-            .as_ref()
-            .map(|mixed| mixed.kinds(step.step, prompts));
+        let kinds = self.mixed.as_ref().map(|mixed| mixed.kinds(step.step, prompts));
         let verifiable = kinds.map_or(prompts, |kinds| kinds.verifiable);
         let mut solved = self.solve(step, verifiable, &mut metrics)?;
         self.problems.observe(&solved.all)?;
@@ -253,10 +241,7 @@ impl PolicyGradient {
         if self.update() == Update::Joint {
             labels = self.beside(step, &items, &mut batch, &mut metrics)?;
         }
-        let lesson = learn::Lesson {
-            groups: &batch,
-            labels: &labels,
-        };
+        let lesson = learn::Lesson { groups: &batch, labels: &labels };
         let learned = learn::learn(&self.config, step, &lesson, apply)?;
         metrics.extend("", &learned);
         if let Some(ahead) = &mut self.ahead {
@@ -354,11 +339,7 @@ impl Kinds {
                 Row::Problem(item) => kinds.problems.push(item.clone()),
                 Row::Ranked(ranked) if mixes => kinds.ranked.push(ranked.clone()),
                 Row::Preference(pair) if mixes => kinds.ranked.push(Ranked {
-                    problem: pair
-                        .turns
-                        .last()
-                        .map_or("", |turn| &turn.content)
-                        .to_owned(),
+                    problem: pair.turns.last().map_or("", |turn| &turn.content).to_owned(),
                     candidates: vec![pair.chosen.clone(), pair.rejected.clone()],
                     ranks: vec![1.0, 2.0],
                 }),
@@ -376,10 +357,7 @@ impl Kinds {
 }
 
 fn at(step: &Step<'_>) -> At {
-    At {
-        seed: step.seed,
-        step: step.step,
-    }
+    At { seed: step.seed, step: step.step }
 }
 
 /// Which period of a step.

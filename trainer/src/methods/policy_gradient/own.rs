@@ -50,10 +50,7 @@ impl GuardSection {
         }
         if run.scorers.get(&self.scorer).is_none() {
             let near = run.scorers.near(&self.scorer).join("', '");
-            problems.push(format!(
-                "there is no scorer '{}'; near are '{near}'",
-                self.scorer
-            ));
+            problems.push(format!("there is no scorer '{}'; near are '{near}'", self.scorer));
         }
         problems
     }
@@ -118,9 +115,8 @@ impl PolicyGradient {
         }
         self.judge.reward(&mut pairs, step.seed)?;
         let both = own.iter().zip(&pairs);
-        let both: Vec<(f64, f64)> = both
-            .filter_map(|(own, (_, rollout))| Some(((*own)?, rollout.reward.ok()?)))
-            .collect();
+        let both: Vec<(f64, f64)> =
+            both.filter_map(|(own, (_, rollout))| Some(((*own)?, rollout.reward.ok()?))).collect();
         metrics.add("audited", both.len() as f64);
         let gap = reward_gap(&both);
         if let Some(gap) = gap {
@@ -169,9 +165,9 @@ impl PolicyGradient {
 /// The rule of a run that has one.
 pub(super) fn stop(guard: Option<&GuardSection>) -> Result<Option<GapStop>> {
     match guard {
-        Some(guard) if !guard.stop.limit.is_finite() => Err(TrainError::Invalid(
-            "`guard.stop.limit` is finite".to_owned(),
-        )),
+        Some(guard) if !guard.stop.limit.is_finite() => {
+            Err(TrainError::Invalid("`guard.stop.limit` is finite".to_owned()))
+        }
         Some(guard) => Ok(Some(guard.stop)),
         None => Ok(None),
     }

@@ -157,11 +157,7 @@ impl Ahead {
                     return None;
                 }
             };
-            let begun = Sample {
-                tokens: Vec::new(),
-                ended: false,
-                interrupted: true,
-            };
+            let begun = Sample { tokens: Vec::new(), ended: false, interrupted: true };
             let answers = vec![begun; round.group];
             let id = *next;
             *next += 1;
@@ -252,10 +248,7 @@ impl Ahead {
                 ended,
                 interrupted,
             });
-            let held = Held {
-                item: stored.item,
-                answers: answers.collect(),
-            };
+            let held = Held { item: stored.item, answers: answers.collect() };
             (stored.id, held)
         });
         self.held = held.collect();
@@ -277,10 +270,7 @@ fn sample(
     // Of some that were interrupted the end had come already, and was not announced yet.
     for sample in &mut samples {
         let stops = round.actor.encoder().stops();
-        let stopped = sample
-            .tokens
-            .last()
-            .is_some_and(|last| stops.contains(&last.id));
+        let stopped = sample.tokens.last().is_some_and(|last| stops.contains(&last.id));
         sample.ended |= stopped;
         sample.interrupted &= !stopped && sample.tokens.len() < round.how.max_tokens;
     }
@@ -294,21 +284,12 @@ fn sample(
             let partial = sample.tokens.clone();
             behind.push((
                 at,
-                Order {
-                    partial,
-                    most: Some(most.min(round.how.max_tokens)),
-                    ..order.clone()
-                },
+                Order { partial, most: Some(most.min(round.how.max_tokens)), ..order.clone() },
             ));
         }
     }
     let rest: Vec<Order> = behind.iter().map(|(_, order)| order.clone()).collect();
-    for (sample, (at, _)) in round
-        .actor
-        .sample(&rest, round.how)?
-        .into_iter()
-        .zip(behind)
-    {
+    for (sample, (at, _)) in round.actor.sample(&rest, round.how)?.into_iter().zip(behind) {
         samples[at] = sample;
     }
     // What was behind may have made it enough earlier.
@@ -335,6 +316,5 @@ fn end(orders: &[Order], samples: &[Sample], groups: &[usize], need: usize) -> O
     }
     let mut whole: Vec<usize> = whole.into_iter().flatten().collect();
     whole.sort_unstable();
-    need.checked_sub(1)
-        .map_or(Some(0), |last| whole.get(last).copied())
+    need.checked_sub(1).map_or(Some(0), |last| whole.get(last).copied())
 }

@@ -68,10 +68,7 @@ impl PolicyGradient {
         }
         if self.teach().samples() {
             let rolls = self.roll(step, items, Period::Judge, metrics)?;
-            let lesson = Lesson {
-                groups: &rolls.teaching,
-                labels: &[],
-            };
+            let lesson = Lesson { groups: &rolls.teaching, labels: &[] };
             let learned = learn(&self.config, step, &lesson, apply)?;
             metrics.extend("judge/", &learned);
         }

@@ -70,10 +70,7 @@ impl PolicyGradient {
         let begin = Instant::now();
         let how = self.how(step, period);
         let samples = self.actor.sample(&self.orders(items)?, how)?;
-        metrics.add(
-            &format!("{}time/rollout", period.prefix()),
-            begin.elapsed().as_secs_f64(),
-        );
+        metrics.add(&format!("{}time/rollout", period.prefix()), begin.elapsed().as_secs_f64());
         let mut samples = samples.into_iter();
         let of = |item: &Item| {
             let samples = samples.by_ref().take(self.config.group).collect();
@@ -139,10 +136,7 @@ impl PolicyGradient {
         let mut groups = self.groups(whole)?;
         self.reward(&mut groups, self.how(step, period).seed)?;
         self.reward_mixed(&mut groups, step, metrics)?;
-        metrics.add(
-            &format!("{prefix}time/reward"),
-            begin.elapsed().as_secs_f64(),
-        );
+        metrics.add(&format!("{prefix}time/reward"), begin.elapsed().as_secs_f64());
         count(&groups, prefix, metrics);
         for mut group in groups {
             let trust = self.trust(&mut group, metrics)?;
@@ -182,10 +176,8 @@ impl PolicyGradient {
             };
             pairs.extend(group.rollouts.iter_mut().map(|r| (item.clone(), r)));
         }
-        let mut borrowed: Vec<(&Item, &mut Rollout)> = pairs
-            .iter_mut()
-            .map(|(item, rollout)| (&**item, &mut **rollout))
-            .collect();
+        let mut borrowed: Vec<(&Item, &mut Rollout)> =
+            pairs.iter_mut().map(|(item, rollout)| (&**item, &mut **rollout)).collect();
         self.judge.reward(&mut borrowed, seed)?;
         if let Some(name) = &self.config.steps_scorer {
             borrowed.retain(|(item, rollout)| item.role == Role::Player && rollout.reward.is_ok());
@@ -234,10 +226,7 @@ impl PolicyGradient {
                     steps: None,
                 });
             }
-            groups.push(Group {
-                item: Arc::new(item),
-                rollouts,
-            });
+            groups.push(Group { item: Arc::new(item), rollouts });
         }
         Ok(groups)
     }
@@ -273,9 +262,7 @@ impl PolicyGradient {
 fn count(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
     let n = rollouts().count().max(1) as f64;
-    let rewards: Vec<f64> = rollouts()
-        .filter_map(|rollout| rollout.reward.ok())
-        .collect();
+    let rewards: Vec<f64> = rollouts().filter_map(|rollout| rollout.reward.ok()).collect();
     if !rewards.is_empty() {
         let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
         metrics.set(format!("{prefix}reward"), mean);

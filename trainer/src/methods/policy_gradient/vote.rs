@@ -46,9 +46,8 @@ fn majority(rollouts: &[Rollout]) -> Option<String> {
             seen.entry(found.text.trim()).or_insert((0, at)).0 += 1;
         }
     }
-    let most = seen
-        .into_iter()
-        .max_by_key(|(_, (votes, first))| (*votes, std::cmp::Reverse(*first)))?;
+    let most =
+        seen.into_iter().max_by_key(|(_, (votes, first))| (*votes, std::cmp::Reverse(*first)))?;
     Some(most.0.to_owned())
 }
 
@@ -72,14 +71,8 @@ mod tests {
         };
         check(&["Answer: 3", "1+1=2\nAnswer: 2", "Answer: 2"], Some("2"));
         check(&["Answer: 9", "Answer: 2"], Some("9"));
-        check(
-            &["Answer: 2", "Answer: 9", "Answer: 9", "Answer: 2"],
-            Some("2"),
-        );
-        check(
-            &["nothing at all is said here, by nobody", "Answer: 4"],
-            Some("4"),
-        );
+        check(&["Answer: 2", "Answer: 9", "Answer: 9", "Answer: 2"], Some("2"));
+        check(&["nothing at all is said here, by nobody", "Answer: 4"], Some("4"));
         check(&["nothing at all is said here, by nobody"], None);
         check(&[], None);
     }

@@ -162,12 +162,7 @@ impl Spark {
         }
         let made = judging.len() + reflections.len();
         let mut judging = cap(judging, self.config.judge_cap, at, "spark judges");
-        let reflections = cap(
-            reflections,
-            self.config.reflection_cap,
-            at,
-            "spark reflections",
-        );
+        let reflections = cap(reflections, self.config.reflection_cap, at, "spark reflections");
         counts.over_cap = (made - judging.len() - reflections.len()) as u64;
         if self.config.balance {
             judging = self.balance(judging, at, old, &mut counts);
@@ -180,10 +175,7 @@ impl Spark {
         }
         let judging = judging.into_iter().map(|judging| judging.item);
         let reflections = reflections.into_iter().map(|(_, item)| item);
-        Recycled {
-            items: judging.chain(reflections).collect(),
-            counts,
-        }
+        Recycled { items: judging.chain(reflections).collect(), counts }
     }
 
     /// The judging items of a group: one at most, or two that contrast.
@@ -200,11 +192,7 @@ impl Spark {
                 let both = both(seen, rng, counts);
                 let first = rng.random_bool(self.config.first_share);
                 let pair = both.map(|[right, wrong]| {
-                    let [a, b] = if first {
-                        [right, wrong]
-                    } else {
-                        [wrong, right]
-                    };
+                    let [a, b] = if first { [right, wrong] } else { [wrong, right] };
                     self.pair(seen.item, &a, &b, rng)
                 });
                 return Vec::from_iter(pair);
@@ -344,9 +332,8 @@ impl Spark {
             counts.from_reservoir += 1;
             judging.push(self.old_mistake(&mistakes[place], &mut rng));
         }
-        let (pointwise, mut kept): (Vec<_>, Vec<_>) = judging
-            .into_iter()
-            .partition(|judging| judging.item.role == Role::Pointwise);
+        let (pointwise, mut kept): (Vec<_>, Vec<_>) =
+            judging.into_iter().partition(|judging| judging.item.role == Role::Pointwise);
         let labels: Vec<bool> = pointwise.iter().map(|judging| judging.yes).collect();
         let chosen = hygiene::balanced(&labels, &mut rng);
         counts.unbalanced += (labels.len() - chosen.len()) as u64;

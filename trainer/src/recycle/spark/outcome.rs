@@ -97,9 +97,7 @@ impl<'g> Seen<'g> {
 
     pub(super) fn wrong_with_answer(&self) -> Vec<usize> {
         let wrong = self.wrong.iter().copied();
-        wrong
-            .filter(|place| self.answer(*place).is_some())
-            .collect()
+        wrong.filter(|place| self.answer(*place).is_some()).collect()
     }
 
     /// The rollout at `place`, if it has an answer to show.

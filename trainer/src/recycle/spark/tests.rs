@@ -39,10 +39,7 @@ fn c1_spark_table_uniform_groups() {
         let [yes, no, again] = &recycled.items[..] else {
             panic!("{:#?}", recycled.items);
         };
-        assert_eq!(
-            (yes.role, yes.index, yes.parent),
-            (Role::Pointwise, 3, Some(0))
-        );
+        assert_eq!((yes.role, yes.index, yes.parent), (Role::Pointwise, 3, Some(0)));
         assert!(["Yes", "A"].contains(&yes.gold.as_deref().expect("a label")));
         assert!(text(yes).contains("> a0"), "rollout 0's answer");
         assert_eq!((no.role, no.index), (Role::Pointwise, 4));
@@ -51,10 +48,7 @@ fn c1_spark_table_uniform_groups() {
         assert!((8..16).contains(&parent));
         assert!(text(no).contains(&format!("> a{}", parent - 8)));
         assert!(text(no).contains("> problem 4") && !text(no).contains("reason."));
-        assert_eq!(
-            (again.role, again.gold.as_deref()),
-            (Role::Reflection, Some("2"))
-        );
+        assert_eq!((again.role, again.gold.as_deref()), (Role::Reflection, Some("2")));
         assert_eq!((&*again.scorer, &*yes.scorer), ("math", "verdict"));
         assert!(text(again).contains("> I reason."), "the whole reasoning");
         assert_eq!(recycled.counts.pointwise_base_rate(), Some(0.5));
@@ -89,24 +83,12 @@ fn c1_spark_table_mixed_groups() {
     }
     // Six deviations of the binomials are within these.
     let near = |count: u64, expected: u64| count.abs_diff(expected) < 190;
-    assert!(
-        near(total.pairwise_first + total.pairwise_second, 2800),
-        "{total:?}"
-    );
+    assert!(near(total.pairwise_first + total.pairwise_second, 2800), "{total:?}");
     assert!(near(total.pairwise_first, 1400), "{total:?}");
-    assert!(
-        near(total.pointwise_right, 600) && near(total.pointwise_wrong, 600),
-        "{total:?}"
-    );
+    assert!(near(total.pointwise_right, 600) && near(total.pointwise_wrong, 600), "{total:?}");
     // A right rollout is a parent of pairs and of half of the rest, a wrong one of the other half.
-    assert!(
-        shown[..4].iter().all(|n| near(u64::from(*n), 850)),
-        "{shown:?}"
-    );
-    assert!(
-        shown[4..].iter().all(|n| near(u64::from(*n), 150)),
-        "{shown:?}"
-    );
+    assert!(shown[..4].iter().all(|n| near(u64::from(*n), 850)), "{shown:?}");
+    assert!(shown[4..].iter().all(|n| near(u64::from(*n), 150)), "{shown:?}");
 }
 
 #[test]
@@ -142,12 +124,7 @@ fn c1_spark_table_reflections_by_place_in_the_batch() {
     assert_eq!(counts.reflect_reasoning + counts.reflect_answer, 32);
     assert_eq!(counts.over_cap, 64);
     for item in recycled.items.iter().filter(|i| i.role == Role::Reflection) {
-        assert_eq!(
-            text(item).contains("I reason."),
-            item.index < 32,
-            "{}",
-            item.index
-        );
+        assert_eq!(text(item).contains("I reason."), item.index < 32, "{}", item.index);
     }
     let uncapped = spark(|c| c.reflection_cap = 64).recycle(&groups, at(1), None);
     let counts = uncapped.counts;
@@ -172,12 +149,7 @@ fn c1_spark_caps_are_a_uniform_choice_without_replacement() {
 
 #[test]
 fn every_wording_is_used() {
-    let names = |kind| {
-        Templates::built_in("spark")
-            .expect("built in")
-            .of(kind)
-            .len()
-    };
+    let names = |kind| Templates::built_in("spark").expect("built in").of(kind).len();
     assert_eq!(names(TemplateKind::Pointwise), 6);
     assert_eq!(names(TemplateKind::Pairwise), 6);
     let spark = spark(|_| ());
@@ -239,15 +211,8 @@ fn judges_do_not_recycle_themselves() {
     let groups = [judged, group(1, all(wrong, 2))];
     let recycled = spark(|_| ()).recycle(&groups, at(1), None);
     assert!(recycled.items.iter().all(|item| item.index == 1));
-    let parents: Vec<_> = recycled
-        .items
-        .iter()
-        .filter_map(|item| item.parent)
-        .collect();
-    assert!(
-        parents.iter().all(|parent| (3..5).contains(parent)),
-        "{parents:?}"
-    );
+    let parents: Vec<_> = recycled.items.iter().filter_map(|item| item.parent).collect();
+    assert!(parents.iter().all(|parent| (3..5).contains(parent)), "{parents:?}");
     let mut no_gold = group(2, all(wrong, 2));
     Arc::make_mut(&mut no_gold.item).gold = None;
     let recycled = spark(|_| ()).recycle(&[no_gold], at(1), None);
@@ -273,11 +238,7 @@ fn balance_fills_up_with_old_mistakes() {
     let rights: Vec<Group> = (0..6).map(|index| group(index, all(right, 2))).collect();
     let wrongs: Vec<Group> = (9..11).map(|index| group(index, all(wrong, 2))).collect();
     let mut old = Reservoir::new(10, 1);
-    old.observe(
-        &(20..23)
-            .map(|i| group(i, all(wrong, 1)))
-            .collect::<Vec<_>>(),
-    );
+    old.observe(&(20..23).map(|i| group(i, all(wrong, 1))).collect::<Vec<_>>());
     let check = |cap: usize, old: Option<&Reservoir>, each: u64, from: u64| {
         let spark = spark(|config| {
             config.balance = true;
@@ -286,10 +247,7 @@ fn balance_fills_up_with_old_mistakes() {
         });
         let groups = [rights.clone(), wrongs.clone()].concat();
         let counts = spark.recycle(&groups, at(1), old).counts;
-        assert_eq!(
-            (counts.pointwise_right, counts.pointwise_wrong),
-            (each, each)
-        );
+        assert_eq!((counts.pointwise_right, counts.pointwise_wrong), (each, each));
         assert_eq!(counts.from_reservoir, from);
     };
     check(32, None, 2, 0);
@@ -301,10 +259,7 @@ fn balance_fills_up_with_old_mistakes() {
 fn the_same_step_gives_the_same_items() {
     let groups = [group(0, mixed()), group(1, mixed())];
     let spark = spark(|_| ());
-    assert_eq!(
-        spark.recycle(&groups, at(1), None),
-        spark.recycle(&groups, at(1), None)
-    );
+    assert_eq!(spark.recycle(&groups, at(1), None), spark.recycle(&groups, at(1), None));
     let other = (2..40)
         .any(|seed| spark.recycle(&groups, at(seed), None) != spark.recycle(&groups, at(1), None));
     assert!(other);
@@ -312,11 +267,7 @@ fn the_same_step_gives_the_same_items() {
     let alone = spark.recycle(&groups[..1], at(1), None);
     assert!(alone.items.iter().all(|item| item.index == 0));
     let both = spark.recycle(&groups, at(1), None);
-    let first: Vec<_> = both
-        .items
-        .into_iter()
-        .filter(|item| item.index == 0)
-        .collect();
+    let first: Vec<_> = both.items.into_iter().filter(|item| item.index == 0).collect();
     assert_eq!(alone.items, first);
 }
 
@@ -326,16 +277,11 @@ fn options_out_of_range_are_refused() {
         let mut config = SparkConfig::default();
         change(&mut config);
         let templates = Templates::built_in("spark").expect("built in");
-        Spark::new(config, templates)
-            .expect_err("refused")
-            .to_string()
+        Spark::new(config, templates).expect_err("refused").to_string()
     };
     assert!(refused(|c| c.pairwise_share = 1.5).contains("spark.pairwise_share"));
     assert!(refused(|c| c.right_share = f64::NAN).contains("spark.right_share"));
-    let without = Spark::new(
-        SparkConfig::default(),
-        Templates::built_in("crl").expect("built in"),
-    );
+    let without = Spark::new(SparkConfig::default(), Templates::built_in("crl").expect("built in"));
     let message = without.expect_err("no wordings").to_string();
     assert!(
         message.contains("pointwise, pairwise, reflect_reasoning, reflect_answer"),
@@ -377,11 +323,7 @@ proptest! {
 #[test]
 fn compact_items_are_conversations_without_words() {
     let templates = Templates::built_in("compact").expect("built in");
-    let config = SparkConfig {
-        pairwise_share: 1.0,
-        first_share: 1.0,
-        ..SparkConfig::default()
-    };
+    let config = SparkConfig { pairwise_share: 1.0, first_share: 1.0, ..SparkConfig::default() };
     let spark = Spark::new(config, templates).expect("valid");
     let recycled = spark.recycle(&[group(0, vec![right("2"), wrong("3")])], at(1), None);
     let said = |item: &Item| {

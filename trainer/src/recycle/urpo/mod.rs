@@ -146,11 +146,7 @@ impl Record {
                     both.ok_or("a preference row needs candidates and gold_rank")?
                 };
                 check_ranks(candidates.len(), &ranks)?;
-                Ok(Self::Preference {
-                    prompt,
-                    candidates,
-                    ranks,
-                })
+                Ok(Self::Preference { prompt, candidates, ranks })
             }
         }
     }
@@ -166,10 +162,7 @@ pub(crate) fn check_ranks(candidates: usize, ranks: &[f64]) -> std::result::Resu
     if ranks.iter().any(|rank| !rank.is_finite()) {
         return Err("a rank is not finite".to_owned());
     }
-    if ranks
-        .windows(2)
-        .all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
-    {
+    if ranks.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq()) {
         return Err("all candidates are ranked equal: nothing can be learnt from that".to_owned());
     }
     Ok(())

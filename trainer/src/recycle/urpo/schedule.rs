@@ -19,11 +19,7 @@ pub struct Mix {
 
 impl Default for Mix {
     fn default() -> Self {
-        Self {
-            verifiable: 2.0,
-            preference: 1.0,
-            open: 1.0,
-        }
+        Self { verifiable: 2.0, preference: 1.0, open: 1.0 }
     }
 }
 
@@ -53,10 +49,7 @@ pub enum OpenRule {
 
 impl Default for OpenRule {
     fn default() -> Self {
-        Self::Gate {
-            accuracy: gate(),
-            closes: closes(),
-        }
+        Self::Gate { accuracy: gate(), closes: closes() }
     }
 }
 
@@ -97,10 +90,7 @@ impl Schedule {
     pub fn new(mix: Mix, rule: OpenRule) -> Result<Self> {
         let shares = [mix.verifiable, mix.preference, mix.open];
         let problem = match rule {
-            _ if shares
-                .iter()
-                .any(|share| !(0.0..f64::INFINITY).contains(share)) =>
-            {
+            _ if shares.iter().any(|share| !(0.0..f64::INFINITY).contains(share)) => {
                 "shares are finite and not negative"
             }
             _ if mix.verifiable + mix.preference <= 0.0 => {
@@ -115,11 +105,7 @@ impl Schedule {
             }
             OpenRule::Ramp { from, to } if from > to => "the ramp ends after it begins",
             OpenRule::Gate { .. } | OpenRule::Ramp { .. } | OpenRule::Always => {
-                return Ok(Self {
-                    mix,
-                    rule,
-                    passed: false,
-                });
+                return Ok(Self { mix, rule, passed: false });
             }
         };
         Err(TrainError::Invalid(format!("urpo: {problem}")))
@@ -163,11 +149,7 @@ impl Schedule {
         if open > 0 && preference == 0 {
             (preference, open) = (1, open - 1);
         }
-        Kinds {
-            verifiable,
-            preference,
-            open,
-        }
+        Kinds { verifiable, preference, open }
     }
 }
 

@@ -30,10 +30,7 @@ fn c2_records() {
     );
     let rows = rows.expect("all of them can be used");
     assert_eq!(rows.len(), 4);
-    let Record::Preference {
-        candidates, ranks, ..
-    } = &rows[3]
-    else {
+    let Record::Preference { candidates, ranks, .. } = &rows[3] else {
         panic!("a triple is a preference: {:?}", rows[3]);
     };
     assert_eq!(
@@ -42,24 +39,12 @@ fn c2_records() {
     );
     let refused = |line: &str, expected: &str| {
         let error = read(line).expect_err(line).to_string();
-        assert!(
-            error.contains("d.jsonl:1: ") && error.contains(expected),
-            "{line}: {error}"
-        );
+        assert!(error.contains("d.jsonl:1: ") && error.contains(expected), "{line}: {error}");
     };
     refused("{\"kind\":\"verifiable\",\"prompt\":\"1+1\"}", "needs gold");
-    refused(
-        "{\"kind\":\"verifiable\",\"prompt\":\"1+1\",\"gold\":\" \"}",
-        "needs gold",
-    );
-    refused(
-        "{\"kind\":\"open\",\"prompt\":\"x\",\"gold\":\"2\"}",
-        "another kind",
-    );
-    refused(
-        "{\"kind\":\"open\",\"prompt\":\"x\",\"chosen\":\"2\"}",
-        "another kind",
-    );
+    refused("{\"kind\":\"verifiable\",\"prompt\":\"1+1\",\"gold\":\" \"}", "needs gold");
+    refused("{\"kind\":\"open\",\"prompt\":\"x\",\"gold\":\"2\"}", "another kind");
+    refused("{\"kind\":\"open\",\"prompt\":\"x\",\"chosen\":\"2\"}", "another kind");
     refused("{\"prompt\":\"x\"}", "kind is missing");
     refused("{\"prompt\":\"x\",\"chosen\":\"a\"}", "come together");
     refused(
@@ -79,17 +64,9 @@ fn c2_records() {
         "another kind",
     );
     refused("{\"kind\":\"king\",\"prompt\":\"x\"}", "unknown variant");
-    refused(
-        "{\"kind\":\"open\",\"prompt\":\"x\",\"colour\":1}",
-        "unknown field",
-    );
+    refused("{\"kind\":\"open\",\"prompt\":\"x\",\"colour\":1}", "unknown field");
     refused("nonsense", "expected");
-    assert!(
-        read("\n\n")
-            .expect_err("empty")
-            .to_string()
-            .contains("no rows")
-    );
+    assert!(read("\n\n").expect_err("empty").to_string().contains("no rows"));
     let many = read(&"{}\n".repeat(25)).expect_err("all wrong").to_string();
     assert!(many.contains("and 5 more") && many.lines().count() == 21);
 }
@@ -117,32 +94,18 @@ fn c2_scores_are_read_from_a_strict_last_line() {
     check("[[1, 2, 3]]", Err(NoList));
     check(&"[".repeat(100_000), Err(NoList));
     check("", Err(NoList));
-    let object = RefereeConfig {
-        format: ScoreFormat::Object,
-        ..RefereeConfig::default()
-    };
+    let object = RefereeConfig { format: ScoreFormat::Object, ..RefereeConfig::default() };
     let whole = "{\"scores\":[7,3,5]}";
     assert_eq!(object.scores(whole, 3), Ok(vec![7.0, 3.0, 5.0]));
     assert_eq!(object.scores("[7,3,5]", 3), Err(NoList));
     assert_eq!(object.scores("{\"scores\":[7],\"x\":1}", 1), Err(NoList));
-    let compact = RefereeConfig {
-        format: ScoreFormat::Commas,
-        ..RefereeConfig::default()
-    };
+    let compact = RefereeConfig { format: ScoreFormat::Commas, ..RefereeConfig::default() };
     assert_eq!(compact.scores("7,3,5", 3), Ok(vec![7.0, 3.0, 5.0]));
     assert_eq!(compact.scores("[7,3,5]", 3), Err(NoList));
-    for (low, high, calls) in [
-        (1.0, 1.0, 1),
-        (0.0, f64::INFINITY, 1),
-        (f64::NAN, 1.0, 1),
-        (0.0, 1.0, 0),
-    ] {
-        let config = RefereeConfig {
-            low,
-            high,
-            calls,
-            ..RefereeConfig::default()
-        };
+    for (low, high, calls) in
+        [(1.0, 1.0, 1), (0.0, f64::INFINITY, 1), (f64::NAN, 1.0, 1), (0.0, 1.0, 0)]
+    {
+        let config = RefereeConfig { low, high, calls, ..RefereeConfig::default() };
         assert!(config.check().is_err(), "{low} {high} {calls}");
     }
 }
@@ -180,41 +143,24 @@ fn c2_referee_reward() {
     let mut firsts = [0; 3];
     for step in 0..300 {
         let item = preference_item(5, "do it", &ranked, &templates(), at(step)).expect("worded");
-        assert_eq!(
-            (item.role, item.index, &*item.scorer),
-            (Role::Referee, 5, SCORER)
-        );
+        assert_eq!((item.role, item.index, &*item.scorer), (Role::Referee, 5, SCORER));
         let ranks: Vec<f64> =
             serde_json::from_str(item.gold.as_deref().expect("ranks")).expect("a list");
         // The shown order and the gold ranks belong together.
         let text = &item.turns[0].content;
-        let mut shown: Vec<_> = ranked
-            .iter()
-            .map(|(name, rank)| (text.find(&format!("> {name}")), *rank))
-            .collect();
+        let mut shown: Vec<_> =
+            ranked.iter().map(|(name, rank)| (text.find(&format!("> {name}")), *rank)).collect();
         shown.sort_by_key(|(place, _)| *place);
         assert_eq!(shown.iter().map(|s| s.1).collect::<Vec<_>>(), ranks);
-        firsts[ranked
-            .iter()
-            .position(|r| close(r.1, ranks[0]))
-            .expect("one of them")] += 1;
+        firsts[ranked.iter().position(|r| close(r.1, ranks[0])).expect("one of them")] += 1;
         let config = RefereeConfig::default();
         let perfect: Vec<f64> = ranks.iter().map(|rank| 10.0 - rank).collect();
-        assert_eq!(
-            reward(&item, &format!("Well.\n{perfect:?}"), &config),
-            Ok(1.0)
-        );
+        assert_eq!(reward(&item, &format!("Well.\n{perfect:?}"), &config), Ok(1.0));
         assert_eq!(reward(&item, &format!("{ranks:?}"), &config), Ok(-1.0));
         assert_eq!(reward(&item, "[5, 5, 5]", &config), Ok(0.0));
         assert_eq!(reward(&item, "no list", &config), Ok(-1.0));
-        let drop = RefereeConfig {
-            unreadable: Unreadable::Drop,
-            ..RefereeConfig::default()
-        };
-        assert_eq!(
-            reward(&item, "no list", &drop),
-            Err(FailureKind::ParseError)
-        );
+        let drop = RefereeConfig { unreadable: Unreadable::Drop, ..RefereeConfig::default() };
+        assert_eq!(reward(&item, "no list", &drop), Err(FailureKind::ParseError));
     }
     assert!(firsts.iter().all(|n| (60..=140).contains(n)), "{firsts:?}");
     let mut item = preference_item(5, "p", &ranked, &templates(), at(1)).expect("worded");
@@ -236,10 +182,7 @@ fn c2_pairwise_accuracy() {
     };
     check(&[(Some(vec![9.0, 5.0, 1.0]), ranks())], Some(1.0));
     check(&[(Some(vec![9.0, 5.0, 5.0]), ranks())], Some(2.0 / 3.0));
-    check(
-        &[(None, ranks()), (Some(vec![3.0, 2.0, 1.0]), ranks())],
-        Some(0.5),
-    );
+    check(&[(None, ranks()), (Some(vec![3.0, 2.0, 1.0]), ranks())], Some(0.5));
     check(&[(Some(vec![1.0]), ranks())], Some(0.0));
     check(&[(Some(vec![1.0, 2.0]), vec![1.0, 1.0])], None);
     check(&[], None);
@@ -253,10 +196,7 @@ fn answers(count: usize) -> crate::Group {
 #[test]
 fn c2_open_calls_have_different_orders() {
     let check = |answers_: usize, calls_: usize, expected: usize| {
-        let config = RefereeConfig {
-            calls: calls_,
-            ..RefereeConfig::default()
-        };
+        let config = RefereeConfig { calls: calls_, ..RefereeConfig::default() };
         let group = answers(answers_);
         let made = calls(&group, &config, &templates(), at(1)).expect("worded");
         let mut orders: Vec<_> = made.iter().map(|call| call.order.clone()).collect();
@@ -264,17 +204,11 @@ fn c2_open_calls_have_different_orders() {
             assert!(call.item.gold.is_none() && call.item.role == Role::Referee);
             let text = &call.item.turns[0].content;
             let place = |answer: usize| text.find(&format!("boxed{{a{answer}}}"));
-            assert!(
-                call.order.is_sorted_by_key(|answer| place(*answer)),
-                "{text}"
-            );
+            assert!(call.order.is_sorted_by_key(|answer| place(*answer)), "{text}");
         }
         orders.sort();
         orders.dedup();
-        assert_eq!(
-            (made.len(), orders.len()),
-            (if answers_ < 2 { 0 } else { calls_ }, expected)
-        );
+        assert_eq!((made.len(), orders.len()), (if answers_ < 2 { 0 } else { calls_ }, expected));
     };
     check(8, 2, 2);
     check(2, 2, 2);
@@ -288,10 +222,7 @@ fn c2_open_calls_have_different_orders() {
 fn c2_open_rewards() {
     let config = RefereeConfig::default();
     let group = answers(3);
-    let call = |order: Vec<usize>| Call {
-        item: (*group.item).clone(),
-        order,
-    };
+    let call = |order: Vec<usize>| Call { item: (*group.item).clone(), order };
     let (one, two) = (call(vec![0, 1, 2]), call(vec![2, 0, 1]));
     let check = |replies: &[(&Call, &str)], expected: &Open| {
         let found = self_rewards(replies, 3, &config);
@@ -305,38 +236,21 @@ fn c2_open_rewards() {
     };
     check(&[(&one, "[10, 5, 0]")], &Open::Rewards(vec![1.0, 0.5, 0.0]));
     // The second call shows answer 2 first: (10 + 6) / 20, (5 + 2) / 20, (0 + 4) / 20.
-    check(
-        &[(&one, "[10, 5, 0]"), (&two, "[4, 6, 2]")],
-        &Open::Rewards(vec![0.8, 0.35, 0.2]),
-    );
+    check(&[(&one, "[10, 5, 0]"), (&two, "[4, 6, 2]")], &Open::Rewards(vec![0.8, 0.35, 0.2]));
     // A reply that cannot be read is left out.
-    check(
-        &[(&one, "[10, 5, 0]"), (&two, "?")],
-        &Open::Rewards(vec![1.0, 0.5, 0.0]),
-    );
+    check(&[(&one, "[10, 5, 0]"), (&two, "?")], &Open::Rewards(vec![1.0, 0.5, 0.0]));
     check(&[(&one, "?"), (&two, "[1, 2]")], &Open::NoneReadable);
     check(&[], &Open::NoneReadable);
     check(&[(&one, "[3, 3, 3]")], &Open::NoSpread);
     // A referee that likes places and nothing else says nothing.
     let three = call(vec![1, 2, 0]);
-    check(
-        &[
-            (&one, "[9, 1, 2]"),
-            (&two, "[9, 1, 2]"),
-            (&three, "[9, 1, 2]"),
-        ],
-        &Open::NoSpread,
-    );
+    check(&[(&one, "[9, 1, 2]"), (&two, "[9, 1, 2]"), (&three, "[9, 1, 2]")], &Open::NoSpread);
 }
 
 #[test]
 fn c2_schedule() {
     let schedule = |rule| Schedule::new(Mix::default(), rule).expect("valid");
-    let kinds = |v, p, o| schedule::Kinds {
-        verifiable: v,
-        preference: p,
-        open: o,
-    };
+    let kinds = |v, p, o| schedule::Kinds { verifiable: v, preference: p, open: o };
     let mut gate = schedule(OpenRule::default());
     assert_eq!(gate.batch(1, 12), kinds(8, 4, 0));
     gate.observe(Some(0.74));
@@ -347,16 +261,10 @@ fn c2_schedule() {
     gate.observe(Some(f64::NAN));
     assert_eq!(gate.batch(1, 12), kinds(6, 3, 3));
     let text = serde_json::to_string(&gate).expect("serialises");
-    assert_eq!(
-        serde_json::from_str::<Schedule>(&text).expect("reads"),
-        gate
-    );
+    assert_eq!(serde_json::from_str::<Schedule>(&text).expect("reads"), gate);
     gate.observe(Some(0.7));
     assert_eq!(gate.batch(1, 12), kinds(8, 4, 0), "it closes again");
-    let mut stays = schedule(OpenRule::Gate {
-        accuracy: 0.75,
-        closes: false,
-    });
+    let mut stays = schedule(OpenRule::Gate { accuracy: 0.75, closes: false });
     stays.observe(Some(0.8));
     stays.observe(Some(0.1));
     assert!(close(stays.open_part(1), 1.0));
@@ -367,66 +275,36 @@ fn c2_schedule() {
     assert_eq!(ramp.batch(15, 24), kinds(14, 7, 3));
     let always = schedule(OpenRule::Always);
     assert_eq!(always.batch(0, 0), kinds(0, 0, 0));
-    let thin = Mix {
-        verifiable: 0.0,
-        preference: 0.01,
-        open: 1.0,
-    };
+    let thin = Mix { verifiable: 0.0, preference: 0.01, open: 1.0 };
     let thin = Schedule::new(thin, OpenRule::Always).expect("valid");
     assert_eq!(thin.batch(0, 8), kinds(0, 1, 7), "an anchor to the end");
 }
 
 #[test]
 fn schedules_that_cannot_work_are_refused() {
-    let mix = |verifiable, preference, open| Mix {
-        verifiable,
-        preference,
-        open,
-    };
+    let mix = |verifiable, preference, open| Mix { verifiable, preference, open };
     let check = |mix: Mix, rule: OpenRule, expected: &str| {
         let error = Schedule::new(mix, rule).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");
     };
-    check(
-        mix(1.0, 0.0, 1.0),
-        OpenRule::Always,
-        "its own opinion alone",
-    );
+    check(mix(1.0, 0.0, 1.0), OpenRule::Always, "its own opinion alone");
     check(mix(0.0, 0.0, 0.0), OpenRule::Always, "is needed");
     check(mix(-1.0, 2.0, 0.0), OpenRule::Always, "not negative");
     check(mix(f64::NAN, 2.0, 0.0), OpenRule::Always, "not negative");
-    check(
-        mix(1.0, 1.0, 1.0),
-        OpenRule::Gate {
-            accuracy: 1.5,
-            closes: true,
-        },
-        "between 0 and 1",
-    );
-    check(
-        mix(1.0, 1.0, 1.0),
-        OpenRule::Ramp { from: 2, to: 1 },
-        "ramp",
-    );
+    check(mix(1.0, 1.0, 1.0), OpenRule::Gate { accuracy: 1.5, closes: true }, "between 0 and 1");
+    check(mix(1.0, 1.0, 1.0), OpenRule::Ramp { from: 2, to: 1 }, "ramp");
 }
 
 #[test]
 fn length_that_pays_shows() {
     let mut group = answers(3);
-    let token = crate::Token {
-        id: 1,
-        logprob: 0.0,
-        revision: 0,
-    };
+    let token = crate::Token { id: 1, logprob: 0.0, revision: 0 };
     for (n, rollout) in (1..).zip(&mut group.rollouts) {
         rollout.tokens = vec![token; n];
     }
     let found = open::length_correlation(&[(&group, &[0.1, 0.2, 0.3])]);
     assert!(close(found.expect("both vary"), 1.0));
-    assert_eq!(
-        open::length_correlation(&[(&group, &[0.1, 0.1, 0.1])]),
-        None
-    );
+    assert_eq!(open::length_correlation(&[(&group, &[0.1, 0.1, 0.1])]), None);
 }
 
 proptest! {

@@ -119,11 +119,7 @@ const GUARD: &str = "[method.guard]\nscorer = \"has-e\"\nshare = 1.0\ntau = 0.0\
 
 #[test]
 fn categories_are_drawn_by_what_they_teach() {
-    let metrics = all_metrics(
-        &categories(),
-        &method("curriculum = { kind = \"dump\" }"),
-        4,
-    );
+    let metrics = all_metrics(&categories(), &method("curriculum = { kind = \"dump\" }"), 4);
     for metrics in &metrics {
         let both = ["curriculum/odd", "curriculum/even"].map(|name| metrics.get(name));
         let sum: f64 = both.into_iter().flatten().sum();
@@ -146,12 +142,8 @@ fn a_batch_is_filled_and_its_surplus_dropped() {
 
 #[test]
 fn advantages_read_the_steps_of_a_scorer() {
-    for kind in [
-        "kind = \"capo\"",
-        "kind = \"ppr\"",
-        "kind = \"istar\"",
-        "kind = \"step_returns\"",
-    ] {
+    for kind in ["kind = \"capo\"", "kind = \"ppr\"", "kind = \"istar\"", "kind = \"step_returns\""]
+    {
         let rest = format!("advantage = {{ {kind} }}\nsteps_scorer = \"steps\"");
         let metrics = all_metrics(&categories(), &method(&rest), 4);
         assert!(sum(&metrics, "tokens") > 0.0, "{kind} {metrics:?}");
@@ -215,8 +207,7 @@ fn thoughts_are_labelled_by_a_critic_and_learnt_from() {
     let rest = |alpha: f64| {
         let advantage = format!("advantage = {{ kind = \"tp_grpo\", alpha = {alpha} }}");
         let rest = method(&format!("{advantage}\nsteps_scorer = \"thoughts\""));
-        rest.replace("max_tokens = 8", "max_tokens = 32")
-            .replace(STEPS, critic)
+        rest.replace("max_tokens = 8", "max_tokens = 32").replace(STEPS, critic)
     };
     let run = |alpha| {
         let bench = thinker();
@@ -227,10 +218,7 @@ fn thoughts_are_labelled_by_a_critic_and_learnt_from() {
     let (metrics, mild) = run(0.1);
     assert!(sum(&metrics, "groups/teaching") >= 3.0, "{metrics:?}");
     let (_, severe) = run(0.9);
-    assert!(
-        mild != severe,
-        "what a wrong step costs shows in the weights"
-    );
+    assert!(mild != severe, "what a wrong step costs shows in the weights");
 }
 
 #[test]
@@ -365,47 +353,19 @@ fn what_cannot_work_together_is_refused() {
         assert!(error.contains(want), "{want} in\n{error}");
     };
     let rows = categories();
-    check(
-        &rows,
-        "objective = { policy = { kind = \"oreal\" } }",
-        "token reward model",
-    );
-    check(
-        &rows,
-        "advantage = { kind = \"capo\" }\noverlong = { buffer = 2 }",
-        "overlong.filter",
-    );
+    check(&rows, "objective = { policy = { kind = \"oreal\" } }", "token reward model");
+    check(&rows, "advantage = { kind = \"capo\" }\noverlong = { buffer = 2 }", "overlong.filter");
     check(&rows, "steps_scorer = \"steps\"", "this one does not");
     check(&rows, "steps_scorer = \"stepz\"", "no scorer 'stepz'");
-    check(
-        &rows,
-        "keep = { keep = \"band\", low = 0.9 }",
-        "low <= high",
-    );
+    check(&rows, "keep = { keep = \"band\", low = 0.9 }", "low <= high");
     check(&rows, "fill = { rounds = 0 }", "one round");
     check(&rows, "curriculum = { kind = \"sec\", rate = 2.0 }", "rate");
-    check(
-        &rows,
-        "[method.partial]\noptions = { over = 0.5 }",
-        "over is at least 1",
-    );
+    check(&rows, "[method.partial]\noptions = { over = 0.5 }", "over is at least 1");
     check(&rows, "[method.urpo]", "none to train on");
     check(&kinds(), "", "needs problem rows");
-    check(
-        &kinds(),
-        "advantage = { kind = \"ppr\" }\n[method.urpo]",
-        "whole answers",
-    );
-    check(
-        &rows,
-        "[method.guard]\nscorer = \"has-e\"\nweigh = true",
-        "guard.tau",
-    );
-    check(
-        &rows,
-        "[method.crl]\noptions = { share = 1.0 }",
-        "crl.share",
-    );
+    check(&kinds(), "advantage = { kind = \"ppr\" }\n[method.urpo]", "whole answers");
+    check(&rows, "[method.guard]\nscorer = \"has-e\"\nweigh = true", "guard.tau");
+    check(&rows, "[method.crl]\noptions = { share = 1.0 }", "crl.share");
 }
 
 #[test]
@@ -417,19 +377,10 @@ fn rows_of_several_kinds_are_refused() {
         assert!(error.contains(want), "{want} in {error}");
     };
     check("\"answer\": \"b\", \"audit\": \"c\"", "exclude each other");
-    check(
-        "\"answer\": \"b\", \"kind\": \"open\"",
-        "exclude each other",
-    );
+    check("\"answer\": \"b\", \"kind\": \"open\"", "exclude each other");
     check("\"kind\": \"shut\"", "unknown variant");
-    check(
-        "\"completion\": \"b\", \"answer\": \"c\"",
-        "a row has one of",
-    );
+    check("\"completion\": \"b\", \"answer\": \"c\"", "a row has one of");
     check("\"chosen\": \"b\"", "a row has one of");
     check("\"candidates\": [\"x\", \"y\"]", "come with `gold_rank`");
-    check(
-        "\"candidates\": [\"x\", \"y\"], \"gold_rank\": [1, 1]",
-        "ranked equal",
-    );
+    check("\"candidates\": [\"x\", \"y\"], \"gold_rank\": [1, 1]", "ranked equal");
 }

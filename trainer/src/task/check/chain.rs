@@ -29,17 +29,10 @@ impl Problem {
     pub fn read(text: &str) -> Option<Self> {
         let (expression, modulus) = text.trim().split_once(" mod ")?;
         let modulus = lines::number(modulus.trim()).filter(|modulus| *modulus > 0)?;
-        let mut reader = Reader {
-            rest: expression.trim().as_bytes(),
-            depth: 0,
-        };
+        let mut reader = Reader { rest: expression.trim().as_bytes(), depth: 0 };
         let Chain { start, operations } = reader.sum()?;
         let is_whole = reader.rest.is_empty() && !operations.is_empty();
-        is_whole.then_some(Self {
-            start,
-            operations,
-            modulus,
-        })
+        is_whole.then_some(Self { start, operations, modulus })
     }
 
     /// How many operations it has.
@@ -60,10 +53,9 @@ impl Problem {
     /// The right result.
     pub fn result(&self) -> i64 {
         let steps = self.operations.iter();
-        steps.fold(
-            self.start.rem_euclid(self.modulus),
-            |left, (symbol, right)| self.value(left, *symbol, *right),
-        )
+        steps.fold(self.start.rem_euclid(self.modulus), |left, (symbol, right)| {
+            self.value(left, *symbol, *right)
+        })
     }
 
     fn value(&self, left: i64, symbol: char, right: i64) -> i64 {
@@ -125,10 +117,7 @@ impl Reader<'_> {
         let (number, rest) = self.rest.split_at(digits.count());
         self.rest = rest;
         let number = std::str::from_utf8(number).ok()?;
-        Some(Chain {
-            start: lines::number(number)?,
-            operations: Vec::new(),
-        })
+        Some(Chain { start: lines::number(number)?, operations: Vec::new() })
     }
 
     fn one_of(&mut self, symbols: &[u8]) -> Option<char> {
@@ -154,11 +143,7 @@ pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
     if read.is_empty() {
         return None;
     }
-    let mut walk = Walk {
-        problem: &problem,
-        reached: problem.start,
-        done: 0,
-    };
+    let mut walk = Walk { problem: &problem, reached: problem.start, done: 0 };
     let last = read.len() - 1;
     let checked = read.iter().enumerate().map(|(at, line)| {
         let fault = match line {
@@ -168,10 +153,7 @@ pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
         };
         Checked { line: *line, fault }
     });
-    Some(Judged {
-        lines: checked.collect(),
-        gold: problem.result(),
-    })
+    Some(Judged { lines: checked.collect(), gold: problem.result() })
 }
 
 /// Where a solution is in its problem.
@@ -190,11 +172,7 @@ impl Walk<'_> {
         let next = operations.get(self.done).copied();
         let own = (step.symbol, step.right);
         let is_next = next == Some(own);
-        self.done = if is_next {
-            self.done + 1
-        } else {
-            self.resume(own, after)
-        };
+        self.done = if is_next { self.done + 1 } else { self.resume(own, after) };
         if step.left != reached {
             return Some(Fault::Start { reached });
         }
@@ -223,9 +201,7 @@ impl Walk<'_> {
         if follows(instead) {
             return instead;
         }
-        let later = operations[self.done..]
-            .iter()
-            .position(|operation| *operation == own);
+        let later = operations[self.done..].iter().position(|operation| *operation == own);
         later.map_or(instead, |at| self.done + at + 1)
     }
 
@@ -283,65 +259,27 @@ mod tests {
                 judged.lines.iter().map(|line| line.fault.clone()).collect();
             assert_eq!(faults, expected, "{solution}");
         };
-        let value = |operation: &str, value| {
-            Some(Fault::Value {
-                operation: operation.to_owned(),
-                value,
-            })
-        };
-        let operation = |next: &str| {
-            Some(Fault::Operation {
-                next: Some(next.to_owned()),
-            })
-        };
+        let value =
+            |operation: &str, value| Some(Fault::Value { operation: operation.to_owned(), value });
+        let operation = |next: &str| Some(Fault::Operation { next: Some(next.to_owned()) });
         let start = |reached| Some(Fault::Start { reached });
-        check(
-            "17+58=75\n75*4=0\n0-91=9\nAnswer: 9",
-            &[None, None, None, None],
-        );
-        check(
-            "17+58=75\n\n 75 * 4 = 0\n\n0-91=9\nAnswer:9\n",
-            &[None, None, None, None],
-        );
+        check("17+58=75\n75*4=0\n0-91=9\nAnswer: 9", &[None, None, None, None]);
+        check("17+58=75\n\n 75 * 4 = 0\n\n0-91=9\nAnswer:9\n", &[None, None, None, None]);
         // A slip that is carried on is one fault.
-        check(
-            "17+58=65\n65*4=60\n60-91=69\nAnswer: 69",
-            &[value("17+58", 75), None, None, None],
-        );
+        check("17+58=65\n65*4=60\n60-91=69\nAnswer: 69", &[value("17+58", 75), None, None, None]);
         // One that is not is two.
-        check(
-            "17+58=65\n75*4=0\n0-91=9\nAnswer: 9",
-            &[value("17+58", 75), start(65), None, None],
-        );
-        check(
-            "17+58=75\n75-91=84\nAnswer: 84",
-            &[None, operation("*4"), None],
-        );
-        check(
-            "17+58=75\n75*3=25\n25-91=34\nAnswer: 34",
-            &[None, operation("*4"), None, None],
-        );
-        check(
-            "17+58=75\n75*4=0\n75*4=0\n0-91=9\nAnswer: 9",
-            &[None, None, start(0), None, None],
-        );
-        check(
-            "17+58=75\n75*4=0\nAnswer: 0",
-            &[None, None, Some(Fault::Early)],
-        );
+        check("17+58=65\n75*4=0\n0-91=9\nAnswer: 9", &[value("17+58", 75), start(65), None, None]);
+        check("17+58=75\n75-91=84\nAnswer: 84", &[None, operation("*4"), None]);
+        check("17+58=75\n75*3=25\n25-91=34\nAnswer: 34", &[None, operation("*4"), None, None]);
+        check("17+58=75\n75*4=0\n75*4=0\n0-91=9\nAnswer: 9", &[None, None, start(0), None, None]);
+        check("17+58=75\n75*4=0\nAnswer: 0", &[None, None, Some(Fault::Early)]);
         check(
             "17+58=75\n75*4=0\n0-91=9\nAnswer: 8",
             &[None, None, None, Some(Fault::Result { reached: 9 })],
         );
         check(
             "17+58=75\n75*4=0\n0-91=9\n9+1=10\nAnswer: 10",
-            &[
-                None,
-                None,
-                None,
-                Some(Fault::Operation { next: None }),
-                None,
-            ],
+            &[None, None, None, Some(Fault::Operation { next: None }), None],
         );
         check(
             "First we add.\n17+58=75\nAnswer: 75\n75*4=0",

@@ -20,10 +20,7 @@ impl Problem {
         let (target, numbers) = text.trim().strip_prefix("Make ")?.split_once(" from ")?;
         let numbers = numbers.split(',').map(|text| lines::number(text.trim()));
         let numbers: Vec<i64> = numbers.collect::<Option<_>>()?;
-        (numbers.len() > 1).then_some(Self {
-            target: lines::number(target)?,
-            numbers,
-        })
+        (numbers.len() > 1).then_some(Self { target: lines::number(target)?, numbers })
     }
 
     /// The number to reach.
@@ -50,10 +47,7 @@ pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
         Checked { line: *line, fault }
     });
     let lines: Vec<Checked> = checked.collect();
-    Some(Judged {
-        lines,
-        gold: problem.target,
-    })
+    Some(Judged { lines, gold: problem.target })
 }
 
 /// Takes what the step uses out of the pool and puts what it says into it.
@@ -86,9 +80,7 @@ fn step(pool: &mut Vec<i64>, step: &Equation) -> Option<Fault> {
 fn answer(pool: &[i64], problem: &Problem, stated: i64) -> Option<Fault> {
     match pool {
         [reached] if *reached != stated => Some(Fault::Result { reached: *reached }),
-        [_] if stated != problem.target => Some(Fault::Target {
-            target: problem.target,
-        }),
+        [_] if stated != problem.target => Some(Fault::Target { target: problem.target }),
         [_] => None,
         _ => Some(Fault::Early),
     }
@@ -114,43 +106,22 @@ mod tests {
         check(
             "7*3=20\n20+25=45\nAnswer: 46",
             &[
-                Some(Fault::Value {
-                    operation: "7*3".to_owned(),
-                    value: 21,
-                }),
+                Some(Fault::Value { operation: "7*3".to_owned(), value: 21 }),
                 None,
                 Some(Fault::Result { reached: 45 }),
             ],
         );
-        check(
-            "7+3=10\n10+25=35\nAnswer: 35",
-            &[None, None, Some(Fault::Target { target: 46 })],
-        );
+        check("7+3=10\n10+25=35\nAnswer: 35", &[None, None, Some(Fault::Target { target: 46 })]);
         check(
             "7/3=2\n2*25=50\nAnswer: 50",
-            &[
-                Some(Fault::Unreadable),
-                None,
-                Some(Fault::Target { target: 46 }),
-            ],
+            &[Some(Fault::Unreadable), None, Some(Fault::Target { target: 46 })],
         );
         check(
             "3-7=4\n4+25=29",
-            &[
-                Some(Fault::Value {
-                    operation: "3-7".to_owned(),
-                    value: -4,
-                }),
-                None,
-            ],
+            &[Some(Fault::Value { operation: "3-7".to_owned(), value: -4 }), None],
         );
         assert_eq!(judge("Make 46 from 3, 7, 25", ""), None);
-        for problem in [
-            "Make 46",
-            "Make 46 from 3",
-            "Make x from 1, 2",
-            "46 from 3, 7",
-        ] {
+        for problem in ["Make 46", "Make 46 from 3", "Make x from 1, 2", "46 from 3, 7"] {
             assert_eq!(Problem::read(problem), None, "{problem}");
         }
     }

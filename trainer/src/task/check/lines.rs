@@ -68,14 +68,8 @@ mod tests {
     #[test]
     fn lines_are_read_strictly() {
         let check = |text: &str, expected: Line| assert_eq!(Line::read(text), expected, "{text:?}");
-        let step = |left, symbol, right, value| {
-            Line::Equation(Equation {
-                left,
-                symbol,
-                right,
-                value,
-            })
-        };
+        let step =
+            |left, symbol, right, value| Line::Equation(Equation { left, symbol, right, value });
         check("17+58=75", step(17, '+', 58, 75));
         check("17 - 58 = 59", step(17, '-', 58, 59));
         check("8/2=4", step(8, '/', 2, 4));

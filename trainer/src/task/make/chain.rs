@@ -81,12 +81,7 @@ impl Default for Difficulty {
     /// One to six operations, three in ten of them multiplications by one digit; any other number
     /// below 100 is added or subtracted.
     fn default() -> Self {
-        Self {
-            lengths: 1..=6,
-            times: 0.3,
-            addends: 1..=99,
-            multipliers: 2..=9,
-        }
+        Self { lengths: 1..=6, times: 0.3, addends: 1..=99, multipliers: 2..=9 }
     }
 }
 
@@ -130,15 +125,9 @@ impl Chain {
             } else {
                 (*dice.pick(&[Op::Plus, Op::Minus]), &difficulty.addends)
             };
-            Link {
-                op,
-                right: dice.within(*among.start(), *among.end()),
-            }
+            Link { op, right: dice.within(*among.start(), *among.end()) }
         };
-        Self {
-            start,
-            links: (0..length).map(|_| link(dice)).collect(),
-        }
+        Self { start, links: (0..length).map(|_| link(dice)).collect() }
     }
 
     /// The problem as people write it, such as `(17+58)*4-91 mod 100`: parentheses stand where
@@ -169,10 +158,7 @@ impl Chain {
             left = equation.value;
             equation
         });
-        Solution {
-            equations: equations.collect(),
-            answer: left,
-        }
+        Solution { equations: equations.collect(), answer: left }
     }
 }
 
@@ -190,11 +176,7 @@ pub struct Equation {
 impl Equation {
     /// A right one.
     pub fn of(left: u8, link: Link) -> Self {
-        Self {
-            left,
-            link,
-            value: link.op.apply(left, link.right),
-        }
+        Self { left, link, value: link.op.apply(left, link.right) }
     }
 }
 
@@ -228,14 +210,8 @@ mod tests {
     use super::*;
 
     fn chain(start: u8, links: &[(Op, u8)]) -> Chain {
-        let link = |(op, right): &(Op, u8)| Link {
-            op: *op,
-            right: *right,
-        };
-        Chain {
-            start,
-            links: links.iter().map(link).collect(),
-        }
+        let link = |(op, right): &(Op, u8)| Link { op: *op, right: *right };
+        Chain { start, links: links.iter().map(link).collect() }
     }
 
     #[test]
@@ -266,12 +242,8 @@ mod tests {
 
     #[test]
     fn difficulty_is_kept() {
-        let difficulty = Difficulty {
-            lengths: 2..=4,
-            times: 0.5,
-            addends: 20..=40,
-            multipliers: 3..=5,
-        };
+        let difficulty =
+            Difficulty { lengths: 2..=4, times: 0.5, addends: 20..=40, multipliers: 3..=5 };
         let (mut lengths, mut times, mut links) = ([0; 5], 0, 0);
         for at in 0..600 {
             let drawn = Chain::draw(&difficulty, &mut Dice::of(3, "chain", &[at]));

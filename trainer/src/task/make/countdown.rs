@@ -30,9 +30,8 @@ impl Countdown {
     /// A problem of so many numbers, at least 2.
     pub(in crate::task) fn draw(count: usize, dice: &mut Dice) -> Self {
         loop {
-            let numbers: Vec<u32> = (0..count)
-                .map(|_| u32::from(dice.within(1, MOST_GIVEN)))
-                .collect();
+            let numbers: Vec<u32> =
+                (0..count).map(|_| u32::from(dice.within(1, MOST_GIVEN))).collect();
             if let Some(made) = Self::combine(&numbers, dice)
                 && (1..=MOST_TARGET).contains(&made.target)
             {
@@ -53,11 +52,7 @@ impl Countdown {
             steps.push((left, symbol, right, value));
             pool.push(value);
         }
-        Some(Self {
-            numbers: numbers.to_vec(),
-            target: pool[0],
-            steps,
-        })
+        Some(Self { numbers: numbers.to_vec(), target: pool[0], steps })
     }
 
     /// The problem as people write it.

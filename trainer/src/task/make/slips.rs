@@ -113,10 +113,7 @@ impl Slip {
                 (Solution { answer, ..right }, n)
             }
         };
-        Some(Slipped {
-            text: solution.to_string(),
-            line,
-        })
+        Some(Slipped { text: solution.to_string(), line })
     }
 }
 
@@ -131,10 +128,7 @@ fn carried(chain: &Chain, at: usize, change: impl Fn(&mut Equation)) -> Solution
         left = equation.value;
         equation
     });
-    Solution {
-        equations: equations.collect(),
-        answer: left,
-    }
+    Solution { equations: equations.collect(), answer: left }
 }
 
 /// The solution without a step. Where the next operation is the same one, nobody could tell which
@@ -158,19 +152,9 @@ fn dropped(slip: Slip, chain: &Chain, at: usize) -> Option<Solution> {
 /// any other number.
 fn wrong_value(right: u8, dice: &mut Dice) -> u8 {
     let around = |by: u8| (right + by) % 100;
-    let likely = [
-        around(1),
-        around(99),
-        around(10),
-        around(90),
-        right % 10 * 10 + right / 10,
-    ];
+    let likely = [around(1), around(99), around(10), around(90), right % 10 * 10 + right / 10];
     loop {
-        let value = if dice.chance(0.6) {
-            *dice.pick(&likely)
-        } else {
-            dice.within(0, 99)
-        };
+        let value = if dice.chance(0.6) { *dice.pick(&likely) } else { dice.within(0, 99) };
         if value != right {
             return value;
         }

@@ -55,10 +55,7 @@ impl Pool<'_> {
 
     /// The same, of chains alone.
     pub(in crate::task) fn chain(&self, dice: &mut Dice) -> Problem {
-        let chains = Self {
-            countdown: 0.0,
-            ..*self
-        };
+        let chains = Self { countdown: 0.0, ..*self };
         chains.problem(dice)
     }
 
@@ -83,11 +80,7 @@ impl Pool<'_> {
 
     /// Right or wrong, by a coin.
     pub(in crate::task) fn either(&self, problem: &Problem, dice: &mut Dice) -> Sample {
-        if dice.coin() {
-            self.right(problem, dice)
-        } else {
-            self.wrong(problem, dice)
-        }
+        if dice.coin() { self.right(problem, dice) } else { self.wrong(problem, dice) }
     }
 
     /// A solution with a mistake of this kind, unless there is no place for it.
@@ -130,11 +123,7 @@ impl Pool<'_> {
         } else {
             holdout::may_train(&text, &judged)
         };
-        is_ours.then_some(Sample {
-            problem: text,
-            solution,
-            judged,
-        })
+        is_ours.then_some(Sample { problem: text, solution, judged })
     }
 }
 

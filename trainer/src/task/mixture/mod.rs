@@ -39,9 +39,7 @@ impl Default for Mixture {
     fn default() -> Self {
         Self {
             seed: 0,
-            weights: Format::ALL
-                .map(|format| (format, usual_weight(format)))
-                .to_vec(),
+            weights: Format::ALL.map(|format| (format, usual_weight(format))).to_vec(),
             difficulty: Difficulty::default(),
             countdown: 0.0,
             numbers: 3..=4,

@@ -70,11 +70,7 @@ pub(super) fn row(format: Format, pool: &Pool<'_>, dice: &mut Dice) -> Row {
             (turns, Target::Reply(words::conclusion(claim.is_equal())))
         }
     };
-    Row {
-        format,
-        turns,
-        target,
-    }
+    Row { format, turns, target }
 }
 
 /// A conversation and what is learnt of it.
@@ -130,10 +126,8 @@ fn principle(pool: &Pool<'_>, dice: &mut Dice) -> Asked {
         let problem = check::chain::Problem::read(&sample.problem);
         principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
     };
-    let sample = Pool::until(
-        || pool.either(&pool.chain(dice), dice),
-        |sample| holds(sample) == wished,
-    );
+    let sample =
+        Pool::until(|| pool.either(&pool.chain(dice), dice), |sample| holds(sample) == wished);
     (
         format::principle(&sample.problem, &sample.solution, principle.text()),
         Target::Reply(words::yes(holds(&sample))),
@@ -205,12 +199,7 @@ impl Ground {
         };
         let sentence = sample.solution.lines().nth(at).unwrap_or_default();
         let documents = documents(&sample, (sentence, is_said), pool, dice);
-        Self {
-            sample,
-            at,
-            is_said,
-            documents,
-        }
+        Self { sample, at, is_said, documents }
     }
 
     fn fault(&self) -> Option<&Fault> {
@@ -218,9 +207,7 @@ impl Ground {
     }
 
     fn asked(&self, question: &str, reply: String) -> Asked {
-        let Sample {
-            problem, solution, ..
-        } = &self.sample;
+        let Sample { problem, solution, .. } = &self.sample;
         let sentence = solution.lines().nth(self.at).unwrap_or_default();
         let turns = format::grounded(&self.documents, (problem, solution), sentence, question);
         (turns, Target::Reply(reply))
@@ -269,16 +256,8 @@ impl Claim {
         let sample = pool.either(&pool.problem(dice), dice);
         let stated = sample.judged.stated();
         let stated = stated.expect("every solution of ours states a result");
-        let reference = if dice.coin() {
-            stated
-        } else {
-            other_answer(stated, &sample, dice)
-        };
-        Self {
-            sample,
-            stated,
-            reference,
-        }
+        let reference = if dice.coin() { stated } else { other_answer(stated, &sample, dice) };
+        Self { sample, stated, reference }
     }
 
     fn is_equal(&self) -> bool {
@@ -287,9 +266,7 @@ impl Claim {
 
     fn turns(&self, question: &str) -> Vec<Turn> {
         let reference = self.reference.to_string();
-        let Sample {
-            problem, solution, ..
-        } = &self.sample;
+        let Sample { problem, solution, .. } = &self.sample;
         format::agreement(problem, solution, &reference, question)
     }
 

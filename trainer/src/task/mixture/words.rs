@@ -13,11 +13,7 @@ pub(super) fn yes(is_true: bool) -> String {
 
 /// `[Correct]` or `[Incorrect]`.
 pub(super) fn correct(is_correct: bool) -> &'static str {
-    if is_correct {
-        "[Correct]"
-    } else {
-        "[Incorrect]"
-    }
+    if is_correct { "[Correct]" } else { "[Incorrect]" }
 }
 
 /// A line for each step that is wrong or builds on a wrong one, and the list of them.
@@ -47,11 +43,8 @@ pub(super) fn retrospective(judged: &Judged) -> String {
             writeln!(text, "Step {number}: {fault}").expect("memory takes it");
         }
     }
-    let words: Vec<String> = judged
-        .local()
-        .into_iter()
-        .map(|right| format!("\"{}\"", word(right)))
-        .collect();
+    let words: Vec<String> =
+        judged.local().into_iter().map(|right| format!("\"{}\"", word(right))).collect();
     let whole = word(judged.is_final_right());
     let steps = words.join(", ");
     text + &format!("Judgement: {{\"steps\": [{steps}], \"overall\": \"{whole}\"}}")
@@ -63,9 +56,7 @@ pub(super) fn grade(judged: &Judged, with_reason: bool) -> String {
     if !with_reason {
         return json!({ "score": grade }).to_string();
     }
-    let first = judged
-        .first_error()
-        .map(|at| (at + 1, &judged.lines[at].fault));
+    let first = judged.first_error().map(|at| (at + 1, &judged.lines[at].fault));
     let reason = match first {
         Some((number, Some(fault))) => format!("Step {number}: {fault}"),
         Some((_, None)) | None => "Every step is right.".to_owned(),
@@ -77,11 +68,7 @@ pub(super) fn grade(judged: &Judged, with_reason: bool) -> String {
 pub(super) fn grounded(faithful: bool, fault: Option<&Fault>) -> String {
     let word = |is_true: bool| if is_true { "yes" } else { "no" };
     let why = fault.map_or_else(|| "it follows.".to_owned(), Fault::to_string);
-    format!(
-        "Faithful: {}\nReasoning: {why}\nCorrect: {}",
-        word(faithful),
-        word(fault.is_none())
-    )
+    format!("Faithful: {}\nReasoning: {why}\nCorrect: {}", word(faithful), word(fault.is_none()))
 }
 
 /// The call of the tool that compares two answers.
@@ -94,11 +81,7 @@ pub(super) fn call(reference: i64, answer: i64) -> String {
 
 /// What the tool answers.
 pub(super) fn result(is_equal: bool) -> String {
-    let result = if is_equal {
-        "equal"
-    } else {
-        "not equal (different)"
-    };
+    let result = if is_equal { "equal" } else { "not equal (different)" };
     json!({ "status": "ok", "result": result }).to_string()
 }
 

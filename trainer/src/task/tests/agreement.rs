@@ -7,12 +7,7 @@ use crate::task::dice::Dice;
 use crate::task::make::{Chain, Countdown, Difficulty, Slip};
 
 fn difficulty(most: usize) -> Difficulty {
-    Difficulty {
-        lengths: 1..=most,
-        times: 0.4,
-        multipliers: 2..=99,
-        ..Difficulty::default()
-    }
+    Difficulty { lengths: 1..=most, times: 0.4, multipliers: 2..=99, ..Difficulty::default() }
 }
 
 proptest! {

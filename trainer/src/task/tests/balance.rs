@@ -70,12 +70,7 @@ fn labels_are_balanced() {
 
 #[test]
 fn lengths_and_operations_tell_nothing() {
-    for format in [
-        Format::Reward,
-        Format::Pointwise,
-        Format::Verify,
-        Format::Pair,
-    ] {
+    for format in [Format::Reward, Format::Pointwise, Format::Verify, Format::Pair] {
         let all = rows(format);
         let good = ["Yes", "[Correct]", "{\"winner\":\"A\"}"];
         let label = |row: &Row| good.contains(&said(row));
@@ -107,13 +102,8 @@ fn agreement_is_not_rightness() {
 #[test]
 fn every_principle_has_both_answers() {
     let mut answers: BTreeMap<String, [usize; 2]> = BTreeMap::new();
-    for row in rows(Format::Principle)
-        .iter()
-        .chain(&rows(Format::Principle))
-    {
-        let counts = answers
-            .entry(content(row, "principle").to_owned())
-            .or_default();
+    for row in rows(Format::Principle).iter().chain(&rows(Format::Principle)) {
+        let counts = answers.entry(content(row, "principle").to_owned()).or_default();
         counts[usize::from(said(row) == "Yes")] += 1;
     }
     assert_eq!(answers.len(), Principle::ALL.len());
@@ -148,10 +138,7 @@ fn documents_do_not_tell_what_is_right() {
 
 #[test]
 fn nothing_that_is_held_out_is_trained_on() {
-    let mixture = Mixture {
-        countdown: 0.2,
-        ..Mixture::default()
-    };
+    let mixture = Mixture { countdown: 0.2, ..Mixture::default() };
     assert_eq!(mixture.check(), Ok(()));
     let mut formats = BTreeMap::new();
     for at in 0..3000 {
@@ -170,10 +157,7 @@ fn nothing_that_is_held_out_is_trained_on() {
     }
     assert_eq!(formats.len(), Format::ALL.len());
     assert!(formats[&Format::Player] > formats[&Format::Validate]);
-    let other = Mixture {
-        seed: 1,
-        ..mixture.clone()
-    };
+    let other = Mixture { seed: 1, ..mixture.clone() };
     assert!((0..20).any(|at| other.row(at) != mixture.row(at)));
 }
 
@@ -202,19 +186,9 @@ fn evaluation_sees_what_training_does_not() {
     let difficulty = Difficulty::default();
     let problems = sets::problems(1, &difficulty, 200);
     assert_eq!(problems.len(), 200);
-    assert!(
-        problems
-            .iter()
-            .all(|it| holdout::is_held_problem(&it.problem))
-    );
-    let long = Difficulty {
-        lengths: 8..=10,
-        ..Difficulty::default()
-    };
-    for cases in [
-        sets::near_misses(1, &difficulty, 200),
-        sets::slips(1, &long, 200),
-    ] {
+    assert!(problems.iter().all(|it| holdout::is_held_problem(&it.problem)));
+    let long = Difficulty { lengths: 8..=10, ..Difficulty::default() };
+    for cases in [sets::near_misses(1, &difficulty, 200), sets::slips(1, &long, 200)] {
         assert_eq!(cases.len(), 200);
         let right = cases.iter().filter(|case| case.first_error.is_none());
         assert_eq!(right.count(), 100);
@@ -226,22 +200,14 @@ fn evaluation_sees_what_training_does_not() {
             assert_eq!(&read, case);
         }
     }
-    assert!(
-        sets::slips(1, &long, 5)
-            .iter()
-            .all(|case| case.local.len() > 7)
-    );
+    assert!(sets::slips(1, &long, 5).iter().all(|case| case.local.len() > 7));
     let questions = sets::questions(1, &difficulty, 280);
     let held = questions.iter().filter(|question| question.holds).count();
     assert!((100..180).contains(&held), "{held}");
     assert_eq!(questions, sets::questions(1, &difficulty, 280));
     // There are only so many chains of one operation by one number.
-    let few = Difficulty {
-        lengths: 1..=1,
-        times: 1.0,
-        multipliers: 2..=2,
-        ..Difficulty::default()
-    };
+    let few =
+        Difficulty { lengths: 1..=1, times: 1.0, multipliers: 2..=2, ..Difficulty::default() };
     assert!(sets::problems(1, &few, 1000).len() < 99);
     assert_eq!(sets::Case::of(sets::Source::BaseModel, "2+2=?", "4"), None);
 }

@@ -52,10 +52,7 @@ fn its_texts_are_those_of_the_task() {
 
 /// The lengths that it was trained on.
 fn difficulty() -> Difficulty {
-    Difficulty {
-        lengths: 1..=4,
-        ..Difficulty::default()
-    }
+    Difficulty { lengths: 1..=4, ..Difficulty::default() }
 }
 
 /// Mistakes of every kind and right solutions, half and half, of problems that no training saw.
@@ -66,18 +63,12 @@ fn cases(n: usize) -> Vec<Case> {
 }
 
 fn input(case: &Case) -> Input {
-    Input {
-        prompt: Some(Passage::Text(case.problem.clone())),
-        ..Input::of(case.solution.clone())
-    }
+    Input { prompt: Some(Passage::Text(case.problem.clone())), ..Input::of(case.solution.clone()) }
 }
 
 fn group(cases: [&Case; 2]) -> Input {
     let responses = cases.map(|case| Passage::Text(case.solution.clone()));
-    Input {
-        responses: Responses::Group(responses.to_vec()),
-        ..input(cases[0])
-    }
+    Input { responses: Responses::Group(responses.to_vec()), ..input(cases[0]) }
 }
 
 /// Holds a scorer to the share of its verdicts that have to be right, and prints what it is. A judge
@@ -99,10 +90,7 @@ fn check<T>(
         n += 1;
     }
     let share = f64::from(right) / f64::from(n);
-    println!(
-        "{scorer}: {share:.3} of {n} verdicts are right, {} are missing",
-        missing.len()
-    );
+    println!("{scorer}: {share:.3} of {n} verdicts are right, {} are missing", missing.len());
     let readable = missing.iter().all(|kind| *kind == FailureKind::Abstain);
     assert!(readable, "{scorer}: {missing:?}");
     assert!(share >= least, "{scorer}: {share}, at least {least}");
@@ -116,9 +104,7 @@ fn agrees(outcome: &Outcome, truth: bool) -> Option<bool> {
 
 fn with_final(cases: &[Case]) -> Vec<(Input, bool)> {
     let asked = cases.iter();
-    asked
-        .map(|case| (input(case), case.is_final_right))
-        .collect()
+    asked.map(|case| (input(case), case.is_final_right)).collect()
 }
 
 #[test]
@@ -127,9 +113,7 @@ fn it_judges_steps() {
     let cases = cases(200);
     let steps = |cases: &[Case]| -> Vec<(Input, Vec<bool>)> {
         let asked = cases.iter();
-        asked
-            .map(|case| (input(case), case.local.clone()))
-            .collect()
+        asked.map(|case| (input(case), case.local.clone())).collect()
     };
     let all_right = |outcome: &Outcome, truth: &Vec<bool>| {
         let steps = outcome.as_ref().ok()?.evidence.steps.as_ref()?;
@@ -177,13 +161,10 @@ fn it_compares() {
     let pairs = sets::pairs(7, &difficulty(), 100);
     // The right one stands second every other time.
     let asked = || {
-        let ordered = pairs
-            .iter()
-            .enumerate()
-            .map(|(at, [right, wrong])| match at % 2 {
-                0 => (group([right, wrong]), 0),
-                _ => (group([wrong, right]), 1),
-            });
+        let ordered = pairs.iter().enumerate().map(|(at, [right, wrong])| match at % 2 {
+            0 => (group([right, wrong]), 0),
+            _ => (group([wrong, right]), 1),
+        });
         ordered.collect::<Vec<(Input, usize)>>()
     };
     let better = |outcome: &Outcome, right: &usize| {
@@ -221,10 +202,8 @@ fn it_writes_what_scorers_read() {
     check((&bench, "judge-list"), lists, any, 1.0);
     let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
     let tool = cases.iter().map(|case| {
-        let asked = Input {
-            reference: Some(Reference::Text(case.gold.to_string())),
-            ..input(case)
-        };
+        let asked =
+            Input { reference: Some(Reference::Text(case.gold.to_string())), ..input(case) };
         (asked, case.is_final_right)
     });
     check((&bench, "tool"), tool, yes, 0.9);

@@ -71,10 +71,7 @@ impl Bench {
             vocab_size: host.engine.limits().vocab_size,
         };
         let host = Arc::new(scripted::host(MODEL, &dir, by_heart).expect("it starts"));
-        Self {
-            taught,
-            ..Self::over(&host, toml)
-        }
+        Self { taught, ..Self::over(&host, toml) }
     }
 
     /// Scorers over a model.
@@ -94,23 +91,13 @@ impl Bench {
             models: Arc::new(Only(host.clone())),
             tape: None,
         };
-        registry
-            .check(&*tools.models)
-            .expect("the model can be asked");
-        Self {
-            registry,
-            tools,
-            tokenizer: host.tokenizer.clone(),
-            taught: Taught::default(),
-        }
+        registry.check(&*tools.models).expect("the model can be asked");
+        Self { registry, tools, tokenizer: host.tokenizer.clone(), taught: Taught::default() }
     }
 
     fn teach(&self, row: &Row) {
         let encoder = Encoder::new(&self.tokenizer).expect("it is ours");
-        let Example {
-            mut token_ids,
-            aims,
-        } = encoder.encode(row).expect("it encodes");
+        let Example { mut token_ids, aims } = encoder.encode(row).expect("it encodes");
         let mut taught = self.taught.lock().unwrap_or_else(PoisonError::into_inner);
         for aim in aims.iter().rev() {
             token_ids.truncate(aim.at + 1);
@@ -122,10 +109,7 @@ impl Bench {
         let scorer = self.registry.get(scorer).expect("it is configured");
         let inputs = [Arc::new(input)];
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let ask = Ask {
-            explain: true,
-            ..Ask::default()
-        };
+        let ask = Ask { explain: true, ..Ask::default() };
         let scoring = rubrics::score(scorer, &inputs, ask, &self.tools);
         let mut scored = runtime.expect("a runtime").block_on(scoring);
         scored.remove(0).outcome
@@ -148,9 +132,7 @@ fn group(row: &Row) -> Input {
     let solutions = row.turns.iter().filter(|turn| turn.role == "assistant");
     Input {
         responses: Responses::Group(
-            solutions
-                .map(|turn| Passage::Text(turn.content.clone()))
-                .collect(),
+            solutions.map(|turn| Passage::Text(turn.content.clone())).collect(),
         ),
         ..input(row, "assistant")
     }
@@ -216,22 +198,12 @@ fn the_default_scorers_can_ask() {
 
 #[test]
 fn reward() {
-    check_rows(
-        "reward",
-        Format::Reward,
-        |row| input(row, "assistant"),
-        yes_or_no,
-    );
+    check_rows("reward", Format::Reward, |row| input(row, "assistant"), yes_or_no);
 }
 
 #[test]
 fn validate() {
-    check_rows(
-        "validate",
-        Format::Validate,
-        |row| input(row, "assistant"),
-        yes_or_no,
-    );
+    check_rows("validate", Format::Validate, |row| input(row, "assistant"), yes_or_no);
 }
 
 #[test]
@@ -261,10 +233,7 @@ fn rubric() {
         let item = serde_json::json!({
             "items": [{ "id": "a", "criterion": content(row, "principle"), "points": 1 }]
         });
-        Input {
-            rubric: item.as_object().cloned(),
-            ..input(row, "assistant")
-        }
+        Input { rubric: item.as_object().cloned(), ..input(row, "assistant") }
     };
     check_rows("rubric", Format::Principle, with_rubric, yes_or_no);
 }
@@ -276,11 +245,7 @@ fn process() {
         let steps = reward.evidence.steps.unwrap_or_default();
         let found = steps.iter().map(|step| step.label == "right");
         let found = Target::Steps(found.collect());
-        if found == row.target {
-            Ok(())
-        } else {
-            Err(format!("{found:?}"))
-        }
+        if found == row.target { Ok(()) } else { Err(format!("{found:?}")) }
     };
     check_rows("process", Format::Process, |row| input(row, "steps"), right);
 }
@@ -308,10 +273,7 @@ fn judge_of_pairs() {
         let winner = if first { "B" } else { "A" };
         swapped.target = Target::Reply(format!("{{\"winner\":\"{winner}\"}}"));
         bench.teach(&swapped);
-        let found = is_near(
-            bench.ask("judge-pair", group(&row)),
-            f64::from(u8::from(first)),
-        );
+        let found = is_near(bench.ask("judge-pair", group(&row)), f64::from(u8::from(first)));
         assert_eq!(found, Ok(()), "{row:?}");
     }
 }
@@ -322,10 +284,8 @@ fn judge_of_lists() {
     for at in 0..12 {
         let row = Mixture::default().row_of(Format::List, at);
         // The scorer asks in random orders: every order is taught.
-        let solutions: Vec<&str> = row.turns[1..row.turns.len() - 1]
-            .iter()
-            .map(|turn| turn.content.as_str())
-            .collect();
+        let solutions: Vec<&str> =
+            row.turns[1..row.turns.len() - 1].iter().map(|turn| turn.content.as_str()).collect();
         let problem = content(&row, "user");
         let grade = |solution: &&str| {
             let judged = check::judge(problem, solution).expect("a solution");

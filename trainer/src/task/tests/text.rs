@@ -37,13 +37,7 @@ fn a_chat_stays_a_chat() {
          <|tool|>{}<|user|>?<|user|><|user|>ab<|assistant|>",
     );
     // Quotations and titles of a person are no wording of ours.
-    for text in [
-        "> 1\n> 2",
-        "User:\n> 1",
-        "Question:\nWhy?",
-        "Response A:",
-        "\n> x",
-    ] {
+    for text in ["> 1\n> 2", "User:\n> 1", "Question:\nWhy?", "Response A:", "\n> x"] {
         check(
             &json!([{ "role": "user", "content": text }]),
             &format!("<|begin|><|user|>{text}<|assistant|>"),
@@ -55,22 +49,12 @@ fn a_chat_stays_a_chat() {
 fn nobody_but_the_template_writes_special_tokens() {
     let tokenizer = tokenizer();
     let spelled = "<|end|><|step|>\n> <|principle|>\n<step 2>\nUser:";
-    for role in [
-        "user",
-        "assistant",
-        "principle",
-        "steps",
-        "document",
-        "tool",
-    ] {
+    for role in ["user", "assistant", "principle", "steps", "document", "tool"] {
         let conversation = Conversation {
             messages: vec![json!({ "role": role, "content": spelled })],
             ..Conversation::default()
         };
-        let ids = tokenizer
-            .encode_chat(&conversation)
-            .expect("it renders")
-            .token_ids;
+        let ids = tokenizer.encode_chat(&conversation).expect("it renders").token_ids;
         let n_special = ids.iter().filter(|id| tokenizer.is_special(**id)).count();
         let own = match role {
             "assistant" => 3,
@@ -114,12 +98,7 @@ fn what_is_learnt_is_what_is_said() {
                 Target::Steps(labels) => {
                     let marks: Vec<bool> = said.iter().map(|id| *id == u32::from(b'+')).collect();
                     assert_eq!(&marks, labels);
-                    assert!(
-                        example
-                            .aims
-                            .iter()
-                            .all(|aim| example.token_ids[aim.at] == STEP)
-                    );
+                    assert!(example.aims.iter().all(|aim| example.token_ids[aim.at] == STEP));
                 }
             }
         }
@@ -137,9 +116,6 @@ fn labels_fit_their_steps() {
     };
     let error = encoder.encode(&row).expect_err("two steps, one label");
     assert!(error.to_string().contains("1 labels for 2 steps"));
-    let row = Row {
-        target: Target::Ending("maybe".to_owned()),
-        ..row
-    };
+    let row = Row { target: Target::Ending("maybe".to_owned()), ..row };
     assert!(encoder.encode(&row).is_err(), "no single token");
 }

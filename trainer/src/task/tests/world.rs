@@ -67,10 +67,7 @@ fn shapes_that_cannot_be_are_refused() {
     check(|shape| shape.hidden = 66);
     let full = parent.path().join("full");
     std::fs::create_dir_all(full.join("something")).expect("made");
-    assert!(
-        folder(&full, Shape::SMOKE, 0).is_err(),
-        "nothing is overwritten"
-    );
+    assert!(folder(&full, Shape::SMOKE, 0).is_err(), "nothing is overwritten");
 }
 
 #[test]

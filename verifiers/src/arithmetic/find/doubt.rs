@@ -21,10 +21,7 @@ impl Finder<'_, '_> {
             return self.ends_list(before).then_some(Why::AdjacentNumbers);
         };
         let modifies = match word {
-            Word::Of => !matches!(
-                self.lexed.kind_before(before),
-                Some(Kind::Word(Word::Label))
-            ),
+            Word::Of => !matches!(self.lexed.kind_before(before), Some(Kind::Word(Word::Label))),
             Word::Modifier | Word::Comparison | Word::Scale | Word::Per | Word::Operation(_) => {
                 true
             }
@@ -94,9 +91,7 @@ impl Finder<'_, '_> {
             .take_while(|&at| {
                 matches!(
                     self.lexed.kind(at),
-                    Some(Kind::Word(
-                        Word::Plain | Word::Measure | Word::Article | Word::Scale
-                    ))
+                    Some(Kind::Word(Word::Plain | Word::Measure | Word::Article | Word::Scale))
                 )
             })
             .count();

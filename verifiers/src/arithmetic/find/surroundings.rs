@@ -130,8 +130,5 @@ fn culprit(run: impl Iterator<Item = Class>) -> Option<Why> {
 }
 
 fn is_operand_or_sign(class: Class) -> bool {
-    matches!(
-        class,
-        Class::Arithmetic | Class::Variable | Class::Broken(_)
-    )
+    matches!(class, Class::Arithmetic | Class::Variable | Class::Broken(_))
 }

@@ -81,18 +81,15 @@ impl Lexer<'_, '_> {
             return self.unread(len, Why::Function);
         };
         let inside = &window[..end];
-        let is_word = inside
-            .iter()
-            .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'.'));
+        let is_word =
+            inside.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'.'));
         let trimmed = inside.trim_ascii();
         if !is_word || trimmed.is_empty() {
             return self.unread(len + 1 + end + 1, Why::Words);
         }
         self.at = start + (inside.len() - inside.trim_ascii_start().len());
         self.spaced = true;
-        let class = self
-            .vocabulary
-            .classify(&self.text[self.at..self.at + trimmed.len()]);
+        let class = self.vocabulary.classify(&self.text[self.at..self.at + trimmed.len()]);
         self.push(trimmed.len(), Kind::Word(class));
         self.at = start + end + 1;
         self.spaced = true;

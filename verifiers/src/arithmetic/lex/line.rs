@@ -39,10 +39,7 @@ impl Lexer<'_, '_> {
         let Some(mark @ (b'-' | b'*' | b'+' | b'>' | b'#')) = self.peek(0) else {
             return false;
         };
-        let run = self.bytes[self.at..]
-            .iter()
-            .take_while(|byte| **byte == mark)
-            .count();
+        let run = self.bytes[self.at..].iter().take_while(|byte| **byte == mark).count();
         let is_bullet = matches!(self.peek(run), Some(b' ' | b'\t')) && (run == 1 || mark == b'#');
         if is_bullet {
             let minus = mark == b'-';
@@ -54,9 +51,7 @@ impl Lexer<'_, '_> {
     /// `1. `, `2) `, `(3) `.
     fn number_marker(&mut self) -> bool {
         let bracket = usize::from(self.peek(0) == Some(b'('));
-        let digits = (0..4)
-            .take_while(|&ahead| self.peek_is_digit(bracket + ahead))
-            .count();
+        let digits = (0..4).take_while(|&ahead| self.peek_is_digit(bracket + ahead)).count();
         let end = bracket + digits;
         let closed = match self.peek(end) {
             Some(b')') => true,

@@ -55,10 +55,7 @@ impl Lexer<'_, '_> {
             return self.push(len, Kind::Broken(Why::NumberFormat));
         }
         let index = self.out.numerals.len();
-        self.out.numerals.push(Numeral::Small {
-            numerator,
-            denominator,
-        });
+        self.out.numerals.push(Numeral::Small { numerator, denominator });
         if raised {
             self.push(0, Kind::Op(Op::Pow));
         }
@@ -70,10 +67,7 @@ impl Lexer<'_, '_> {
         let Some(Kind::Number(index)) = self.last() else {
             return false;
         };
-        matches!(
-            self.out.numerals[index],
-            Numeral::Small { denominator: 1, .. }
-        )
+        matches!(self.out.numerals[index], Numeral::Small { denominator: 1, .. })
     }
 }
 

@@ -74,11 +74,7 @@ impl Parser<'_, '_, '_> {
         }
         self.out.code.push(Code::Push(index));
         let end = self.out.units.len();
-        self.stacks.terms.push(Term {
-            measure: Measure::Plain,
-            units: end..end,
-            money: false,
-        });
+        self.stacks.terms.push(Term { measure: Measure::Plain, units: end..end, money: false });
     }
 
     /// Notes that the last term has a currency sign.
@@ -190,9 +186,6 @@ impl Parser<'_, '_, '_> {
             },
             Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => None,
         });
-        Form::Bare {
-            decimals,
-            percent: code.contains(&Code::Percent),
-        }
+        Form::Bare { decimals, percent: code.contains(&Code::Percent) }
     }
 }

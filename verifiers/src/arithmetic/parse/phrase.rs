@@ -55,12 +55,7 @@ impl Parser<'_, '_, '_> {
     }
 
     fn look_at_phrase(&self) -> Phrase {
-        let mut phrase = Phrase {
-            end: self.at,
-            n_words: 0,
-            doubt: None,
-            names_result: false,
-        };
+        let mut phrase = Phrase { end: self.at, n_words: 0, doubt: None, names_result: false };
         while phrase.n_words < MAX_WORDS {
             let slash = usize::from(self.lexed.kind(phrase.end) == Some(Kind::Op(Op::Div)));
             let at = phrase.end + slash;

@@ -74,16 +74,8 @@ fn many_equalities_run_out_of_fuel() {
     let text = "1+1=2 ".repeat(100_000);
     let report = bounded(&text);
     assert!(report.exhausted);
-    let last = report.steps[0]
-        .equalities
-        .last()
-        .map(|equality| &equality.check);
-    assert_eq!(
-        last,
-        Some(&Check::Unchecked {
-            why: Why::TooCostly
-        })
-    );
+    let last = report.steps[0].equalities.last().map(|equality| &equality.check);
+    assert_eq!(last, Some(&Check::Unchecked { why: Why::TooCostly }));
 }
 
 #[test]
@@ -121,16 +113,7 @@ fn big_numbers() {
     ] {
         let report = bounded(&text);
         let check = &report.steps[0].equalities[0].check;
-        assert_eq!(
-            *check,
-            Check::Unchecked {
-                why: Why::TooCostly
-            },
-            "{text:.40}"
-        );
+        assert_eq!(*check, Check::Unchecked { why: Why::TooCostly }, "{text:.40}");
     }
-    assert_eq!(
-        report("2^100 = 1267650600228229401496703205376").steps[0].label(),
-        Label::Right
-    );
+    assert_eq!(report("2^100 = 1267650600228229401496703205376").steps[0].label(), Label::Right);
 }

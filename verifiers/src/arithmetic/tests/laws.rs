@@ -31,11 +31,7 @@ struct Style {
 fn trees() -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![0u32..20, 0u32..2_000_000].prop_map(Tree::Leaf);
     leaf.prop_recursive(4, 16, 2, |inner| {
-        (
-            inner.clone(),
-            prop::sample::select(vec!['+', '-', '*', '/']),
-            inner,
-        )
+        (inner.clone(), prop::sample::select(vec!['+', '-', '*', '/']), inner)
             .prop_map(|(left, op, right)| Tree::Node(Box::new(left), op, Box::new(right)))
     })
 }
@@ -77,9 +73,7 @@ fn whole(number: &str, style: Style) -> String {
     if !style.separators {
         return number.to_owned();
     }
-    let (sign, digits) = number
-        .strip_prefix('-')
-        .map_or(("", number), |digits| ("-", digits));
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
     let mut out = String::from(sign);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index) % 3 == 0 {
@@ -101,16 +95,9 @@ fn write(tree: &Tree, style: Style, outermost: bool) -> String {
                 '*' => style.times,
                 _ => style.divide,
             };
-            let inner = format!(
-                "{}{sign}{}",
-                write(left, style, false),
-                write(right, style, false)
-            );
-            if outermost {
-                inner
-            } else {
-                format!("({inner})")
-            }
+            let inner =
+                format!("{}{sign}{}", write(left, style, false), write(right, style, false));
+            if outermost { inner } else { format!("({inner})") }
         }
     }
 }

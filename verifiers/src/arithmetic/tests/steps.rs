@@ -7,16 +7,9 @@ use crate::Fuel;
 use crate::arithmetic::{Arithmetic, Label, locate};
 
 fn split(splitter: Splitter, text: &str, expected: &[&str]) {
-    let config = ArithmeticConfig {
-        splitter,
-        ..ArithmeticConfig::default()
-    };
+    let config = ArithmeticConfig { splitter, ..ArithmeticConfig::default() };
     let report = report_with(config, text);
-    let steps: Vec<&str> = report
-        .steps
-        .iter()
-        .map(|step| &text[step.span.clone()])
-        .collect();
+    let steps: Vec<&str> = report.steps.iter().map(|step| &text[step.span.clone()]).collect();
     assert_eq!(steps, expected, "{splitter:?} of {text:?}");
 }
 
@@ -38,24 +31,10 @@ fn sentences() {
     split(
         Splitter::Sentences,
         "He has 2.5 kg. Is it so? Yes! See no. 5 of Mr. X.\nNext line.",
-        &[
-            "He has 2.5 kg.",
-            "Is it so?",
-            "Yes!",
-            "See no. 5 of Mr. X.",
-            "Next line.",
-        ],
+        &["He has 2.5 kg.", "Is it so?", "Yes!", "See no. 5 of Mr. X.", "Next line."],
     );
-    split(
-        Splitter::Sentences,
-        "1. One. 2. Two",
-        &["1. One.", "2. Two"],
-    );
-    split(
-        Splitter::Sentences,
-        "So 3 + 4 = 7. Then 8.",
-        &["So 3 + 4 = 7.", "Then 8."],
-    );
+    split(Splitter::Sentences, "1. One. 2. Two", &["1. One.", "2. Two"]);
+    split(Splitter::Sentences, "So 3 + 4 = 7. Then 8.", &["So 3 + 4 = 7.", "Then 8."]);
 }
 
 #[test]
@@ -63,29 +42,17 @@ fn numbered() {
     split(
         Splitter::Numbered,
         "Plan:\n1. a\nmore\n2) b\n\n(3) c\n**Step 4:** d\n5.5 is no marker",
-        &[
-            "Plan:",
-            "1. a\nmore",
-            "2) b",
-            "(3) c",
-            "**Step 4:** d\n5.5 is no marker",
-        ],
+        &["Plan:", "1. a\nmore", "2) b", "(3) c", "**Step 4:** d\n5.5 is no marker"],
     );
 }
 
 #[test]
 fn equalities_go_on_in_the_next_line() {
-    let config = ArithmeticConfig {
-        splitter: Splitter::BlankLines,
-        ..ArithmeticConfig::default()
-    };
+    let config = ArithmeticConfig { splitter: Splitter::BlankLines, ..ArithmeticConfig::default() };
     let text = "16 - 3 - 4\n  = 9 eggs\n- 2 * 9 =\n18";
     let report = report_with(config, text);
-    let found: Vec<&str> = report.steps[0]
-        .equalities
-        .iter()
-        .map(|equality| &text[equality.span.clone()])
-        .collect();
+    let found: Vec<&str> =
+        report.steps[0].equalities.iter().map(|equality| &text[equality.span.clone()]).collect();
     assert_eq!(found, ["16 - 3 - 4\n  = 9", "2 * 9 =\n18"]);
 }
 
@@ -93,10 +60,7 @@ fn equalities_go_on_in_the_next_line() {
 fn labels_and_the_first_wrong_step() {
     let report = report("Let x = 2.\n1 + 1 = 2 and 2x = 4\n1 + 1 = 2 and 1 + 2 = 4\n2 + 2 = 5");
     let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
-    assert_eq!(
-        labels,
-        [Label::Unchecked, Label::Right, Label::Wrong, Label::Wrong]
-    );
+    assert_eq!(labels, [Label::Unchecked, Label::Right, Label::Wrong, Label::Wrong]);
     let scores: Vec<Option<f64>> = report.steps.iter().map(super::super::Step::score).collect();
     assert_eq!(scores, [None, Some(1.0), Some(0.0), Some(0.0)]);
     assert_eq!(report.first_wrong, Some(2));
@@ -112,29 +76,17 @@ fn given_ranges() {
     let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
     assert_eq!(
         labels,
-        [
-            Label::Right,
-            Label::Wrong,
-            Label::Unchecked,
-            Label::Unchecked,
-            Label::Unchecked
-        ]
+        [Label::Right, Label::Wrong, Label::Unchecked, Label::Unchecked, Label::Unchecked]
     );
     let spans: Vec<_> = report.steps.iter().map(|step| step.span.clone()).collect();
     assert_eq!(spans, given);
-    assert_eq!(
-        &text[report.steps[1].equalities[0].span.clone()],
-        "2 + 2 = 5"
-    );
+    assert_eq!(&text[report.steps[1].equalities[0].span.clone()], "2 + 2 = 5");
 }
 
 #[test]
 fn step_texts_are_located_in_order() {
     let text = "1 + 1 = 2\n1 + 1 = 2\nend";
-    assert_eq!(
-        locate(text, &["1 + 1 = 2", "1 + 1 = 2", "end"]),
-        Some(vec![0..9, 10..19, 20..23])
-    );
+    assert_eq!(locate(text, &["1 + 1 = 2", "1 + 1 = 2", "end"]), Some(vec![0..9, 10..19, 20..23]));
     assert_eq!(locate(text, &["end", "1 + 1 = 2"]), None);
     assert_eq!(locate(text, &[""; 2]), Some(vec![0..0, 0..0]));
     assert_eq!(locate::<&str>(text, &[]), Some(vec![]));

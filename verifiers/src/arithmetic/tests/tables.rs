@@ -67,11 +67,7 @@ fn notations() {
         let [equality] = &report.steps[0].equalities[..] else {
             panic!("{text}: {report:?}");
         };
-        assert!(
-            matches!(equality.check, Check::Right { .. }),
-            "{text}: {:?}",
-            equality.check
-        );
+        assert!(matches!(equality.check, Check::Right { .. }), "{text}: {:?}", equality.check);
         assert_eq!(equality.span, 0..text.len(), "{text}");
     }
 }
@@ -101,10 +97,7 @@ fn sentences() {
             "130000*.15=19500.0 | right: 19500",
         ],
     );
-    check(
-        "12 times 2 equals <<12*2=24>>24.",
-        &["12 times 2 equals <<12*2=24>>24 | right: 24"],
-    );
+    check("12 times 2 equals <<12*2=24>>24.", &["12 times 2 equals <<12*2=24>>24 | right: 24"]);
     check("She makes <<9*2=18>>18 dollars", &["9*2=18 | right: 18"]);
     check(
         "First 3 + 4 = 7 and then 7 * 2 = 15.",
@@ -112,11 +105,7 @@ fn sentences() {
     );
     check(
         "1 + 1 = 2, 2 + 2 = 5 and 3 + 3 = 7",
-        &[
-            "1 + 1 = 2 | right: 2",
-            "2 + 2 = 5 | wrong: 4 is not 5",
-            "3 + 3 = 7 | wrong: 6 is not 7",
-        ],
+        &["1 + 1 = 2 | right: 2", "2 + 2 = 5 | wrong: 4 is not 5", "3 + 3 = 7 | wrong: 6 is not 7"],
     );
     check("(since 2 + 2 = 4)", &["2 + 2 = 4 | right: 4"]);
     check("**3 * 4 = 12** eggs", &["3 * 4 = 12 | right: 12"]);
@@ -134,23 +123,14 @@ fn chains() {
     );
     check(
         "2+3 = 5 + 1 = 6",
-        &[
-            "2+3 = 5 + 1 | wrong: 5 is not 6, a run-on chain",
-            "5 + 1 = 6 | right: 6",
-        ],
+        &["2+3 = 5 + 1 | wrong: 5 is not 6, a run-on chain", "5 + 1 = 6 | right: 6"],
     );
     check("Total = 3 * 4 = 13", &["3 * 4 = 13 | wrong: 12 is not 13"]);
-    let config = ArithmeticConfig {
-        run_on: RunOn::Unchecked,
-        ..ArithmeticConfig::default()
-    };
+    let config = ArithmeticConfig { run_on: RunOn::Unchecked, ..ArithmeticConfig::default() };
     check_with(
         config,
         "2+3 = 5 + 1 = 7",
-        &[
-            "2+3 = 5 + 1 | unchecked: run_on",
-            "5 + 1 = 7 | wrong: 6 is not 7",
-        ],
+        &["2+3 = 5 + 1 | unchecked: run_on", "5 + 1 = 7 | wrong: 6 is not 7"],
     );
 }
 
@@ -236,55 +216,23 @@ fn rounding() {
     whole("10/3 ≈ 3", "right: 10/3, written rounded");
     whole("10/3 = about 3", "right: 10/3, written rounded");
     whole("10/3 \\approx 3.3", "right: 10/3, written rounded");
-    check(
-        "10/3 = 4, rounded up",
-        &["10/3 = 4 | right: 10/3, written rounded"],
-    );
-    check(
-        "Roughly, 1234 + 1 = 1200",
-        &["1234 + 1 = 1200 | right: 1235, written rounded"],
-    );
+    check("10/3 = 4, rounded up", &["10/3 = 4 | right: 10/3, written rounded"]);
+    check("Roughly, 1234 + 1 = 1200", &["1234 + 1 = 1200 | right: 1235, written rounded"]);
     whole("10/3 ≈ 5", "wrong: 10/3 is not 5");
     whole("1/30 = 0.0", "wrong: 1/30 is not 0");
-    whole(
-        "40000*1.1=44000.00000000001",
-        "right: 44000, within floating-point error",
-    );
-    whole(
-        "10/3=3.3333333333333335",
-        "right: 10/3, within floating-point error",
-    );
+    whole("40000*1.1=44000.00000000001", "right: 44000, within floating-point error");
+    whole("10/3=3.3333333333333335", "right: 10/3, within floating-point error");
 }
 
 #[test]
 fn rounding_by_configuration() {
-    let exact = ArithmeticConfig {
-        decimals: Rounding::Exact,
-        ..ArithmeticConfig::default()
-    };
-    check_with(
-        exact,
-        "10/3 = 3.33",
-        &["10/3 = 3.33 | wrong: 10/3 is not 3.33"],
-    );
-    let nearest = ArithmeticConfig {
-        decimals: Rounding::Nearest,
-        ..ArithmeticConfig::default()
-    };
-    check_with(
-        nearest,
-        "20/3 = 6.66",
-        &["20/3 = 6.66 | wrong: 20/3 is not 6.66"],
-    );
-    let whole_numbers = ArithmeticConfig {
-        whole_numbers: Rounding::Nearest,
-        ..ArithmeticConfig::default()
-    };
-    check_with(
-        whole_numbers,
-        "10/3 = 3",
-        &["10/3 = 3 | right: 10/3, written rounded"],
-    );
+    let exact = ArithmeticConfig { decimals: Rounding::Exact, ..ArithmeticConfig::default() };
+    check_with(exact, "10/3 = 3.33", &["10/3 = 3.33 | wrong: 10/3 is not 3.33"]);
+    let nearest = ArithmeticConfig { decimals: Rounding::Nearest, ..ArithmeticConfig::default() };
+    check_with(nearest, "20/3 = 6.66", &["20/3 = 6.66 | wrong: 20/3 is not 6.66"]);
+    let whole_numbers =
+        ArithmeticConfig { whole_numbers: Rounding::Nearest, ..ArithmeticConfig::default() };
+    check_with(whole_numbers, "10/3 = 3", &["10/3 = 3 | right: 10/3, written rounded"]);
 }
 
 #[test]
@@ -305,14 +253,8 @@ fn sources() {
     assert_eq!(sources("48/2 = 24"), [Source::Prose]);
     assert_eq!(sources("so <<48/2=24>>24"), [Source::Annotation]);
     assert_eq!(sources("48/2 = <<48/2=24>>24"), [Source::Both]);
-    assert_eq!(
-        sources("48/2 = <<48/2=24>>25"),
-        [Source::Prose, Source::Annotation]
-    );
-    assert_eq!(
-        sources("2*4 = 8 = <<2*4=8>>8"),
-        [Source::Prose, Source::Both]
-    );
+    assert_eq!(sources("48/2 = <<48/2=24>>25"), [Source::Prose, Source::Annotation]);
+    assert_eq!(sources("2*4 = 8 = <<2*4=8>>8"), [Source::Prose, Source::Both]);
     assert_eq!(sources("x+1 = <<x+1=8>>8"), [Source::Both]);
     assert_eq!(sources("2 = <<2=2"), [Source::Prose]);
 }

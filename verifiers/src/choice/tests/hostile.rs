@@ -11,9 +11,7 @@ fn hostile_candidates_cost_fuel_and_nothing_else() {
     let gold = json!({"answer": "AC", "choices": ["x", "y", "z"]});
     let mut wide = String::new();
     for index in 0..100_000u32 {
-        wide.push(char::from(
-            b'A' + u8::try_from(index % 26).expect("below 26"),
-        ));
+        wide.push(char::from(b'A' + u8::try_from(index % 26).expect("below 26")));
         wide.push(' ');
     }
     for text in [
@@ -35,10 +33,7 @@ fn hostile_candidates_cost_fuel_and_nothing_else() {
     }
     let large = "A".repeat(10_000_000);
     assert_eq!(outcome(&verifier, &gold, Some(&large)), (0.0, "fuel_spent"));
-    assert_eq!(
-        outcome_within(&verifier, &gold, Some("A"), 1),
-        (-1.0, "reference_too_costly")
-    );
+    assert_eq!(outcome_within(&verifier, &gold, Some("A"), 1), (-1.0, "reference_too_costly"));
 }
 
 proptest::proptest! {

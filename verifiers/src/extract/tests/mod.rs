@@ -18,11 +18,7 @@ fn check(response: &str, text: &str, source: &str, flags: &[&str]) {
 }
 
 fn check_count(response: &str, count: usize) {
-    assert_eq!(
-        found(response).map_or(0, |f| f.count),
-        count,
-        "{response:?}"
-    );
+    assert_eq!(found(response).map_or(0, |f| f.count), count, "{response:?}");
 }
 
 fn check_none(response: &str) {
@@ -43,29 +39,13 @@ fn one_marker_with_balanced_braces() {
     let boxed = "\\boxed";
     check_marked(boxed, "so \\boxed{Yes}", Some(("Yes", "Yes", 1)));
     check_marked(boxed, "\\boxed{A} or \\boxed{ B }", Some(("A", "B", 2)));
-    check_marked(
-        boxed,
-        "\\boxed{1 \\boxed{2} 3}",
-        Some(("1 \\boxed{2} 3", "2", 2)),
-    );
+    check_marked(boxed, "\\boxed{1 \\boxed{2} 3}", Some(("1 \\boxed{2} 3", "2", 2)));
     check_marked(boxed, "\\boxed{A} \\boxed{B", Some(("A", "A", 1)));
     check_marked(boxed, "\\boxed{ \\boxed{B}", Some(("B", "B", 1)));
-    check_marked(
-        boxed,
-        "\\boxed{\\frac{1}{2}}",
-        Some(("\\frac{1}{2}", "\\frac{1}{2}", 1)),
-    );
-    check_marked(
-        boxed,
-        "} \\boxed{\\{1\\}} {",
-        Some(("\\{1\\}", "\\{1\\}", 1)),
-    );
+    check_marked(boxed, "\\boxed{\\frac{1}{2}}", Some(("\\frac{1}{2}", "\\frac{1}{2}", 1)));
+    check_marked(boxed, "} \\boxed{\\{1\\}} {", Some(("\\{1\\}", "\\{1\\}", 1)));
     check_marked(boxed, "\\boxed{}", Some(("", "", 1)));
-    check_marked(
-        "/conclusion",
-        "/conclusion{T} /conclusion{F}",
-        Some(("T", "F", 2)),
-    );
+    check_marked("/conclusion", "/conclusion{T} /conclusion{F}", Some(("T", "F", 2)));
     for nothing in [
         "\\box{Yes}",
         "\\boxed {Yes}",
@@ -99,34 +79,14 @@ fn boxes() {
     check("\\boxed{\\{1, 2\\}}", "\\{1, 2\\}", "boxed", &[]);
     check("\\boxed{\na\n}", "a", "boxed", &[]);
     check("\\boxed{}", "", "boxed", &[]);
-    check(
-        "\\boxed{7} #### 8\nA: 9\nThe answer is 10.",
-        "7",
-        "boxed",
-        &[],
-    );
-    check(
-        "\\boxed{C}\n\nHence the boxed answer stands.",
-        "C",
-        "boxed",
-        &[],
-    );
-    check(
-        &format!("\\boxed{{5}}{}", " blah".repeat(100_000)),
-        "5",
-        "boxed",
-        &[],
-    );
+    check("\\boxed{7} #### 8\nA: 9\nThe answer is 10.", "7", "boxed", &[]);
+    check("\\boxed{C}\n\nHence the boxed answer stands.", "C", "boxed", &[]);
+    check(&format!("\\boxed{{5}}{}", " blah".repeat(100_000)), "5", "boxed", &[]);
 }
 
 #[test]
 fn what_is_no_box() {
-    check(
-        "The \\boxed command: answer is 5",
-        "5",
-        "answer_phrase",
-        &[],
-    );
+    check("The \\boxed command: answer is 5", "5", "answer_phrase", &[]);
     check("a box of 5", "5", "last_number", &["fallback"]);
     check("unboxed(4) 5", "5", "last_number", &["fallback"]);
     check("so \\mbox{4} 5", "5", "last_number", &["fallback"]);
@@ -137,18 +97,8 @@ fn what_is_no_box() {
 fn unclosed_boxes() {
     check("\\boxed{5", "5", "boxed", &["unclosed_box"]);
     check("$\\boxed{5$\nand so on", "5", "boxed", &["unclosed_box"]);
-    check(
-        "\\boxed{\\frac{1}{2}\nmore }",
-        "\\frac{1}{2}\nmore",
-        "boxed",
-        &[],
-    );
-    check(
-        "\\boxed{\\frac{1}{2\nmore",
-        "\\frac{1}{2",
-        "boxed",
-        &["unclosed_box"],
-    );
+    check("\\boxed{\\frac{1}{2}\nmore }", "\\frac{1}{2}\nmore", "boxed", &[]);
+    check("\\boxed{\\frac{1}{2\nmore", "\\frac{1}{2", "boxed", &["unclosed_box"]);
     check("\\boxed{", "", "boxed", &["unclosed_box"]);
     check("\\boxed{4\n\\boxed{5}", "5", "boxed", &[]);
 }
@@ -156,31 +106,11 @@ fn unclosed_boxes() {
 #[test]
 fn approximations_walk_back() {
     let skipped = &["approximation_skipped"];
-    check(
-        "\\boxed{1/3} \\approx \\boxed{0.33}",
-        "1/3",
-        "boxed",
-        skipped,
-    );
+    check("\\boxed{1/3} \\approx \\boxed{0.33}", "1/3", "boxed", skipped);
     check("$\\boxed{1/3}$ ≈ $\\boxed{0.33}$", "1/3", "boxed", skipped);
-    check(
-        "$\\boxed{1/3}$ or $\\boxed{\\approx 0.33}$",
-        "1/3",
-        "boxed",
-        skipped,
-    );
-    check(
-        "\\boxed{1/3}≈\\boxed{0.33}≈\\boxed{0.3}",
-        "1/3",
-        "boxed",
-        skipped,
-    );
-    check(
-        "\\boxed{2} so x = 7/3 \\approx \\boxed{2.33}",
-        "2.33",
-        "boxed",
-        &[],
-    );
+    check("$\\boxed{1/3}$ or $\\boxed{\\approx 0.33}$", "1/3", "boxed", skipped);
+    check("\\boxed{1/3}≈\\boxed{0.33}≈\\boxed{0.3}", "1/3", "boxed", skipped);
+    check("\\boxed{2} so x = 7/3 \\approx \\boxed{2.33}", "2.33", "boxed", &[]);
     check("\\boxed{2} and \\boxed{2.33}", "2.33", "boxed", &[]);
     check("≈ \\boxed{0.33}", "0.33", "boxed", &[]);
 }
@@ -194,18 +124,8 @@ fn candidates_are_counted() {
         "boxed",
         &["many_candidates"],
     );
-    check(
-        "\\boxed{1}\\boxed{1}\\boxed{1}\\boxed{1}",
-        "1",
-        "boxed",
-        &[],
-    );
-    check(
-        "A: 1\nA: 2\nA: 3\nA: 4",
-        "4",
-        "answer_line",
-        &["many_candidates"],
-    );
+    check("\\boxed{1}\\boxed{1}\\boxed{1}\\boxed{1}", "1", "boxed", &[]);
+    check("A: 1\nA: 2\nA: 3\nA: 4", "4", "answer_line", &["many_candidates"]);
     check_count("\\boxed{\\boxed{5}}", 1);
     check_count("\\boxed{1}\\boxed{2}", 2);
     check_count("\\boxed{1\n\\boxed{2\n\\boxed{3", 3);
@@ -215,12 +135,7 @@ fn candidates_are_counted() {
 
 #[test]
 fn thinking_hides_answers() {
-    check(
-        "<think>\\boxed{1}</think>The answer is 2.",
-        "2",
-        "answer_phrase",
-        &[],
-    );
+    check("<think>\\boxed{1}</think>The answer is 2.", "2", "answer_phrase", &[]);
     check("\\boxed{1}<think>\\boxed{2}</think>", "1", "boxed", &[]);
     check("\\boxed{2}</think>\\boxed{3}", "3", "boxed", &[]);
     check_none("<think>\\boxed{1}");
@@ -231,18 +146,8 @@ fn thinking_hides_answers() {
 #[test]
 fn tags() {
     check("<answer>5</answer>", "5", "answer_tag", &[]);
-    check(
-        "<think>1</think> <answer> $x = 5$ </answer>",
-        "x = 5",
-        "answer_tag",
-        &[],
-    );
-    check(
-        "<answer>1</answer> <answer>2",
-        "2",
-        "answer_tag",
-        &["unclosed_tag"],
-    );
+    check("<think>1</think> <answer> $x = 5$ </answer>", "x = 5", "answer_tag", &[]);
+    check("<answer>1</answer> <answer>2", "2", "answer_tag", &["unclosed_tag"]);
     check("<answer></answer> 5", "", "answer_tag", &[]);
     check("<answer>The answer is 5.</answer>", "5", "answer_tag", &[]);
     check("<answer>\\boxed{5}</answer>", "5", "boxed", &[]);
@@ -257,12 +162,7 @@ fn hash_marks() {
     check("#### The answer is **18**", "18", "hash_marks", &[]);
     check("#### Final Answer: 18", "18", "hash_marks", &[]);
     check("#### **Final Answer**\n\n18", "18", "hash_marks", &[]);
-    check(
-        "#### Conclusion\nThe answer is 18.",
-        "18",
-        "answer_phrase",
-        &[],
-    );
+    check("#### Conclusion\nThe answer is 18.", "18", "answer_phrase", &[]);
     check("#### 18\n#### Notes\nnone", "18", "hash_marks", &[]);
     check("They met in\n#### Paris\n", "Paris", "hash_marks", &[]);
     check("####", "", "hash_marks", &[]);
@@ -281,25 +181,10 @@ fn answer_lines() {
     check("**Final Answer:**\n\n\\[ 18 \\]", "18", "answer_line", &[]);
     check("Answer:\n$$\n18\n$$\nDone.", "18", "answer_line", &[]);
     check("Answer:", "", "answer_line", &[]);
-    check(
-        "Final Answer: The volume of $V$ is 120. Yes.",
-        "120",
-        "answer_line",
-        &[],
-    );
-    check(
-        "Answer: The x is 1 and the y is 2",
-        "The x is 1 and the y is 2",
-        "answer_line",
-        &[],
-    );
+    check("Final Answer: The volume of $V$ is 120. Yes.", "120", "answer_line", &[]);
+    check("Answer: The x is 1 and the y is 2", "The x is 1 and the y is 2", "answer_line", &[]);
     check("Answer: x is 5", "x is 5", "answer_line", &[]);
-    check(
-        "Answer: The final answer is 18. I hope so.",
-        "18",
-        "answer_line",
-        &[],
-    );
+    check("Answer: The final answer is 18. I hope so.", "18", "answer_line", &[]);
     check("A: 10+John's age", "10+John's age", "answer_line", &[]);
     check("A: 4\nB: 5\nThe answer is 5.", "5", "answer_phrase", &[]);
     check("Plan A: 18", "18", "last_number", &["fallback"]);
@@ -310,37 +195,17 @@ fn phrases() {
     let source = "answer_phrase";
     check("The answer is 4.", "4", source, &[]);
     check("the Final ANSWER is: 4", "4", source, &[]);
-    check(
-        "The answer is 3.5. I hope it is correct.",
-        "3.5",
-        source,
-        &[],
-    );
-    check(
-        "The final answer is $\\frac{1}{2}$.",
-        "\\frac{1}{2}",
-        source,
-        &[],
-    );
+    check("The answer is 3.5. I hope it is correct.", "3.5", source, &[]);
+    check("The final answer is $\\frac{1}{2}$.", "\\frac{1}{2}", source, &[]);
     check("The answer is 3. Wait, the answer is 4!", "4!", source, &[]);
     check("Thus the answer is:\n\n$$ 4 $$", "4", source, &[]);
     check("So my answer: `4`", "4", source, &[]);
     check("**The answer is 4.**", "4", source, &[]);
     check("**The answer is 4**.", "4", source, &[]);
     check("The answer is **4**", "4", source, &[]);
-    check(
-        "The answer is $x=3$ or $x=4$",
-        "$x=3$ or $x=4$",
-        source,
-        &[],
-    );
+    check("The answer is $x=3$ or $x=4$", "$x=3$ or $x=4$", source, &[]);
     check("The answer is", "", source, &[]);
-    check(
-        "The answer isn't obvious: 5",
-        "5",
-        "last_number",
-        &["fallback"],
-    );
+    check("The answer isn't obvious: 5", "5", "last_number", &["fallback"]);
     check("The answerable part, 5", "5", "last_number", &["fallback"]);
 }
 
@@ -411,10 +276,7 @@ fn last_formulas() {
         "\\begin{pmatrix} 1 \\\\[2pt] 2 \\end{pmatrix}",
     );
     check("for $5 or $6 each, so $x$ is it", "x");
-    check(
-        "we get $a \\text{ for all real } b$ then",
-        "a \\text{ for all real } b",
-    );
+    check("we get $a \\text{ for all real } b$ then", "a \\text{ for all real } b");
 }
 
 #[test]
@@ -429,12 +291,7 @@ fn formulas_that_line_breaks_cut_are_no_answers() {
     last("It costs $5.\nThat is 9\nand it is in $ of old", "9");
     last("so $x\n\n and 9 eggs\n\n left of y$", "9");
     last("so $x$ is\n9\nand $ is a sign", "9");
-    check(
-        "so $x\n=9$ and $y = 8$",
-        "y = 8",
-        "last_formula",
-        &["fallback"],
-    );
+    check("so $x\n=9$ and $y = 8$", "y = 8", "last_formula", &["fallback"]);
 }
 
 #[test]
@@ -488,10 +345,7 @@ fn languages() {
     let phrase = |response, text| check(response, text, "answer_phrase", &[]);
     phrase("Donc la réponse est 42.", "42");
     phrase("La réponse finale est : $42$.", "42");
-    phrase(
-        "Also ist die Antwort 5 falsch, die Antwort lautet 42.",
-        "42",
-    );
+    phrase("Also ist die Antwort 5 falsch, die Antwort lautet 42.", "42");
     phrase("Por tanto, la respuesta es 42. Fin.", "42");
     phrase("Assim, a resposta final é **42**.", "42");
     phrase("Значит, ответ — 42.", "42");
@@ -530,12 +384,7 @@ fn verbs_at_the_end() {
     phrase("इसलिए अंतिम उत्तर 42 है।", "42");
     phrase("したがって、答えは42です。", "42");
     phrase("よって答えは $x=5$ である。", "x=5");
-    check(
-        "गाँव उत्तर दिशा में 42 किमी दूर है।",
-        "42",
-        "last_number",
-        &["fallback"],
-    );
+    check("गाँव उत्तर दिशा में 42 किमी दूर है।", "42", "last_number", &["fallback"]);
 }
 
 #[test]
@@ -544,12 +393,7 @@ fn headings_of_final_answers() {
     line("So.\n\n**Final Answer**\n\n42", "42");
     line("So.\n\n## Final answer\n$42$\n", "42");
     line("**Final Answer**\n\nThe number of apples is **42**.", "42");
-    check(
-        "Hence 5.\n**Final Answer**\n",
-        "5",
-        "last_number",
-        &["fallback"],
-    );
+    check("Hence 5.\n**Final Answer**\n", "5", "last_number", &["fallback"]);
     check("My final answer\n5", "5", "last_number", &["fallback"]);
 }
 
@@ -561,22 +405,13 @@ fn check_members(response: &str, expected: &[&str]) {
 
 #[test]
 fn boxes_make_lists() {
-    check_members(
-        "\\boxed{1}, \\boxed{2} \\text{ and } \\boxed{3}",
-        &["1", "2", "3"],
-    );
+    check_members("\\boxed{1}, \\boxed{2} \\text{ and } \\boxed{3}", &["1", "2", "3"]);
     check_members("$\\boxed{1}$ or $\\boxed{2}$.", &["1", "2"]);
-    check_members(
-        "\\[\\boxed{1} \\quad \\text{and} \\quad \\boxed{2}\\]",
-        &["1", "2"],
-    );
+    check_members("\\[\\boxed{1} \\quad \\text{and} \\quad \\boxed{2}\\]", &["1", "2"]);
     check_members("$\\boxed{1}\\boxed{2}$", &["1", "2"]);
     check_members("\\boxed{1}, und \\(\\boxed{2}\\)", &["1", "2"]);
     check_members("$k = \\boxed{45}$ and $n_1 = \\boxed{2}$", &["45", "2"]);
-    check_members(
-        "\\($y_1 = \\boxed{1} \\) and \\( y_2 = \\boxed{2} \\)",
-        &["1", "2"],
-    );
+    check_members("\\($y_1 = \\boxed{1} \\) and \\( y_2 = \\boxed{2} \\)", &["1", "2"]);
     check_members("\\boxed{1} y \\boxed{2}", &["1", "2"]);
     check_members("\\boxed{1}、\\boxed{2}和\\boxed{3}", &["1", "2", "3"]);
     check_members("\\boxed{9} is wrong. \\boxed{1}, \\boxed{2}", &["1", "2"]);
@@ -586,26 +421,17 @@ fn boxes_make_lists() {
     check_members("\\boxed{1},\n\\boxed{2}", &["1", "2"]);
     check_members("\\boxed{1},\n\n\\boxed{2}", &[]);
     check_members("\\boxed{1} \\approx \\boxed{2}", &[]);
-    check_members(
-        "\\boxed{1}, \\boxed{1/3} \\approx \\boxed{0.33}",
-        &["1", "1/3"],
-    );
+    check_members("\\boxed{1}, \\boxed{1/3} \\approx \\boxed{0.33}", &["1", "1/3"]);
     check_members("\\boxed{1} but \\boxed{2}", &[]);
     check_members("\\boxed{1}", &[]);
 }
 
 #[test]
 fn policies_switch_sources_off() {
-    let policy = AnswerPolicy {
-        phrases: false,
-        ..AnswerPolicy::default()
-    };
+    let policy = AnswerPolicy { phrases: false, ..AnswerPolicy::default() };
     let source = |response, policy: &AnswerPolicy| answer(response, policy).map(|f| f.source);
     assert_eq!(source("So the answer is 4.", &policy), Some("last_number"));
-    let policy = AnswerPolicy {
-        last_number: false,
-        ..policy
-    };
+    let policy = AnswerPolicy { last_number: false, ..policy };
     assert_eq!(source("The answer is 4.", &policy), None);
     assert_eq!(source("#### 4", &policy), Some("hash_marks"));
     assert_eq!(source("$4$", &policy), None);

@@ -12,9 +12,7 @@ const SPENT: (f64, &str) = (0.0, "fuel_spent");
 #[test]
 fn schemas_that_cannot_be_used_are_nobodys_answer() {
     let wide = |n: usize| -> Value {
-        (0..n)
-            .map(|i| (format!("p{i}"), json!({"type": "null"})))
-            .collect()
+        (0..n).map(|i| (format!("p{i}"), json!({"type": "null"}))).collect()
     };
     for (schema, code) in [
         (json!({"type": "text"}), "schema_invalid"),
@@ -25,42 +23,21 @@ fn schemas_that_cannot_be_used_are_nobodys_answer() {
         (json!({"$ref": "#/nowhere"}), "schema_ref"),
         (json!({"$ref": "#nowhere"}), "schema_ref"),
         (json!({"$ref": "#/%zz"}), "schema_ref"),
-        (
-            json!({"properties": {"a": {"$ref": "http://x/"}}}),
-            "schema_ref",
-        ),
+        (json!({"properties": {"a": {"$ref": "http://x/"}}}), "schema_ref"),
         (json!({"$defs": {"a": {"$ref": "http://x/"}}}), "schema_ref"),
-        (
-            json!({"$ref": "#/x", "x": {"items": {"$ref": "http://x/"}}}),
-            "schema_ref",
-        ),
-        (
-            json!({"$schema": "https://example.com/draft"}),
-            "schema_draft",
-        ),
-        (
-            json!({"properties": {"a": {"$id": "b"}}}),
-            "schema_unsupported",
-        ),
+        (json!({"$ref": "#/x", "x": {"items": {"$ref": "http://x/"}}}), "schema_ref"),
+        (json!({"$schema": "https://example.com/draft"}), "schema_draft"),
+        (json!({"properties": {"a": {"$id": "b"}}}), "schema_unsupported"),
         (json!({"$dynamicRef": "#a"}), "schema_unsupported"),
         (json!({"$recursiveRef": "#"}), "schema_unsupported"),
         (json!({"$ref": "#"}), "schema_loop"),
         (json!({"allOf": [{"$ref": "#"}]}), "schema_loop"),
-        (
-            json!({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#"}}}}),
-            "schema_loop",
-        ),
+        (json!({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#"}}}}), "schema_loop"),
         (json!({"pattern": "(?=a)"}), "schema_invalid"),
         (json!({"pattern": "(a)\\1"}), "schema_invalid"),
         (json!({"pattern": "(a{1000}){1000}"}), "schema_pattern"),
-        (
-            json!({"patternProperties": {"(a{1000}){1000}": {}}}),
-            "schema_pattern",
-        ),
-        (
-            json!({"description": "x".repeat(300_000)}),
-            "schema_too_large",
-        ),
+        (json!({"patternProperties": {"(a{1000}){1000}": {}}}), "schema_pattern"),
+        (json!({"description": "x".repeat(300_000)}), "schema_too_large"),
         (json!({"properties": wide(20_000)}), "schema_too_large"),
         (json!({"enum": vec![1; 20_000]}), "schema_too_complex"),
         (doubling(14), "schema_too_complex"),
@@ -69,10 +46,7 @@ fn schemas_that_cannot_be_used_are_nobodys_answer() {
         (chain(70), "schema_too_complex"),
         (nested(40), "schema_too_large"),
     ] {
-        let config = JsonConfig {
-            schema: Some(schema.clone()),
-            ..JsonConfig::default()
-        };
+        let config = JsonConfig { schema: Some(schema.clone()), ..JsonConfig::default() };
         let refused = JsonVerifier::new(config).err();
         assert!(
             matches!(&refused, Some(ConfigError::Schema { code: found, .. }) if *found == code),
@@ -80,10 +54,7 @@ fn schemas_that_cannot_be_used_are_nobodys_answer() {
         );
         let gold = verifier(json!({}));
         for candidate in [None, Some("1"), Some("{")] {
-            assert_eq!(
-                outcome_within(&gold, &schema, candidate, u64::MAX),
-                (-1.0, code)
-            );
+            assert_eq!(outcome_within(&gold, &schema, candidate, u64::MAX), (-1.0, code));
         }
     }
 }
@@ -94,24 +65,14 @@ fn texts_that_hold_no_schema_are_nobodys_answer() {
     for (reference, code) in [
         (json!("{"), "schema_malformed"),
         (json!(""), "schema_malformed"),
-        (
-            json!("{\"type\":\"null\",\"type\":\"null\"}"),
-            "schema_malformed",
-        ),
+        (json!("{\"type\":\"null\",\"type\":\"null\"}"), "schema_malformed"),
         (json!("[]"), "schema_invalid"),
         (json!([]), "reference_empty"),
     ] {
-        assert_eq!(
-            outcome(&gold, &reference, Some("1")),
-            (-1.0, code),
-            "{reference}"
-        );
+        assert_eq!(outcome(&gold, &reference, Some("1")), (-1.0, code), "{reference}");
     }
     let large = json!({"description": "x".repeat(250_000)});
-    assert_eq!(
-        outcome(&gold, &large, Some("1")),
-        (-1.0, "reference_too_costly")
-    );
+    assert_eq!(outcome(&gold, &large, Some("1")), (-1.0, "reference_too_costly"));
 }
 
 /// Definitions of which each refers twice to the one before: 2^n steps for one value.
@@ -163,42 +124,22 @@ fn bombs_end_within_fuel() {
     let twins: Vec<Value> = (0..2000u32)
         .map(|bits| {
             (0..11).fold(json!([]), |inner, bit| {
-                if bits >> bit & 1 == 1 {
-                    json!([inner])
-                } else {
-                    json!([[], inner])
-                }
+                if bits >> bit & 1 == 1 { json!([inner]) } else { json!([[], inner]) }
             })
         })
         .collect();
-    check_schema(
-        &json!({"uniqueItems": true}),
-        &json!(twins).to_string(),
-        VALID,
-    );
+    check_schema(&json!({"uniqueItems": true}), &json!(twins).to_string(), VALID);
     let slow = json!({"items": {"pattern": "[ab]*a[ab]{3000}"}});
-    let letters = format!(
-        "[{}]",
-        vec![format!("\"{}\"", "a".repeat(5000)); 10].join(",")
-    );
+    let letters = format!("[{}]", vec![format!("\"{}\"", "a".repeat(5000)); 10].join(","));
     check_schema(&slow, &letters, SPENT);
     check(&format!("\"{}\"", "a".repeat(10_000_000)), SPENT);
     check(&format!("[{}1]", "1,".repeat(600_000)), VALID);
     let numbers = verifier(json!({"schema": {"items": {"type": "integer"}}}));
     let many = format!("[{}1]", "1,".repeat(300_000));
     assert_eq!(outcome(&numbers, &json!(null), Some(&many)), SPENT);
-    assert_eq!(
-        outcome_within(&numbers, &json!(null), Some("[1]"), 2),
-        VALID
-    );
-    assert_eq!(
-        outcome_within(&numbers, &json!(null), Some("[1]"), 1),
-        SPENT
-    );
-    assert_eq!(
-        outcome_within(&numbers, &json!(null), Some("[1]"), 0),
-        SPENT
-    );
+    assert_eq!(outcome_within(&numbers, &json!(null), Some("[1]"), 2), VALID);
+    assert_eq!(outcome_within(&numbers, &json!(null), Some("[1]"), 1), SPENT);
+    assert_eq!(outcome_within(&numbers, &json!(null), Some("[1]"), 0), SPENT);
 }
 
 #[test]
@@ -214,11 +155,7 @@ fn validation_stays_within_a_small_stack() {
         check_schema(&schema, &deep("[", "]", 31), VALID);
         check_schema(&schema, &deep("[", "]", 31).replace('1', "0"), MISMATCH);
         check_schema(&schema, &deep("[", "]", 32), TOO_DEEP);
-        check_schema(
-            &json!({"items": {"$ref": "#"}}),
-            &deep("[", "]", 127),
-            VALID,
-        );
+        check_schema(&json!({"items": {"$ref": "#"}}), &deep("[", "]", 127), VALID);
         check(&deep("[", "]", 127), VALID);
     };
     std::thread::Builder::new()

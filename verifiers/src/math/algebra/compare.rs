@@ -134,10 +134,7 @@ fn by_ladder(
 
 /// Nodes that decide which rungs there are.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are found by one walk and independent"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "they are found by one walk and independent")]
 struct Traits {
     /// Numbers, variables, sums, products and powers alone.
     is_rational: bool,
@@ -148,12 +145,8 @@ struct Traits {
 
 impl Traits {
     fn of(expr: Expr, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
-        let mut traits = Self {
-            is_rational: true,
-            is_infinite: false,
-            is_undefined: false,
-            has_bounds: false,
-        };
+        let mut traits =
+            Self { is_rational: true, is_infinite: false, is_undefined: false, has_bounds: false };
         let mut open = vec![expr];
         let mut seen = 0u64;
         while let Some(expr) = open.pop() {
@@ -210,13 +203,7 @@ fn by_rationals(
         }));
     }
     let mut share = Share::new(ws.fuel.left() / 3);
-    let mut value = |expr| {
-        Evaluator {
-            ws: &mut *ws,
-            share: &mut share,
-        }
-        .value(expr)
-    };
+    let mut value = |expr| Evaluator { ws: &mut *ws, share: &mut share }.value(expr);
     let (a, b) = (value(left), value(right));
     Ok(match (a, b) {
         (Err(Stop::Exhausted), _) | (_, Err(Stop::Exhausted)) => return Err(Exhausted),
@@ -235,10 +222,7 @@ fn by_rationals(
 
 /// The witness of two numbers: there is nothing to choose.
 fn constants(left: &RBig, right: &RBig) -> Option<Witness> {
-    Some(Witness {
-        at: Vec::new(),
-        values: Some((shown(left)?, shown(right)?)),
-    })
+    Some(Witness { at: Vec::new(), values: Some((shown(left)?, shown(right)?)) })
 }
 
 fn shown(value: &RBig) -> Option<String> {
@@ -353,13 +337,7 @@ fn rational_witness(
             }
         }
         let mut share = Share::new(ws.fuel.left() / 16);
-        let mut value = |expr| {
-            Evaluator {
-                ws: &mut *ws,
-                share: &mut share,
-            }
-            .value(expr)
-        };
+        let mut value = |expr| Evaluator { ws: &mut *ws, share: &mut share }.value(expr);
         if let (Ok(Some(a)), Ok(Some(b))) = (value(sides[0]), value(sides[1]))
             && a != b
         {
@@ -425,9 +403,5 @@ fn stronger(left: Rule, right: Rule) -> Rule {
         Rule::Calculus => 4,
         Rule::Enclosure | Rule::Definedness => 5,
     };
-    if rank(left) >= rank(right) {
-        left
-    } else {
-        right
-    }
+    if rank(left) >= rank(right) { left } else { right }
 }

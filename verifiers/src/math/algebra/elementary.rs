@@ -90,11 +90,7 @@ impl Ring<'_, '_> {
             [term] => self.logarithm_of_term(&term.clone()),
             [first, ..] => {
                 let leading = first.coefficient.clone();
-                let content = if leading.is_negative() {
-                    -leading
-                } else {
-                    leading
-                };
+                let content = if leading.is_negative() { -leading } else { leading };
                 let rest = self.scale(poly, &(RBig::ONE / &content))?;
                 let outside = self.logarithm_of_number(&content)?;
                 let inside = self.logarithm_of_sum(&rest)?;
@@ -128,9 +124,7 @@ impl Ring<'_, '_> {
         let mut groups = term.monomial.0.iter().filter(|(kernel, _)| {
             matches!(self.kind(*kernel), Kind::Group(_)) && !self.is_positive(*kernel)
         });
-        let are_below = groups
-            .clone()
-            .all(|(_, own)| own.is_integer() && own.is_negative());
+        let are_below = groups.clone().all(|(_, own)| own.is_integer() && own.is_negative());
         if groups.next().is_none() || !are_below {
             return Ok(None);
         }
@@ -145,11 +139,8 @@ impl Ring<'_, '_> {
             return Ok(logarithm);
         }
         let is_negative = term.coefficient.is_negative();
-        let magnitude = if is_negative {
-            -term.coefficient.clone()
-        } else {
-            term.coefficient.clone()
-        };
+        let magnitude =
+            if is_negative { -term.coefficient.clone() } else { term.coefficient.clone() };
         let mut total = self.logarithm_of_number(&magnitude)?;
         let mut inside = Vec::new();
         for (kernel, exponent) in &term.monomial.0 {
@@ -164,11 +155,7 @@ impl Ring<'_, '_> {
             [] if is_negative => half_turns(Exponent::ONE),
             [] => return Ok(total),
             [(TURN, angle)] => {
-                let angle = if is_negative {
-                    angle.plus(Exponent::integer(-1))?
-                } else {
-                    *angle
-                };
+                let angle = if is_negative { angle.plus(Exponent::integer(-1))? } else { *angle };
                 half_turns(angle)
             }
             [(kernel, exponent)] if !is_negative => self.logarithm_of_power(*kernel, *exponent)?,
@@ -221,11 +208,7 @@ impl Ring<'_, '_> {
             Some(_) | None => Poly::term(RBig::ONE, Monomial::of(kernel, own)),
         };
         let logarithm = self.matched(Function::Ln, inner)?;
-        let times = if is_short {
-            exponent.to_rational()
-        } else {
-            RBig::ONE
-        };
+        let times = if is_short { exponent.to_rational() } else { RBig::ONE };
         self.scale(&logarithm, &times)
     }
 
@@ -283,16 +266,10 @@ impl Ring<'_, '_> {
     /// Trigonometric and hyperbolic functions.
     pub(super) fn circular(&mut self, function: Function, argument: &Poly) -> Result<Poly, Stop> {
         use Function as F;
-        let is_hyperbolic = matches!(
-            function,
-            F::Sinh | F::Cosh | F::Tanh | F::Coth | F::Sech | F::Csch
-        );
+        let is_hyperbolic =
+            matches!(function, F::Sinh | F::Cosh | F::Tanh | F::Coth | F::Sech | F::Csch);
         let unit = self.imaginary();
-        let angle = if is_hyperbolic {
-            argument.clone()
-        } else {
-            self.multiply(&unit, argument)?
-        };
+        let angle = if is_hyperbolic { argument.clone() } else { self.multiply(&unit, argument)? };
         let forth = self.exponential(&angle)?;
         let back = self.exponential(&angle.negated())?;
         let half = RBig::from_parts(1.into(), 2u8.into());

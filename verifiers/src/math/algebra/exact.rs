@@ -175,11 +175,9 @@ impl Evaluator<'_, '_> {
         self.spend(big(2 * sizes))?;
         match (function, values) {
             (Function::Abs, [value]) => Ok(Some(value.clone().abs())),
-            (Function::Sign, [value]) => Ok(Some(if value.is_zero() {
-                RBig::ZERO
-            } else {
-                value.signum()
-            })),
+            (Function::Sign, [value]) => {
+                Ok(Some(if value.is_zero() { RBig::ZERO } else { value.signum() }))
+            }
             (Function::Floor, [value]) => Ok(Some(value.floor().into())),
             (Function::Ceiling, [value]) => Ok(Some(value.ceil().into())),
             (Function::Re | Function::Conjugate, [value]) => Ok(Some(value.clone())),
@@ -230,11 +228,7 @@ impl Evaluator<'_, '_> {
         }
         if value.is_negative() {
             let is_empty = step == 2 && *value == -RBig::ONE;
-            return if is_empty {
-                Ok(Some(RBig::ONE))
-            } else {
-                Err(Stop::Undefined)
-            };
+            return if is_empty { Ok(Some(RBig::ONE)) } else { Err(Stop::Undefined) };
         }
         let top = u64::try_from(value.numerator()).map_err(|_| Stop::Costly)?;
         let count = top / step;
@@ -258,11 +252,7 @@ impl Evaluator<'_, '_> {
         let count = u64::try_from(lower.numerator()).map_err(|_| Stop::Costly)?;
         self.spend(count.saturating_add(big(count.saturating_mul(1 + bits(upper)))))?;
         if let (true, Ok(top)) = (upper.is_int(), u64::try_from(upper.numerator())) {
-            let product = if count == 0 {
-                UBig::ONE
-            } else {
-                product_of(top - count + 1, top, 1)
-            };
+            let product = if count == 0 { UBig::ONE } else { product_of(top - count + 1, top, 1) };
             return Ok(Some(RBig::from(product)));
         }
         let mut product = RBig::ONE;
@@ -349,11 +339,7 @@ fn common(values: &[RBig], is_multiple: bool) -> RBig {
             None => value,
             Some(other) => {
                 let divisor = divisor(&other, &value);
-                if is_multiple && !divisor.is_zero() {
-                    other * value / divisor
-                } else {
-                    divisor
-                }
+                if is_multiple && !divisor.is_zero() { other * value / divisor } else { divisor }
             }
         });
     }

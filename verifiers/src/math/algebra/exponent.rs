@@ -24,17 +24,11 @@ impl Exponent {
         let divisor = gcd(above.unsigned_abs(), below.unsigned_abs());
         let divisor = i128::try_from(divisor).map_err(|_| Stop::Costly)? * below.signum();
         let fits = |value: i128| i64::try_from(value).map_err(|_| Stop::Costly);
-        Ok(Self {
-            above: fits(above / divisor)?,
-            below: fits(below / divisor)?,
-        })
+        Ok(Self { above: fits(above / divisor)?, below: fits(below / divisor)? })
     }
 
     pub(super) fn integer(value: i64) -> Self {
-        Self {
-            above: value,
-            below: 1,
-        }
+        Self { above: value, below: 1 }
     }
 
     /// # Errors
@@ -76,10 +70,7 @@ impl Exponent {
 
     /// What is left after [`Self::floor`], in [0, 1).
     pub(super) fn fraction(self) -> Self {
-        Self {
-            above: self.above.rem_euclid(self.below),
-            below: self.below,
-        }
+        Self { above: self.above.rem_euclid(self.below), below: self.below }
     }
 
     pub(super) fn plus(self, other: Self) -> Result<Self, Stop> {

@@ -40,13 +40,8 @@ impl Ring<'_, '_> {
                 }
                 None => (Monomial::default(), term.monomial.clone()),
             };
-            let form = Term {
-                monomial: form,
-                coefficient: term.coefficient.clone(),
-            };
-            let known = forms
-                .iter_mut()
-                .find(|(n, r, _)| *n == nature && *r == rest);
+            let form = Term { monomial: form, coefficient: term.coefficient.clone() };
+            let known = forms.iter_mut().find(|(n, r, _)| *n == nature && *r == rest);
             match known {
                 Some((_, _, poly)) => poly.0.push(form),
                 None => forms.push((nature, rest, Poly(vec![form]))),

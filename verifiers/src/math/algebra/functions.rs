@@ -159,10 +159,7 @@ impl Ring<'_, '_> {
             }
             let difference = self.subtract(a, b)?;
             let is_canonical = difference.kernels().into_iter().all(|kernel| {
-                matches!(
-                    self.kind(kernel),
-                    Kind::Symbol(_) | Kind::Pi | Kind::Prime(_)
-                )
+                matches!(self.kind(kernel), Kind::Symbol(_) | Kind::Pi | Kind::Prime(_))
             });
             if is_canonical || self.deeper(|ring| ring.vanishes(&difference))? != Truth::Zero {
                 return Ok(false);
@@ -214,9 +211,7 @@ impl Ring<'_, '_> {
                 continue;
             }
             let part = self.length(*kernel)?;
-            let part = part
-                .single()
-                .expect("absolute values of kernels are one term");
+            let part = part.single().expect("absolute values of kernels are one term");
             let monomial = part.monomial.power(*exponent)?;
             let factor = Poly(vec![self.settled(RBig::ONE, monomial)?]);
             product = self.multiply(&product, &factor)?;
@@ -313,29 +308,19 @@ impl Ring<'_, '_> {
             Some(last) if last.monomial.is_one() => last.coefficient.floor(),
             Some(_) | None => dashu::integer::IBig::ZERO,
         };
-        let count = i64::try_from(&shift)
-            .ok()
-            .filter(|count| count.abs() <= MAX_SHIFT);
+        let count = i64::try_from(&shift).ok().filter(|count| count.abs() <= MAX_SHIFT);
         let Some(count) = count else {
             return self.matched(Function::Factorial, poly.clone());
         };
         let base = self.subtract(poly, &Poly::constant(RBig::from(shift)))?;
         let kernel = self.matched(Function::Factorial, base.clone())?;
-        let (first, last) = if count >= 0 {
-            (1, count)
-        } else {
-            (count + 1, 0)
-        };
+        let (first, last) = if count >= 0 { (1, count) } else { (count + 1, 0) };
         let mut product = Poly::one();
         for step in first..=last {
             let factor = self.add(&base, &Poly::constant(RBig::from(step)))?;
             product = self.times(&product, &factor)?;
         }
-        if count >= 0 {
-            self.times(&kernel, &product)
-        } else {
-            self.divide(&kernel, &product)
-        }
+        if count >= 0 { self.times(&kernel, &product) } else { self.divide(&kernel, &product) }
     }
 
     fn binomial(&mut self, upper: &Poly, lower: &Poly) -> Result<Poly, Stop> {

@@ -37,21 +37,13 @@ impl Ring<'_, '_> {
     ) -> Result<Poly, Stop> {
         use Function as F;
         if matches!(function, F::Acos | F::Acot) {
-            let inverse = if function == F::Acos {
-                F::Asin
-            } else {
-                F::Atan
-            };
+            let inverse = if function == F::Acos { F::Asin } else { F::Atan };
             let angle = self.inverse_circular(inverse, argument)?;
             return self.complement(&angle);
         }
         if matches!(function, F::Asec | F::Acsc) {
             let inner = self.inverse(argument)?;
-            let inverse = if function == F::Asec {
-                F::Acos
-            } else {
-                F::Asin
-            };
+            let inverse = if function == F::Asec { F::Acos } else { F::Asin };
             return self.inverse_circular(inverse, &inner);
         }
         let Some(first) = argument.0.first() else {
@@ -69,10 +61,8 @@ impl Ring<'_, '_> {
 
     /// `pi/2 - angle`.
     fn complement(&mut self, angle: &Poly) -> Result<Poly, Stop> {
-        let right = Poly::term(
-            RBig::from_parts(1.into(), 2u8.into()),
-            Monomial::of(PI, Exponent::ONE),
-        );
+        let right =
+            Poly::term(RBig::from_parts(1.into(), 2u8.into()), Monomial::of(PI, Exponent::ONE));
         self.subtract(&right, angle)
     }
 
@@ -82,11 +72,7 @@ impl Ring<'_, '_> {
             return Ok(None);
         }
         let is_tangent = function == Function::Atan;
-        let forward = if is_tangent {
-            Function::Tan
-        } else {
-            Function::Sin
-        };
+        let forward = if is_tangent { Function::Tan } else { Function::Sin };
         let is_rational = value.rational().is_some();
         for (above, below) in ANGLES {
             if is_rational && below > 6 || is_tangent && (above, below) == (1, 2) {

@@ -48,10 +48,7 @@ pub(super) use self::scale::proportional;
 /// [`Exhausted`] when the fuel is gone.
 pub(super) fn rational(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<RBig>, Exhausted> {
     let mut share = Share::new(ws.fuel.left() / 4);
-    let mut evaluator = exact::Evaluator {
-        ws,
-        share: &mut share,
-    };
+    let mut evaluator = exact::Evaluator { ws, share: &mut share };
     match evaluator.value(expr) {
         Ok(Some(value)) => return Ok(Some(value)),
         Ok(None) => {}

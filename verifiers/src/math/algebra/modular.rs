@@ -24,9 +24,10 @@ impl Point {
     /// random number, so that the same texts give the same verdict.
     fn coordinate(self, name: Name, ws: &Workspace<'_>) -> u64 {
         let start = 0xcbf2_9ce4_8422_2325 ^ self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let hash = ws.spelling(name).bytes().fold(start, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let hash = ws
+            .spelling(name)
+            .bytes()
+            .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mixed = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         2 + (mixed ^ mixed >> 32) % (PRIME - 2)
     }
@@ -97,11 +98,7 @@ fn residue(value: &RBig) -> Option<u64> {
     let above = value.numerator().clone().into_parts().1 % PRIME;
     let below = value.denominator() % PRIME;
     let quotient = multiply(above, inverse(below)?);
-    Some(if value.is_negative() {
-        (PRIME - quotient) % PRIME
-    } else {
-        quotient
-    })
+    Some(if value.is_negative() { (PRIME - quotient) % PRIME } else { quotient })
 }
 
 fn inverse(value: u64) -> Option<u64> {
@@ -126,9 +123,5 @@ fn power(base: u64, exponent: &IBig) -> Option<u64> {
     }
     let magnitude: UBig = exponent.clone().into_parts().1;
     let raised = raised(base, magnitude % (PRIME - 1));
-    if exponent.is_negative() {
-        inverse(raised)
-    } else {
-        Some(raised)
-    }
+    if exponent.is_negative() { inverse(raised) } else { Some(raised) }
 }

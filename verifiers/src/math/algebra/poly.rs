@@ -81,10 +81,7 @@ impl Monomial {
         if exponent.is_zero() {
             return Ok(Self::default());
         }
-        let raised = self
-            .0
-            .iter()
-            .map(|(kernel, own)| Ok((*kernel, own.times(exponent)?)));
+        let raised = self.0.iter().map(|(kernel, own)| Ok((*kernel, own.times(exponent)?)));
         raised.collect::<Result<_, Stop>>().map(Self)
     }
 
@@ -138,10 +135,7 @@ impl Poly {
         if coefficient.is_zero() {
             return Self::default();
         }
-        Self(vec![Term {
-            monomial,
-            coefficient,
-        }])
+        Self(vec![Term { monomial, coefficient }])
     }
 
     /// Whether it has no terms. A sum with terms may still be zero by relations between kernels.
@@ -244,8 +238,6 @@ impl Poly {
 
     /// Whether `kernel` occurs in a term.
     pub(super) fn has(&self, kernel: Kernel) -> bool {
-        self.0
-            .iter()
-            .any(|term| !term.monomial.exponent(kernel).is_zero())
+        self.0.iter().any(|term| !term.monomial.exponent(kernel).is_zero())
     }
 }

@@ -37,21 +37,13 @@ impl Ring<'_, '_> {
             return Ok(radicand.clone());
         }
         let is_real = index % 2 != 0 && self.is_real(radicand)?;
-        let branch = if is_real {
-            Branch::Real
-        } else {
-            Branch::Principal
-        };
+        let branch = if is_real { Branch::Real } else { Branch::Principal };
         self.any_root(radicand, exponent, branch)
     }
 
     fn any_root(&mut self, base: &Poly, exponent: Exponent, branch: Branch) -> Result<Poly, Stop> {
         if base.is_empty() {
-            return if exponent.is_negative() {
-                Err(Stop::Undefined)
-            } else {
-                Ok(Poly::default())
-            };
+            return if exponent.is_negative() { Err(Stop::Undefined) } else { Ok(Poly::default()) };
         }
         // Of a function of real variables, a root with an odd index is the real one.
         let is_odd = exponent.below() % 2 != 0;
@@ -77,11 +69,7 @@ impl Ring<'_, '_> {
         exponent: Exponent,
         branch: Branch,
     ) -> Result<Poly, Stop> {
-        let magnitude = if value.is_negative() {
-            -value.clone()
-        } else {
-            value.clone()
-        };
+        let magnitude = if value.is_negative() { -value.clone() } else { value.clone() };
         let root = self.positive_root(&magnitude, exponent)?;
         if value.is_positive() {
             return Ok(root);
@@ -103,10 +91,9 @@ impl Ring<'_, '_> {
         }
         let mut root = Poly::one();
         let above = value.numerator().clone().into_parts().1;
-        for (part, exponent) in [
-            (above, exponent),
-            (value.denominator().clone(), exponent.negated()?),
-        ] {
+        for (part, exponent) in
+            [(above, exponent), (value.denominator().clone(), exponent.negated()?)]
+        {
             for (base, times) in self.prime_powers(&part)? {
                 let kernel = self.kernel(Kind::Prime(base))?;
                 let times = Exponent::integer(i64::from(times)).times(exponent)?;
@@ -121,17 +108,11 @@ impl Ring<'_, '_> {
     /// number that it is a power of.
     pub(super) fn prime_powers(&mut self, value: &UBig) -> Result<Vec<(UBig, u32)>, Stop> {
         let words = u64::try_from(value.bit_len() / 64).unwrap_or(u64::MAX);
-        let trials = if words == 0 && value.bit_len() < 40 {
-            4
-        } else {
-            u64::from(MAX_PRIME) / 20
-        };
+        let trials = if words == 0 && value.bit_len() < 40 { 4 } else { u64::from(MAX_PRIME) / 20 };
         self.spend(trials.saturating_mul(1 + words / 4))?;
         let (primes, rest) = split_primes(value, MAX_PRIME);
-        let mut powers: Vec<(UBig, u32)> = primes
-            .into_iter()
-            .map(|(prime, times)| (UBig::from(prime), times))
-            .collect();
+        let mut powers: Vec<(UBig, u32)> =
+            primes.into_iter().map(|(prime, times)| (UBig::from(prime), times)).collect();
         if rest.is_one() {
             return Ok(powers);
         }
@@ -197,22 +178,15 @@ impl Ring<'_, '_> {
             }
         }
         let is_negative = term.coefficient.is_negative();
-        let magnitude = if is_negative {
-            -term.coefficient.clone()
-        } else {
-            term.coefficient.clone()
-        };
+        let magnitude =
+            if is_negative { -term.coefficient.clone() } else { term.coefficient.clone() };
         let number = self.positive_root(&magnitude, exponent)?;
         outside = self.multiply(&outside, &number)?;
         let rest = match inside.as_slice() {
             [] if is_negative => self.coefficient_root(&-RBig::ONE, exponent, branch)?,
             [] => Poly::one(),
             [(TURN, angle)] => {
-                let angle = if is_negative {
-                    angle.plus(Exponent::integer(-1))?
-                } else {
-                    *angle
-                };
+                let angle = if is_negative { angle.plus(Exponent::integer(-1))? } else { *angle };
                 self.turn(angle.times(exponent)?)?
             }
             [(kernel, own)] if !is_negative && self.is_nested_power(*own) => {
@@ -229,10 +203,7 @@ impl Ring<'_, '_> {
     }
 
     /// Whether `(k^own)^r = k^{own r}` for every `k` and every root.
-    #[expect(
-        clippy::unused_self,
-        reason = "reads as a rule of the ring beside its kin"
-    )]
+    #[expect(clippy::unused_self, reason = "reads as a rule of the ring beside its kin")]
     fn is_nested_power(&self, own: Exponent) -> bool {
         !own.is_negative() && own <= Exponent::ONE
     }
@@ -267,9 +238,7 @@ impl Ring<'_, '_> {
 
     /// `|k|^exponent`, where `magnitude` is `|k|`.
     fn raised_magnitude(&mut self, magnitude: &Poly, exponent: Exponent) -> Result<Poly, Stop> {
-        let term = magnitude
-            .single()
-            .expect("the absolute value of a kernel is one term");
+        let term = magnitude.single().expect("the absolute value of a kernel is one term");
         let monomial = term.monomial.power(exponent)?;
         Ok(Poly(vec![self.settled(RBig::ONE, monomial)?]))
     }
@@ -342,11 +311,7 @@ impl Ring<'_, '_> {
             return self.integer_power(&root, exponent.above());
         }
         let leading = base.0[0].coefficient.clone();
-        let content = if leading.is_negative() {
-            -leading
-        } else {
-            leading
-        };
+        let content = if leading.is_negative() { -leading } else { leading };
         let rest = self.scale(base, &(RBig::ONE / &content))?;
         let outside = self.positive_root(&content, exponent)?;
         let kernel = self.kernel(Kind::Group(rest))?;
@@ -419,11 +384,7 @@ impl Ring<'_, '_> {
             let mut part = self.raised(&halved, &half)?;
             if is_imaginary {
                 part = self.multiply(&part, &unit)?;
-                part = if side == Ordering::Less {
-                    part.negated()
-                } else {
-                    part
-                };
+                part = if side == Ordering::Less { part.negated() } else { part };
             }
             root = self.add(&root, &part)?;
         }
@@ -438,11 +399,7 @@ impl Ring<'_, '_> {
     ) -> Result<Poly, Stop> {
         let leading = base.0[0].coefficient.clone();
         let takes_sign = leading.is_negative() && branch == Branch::Real;
-        let content = if leading.is_negative() && !takes_sign {
-            -leading
-        } else {
-            leading
-        };
+        let content = if leading.is_negative() && !takes_sign { -leading } else { leading };
         let (common, rest) = self.positive_content(base, &content)?;
         let number = self.coefficient_root(&content, exponent, branch)?;
         let outside = self.term_root(&common, exponent, branch)?;
@@ -464,10 +421,7 @@ impl Ring<'_, '_> {
     fn positive_content(&mut self, base: &Poly, content: &RBig) -> Result<(Term, Poly), Stop> {
         let mut common = Vec::new();
         for kernel in base.kernels() {
-            if matches!(
-                self.kind(kernel),
-                Kind::Turn | Kind::Prime(_) | Kind::Abs(..)
-            ) {
+            if matches!(self.kind(kernel), Kind::Turn | Kind::Prime(_) | Kind::Abs(..)) {
                 continue;
             }
             let exponents = base.0.iter().map(|term| term.monomial.exponent(kernel));
@@ -482,10 +436,7 @@ impl Ring<'_, '_> {
         let common = Monomial(common);
         let factor = Poly::term(RBig::ONE / content, common.power(Exponent::integer(-1))?);
         let rest = self.multiply(base, &factor)?;
-        let term = Term {
-            monomial: common,
-            coefficient: RBig::ONE,
-        };
+        let term = Term { monomial: common, coefficient: RBig::ONE };
         Ok((term, rest))
     }
 
@@ -497,10 +448,7 @@ impl Ring<'_, '_> {
                 .0
                 .iter()
                 .all(|(_, own)| own.is_integer())
-                .then_some(Term {
-                    monomial,
-                    coefficient: term.coefficient.clone(),
-                }))
+                .then_some(Term { monomial, coefficient: term.coefficient.clone() }))
         };
         if !poly.0[0].coefficient.is_one() || self.is_number(poly) {
             return Ok(None);

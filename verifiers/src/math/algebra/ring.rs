@@ -43,20 +43,12 @@ pub(super) enum Kind {
 impl Kind {
     /// The sum of a group.
     pub(super) fn group(&self) -> Option<&Poly> {
-        if let Self::Group(inner) = self {
-            Some(inner)
-        } else {
-            None
-        }
+        if let Self::Group(inner) = self { Some(inner) } else { None }
     }
 
     /// A function and its arguments.
     pub(super) fn call(&self) -> Option<(Function, &[Poly])> {
-        if let Self::Call(function, arguments) = self {
-            Some((*function, arguments))
-        } else {
-            None
-        }
+        if let Self::Call(function, arguments) = self { Some((*function, arguments)) } else { None }
     }
 }
 
@@ -86,14 +78,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         let mut kinds = IndexSet::with_capacity_and_hasher(8, Hasher::default());
         kinds.insert(Kind::Turn);
         kinds.insert(Kind::Pi);
-        Self {
-            ws,
-            kinds,
-            assumptions,
-            share,
-            depth: 0,
-            scope: 0,
-        }
+        Self { ws, kinds, assumptions, share, depth: 0, scope: 0 }
     }
 
     pub(super) fn spend(&mut self, units: u64) -> Result<(), Stop> {
@@ -102,10 +87,7 @@ impl<'r, 'f> Ring<'r, 'f> {
 
     /// Rational arithmetic on the same share.
     pub(super) fn exact(&mut self) -> Evaluator<'_, 'f> {
-        Evaluator {
-            ws: &mut *self.ws,
-            share: &mut self.share,
-        }
+        Evaluator { ws: &mut *self.ws, share: &mut self.share }
     }
 
     /// The kernel of `kind`: the same one for equal kinds.
@@ -117,9 +99,7 @@ impl<'r, 'f> Ring<'r, 'f> {
 
     pub(super) fn kind(&self, kernel: Kernel) -> &Kind {
         let index = usize::try_from(kernel).expect("an index fits");
-        self.kinds
-            .get_index(index)
-            .expect("kernels are indices of their ring")
+        self.kinds.get_index(index).expect("kernels are indices of their ring")
     }
 
     /// All kernels so far.
@@ -143,10 +123,7 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 
     /// The imaginary unit.
-    #[expect(
-        clippy::unused_self,
-        reason = "reads as an element of the ring beside its kin"
-    )]
+    #[expect(clippy::unused_self, reason = "reads as an element of the ring beside its kin")]
     pub(super) fn imaginary(&self) -> Poly {
         Poly::term(RBig::ONE, Monomial::of(TURN, Exponent::HALF))
     }
@@ -159,9 +136,7 @@ impl<'r, 'f> Ring<'r, 'f> {
 
     /// The sum of `terms`, paid for by what the coefficients grow to.
     pub(super) fn collected(&mut self, terms: Vec<Term>) -> Result<Poly, Stop> {
-        Poly::collect_paid(terms, |left, right| {
-            self.spend(big(bits(left) + bits(right)))
-        })
+        Poly::collect_paid(terms, |left, right| self.spend(big(bits(left) + bits(right))))
     }
 
     pub(super) fn subtract(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
@@ -271,28 +246,22 @@ impl<'r, 'f> Ring<'r, 'f> {
                 monomial.0.insert(place, (kernel, exponent.fraction()));
             }
         }
-        Ok(Term {
-            monomial,
-            coefficient,
-        })
+        Ok(Term { monomial, coefficient })
     }
 
     /// The place of a factor whose exponent lies outside of the range of its kernel.
     fn unsettled(&self, monomial: &Monomial) -> Option<usize> {
-        monomial
-            .0
-            .iter()
-            .position(|(kernel, exponent)| match self.kind(*kernel) {
-                Kind::Turn | Kind::Prime(_) => exponent.floor() != 0,
-                Kind::Abs(..) => exponent.is_negative() || exponent.floor() >= 2,
-                Kind::Pi
-                | Kind::Symbol(_)
-                | Kind::Exp(_)
-                | Kind::Group(_)
-                | Kind::Call(..)
-                | Kind::Apply(..)
-                | Kind::Opaque(_) => false,
-            })
+        monomial.0.iter().position(|(kernel, exponent)| match self.kind(*kernel) {
+            Kind::Turn | Kind::Prime(_) => exponent.floor() != 0,
+            Kind::Abs(..) => exponent.is_negative() || exponent.floor() >= 2,
+            Kind::Pi
+            | Kind::Symbol(_)
+            | Kind::Exp(_)
+            | Kind::Group(_)
+            | Kind::Call(..)
+            | Kind::Apply(..)
+            | Kind::Opaque(_) => false,
+        })
     }
 
     /// The factor that all terms of a sum share: its leading coefficient and the least powers of
@@ -301,10 +270,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.spend(1 + poly.len().saturating_mul(1 + width(poly)))?;
         let mut common = Vec::new();
         for kernel in poly.kernels() {
-            if matches!(
-                self.kind(kernel),
-                Kind::Turn | Kind::Prime(_) | Kind::Abs(..)
-            ) {
+            if matches!(self.kind(kernel), Kind::Turn | Kind::Prime(_) | Kind::Abs(..)) {
                 continue;
             }
             let exponents = poly.0.iter().map(|term| term.monomial.exponent(kernel));
@@ -318,10 +284,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         let inverse = common.power(Exponent::integer(-1))?;
         let factor = Poly::term(RBig::ONE / &leading, inverse);
         let rest = self.multiply(poly, &factor)?;
-        let term = Term {
-            monomial: common,
-            coefficient: leading,
-        };
+        let term = Term { monomial: common, coefficient: leading };
         Ok((term, rest))
     }
 
@@ -330,13 +293,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         let (common, rest) = self.split(poly)?;
         let times = Exponent::integer(times);
         let kernel = self.kernel(Kind::Group(rest))?;
-        let monomial = common
-            .monomial
-            .power(times)?
-            .times(&Monomial::of(kernel, times))?;
-        let power = self
-            .exact()
-            .power(&common.coefficient, &times.to_rational())?;
+        let monomial = common.monomial.power(times)?.times(&Monomial::of(kernel, times))?;
+        let power = self.exact().power(&common.coefficient, &times.to_rational())?;
         let power = power.expect("an integer power of a fraction is a fraction");
         let term = self.settled(power, monomial)?;
         Ok(Poly(vec![term]))
@@ -351,11 +309,7 @@ impl<'r, 'f> Ring<'r, 'f> {
             return Ok(poly.clone());
         }
         if poly.is_empty() {
-            return if times > 0 {
-                Ok(Poly::default())
-            } else {
-                Err(Stop::Undefined)
-            };
+            return if times > 0 { Ok(Poly::default()) } else { Err(Stop::Undefined) };
         }
         if let Some(term) = poly.single() {
             return self.single_power(term, times);
@@ -377,9 +331,7 @@ impl<'r, 'f> Ring<'r, 'f> {
 
     fn single_power(&mut self, term: &Term, times: i64) -> Result<Poly, Stop> {
         let exponent = Exponent::integer(times);
-        let power = self
-            .exact()
-            .power(&term.coefficient, &exponent.to_rational())?;
+        let power = self.exact().power(&term.coefficient, &exponent.to_rational())?;
         let power = power.expect("an integer power of a fraction is a fraction");
         let monomial = term.monomial.power(exponent)?;
         Ok(Poly(vec![self.settled(power, monomial)?]))
@@ -456,15 +408,9 @@ impl<'r, 'f> Ring<'r, 'f> {
 
     /// What to multiply by so that `kernel`, which has halves or thirds as exponents, drops out.
     fn other_conjugates(&mut self, poly: &Poly, kernel: Kernel) -> Result<Option<Poly>, Stop> {
-        let index = poly
-            .0
-            .iter()
-            .map(|term| term.monomial.exponent(kernel).below())
-            .max();
+        let index = poly.0.iter().map(|term| term.monomial.exponent(kernel).below()).max();
         let has_others = |index: i64| {
-            poly.0
-                .iter()
-                .any(|term| index % term.monomial.exponent(kernel).below() != 0)
+            poly.0.iter().any(|term| index % term.monomial.exponent(kernel).below() != 0)
         };
         match index {
             Some(2) if !has_others(2) => {

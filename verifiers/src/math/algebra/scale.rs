@@ -78,20 +78,14 @@ fn cleared_alike(left: &Poly, right: &Poly, ring: &mut Ring<'_, '_>) -> Result<(
     let name = shape::fresh_name(ring.ws, "side", &[]);
     let symbol = ring_symbol(ring, name)?;
     let tag = ring.kernel(Kind::Opaque(symbol))?;
-    let tagged = ring.multiply(
-        right,
-        &Poly::term(RBig::ONE, Monomial::of(tag, Exponent::ONE)),
-    )?;
+    let tagged = ring.multiply(right, &Poly::term(RBig::ONE, Monomial::of(tag, Exponent::ONE)))?;
     let sum = ring.add(left, &tagged)?;
     let cleared = ring.cleared(&sum)?;
     let mut sides = [Vec::new(), Vec::new()];
     for term in &cleared.0 {
         let (monomial, exponent) = term.monomial.without(tag);
         let side = usize::from(!exponent.is_zero());
-        sides[side].push(Term {
-            monomial,
-            coefficient: term.coefficient.clone(),
-        });
+        sides[side].push(Term { monomial, coefficient: term.coefficient.clone() });
     }
     let [left, right] = sides;
     Ok((Poly::collect(left), Poly::collect(right)))
@@ -116,12 +110,7 @@ pub(super) fn coefficients(
     for term in &poly.0 {
         let (monomial, exponent) = term.monomial.without(kernel);
         let is_natural = exponent.is_integer() && (0..=MAX_DEGREE).contains(&exponent.above());
-        if !is_natural
-            || monomial
-                .0
-                .iter()
-                .any(|(other, _)| has_kernel(*other, kernel, ring))
-        {
+        if !is_natural || monomial.0.iter().any(|(other, _)| has_kernel(*other, kernel, ring)) {
             return Ok(None);
         }
         let degree = usize::try_from(exponent.above()).expect("the degree is bounded");
@@ -129,10 +118,7 @@ pub(super) fn coefficients(
             ring.spend(exponent.above().unsigned_abs() / 8)?;
             degrees.resize_with(degree + 1, Vec::new);
         }
-        degrees[degree].push(Term {
-            monomial,
-            coefficient: term.coefficient.clone(),
-        });
+        degrees[degree].push(Term { monomial, coefficient: term.coefficient.clone() });
     }
     let mut coefficients = Vec::with_capacity(degrees.len());
     for terms in degrees {
@@ -157,10 +143,7 @@ fn without_groups_of(
             return Ok(Some(poly));
         };
         let exponents = poly.0.iter().map(|term| term.monomial.exponent(group));
-        if exponents
-            .clone()
-            .any(|own| own.is_negative() || !own.is_integer())
-        {
+        if exponents.clone().any(|own| own.is_negative() || !own.is_integer()) {
             return Ok(None);
         }
         poly = ring.expanded_group(&poly, group)?;
@@ -169,18 +152,11 @@ fn without_groups_of(
 
 /// Whether `kernel` is `inner` or has it in its arguments.
 fn has_kernel(kernel: Kernel, inner: Kernel, ring: &Ring<'_, '_>) -> bool {
-    let any = |poly: &Poly| {
-        poly.kernels()
-            .iter()
-            .any(|part| has_kernel(*part, inner, ring))
-    };
+    let any = |poly: &Poly| poly.kernels().iter().any(|part| has_kernel(*part, inner, ring));
     match ring.kind(kernel) {
         Kind::Turn | Kind::Pi | Kind::Prime(_) => false,
         Kind::Symbol(_) => kernel == inner,
-        Kind::Exp(monomial) => monomial
-            .0
-            .iter()
-            .any(|(part, _)| has_kernel(*part, inner, ring)),
+        Kind::Exp(monomial) => monomial.0.iter().any(|(part, _)| has_kernel(*part, inner, ring)),
         Kind::Group(poly) => any(poly),
         Kind::Abs(part, _) => has_kernel(*part, inner, ring),
         Kind::Call(_, arguments) | Kind::Apply(_, arguments) => arguments.iter().any(any),

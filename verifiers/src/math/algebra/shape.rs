@@ -52,12 +52,7 @@ pub(super) fn substitute(
     ws: &mut Workspace<'_>,
 ) -> Result<Expr, Exhausted> {
     let mut done = IndexMap::new();
-    let mut substitution = Substitution {
-        name,
-        by,
-        taken: variables(by, ws),
-        done: &mut done,
-    };
+    let mut substitution = Substitution { name, by, taken: variables(by, ws), done: &mut done };
     substitution.apply(expr, ws)
 }
 
@@ -129,13 +124,7 @@ impl Substitution<'_> {
             }
             body = self.apply(body, ws)?;
         }
-        ws.intern(Node::Bound(Box::new(Bound {
-            binder: bound.binder,
-            variable,
-            from,
-            to,
-            body,
-        })))
+        ws.intern(Node::Bound(Box::new(Bound { binder: bound.binder, variable, from, to, body })))
     }
 }
 

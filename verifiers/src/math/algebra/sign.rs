@@ -77,10 +77,7 @@ impl Ring<'_, '_> {
     }
 
     fn is_plainly_real(&self, kernel: Kernel) -> bool {
-        matches!(
-            self.kind(kernel),
-            Kind::Pi | Kind::Prime(_) | Kind::Symbol(_) | Kind::Abs(..)
-        )
+        matches!(self.kind(kernel), Kind::Pi | Kind::Prime(_) | Kind::Symbol(_) | Kind::Abs(..))
     }
 
     fn is_real_kernel(&mut self, kernel: Kernel) -> Result<bool, Stop> {

@@ -19,11 +19,7 @@ type Sum = Vec<(usize, RBig)>;
 impl Ring<'_, '_> {
     /// Whether a sum with roots of unity other than `i` is zero.
     pub(super) fn roots_of_unity_vanish(&mut self, poly: &Poly) -> Result<Truth, Stop> {
-        if poly
-            .kernels()
-            .iter()
-            .any(|kernel| matches!(self.kind(*kernel), Kind::Group(_)))
-        {
+        if poly.kernels().iter().any(|kernel| matches!(self.kind(*kernel), Kind::Group(_))) {
             return match self.without_turns(poly)? {
                 Some(poly) => self.deeper(|ring| ring.number_vanishes(&poly)),
                 None => Ok(Truth::Unknown),
@@ -73,11 +69,8 @@ impl Ring<'_, '_> {
                 continue;
             };
             let prime = usize::try_from(prime).unwrap_or(usize::MAX);
-            let is_inside = if prime == 2 {
-                order.is_multiple_of(8)
-            } else {
-                order.is_multiple_of(prime)
-            };
+            let is_inside =
+                if prime == 2 { order.is_multiple_of(8) } else { order.is_multiple_of(prime) };
             if !is_inside || exponent < Exponent::HALF {
                 outside.push((kernel, exponent));
                 continue;
@@ -121,10 +114,7 @@ impl Ring<'_, '_> {
         let mut total = Poly::default();
         for term in &poly.0 {
             let (monomial, angle) = term.monomial.without(TURN);
-            let mut part = Poly(vec![Term {
-                monomial,
-                coefficient: term.coefficient.clone(),
-            }]);
+            let mut part = Poly(vec![Term { monomial, coefficient: term.coefficient.clone() }]);
             if !angle.is_zero() {
                 let Some(unit) = self.turn_by_roots(angle.below())? else {
                     return Ok(None);
@@ -205,15 +195,8 @@ fn parts(poly: &Poly) -> (Poly, Poly) {
     let (mut real, mut imaginary) = (Vec::new(), Vec::new());
     for term in &poly.0 {
         let (monomial, angle) = term.monomial.without(TURN);
-        let side = if angle.is_zero() {
-            &mut real
-        } else {
-            &mut imaginary
-        };
-        side.push(Term {
-            monomial,
-            coefficient: term.coefficient.clone(),
-        });
+        let side = if angle.is_zero() { &mut real } else { &mut imaginary };
+        side.push(Term { monomial, coefficient: term.coefficient.clone() });
     }
     (Poly::collect(real), Poly::collect(imaginary))
 }
@@ -223,12 +206,7 @@ fn parts(poly: &Poly) -> (Poly, Poly) {
 fn order(poly: &Poly) -> Result<Option<usize>, Stop> {
     let mut order = 4i64;
     for term in &poly.0 {
-        let own = term
-            .monomial
-            .exponent(TURN)
-            .below()
-            .checked_mul(2)
-            .ok_or(Stop::Costly)?;
+        let own = term.monomial.exponent(TURN).below().checked_mul(2).ok_or(Stop::Costly)?;
         let step = Exponent::new(i128::from(own), i128::from(order))?.above();
         order = order.checked_mul(step).ok_or(Stop::Costly)?;
         if order > MAX_ORDER {
@@ -252,14 +230,7 @@ fn square_root(prime: usize, order: usize) -> Sum {
     let turn = if prime % 4 == 3 { order - order / 4 } else { 0 };
     let terms = (1..prime).map(|value| {
         let power = (value * (order / prime) + turn) % order;
-        (
-            power,
-            if residues[value] {
-                RBig::ONE
-            } else {
-                -RBig::ONE
-            },
-        )
+        (power, if residues[value] { RBig::ONE } else { -RBig::ONE })
     });
     terms.collect()
 }

@@ -52,11 +52,7 @@ impl Ring<'_, '_> {
             }
         }
         let is_certain = self.are_independent(&Poly(vec![term.clone()]));
-        Ok(if is_certain {
-            Truth::NonZero
-        } else {
-            Truth::Unknown
-        })
+        Ok(if is_certain { Truth::NonZero } else { Truth::Unknown })
     }
 
     /// The zero test of a sum whose groups are multiplied out: all coefficients must vanish.
@@ -121,14 +117,9 @@ impl Ring<'_, '_> {
     /// # Errors
     /// [`Stop::Undefined`] where it is zero.
     pub(super) fn refuse_hidden_zero(&mut self, poly: &Poly) -> Result<(), Stop> {
-        let hides = poly
-            .0
-            .iter()
-            .flat_map(|term| &term.monomial.0)
-            .any(|(kernel, exponent)| {
-                *kernel == TURN && *exponent != Exponent::HALF
-                    || self.kind(*kernel).group().is_some()
-            });
+        let hides = poly.0.iter().flat_map(|term| &term.monomial.0).any(|(kernel, exponent)| {
+            *kernel == TURN && *exponent != Exponent::HALF || self.kind(*kernel).group().is_some()
+        });
         if hides && self.deeper(|ring| ring.vanishes(poly))? == Truth::Zero {
             return Err(Stop::Undefined);
         }
@@ -144,13 +135,8 @@ impl Ring<'_, '_> {
             if !rest.is_zero() {
                 monomial = monomial.times(&Monomial::of(kernel, rest))?;
             }
-            let term = Term {
-                monomial,
-                coefficient: term.coefficient.clone(),
-            };
-            let bucket = buckets
-                .iter_mut()
-                .find(|(power, _)| *power == exponent.floor());
+            let term = Term { monomial, coefficient: term.coefficient.clone() };
+            let bucket = buckets.iter_mut().find(|(power, _)| *power == exponent.floor());
             if let Some((_, bucket)) = bucket {
                 bucket.push(term);
                 continue;
@@ -194,10 +180,7 @@ impl Ring<'_, '_> {
                 .iter()
                 .copied()
                 .partition(|(kernel, _)| self.is_algebraic_kernel(*kernel));
-            let term = Term {
-                monomial: Monomial(numbers),
-                coefficient: term.coefficient.clone(),
-            };
+            let term = Term { monomial: Monomial(numbers), coefficient: term.coefficient.clone() };
             split.push((Monomial(others), term));
         }
         split.sort_by(|a, b| b.0.cmp(&a.0));
@@ -226,10 +209,7 @@ impl Ring<'_, '_> {
         let mut imaginary = Vec::new();
         for term in &poly.0 {
             let (monomial, angle) = term.monomial.without(TURN);
-            let term = Term {
-                monomial,
-                coefficient: term.coefficient.clone(),
-            };
+            let term = Term { monomial, coefficient: term.coefficient.clone() };
             if angle.is_zero() {
                 real.push(term);
             } else if angle == Exponent::HALF {
@@ -289,10 +269,7 @@ impl Ring<'_, '_> {
     }
 
     /// Terms by the exponent of `kernel` in units of `1/index`, modulo `modulus`.
-    #[expect(
-        clippy::unused_self,
-        reason = "reads as a step of the zero test beside its kin"
-    )]
+    #[expect(clippy::unused_self, reason = "reads as a step of the zero test beside its kin")]
     fn classes(
         &self,
         poly: &Poly,
@@ -302,10 +279,7 @@ impl Ring<'_, '_> {
     ) -> Result<[Poly; 3], Stop> {
         let mut classes = [Vec::new(), Vec::new(), Vec::new()];
         for term in &poly.0 {
-            let exponent = term
-                .monomial
-                .exponent(kernel)
-                .times(Exponent::integer(index))?;
+            let exponent = term.monomial.exponent(kernel).times(Exponent::integer(index))?;
             let class = usize::try_from(exponent.above().rem_euclid(modulus));
             classes[class.expect("a class is small")].push(term.clone());
         }
@@ -385,10 +359,8 @@ impl Ring<'_, '_> {
     /// Whether different sums of terms are different numbers: roots of primes and `i`.
     pub(super) fn is_canonical_number(&self, poly: &Poly) -> bool {
         let mut large: Option<Kernel> = None;
-        poly.0
-            .iter()
-            .flat_map(|term| &term.monomial.0)
-            .all(|(kernel, exponent)| match self.kind(*kernel) {
+        poly.0.iter().flat_map(|term| &term.monomial.0).all(|(kernel, exponent)| {
+            match self.kind(*kernel) {
                 Kind::Turn => *exponent == Exponent::HALF,
                 Kind::Prime(prime) => {
                     prime.bit_len() <= MAX_PRIME_BITS || *large.get_or_insert(*kernel) == *kernel
@@ -401,7 +373,8 @@ impl Ring<'_, '_> {
                 | Kind::Call(..)
                 | Kind::Apply(..)
                 | Kind::Opaque(_) => false,
-            })
+            }
+        })
     }
 
     /// Whether it is built from roots of numbers and sums of such.
@@ -434,10 +407,7 @@ impl Ring<'_, '_> {
         match self.kind(kernel) {
             Kind::Turn | Kind::Pi | Kind::Prime(_) => true,
             Kind::Symbol(_) | Kind::Apply(..) | Kind::Opaque(_) => false,
-            Kind::Exp(inner) => inner
-                .0
-                .iter()
-                .all(|(kernel, _)| self.is_constant_kernel(*kernel)),
+            Kind::Exp(inner) => inner.0.iter().all(|(kernel, _)| self.is_constant_kernel(*kernel)),
             Kind::Group(inner) => self.is_constant(inner),
             Kind::Abs(inner, _) => self.is_constant_kernel(*inner),
             Kind::Call(_, arguments) => arguments.iter().all(|poly| self.is_constant(poly)),
@@ -463,20 +433,16 @@ impl Ring<'_, '_> {
                 });
                 // Where the variable is an integer, `(-1)^n` has relations of its own.
                 let is_turning = !inner.exponent(TURN).is_zero() && !inner.exponent(PI).is_zero();
-                let has_variable = inner
-                    .0
-                    .iter()
-                    .any(|(kernel, _)| matches!(self.kind(*kernel), Kind::Symbol(_)));
+                let has_variable =
+                    inner.0.iter().any(|(kernel, _)| matches!(self.kind(*kernel), Kind::Symbol(_)));
                 if !has_variable {
                     constants += 1;
                 }
                 is_plain && !is_turning && (has_variable || inner.is_one())
             }
             Kind::Group(inner) => {
-                let is_integral = poly
-                    .0
-                    .iter()
-                    .all(|term| term.monomial.exponent(*kernel).is_integer());
+                let is_integral =
+                    poly.0.iter().all(|term| term.monomial.exponent(*kernel).is_integer());
                 self.is_algebraic(inner) || is_integral && self.are_independent(inner)
             }
             Kind::Abs(..) | Kind::Call(..) | Kind::Apply(..) | Kind::Opaque(_) => false,

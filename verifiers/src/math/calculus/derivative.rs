@@ -190,11 +190,7 @@ fn of_function(
         Function::Asin | Function::Acos => {
             let under = sub(one, square, ws)?;
             let slope = inverse_root(under, ws)?;
-            if function == Function::Asin {
-                slope
-            } else {
-                neg(slope, ws)?
-            }
+            if function == Function::Asin { slope } else { neg(slope, ws)? }
         }
         Function::Atan => {
             let below = add(one, square, ws)?;
@@ -262,11 +258,7 @@ fn of_tangent(function: Function, square: Expr, ws: &mut Workspace<'_>) -> Resul
         return sub(one, square, ws);
     }
     let slope = add(one, square, ws)?;
-    if function == Function::Tan {
-        Ok(slope)
-    } else {
-        neg(slope, ws)
-    }
+    if function == Function::Tan { Ok(slope) } else { neg(slope, ws) }
 }
 
 /// `under^(-1/2)`.

@@ -130,18 +130,10 @@ fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<
             // It vanishes where a ln(base) has the other sign.
             let logarithm = call(Function::Ln, *base, ws)?;
             let rate = mul(*a, logarithm, ws)?;
-            let wanted = if is_upper {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            };
+            let wanted = if is_upper { Ordering::Less } else { Ordering::Greater };
             let vanishes = enclosure::sign(rate, ws)? == Some(wanted);
             let is_polynomial = term.degree.denominator().is_one() && !term.degree.is_negative();
-            if vanishes && is_polynomial {
-                ws.integer(0).map(Some)
-            } else {
-                Ok(None)
-            }
+            if vanishes && is_polynomial { ws.integer(0).map(Some) } else { Ok(None) }
         }
         Shape::Bell { a, c } if term.degree.is_zero() => {
             let factor = bell_factor(a, c, ws)?;
@@ -222,11 +214,7 @@ fn power_rule(
     let above = degree + RBig::ONE;
     let exponent = ws.number(above)?;
     // A positive power of 0 is 0, which the constructor leaves alone.
-    let raised = if is_zero(inner, ws) {
-        inner
-    } else {
-        power(inner, exponent, ws)?
-    };
+    let raised = if is_zero(inner, ws) { inner } else { power(inner, exponent, ws)? };
     let below = mul(a, exponent, ws)?;
     div(raised, below, ws)
 }
@@ -274,11 +262,7 @@ fn by_parts(
             return Ok(None);
         };
         factor = mul(factor, scale, ws)?;
-        let raised = if n == 0 {
-            ws.integer(1)?
-        } else {
-            small_power(x, n, ws)?
-        };
+        let raised = if n == 0 { ws.integer(1)? } else { small_power(x, n, ws)? };
         let part = mul(raised, inner, ws)?;
         let part = mul(factor, part, ws)?;
         sum = add(sum, part, ws)?;

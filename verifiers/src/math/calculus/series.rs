@@ -38,10 +38,7 @@ impl Series {
     fn constant(expr: Expr, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
         let mut coefficients = vec![ws.integer(0)?; TERMS];
         coefficients[0] = expr;
-        Ok(Self {
-            start: 0,
-            coefficients,
-        })
+        Ok(Self { start: 0, coefficients })
     }
 
     /// `x` near its target: `a + t`, or plus or minus `1/t`.
@@ -89,18 +86,13 @@ impl Series {
         for place in start..end {
             let at = |series: &Self| {
                 let index = usize::try_from(place - series.start).ok();
-                index
-                    .and_then(|index| series.coefficients.get(index))
-                    .copied()
+                index.and_then(|index| series.coefficients.get(index)).copied()
             };
             let (left, right) = (at(self).unwrap_or(zero), at(other).unwrap_or(zero));
             coefficients.push(add(left, right, ws)?);
         }
         coefficients.truncate(TERMS);
-        Ok(Self {
-            start,
-            coefficients,
-        })
+        Ok(Self { start, coefficients })
     }
 
     fn mul(&self, other: &Self, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
@@ -110,19 +102,12 @@ impl Series {
             let mut sum = ws.integer(0)?;
             for left in 0..=place {
                 ws.fuel.spend(1)?;
-                let product = mul(
-                    self.coefficients[left],
-                    other.coefficients[place - left],
-                    ws,
-                )?;
+                let product = mul(self.coefficients[left], other.coefficients[place - left], ws)?;
                 sum = add(sum, product, ws)?;
             }
             coefficients.push(sum);
         }
-        Ok(Self {
-            start: self.start + other.start,
-            coefficients,
-        })
+        Ok(Self { start: self.start + other.start, coefficients })
     }
 
     fn scaled(&self, factor: Expr, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
@@ -130,10 +115,7 @@ impl Series {
         for coefficient in &self.coefficients {
             coefficients.push(mul(factor, *coefficient, ws)?);
         }
-        Ok(Self {
-            start: self.start,
-            coefficients,
-        })
+        Ok(Self { start: self.start, coefficients })
     }
 
     /// The constant term and the rest of a series without a pole.
@@ -148,10 +130,7 @@ impl Series {
         let Some(constant) = self.coefficients.first().copied() else {
             return Ok(None);
         };
-        let rest = Self {
-            start: 1,
-            coefficients: self.coefficients[1..].to_vec(),
-        };
+        let rest = Self { start: 1, coefficients: self.coefficients[1..].to_vec() };
         Ok(Some((constant, rest)))
     }
 
@@ -320,10 +299,7 @@ fn constant_power(
     let one = ws.integer(1)?;
     let inverse = div(one, first, ws)?;
     let ratio = base.scaled(inverse, ws)?;
-    let rest = Series {
-        start: 1,
-        coefficients: ratio.coefficients[1..].to_vec(),
-    };
+    let rest = Series { start: 1, coefficients: ratio.coefficients[1..].to_vec() };
     // The binomial series.
     let mut factors = vec![RBig::ONE];
     for j in 0..TERMS - 1 {
@@ -388,10 +364,9 @@ fn of_function(
         return rotated(constant, is_sine, &sine, &cosine, ws).map(Some);
     }
     if function == Function::Tan {
-        let (Some(sine), Some(cosine)) = (
-            of_function(Function::Sin, inner, ws)?,
-            of_function(Function::Cos, inner, ws)?,
-        ) else {
+        let (Some(sine), Some(cosine)) =
+            (of_function(Function::Sin, inner, ws)?, of_function(Function::Cos, inner, ws)?)
+        else {
             return Ok(None);
         };
         let inverse = constant_power(cosine, &RBig::NEG_ONE, ws)?;
@@ -417,16 +392,9 @@ fn rotated(
     ws: &mut Workspace<'_>,
 ) -> Result<Series, Exhausted> {
     if is_zero(constant, ws) {
-        return Ok(if is_sine {
-            sine.clone()
-        } else {
-            cosine.clone()
-        });
+        return Ok(if is_sine { sine.clone() } else { cosine.clone() });
     }
-    let (s, c) = (
-        call(Function::Sin, constant, ws)?,
-        call(Function::Cos, constant, ws)?,
-    );
+    let (s, c) = (call(Function::Sin, constant, ws)?, call(Function::Cos, constant, ws)?);
     let (of_cosine, of_sine) = if is_sine { (s, c) } else { (c, neg(s, ws)?) };
     let (left, right) = (cosine.scaled(of_cosine, ws)?, sine.scaled(of_sine, ws)?);
     left.add(&right, ws)
@@ -446,10 +414,7 @@ fn logarithm(inner: &Series, ws: &mut Workspace<'_>) -> Result<Option<Series>, E
     }
     let inverse = small_power(first, -1, ws)?;
     let ratio = inner.scaled(inverse, ws)?;
-    let rest = Series {
-        start: 1,
-        coefficients: ratio.coefficients[1..].to_vec(),
-    };
+    let rest = Series { start: 1, coefficients: ratio.coefficients[1..].to_vec() };
     let mut factors = vec![RBig::ZERO];
     for j in 1..TERMS {
         let factor = RBig::ONE / RBig::from(j);

@@ -78,11 +78,7 @@ fn written_out(
     }
     parts.push(total);
     // Numbers that are too large to fold end up nested: a flat list nests no deeper than its parts.
-    let whole = if is_sum {
-        ws.sum(parts)?
-    } else {
-        ws.product(parts)?
-    };
+    let whole = if is_sum { ws.sum(parts)? } else { ws.product(parts)? };
     Ok(Some(whole))
 }
 
@@ -127,11 +123,8 @@ fn by_terms(
     let is_infinite = *ws.node(to) == Node::Constant(Constant::Infinity);
     let mut sum = ws.integer(0)?;
     for term in &terms {
-        let part = if is_infinite {
-            infinite(term, from, ws)?
-        } else {
-            finite(term, from, to, ws)?
-        };
+        let part =
+            if is_infinite { infinite(term, from, ws)? } else { finite(term, from, to, ws)? };
         let Some(part) = part else { return Ok(None) };
         let part = mul(term.coefficient, part, ws)?;
         sum = add(sum, part, ws)?;
@@ -215,8 +208,7 @@ fn weighted(ratio: Expr, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhaus
 
 /// `1^degree + … + n^degree` as a polynomial in `n`, by Bernoulli's numbers.
 fn power_sum(degree: usize, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
-    ws.fuel
-        .spend(4 * (degree as u64 + 1) * (degree as u64 + 1))?;
+    ws.fuel.spend(4 * (degree as u64 + 1) * (degree as u64 + 1))?;
     let numbers = bernoulli(degree);
     let rows = binomials(degree + 1);
     let scale = RBig::ONE / RBig::from(degree + 1);
@@ -225,11 +217,7 @@ fn power_sum(degree: usize, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exh
         let coefficient = &scale * RBig::from(rows[j].clone()) * bernoulli;
         let coefficient = ws.number(coefficient)?;
         let exponent = i64::try_from(degree + 1 - j).expect("degrees are small");
-        let raised = if is_zero(n, ws) {
-            n
-        } else {
-            small_power(n, exponent, ws)?
-        };
+        let raised = if is_zero(n, ws) { n } else { small_power(n, exponent, ws)? };
         let term = mul(coefficient, raised, ws)?;
         sum = add(sum, term, ws)?;
     }

@@ -99,20 +99,12 @@ fn constant(coefficient: Expr) -> Term {
 }
 
 fn plain(coefficient: Expr, degree: RBig) -> Term {
-    Term {
-        coefficient,
-        degree,
-        shape: Shape::One,
-    }
+    Term { coefficient, degree, shape: Shape::One }
 }
 
 /// A term that is nothing but a shape.
 fn shaped(shape: Shape, coefficient: Expr) -> Vec<Term> {
-    vec![Term {
-        coefficient,
-        degree: RBig::ZERO,
-        shape,
-    }]
+    vec![Term { coefficient, degree: RBig::ZERO, shape }]
 }
 
 fn product(
@@ -137,11 +129,7 @@ fn product(
             });
             match same {
                 Some(term) => term.coefficient = add(term.coefficient, coefficient, ws)?,
-                None => terms.push(Term {
-                    coefficient,
-                    degree,
-                    shape,
-                }),
+                None => terms.push(Term { coefficient, degree, shape }),
             }
         }
     }
@@ -155,13 +143,7 @@ fn shape_product(
 ) -> Result<Option<Shape>, Exhausted> {
     match (left, right) {
         (Shape::One, other) | (other, Shape::One) => Ok(Some(other.clone())),
-        (
-            Shape::Exponential { base, a },
-            Shape::Exponential {
-                base: other_base,
-                a: other_a,
-            },
-        ) => {
+        (Shape::Exponential { base, a }, Shape::Exponential { base: other_base, a: other_a }) => {
             if base == other_base {
                 let a = add(*a, *other_a, ws)?;
                 return Ok(Some(Shape::Exponential { base: *base, a }));
@@ -173,16 +155,10 @@ fn shape_product(
         }
         (
             Shape::Linear { a, b, exponent },
-            Shape::Linear {
-                a: other_a,
-                b: other_b,
-                exponent: other,
-            },
-        ) if a == other_a && b == other_b => Ok(Some(Shape::Linear {
-            a: *a,
-            b: *b,
-            exponent: exponent + other,
-        })),
+            Shape::Linear { a: other_a, b: other_b, exponent: other },
+        ) if a == other_a && b == other_b => {
+            Ok(Some(Shape::Linear { a: *a, b: *b, exponent: exponent + other }))
+        }
         (
             Shape::Exponential { .. }
             | Shape::Sine { .. }
@@ -281,10 +257,9 @@ fn single_power(
     let exponent = ws.number(exponent.clone())?;
     let shape = match &term.shape {
         Shape::One => Shape::One,
-        Shape::Exponential { base, a } => Shape::Exponential {
-            base: *base,
-            a: mul(*a, exponent, ws)?,
-        },
+        Shape::Exponential { base, a } => {
+            Shape::Exponential { base: *base, a: mul(*a, exponent, ws)? }
+        }
         Shape::Sine { .. }
         | Shape::Cosine { .. }
         | Shape::Linear { .. }
@@ -292,11 +267,7 @@ fn single_power(
         | Shape::Logarithm => return Ok(None),
     };
     let coefficient = power(term.coefficient, exponent, ws)?;
-    Ok(Some(vec![Term {
-        coefficient,
-        degree,
-        shape,
-    }]))
+    Ok(Some(vec![Term { coefficient, degree, shape }]))
 }
 
 /// `1 / (a x^2 + c)` for positive numbers.

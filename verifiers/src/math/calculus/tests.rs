@@ -16,13 +16,7 @@ fn check(binder: Binder, body: &str, from: &str, to: &str, expected: &str) {
     let body = read(body, ws);
     let mut end = |text: &str| (!text.is_empty()).then(|| read(text, ws));
     let (from, to) = (end(from), end(to));
-    let bound = Bound {
-        binder,
-        variable,
-        from,
-        to,
-        body,
-    };
+    let bound = Bound { binder, variable, from, to, body };
     let value = closed(&bound, ws).expect("there is fuel");
     if expected == "-" {
         assert_eq!(value, None, "{bound:?}");
@@ -45,22 +39,12 @@ fn sums_and_products_have_values() {
     sum("x", "1", "1000000000000", "500000000000500000000000");
     sum("x", "1", "n", "(* 1/2 n (+ n 1))");
     sum("(^ x 3)", "1", "n", "(* 1/4 (^ n 2) (^ (+ n 1) 2))");
-    sum(
-        "(^ (+ (* 2 x) -1) 2)",
-        "1",
-        "n",
-        "(* 1/3 n (+ (* 4 (^ n 2)) -1))",
-    );
+    sum("(^ (+ (* 2 x) -1) 2)", "1", "n", "(* 1/3 n (+ (* 4 (^ n 2)) -1))");
     sum("(^ x 2)", "3", "5", "50");
     sum("x", "5", "3", "0");
     sum("(^ 2 x)", "0", "n", "(+ (^ 2 (+ n 1)) -1)");
     sum("(* x (^ 2 x))", "1", "3", "34");
-    sum(
-        "(* x (^ 2 x))",
-        "1",
-        "n",
-        "(+ 2 (* (+ n -1) (^ 2 (+ n 1))))",
-    );
+    sum("(* x (^ 2 x))", "1", "n", "(+ 2 (* (+ n -1) (^ 2 (+ n 1))))");
     sum("(^ 1/2 x)", "0", "oo", "2");
     sum("(^ 2 (* -1 x))", "1", "oo", "1");
     sum("(^ 2 x)", "0", "oo", "-");
@@ -129,16 +113,8 @@ fn limits_have_values_where_a_series_gives_one() {
     check("(* (+ (sin x) (* -1 x)) (^ x -3))", "0", "-1/6");
     check("(sin x)", "oo", "-");
     check("(^ x 3)", "(* -1 oo)", "(* -1 oo)");
-    check(
-        "(* (+ (^ (+ y x) 2) (* -1 (^ y 2))) (^ x -1))",
-        "0",
-        "(* 2 y)",
-    );
-    check(
-        "(* (+ (sin (+ y x)) (* -1 (sin y))) (^ x -1))",
-        "0",
-        "(cos y)",
-    );
+    check("(* (+ (^ (+ y x) 2) (* -1 (^ y 2))) (^ x -1))", "0", "(* 2 y)");
+    check("(* (+ (sin (+ y x)) (* -1 (sin y))) (^ x -1))", "0", "(cos y)");
 }
 
 #[test]

@@ -32,12 +32,7 @@ pub(in crate::math) fn clock(text: &str) -> Option<Clock> {
             in_half + if half == Half::Afternoon { 12 } else { 0 }
         }
     };
-    Some(Clock {
-        hour,
-        minute,
-        second,
-        is_open_half: is_open,
-    })
+    Some(Clock { hour, minute, second, is_open_half: is_open })
 }
 
 type Numbers<'a> = (u8, u8, Option<u8>, &'a str);
@@ -67,18 +62,14 @@ fn split<'a>(tokens: &[Token<'a>]) -> Option<(Numbers<'a>, Half)> {
         ] if minutes.len() == 2 && seconds.len() == 2 => {
             (small(*h)?, small(*m)?, Some(small(*s)?), digits, rest)
         }
-        [
-            Number(h, digits),
-            Mark(':'),
-            Number(m, minutes),
-            ref rest @ ..,
-        ] if minutes.len() == 2 => (small(*h)?, small(*m)?, None, digits, rest),
-        [
-            Number(h, digits),
-            Mark('.'),
-            Number(m, minutes),
-            ref rest @ ..,
-        ] if minutes.len() == 2 && !rest.is_empty() => (small(*h)?, small(*m)?, None, digits, rest),
+        [Number(h, digits), Mark(':'), Number(m, minutes), ref rest @ ..] if minutes.len() == 2 => {
+            (small(*h)?, small(*m)?, None, digits, rest)
+        }
+        [Number(h, digits), Mark('.'), Number(m, minutes), ref rest @ ..]
+            if minutes.len() == 2 && !rest.is_empty() =>
+        {
+            (small(*h)?, small(*m)?, None, digits, rest)
+        }
         [Number(h, digits), ref rest @ ..] if !rest.is_empty() => {
             (small(*h)?, 0, None, digits, rest)
         }

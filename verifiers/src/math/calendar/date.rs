@@ -18,15 +18,8 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-const WEEKDAYS: [&str; 7] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
+const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// The date that `text` says, all of it: a month by name with a day or a year or both
 /// (`July 4, 1776`, `4 July`, `July 1776`), or three numbers (`1776-07-04`, `7/4/1776`,
@@ -74,9 +67,8 @@ fn without_weekday<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
     if position(&WEEKDAYS, word).is_none() {
         return tokens;
     }
-    let start = rest
-        .iter()
-        .position(|token| !matches!(token, Token::Space | Token::Mark(',' | '.')));
+    let start =
+        rest.iter().position(|token| !matches!(token, Token::Space | Token::Mark(',' | '.')));
     &rest[start.unwrap_or(rest.len())..]
 }
 
@@ -84,12 +76,7 @@ fn without_weekday<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
 fn without_era<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<Era>) {
     use Token::{Mark, Space, Word};
     let is_point = |token: &&Token<'_>| matches!(token, Mark('.'));
-    let undotted: Vec<_> = tokens
-        .iter()
-        .rev()
-        .filter(|token| !is_point(token))
-        .take(4)
-        .collect();
+    let undotted: Vec<_> = tokens.iter().rev().filter(|token| !is_point(token)).take(4).collect();
     let joined = |letters: &[&&Token<'_>]| -> String {
         letters
             .iter()
@@ -120,10 +107,8 @@ fn without_era<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<Era>
             end -= 1;
             left -= usize::from(matches!(tokens[end], Word(_)));
         }
-        let end = tokens[..end]
-            .iter()
-            .rposition(|token| *token != Space)
-            .map_or(0, |last| last + 1);
+        let end =
+            tokens[..end].iter().rposition(|token| *token != Space).map_or(0, |last| last + 1);
         return (&tokens[..end], Some(era));
     }
     (tokens, None)
@@ -173,12 +158,7 @@ fn named(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
         Some(day) => Some(u8::try_from(day).ok()?),
         None => None,
     };
-    Some(Date {
-        year,
-        month: u8::try_from(month + 1).ok()?,
-        day,
-        is_ambiguous: false,
-    })
+    Some(Date { year, month: u8::try_from(month + 1).ok()?, day, is_ambiguous: false })
 }
 
 /// Whether `word` makes an ordinal of the number before it.
@@ -192,13 +172,7 @@ fn is_suffix(last: Token<'_>, word: &str) -> bool {
 /// Three numbers.
 fn numbered(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
     use Token::{Mark, Number};
-    let ([
-        Number(a, first),
-        Mark(sign),
-        Number(b, second),
-        Mark(also),
-        Number(c, third),
-    ]
+    let ([Number(a, first), Mark(sign), Number(b, second), Mark(also), Number(c, third)]
     | [
         Number(a, first),
         Mark(sign @ '年'),

@@ -76,10 +76,7 @@ fn same_day(left: (u8, Option<u8>), right: (u8, Option<u8>)) -> Option<bool> {
 impl Clock {
     /// Whether both name the same time; where one leaves the half of the day open, whether they may.
     /// Seconds that were not named are 0.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "it is called as Date::agrees is"
-    )]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called as Date::agrees is")]
     pub(super) fn agrees(&self, other: &Self) -> bool {
         let same_hour = if self.is_open_half || other.is_open_half {
             self.hour % 12 == other.hour % 12

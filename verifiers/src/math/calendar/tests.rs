@@ -4,12 +4,7 @@ use super::{Clock, Date, clock, date};
 
 /// Year, month and day, 0 where open, with an exclamation mark where the order is ambiguous.
 fn shown(date: Date) -> String {
-    let Date {
-        year,
-        month,
-        day,
-        is_ambiguous,
-    } = date;
+    let Date { year, month, day, is_ambiguous } = date;
     let year = year.map_or("-".to_owned(), |year| year.to_string());
     let mark = if is_ambiguous { "!" } else { "" };
     format!("{year} {month} {}{mark}", day.unwrap_or(0))
@@ -41,10 +36,7 @@ fn dates() {
         "1776 7 4",
     );
     check_date("7/4/1776 ; 07/04/1776 ; 7-4-1776", "1776 7 4!");
-    check_date(
-        "12/25/2020 ; 25/12/2020 ; 12.25.2020 ; 25.12.2020 ; 25-12-2020",
-        "2020 12 25",
-    );
+    check_date("12/25/2020 ; 25/12/2020 ; 12.25.2020 ; 25.12.2020 ; 25-12-2020", "2020 12 25");
     check_date("4/4/1776", "1776 4 4");
     check_date(
         "March 15, 44 BC ; 15 March 44 B.C. ; March 15, 44 BCE ; 15 Mar 44 B.C.E.",
@@ -75,26 +67,15 @@ fn what_is_no_date() {
         "July 4 and 5, 1776 ; Juli 4, 1776 ; 4 eggs ; 12-25/2020 ; July 4, 1776 1777 ; ",
         "",
     );
-    check_date(
-        "4rd July 1776 ; July 4,, 1776 ; 10:30 ; 12345-01-01 ; July 32, 1776 ; May 0",
-        "",
-    );
+    check_date("4rd July 1776 ; July 4,, 1776 ; 10:30 ; 12345-01-01 ; July 32, 1776 ; May 0", "");
 }
 
 #[test]
 fn days_agree() {
     let check = |left: &str, right: &str, expected: Option<bool>| {
         let day = |text| date(text).unwrap_or_else(|| panic!("no date: {text:?}"));
-        assert_eq!(
-            day(left).agrees(&day(right)),
-            expected,
-            "{left:?}, {right:?}"
-        );
-        assert_eq!(
-            day(right).agrees(&day(left)),
-            expected,
-            "{right:?}, {left:?}"
-        );
+        assert_eq!(day(left).agrees(&day(right)), expected, "{left:?}, {right:?}");
+        assert_eq!(day(right).agrees(&day(left)), expected, "{right:?}, {left:?}");
     };
     check("July 4, 1776", "4 July 1776", Some(true));
     check("July 4, 1776", "May 9, 1776", Some(false));
@@ -113,12 +94,7 @@ fn days_agree() {
 fn check_clock(texts: &str, expected: &str) {
     for text in texts.split(" ; ") {
         let found = clock(text).map_or(String::new(), |clock| {
-            let Clock {
-                hour,
-                minute,
-                second,
-                is_open_half,
-            } = clock;
+            let Clock { hour, minute, second, is_open_half } = clock;
             let second = second.map_or(String::new(), |second| format!(":{second}"));
             let mark = if is_open_half { "?" } else { "" };
             format!("{hour}:{minute}{second}{mark}")
@@ -133,10 +109,7 @@ fn times() {
         "7:30 pm ; 19:30 ; 7:30pm ; 7:30 p.m. ; 7:30 PM ; 7:30 P.M. ; 07:30 pm ; 7.30 pm",
         "19:30",
     );
-    check_clock(
-        "7 p.m. ; 7 pm ; 7pm ; 7:00 PM ; 7 o'clock pm ; 19:00",
-        "19:0",
-    );
+    check_clock("7 p.m. ; 7 pm ; 7pm ; 7:00 PM ; 7 o'clock pm ; 19:00", "19:0");
     check_clock("7:30", "7:30?");
     check_clock("07:30 ; 7:30 am ; 7:30 a.m.", "7:30");
     check_clock("7:30:15", "7:30:15?");
@@ -155,16 +128,8 @@ fn times() {
 fn times_agree() {
     let check = |left: &str, right: &str, expected: bool| {
         let time = |text| clock(text).unwrap_or_else(|| panic!("no time: {text:?}"));
-        assert_eq!(
-            time(left).agrees(&time(right)),
-            expected,
-            "{left:?}, {right:?}"
-        );
-        assert_eq!(
-            time(right).agrees(&time(left)),
-            expected,
-            "{right:?}, {left:?}"
-        );
+        assert_eq!(time(left).agrees(&time(right)), expected, "{left:?}, {right:?}");
+        assert_eq!(time(right).agrees(&time(left)), expected, "{right:?}, {left:?}");
     };
     check("7:30 pm", "19:30", true);
     check("7:30 pm", "7:30", true);

@@ -22,11 +22,7 @@ impl Comparer<'_, '_> {
         modulus: Expr,
         candidate: &Answer,
     ) -> Result<Outcome, Exhausted> {
-        if let Form::Congruence {
-            residues: others,
-            modulus: other,
-        } = &candidate.form
-        {
+        if let Form::Congruence { residues: others, modulus: other } = &candidate.form {
             return self.congruences((residues, modulus), (others, *other));
         }
         let Form::Value(value) = &candidate.form else {
@@ -55,11 +51,7 @@ impl Comparer<'_, '_> {
         else {
             return Ok(Outcome::unlike("congruence_no_rule"));
         };
-        Ok(Outcome::proven(
-            own == theirs,
-            "congruence_equal",
-            "congruence_different",
-        ))
+        Ok(Outcome::proven(own == theirs, "congruence_equal", "congruence_different"))
     }
 
     fn symbolic_congruences(

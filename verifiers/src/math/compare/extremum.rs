@@ -9,9 +9,8 @@ use crate::math::expr::{Expr, Function, Node, Workspace};
 /// `expr` with every maximum and minimum of constants replaced by the constant that it is, where
 /// that is proven.
 pub(super) fn settled(ws: &mut Workspace<'_>, expr: Expr) -> Result<Expr, Exhausted> {
-    let has_any = ws.any(expr, &mut |node| {
-        matches!(node, Node::Call(Function::Max | Function::Min, _))
-    })?;
+    let has_any =
+        ws.any(expr, &mut |node| matches!(node, Node::Call(Function::Max | Function::Min, _)))?;
     if !has_any {
         return Ok(expr);
     }
@@ -19,11 +18,7 @@ pub(super) fn settled(ws: &mut Workspace<'_>, expr: Expr) -> Result<Expr, Exhaus
         let Node::Call(function @ (Function::Max | Function::Min), arguments) = node else {
             return Ok(None);
         };
-        let wanted = if *function == Function::Max {
-            Ordering::Greater
-        } else {
-            Ordering::Less
-        };
+        let wanted = if *function == Function::Max { Ordering::Greater } else { Ordering::Less };
         extreme(ws, arguments, wanted)
     })
 }

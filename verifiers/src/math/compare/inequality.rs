@@ -160,10 +160,7 @@ impl Comparer<'_, '_> {
                     (left, *right, *relation)
                 }
             };
-            links.push(Link {
-                difference: self.ws.difference(small, large)?,
-                relation,
-            });
+            links.push(Link { difference: self.ws.difference(small, large)?, relation });
             left = *right;
         }
         Ok(links)
@@ -171,9 +168,7 @@ impl Comparer<'_, '_> {
 
     fn is_same_link(&mut self, own: Link, other: Link) -> Result<bool, Exhausted> {
         if own.relation != other.relation
-            || !self
-                .proportional(own.difference, other.difference)?
-                .is_equal()
+            || !self.proportional(own.difference, other.difference)?.is_equal()
         {
             return Ok(false);
         }
@@ -276,10 +271,7 @@ impl Comparer<'_, '_> {
     ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
         let below = self.ws.negated(bound)?;
         let zero = self.ws.integer(0)?;
-        if !matches!(
-            self.order(zero, bound)?,
-            Some(Ordering::Less | Ordering::Equal)
-        ) {
+        if !matches!(self.order(zero, bound)?, Some(Ordering::Less | Ordering::Equal)) {
             return Ok(None);
         }
         let upper = self.solved_pair(relation, inner, bound)?;
@@ -368,10 +360,8 @@ impl Comparer<'_, '_> {
                 let one_half = self.ws.number(RBig::from_parts(1.into(), 2u8.into()))?;
                 let root = self.ws.power(discriminant, one_half)?;
                 let root = self.ws.quotient(root, twice)?;
-                let (below, above) = (
-                    self.ws.difference(centre, root)?,
-                    self.ws.sum(vec![centre, root])?,
-                );
+                let (below, above) =
+                    (self.ws.difference(centre, root)?, self.ws.sum(vec![centre, root])?);
                 let (below, above) = (self.simple(below)?, self.simple(above)?);
                 match self.order(below, above)? {
                     Some(Ordering::Less) => (below, above),
@@ -381,14 +371,8 @@ impl Comparer<'_, '_> {
             }
         };
         let inside = Span {
-            from: End {
-                at: first,
-                is_in: relation == Relation::LessOrEqual,
-            },
-            to: End {
-                at: last,
-                is_in: relation == Relation::LessOrEqual,
-            },
+            from: End { at: first, is_in: relation == Relation::LessOrEqual },
+            to: End { at: last, is_in: relation == Relation::LessOrEqual },
         };
         match relation {
             Relation::Less | Relation::LessOrEqual => self.merged(vec![inside]),
@@ -403,14 +387,8 @@ impl Comparer<'_, '_> {
             Relation::Greater | Relation::GreaterOrEqual => {
                 let closed = relation == Relation::Greater;
                 let inside = Span {
-                    from: End {
-                        at: first,
-                        is_in: closed,
-                    },
-                    to: End {
-                        at: last,
-                        is_in: closed,
-                    },
+                    from: End { at: first, is_in: closed },
+                    to: End { at: last, is_in: closed },
                 };
                 let inside = self.merged(vec![inside])?.unwrap_or_default();
                 self.complement(&inside).map(Some)
@@ -424,14 +402,8 @@ impl Comparer<'_, '_> {
         let end = |is_in| End { at: bound, is_in };
         // `x < ∞` says that x is a number.
         let is_infinite = value::infinity(self.ws, bound).is_some();
-        let below = |is_in: bool| Span {
-            from: line.from,
-            to: end(is_in && !is_infinite),
-        };
-        let above = |is_in: bool| Span {
-            from: end(is_in && !is_infinite),
-            to: line.to,
-        };
+        let below = |is_in: bool| Span { from: line.from, to: end(is_in && !is_infinite) };
+        let above = |is_in: bool| Span { from: end(is_in && !is_infinite), to: line.to };
         Ok(match relation {
             Relation::Less => vec![below(false)],
             Relation::LessOrEqual => vec![below(true)],
@@ -474,7 +446,5 @@ fn mirrored(relation: Relation) -> Relation {
 /// The links of a chain as written.
 fn pairs(chain: &Chain) -> impl Iterator<Item = (Relation, Expr, Expr)> + '_ {
     let lefts = std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
-    lefts
-        .zip(&chain.rest)
-        .map(|(left, (relation, right))| (*relation, left, *right))
+    lefts.zip(&chain.rest).map(|(left, (relation, right))| (*relation, left, *right))
 }

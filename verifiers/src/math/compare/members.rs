@@ -193,10 +193,8 @@ impl Comparer<'_, '_> {
                 [Subject::Expr(expr)] => matches!(self.ws.node(*expr), Node::Symbol(_)),
                 _ => false,
             };
-            let is_integers = matches!(
-                &member.form,
-                Form::Region(Region::Integers | Region::Naturals)
-            );
+            let is_integers =
+                matches!(&member.form, Form::Region(Region::Integers | Region::Naturals));
             of_symbol && is_integers
         };
         let (declarations, values): (Vec<&Answer>, Vec<&Answer>) =

@@ -51,11 +51,7 @@ pub(super) struct Ground {
 impl Ground {
     pub(super) fn of(code: &'static str) -> Self {
         let (witness, member) = (None, None);
-        Self {
-            code,
-            witness,
-            member,
-        }
+        Self { code, witness, member }
     }
 }
 
@@ -74,11 +70,7 @@ impl Outcome {
 
     /// `equal` or `different`, by a rule that is a proof either way.
     pub(super) fn proven(is_equal: bool, equal: &'static str, different: &'static str) -> Self {
-        if is_equal {
-            Self::equal(equal)
-        } else {
-            Self::different(different)
-        }
+        if is_equal { Self::equal(equal) } else { Self::different(different) }
     }
 
     pub(super) fn is_equal(&self) -> bool {
@@ -87,10 +79,7 @@ impl Outcome {
 
     /// The same with its place in a longer answer.
     fn at(self, member: usize) -> Self {
-        let place = |ground: Ground| Ground {
-            member: Some(member + 1),
-            ..ground
-        };
+        let place = |ground: Ground| Ground { member: Some(member + 1), ..ground };
         match self {
             Self::Equal(ground) => Self::Equal(place(ground)),
             Self::Different(ground) => Self::Different(place(ground)),
@@ -341,9 +330,7 @@ impl Comparer<'_, '_> {
         } else {
             None
         };
-        Ok(other.map_or_else(mismatch, |other| {
-            agreement(Some(clock.agrees(&other)), "time")
-        }))
+        Ok(other.map_or_else(mismatch, |other| agreement(Some(clock.agrees(&other)), "time")))
     }
 
     /// `7:30` as a time of day.
@@ -352,9 +339,7 @@ impl Comparer<'_, '_> {
         for term in terms {
             let value = algebra::rational(*term, self.ws)?;
             parts.push(value.and_then(|value| {
-                u8::try_from(value.trunc())
-                    .ok()
-                    .filter(|n| value == (*n).into())
+                u8::try_from(value.trunc()).ok().filter(|n| value == (*n).into())
             }));
         }
         Ok(match parts.as_slice() {
@@ -398,18 +383,13 @@ impl Comparer<'_, '_> {
         let assumptions = self.assumptions();
         let gold = extremum::settled(self.ws, gold)?;
         let candidate = extremum::settled(self.ws, candidate)?;
-        value::with_logs(
-            self.ws,
-            self.policy.log,
-            (gold, candidate),
-            |ws, left, right| algebra::compare(left, right, assumptions, ws),
-        )
+        value::with_logs(self.ws, self.policy.log, (gold, candidate), |ws, left, right| {
+            algebra::compare(left, right, assumptions, ws)
+        })
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions {
-            positive: self.policy.positive_variables,
-        }
+        Assumptions { positive: self.policy.positive_variables }
     }
 
     /// The order of two real constants, where it is proven.
@@ -422,20 +402,14 @@ impl Comparer<'_, '_> {
         if left == right {
             return Ok(Some(Ordering::Equal));
         }
-        let ends = (
-            value::infinity(self.ws, left),
-            value::infinity(self.ws, right),
-        );
+        let ends = (value::infinity(self.ws, left), value::infinity(self.ws, right));
         match ends {
             (Some(a), Some(b)) => return Ok(Some(a.cmp(&b))),
             (Some(a), None) => return Ok(Some(a)),
             (None, Some(b)) => return Ok(Some(b.reverse())),
             (None, None) => {}
         }
-        let values = (
-            algebra::rational(left, self.ws)?,
-            algebra::rational(right, self.ws)?,
-        );
+        let values = (algebra::rational(left, self.ws)?, algebra::rational(right, self.ws)?);
         if let (Some(a), Some(b)) = &values {
             return Ok(Some(a.cmp(b)));
         }
@@ -455,11 +429,7 @@ fn entries(rows: &[Vec<Expr>]) -> Option<Vec<Answer>> {
 
 /// An expression as an answer of its own.
 pub(super) fn bare(expr: Expr) -> Answer {
-    Answer {
-        subjects: Vec::new(),
-        form: Form::Value(Value::bare(expr)),
-        notes: Vec::new(),
-    }
+    Answer { subjects: Vec::new(), form: Form::Value(Value::bare(expr)), notes: Vec::new() }
 }
 
 /// Compares the types that are equal to none but their own: dates, truth values, sequences.
@@ -516,11 +486,9 @@ fn blame(doubt: Doubt) -> &'static str {
 pub(super) fn outcome(finding: Finding) -> Outcome {
     match finding {
         Finding::Equal(rule) => Outcome::equal(equal_code(rule)),
-        Finding::Different(rule, witness) => Outcome::Different(Ground {
-            code: different_code(rule),
-            witness,
-            member: None,
-        }),
+        Finding::Different(rule, witness) => {
+            Outcome::Different(Ground { code: different_code(rule), witness, member: None })
+        }
         Finding::Undecided(doubt) => Outcome::Undecided(doubt),
     }
 }
@@ -568,9 +536,5 @@ pub(super) fn region_of(form: &Form) -> Option<Region> {
         };
         value.unit.is_none().then_some(value.expr)
     };
-    members
-        .iter()
-        .map(point)
-        .collect::<Option<_>>()
-        .map(Region::Points)
+    members.iter().map(point).collect::<Option<_>>().map(Region::Points)
 }

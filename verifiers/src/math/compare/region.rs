@@ -48,12 +48,7 @@ pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> 
         Brackets::Square => true,
         Brackets::Angle => return None,
     };
-    Some(Region::Interval {
-        from: end(from)?,
-        to: end(to)?,
-        has_from: is_in,
-        has_to: is_in,
-    })
+    Some(Region::Interval { from: end(from)?, to: end(to)?, has_from: is_in, has_to: is_in })
 }
 
 impl Comparer<'_, '_> {
@@ -199,10 +194,7 @@ impl Comparer<'_, '_> {
         let at = self.ws.constant(Constant::Infinity)?;
         let below = self.ws.negated(at)?;
         let end = |at| End { at, is_in: false };
-        Ok(Span {
-            from: end(below),
-            to: end(at),
-        })
+        Ok(Span { from: end(below), to: end(at) })
     }
 
     /// Sorts spans, leaves empty ones out and joins what touches.
@@ -274,11 +266,7 @@ impl Comparer<'_, '_> {
                     return Ok(None);
                 };
                 all.push(Span {
-                    from: if start == Ordering::Less {
-                        b.from
-                    } else {
-                        a.from
-                    },
+                    from: if start == Ordering::Less { b.from } else { a.from },
                     to: if stop == Ordering::Less { a.to } else { b.to },
                 });
             }
@@ -289,10 +277,7 @@ impl Comparer<'_, '_> {
     /// The real numbers outside sorted, disjoint spans.
     pub(super) fn complement(&mut self, spans: &[Span]) -> Result<Vec<Span>, Exhausted> {
         let line = self.line()?;
-        let flipped = |end: End| End {
-            is_in: !end.is_in,
-            ..end
-        };
+        let flipped = |end: End| End { is_in: !end.is_in, ..end };
         let mut rest = Vec::with_capacity(spans.len() + 1);
         let mut from = line.from;
         for span in spans {
@@ -317,20 +302,11 @@ pub(super) fn point(at: Expr) -> Span {
 
 /// A region that is one interval.
 fn interval(region: &Region) -> Option<Span> {
-    let Region::Interval {
-        from,
-        to,
-        has_from,
-        has_to,
-    } = region
-    else {
+    let Region::Interval { from, to, has_from, has_to } = region else {
         return None;
     };
     let end = |at: Expr, is_in: bool| End { at, is_in };
-    Some(Span {
-        from: end(*from, *has_from),
-        to: end(*to, *has_to),
-    })
+    Some(Span { from: end(*from, *has_from), to: end(*to, *has_to) })
 }
 
 /// A set of numbers with a name that is no set of spans.

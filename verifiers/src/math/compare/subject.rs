@@ -43,11 +43,7 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
         }
     };
     let is_shared = own.iter().any(|n| other.iter().any(|m| key(n) == key(m)));
-    if is_shared {
-        Relation::Same
-    } else {
-        Relation::Conflict
-    }
+    if is_shared { Relation::Same } else { Relation::Conflict }
 }
 
 /// The variables and unknown functions among `subjects`; `None` where one is neither.
@@ -73,10 +69,8 @@ fn several(own: &[Expr], other: &[Expr]) -> Relation {
     if own == other || own.len() != other.len() {
         return Relation::Same;
     }
-    let places: Option<Vec<usize>> = own
-        .iter()
-        .map(|expr| other.iter().position(|o| o == expr))
-        .collect();
+    let places: Option<Vec<usize>> =
+        own.iter().map(|expr| other.iter().position(|o| o == expr)).collect();
     match places {
         Some(places) => Relation::Reordered(places),
         None => Relation::Conflict,

@@ -147,11 +147,7 @@ impl Comparer<'_, '_> {
         if self.policy.percent_as_number && gold.is_percent != candidate.is_percent {
             let hundred = self.ws.integer(100)?;
             let (mut left, mut right) = (gold.expr, expr);
-            let percent = if gold.is_percent {
-                &mut left
-            } else {
-                &mut right
-            };
+            let percent = if gold.is_percent { &mut left } else { &mut right };
             *percent = self.ws.product(vec![*percent, hundred])?;
             if self.exprs(left, right)?.is_equal() {
                 return Ok(Outcome::equal("percent_as_number"));
@@ -168,10 +164,7 @@ impl Comparer<'_, '_> {
         let Some(bound) = self.bound(gold)? else {
             return Ok(false);
         };
-        let values = (
-            algebra::rational(gold.expr, self.ws)?,
-            algebra::rational(expr, self.ws)?,
-        );
+        let values = (algebra::rational(gold.expr, self.ws)?, algebra::rational(expr, self.ws)?);
         if let (Some(own), Some(other)) = values {
             let digits = digits(&own) + digits(&other) + digits(&bound);
             self.ws.fuel.spend(number::cost(digits))?;
@@ -221,25 +214,17 @@ impl Comparer<'_, '_> {
         if !matches!(found, Outcome::Different(_)) {
             return Ok(found);
         }
-        let (own, other) = (
-            algebra::variables(gold, self.ws),
-            algebra::variables(candidate, self.ws),
-        );
+        let (own, other) =
+            (algebra::variables(gold, self.ws), algebra::variables(candidate, self.ws));
         let only_own: Vec<_> = own.iter().copied().filter(|n| !other.contains(n)).collect();
         let only_other: Vec<_> = other.iter().copied().filter(|n| !own.contains(n)).collect();
         if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
             return Ok(found);
         }
         // `R` for `r` is another quantity, not another name.
-        let same_letter = |a: &Name, b: &Name| {
-            self.ws
-                .spelling(*a)
-                .eq_ignore_ascii_case(self.ws.spelling(*b))
-        };
-        if only_own
-            .iter()
-            .any(|own| only_other.iter().any(|other| same_letter(own, other)))
-        {
+        let same_letter =
+            |a: &Name, b: &Name| self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b));
+        if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
             return Ok(found);
         }
         for order in orders(only_other.len()) {
@@ -299,12 +284,9 @@ impl Comparer<'_, '_> {
             return Ok(Outcome::equal("identical"));
         }
         let assumptions = self.assumptions();
-        let finding = with_logs(
-            self.ws,
-            self.policy.log,
-            (left, right),
-            |ws, left, right| algebra::proportional(left, right, assumptions, ws),
-        )?;
+        let finding = with_logs(self.ws, self.policy.log, (left, right), |ws, left, right| {
+            algebra::proportional(left, right, assumptions, ws)
+        })?;
         Ok(outcome(finding))
     }
 }
@@ -378,9 +360,7 @@ pub(super) fn with_logs(
 }
 
 fn holds_bare_log(ws: &mut Workspace<'_>, expr: Expr) -> Result<bool, Exhausted> {
-    ws.any(expr, &mut |node| {
-        matches!(node, Node::Call(Function::LogBare, _))
-    })
+    ws.any(expr, &mut |node| matches!(node, Node::Call(Function::LogBare, _)))
 }
 
 /// Whether `expr` holds pi.
@@ -418,11 +398,7 @@ pub(super) fn infinity(ws: &Workspace<'_>, expr: Expr) -> Option<Ordering> {
     let Node::Number(value) = ws.node(*factor) else {
         return None;
     };
-    let sign = if value.is_negative() {
-        Ordering::Less
-    } else {
-        Ordering::Greater
-    };
+    let sign = if value.is_negative() { Ordering::Less } else { Ordering::Greater };
     (is_infinity(ws, *infinite) && !value.is_zero()).then_some(sign)
 }
 
@@ -449,12 +425,6 @@ impl Numeral {
 impl Value {
     /// An expression without anything around it.
     pub(in crate::math) fn bare(expr: Expr) -> Self {
-        Self {
-            expr,
-            last_digit: None,
-            is_percent: false,
-            unit: None,
-            is_reduced: true,
-        }
+        Self { expr, last_digit: None, is_percent: false, unit: None, is_reduced: true }
     }
 }

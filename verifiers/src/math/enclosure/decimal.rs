@@ -28,11 +28,7 @@ pub(super) fn of_value(value: &Value, digits: u32) -> String {
 }
 
 fn of_interval(interval: &Interval, digits: u32) -> String {
-    let top = interval
-        .upper
-        .magnitude()
-        .max(interval.lower.magnitude())
-        .top();
+    let top = interval.upper.magnitude().max(interval.lower.magnitude()).top();
     match top {
         Some(top) if top.abs() > MAX_TOP && !interval.contains_zero() => format!("about 2^{top}"),
         None => "0".to_owned(),
@@ -40,11 +36,7 @@ fn of_interval(interval: &Interval, digits: u32) -> String {
         Some(_) => {
             let middle = (interval.lower() + interval.upper()) / IBig::from(2);
             // What is not told from 0 is shown as 0.
-            if interval.contains_zero() {
-                "0".to_owned()
-            } else {
-                of_rational(&middle, digits)
-            }
+            if interval.contains_zero() { "0".to_owned() } else { of_rational(&middle, digits) }
         }
     }
 }
@@ -75,10 +67,7 @@ fn of_rational(value: &RBig, digits: u32) -> String {
         }
     }
     let minus = if *value < RBig::ZERO { "-" } else { "" };
-    format!(
-        "{minus}{}",
-        placed(&figures, exponent, value.denominator().is_one())
-    )
+    format!("{minus}{}", placed(&figures, exponent, value.denominator().is_one()))
 }
 
 /// `numerator * 10^scale / denominator` to the nearest integer.

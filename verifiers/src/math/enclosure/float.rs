@@ -49,10 +49,7 @@ pub(super) fn shifted(value: &IBig, shift: i64, toward: Toward) -> IBig {
 }
 
 impl Float {
-    pub(super) const ZERO: Self = Self {
-        mantissa: IBig::ZERO,
-        exponent: 0,
-    };
+    pub(super) const ZERO: Self = Self { mantissa: IBig::ZERO, exponent: 0 };
 
     /// `mantissa * 2^exponent` rounded to `bits` bits.
     pub(super) fn new(
@@ -80,10 +77,7 @@ impl Float {
 
     /// A small integer.
     pub(super) fn integer(value: i32) -> Self {
-        Self {
-            mantissa: IBig::from(value),
-            exponent: 0,
-        }
+        Self { mantissa: IBig::from(value), exponent: 0 }
     }
 
     /// `t` of `2^(t-1) <= |self| < 2^t`; `None` of zero.
@@ -108,26 +102,16 @@ impl Float {
     }
 
     pub(super) fn negated(&self) -> Self {
-        Self {
-            mantissa: -&self.mantissa,
-            exponent: self.exponent,
-        }
+        Self { mantissa: -&self.mantissa, exponent: self.exponent }
     }
 
     pub(super) fn magnitude(&self) -> Self {
-        Self {
-            mantissa: self.mantissa.clone().abs(),
-            exponent: self.exponent,
-        }
+        Self { mantissa: self.mantissa.clone().abs(), exponent: self.exponent }
     }
 
     /// The product with `2^exponent`.
     pub(super) fn scaled(&self, exponent: i64) -> Result<Self, OutOfRange> {
-        Self {
-            mantissa: self.mantissa.clone(),
-            exponent: self.exponent + exponent,
-        }
-        .checked()
+        Self { mantissa: self.mantissa.clone(), exponent: self.exponent + exponent }.checked()
     }
 
     pub(super) fn add(&self, other: &Self, bits: u32, toward: Toward) -> Result<Self, OutOfRange> {
@@ -135,11 +119,7 @@ impl Float {
             let sum = if self.is_zero() { other } else { self };
             return Self::new(sum.mantissa.clone(), sum.exponent, bits, toward);
         };
-        let (large, small) = if top >= other_top {
-            (self, other)
-        } else {
-            (other, self)
-        };
+        let (large, small) = if top >= other_top { (self, other) } else { (other, self) };
         let gap = (top - other_top).abs();
         if gap > i64::from(bits) + signed(large.mantissa.bit_len()) + 2 {
             // The small one is below a quarter of the last bit wanted: it only tips the rounding.
@@ -234,17 +214,11 @@ impl Float {
         bits: u32,
         toward: Toward,
     ) -> Result<Self, OutOfRange> {
-        let numerator = Self {
-            mantissa: value.numerator().clone(),
-            exponent: 0,
-        };
+        let numerator = Self { mantissa: value.numerator().clone(), exponent: 0 };
         if value.denominator().is_one() {
             return Self::new(numerator.mantissa, 0, bits, toward);
         }
-        let denominator = Self {
-            mantissa: value.denominator().as_ibig().clone(),
-            exponent: 0,
-        };
+        let denominator = Self { mantissa: value.denominator().as_ibig().clone(), exponent: 0 };
         numerator.div(&denominator, bits, toward)
     }
 
@@ -252,10 +226,7 @@ impl Float {
     /// numbers.
     pub(super) fn split(&self) -> (Self, i64) {
         let top = self.top().unwrap_or(0);
-        let fraction = Self {
-            mantissa: self.mantissa.clone(),
-            exponent: self.exponent - top,
-        };
+        let fraction = Self { mantissa: self.mantissa.clone(), exponent: self.exponent - top };
         (fraction, top)
     }
 

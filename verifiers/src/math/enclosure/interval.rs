@@ -84,10 +84,7 @@ impl Interval {
     }
 
     pub(super) fn exactly(value: Float) -> Self {
-        Self {
-            lower: value.clone(),
-            upper: value,
-        }
+        Self { lower: value.clone(), upper: value }
     }
 
     pub(super) fn from_rational(value: &RBig, bits: u32) -> Result<Self, Stop> {
@@ -115,10 +112,7 @@ impl Interval {
 
     /// All numbers from `-radius` to `radius`.
     pub(super) fn around_zero(radius: &Float) -> Self {
-        Self {
-            lower: radius.magnitude().negated(),
-            upper: radius.magnitude(),
-        }
+        Self { lower: radius.magnitude().negated(), upper: radius.magnitude() }
     }
 
     /// A number in the middle, and a bound of how far the ends are from it.
@@ -137,10 +131,7 @@ impl Interval {
 /// Arithmetic. `bits` is the precision of the ends.
 impl Interval {
     pub(super) fn neg(&self) -> Self {
-        Self {
-            lower: self.upper.negated(),
-            upper: self.lower.negated(),
-        }
+        Self { lower: self.upper.negated(), upper: self.lower.negated() }
     }
 
     pub(super) fn add(&self, other: &Self, bits: u32) -> Result<Self, Stop> {
@@ -207,10 +198,7 @@ impl Interval {
         if self.upper.sign() != Ordering::Greater {
             return self.neg();
         }
-        Self {
-            lower: Float::ZERO,
-            upper: self.lower.magnitude().max(self.upper.magnitude()),
-        }
+        Self { lower: Float::ZERO, upper: self.lower.magnitude().max(self.upper.magnitude()) }
     }
 
     /// The root of numbers that are not negative.
@@ -228,11 +216,7 @@ impl Interval {
     pub(super) fn power(&self, exponent: u64, bits: u32) -> Result<Self, Stop> {
         // An even power of an interval around 0 is that of the absolute values, and the powers of
         // an interval of one sign are monotonic.
-        let base = if exponent.is_multiple_of(2) {
-            self.abs()
-        } else {
-            self.clone()
-        };
+        let base = if exponent.is_multiple_of(2) { self.abs() } else { self.clone() };
         // Each of the squarings loses two bits at most.
         let length = u64::BITS - exponent.leading_zeros();
         let working = bits + 2 * length;
@@ -248,10 +232,7 @@ impl Interval {
 
     /// The product with `2^exponent`.
     pub(super) fn scaled(&self, exponent: i64) -> Result<Self, Stop> {
-        Ok(Self {
-            lower: self.lower.scaled(exponent)?,
-            upper: self.upper.scaled(exponent)?,
-        })
+        Ok(Self { lower: self.lower.scaled(exponent)?, upper: self.upper.scaled(exponent)? })
     }
 
     /// The part of it from `lower` to `upper`, which the number is known to lie in.

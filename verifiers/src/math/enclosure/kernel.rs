@@ -107,11 +107,7 @@ fn odd_series(x: &IBig, alternates: bool, places: u32) -> IBig {
 
 /// `value / 2^places` rounded towards zero.
 fn truncated(value: IBig, places: u32) -> IBig {
-    if value < IBig::ZERO {
-        -right(-value, places)
-    } else {
-        right(value, places)
-    }
+    if value < IBig::ZERO { -right(-value, places) } else { right(value, places) }
 }
 
 /// `sum of x^n / n!`; `|x|` is below 1/2.
@@ -130,11 +126,7 @@ fn exponential_series(x: &IBig, places: u32) -> IBig {
 /// The series of the sine, or of the cosine, of `x` below 1.
 fn circular_series(x: &IBig, is_sine: bool, places: u32) -> IBig {
     let square = right(x * x, places);
-    let (mut term, mut n) = if is_sine {
-        (x.clone(), 1u32)
-    } else {
-        (left(IBig::ONE, places), 0)
-    };
+    let (mut term, mut n) = if is_sine { (x.clone(), 1u32) } else { (left(IBig::ONE, places), 0) };
     let mut sum = term.clone();
     while !term.is_zero() {
         term = -truncated(term * &square, places) / IBig::from((n + 1) * (n + 2));
@@ -159,11 +151,7 @@ fn nearest(numerator: &IBig, denominator: &IBig) -> IBig {
 impl Kernel {
     /// Functions whose results have ends of `bits` bits, at most [`MAX_BITS`].
     pub(super) fn new(bits: u32) -> Self {
-        Self {
-            bits: bits.min(MAX_BITS),
-            pi: None,
-            ln2: None,
-        }
+        Self { bits: bits.min(MAX_BITS), pi: None, ln2: None }
     }
 
     pub(super) fn bits(&self) -> u32 {
@@ -178,10 +166,7 @@ impl Kernel {
         let working = places + GUARD;
         let quarter = inverse_series(5, true, working) * 4 - inverse_series(239, true, working);
         let value = right(quarter, GUARD - 2);
-        self.pi = Some(Fixed {
-            value: value.clone(),
-            places,
-        });
+        self.pi = Some(Fixed { value: value.clone(), places });
         value
     }
 
@@ -194,10 +179,7 @@ impl Kernel {
             - inverse_series(4801, false, working) * 2
             + inverse_series(8749, false, working) * 8;
         let value = right(sum, GUARD);
-        self.ln2 = Some(Fixed {
-            value: value.clone(),
-            places,
-        });
+        self.ln2 = Some(Fixed { value: value.clone(), places });
         value
     }
 
@@ -285,10 +267,7 @@ impl Kernel {
             let above = x.sub(&Float::integer(1), bits + GUARD, Toward::Up)?;
             let square = excess.magnitude().max(above.magnitude());
             let square = square.mul(&square, bits, Toward::Up)?;
-            return Ok(Interval {
-                lower: excess.sub(&square, bits, Toward::Down)?,
-                upper: above,
-            });
+            return Ok(Interval { lower: excess.sub(&square, bits, Toward::Down)?, upper: above });
         }
         let near_one = u32::try_from(-top).unwrap_or(0);
         let places = bits + GUARD + near_one;
@@ -327,11 +306,8 @@ impl Kernel {
         }
         let magnitude = u32::try_from(top.unsigned_abs()).map_err(|_| Stop::NoValue)?;
         // Large angles need places for the turns that are taken off, small ones for their size.
-        let (places, extra) = if top > 0 {
-            (bits + GUARD, magnitude + 8)
-        } else {
-            (bits + GUARD + magnitude, 8)
-        };
+        let (places, extra) =
+            if top > 0 { (bits + GUARD, magnitude + 8) } else { (bits + GUARD + magnitude, 8) };
         let fixed: IBig = x.to_fixed(places + extra, Toward::Down) << 1;
         let pi = self.fixed_pi(places + extra);
         let turns = nearest(&fixed, &pi);

@@ -101,8 +101,7 @@ impl Unknowns {
 
     /// Names in the order of their spelling, so that points depend on the text alone.
     fn sort(&mut self, ws: &Workspace<'_>) {
-        self.symbols
-            .sort_by(|left, right| ws.spelling(*left).cmp(ws.spelling(*right)));
+        self.symbols.sort_by(|left, right| ws.spelling(*left).cmp(ws.spelling(*right)));
     }
 }
 
@@ -150,15 +149,8 @@ fn more_integers(k: u64) -> RBig {
 }
 
 /// Points in the order tried. Where integers are asked for, only the last three have a value.
-const CHOICES: [Choice; 7] = [
-    below_one,
-    above_one,
-    signed,
-    spread,
-    integers,
-    rising_integers,
-    more_integers,
-];
+const CHOICES: [Choice; 7] =
+    [below_one, above_one, signed, spread, integers, rising_integers, more_integers];
 
 /// What one point tells.
 enum AtPoint {
@@ -188,14 +180,12 @@ pub(super) fn separate(
         },
     };
     if unknowns.is_empty() {
-        return Ok(
-            match sides.compare(&[], &unknowns, &mut PRECISIONS.map(Kernel::new), ws)? {
-                AtPoint::Apart(witness) => Separation::Apart(witness),
-                AtPoint::Together(bits) => Separation::Together { points: 1, bits },
-                AtPoint::NoValue => Separation::NoValue,
-                AtPoint::NoRule => Separation::NoRule,
-            },
-        );
+        return Ok(match sides.compare(&[], &unknowns, &mut PRECISIONS.map(Kernel::new), ws)? {
+            AtPoint::Apart(witness) => Separation::Apart(witness),
+            AtPoint::Together(bits) => Separation::Together { points: 1, bits },
+            AtPoint::NoValue => Separation::NoValue,
+            AtPoint::NoRule => Separation::NoRule,
+        });
     }
     sides.sample(&unknowns, assumptions, ws)
 }
@@ -275,20 +265,14 @@ impl Sides {
                 Ok(Some(bits)) => agreed = agreed.max(bits),
                 Err(_) => {}
                 Ok(None) => {
-                    let values = Some((
-                        decimal::of_value(&left, DIGITS),
-                        decimal::of_value(&right, DIGITS),
-                    ));
+                    let values =
+                        Some((decimal::of_value(&left, DIGITS), decimal::of_value(&right, DIGITS)));
                     let at = witness_point(&point, ws)?;
                     return Ok(AtPoint::Apart(Witness { at, values }));
                 }
             }
         }
-        Ok(if agreed >= AGREEMENT {
-            AtPoint::Together(agreed)
-        } else {
-            AtPoint::NoValue
-        })
+        Ok(if agreed >= AGREEMENT { AtPoint::Together(agreed) } else { AtPoint::NoValue })
     }
 
     /// The point with the given values of symbols, and values of its own for applications.
@@ -304,10 +288,7 @@ impl Sides {
     ) -> Result<Result<Point, Stop>, Exhausted> {
         let symbols = unknowns.symbols.iter().copied();
         let values = values.iter().cloned().map(Value::Exact);
-        let mut point = Point {
-            symbols: symbols.zip(values).collect(),
-            applications: Vec::new(),
-        };
+        let mut point = Point { symbols: symbols.zip(values).collect(), applications: Vec::new() };
         let mut seen: Vec<(Name, Vec<Value>)> = Vec::new();
         for (k, application) in (1..).zip(&unknowns.applications) {
             let Node::Apply(name, arguments) = ws.node(*application).clone() else {

@@ -65,18 +65,11 @@ impl Value {
 
     pub(super) fn parts(&self, bits: u32) -> Result<Parts, Stop> {
         Ok(match self {
-            Self::Exact(value) => Parts {
-                re: Interval::from_rational(value, bits)?,
-                im: Interval::integer(0),
-            },
-            Self::Real(re) => Parts {
-                re: re.clone(),
-                im: Interval::integer(0),
-            },
-            Self::Complex(re, im) => Parts {
-                re: re.clone(),
-                im: im.clone(),
-            },
+            Self::Exact(value) => {
+                Parts { re: Interval::from_rational(value, bits)?, im: Interval::integer(0) }
+            }
+            Self::Real(re) => Parts { re: re.clone(), im: Interval::integer(0) },
+            Self::Complex(re, im) => Parts { re: re.clone(), im: im.clone() },
         })
     }
 
@@ -101,11 +94,7 @@ impl Value {
     /// The exact value as an integer.
     pub(super) fn exact_integer(&self) -> Result<&IBig, Stop> {
         let value = self.exact()?;
-        if value.denominator().is_one() {
-            Ok(value.numerator())
-        } else {
-            Err(Stop::NoValue)
-        }
+        if value.denominator().is_one() { Ok(value.numerator()) } else { Err(Stop::NoValue) }
     }
 
     pub(super) fn sign(&self) -> Result<Ordering, Stop> {
@@ -119,20 +108,13 @@ impl Value {
 
 /// Why a number with this imaginary part is not taken for a real one.
 fn not_real(im: &Interval) -> Stop {
-    if im.contains_zero() {
-        Stop::Imprecise
-    } else {
-        Stop::NoValue
-    }
+    if im.contains_zero() { Stop::Imprecise } else { Stop::NoValue }
 }
 
 /// Complex arithmetic.
 impl Parts {
     pub(super) fn add(&self, other: &Self, bits: u32) -> Result<Self, Stop> {
-        Ok(Self {
-            re: self.re.add(&other.re, bits)?,
-            im: self.im.add(&other.im, bits)?,
-        })
+        Ok(Self { re: self.re.add(&other.re, bits)?, im: self.im.add(&other.im, bits)? })
     }
 
     pub(super) fn mul(&self, other: &Self, bits: u32) -> Result<Self, Stop> {
@@ -146,10 +128,7 @@ impl Parts {
     pub(super) fn recip(&self, bits: u32) -> Result<Self, Stop> {
         let square = self.re.square(bits)?.add(&self.im.square(bits)?, bits)?;
         let inverse = square.recip(bits)?;
-        Ok(Self {
-            re: self.re.mul(&inverse, bits)?,
-            im: self.im.neg().mul(&inverse, bits)?,
-        })
+        Ok(Self { re: self.re.mul(&inverse, bits)?, im: self.im.neg().mul(&inverse, bits)? })
     }
 
     pub(super) fn abs(&self, bits: u32) -> Result<Interval, Stop> {
@@ -161,26 +140,17 @@ impl Parts {
     }
 
     pub(super) fn times_i(&self) -> Self {
-        Self {
-            re: self.im.neg(),
-            im: self.re.clone(),
-        }
+        Self { re: self.im.neg(), im: self.re.clone() }
     }
 
     /// The integer power with an exponent that is not negative.
     pub(super) fn power(&self, exponent: u64, bits: u32) -> Result<Self, Stop> {
         if self.im.is_zero() {
-            return Ok(Self {
-                re: self.re.power(exponent, bits)?,
-                im: self.im.clone(),
-            });
+            return Ok(Self { re: self.re.power(exponent, bits)?, im: self.im.clone() });
         }
         let length = u64::BITS - exponent.leading_zeros();
         let working = bits + 3 * length;
-        let mut power = Self {
-            re: Interval::integer(1),
-            im: Interval::integer(0),
-        };
+        let mut power = Self { re: Interval::integer(1), im: Interval::integer(0) };
         for bit in (0..length).rev() {
             power = power.mul(&power, working)?;
             if exponent >> bit & 1 == 1 {
@@ -197,14 +167,10 @@ impl Parts {
         if self.im.is_zero() {
             let zero = Interval::integer(0);
             return match self.re.sign() {
-                Some(Ordering::Less) => Ok(Self {
-                    re: zero,
-                    im: self.re.neg().root(2, bits)?,
-                }),
-                Some(Ordering::Equal | Ordering::Greater) => Ok(Self {
-                    re: self.re.root(2, bits)?,
-                    im: zero,
-                }),
+                Some(Ordering::Less) => Ok(Self { re: zero, im: self.re.neg().root(2, bits)? }),
+                Some(Ordering::Equal | Ordering::Greater) => {
+                    Ok(Self { re: self.re.root(2, bits)?, im: zero })
+                }
                 None => Err(Stop::Imprecise),
             };
         }
@@ -238,11 +204,7 @@ impl Parts {
             }
             (_, Some(Ordering::Less)) => {
                 let angle = kernel.atan(&self.re.div(&self.im, bits)?)?;
-                kernel
-                    .pi()?
-                    .scaled(-1)?
-                    .add(&angle, bits)
-                    .map(|angle| angle.neg())
+                kernel.pi()?.scaled(-1)?.add(&angle, bits).map(|angle| angle.neg())
             }
             (Some(Ordering::Less), Some(Ordering::Equal)) => kernel.pi(),
             (Some(Ordering::Less | Ordering::Equal) | None, None)
@@ -255,25 +217,16 @@ impl Parts {
         if size.is_zero() {
             return Err(Stop::NoValue);
         }
-        Ok(Self {
-            re: kernel.ln(&size)?,
-            im: self.arg(kernel)?,
-        })
+        Ok(Self { re: kernel.ln(&size)?, im: self.arg(kernel)? })
     }
 
     pub(super) fn exp(&self, kernel: &mut Kernel) -> Result<Self, Stop> {
         let bits = kernel.bits();
         let size = kernel.exp(&self.re)?;
         if self.im.is_zero() {
-            return Ok(Self {
-                re: size,
-                im: Interval::integer(0),
-            });
+            return Ok(Self { re: size, im: Interval::integer(0) });
         }
         let (cosine, sine) = (kernel.sine(&self.im, 1)?, kernel.sine(&self.im, 0)?);
-        Ok(Self {
-            re: size.mul(&cosine, bits)?,
-            im: size.mul(&sine, bits)?,
-        })
+        Ok(Self { re: size.mul(&cosine, bits)?, im: size.mul(&sine, bits)? })
     }
 }

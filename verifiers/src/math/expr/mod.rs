@@ -84,20 +84,13 @@ pub(super) struct Workspace<'f> {
 impl<'f> Workspace<'f> {
     /// An empty workspace.
     pub(super) fn new(fuel: &'f mut Fuel) -> Self {
-        Self {
-            nodes: IndexSet::default(),
-            depths: Vec::new(),
-            names: IndexSet::default(),
-            fuel,
-        }
+        Self { nodes: IndexSet::default(), depths: Vec::new(), names: IndexSet::default(), fuel }
     }
 
     /// The node of `expr`.
     pub(super) fn node(&self, expr: Expr) -> &Node {
         let index = usize::try_from(expr.0).expect("an index fits");
-        self.nodes
-            .get_index(index)
-            .expect("expressions are indices of their workspace")
+        self.nodes.get_index(index).expect("expressions are indices of their workspace")
     }
 
     /// Levels of `expr`: 1 for a leaf, at most [`MAX_DEPTH`].
@@ -142,9 +135,7 @@ impl<'f> Workspace<'f> {
     /// How `name` is spelled.
     pub(super) fn spelling(&self, name: Name) -> &str {
         let index = usize::try_from(name.0).expect("an index fits");
-        self.names
-            .get_index(index)
-            .expect("names are indices of their workspace")
+        self.names.get_index(index).expect("names are indices of their workspace")
     }
 }
 
@@ -273,10 +264,7 @@ impl<'n> IntoIterator for Children<'n> {
     type IntoIter = ChildIter<'n>;
 
     fn into_iter(self) -> ChildIter<'n> {
-        ChildIter {
-            children: self,
-            at: 0,
-        }
+        ChildIter { children: self, at: 0 }
     }
 }
 

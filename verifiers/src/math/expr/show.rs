@@ -38,12 +38,7 @@ impl Workspace<'_> {
     }
 
     fn shown(&self, expr: Expr, is_latex: bool) -> String {
-        let mut writer = Writer {
-            ws: self,
-            out: String::new(),
-            is_latex,
-            is_cut: false,
-        };
+        let mut writer = Writer { ws: self, out: String::new(), is_latex, is_cut: false };
         writer.write(expr, Rank::Sum);
         if writer.is_cut {
             writer.out.push('…');
@@ -78,13 +73,11 @@ impl Writer<'_, '_> {
     }
 
     fn open(&mut self) {
-        self.out
-            .push_str(if self.is_latex { "\\left(" } else { "(" });
+        self.out.push_str(if self.is_latex { "\\left(" } else { "(" });
     }
 
     fn close(&mut self) {
-        self.out
-            .push_str(if self.is_latex { "\\right)" } else { ")" });
+        self.out.push_str(if self.is_latex { "\\right)" } else { ")" });
     }
 
     fn rank(&self, expr: Expr) -> Rank {
@@ -98,11 +91,7 @@ impl Writer<'_, '_> {
             // A quotient and a sign are products, too.
             Node::Product(factors) => {
                 let is_negative = self.negative(factors[0]).is_some();
-                if is_negative {
-                    Rank::Sum
-                } else {
-                    Rank::Product
-                }
+                if is_negative { Rank::Sum } else { Rank::Product }
             }
             Node::Power(base, exponent) => {
                 let is_called =

@@ -41,9 +41,8 @@ impl<'f> Workspace<'f> {
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.
     pub(in crate::math) fn is_closed(&mut self, expr: Expr) -> Result<bool, Exhausted> {
-        let is_open = self.any(expr, &mut |node| {
-            matches!(node, Node::Symbol(_) | Node::Apply(..))
-        })?;
+        let is_open =
+            self.any(expr, &mut |node| matches!(node, Node::Symbol(_) | Node::Apply(..)))?;
         Ok(!is_open)
     }
 

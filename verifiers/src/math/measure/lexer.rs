@@ -101,11 +101,7 @@ fn power(rest: &str) -> Option<Step<'_>> {
         inner.split_once(')')?
     } else {
         let sign = usize::from(rest.starts_with(['-', '−', '+']));
-        let sign = if rest.starts_with('−') {
-            '−'.len_utf8()
-        } else {
-            sign
-        };
+        let sign = if rest.starts_with('−') { '−'.len_utf8() } else { sign };
         let digits = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
         if digits == 0 && rest.starts_with('°') {
             return Some(degree(&rest['°'.len_utf8()..]));

@@ -142,13 +142,7 @@ impl Measure {
     /// amounts of several such units add up.
     pub(super) fn is_linear(&self) -> bool {
         let one = |dimension: Dimension| self.dimension == dimension;
-        let kinds = [
-            units::LENGTH,
-            units::MASS,
-            units::TIME,
-            units::DEGREES,
-            units::MONTHS,
-        ];
+        let kinds = [units::LENGTH, units::MASS, units::TIME, units::DEGREES, units::MONTHS];
         self.offset.is_zero() && kinds.into_iter().any(one)
     }
 
@@ -159,10 +153,7 @@ impl Measure {
 }
 
 fn is_pound_sterling(dimension: &Dimension) -> bool {
-    let pounds = Dimension {
-        currency: Some(("GBP", 1)),
-        ..Dimension::default()
-    };
+    let pounds = Dimension { currency: Some(("GBP", 1)), ..Dimension::default() };
     *dimension == pounds
 }
 
@@ -176,8 +167,7 @@ fn are_alike(left: &[(String, i8)], right: &[(String, i8)]) -> bool {
 
 /// Whether `short` is the noun of `long`: `marble` of `red marble`.
 fn is_shorter(short: &str, long: &str) -> bool {
-    long.strip_suffix(short)
-        .is_some_and(|rest| rest.ends_with(' '))
+    long.strip_suffix(short).is_some_and(|rest| rest.ends_with(' '))
 }
 
 /// `numerator / denominator · 10^ten`.

@@ -51,10 +51,7 @@ enum Last {
     Thing,
 }
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is set and cleared by marks of its own"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is set and cleared by marks of its own")]
 struct Reader {
     is_marked: bool,
     scale: RBig,
@@ -300,11 +297,7 @@ impl Reader {
             self.opening_currency = is_first.then_some(code);
         }
         let (power, rest) = self.power(rest)?;
-        self.offset = if is_first && power == 1 {
-            unit.offset()
-        } else {
-            RBig::ZERO
-        };
+        self.offset = if is_first && power == 1 { unit.offset() } else { RBig::ZERO };
         self.scale *= unit.scale().pow(isize::from(power));
         if !self.dimension.add(&unit.dimension, power)? {
             self.things.push((name.to_owned(), power));

@@ -169,19 +169,7 @@ fn marks_make_words_of_letters() {
     for text in ["C", "F", "u", "N", "xyz", "kN m", "V/m", "T", "pH"] {
         assert!(read_marked(text).is_some(), "{text:?}");
     }
-    for text in [
-        "m",
-        "s",
-        "g",
-        "h",
-        "L",
-        "kg m/s^2",
-        "km/h",
-        "egg",
-        "cat",
-        "mL",
-        "gold coins",
-    ] {
+    for text in ["m", "s", "g", "h", "L", "kg m/s^2", "km/h", "egg", "cat", "mL", "gold coins"] {
         assert!(read(text).is_some(), "{text:?}");
     }
     for text in ["x", "pm", "sin", "and", "π", "∞"] {
@@ -227,14 +215,8 @@ fn constants_have_units() {
         let value = |name| constants::named(name).map(|known| known.value);
         Some(value(a)? * value(b)?)
     };
-    assert_eq!(
-        product("N_A", "k_B"),
-        constants::named("R").map(|r| r.value)
-    );
-    assert_eq!(
-        product("N_A", "e_charge"),
-        constants::named("F").map(|f| f.value)
-    );
+    assert_eq!(product("N_A", "k_B"), constants::named("R").map(|r| r.value));
+    assert_eq!(product("N_A", "e_charge"), constants::named("F").map(|f| f.value));
     assert_eq!(constants::named("gamma"), None);
 }
 

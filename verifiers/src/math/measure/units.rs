@@ -69,13 +69,7 @@ const NOTHING: Dimension = Dimension {
 
 /// Exponents of metre, kilogram, second and ampere.
 const fn mksa(length: i8, mass: i8, time: i8, current: i8) -> Dimension {
-    Dimension {
-        length,
-        mass,
-        time,
-        current,
-        ..NOTHING
-    }
+    Dimension { length, mass, time, current, ..NOTHING }
 }
 
 pub(super) const LENGTH: Dimension = mksa(1, 0, 0, 0);
@@ -87,34 +81,13 @@ const SPEED: Dimension = mksa(1, 0, -1, 0);
 const FREQUENCY: Dimension = mksa(0, 0, -1, 0);
 const PRESSURE: Dimension = mksa(-1, 1, -2, 0);
 const ENERGY: Dimension = mksa(2, 1, -2, 0);
-pub(super) const MONTHS: Dimension = Dimension {
-    months: 1,
-    ..NOTHING
-};
-const TEMPERATURE: Dimension = Dimension {
-    temperature: 1,
-    ..NOTHING
-};
-const AMOUNT: Dimension = Dimension {
-    amount: 1,
-    ..NOTHING
-};
-const LUMINOSITY: Dimension = Dimension {
-    luminosity: 1,
-    ..NOTHING
-};
-pub(super) const DEGREES: Dimension = Dimension {
-    degrees: 1,
-    ..NOTHING
-};
-pub(super) const RADIANS: Dimension = Dimension {
-    radians: 1,
-    ..NOTHING
-};
-const INFORMATION: Dimension = Dimension {
-    information: 1,
-    ..NOTHING
-};
+pub(super) const MONTHS: Dimension = Dimension { months: 1, ..NOTHING };
+const TEMPERATURE: Dimension = Dimension { temperature: 1, ..NOTHING };
+const AMOUNT: Dimension = Dimension { amount: 1, ..NOTHING };
+const LUMINOSITY: Dimension = Dimension { luminosity: 1, ..NOTHING };
+pub(super) const DEGREES: Dimension = Dimension { degrees: 1, ..NOTHING };
+pub(super) const RADIANS: Dimension = Dimension { radians: 1, ..NOTHING };
+const INFORMATION: Dimension = Dimension { information: 1, ..NOTHING };
 
 const fn with_prefixes(
     name: &'static str,
@@ -122,13 +95,7 @@ const fn with_prefixes(
     dimension: Dimension,
     prefixes: Prefixes,
 ) -> Unit {
-    Unit {
-        name,
-        factor: (1, 1, ten),
-        two: 0,
-        dimension,
-        prefixes,
-    }
+    Unit { name, factor: (1, 1, ten), two: 0, dimension, prefixes }
 }
 
 /// A unit that takes the prefixes of the SI; `10^ten` base units.
@@ -138,21 +105,12 @@ const fn si(name: &'static str, ten: i8, dimension: Dimension) -> Unit {
 
 /// A unit without prefixes, of `numerator · 10^ten` base units.
 const fn plain(name: &'static str, numerator: u64, ten: i8, dimension: Dimension) -> Unit {
-    Unit {
-        name,
-        factor: (numerator, 1, ten),
-        two: 0,
-        dimension,
-        prefixes: Prefixes::None,
-    }
+    Unit { name, factor: (numerator, 1, ten), two: 0, dimension, prefixes: Prefixes::None }
 }
 
 /// The main unit of a currency.
 const fn money(name: &'static str, hundredths: u64) -> Unit {
-    let dimension = Dimension {
-        currency: Some((name, 1)),
-        ..NOTHING
-    };
+    let dimension = Dimension { currency: Some((name, 1)), ..NOTHING };
     plain(name, hundredths, -2, dimension)
 }
 
@@ -210,50 +168,19 @@ fn derived(word: &str) -> Option<Unit> {
         "T" | "tesla" => si("T", 0, mksa(0, 1, -2, -1)),
         "H" | "henry" => si("H", 0, mksa(2, 1, -2, -2)),
         "lm" | "lumen" => si("lm", 0, LUMINOSITY),
-        "lx" | "lux" => si(
-            "lx",
-            0,
-            Dimension {
-                length: -2,
-                ..LUMINOSITY
-            },
-        ),
+        "lx" | "lux" => si("lx", 0, Dimension { length: -2, ..LUMINOSITY }),
         "Bq" | "becquerel" => si("Bq", 0, FREQUENCY),
         "Gy" | "gray" => si("Gy", 0, mksa(2, 0, -2, 0)),
         "Sv" | "sievert" => si("Sv", 0, mksa(2, 0, -2, 0)),
-        "eV" | "electronvolt" => Unit {
-            factor: (1_602_176_634, 1, -28),
-            ..si("eV", 0, ENERGY)
-        },
-        "cal" | "calorie" => Unit {
-            factor: (4_184, 1, -3),
-            ..si("cal", 0, ENERGY)
-        },
-        "Wh" => Unit {
-            factor: (3_600, 1, 0),
-            ..si("Wh", 0, ENERGY)
-        },
-        "Ah" => Unit {
-            factor: (3_600, 1, 0),
-            ..si("Ah", 0, mksa(0, 0, 1, 1))
-        },
+        "eV" | "electronvolt" => Unit { factor: (1_602_176_634, 1, -28), ..si("eV", 0, ENERGY) },
+        "cal" | "calorie" => Unit { factor: (4_184, 1, -3), ..si("cal", 0, ENERGY) },
+        "Wh" => Unit { factor: (3_600, 1, 0), ..si("Wh", 0, ENERGY) },
+        "Ah" => Unit { factor: (3_600, 1, 0), ..si("Ah", 0, mksa(0, 0, 1, 1)) },
         "atm" | "atmosphere" => plain("atm", 101_325, 0, PRESSURE),
-        "torr" | "mmHg" => Unit {
-            factor: (101_325, 760, 0),
-            ..plain("torr", 1, 0, PRESSURE)
-        },
-        "M" | "molar" => Unit {
-            prefixes: Prefixes::All,
-            ..plain(
-                "M",
-                1,
-                3,
-                Dimension {
-                    length: -3,
-                    ..AMOUNT
-                },
-            )
-        },
+        "torr" | "mmHg" => Unit { factor: (101_325, 760, 0), ..plain("torr", 1, 0, PRESSURE) },
+        "M" | "molar" => {
+            Unit { prefixes: Prefixes::All, ..plain("M", 1, 3, Dimension { length: -3, ..AMOUNT }) }
+        }
         _ => return None,
     })
 }
@@ -281,16 +208,10 @@ fn customary(word: &str) -> Option<Unit> {
         "oz" | "ounce" => plain("oz", 28_349_523_125, -12, MASS),
         "ton" => plain("ton", 90_718_474, -5, MASS),
         "mph" => plain("mi/h", 44_704, -5, SPEED),
-        "kph" | "kmh" | "kmph" => Unit {
-            factor: (5, 18, 0),
-            ..plain("km/h", 1, 0, SPEED)
-        },
+        "kph" | "kmh" | "kmph" => Unit { factor: (5, 18, 0), ..plain("km/h", 1, 0, SPEED) },
         "mps" => plain("m/s", 1, 0, SPEED),
         "fps" => plain("ft/s", 3_048, -4, SPEED),
-        "knot" => Unit {
-            factor: (463, 900, 0),
-            ..plain("knot", 1, 0, SPEED)
-        },
+        "knot" => Unit { factor: (463, 900, 0), ..plain("knot", 1, 0, SPEED) },
         "psi" => Unit {
             // A pound-force of 0.45359237 · 9.80665 N on a square inch of 0.00064516 m².
             factor: (44_482_216_152_605, 64_516, -5),
@@ -319,16 +240,10 @@ fn time(word: &str) -> Option<Unit> {
 fn currency(word: &str) -> Option<Unit> {
     Some(match word {
         "$" | "US$" | "USD" | "usd" | "dollar" | "buck" => money("USD", 100),
-        "¢" | "cent" => Unit {
-            name: "cent",
-            ..money("USD", 1)
-        },
+        "¢" | "cent" => Unit { name: "cent", ..money("USD", 1) },
         "€" | "EUR" | "eur" | "euro" | "Euro" => money("EUR", 100),
         "£" | "GBP" | "gbp" => money("GBP", 100),
-        "pence" => Unit {
-            name: "pence",
-            ..money("GBP", 1)
-        },
+        "pence" => Unit { name: "pence", ..money("GBP", 1) },
         "¥" | "JPY" | "jpy" | "yen" => money("JPY", 100),
         "₹" | "INR" | "inr" | "rupee" | "Rs" => money("INR", 100),
         "CNY" | "cny" | "RMB" | "rmb" | "yuan" | "元" => money("CNY", 100),
@@ -346,30 +261,19 @@ fn currency(word: &str) -> Option<Unit> {
 fn other(word: &str) -> Option<Unit> {
     Some(match word {
         "°" | "deg" | "degree" | "度" => plain("°", 1, 0, DEGREES),
-        "arcmin" | "arcminute" => Unit {
-            factor: (1, 60, 0),
-            ..plain("arcmin", 1, 0, DEGREES)
-        },
-        "arcsec" | "arcsecond" => Unit {
-            factor: (1, 3_600, 0),
-            ..plain("arcsec", 1, 0, DEGREES)
-        },
+        "arcmin" | "arcminute" => Unit { factor: (1, 60, 0), ..plain("arcmin", 1, 0, DEGREES) },
+        "arcsec" | "arcsecond" => Unit { factor: (1, 3_600, 0), ..plain("arcsec", 1, 0, DEGREES) },
         "rad" | "radian" => si("rad", 0, RADIANS),
         "°C" | "℃" | "celsius" | "centigrade" => plain("°C", 1, 0, TEMPERATURE),
-        "°F" | "℉" | "fahrenheit" => Unit {
-            factor: (5, 9, 0),
-            ..plain("°F", 1, 0, TEMPERATURE)
-        },
+        "°F" | "℉" | "fahrenheit" => {
+            Unit { factor: (5, 9, 0), ..plain("°F", 1, 0, TEMPERATURE) }
+        }
         "b" | "bit" => with_prefixes("bit", 0, INFORMATION, Prefixes::Binary),
-        "B" | "byte" => Unit {
-            factor: (8, 1, 0),
-            ..with_prefixes("B", 0, INFORMATION, Prefixes::Binary)
-        },
+        "B" | "byte" => {
+            Unit { factor: (8, 1, 0), ..with_prefixes("B", 0, INFORMATION, Prefixes::Binary) }
+        }
         "bps" => {
-            let rate = Dimension {
-                time: -1,
-                ..INFORMATION
-            };
+            let rate = Dimension { time: -1, ..INFORMATION };
             with_prefixes("bit/s", 0, rate, Prefixes::Binary)
         }
         _ => return None,
@@ -403,12 +307,8 @@ const PREFIXES: [(&str, &str, i8); 22] = [
 ];
 
 /// `(symbol, name, power of two)`.
-const BINARY_PREFIXES: [(&str, &str, u8); 4] = [
-    ("Ki", "kibi", 10),
-    ("Mi", "mebi", 20),
-    ("Gi", "gibi", 30),
-    ("Ti", "tebi", 40),
-];
+const BINARY_PREFIXES: [(&str, &str, u8); 4] =
+    [("Ki", "kibi", 10), ("Mi", "mebi", 20), ("Gi", "gibi", 30), ("Ti", "tebi", 40)];
 
 /// The unit that a prefix and a symbol, or the name of a prefix and the name of a unit, make up,
 /// and how to write it.
@@ -455,10 +355,8 @@ const SYMBOL_BYTES: usize = 3;
 
 /// The unit behind the symbol or the name of a prefix.
 fn behind(word: &str, prefix: &str, prefix_name: &str) -> Option<Unit> {
-    let by_name = word
-        .strip_prefix(prefix_name)
-        .filter(|rest| rest.len() >= SYMBOL_BYTES)
-        .and_then(symbol);
+    let by_name =
+        word.strip_prefix(prefix_name).filter(|rest| rest.len() >= SYMBOL_BYTES).and_then(symbol);
     by_name.or_else(|| {
         let rest = word.strip_prefix(prefix)?;
         (rest.len() <= SYMBOL_BYTES).then(|| symbol(rest))?

@@ -26,9 +26,8 @@ const SMALL: [&str; 20] = [
 ];
 
 /// From 20 in steps of ten.
-const TENS: [&str; 8] = [
-    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
+const TENS: [&str; 8] =
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 const SCALES: [(&str, u64); 5] = [
     ("thousand", 1_000),
@@ -80,12 +79,7 @@ pub(super) fn cardinal(words: &[Word<'_>]) -> Option<u64> {
     let mut total = 0u64;
     let mut smallest_scale = u64::MAX;
     let mut rest = words;
-    if let [
-        Word {
-            letters: "zero", ..
-        },
-    ] = words
-    {
+    if let [Word { letters: "zero", .. }] = words {
         return Some(0);
     }
     while !rest.is_empty() {
@@ -123,13 +117,7 @@ fn group<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
         }
         words => below_hundred(words)?,
     };
-    let [
-        Word {
-            letters: "hundred", ..
-        },
-        rest @ ..,
-    ] = rest
-    else {
+    let [Word { letters: "hundred", .. }, rest @ ..] = rest else {
         return Some((count, rest));
     };
     let hundreds = (1..100).contains(&count) && count % 10 != 0 || count < 10;
@@ -162,18 +150,9 @@ pub(super) fn ordinal(words: &[Word<'_>]) -> Option<u64> {
     let (last, before) = words.split_last()?;
     let stem = cardinal_of(last.letters)?;
     let mut words = before.to_vec();
-    words.push(Word {
-        letters: stem,
-        is_joined: last.is_joined,
-    });
+    words.push(Word { letters: stem, is_joined: last.is_joined });
     if before.is_empty() && (stem == "hundred" || scale(stem).is_some()) {
-        words.insert(
-            0,
-            Word {
-                letters: "one",
-                is_joined: false,
-            },
-        );
+        words.insert(0, Word { letters: "one", is_joined: false });
     }
     cardinal(&words)
 }
@@ -184,10 +163,7 @@ fn cardinal_of(word: &str) -> Option<&str> {
         return Some(cardinal);
     }
     if let Some(stem) = word.strip_suffix("ieth") {
-        return TENS
-            .iter()
-            .find(|tens| tens.strip_suffix('y') == Some(stem))
-            .copied();
+        return TENS.iter().find(|tens| tens.strip_suffix('y') == Some(stem)).copied();
     }
     word.strip_suffix("th")
 }

@@ -53,9 +53,7 @@ pub(super) fn suffix(number: u64) -> &'static str {
 fn suffixed(text: &str) -> Option<RBig> {
     let (digits, letters) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let number: u64 = digits.parse().ok()?;
-    letters
-        .eq_ignore_ascii_case(suffix(number))
-        .then(|| RBig::from(number))
+    letters.eq_ignore_ascii_case(suffix(number)).then(|| RBig::from(number))
 }
 
 /// A word, and whether a hyphen joins it to the one before.
@@ -74,10 +72,7 @@ fn split(text: &str) -> Option<Vec<Word<'_>>> {
             if letters.is_empty() || !letters.bytes().all(|b| b.is_ascii_lowercase()) {
                 return None;
             }
-            words.push(Word {
-                letters,
-                is_joined: index > 0,
-            });
+            words.push(Word { letters, is_joined: index > 0 });
         }
     }
     Some(words)
@@ -97,11 +92,7 @@ fn unsigned(words: &[Word<'_>]) -> Option<RBig> {
 
 /// `three point one four`, with a scale word after it or not.
 fn decimal(whole: &[Word<'_>], digits: &[Word<'_>]) -> Option<RBig> {
-    let whole = if whole.is_empty() {
-        0
-    } else {
-        cardinal(whole)?
-    };
+    let whole = if whole.is_empty() { 0 } else { cardinal(whole)? };
     let (last, before) = digits.split_last()?;
     let (digits, scale) = match cardinal::scale(last.letters) {
         Some(scale) => (before, scale),
@@ -133,12 +124,7 @@ fn dozens(words: &[Word<'_>]) -> Option<RBig> {
 /// A count, or "a".
 fn numerator(words: &[Word<'_>]) -> Option<u128> {
     match words {
-        [
-            Word {
-                letters: "a" | "an",
-                ..
-            },
-        ] => Some(1),
+        [Word { letters: "a" | "an", .. }] => Some(1),
         words => cardinal(words).map(u128::from),
     }
 }
@@ -163,10 +149,7 @@ fn fraction(words: &[Word<'_>]) -> Option<RBig> {
         return None;
     }
     // `twenty third` is an ordinal, and so is `one hundred third`: there the numerator is plural.
-    Some(RBig::from_parts(
-        IBig::from(numerator),
-        UBig::from(denominator),
-    ))
+    Some(RBig::from_parts(IBig::from(numerator), UBig::from(denominator)))
 }
 
 /// The number below the line, and whether it is plural.
@@ -185,15 +168,9 @@ fn denominator(words: &[Word<'_>]) -> Option<(u64, bool)> {
     if matches!(last.letters, "second" | "seconds" | "first" | "firsts") && before.is_empty() {
         return None;
     }
-    let singular = last
-        .letters
-        .strip_suffix('s')
-        .filter(|_| last.letters != "s");
+    let singular = last.letters.strip_suffix('s').filter(|_| last.letters != "s");
     let mut ending = before.to_vec();
-    ending.push(Word {
-        letters: singular.unwrap_or(last.letters),
-        is_joined: last.is_joined,
-    });
+    ending.push(Word { letters: singular.unwrap_or(last.letters), is_joined: last.is_joined });
     ordinal(&ending).map(|number| (number, singular.is_some()))
 }
 

@@ -23,16 +23,10 @@ fn cardinals() {
     check("twenty-one ; twenty one", "21");
     check("one hundred ; a hundred", "100");
     check("one hundred and five ; one hundred five", "105");
-    check(
-        "two thousand twenty-four ; two thousand and twenty-four",
-        "2024",
-    );
+    check("two thousand twenty-four ; two thousand and twenty-four", "2024");
     check("nineteen hundred", "1900");
     check("twelve hundred and fifty", "1250");
-    check(
-        "one million, two hundred thirty-four thousand, five hundred sixty-seven",
-        "1234567",
-    );
+    check("one million, two hundred thirty-four thousand, five hundred sixty-seven", "1234567");
     check("a million", "1000000");
     check("nine hundred ninety-nine quadrillion", "999000000000000000");
     check("minus seven ; negative seven", "-7");
@@ -127,30 +121,17 @@ fn spelled(number: u64) -> String {
         "eighteen",
         "nineteen",
     ];
-    const TENS: [&str; 10] = [
-        "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-    ];
+    const TENS: [&str; 10] =
+        ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
     let index = |number: u64| usize::try_from(number).expect("it is small");
     match number {
         0..20 => SMALL[index(number)].to_owned(),
         20..100 => format!("{} {}", TENS[index(number / 10)], spelled(number % 10)),
-        100..1_000 => format!(
-            "{} hundred {}",
-            spelled(number / 100),
-            spelled(number % 100)
-        ),
+        100..1_000 => format!("{} hundred {}", spelled(number / 100), spelled(number % 100)),
         1_000..1_000_000 => {
-            format!(
-                "{} thousand {}",
-                spelled(number / 1_000),
-                spelled(number % 1_000)
-            )
+            format!("{} thousand {}", spelled(number / 1_000), spelled(number % 1_000))
         }
-        _ => format!(
-            "{} million {}",
-            spelled(number / 1_000_000),
-            spelled(number % 1_000_000)
-        ),
+        _ => format!("{} million {}", spelled(number / 1_000_000), spelled(number % 1_000_000)),
     }
 }
 

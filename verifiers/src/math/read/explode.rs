@@ -27,10 +27,7 @@ pub(super) fn exploded<'a>(items: &[Item<'a>]) -> Result<Vec<Item<'a>>, Unread> 
             }
             Token::Close(_) => {
                 let partner = open.pop().ok_or(Unread::NotMaths)?;
-                out.push(Item {
-                    mate: partner,
-                    ..*item
-                });
+                out.push(Item { mate: partner, ..*item });
                 out[partner].mate = at;
             }
             _ => out.push(Item { mate: at, ..*item }),
@@ -47,35 +44,19 @@ fn word<'a>(
     next: Option<Token<'a>>,
     out: &mut Vec<Item<'a>>,
 ) -> Result<(), Unread> {
-    let is_subscript = out
-        .last()
-        .is_some_and(|item| item.token == Token::Underscore);
+    let is_subscript = out.last().is_some_and(|item| item.token == Token::Underscore);
     if is_subscript && style != Style::Formula {
-        out.push(Item {
-            token: Token::Name(text),
-            mate: out.len(),
-            ..item
-        });
+        out.push(Item { token: Token::Name(text), mate: out.len(), ..item });
         return Ok(());
     }
     if let Some(token) = known(text, style, next) {
-        out.push(Item {
-            token,
-            mate: out.len(),
-            ..item
-        });
+        out.push(Item { token, mate: out.len(), ..item });
         return Ok(());
     }
     if next == Some(Token::Open(Bracket::Group))
-        && let Some(accent) = ["bar", "vec", "hat", "tilde"]
-            .into_iter()
-            .find(|a| *a == text)
+        && let Some(accent) = ["bar", "vec", "hat", "tilde"].into_iter().find(|a| *a == text)
     {
-        out.push(Item {
-            token: Token::Accent(accent),
-            mate: out.len(),
-            ..item
-        });
+        out.push(Item { token: Token::Accent(accent), mate: out.len(), ..item });
         return Ok(());
     }
     let is_capitals = text.bytes().all(|b| b.is_ascii_uppercase());
@@ -95,17 +76,9 @@ fn word<'a>(
 /// The letters of `text`, but for a known name that it ends with, as in `xsin`.
 fn letters<'a>(item: Item<'a>, text: &'a str, out: &mut Vec<Item<'a>>) {
     for at in 0..text.len() {
-        let gap = if at == 0 {
-            item.gap
-        } else {
-            super::token::Gap::None
-        };
+        let gap = if at == 0 { item.gap } else { super::token::Gap::None };
         let token = Token::Name(&text[at..=at]);
-        out.push(Item {
-            token,
-            gap,
-            mate: out.len(),
-        });
+        out.push(Item { token, gap, mate: out.len() });
     }
 }
 

@@ -34,9 +34,7 @@ impl Literal<'_> {
     pub(super) fn last_digit(&self) -> Option<i32> {
         let decimals = i32::try_from(self.fraction?.len()).ok()?;
         let exponent = self.exponent.map_or(Some(0), parse_exponent)?;
-        self.repeat
-            .is_none()
-            .then(|| exponent.checked_sub(decimals))?
+        self.repeat.is_none().then(|| exponent.checked_sub(decimals))?
     }
 
     /// The exact value.
@@ -85,9 +83,7 @@ fn repeating(digits: &str, shift: usize, fuel: &mut Fuel) -> Result<RBig, Exhaus
 /// A signed exponent that is worth building at all.
 fn parse_exponent(text: &str) -> Option<i32> {
     let text = text.strip_prefix('+').unwrap_or(text);
-    text.parse()
-        .ok()
-        .filter(|e: &i32| e.unsigned_abs() < 1 << 24)
+    text.parse().ok().filter(|e: &i32| e.unsigned_abs() < 1 << 24)
 }
 
 fn digits(text: &str) -> String {
@@ -139,12 +135,7 @@ pub(super) fn scan(text: &str, rules: Rules) -> Option<Scanned<'_>> {
     if (1..=3).contains(&end) && !text.starts_with('0') {
         (end, separator) = grouped(text, end, rules);
     }
-    let mut literal = Literal {
-        whole: &text[..end],
-        fraction: None,
-        repeat: None,
-        exponent: None,
-    };
+    let mut literal = Literal { whole: &text[..end], fraction: None, repeat: None, exponent: None };
     let mut decimal_comma = false;
     let rest = &text[end..];
     let after = digits_from(text, end + 1);
@@ -162,11 +153,7 @@ pub(super) fn scan(text: &str, rules: Rules) -> Option<Scanned<'_>> {
         }
     }
     end = scientific(text, &mut literal, end, rules);
-    Some(Scanned {
-        literal,
-        len: end,
-        decimal_comma,
-    })
+    Some(Scanned { literal, len: end, decimal_comma })
 }
 
 /// `1.234,56` where the comma is the decimal point: undoes the reading of the point.
@@ -196,21 +183,13 @@ fn grouped(text: &str, first: usize, rules: Rules) -> (usize, &'static str) {
     }
     let mut end = first;
     while let Some(group) = text[end..].strip_prefix(separator) {
-        let blank = if separator.len() > 1 {
-            group.trim_start()
-        } else {
-            group
-        };
+        let blank = if separator.len() > 1 { group.trim_start() } else { group };
         let start = text.len() - blank.len();
         let stop = digits_from(text, start);
         if stop != start + 3 {
             // A run of digits and commas is one number, or a list, but no mixture of both.
             let is_list = separator == "," && stop > start;
-            return if is_list {
-                (first, "")
-            } else {
-                (end, separator)
-            };
+            return if is_list { (first, "") } else { (end, separator) };
         }
         // `2 125/250` is a mixed number.
         if separator == " " && text[stop..].trim_start().starts_with('/') {
@@ -218,11 +197,7 @@ fn grouped(text: &str, first: usize, rules: Rules) -> (usize, &'static str) {
         }
         end = stop;
     }
-    if end == first {
-        (first, "")
-    } else {
-        (end, separator)
-    }
+    if end == first { (first, "") } else { (end, separator) }
 }
 
 /// The decimals after the point at `at`, repeating ones among them.
@@ -274,11 +249,7 @@ fn dot(text: &str) -> Option<usize> {
         return None;
     }
     let after = &digit[1..];
-    let after = if braced.is_some() {
-        after.strip_prefix('}')?
-    } else {
-        after
-    };
+    let after = if braced.is_some() { after.strip_prefix('}')? } else { after };
     Some(text.len() - after.len())
 }
 

@@ -51,28 +51,18 @@ pub(super) struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self {
-            repair: true,
-            decimal_comma: false,
-        }
+        Self { repair: true, decimal_comma: false }
     }
 }
 
 /// The dialect that `text` looks like.
 pub(super) fn dialect(text: &str) -> Dialect {
-    let is_command = |at: usize| {
-        text.as_bytes()
-            .get(at + 1)
-            .is_some_and(|next| !next.is_ascii_whitespace())
-    };
+    let is_command =
+        |at: usize| text.as_bytes().get(at + 1).is_some_and(|next| !next.is_ascii_whitespace());
     let has_command = memchr::memchr_iter(b'\\', text.as_bytes()).any(is_command);
     let has_groups = text.contains("^{") || text.contains("_{");
     let dollars = memchr::memchr_iter(b'$', text.as_bytes()).take(2).count();
-    if has_command || has_groups || dollars == 2 {
-        Dialect::Latex
-    } else {
-        Dialect::Plain
-    }
+    if has_command || has_groups || dollars == 2 { Dialect::Latex } else { Dialect::Plain }
 }
 
 /// The answer that all of `text` states.
@@ -112,11 +102,7 @@ pub(super) fn answer(
             return prose.map(|text| of_form(Form::Text(text))).ok_or(error);
         }
     };
-    let setting = Setting {
-        dialect,
-        repair: options.repair,
-        plus_minus: None,
-    };
+    let setting = Setting { dialect, repair: options.repair, plus_minus: None };
     let mut lexed = lexed;
     crosses(&mut lexed.items);
     let mut answer = answer::answer(&lexed.items, setting, ws)?;
@@ -165,11 +151,7 @@ fn length(text: &str) -> u64 {
 }
 
 fn of_form(form: Form) -> Answer {
-    Answer {
-        subjects: Vec::new(),
-        form,
-        notes: Vec::new(),
-    }
+    Answer { subjects: Vec::new(), form, notes: Vec::new() }
 }
 
 /// The fast path: a short decimal with or without a sign.
@@ -254,17 +236,12 @@ fn whole(
     ws: &mut Workspace<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Expr, Unread> {
-    ws.fuel
-        .spend(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
+    ws.fuel.spend(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
     let text = unicode::normalised(text).ok_or(Unread::NotMaths)?;
     let lexed = lex::items(&text, dialect, options)?;
     notes.extend(lexed.notes);
     let items = explode::exploded(&lexed.items)?;
-    let setting = Setting {
-        dialect,
-        repair: options.repair,
-        plus_minus: None,
-    };
+    let setting = Setting { dialect, repair: options.repair, plus_minus: None };
     parse::expression(&items, setting, ws, notes)
 }
 

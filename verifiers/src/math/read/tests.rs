@@ -52,10 +52,7 @@ fn values() {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
     for text in ["18", "x+1", r"\frac{a}{b}", "7*sin(pi*x/5)+1", "2**100"] {
-        assert!(
-            answer(text, ReadOptions::default(), &mut ws).is_ok(),
-            "{text}"
-        );
+        assert!(answer(text, ReadOptions::default(), &mut ws).is_ok(), "{text}");
     }
     assert_eq!(dialect("{1,2}"), Dialect::Plain);
 }
@@ -98,12 +95,7 @@ fn told_region(region: &Region, ws: &Workspace<'_>) -> String {
         format!("({})", texts.join(sign))
     };
     match region {
-        Region::Interval {
-            from,
-            to,
-            has_from,
-            has_to,
-        } => format!(
+        Region::Interval { from, to, has_from, has_to } => format!(
             "{}{}, {}{}",
             if *has_from { "[" } else { "(" },
             ws.plain(*from),

@@ -3,14 +3,7 @@
 use std::ops::Range;
 
 /// Environments whose rows are formulas.
-const ENVIRONMENTS: [&str; 6] = [
-    "align*",
-    "align",
-    "aligned",
-    "equation*",
-    "equation",
-    "gather*",
-];
+const ENVIRONMENTS: [&str; 6] = ["align*", "align", "aligned", "equation*", "equation", "gather*"];
 
 /// Delimiters of formulas, longer ones first.
 const DELIMITERS: [(&str, &str); 4] = [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$")];
@@ -148,28 +141,18 @@ fn lines(text: &str, plain: Range<usize>, found: &mut Vec<Range<usize>>) {
 }
 
 /// Names that a plain formula may spell out.
-const NAMES: [&str; 10] = [
-    "sin", "cos", "tan", "sqrt", "log", "ln", "exp", "pi", "abs", "theta",
-];
+const NAMES: [&str; 10] = ["sin", "cos", "tan", "sqrt", "log", "ln", "exp", "pi", "abs", "theta"];
 
 fn is_plain_formula(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "+-*/^()=. _".contains(c);
     let words = text.split(|c: char| !c.is_ascii_alphabetic());
     text.chars().all(allowed)
-        && words
-            .into_iter()
-            .all(|word| word.len() < 2 || NAMES.contains(&word))
+        && words.into_iter().all(|word| word.len() < 2 || NAMES.contains(&word))
 }
 
 /// What joins equations.
-const ARROWS: [&str; 6] = [
-    "\\Longrightarrow",
-    "\\Rightarrow",
-    "\\implies",
-    "\\iff",
-    "\\Leftrightarrow",
-    "\\therefore",
-];
+const ARROWS: [&str; 6] =
+    ["\\Longrightarrow", "\\Rightarrow", "\\implies", "\\iff", "\\Leftrightarrow", "\\therefore"];
 
 /// The statements of a formula that arrows join, as ranges of `formula`.
 pub(super) fn statements(formula: &str) -> Vec<Range<usize>> {
@@ -178,9 +161,7 @@ pub(super) fn statements(formula: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     while let Some(offset) = memchr::memchr(b'\\', &formula.as_bytes()[at..]) {
         let start = at + offset;
-        let arrow = ARROWS
-            .iter()
-            .find(|arrow| formula[start..].starts_with(**arrow));
+        let arrow = ARROWS.iter().find(|arrow| formula[start..].starts_with(**arrow));
         if let Some(arrow) = arrow {
             parts.push(from..start);
             from = start + arrow.len();

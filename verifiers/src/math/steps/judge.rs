@@ -16,25 +16,12 @@ use crate::math::read::{self, Dialect};
 use crate::math::{algebra, enclosure};
 
 /// Words that say that what follows is a rewriting and no equation.
-const REWRITING: [&str; 7] = [
-    "expand",
-    "simplif",
-    "factor",
-    "rewrite",
-    "distribut",
-    "combin",
-    "multiply out",
-];
+const REWRITING: [&str; 7] =
+    ["expand", "simplif", "factor", "rewrite", "distribut", "combin", "multiply out"];
 
 /// Words that say that a step leads to something false on purpose.
-const FALSE_ON_PURPOSE: [&str; 6] = [
-    "contradict",
-    "impossible",
-    "no solution",
-    "suppose",
-    "not equal",
-    "false",
-];
+const FALSE_ON_PURPOSE: [&str; 6] =
+    ["contradict", "impossible", "no solution", "suppose", "not equal", "false"];
 
 /// What the words of a step say of its formulas.
 #[derive(Debug, Clone, Copy)]
@@ -47,10 +34,7 @@ impl Setting {
     pub(super) fn of(step: &str) -> Self {
         let lower = step.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        Self {
-            is_rewriting: has(&REWRITING),
-            is_false_on_purpose: has(&FALSE_ON_PURPOSE),
-        }
+        Self { is_rewriting: has(&REWRITING), is_false_on_purpose: has(&FALSE_ON_PURPOSE) }
     }
 }
 
@@ -70,11 +54,7 @@ fn side<'t>(text: &'t str, ws: &mut Workspace<'_>) -> Result<Side<'t>, Exhausted
         Err(Unread::TooCostly | Unread::NotMaths | Unread::TooLong) => None,
     };
     let variables = expr.map_or_else(Vec::new, |expr| algebra::variables(expr, ws));
-    Ok(Side {
-        text,
-        expr,
-        variables,
-    })
+    Ok(Side { text, expr, variables })
 }
 
 /// Reads a side; the marks of alignment are left out.
@@ -176,10 +156,9 @@ fn excuse(
         return Ok(None);
     };
     let difference = ws.difference(left_expr, right_expr)?;
-    let (Some(difference), Some(value)) = (
-        enclosure::interval(difference, 128, ws)?,
-        enclosure::interval(left_expr, 128, ws)?,
-    ) else {
+    let (Some(difference), Some(value)) =
+        (enclosure::interval(difference, 128, ws)?, enclosure::interval(left_expr, 128, ws)?)
+    else {
         return Ok(Some(Check::Unchecked(Why::Approximate)));
     };
     let size = |interval: &enclosure::Interval| interval.lower().abs().max(interval.upper().abs());
@@ -224,17 +203,12 @@ fn has_plain_angle(expr: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted
 /// Whether an angle is the value of some function: it may be given in degrees.
 fn has_inverse(expr: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     ws.any(expr, &mut |node| {
-        matches!(
-            node,
-            Node::Call(Function::Asin | Function::Acos | Function::Atan, _)
-        )
+        matches!(node, Node::Call(Function::Asin | Function::Acos | Function::Atan, _))
     })
 }
 
 fn has_decimal(text: &str) -> bool {
-    text.as_bytes()
-        .windows(2)
-        .any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
+    text.as_bytes().windows(2).any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
 }
 
 /// The places of a text that is one decimal number.
@@ -285,10 +259,7 @@ fn equation(formula: &str, ws: &mut Workspace<'_>) -> Result<Option<Equation>, E
     let [left, right] = ranges.as_slice() else {
         return Ok(None);
     };
-    let (left, right) = (
-        side(&formula[left.clone()], ws)?,
-        side(&formula[right.clone()], ws)?,
-    );
+    let (left, right) = (side(&formula[left.clone()], ws)?, side(&formula[right.clone()], ws)?);
     let (Some(left), Some(right)) = (left.expr, right.expr) else {
         return Ok(None);
     };
@@ -298,10 +269,7 @@ fn equation(formula: &str, ws: &mut Workspace<'_>) -> Result<Option<Equation>, E
         return Ok(None);
     };
     let is_polynomial = algebra::polynomial(polynomial, *variable, ws)?.is_some();
-    Ok(is_polynomial.then_some(Equation {
-        variable: *variable,
-        polynomial,
-    }))
+    Ok(is_polynomial.then_some(Equation { variable: *variable, polynomial }))
 }
 
 /// The roots that `x = …` claims: one, two by a sign of both kinds, or several joined by "or".
@@ -322,9 +290,7 @@ fn claimed_roots(
             Some((name, value)) => {
                 let name = side(name, ws)?;
                 let is_variable = name.variables == [variable]
-                    && name
-                        .expr
-                        .is_some_and(|expr| matches!(ws.node(expr), Node::Symbol(_)));
+                    && name.expr.is_some_and(|expr| matches!(ws.node(expr), Node::Symbol(_)));
                 if !is_variable {
                     return Ok(None);
                 }
@@ -361,11 +327,7 @@ pub(super) fn implication(
     setting: Setting,
     ws: &mut Workspace<'_>,
 ) -> Result<Option<Check>, Exhausted> {
-    let Some(Equation {
-        variable,
-        polynomial,
-    }) = equation(premise, ws)?
-    else {
+    let Some(Equation { variable, polynomial }) = equation(premise, ws)? else {
         return Ok(None);
     };
     let Some(roots) = claimed_roots(conclusion, variable, ws)? else {
@@ -395,9 +357,7 @@ pub(super) fn implication(
         }
         if !is_kept {
             let name = ws.spelling(variable);
-            return Ok(Some(Check::Partial {
-                lost: format!("{name} = {root}"),
-            }));
+            return Ok(Some(Check::Partial { lost: format!("{name} = {root}") }));
         }
     }
     Ok(Some(Check::Right))
@@ -426,9 +386,10 @@ fn rational_roots(
         for numerator in -LARGEST..=LARGEST {
             ws.fuel.spend(1 + values.len() as u64)?;
             let candidate = RBig::from_parts(IBig::from(numerator), denominator.into());
-            let value = values.iter().rev().fold(RBig::ZERO, |sum, coefficient| {
-                sum * &candidate + coefficient
-            });
+            let value = values
+                .iter()
+                .rev()
+                .fold(RBig::ZERO, |sum, coefficient| sum * &candidate + coefficient);
             if value.is_zero() && !roots.contains(&candidate) {
                 roots.push(candidate);
             }

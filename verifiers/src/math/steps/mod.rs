@@ -55,18 +55,10 @@ pub fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepRep
         if !exhausted {
             exhausted = claims_of(text, span.start, &mut claims, fuel).is_err();
         }
-        steps.push(Step {
-            index,
-            span: span.clone(),
-            claims,
-        });
+        steps.push(Step { index, span: span.clone(), claims });
     }
     let first_wrong = steps.iter().position(|step| step.label() == Label::Wrong);
-    StepReport {
-        steps,
-        first_wrong,
-        exhausted,
-    }
+    StepReport { steps, first_wrong, exhausted }
 }
 
 /// The claims of one step, whose text starts at `offset`.
@@ -112,9 +104,8 @@ fn claims_of(
 /// Whether what stands between two formulas draws a conclusion: an arrow within one formula, or a
 /// few words between two.
 fn is_conclusion(between: &str) -> bool {
-    let words = between
-        .trim_matches(|c: char| !c.is_alphanumeric() && c != '\\')
-        .to_ascii_lowercase();
+    let words =
+        between.trim_matches(|c: char| !c.is_alphanumeric() && c != '\\').to_ascii_lowercase();
     let words = words.trim_end_matches([':', ',', ' ']);
     CONCLUSIONS.contains(&words) || words.starts_with('\\') && words.len() < 20
 }

@@ -37,10 +37,7 @@ fn claims_are_right_or_wrong_only_where_that_is_certain() {
     check(r"This is a contradiction: $0 = 1$.", "u");
     check(r"It costs $5 and then $7 more.", "");
     check(r"\[ 3^2 + 4^2 = 5^2 \]", "r");
-    check(
-        r"\begin{align*} 2+2 &= 4 \\ 3 \cdot 3 &= 6 \end{align*}",
-        "rw",
-    );
+    check(r"\begin{align*} 2+2 &= 4 \\ 3 \cdot 3 &= 6 \end{align*}", "rw");
     check("(x-1)*(x+1) = x^2 - 1", "r");
     check(r"$x < 3$ and $17 \equiv 2 \pmod 5$", "");
 }

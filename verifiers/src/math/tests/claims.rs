@@ -6,21 +6,13 @@ use crate::math::{Bound, Math, MathConfig, Tolerance};
 use crate::{Candidate, Claim, Fuel, Gold, Standing, Verdict, Verifier, VerifyError};
 
 fn verify(gold: Gold<'_>, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
-    let claim = Claim {
-        gold,
-        candidate,
-        explain: false,
-    };
+    let claim = Claim { gold, candidate, explain: false };
     Math::default().verify(&claim, &mut Fuel::default())
 }
 
 #[test]
 fn missing_sides() {
-    for empty in [
-        Candidate::Missing,
-        Candidate::Text(""),
-        Candidate::Text(" \n"),
-    ] {
+    for empty in [Candidate::Missing, Candidate::Text(""), Candidate::Text(" \n")] {
         assert_eq!(verify(Gold::Text("4"), empty), Ok(Verdict::no_answer()));
         for gold in [Gold::Missing, Gold::Text(""), Gold::Text(" ")] {
             assert_eq!(verify(gold, empty), Err(VerifyError::missing_reference()));
@@ -37,10 +29,7 @@ fn missing_sides() {
 
 fn check_any(golds: &[&str], candidate: &str, expected: Result<&str, (&str, &str)>) {
     let golds: Vec<String> = golds.iter().map(|gold| (*gold).to_owned()).collect();
-    match (
-        judge(Tolerance::Exact, Gold::AnyOf(&golds), candidate),
-        expected,
-    ) {
+    match (judge(Tolerance::Exact, Gold::AnyOf(&golds), candidate), expected) {
         (Ok(verdict), Ok(label)) => assert_eq!(verdict.label, label, "{golds:?}, {candidate}"),
         (Err(VerifyError::BadReference(reason)), Err((code, part))) => {
             assert_eq!(reason.code, code, "{golds:?}, {candidate}");
@@ -59,11 +48,7 @@ fn lists_of_gold_answers() {
     check_any(&["4", "5"], "\\unknown", Ok("unread"));
     check_any(&["4", "5"], "", Ok("no_answer"));
     check_any(&["\\unknown{2}", "5"], "5", Ok("equal"));
-    check_any(
-        &["5", "\\unknown{2}"],
-        "6",
-        Err(("reference_unread", "entry 1")),
-    );
+    check_any(&["5", "\\unknown{2}"], "6", Err(("reference_unread", "entry 1")));
     check_any(&["5", ""], "6", Err(("reference_unread", "entry 1")));
     check_any(&["\\pj", "\\ee"], "x", Err(("reference_unread", "entry 0")));
     check_any(&[], "5", Err(("reference_empty", "empty")));
@@ -88,28 +73,12 @@ fn details_show_both_sides() {
         detail.expect("an explanation was asked for").into_owned()
     };
     for (gold, candidate, parts) in [
-        (
-            "0.5",
-            "\\frac{1}{2}",
-            &["1/2 = 1/2", "\\frac{1}{2}", "both read as value"][..],
-        ),
-        (
-            "0.5",
-            "\\frac34",
-            &["3/4 ≠ 1/2", "in the candidate: fraction_braces"],
-        ),
+        ("0.5", "\\frac{1}{2}", &["1/2 = 1/2", "\\frac{1}{2}", "both read as value"][..]),
+        ("0.5", "\\frac34", &["3/4 ≠ 1/2", "in the candidate: fraction_braces"]),
         ("18", "18 eggs", &["only the candidate has a unit, egg"]),
-        (
-            "18",
-            "\\unknown",
-            &["`\\unknown` cannot be read as an answer, all of it"],
-        ),
+        ("18", "\\unknown", &["`\\unknown` cannot be read as an answer, all of it"]),
         ("x+1", "x+2", &["they differ at x = "]),
-        (
-            "(1, 2)",
-            "(1, 3)",
-            &["decided by member 2", "both read as tuple"],
-        ),
+        ("(1, 2)", "(1, 3)", &["decided by member 2", "both read as tuple"]),
         ("x > 1", "(1, 2)", &["read as tuple and inequality"]),
     ] {
         let detail = detail(gold, candidate);
@@ -126,10 +95,8 @@ fn bounds() {
         assert!(text.parse::<Bound>().is_err(), "{text}");
     }
     let digest = |text| {
-        let config = MathConfig {
-            tolerance: Tolerance::Absolute(bound(text)),
-            ..MathConfig::default()
-        };
+        let config =
+            MathConfig { tolerance: Tolerance::Absolute(bound(text)), ..MathConfig::default() };
         serde_json::to_string(&config.tolerance).expect("a configuration has only plain fields")
     };
     assert_eq!(digest("0.001"), r#"{"absolute":"1/1000"}"#);
@@ -168,10 +135,7 @@ fn size_is_bounded() {
 fn a_costly_gold_answer_is_not_the_candidates_fault() {
     let golds = vec!["1".repeat(10_000); 20];
     let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("4"));
-    assert!(
-        matches!(verdict, Err(VerifyError::BadReference(_))),
-        "{verdict:?}"
-    );
+    assert!(matches!(verdict, Err(VerifyError::BadReference(_))), "{verdict:?}");
 }
 
 fn check_response(response: &str, gold: &str, label: &str) {
@@ -200,11 +164,8 @@ fn constants_of_physics_are_numbers_only_where_they_are_configured() {
             constants: constants.iter().map(parse).collect(),
             ..MathConfig::default()
         });
-        let claim = Claim {
-            gold: Gold::Text(gold),
-            candidate: Candidate::Text(candidate),
-            explain: false,
-        };
+        let claim =
+            Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: false };
         let verdict = math.verify(&claim, &mut Fuel::default());
         verdict.expect("the gold answer is fine").label
     };

@@ -71,16 +71,9 @@ fn long_ones() -> Vec<String> {
         format!(r"\{{{}\}}", joined(5_000, ",", |n| n.to_string())),
         format!(r"\{{{}\}}", joined(5_000, ",", |n| format!("a_{{{n}}}"))),
         joined(3_000, r"\cup", |n| format!("[{},{}]", 2 * n, 2 * n + 1)),
-        format!(
-            r"\begin{{pmatrix}}{}\end{{pmatrix}}",
-            joined(20_000, "&", |_| "1".to_owned())
-        ),
-        joined(500, "+", |n| {
-            format!(r"\begin{{pmatrix}}{n}&x\\y&2\end{{pmatrix}}")
-        }),
-        joined(500, "", |n| {
-            format!(r"\begin{{pmatrix}}{n}&x\\y&2\end{{pmatrix}}")
-        }),
+        format!(r"\begin{{pmatrix}}{}\end{{pmatrix}}", joined(20_000, "&", |_| "1".to_owned())),
+        joined(500, "+", |n| format!(r"\begin{{pmatrix}}{n}&x\\y&2\end{{pmatrix}}")),
+        joined(500, "", |n| format!(r"\begin{{pmatrix}}{n}&x\\y&2\end{{pmatrix}}")),
         joined(5_000, " ", |n| format!("{n} h {n} min")),
         r"\frac{1}{2}+".repeat(90_000) + "1",
         "x^2+".repeat(250_000) + "1",
@@ -290,27 +283,16 @@ fn code() -> Vec<String> {
 }
 
 fn texts() -> Vec<String> {
-    [
-        towers,
-        long_ones,
-        unbalanced,
-        costly,
-        valueless,
-        look_alikes,
-        code,
-    ]
-    .into_iter()
-    .flat_map(|list| list())
-    .collect()
+    [towers, long_ones, unbalanced, costly, valueless, look_alikes, code]
+        .into_iter()
+        .flat_map(|list| list())
+        .collect()
 }
 
 /// The verdict, and the fuel that it took.
 fn judged(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>, u64) {
-    let claim = Claim {
-        gold: Gold::Text(gold),
-        candidate: Candidate::Text(candidate),
-        explain: true,
-    };
+    let claim =
+        Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
     let mut fuel = Fuel::default();
     let verdict = Math::default().verify(&claim, &mut fuel);
     (verdict, fuel.used())

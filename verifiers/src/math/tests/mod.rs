@@ -11,15 +11,8 @@ use crate::{Candidate, Claim, Gold, Verdict, Verifier, VerifyError};
 
 /// The verdict with its detail, from a full tank.
 fn judge(tolerance: Tolerance, gold: Gold<'_>, candidate: &str) -> Result<Verdict, VerifyError> {
-    let math = Math::new(MathConfig {
-        tolerance,
-        ..MathConfig::default()
-    });
-    let claim = Claim {
-        gold,
-        candidate: Candidate::Text(candidate),
-        explain: true,
-    };
+    let math = Math::new(MathConfig { tolerance, ..MathConfig::default() });
+    let claim = Claim { gold, candidate: Candidate::Text(candidate), explain: true };
     math.verify(&claim, &mut crate::Fuel::default())
 }
 
@@ -28,11 +21,7 @@ fn found(tolerance: &Tolerance, gold: &str, candidate: &str) -> (&'static str, &
     match judge(tolerance.clone(), Gold::Text(gold), candidate) {
         Ok(verdict) => {
             let is_right = verdict.score.get() > 0.0;
-            assert_eq!(
-                is_right,
-                verdict.label == "equal",
-                "{gold:?}, {candidate:?}"
-            );
+            assert_eq!(is_right, verdict.label == "equal", "{gold:?}, {candidate:?}");
             (verdict.label, verdict.reason.code)
         }
         Err(VerifyError::BadReference(reason)) => ("bad_reference", reason.code),
@@ -56,11 +45,7 @@ fn check_within(tolerance: &Tolerance, gold: &str, candidate: &str, expected: (&
 }
 
 fn check_equal(gold: &str, candidate: &str) {
-    assert_eq!(
-        label_of(gold, candidate),
-        "equal",
-        "gold {gold:?}, candidate {candidate:?}"
-    );
+    assert_eq!(label_of(gold, candidate), "equal", "gold {gold:?}, candidate {candidate:?}");
 }
 
 fn check_different(gold: &str, candidate: &str) {

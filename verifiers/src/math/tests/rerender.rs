@@ -91,14 +91,11 @@ impl Tree {
                 RBig::from_parts((31 + i64::from(u32::from(*name))).into(), 97u8.into())
             }
             Self::Sum(terms) => terms.iter().map(Self::value).fold(RBig::ZERO, |a, b| a + b),
-            Self::Product(factors) => factors
-                .iter()
-                .map(Self::value)
-                .fold(RBig::ONE, |a, b| a * b),
+            Self::Product(factors) => factors.iter().map(Self::value).fold(RBig::ONE, |a, b| a * b),
             Self::Quotient(above, below) => above.value() / RBig::from(*below),
-            Self::Power(base, exponent) => base
-                .value()
-                .pow((*exponent).try_into().expect("exponents are small")),
+            Self::Power(base, exponent) => {
+                base.value().pow((*exponent).try_into().expect("exponents are small"))
+            }
         }
     }
 

@@ -1,9 +1,6 @@
 //! Rows of keys: dK and dV.
 
-#![expect(
-    unsafe_code,
-    reason = "tasks write disjoint parts of one output at once"
-)]
+#![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 
 use std::ops::Range;
 
@@ -42,12 +39,7 @@ impl Kernel for ByKey<'_> {
                     for (row, whole) in run.clone().zip(&mut whole) {
                         *whole = self.queries_of(task, block * BLOCK + row);
                     }
-                    let rows = Rows {
-                        task,
-                        block,
-                        run,
-                        whole,
-                    };
+                    let rows = Rows { task, block, run, whole };
                     self.rows::<L>(&rows, &mut room, &mut sums);
                     self.store(&rows, &sums);
                 }
@@ -104,10 +96,7 @@ impl ByKey<'_> {
         for block in tile.blocks.clone() {
             // Products of keys and queries, of values and output gradients; then dS and P.
             let at = tile.index * TILE_BLOCKS + block;
-            let products = [
-                (keys, queries, &mut *of_queries),
-                (values, grads, &mut *of_grads),
-            ];
+            let products = [(keys, queries, &mut *of_queries), (values, grads, &mut *of_grads)];
             for (left, right, to) in products {
                 dots_within::<L>((left, rows.run.start), right.block(at), block, to);
             }
@@ -120,10 +109,7 @@ impl ByKey<'_> {
                 of_grad.set_block(block, p);
             }
         }
-        let products = [
-            (of_queries, &pass.query_rows, of_k),
-            (of_grads, &pass.grad_rows, of_v),
-        ];
+        let products = [(of_queries, &pass.query_rows, of_k), (of_grads, &pass.grad_rows, of_v)];
         for (weights, summands, sums) in products {
             Summands {
                 strip: pass.queries(summands, task),

@@ -1,9 +1,6 @@
 //! Rows of queries: the statistics of their softmax, and dQ.
 
-#![expect(
-    unsafe_code,
-    reason = "tasks write disjoint parts of one output at once"
-)]
+#![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 
 use super::{Pass, Room, Rows, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
@@ -41,12 +38,7 @@ impl Kernel for ByQuery<'_> {
                         let position = unasked + (block * BLOCK + row) / g.group();
                         *whole = g.first_key(position)..position + 1;
                     }
-                    let rows = Rows {
-                        task,
-                        block,
-                        run,
-                        whole,
-                    };
+                    let rows = Rows { task, block, run, whole };
                     tiles.clear();
                     for tile in tiles_of(rows.whole()) {
                         tiles.push(Tile::new(tile, rows.whole()));
@@ -144,10 +136,8 @@ impl ByQuery<'_> {
         let (group, dim) = (pass.geometry.group(), pass.geometry.head_dim);
         for (row, sums) in (rows.run.clone()).zip(sums.chunks_exact(Summands::stride(dim))) {
             let row = rows.block * BLOCK + row;
-            let (at, head) = (
-                pass.queries_of(task).start + row / group,
-                task.kv_head * group + row % group,
-            );
+            let (at, head) =
+                (pass.queries_of(task).start + row / group, task.kv_head * group + row % group);
             // SAFETY: a row and head are of one block, and that of one task.
             let mut out = unsafe { self.grad_q.part(at..at + 1, head * dim..(head + 1) * dim) };
             out.row(0).copy_from_slice(&sums[..dim]);

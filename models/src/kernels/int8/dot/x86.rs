@@ -4,10 +4,7 @@
     unsafe_code,
     reason = "instructions that this CPU was found to have are called by their intrinsics"
 )]
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays in step: an index says it once"
-)]
+#![expect(clippy::needless_range_loop, reason = "several arrays in step: an index says it once")]
 
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{

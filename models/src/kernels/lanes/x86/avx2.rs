@@ -144,12 +144,7 @@ impl Lanes for Pair {
     fn round(self) -> Self {
         const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
         // SAFETY: the CPU has AVX (see `both`).
-        unsafe {
-            Pair(
-                _mm256_round_ps::<NEAREST>(self.0),
-                _mm256_round_ps::<NEAREST>(self.1),
-            )
-        }
+        unsafe { Pair(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)) }
     }
 
     #[inline(always)]
@@ -172,10 +167,7 @@ impl Lanes for Pair {
         unsafe {
             let low = _mm256_cmp_ps::<_CMP_GT_OQ>(self.0, other.0);
             let high = _mm256_cmp_ps::<_CMP_GT_OQ>(self.1, other.1);
-            Pair(
-                _mm256_blendv_ps(no.0, yes.0, low),
-                _mm256_blendv_ps(no.1, yes.1, high),
-            )
+            Pair(_mm256_blendv_ps(no.0, yes.0, low), _mm256_blendv_ps(no.1, yes.1, high))
         }
     }
 }

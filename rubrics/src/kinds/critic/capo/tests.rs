@@ -3,10 +3,7 @@ use crate::kinds::options::WritingOptions;
 
 fn capo(vote: Vote, all_failed: AllFailed) -> Capo {
     Capo {
-        critique: Critique {
-            writing: WritingOptions::greedy(8),
-            constrain: false,
-        },
+        critique: Critique { writing: WritingOptions::greedy(8), constrain: false },
         wording: Wording::built_in("critic-wrong-steps"),
         splitter: Splitter::default(),
         critiques: 4,
@@ -21,8 +18,7 @@ fn capo(vote: Vote, all_failed: AllFailed) -> Capo {
 /// Critiques as the model wrote them.
 fn read(texts: &[&str], n_steps: usize) -> Vec<Result<Listed, Failure>> {
     let read = texts.iter();
-    read.map(|text| verdict::listed(text, verdict::WRONG, n_steps))
-        .collect()
+    read.map(|text| verdict::listed(text, verdict::WRONG, n_steps)).collect()
 }
 
 #[test]
@@ -36,10 +32,7 @@ fn a3_capo_votes_over_written_critiques() {
     let check = |vote, expected: &[f64]| {
         let counted = capo(vote, AllFailed::Fail).vote(&read(&texts, 4), 4);
         let counted = counted.expect("three can be read");
-        assert_eq!(
-            (counted.readable, counted.asked, counted.foreign),
-            (3, 4, 1)
-        );
+        assert_eq!((counted.readable, counted.asked, counted.foreign), (3, 4, 1));
         assert_eq!(counted.weights.len(), expected.len());
         for (weight, expected) in counted.weights.iter().zip(expected) {
             assert!((weight - expected).abs() < 1e-12, "{vote:?}");

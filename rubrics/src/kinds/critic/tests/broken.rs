@@ -11,10 +11,8 @@ use crate::testing::{Bench, read};
 fn lists_are_read_from_the_last_line_alone() {
     let check = |text: &str, expected: Option<(&[usize], usize)>| {
         let found = verdict::listed(text, verdict::WRONG, 3).ok();
-        let expected = expected.map(|(numbers, foreign)| Listed {
-            numbers: numbers.to_vec(),
-            foreign,
-        });
+        let expected =
+            expected.map(|(numbers, foreign)| Listed { numbers: numbers.to_vec(), foreign });
         assert_eq!(found, expected, "{text:?}");
     };
     check("Wrong steps: []", Some((&[], 0)));
@@ -57,10 +55,7 @@ fn judgements_have_a_word_for_every_step() {
     };
     let whole = r#"Judgement: {"steps": ["right", "wrong"], "overall": "wrong"}"#;
     check(whole, Some((&[true, false], false)));
-    check(
-        &format!("Step 2: no\n{whole}\n"),
-        Some((&[true, false], false)),
-    );
+    check(&format!("Step 2: no\n{whole}\n"), Some((&[true, false], false)));
     for (from, to) in [
         ("Judgement", "Verdict"),
         ("[\"right\", ", "["),
@@ -123,21 +118,11 @@ fn broken_critiques_are_a_status_and_never_a_score() {
     check("free", "All is well.", parse, "verdict_missing");
     check("free", "Wrong steps: all", parse, "verdict_malformed");
     check("back", "Wrong steps: []", parse, "verdict_missing");
-    check(
-        "back",
-        "Judgement: {\"steps\": []}",
-        parse,
-        "verdict_malformed",
-    );
+    check("back", "Judgement: {\"steps\": []}", parse, "verdict_malformed");
     let loops = "on and ".repeat(100);
     check("free", &loops, FailureKind::Truncated, "generation_cut");
     // Forced to go on until there is a verdict, a model that has none reaches its limit.
-    check(
-        "forced",
-        "All is well.",
-        FailureKind::Truncated,
-        "generation_cut",
-    );
+    check("forced", "All is well.", FailureKind::Truncated, "generation_cut");
 }
 
 #[test]
@@ -150,16 +135,11 @@ fn an_unread_vote_is_flagged_where_it_counts() {
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let bench = Bench::replying(CONFIG, |_: &str| "Wrong steps: []".to_owned());
-    let steps = |response: &str, steps: Vec<String>| crate::Input {
-        steps: Some(steps),
-        ..asked(response)
-    };
+    let steps =
+        |response: &str, steps: Vec<String>| crate::Input { steps: Some(steps), ..asked(response) };
     let check = |input: crate::Input, code: &str| {
         let failure = bench.one("free", input).expect_err(code);
-        assert_eq!(
-            (failure.kind, failure.reason.code),
-            (FailureKind::Refused, code)
-        );
+        assert_eq!((failure.kind, failure.reason.code), (FailureKind::Refused, code));
     };
     check(steps("a", vec![]), "no_steps");
     check(steps("a", vec!["b".to_owned()]), "steps_not_in_response");
@@ -208,10 +188,7 @@ fn options_that_contradict_are_problems() {
     };
     check("", "mode: missing");
     check("mode = 'copa'", "not one of");
-    check(
-        "mode = 'capo'\ntemperature = 0",
-        "all critiques are the same",
-    );
+    check("mode = 'capo'\ntemperature = 0", "all critiques are the same");
     check("mode = 'capo'\noutcome = 'maths'", "did you mean 'math'");
     check("mode = 'capo'\noutcome = 4", "expected a text");
     check("mode = 'capo'\nvotes = 'union'", "did you mean 'vote'");

@@ -29,12 +29,8 @@ min_label_mass = 0
 ";
 
 /// Texts of the model and all.
-const ASK: Ask = Ask {
-    priority: crate::Priority::Interactive,
-    deadline: None,
-    explain: true,
-    seed: 3,
-};
+const ASK: Ask =
+    Ask { priority: crate::Priority::Interactive, deadline: None, explain: true, seed: 3 };
 
 #[test]
 fn critiques_do_not_depend_on_company() {
@@ -54,9 +50,8 @@ fn critiques_do_not_depend_on_company() {
     };
     let inputs: Vec<Input> = (0..4).map(|n| asked(&format!("One.\n\nTwo {n}"))).collect();
     check("capo", &inputs);
-    let groups: Vec<Input> = (0..3)
-        .map(|n| group(&["It is \\boxed{4}", &format!("It is \\boxed{{{n}}}")]))
-        .collect();
+    let groups: Vec<Input> =
+        (0..3).map(|n| group(&["It is \\boxed{4}", &format!("It is \\boxed{{{n}}}")])).collect();
     check("best", &groups);
 }
 
@@ -68,20 +63,14 @@ struct Torn {
 
 impl Script for Torn {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
-        let text = self
-            .tokenizer
-            .decode(token_ids, false)
-            .expect("known tokens");
+        let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let said = text.rsplit("assistant\n").next().unwrap_or_default();
         let mut logits = vec![0.0; self.vocab_size];
         let mut may_follow = |whole: &str| {
             let Some(rest) = whole.strip_prefix(said) else {
                 return;
             };
-            let next = self
-                .tokenizer
-                .encode(rest, false)
-                .expect("bytes are tokens");
+            let next = self.tokenizer.encode(rest, false).expect("bytes are tokens");
             let next = next.first().copied();
             let end = self.tokenizer.eos_ids().first().copied();
             logits[next.or(end).expect("a token") as usize] = 60.0;

@@ -20,9 +20,7 @@ fn group(responses: &[&str]) -> Input {
     let responses = responses.iter();
     Input {
         responses: Responses::Group(
-            responses
-                .map(|text| Passage::Text((*text).to_owned()))
-                .collect(),
+            responses.map(|text| Passage::Text((*text).to_owned())).collect(),
         ),
         ..asked("")
     }

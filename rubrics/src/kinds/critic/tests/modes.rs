@@ -42,13 +42,8 @@ fn a3_capo_token_rewards_of_a_critique() {
 #[test]
 fn a3_capo_without_an_outcome_there_are_no_token_rewards() {
     let bench = capo("Wrong steps: []");
-    let input = crate::Input {
-        reference: None,
-        ..asked(THREE_STEPS)
-    };
-    let failure = bench
-        .one("capo", input)
-        .expect_err("no reference, no outcome");
+    let input = crate::Input { reference: None, ..asked(THREE_STEPS) };
+    let failure = bench.one("capo", input).expect_err("no reference, no outcome");
     assert_eq!(failure.kind, FailureKind::BadReference);
     assert_eq!(failure.evidence.steps.expect("steps were judged").len(), 3);
 }
@@ -74,10 +69,7 @@ fn critiques_share_their_prompt() {
     let reward = bench.one("capo", asked(THREE_STEPS)).expect("a reward");
     let usage = reward.evidence.trace.expect("a model was asked").usage;
     let unique = usage.input_tokens / 4 + usage.output_tokens;
-    assert!(
-        usage.computed_tokens * 100 <= unique * 105,
-        "{usage:?} for {unique} unique tokens"
-    );
+    assert!(usage.computed_tokens * 100 <= unique * 105, "{usage:?} for {unique} unique tokens");
     assert_eq!(reward.evidence.outputs.expect("explained").len(), 4);
 }
 
@@ -129,9 +121,7 @@ max_tokens = 64
     check(1, &["right"], &[right]);
     check(2, &["matching", "mismatched"], &[wrong, 0.0]);
 
-    let alone = bench
-        .one("thoughts", asked(responses[0]))
-        .expect("a reward");
+    let alone = bench.one("thoughts", asked(responses[0])).expect("a reward");
     // A group of one says nothing about which response is better, and its accuracy is 1.
     let found = values(&alone, "token_advantage");
     close(found[0], 0.0);
@@ -149,9 +139,7 @@ outcome = 'math'
 ";
     let bench = Bench::replying(config, |_: &str| "Wrong steps: []".to_owned());
     let input = group(&["<think>It is 4.</think>\\boxed{4}", "\\boxed{4}"]);
-    let failure = bench
-        .one("thoughts", input)
-        .expect_err("one has no thought");
+    let failure = bench.one("thoughts", input).expect_err("one has no thought");
     assert_eq!(failure.reason.code, "no_thought");
     let members = failure.evidence.members.expect("a group");
     assert!(members[0].outcome.is_ok() && members[1].outcome.is_err());
@@ -185,10 +173,7 @@ outcome = 'math'
     check("plain", THREE_STEPS, "right");
     check("beside", THREE_STEPS, "agrees");
     check("beside", &THREE_STEPS.replace("{4}", "{7}"), "disagrees");
-    let unknown = crate::Input {
-        reference: None,
-        ..asked(THREE_STEPS)
-    };
+    let unknown = crate::Input { reference: None, ..asked(THREE_STEPS) };
     let reward = bench.one("beside", unknown).expect("r does not need it");
     assert_eq!(reward.label.as_deref(), Some("outcome_unknown"));
 }

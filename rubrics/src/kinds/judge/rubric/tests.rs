@@ -108,10 +108,7 @@ fn e2_broken_judgements_are_not_read() {
 #[test]
 fn a_grade_is_a_share_of_its_scale() {
     let check = |scale, grade, expected: f64| {
-        let rubric = Rubric {
-            scale,
-            ..rubric(Mode::Grade, Rationale::None)
-        };
+        let rubric = Rubric { scale, ..rubric(Mode::Grade, Rationale::None) };
         assert!((rubric.share(grade) - expected).abs() < 1e-12);
     };
     check((0, 9), 4.5, 0.5);

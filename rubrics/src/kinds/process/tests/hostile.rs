@@ -11,10 +11,7 @@ use crate::{Input, Passage, Responses, Turn};
 fn refused(input: Input, code: &str) {
     let outcome = scripted("", &[1.0; 8]).one("s", input);
     let failure = outcome.expect_err("no number");
-    assert_eq!(
-        (failure.kind, failure.reason.code),
-        (FailureKind::Refused, code)
-    );
+    assert_eq!((failure.kind, failure.reason.code), (FailureKind::Refused, code));
 }
 
 #[test]
@@ -35,10 +32,7 @@ fn steps_beyond_the_context_are_refused() {
     let steps = vec!["x"; 10_000];
     for input in [asked(&response), with_steps(&response, &steps)] {
         let failure = bench.one("s", input).expect_err("no number");
-        assert_eq!(
-            (failure.kind, failure.reason.code),
-            (FailureKind::Refused, "too_long")
-        );
+        assert_eq!((failure.kind, failure.reason.code), (FailureKind::Refused, "too_long"));
     }
 }
 
@@ -65,10 +59,7 @@ fn separators_in_a_response_stay_text() {
 fn characters_that_mark_places_stay_what_they_are() {
     let response = "a\u{e000}b\n\n\u{e000}\u{e001}\n\n日\u{f8ff}";
     let outcome = scripted("", &[1.0; 3]).one("s", asked(response));
-    assert_eq!(
-        texts(&outcome, response),
-        ["a\u{e000}b", "\u{e000}\u{e001}", "日\u{f8ff}"]
-    );
+    assert_eq!(texts(&outcome, response), ["a\u{e000}b", "\u{e000}\u{e001}", "日\u{f8ff}"]);
 }
 
 #[test]
@@ -97,10 +88,7 @@ fn text_between_given_steps_is_seen_with_the_next_one() {
 fn a_response_without_steps_is_no_number() {
     let outcome = scripted("splitter = 'tags'", &[1.0]).one("s", asked("no tag"));
     let failure = outcome.expect_err("no number");
-    assert_eq!(
-        (failure.kind, failure.reason.code),
-        (FailureKind::Abstain, "no_steps")
-    );
+    assert_eq!((failure.kind, failure.reason.code), (FailureKind::Abstain, "no_steps"));
     let blank = scripted("", &[1.0]).one("s", asked(" \n "));
     let blank = blank.expect("the least score");
     assert_eq!(blank.reason.code, "too_little_content");
@@ -114,19 +102,14 @@ fn numbers_that_are_none_are_a_failure() {
     for raw in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let outcome = scripted("", &[1.0, raw]).one("s", asked("a\n\nb"));
         let failure = outcome.expect_err("no number");
-        assert_eq!(
-            (failure.kind, failure.reason.code),
-            (FailureKind::Internal, "not_finite")
-        );
+        assert_eq!((failure.kind, failure.reason.code), (FailureKind::Internal, "not_finite"));
     }
 }
 
 #[test]
 fn the_last_turn_is_the_one_with_steps() {
-    let said = |role: &str, content: &str| Turn {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    };
+    let said =
+        |role: &str, content: &str| Turn { role: role.to_owned(), content: content.to_owned() };
     let input = Input {
         responses: Responses::One(Passage::Turns(vec![
             said("assistant", "a\n\nb\n\nc"),

@@ -21,10 +21,7 @@ struct Signs {
 
 impl Script for Signs {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
-        let text = self
-            .tokenizer
-            .decode(token_ids, false)
-            .expect("known tokens");
+        let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let mut logits = vec![self.rest; self.vocab_size];
         let n = text.matches(self.separator).count();
         let margin = self.margins.get(n.wrapping_sub(1));
@@ -72,10 +69,7 @@ fn the_labels_are_read_after_each_step() {
 fn labels_that_hold_little_decide_nothing() {
     let failure = bench("", " ки", 20.0).one("s", asked(RESPONSE));
     let failure = failure.expect_err("no number");
-    assert_eq!(
-        (failure.kind, failure.reason.code),
-        (FailureKind::Abstain, "low_label_mass")
-    );
+    assert_eq!((failure.kind, failure.reason.code), (FailureKind::Abstain, "low_label_mass"));
     let kept = bench("min_label_mass = 0", " ки", 20.0).one("s", asked(RESPONSE));
     assert!(kept.is_ok(), "{kept:?}");
 }
@@ -115,14 +109,6 @@ fn what_the_model_lacks_is_told_when_it_is_loaded() {
     check(TinyHead::Process, "", "no vocabulary");
     // This tokenizer has no token for a space and a minus.
     check(TinyHead::Vocab, "", "a verdict must be one");
-    check(
-        TinyHead::Vocab,
-        "labels = ['good', 'bad']",
-        "a verdict must be one",
-    );
-    check(
-        TinyHead::Vocab,
-        "spellings = 'bare'\nseparator = ' '",
-        "separator",
-    );
+    check(TinyHead::Vocab, "labels = ['good', 'bad']", "a verdict must be one");
+    check(TinyHead::Vocab, "spellings = 'bare'\nseparator = ' '", "separator");
 }

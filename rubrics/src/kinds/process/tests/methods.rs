@@ -49,11 +49,7 @@ fn steps_make_one_number() {
     check("aggregate = 'first_error'\nthreshold = 0.2", 1.0, None);
     check("aggregate = 'first_error'\nthreshold = 0.9", 0.0, None);
     // The first output instead of the second turns every sign.
-    check(
-        "score_index = 0\naggregate = 'last'",
-        1.0 - SCORES[2],
-        Some(-0.5),
-    );
+    check("score_index = 0\naggregate = 'last'", 1.0 - SCORES[2], Some(-0.5));
 }
 
 #[test]
@@ -99,11 +95,7 @@ fn every_named_splitter_is_asked() {
     check("numbered", "1. a\nb\n2. c", &["1. a\nb", "2. c"]);
     check("sentences", "Go. Stop.", &["Go.", "Stop."]);
     check("tags", "<step>a</step>\n<step>b</step>", &["a", "b"]);
-    check(
-        "thoughts",
-        "<think>a\n\nWait, b</think>c",
-        &["a", "Wait, b"],
-    );
+    check("thoughts", "<think>a\n\nWait, b</think>c", &["a", "Wait, b"]);
 }
 
 /// Steps of one line cost their separators and nothing else: one sequence, one forward.

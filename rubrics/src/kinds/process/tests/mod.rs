@@ -43,23 +43,15 @@ fn scorer(options: &str) -> String {
 
 fn scripted(options: &str, raws: &[f32]) -> Bench {
     let raws = raws.to_vec();
-    Bench::scripted(&scorer(options), TinyHead::Process, |host: &Host| {
-        AtSteps::new(host, raws)
-    })
+    Bench::scripted(&scorer(options), TinyHead::Process, |host: &Host| AtSteps::new(host, raws))
 }
 
 fn asked(response: &str) -> Input {
-    Input {
-        prompt: Some(Passage::Text("What?".to_owned())),
-        ..Input::of(response)
-    }
+    Input { prompt: Some(Passage::Text("What?".to_owned())), ..Input::of(response) }
 }
 
 fn with_steps(response: &str, steps: &[&str]) -> Input {
-    Input {
-        steps: Some(steps.iter().map(ToString::to_string).collect()),
-        ..asked(response)
-    }
+    Input { steps: Some(steps.iter().map(ToString::to_string).collect()), ..asked(response) }
 }
 
 fn steps_of(outcome: &Outcome) -> &[StepReward] {
@@ -76,7 +68,5 @@ fn near(found: f64, expected: f64) {
 fn texts(outcome: &Outcome, response: &str) -> Vec<String> {
     let points: Vec<char> = response.chars().collect();
     let steps = steps_of(outcome).iter();
-    steps
-        .map(|step| points[step.span.clone()].iter().collect())
-        .collect()
+    steps.map(|step| points[step.span.clone()].iter().collect()).collect()
 }

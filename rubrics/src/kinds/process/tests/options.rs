@@ -25,10 +25,7 @@ fn what_is_wrong_is_told_when_it_is_read() {
     check("labels = ['+', '-']", "unknown key");
     check("shaping = 'delta'\neta = 0.5", "unknown key");
     check("method = 'labels'\nlabels = ['+']", "two different labels");
-    check(
-        "method = 'labels'\nlabels = ['+', '+']",
-        "two different labels",
-    );
+    check("method = 'labels'\nlabels = ['+', '+']", "two different labels");
     check("method = 'labels'\nscore_index = 1", "unknown key");
     check("method = 'labels'\nmin_label_mass = 2", "from 0 to 1");
 }
@@ -37,9 +34,8 @@ fn what_is_wrong_is_told_when_it_is_read() {
 fn what_the_model_lacks_is_told_when_it_is_loaded() {
     #[track_caller]
     fn check(head: TinyHead, options: &str, problem: Option<&str>) {
-        let bench = Bench::scripted(&scorer(options), head, |host: &Host| {
-            AtSteps::new(host, Vec::new())
-        });
+        let bench =
+            Bench::scripted(&scorer(options), head, |host: &Host| AtSteps::new(host, Vec::new()));
         let told = bench.check().err().unwrap_or_default().join("\n");
         assert_eq!(problem.is_none(), told.is_empty(), "{told}");
         assert!(told.contains(problem.unwrap_or_default()), "{told}");
@@ -49,19 +45,7 @@ fn what_the_model_lacks_is_told_when_it_is_loaded() {
     check(TinyHead::Sequence, "", None);
     check(TinyHead::Vocab, "", Some("no score head"));
     check(TinyHead::Process, "score_index = 2", Some("has 2 outputs"));
-    check(
-        TinyHead::Process,
-        "separator = 'zz'",
-        Some("no added token"),
-    );
-    check(
-        TinyHead::Process,
-        "separator = '<extra_1>'",
-        Some("no added token"),
-    );
-    check(
-        TinyHead::Process,
-        "separator = '<|im_end|>'",
-        Some("cannot be told"),
-    );
+    check(TinyHead::Process, "separator = 'zz'", Some("no added token"));
+    check(TinyHead::Process, "separator = '<extra_1>'", Some("no added token"));
+    check(TinyHead::Process, "separator = '<|im_end|>'", Some("cannot be told"));
 }

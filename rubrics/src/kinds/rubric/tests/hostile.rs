@@ -29,36 +29,18 @@ fn texts_stay_in_their_places() {
             ..with_rubric(&rubric(criterion))
         };
         close(reward(bench.one("r", input)).score, 0.0);
-        let prompt = seen
-            .lock()
-            .expect("nobody panicked")
-            .last()
-            .expect("asked")
-            .clone();
-        let text = bench
-            .host
-            .tokenizer
-            .decode(&prompt, false)
-            .expect("known tokens");
+        let prompt = seen.lock().expect("nobody panicked").last().expect("asked").clone();
+        let text = bench.host.tokenizer.decode(&prompt, false).expect("known tokens");
         (prompt, text)
     };
     let (plain, _) = ask("a", "b");
     for text in TEXTS {
         for (prompt, shown) in [ask(text, "b"), ask("a", text)] {
             assert_eq!(specials(&prompt), specials(&plain), "{text}");
-            let margin: Vec<&str> = shown
-                .lines()
-                .filter(|line| !line.starts_with("> "))
-                .collect();
-            let ours = [
-                "<|im_start|>user",
-                "Assistant:",
-                "Met?<|im_end|>",
-                "<|im_start|>assistant",
-            ];
-            let foreign = margin
-                .iter()
-                .find(|line| !line.is_empty() && !ours.contains(line));
+            let margin: Vec<&str> = shown.lines().filter(|line| !line.starts_with("> ")).collect();
+            let ours =
+                ["<|im_start|>user", "Assistant:", "Met?<|im_end|>", "<|im_start|>assistant"];
+            let foreign = margin.iter().find(|line| !line.is_empty() && !ours.contains(line));
             assert_eq!(foreign, None, "{shown}");
         }
     }
@@ -66,9 +48,8 @@ fn texts_stay_in_their_places() {
 
 #[test]
 fn tiers_are_lines_of_their_own() {
-    let (bench, seen) = saying(&config("spellings = 'bare'", ""), |_: &str| {
-        vec![("A", 3.0), ("B", 0.0)]
-    });
+    let (bench, seen) =
+        saying(&config("spellings = 'bare'", ""), |_: &str| vec![("A", 3.0), ("B", 0.0)]);
     let rubric = json!({
         "aggregate": { "method": "rubicon" },
         "items": [{ "criterion": "c", "tiers": [
@@ -78,30 +59,15 @@ fn tiers_are_lines_of_their_own() {
     });
     let judged = reward(bench.one("r", with_rubric(&rubric)));
     assert!(judged.score < 0.1, "{}", judged.score);
-    let prompt = seen
-        .lock()
-        .expect("nobody panicked")
-        .last()
-        .expect("asked")
-        .clone();
-    let text = bench
-        .host
-        .tokenizer
-        .decode(&prompt, false)
-        .expect("known tokens");
-    assert!(
-        text.contains("\nA: low B: the best Which?\nB: high\nWhich?"),
-        "{text}"
-    );
+    let prompt = seen.lock().expect("nobody panicked").last().expect("asked").clone();
+    let text = bench.host.tokenizer.decode(&prompt, false).expect("known tokens");
+    assert!(text.contains("\nA: low B: the best Which?\nB: high\nWhich?"), "{text}");
 }
 
 #[test]
 fn a_response_that_answers_for_the_judge_earns_nothing() {
     let (bench, _) = saying(
-        &config(
-            "",
-            "[[scorer.rubric.items]]\ncriterion = 'one'\npoints = 1\n",
-        ),
+        &config("", "[[scorer.rubric.items]]\ncriterion = 'one'\npoints = 1\n"),
         |prompt: &str| {
             assert_eq!(criterion(prompt), "one");
             yes_no(0.0, 3.0)

@@ -14,11 +14,7 @@ fn answers(prompt: &str) -> Vec<(&'static str, f32)> {
 fn parts(reward: &Reward) -> Vec<(f64, Option<f64>, String)> {
     let parts = reward.evidence.parts.iter().flatten();
     let each = parts.map(|part| {
-        let found = part
-            .outcome
-            .clone()
-            .expect("it was asked")
-            .expect("it was answered");
+        let found = part.outcome.clone().expect("it was asked").expect("it was answered");
         let label = found.label.expect("it has one").into_owned();
         (found.score, found.raw, label)
     });
@@ -34,9 +30,8 @@ fn a12_labels_and_points() {
     close(judged.raw.expect("unclipped"), 3.0 / 8.0);
     let parts = parts(&judged);
     let margins = [1.0, -2.0, 3.0];
-    for (part, (margin, label)) in parts
-        .iter()
-        .zip(margins.into_iter().zip(["met", "unmet", "met"]))
+    for (part, (margin, label)) in
+        parts.iter().zip(margins.into_iter().zip(["met", "unmet", "met"]))
     {
         close(part.1.expect("a margin"), margin);
         assert_eq!(part.2, label);
@@ -81,10 +76,7 @@ fn one_unsure(prompt: &str) -> Vec<(&'static str, f32)> {
 #[test]
 fn an_item_without_an_answer() {
     let on = |rule: &str| {
-        let (bench, _) = saying(
-            &config(&format!("on_item_error = '{rule}'"), THREE),
-            one_unsure,
-        );
+        let (bench, _) = saying(&config(&format!("on_item_error = '{rule}'"), THREE), one_unsure);
         bench.one("r", Input::of("x"))
     };
     let failed = on("fail").expect_err("an item failed");
@@ -97,10 +89,8 @@ fn an_item_without_an_answer() {
 
 #[test]
 fn an_item_that_may_veto_must_be_answered() {
-    let rubric = THREE.replace(
-        "criterion = 'two'\n",
-        "criterion = 'two'\ncritical = { below = 0.5 }\n",
-    );
+    let rubric =
+        THREE.replace("criterion = 'two'\n", "criterion = 'two'\ncritical = { below = 0.5 }\n");
     for rule in ["fail", "skip", "unmet"] {
         let options = format!("on_item_error = '{rule}'");
         let (bench, _) = saying(&config(&options, &rubric), one_unsure);
@@ -146,8 +136,6 @@ fn a13_tiers_are_read_from_one_token() {
 #[test]
 fn labels_that_are_no_tokens_are_refused_when_the_server_starts() {
     let (bench, _) = saying(&config("spellings = 'spaced'", TIERS), |_: &str| Vec::new());
-    let problems = bench
-        .check()
-        .expect_err("a space and a letter are two tokens");
+    let problems = bench.check().expect_err("a space and a letter are two tokens");
     assert!(problems[0].contains("must be one"), "{problems:?}");
 }

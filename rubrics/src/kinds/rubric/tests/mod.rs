@@ -31,10 +31,7 @@ impl<F: Fn(&str) -> Vec<(&'static str, f32)> + Send> Script for Says<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.push(token_ids.to_vec());
-        let prompt = self
-            .tokenizer
-            .decode(token_ids, false)
-            .expect("known tokens");
+        let prompt = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let mut logits = vec![UNLIKELY; self.vocab_size];
         for (label, logit) in (self.answers)(&prompt) {
             let ids = self.tokenizer.encode(label, false).expect("it is ASCII");
@@ -109,8 +106,5 @@ pub(super) fn close(given: f64, expected: f64) {
 /// An input with a rubric of its own.
 pub(super) fn with_rubric(rubric: &Value) -> Input {
     let rubric: Map<String, Value> = rubric.as_object().expect("an object").clone();
-    Input {
-        rubric: Some(rubric),
-        ..Input::of("the answer is \\boxed{42}")
-    }
+    Input { rubric: Some(rubric), ..Input::of("the answer is \\boxed{42}") }
 }

@@ -17,10 +17,7 @@ fn a12_grades_are_one_json_object() {
     check(GOOD, false);
     check(&format!("\n{GOOD}\n"), false);
     check(&format!("```json\n{GOOD}\n```"), false);
-    check(
-        &format!("hm {{\"criteria_met\": false}} </think>\n{GOOD}"),
-        true,
-    );
+    check(&format!("hm {{\"criteria_met\": false}} </think>\n{GOOD}"), true);
     check(&format!("a</think>b</think>{GOOD}"), true);
 }
 
@@ -51,10 +48,7 @@ fn a_broken_grade_is_a_status() {
     check(&format!("I say {GOOD}"), false);
     check(&format!("{GOOD} so"), false);
     check(&format!("```json\n{GOOD}"), false);
-    check(
-        &format!("```json\n{GOOD}\n```\n```json\n{GOOD}\n```"),
-        false,
-    );
+    check(&format!("```json\n{GOOD}\n```\n```json\n{GOOD}\n```"), false);
     check(GOOD, true);
     check(&format!("{GOOD}</think>"), true);
     // Every end that is cut off.
@@ -77,10 +71,7 @@ fn a12_grades_and_points() {
     close(judged.score, 3.0 / 8.0);
     let outputs = judged.evidence.outputs.expect("explanations are asked for");
     let roles: Vec<&str> = outputs.iter().map(|text| &*text.role).collect();
-    assert_eq!(
-        roles,
-        ["grade of first", "grade of second", "grade of fault"]
-    );
+    assert_eq!(roles, ["grade of first", "grade of second", "grade of fault"]);
     assert!(outputs.iter().all(|text| text.finish == "stop"));
     let parts = judged.evidence.parts.expect("three");
     let first = parts[0].outcome.clone().expect("asked").expect("answered");
@@ -96,18 +87,9 @@ fn a_grade_that_never_ends_is_truncated() {
     let bench = Bench::replying(&config(options, THREE), endless);
     let failed = bench.one("r", Input::of("x")).expect_err("it was cut");
     assert_eq!(failed.kind, FailureKind::Truncated);
-    assert!(
-        failed
-            .reason
-            .detail
-            .is_some_and(|detail| detail.starts_with("item 'first'"))
-    );
+    assert!(failed.reason.detail.is_some_and(|detail| detail.starts_with("item 'first'")));
     let outputs = failed.evidence.outputs.expect("they are kept");
-    assert_eq!(
-        outputs.len(),
-        3,
-        "without chance there is nothing to try again"
-    );
+    assert_eq!(outputs.len(), 3, "without chance there is nothing to try again");
     let retried = format!("{options}\ntemperature = 0.5\nretries = 2");
     let bench = Bench::replying(&config(&retried, THREE), endless);
     let failed = bench.one("r", Input::of("x")).expect_err("it was cut");
@@ -129,10 +111,9 @@ fn reasoning_is_read_past() {
     };
     let bench = Bench::replying(&config("ask = 'json'\nreasoning = true", THREE), thinking);
     close(reward(bench.one("r", Input::of("x"))).score, 3.0 / 8.0);
-    let bench = Bench::replying(
-        &config("ask = 'json'\nreasoning = true", THREE),
-        |_: &str| "I think that it is met: yes".to_owned(),
-    );
+    let bench = Bench::replying(&config("ask = 'json'\nreasoning = true", THREE), |_: &str| {
+        "I think that it is met: yes".to_owned()
+    });
     let failed = bench.one("r", Input::of("x")).expect_err("no grade");
     assert_eq!(failed.kind, FailureKind::ParseError);
 }

@@ -38,9 +38,8 @@ points = 2
 fn verdicts_do_not_depend_on_company() {
     let bench = Bench::real(DEFAULT_WORDING, Preset::Phi3Long, TinyHead::Vocab, 3);
     assert_eq!(bench.check(), Ok(()));
-    let inputs: Vec<Input> = (0..6)
-        .map(|n| Input::of(format!("the same beginning, and then {n}")))
-        .collect();
+    let inputs: Vec<Input> =
+        (0..6).map(|n| Input::of(format!("the same beginning, and then {n}"))).collect();
     for scorer in ["r", "written"] {
         let alone = inputs.iter().flat_map(|input| {
             let one = std::slice::from_ref(input);
@@ -63,11 +62,7 @@ fn unique(mut prompts: Vec<Vec<u32>>) -> usize {
     let mut before: &[u32] = &[];
     let mut total = 0;
     for prompt in &prompts {
-        let same = prompt
-            .iter()
-            .zip(before)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let same = prompt.iter().zip(before).take_while(|(a, b)| a == b).count();
         total += prompt.len() - same;
         before = prompt;
     }
@@ -85,15 +80,8 @@ fn the_conversation_is_computed_once() {
     let unique = unique(seen.lock().expect("nobody panicked").clone());
     #[expect(clippy::cast_precision_loss, reason = "a few thousand tokens")]
     let ratio = usage.computed_tokens as f64 / unique as f64;
-    assert!(
-        ratio <= 1.05,
-        "{} computed, {unique} unique",
-        usage.computed_tokens
-    );
-    assert!(
-        usage.input_tokens > 4 * usage.computed_tokens,
-        "much is shared"
-    );
+    assert!(ratio <= 1.05, "{} computed, {unique} unique", usage.computed_tokens);
+    assert!(usage.input_tokens > 4 * usage.computed_tokens, "much is shared");
 }
 
 #[test]

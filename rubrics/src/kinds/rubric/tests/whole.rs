@@ -22,9 +22,8 @@ verifier = { scorer = 'math', reference = '41' }
 #[test]
 fn a12_rule_items_cost_no_model() {
     let asked = "\n[[scorer.rubric.items]]\ncriterion = 'one'\npoints = 5\n";
-    let (bench, seen) = saying(&config("", &(VERIFIED.to_owned() + asked)), |_: &str| {
-        yes_no(3.0, 0.0)
-    });
+    let (bench, seen) =
+        saying(&config("", &(VERIFIED.to_owned() + asked)), |_: &str| yes_no(3.0, 0.0));
     let judged = reward(bench.one("r", Input::of("so \\boxed{42}")));
     close(judged.score, 0.9);
     let prompts = seen.lock().expect("nobody panicked").len();
@@ -42,16 +41,11 @@ fn a_verifier_that_cannot_say_is_a_failed_item() {
     // The input has no reference that could stand in.
     let broken = VERIFIED.replace(", reference = '41'", "");
     let on = |rule: &str| {
-        let (bench, _) = saying(
-            &config(&format!("on_item_error = '{rule}'"), &broken),
-            |_: &str| Vec::new(),
-        );
+        let (bench, _) =
+            saying(&config(&format!("on_item_error = '{rule}'"), &broken), |_: &str| Vec::new());
         bench.one("r", Input::of("so \\boxed{42}"))
     };
-    assert_eq!(
-        on("fail").expect_err("bad reference").kind,
-        FailureKind::BadReference
-    );
+    assert_eq!(on("fail").expect_err("bad reference").kind, FailureKind::BadReference);
     close(reward(on("skip")).score, 1.0);
     close(reward(on("unmet")).score, 0.8);
 }
@@ -71,22 +65,15 @@ fn an_input_brings_its_own_rubric() {
     ] });
     close(reward(bench.one("r", with_rubric(&own))).score, 0.75);
     let refused = |rubric: serde_json::Value, needle: &str| {
-        let failed = bench
-            .one("r", with_rubric(&rubric))
-            .expect_err("it is wrong");
+        let failed = bench.one("r", with_rubric(&rubric)).expect_err("it is wrong");
         assert_eq!(failed.kind, FailureKind::Refused);
         assert_eq!(failed.reason.code, "rubric_unusable");
         let detail = failed.reason.detail.expect("it says what");
         assert!(detail.contains(needle), "{detail}");
     };
     refused(json!({}), "rubric.items: missing");
-    refused(
-        json!({ "items": [{ "criterion": "c", "points": null }] }),
-        "rubric.items[0].points",
-    );
-    let many: Vec<_> = (0..10_000)
-        .map(|n| json!({ "criterion": n, "points": 1 }))
-        .collect();
+    refused(json!({ "items": [{ "criterion": "c", "points": null }] }), "rubric.items[0].points");
+    let many: Vec<_> = (0..10_000).map(|n| json!({ "criterion": n, "points": 1 })).collect();
     refused(json!({ "items": many }), "10000 items");
     let wrong: Vec<_> = (0..7).map(|_| json!({})).collect();
     refused(json!({ "items": wrong }), "and 9 more");
@@ -115,9 +102,8 @@ fn nothing_and_groups() {
     let empty = reward(bench.one("r", Input::of(" \n")));
     close(empty.score, -0.25);
     assert_eq!(empty.label.as_deref(), Some("too_little_content"));
-    let (defended, _) = saying(&config("rubric = 'builtin:defence'", ""), |_: &str| {
-        yes_no(0.0, 3.0)
-    });
+    let (defended, _) =
+        saying(&config("rubric = 'builtin:defence'", ""), |_: &str| yes_no(0.0, 3.0));
     close(reward(defended.one("r", Input::of("x"))).score, 1.0);
     close(reward(defended.one("r", Input::of(""))).score, 0.0);
     let group = Input {
@@ -141,45 +127,20 @@ fn problems(options: &str, rubric: &str) -> Vec<String> {
 fn options_are_checked() {
     let check = |options: &str, rubric: &str, expected: &str| {
         let found = problems(options, rubric);
-        assert!(
-            found.iter().any(|p| p.contains(expected)),
-            "{expected}: {found:?}"
-        );
+        assert!(found.iter().any(|p| p.contains(expected)), "{expected}: {found:?}");
     };
-    check(
-        "rubric = 'builtin:defense'",
-        "",
-        "did you mean 'builtin:defence'?",
-    );
+    check("rubric = 'builtin:defense'", "", "did you mean 'builtin:defence'?");
     check("rubric = 'r.toml'", "", "beside the configuration file");
-    check(
-        "verifiers = ['maths']",
-        "",
-        "no scorer 'maths'; did you mean 'math'?",
-    );
+    check("verifiers = ['maths']", "", "no scorer 'maths'; did you mean 'math'?");
     check("inline = false", "", "each input must bring its own");
-    check(
-        "on_item_error = 'zero'",
-        THREE,
-        "is not one of fail, skip, unmet",
-    );
+    check("on_item_error = 'zero'", THREE, "is not one of fail, skip, unmet");
     check("max_tokens = 5", THREE, "unknown key");
     let nan = THREE.replace("points = 5", "points = nan");
-    check(
-        "",
-        &nan,
-        "scorer[0].rubric.items[0].points: expected a finite number",
-    );
+    check("", &nan, "scorer[0].rubric.items[0].points: expected a finite number");
     let bare = "[[scorer]]\nname = 'r'\nkind = 'rubric'\n[[scorer.message]]\nrole = 'user'\ncontent = '{{criterion}}'\n";
     let found = read(bare).1;
-    assert!(
-        found[0].contains("'conversation' or 'response'"),
-        "{found:?}"
-    );
-    assert_eq!(
-        problems("rubric = 'builtin:defence'", ""),
-        Vec::<String>::new()
-    );
+    assert!(found[0].contains("'conversation' or 'response'"), "{found:?}");
+    assert_eq!(problems("rubric = 'builtin:defence'", ""), Vec::<String>::new());
 }
 
 #[test]
@@ -196,28 +157,16 @@ fn a_file_lies_beside_the_configuration() {
             let registry = Registry::read_beside(&document.root(&table), &["m"], Some(dir.path()));
             registry.get("r").map(|scorer| scorer.digest_text())
         };
-        let problems: Vec<String> = document
-            .into_problems()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let problems: Vec<String> =
+            document.into_problems().iter().map(ToString::to_string).collect();
         (digest, problems)
     };
     let (before, problems) = load("good.toml");
     assert_eq!(problems, Vec::<String>::new());
     std::fs::write(dir.path().join("good.toml"), file.replace("= 1", "= 2")).expect("written");
-    assert_ne!(
-        load("good.toml").0,
-        before,
-        "the digest covers what the file says"
-    );
+    assert_ne!(load("good.toml").0, before, "the digest covers what the file says");
     let (_, problems) = load("bad.json");
-    let missing = problems
-        .iter()
-        .find(|told| told.contains("items[0].points: missing"));
-    assert!(
-        missing.is_some_and(|told| told.contains("scorer[0].rubric")),
-        "{problems:?}"
-    );
+    let missing = problems.iter().find(|told| told.contains("items[0].points: missing"));
+    assert!(missing.is_some_and(|told| told.contains("scorer[0].rubric")), "{problems:?}");
     assert!(load("none.toml").1[0].contains("cannot be read"));
 }

@@ -19,20 +19,15 @@ fn toolbox() -> Toolbox {
 fn calls_are_read_in_both_forms() {
     let check = |text: &str, names: &[&str]| {
         let calls = read(text);
-        let found: Vec<&str> = calls
-            .iter()
-            .map(|call| call.as_ref().expect(text).name.as_str())
-            .collect();
+        let found: Vec<&str> =
+            calls.iter().map(|call| call.as_ref().expect(text).name.as_str()).collect();
         assert_eq!(found, names, "{text}");
     };
     let call = r#"{"name": "calculator", "arguments": {"expression": "1+1"}}"#;
     check("Equal. \\boxed{[Correct]}", &[]);
     check("", &[]);
     check("{\"verdict\": \"[Correct]\"}", &[]);
-    check(
-        &format!("So:\n<tool_call>\n{call}\n</tool_call>"),
-        &["calculator"],
-    );
+    check(&format!("So:\n<tool_call>\n{call}\n</tool_call>"), &["calculator"]);
     let twice = format!("<tool_call>{call}</tool_call> and <tool_call>{call}</tool_call>");
     check(&twice, &["calculator", "calculator"]);
     let quoted = r#"{"name": "a", "arguments": "{\"x\": 1}"}"#;
@@ -79,39 +74,19 @@ fn tools_compute_and_say_what_is_wrong() {
         let is_ok = answers[0].text.contains("\"status\":\"ok\"");
         assert_eq!(answers[0].is_ok, is_ok);
     };
-    check(
-        "symbolic_verify",
-        json!({"a": "1/2", "b": "0.5"}),
-        "\"equal\"",
-    );
-    check(
-        "symbolic_verify",
-        json!({"a": "1/2", "b": "2"}),
-        "not equal",
-    );
+    check("symbolic_verify", json!({"a": "1/2", "b": "0.5"}), "\"equal\"");
+    check("symbolic_verify", json!({"a": "1/2", "b": "2"}), "not equal");
     check("calculator", json!({"expression": "2^10 / 4"}), "\"256\"");
-    check(
-        "calculator",
-        json!({"expression": "1/0"}),
-        "divides by zero",
-    );
+    check("calculator", json!({"expression": "1/0"}), "divides by zero");
     check("calculator", json!({"expression": "open('x')"}), "error");
     check("calculator", json!({"expression": 4}), "wrong arguments");
     check("calculator", json!({}), "wrong arguments");
-    check(
-        "calculator",
-        json!({"expression": "1", "x": 1}),
-        "wrong arguments",
-    );
+    check("calculator", json!({"expression": "1", "x": 1}), "wrong arguments");
     let convert = |value: serde_json::Value, to: &str| json!({"value": value, "source_unit": "km", "target_unit": to});
     check("unit_conversion", convert(json!(1.5), "m"), "1500 m");
     check("unit_conversion", convert(json!(1e-7), "m"), "0.0001 m");
     check("unit_conversion", convert(json!("2"), "m"), "2000 m");
-    check(
-        "unit_conversion",
-        convert(json!(2), "s"),
-        "different quantities",
-    );
+    check("unit_conversion", convert(json!(2), "s"), "different quantities");
     check("unit_conversion", convert(json!([]), "m"), "no number");
     check("python_interpreter", json!({"code": "1"}), "no such tool");
     check("", json!({}), "no such tool");

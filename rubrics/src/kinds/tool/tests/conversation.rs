@@ -64,10 +64,7 @@ fn a11_cosine_verifier_calls_tools_and_decides() {
         _ => "\\boxed{[Incorrect]}",
     });
     let reward = bench.one("tool", asked("It is 8/2.")).expect("a verdict");
-    assert_eq!(
-        (reward.score, reward.label.as_deref()),
-        (1.0, Some("correct"))
-    );
+    assert_eq!((reward.score, reward.label.as_deref()), (1.0, Some("correct")));
     let detail = reward.reason.detail.expect("it says what happened");
     assert_eq!(detail, "2 turns, 1 tool calls, 0 of which failed");
     let outputs = reward.evidence.outputs.expect("explained");
@@ -132,9 +129,7 @@ fn verdicts_inside_calls_do_not_count() {
 #[test]
 fn a_model_that_goes_on_calling_reaches_the_turn_limit() {
     let bench = bench(|_| CALL);
-    let failure = bench
-        .one("tool", asked("It is 4."))
-        .expect_err("no verdict");
+    let failure = bench.one("tool", asked("It is 4.")).expect_err("no verdict");
     let found = (failure.kind, failure.reason.code);
     assert_eq!(found, (FailureKind::ToolError, "turn_limit"));
     let outputs = failure.evidence.outputs.expect("explained");
@@ -212,11 +207,7 @@ min_label_mass = 0
 fn a11_the_label_variant_reads_one_token() {
     let bench = Bench::replying(LABEL, |prompt: &str| {
         assert!(prompt.contains("Answer Yes or No"));
-        let verdict = if prompt.contains("It is 4") {
-            "Yes"
-        } else {
-            "No"
-        };
+        let verdict = if prompt.contains("It is 4") { "Yes" } else { "No" };
         verdict.to_owned()
     });
     assert_eq!(bench.check(), Ok(()));
@@ -227,22 +218,14 @@ fn a11_the_label_variant_reads_one_token() {
     let brackets = "[[scorer]]\nname = 'label'\nkind = 'tool'\nmode = 'label'\n";
     let bench = Bench::replying(brackets, |_: &str| String::new());
     let problems = bench.check().expect_err("not single tokens");
-    assert!(
-        problems[0].contains("a verdict must be one"),
-        "{problems:?}"
-    );
+    assert!(problems[0].contains("a verdict must be one"), "{problems:?}");
 }
 
 #[test]
 fn scores_do_not_depend_on_company() {
     // The context of a made model is short.
     let wording = "[[scorer.message]]\nrole = 'user'\ncontent = '{{candidate}} = {{reference}}?'\n";
-    let bench = Bench::real(
-        &format!("{LABEL}{wording}"),
-        Preset::Qwen2,
-        TinyHead::Vocab,
-        9,
-    );
+    let bench = Bench::real(&format!("{LABEL}{wording}"), Preset::Qwen2, TinyHead::Vocab, 9);
     assert_eq!(bench.check(), Ok(()));
     let inputs: Vec<Input> = (0..6).map(|n| asked(&format!("It is {n}."))).collect();
     let together = verdicts(bench.all("label", &inputs, Ask::default()));

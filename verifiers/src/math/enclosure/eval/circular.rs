@@ -63,11 +63,7 @@ impl Evaluator<'_, '_, '_> {
         if sine == one || sine == one.neg() {
             let quarter = self.kernel.pi()?.scaled(-1)?;
             let is_positive = sine == one;
-            return Ok(Value::Real(if is_positive {
-                quarter
-            } else {
-                quarter.neg()
-            }));
+            return Ok(Value::Real(if is_positive { quarter } else { quarter.neg() }));
         }
         // (1 - x)(1 + x) loses less than 1 - x^2 near the ends.
         let square = one.sub(&sine, bits)?.mul(&one.add(&sine, bits)?, bits)?;
@@ -138,11 +134,7 @@ impl Evaluator<'_, '_, '_> {
         let sum = size.add(&hypotenuse.root(2, bits)?, bits)?;
         let logarithm = self.kernel.ln(&sum)?;
         let is_negative = sign == Ordering::Less;
-        Ok(Value::Real(if is_negative {
-            logarithm.neg()
-        } else {
-            logarithm
-        }))
+        Ok(Value::Real(if is_negative { logarithm.neg() } else { logarithm }))
     }
 
     /// `ln(x + sqrt(x^2 - 1))` of real numbers from 1.

@@ -89,10 +89,7 @@ impl Evaluator<'_, '_, '_> {
         if function == Function::Re {
             return Ok(Value::from_interval(parts.re));
         }
-        Ok(Value::from_parts(Parts {
-            re: parts.re,
-            im: parts.im.neg(),
-        }))
+        Ok(Value::from_parts(Parts { re: parts.re, im: parts.im.neg() }))
     }
 
     fn abs(&mut self, value: &Value) -> Result<Value, Stop> {
@@ -154,16 +151,9 @@ fn sign(value: &Value) -> Result<Value, Stop> {
 
 fn extreme_of(left: &Interval, right: &Interval, is_max: bool) -> Interval {
     let pick = |left: &Float, right: &Float| {
-        if is_max {
-            left.clone().max(right.clone())
-        } else {
-            left.clone().min(right.clone())
-        }
+        if is_max { left.clone().max(right.clone()) } else { left.clone().min(right.clone()) }
     };
-    Interval {
-        lower: pick(&left.lower, &right.lower),
-        upper: pick(&left.upper, &right.upper),
-    }
+    Interval { lower: pick(&left.lower, &right.lower), upper: pick(&left.upper, &right.upper) }
 }
 
 /// The integer below or above, where all of an interval has the same one.
@@ -183,11 +173,7 @@ fn rounded(value: &Value, toward: Toward) -> Result<Value, Stop> {
             }
             let lower = interval.lower.to_integer(toward);
             let upper = interval.upper.to_integer(toward);
-            if lower == upper {
-                Ok(Value::Exact(RBig::from(lower)))
-            } else {
-                Err(Stop::Imprecise)
-            }
+            if lower == upper { Ok(Value::Exact(RBig::from(lower))) } else { Err(Stop::Imprecise) }
         }
         Value::Complex(..) => Err(Stop::NoValue),
     }

@@ -55,14 +55,7 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         field: Field,
         kernel: &'k mut Kernel,
     ) -> Self {
-        Self {
-            ws,
-            kernel,
-            point,
-            field,
-            budget: ws.fuel.left(),
-            spent: 0,
-        }
+        Self { ws, kernel, point, field, budget: ws.fuel.left(), spent: 0 }
     }
 
     pub(in crate::math::enclosure) fn spent(&self) -> u64 {
@@ -281,17 +274,11 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         let mut total = Value::integer(i32::from(!is_sum));
         for step in 0..count {
             let index = RBig::from(&from + dashu::integer::IBig::from(step));
-            self.point
-                .symbols
-                .push((bound.variable, Value::Exact(index)));
+            self.point.symbols.push((bound.variable, Value::Exact(index)));
             let term = self.value(bound.body);
             self.point.symbols.pop();
             let term = term?;
-            total = if is_sum {
-                self.add(&total, &term)?
-            } else {
-                self.mul(&total, &term)?
-            };
+            total = if is_sum { self.add(&total, &term)? } else { self.mul(&total, &term)? };
         }
         Ok(total)
     }

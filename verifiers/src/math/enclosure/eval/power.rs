@@ -70,21 +70,13 @@ impl Evaluator<'_, '_, '_> {
         let parts = self.parts(base)?;
         if count == 0 {
             let is_zero = parts.re.contains_zero() && parts.im.contains_zero();
-            return if is_zero {
-                Err(Stop::Imprecise)
-            } else {
-                Ok(Value::integer(1))
-            };
+            return if is_zero { Err(Stop::Imprecise) } else { Ok(Value::integer(1)) };
         }
         for _ in 0..length {
             self.spend_step()?;
         }
         let power = Value::from_parts(parts.power(count, self.bits())?);
-        if exponent.is_negative() {
-            self.recip(&power)
-        } else {
-            Ok(power)
-        }
+        if exponent.is_negative() { self.recip(&power) } else { Ok(power) }
     }
 
     /// The power with an exact exponent that is no integer.
@@ -187,10 +179,7 @@ impl Evaluator<'_, '_, '_> {
             Value::Exact(value) => Ok(Value::Exact(value / IBig::from(2))),
             Value::Real(interval) => Ok(Value::Real(interval.scaled(-1)?)),
             Value::Complex(..) => {
-                let half = Parts {
-                    re: Interval::integer(1).scaled(-1)?,
-                    im: Interval::integer(0),
-                };
+                let half = Parts { re: Interval::integer(1).scaled(-1)?, im: Interval::integer(0) };
                 Ok(Value::from_parts(value.parts(bits)?.mul(&half, bits)?))
             }
         }
@@ -203,11 +192,7 @@ fn is_even(fraction: &RBig) -> bool {
 }
 
 fn zero_power(is_positive: bool) -> Result<Value, Stop> {
-    if is_positive {
-        Ok(Value::integer(0))
-    } else {
-        Err(Stop::NoValue)
-    }
+    if is_positive { Ok(Value::integer(0)) } else { Err(Stop::NoValue) }
 }
 
 /// Powers of 0, 1 and -1, whatever the exponent.

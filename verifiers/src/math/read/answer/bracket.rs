@@ -41,11 +41,7 @@ impl Reader<'_, '_, '_> {
     /// One member in brackets, which then mean nothing.
     fn single(&mut self, inner: Span) -> Read<Option<Form>> {
         let answer = self.whole(inner)?;
-        if answer.subjects.is_empty() {
-            Ok(Some(answer.form))
-        } else {
-            Err(Unread::NotMaths)
-        }
+        if answer.subjects.is_empty() { Ok(Some(answer.form)) } else { Err(Unread::NotMaths) }
     }
 
     /// Two members or more between round, square or angle brackets, or an interval.
@@ -112,10 +108,7 @@ impl Reader<'_, '_, '_> {
             match member.form {
                 // `\pm` in a set adds both members to it.
                 Form::List(expanded) if member.subjects.is_empty() => members.extend(expanded),
-                form => members.push(Answer {
-                    subjects: member.subjects,
-                    ..answer_of(form)
-                }),
+                form => members.push(Answer { subjects: member.subjects, ..answer_of(form) }),
             }
         }
         Ok(Form::Set(members))

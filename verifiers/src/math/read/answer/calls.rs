@@ -14,11 +14,7 @@ impl Reader<'_, '_, '_> {
     pub(super) fn plain_call(&mut self, span: &Span) -> Read<Option<Form>> {
         // What stands between two operators may be nothing at all.
         let first = self.slice(span).first().map(|item| item.token);
-        let Some(Token::Word {
-            text,
-            style: Style::Plain,
-        }) = first
-        else {
+        let Some(Token::Word { text, style: Style::Plain }) = first else {
             return Ok(None);
         };
         if span.len() == 1 {
@@ -92,10 +88,7 @@ impl Reader<'_, '_, '_> {
     }
 
     fn regions(&mut self, parts: &[Span]) -> Read<Vec<Region>> {
-        parts
-            .iter()
-            .map(|part| self.sympy_region(part.clone()))
-            .collect()
+        parts.iter().map(|part| self.sympy_region(part.clone())).collect()
     }
 
     fn sympy_region(&mut self, span: Span) -> Read<Region> {

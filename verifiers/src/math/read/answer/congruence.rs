@@ -15,11 +15,7 @@ impl Reader<'_, '_, '_> {
             return Ok(None);
         }
         let Some((residues_end, modulus)) = self.modulus(&span, signs.len() == 2) else {
-            return if signs.len() == 2 {
-                Err(Unread::NotMaths)
-            } else {
-                Ok(None)
-            };
+            return if signs.len() == 2 { Err(Unread::NotMaths) } else { Ok(None) };
         };
         let mut subjects = Vec::new();
         let start = match signs.as_slice() {
@@ -51,13 +47,7 @@ impl Reader<'_, '_, '_> {
         if values.is_empty() {
             return Err(Unread::NotMaths);
         }
-        Ok(Some(Answer {
-            subjects,
-            ..answer_of(Form::Congruence {
-                residues: values,
-                modulus,
-            })
-        }))
+        Ok(Some(Answer { subjects, ..answer_of(Form::Congruence { residues: values, modulus }) }))
     }
 
     /// Where the modulus stands at the end of `span`, and where what is before it ends.

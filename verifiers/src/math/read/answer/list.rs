@@ -20,11 +20,7 @@ impl Reader<'_, '_, '_> {
         if parts.len() == 1 && parts[0].len() == 1 {
             // Something was trimmed: `1, 2;`.
             let only = parts[0][0].clone();
-            return if only == span {
-                Ok(None)
-            } else {
-                self.member(only).map(Some)
-            };
+            return if only == span { Ok(None) } else { self.member(only).map(Some) };
         }
         let width = parts[0].len();
         let is_nested = parts.len() > 1 && width > 1 && parts.iter().all(|p| p.len() == width);
@@ -77,11 +73,7 @@ impl Reader<'_, '_, '_> {
         }
         // Separators that stand together are one.
         parts.retain(|part| !part.is_empty());
-        if parts.is_empty() {
-            vec![span.clone()]
-        } else {
-            parts
-        }
+        if parts.is_empty() { vec![span.clone()] } else { parts }
     }
 
     /// "and" or "or" between two members.
@@ -108,21 +100,12 @@ impl Reader<'_, '_, '_> {
             }
         }
         let mut subjects = Vec::new();
-        let is_relation = |token| {
-            matches!(
-                token,
-                Token::Relation(_) | Token::In | Token::Approx | Token::Colon
-            )
-        };
-        let is_alone = spans[1..]
-            .iter()
-            .all(|span| !self.has_top(span, is_relation));
+        let is_relation =
+            |token| matches!(token, Token::Relation(_) | Token::In | Token::Approx | Token::Colon);
+        let is_alone = spans[1..].iter().all(|span| !self.has_top(span, is_relation));
         if is_alone && spans.len() > 1 {
             subjects = std::mem::take(&mut members[0].subjects);
         }
-        Ok(Answer {
-            subjects,
-            ..answer_of(Form::List(members))
-        })
+        Ok(Answer { subjects, ..answer_of(Form::List(members)) })
     }
 }

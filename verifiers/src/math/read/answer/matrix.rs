@@ -44,13 +44,10 @@ impl Reader<'_, '_, '_> {
         let is_environment = |token| {
             matches!(
                 token,
-                Token::Open(Bracket::Environment(
-                    Environment::Matrix | Environment::Determinant
-                ))
+                Token::Open(Bracket::Environment(Environment::Matrix | Environment::Determinant))
             )
         };
-        span.clone()
-            .any(|at| is_environment(self.token(at)) || self.is_plain_matrix(at, span))
+        span.clone().any(|at| is_environment(self.token(at)) || self.is_plain_matrix(at, span))
     }
 
     /// `Matrix(` of the plain grammar at `at`.
@@ -227,9 +224,9 @@ impl Reader<'_, '_, '_> {
 
     fn plus(&mut self, left: Block, right: Block) -> Read<Block> {
         match (left, right) {
-            (Block::Scalar(left), Block::Scalar(right)) => self
-                .folded(Operation::Sum, &[left, right])
-                .map(Block::Scalar),
+            (Block::Scalar(left), Block::Scalar(right)) => {
+                self.folded(Operation::Sum, &[left, right]).map(Block::Scalar)
+            }
             (Block::Matrix(left), Block::Matrix(right)) => {
                 if left.len() != right.len() || left[0].len() != right[0].len() {
                     return Err(Unread::NotMaths);
@@ -237,9 +234,8 @@ impl Reader<'_, '_, '_> {
                 let mut rows = Vec::with_capacity(left.len());
                 for (own, other) in left.iter().zip(&right) {
                     let cells = own.iter().zip(other);
-                    let cells: Read<Vec<Expr>> = cells
-                        .map(|(a, b)| self.folded(Operation::Sum, &[*a, *b]))
-                        .collect();
+                    let cells: Read<Vec<Expr>> =
+                        cells.map(|(a, b)| self.folded(Operation::Sum, &[*a, *b])).collect();
                     rows.push(cells?);
                 }
                 Ok(Block::Matrix(rows))
@@ -252,9 +248,9 @@ impl Reader<'_, '_, '_> {
 
     fn times(&mut self, left: Block, right: Block) -> Read<Block> {
         match (left, right) {
-            (Block::Scalar(left), Block::Scalar(right)) => self
-                .folded(Operation::Product, &[left, right])
-                .map(Block::Scalar),
+            (Block::Scalar(left), Block::Scalar(right)) => {
+                self.folded(Operation::Product, &[left, right]).map(Block::Scalar)
+            }
             (Block::Scalar(scalar), Block::Matrix(mut rows))
             | (Block::Matrix(mut rows), Block::Scalar(scalar)) => {
                 for cell in rows.iter_mut().flatten() {
@@ -305,11 +301,7 @@ impl Reader<'_, '_, '_> {
         if count > MAX_POWER {
             return Err(Unread::TooCostly);
         }
-        let base = if power < 0 {
-            self.inverse(rows)?
-        } else {
-            rows.clone()
-        };
+        let base = if power < 0 { self.inverse(rows)? } else { rows.clone() };
         let mut raised = base.clone();
         for _ in 1..count {
             raised = self.matrix_times(&raised, &base)?;

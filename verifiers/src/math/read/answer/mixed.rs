@@ -15,9 +15,8 @@ const MAX_PARTS: usize = 6;
 
 /// Units whose amounts "and" joins. Two lengths in metres and centimetres, so joined, are
 /// two lengths.
-const JOINED: [&str; 12] = [
-    "ft", "in", "lb", "oz", "yd", "wk", "d", "h", "min", "s", "month", "year",
-];
+const JOINED: [&str; 12] =
+    ["ft", "in", "lb", "oz", "yd", "wk", "d", "h", "min", "s", "month", "year"];
 
 /// An amount in one unit.
 struct Part<'t> {
@@ -31,10 +30,7 @@ impl<'t> Reader<'t, '_, '_> {
     /// The value that all of `span` states, where it is one amount in two units or more, each
     /// smaller than the one before. It is told in the last.
     pub(super) fn mixed(&mut self, span: &Span) -> Read<Option<Value>> {
-        let is_negative = self
-            .slice(span)
-            .first()
-            .is_some_and(|i| i.token == Token::Minus);
+        let is_negative = self.slice(span).first().is_some_and(|i| i.token == Token::Minus);
         let Some(parts) = self.parts_of_amount(span.start + usize::from(is_negative)..span.end)
         else {
             return Ok(None);
@@ -57,10 +53,7 @@ impl<'t> Reader<'t, '_, '_> {
         let expr = self.ws.number(if is_negative { -sum } else { sum })?;
         let mut unit = last.unit.clone();
         unit.is_mixed = true;
-        Ok(Some(Value {
-            unit: Some(unit),
-            ..bare_value(expr)
-        }))
+        Ok(Some(Value { unit: Some(unit), ..bare_value(expr) }))
     }
 
     /// Numbers, each with its unit, that fill `span`.
@@ -82,11 +75,7 @@ impl<'t> Reader<'t, '_, '_> {
             if parts.len() == MAX_PARTS {
                 return None;
             }
-            parts.push(Part {
-                literal,
-                unit,
-                is_joined: next > end,
-            });
+            parts.push(Part { literal, unit, is_joined: next > end });
             at = next;
         }
         Some(parts)
@@ -117,13 +106,7 @@ impl<'t> Reader<'t, '_, '_> {
             }
             [first, ..] => {
                 let is_words = items.iter().all(|item| item.token.word().is_some());
-                let is_upright = matches!(
-                    first.token,
-                    Token::Word {
-                        style: Style::Upright,
-                        ..
-                    }
-                );
+                let is_upright = matches!(first.token, Token::Word { style: Style::Upright, .. });
                 // A letter that touches its number is a variable.
                 let is_apart = is_upright || first.gap >= Gap::Thin;
                 (is_words && is_apart).then(|| self.measure(span, None))?

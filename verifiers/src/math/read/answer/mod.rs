@@ -51,13 +51,7 @@ pub(super) struct Reader<'t, 'w, 'f> {
 
 /// The answer that all of `items` state.
 pub(super) fn answer(items: &[Item<'_>], setting: Setting, ws: &mut Workspace<'_>) -> Read<Answer> {
-    let mut reader = Reader {
-        items,
-        ws,
-        setting,
-        notes: Vec::new(),
-        nesting: 0,
-    };
+    let mut reader = Reader { items, ws, setting, notes: Vec::new(), nesting: 0 };
     let mut answer = reader.whole(0..items.len())?;
     answer.notes = reader.notes;
     answer.notes.dedup();
@@ -275,22 +269,12 @@ impl<'t> Reader<'t, '_, '_> {
 
 /// An answer without subjects.
 fn answer_of(form: Form) -> Answer {
-    Answer {
-        subjects: Vec::new(),
-        form,
-        notes: Vec::new(),
-    }
+    Answer { subjects: Vec::new(), form, notes: Vec::new() }
 }
 
 /// A value with nothing around it.
 fn bare_value(expr: Expr) -> Value {
-    Value {
-        expr,
-        last_digit: None,
-        is_percent: false,
-        unit: None,
-        is_reduced: true,
-    }
+    Value { expr, last_digit: None, is_percent: false, unit: None, is_reduced: true }
 }
 
 fn is_separator(token: Token<'_>) -> bool {

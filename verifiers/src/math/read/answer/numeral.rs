@@ -26,11 +26,7 @@ impl Reader<'_, '_, '_> {
         if !is_marked && is_subscript {
             return None;
         }
-        Some(Numeral {
-            is_negative,
-            digits,
-            base,
-        })
+        Some(Numeral { is_negative, digits, base })
     }
 }
 
@@ -70,9 +66,7 @@ fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
         [open, inner @ .., _]
             if matches!(open.token, Token::Open(Bracket::Round | Bracket::Group))
                 && items[items.len() - 1].token != open.token
-                && inner
-                    .iter()
-                    .all(|item| !matches!(item.token, Token::Open(_))) =>
+                && inner.iter().all(|item| !matches!(item.token, Token::Open(_))) =>
         {
             inner
         }
@@ -111,11 +105,7 @@ fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
 fn significant(digits: &str) -> String {
     let digits = digits.to_ascii_uppercase();
     let significant = digits.trim_start_matches('0');
-    if significant.is_empty() {
-        "0".to_owned()
-    } else {
-        significant.to_owned()
-    }
+    if significant.is_empty() { "0".to_owned() } else { significant.to_owned() }
 }
 
 /// The numeral that all of `text` states with a prefix of programmers: `0xff`, `0b101`. Without a
@@ -133,9 +123,5 @@ pub(in crate::math::read) fn prefixed(text: &str) -> Option<Numeral> {
     };
     let is_short = (2..=MAX_DIGITS).contains(&digits.len());
     let is_numeral = is_short && digits.chars().all(|c| c.is_digit(u32::from(base)));
-    is_numeral.then(|| Numeral {
-        is_negative,
-        digits: significant(digits),
-        base,
-    })
+    is_numeral.then(|| Numeral { is_negative, digits: significant(digits), base })
 }

@@ -91,10 +91,7 @@ impl Reader<'_, '_, '_> {
                 Token::Open(_) => {
                     let inner = at + 1..self.items[at].mate;
                     is_symbolic |= self.has(&inner, |token| {
-                        matches!(
-                            token,
-                            Token::Word { .. } | Token::Name(_) | Token::Function(_)
-                        )
+                        matches!(token, Token::Word { .. } | Token::Name(_) | Token::Function(_))
                     });
                 }
                 _ => {}
@@ -160,25 +157,15 @@ impl Reader<'_, '_, '_> {
 
     /// A percent sign or word, after a number without variables.
     fn percent(&mut self, rest: &mut Span, number: &Span, value: &mut Value) -> Read<()> {
-        let words: Vec<Option<&str>> = self
-            .slice(rest)
-            .iter()
-            .take(2)
-            .map(|item| item.token.word())
-            .collect();
-        let taken = match (
-            self.slice(rest).first().map(|item| item.token),
-            words.as_slice(),
-        ) {
+        let words: Vec<Option<&str>> =
+            self.slice(rest).iter().take(2).map(|item| item.token.word()).collect();
+        let taken = match (self.slice(rest).first().map(|item| item.token), words.as_slice()) {
             (Some(Token::Percent), _) | (_, [Some("percent" | "pct" | "percentage"), ..]) => 1,
             (_, [Some("per"), Some("cent")]) => 2,
             _ => return Ok(()),
         };
         let is_symbolic = self.has(number, |token| {
-            matches!(
-                token,
-                Token::Word { .. } | Token::Name(_) | Token::Constant(_)
-            )
+            matches!(token, Token::Word { .. } | Token::Name(_) | Token::Constant(_))
         });
         if is_symbolic {
             return Err(Unread::NotMaths);
@@ -251,35 +238,25 @@ impl Reader<'_, '_, '_> {
                 return None;
             }
         }
-        if is_marked {
-            measure::read_marked(&text)
-        } else {
-            measure::read(&text)
-        }
+        if is_marked { measure::read_marked(&text) } else { measure::read(&text) }
     }
 
     /// The power of ten of the last digit of `span`, where it is one decimal literal with a sign
     /// or a power of ten.
     fn last_digit(&self, span: &Span) -> Option<i32> {
-        let tokens: Vec<Token<'_>> = self
-            .slice(span)
-            .iter()
-            .take(9)
-            .map(|item| item.token)
-            .collect();
+        let tokens: Vec<Token<'_>> =
+            self.slice(span).iter().take(9).map(|item| item.token).collect();
         let mut unsigned = tokens.as_slice();
         if let [Token::Minus | Token::Plus, rest @ ..] = unsigned {
             unsigned = rest;
         }
         let (literal, exponent) = match unsigned {
             [Token::Number(literal)] => (literal, 0),
-            [
-                Token::Number(literal),
-                Token::Times,
-                Token::Number(ten),
-                Token::Caret,
-                rest @ ..,
-            ] if ten.whole == "10" && ten.is_digits() => (literal, small_exponent(rest)?),
+            [Token::Number(literal), Token::Times, Token::Number(ten), Token::Caret, rest @ ..]
+                if ten.whole == "10" && ten.is_digits() =>
+            {
+                (literal, small_exponent(rest)?)
+            }
             _ => return None,
         };
         literal.last_digit()?.checked_add(exponent)

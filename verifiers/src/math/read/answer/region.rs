@@ -112,9 +112,9 @@ impl Reader<'_, '_, '_> {
         };
         let mut chains = Vec::new();
         let conditions = at + 1..inner.end;
-        for part in self.split(&conditions, |token| {
-            is_separator(token) || token.word() == Some("and")
-        }) {
+        for part in
+            self.split(&conditions, |token| is_separator(token) || token.word() == Some("and"))
+        {
             chains.push(self.chain(&part)?);
         }
         let found = Region::Where(variable, chains);

@@ -63,10 +63,7 @@ impl Reader<'_, '_, '_> {
         let subject = self.subject(&left)?.ok_or(Unread::NotMaths)?;
         let form = self.value(right)?;
         let form = as_region(form)?;
-        Ok(Answer {
-            subjects: vec![subject],
-            ..answer_of(form)
-        })
+        Ok(Answer { subjects: vec![subject], ..answer_of(form) })
     }
 
     /// The chain of relations that `span` states.
@@ -100,10 +97,7 @@ impl Reader<'_, '_, '_> {
             }
         }
         let exact = subjects.len();
-        let approximate = links
-            .iter()
-            .skip(exact)
-            .position(|link| *link == Link::Approx);
+        let approximate = links.iter().skip(exact).position(|link| *link == Link::Approx);
         if let Some(after) = approximate {
             for part in parts.split_off(exact + after + 1) {
                 self.value(part)?;
@@ -127,10 +121,7 @@ impl Reader<'_, '_, '_> {
             }
             [] => return Err(Unread::NotMaths),
         };
-        Ok(Answer {
-            subjects,
-            ..answer_of(form)
-        })
+        Ok(Answer { subjects, ..answer_of(form) })
     }
 
     /// `left = right` where the left side is no subject.
@@ -140,10 +131,7 @@ impl Reader<'_, '_, '_> {
             // `5 = x`.
             if let Some(subject) = self.subject(right)? {
                 let form = self.value(left.clone())?;
-                return Ok(Answer {
-                    subjects: vec![subject],
-                    ..answer_of(form)
-                });
+                return Ok(Answer { subjects: vec![subject], ..answer_of(form) });
             }
             if let Some(right_expr) = self.try_expression(right)?
                 && !is_constant(right_expr, self.ws)
@@ -170,7 +158,5 @@ impl Reader<'_, '_, '_> {
 fn is_constant(expr: Expr, ws: &Workspace<'_>) -> bool {
     let node = ws.node(expr);
     !matches!(node, Node::Symbol(_) | Node::Apply(..))
-        && children(node)
-            .into_iter()
-            .all(|child| is_constant(child, ws))
+        && children(node).into_iter().all(|child| is_constant(child, ws))
 }

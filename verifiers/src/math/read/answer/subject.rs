@@ -27,11 +27,7 @@ impl Reader<'_, '_, '_> {
             return Ok(Some(Subject::Expr(applied)));
         }
         let is_tuple = self.is_enclosed(span, Bracket::Round);
-        let inner = if is_tuple {
-            span.start + 1..span.end - 1
-        } else {
-            span.clone()
-        };
+        let inner = if is_tuple { span.start + 1..span.end - 1 } else { span.clone() };
         let separator = if is_tuple { Token::Comma } else { Token::Colon };
         if self.has_top(&inner, |token| token == separator) {
             let mut several = Vec::new();
@@ -111,11 +107,7 @@ impl Reader<'_, '_, '_> {
             return Ok(None);
         };
         let is_call = open.token == Token::Open(Bracket::Round) && open.mate + 1 == span.end;
-        let Some(letter) = letter
-            .token
-            .word()
-            .filter(|text| is_call && text.len() == 1)
-        else {
+        let Some(letter) = letter.token.word().filter(|text| is_call && text.len() == 1) else {
             return Ok(None);
         };
         let mut arguments = Vec::new();
@@ -128,10 +120,7 @@ impl Reader<'_, '_, '_> {
             }
         }
         let is_simple = arguments.iter().all(|argument| {
-            matches!(
-                self.ws.node(*argument),
-                Node::Symbol(_) | Node::Number(_) | Node::Constant(_)
-            )
+            matches!(self.ws.node(*argument), Node::Symbol(_) | Node::Number(_) | Node::Constant(_))
         });
         if !is_simple || arguments.is_empty() {
             return Ok(None);

@@ -72,8 +72,7 @@ impl Reader<'_, '_, '_> {
                 return None;
             }
         }
-        text.starts_with(char::is_alphabetic)
-            .then_some((text, is_marked))
+        text.starts_with(char::is_alphabetic).then_some((text, is_marked))
     }
 
     /// `1, 2, \ldots, n`: as written, token by token.
@@ -81,10 +80,8 @@ impl Reader<'_, '_, '_> {
         let mut text = String::new();
         let mut has_content = false;
         for item in self.slice(&span) {
-            has_content |= matches!(
-                item.token,
-                Token::Number(_) | Token::Word { .. } | Token::Name(_)
-            );
+            has_content |=
+                matches!(item.token, Token::Number(_) | Token::Word { .. } | Token::Name(_));
             written(item.token, &mut text)?;
         }
         // `0.333...` is a number that nobody finished.
@@ -189,10 +186,7 @@ fn is_mathematical(word: &str) -> bool {
     (names::function(word).is_some() && word.len() > 2)
         || names::greek(word).is_some_and(|_| word.len() > 3)
         || names::numbers(word).is_some()
-        || matches!(
-            word,
-            "pi" | "ln" | "oo" | "infinity" | "Infinity" | "inf" | "mod"
-        )
+        || matches!(word, "pi" | "ln" | "oo" | "infinity" | "Infinity" | "inf" | "mod")
 }
 
 /// Whether `word` is a word of a language rather than a product of variables.

@@ -11,9 +11,7 @@ impl<'a> Lexer<'a> {
     pub(super) fn command(&mut self) -> Option<()> {
         self.at += 1;
         let rest = self.rest();
-        let len = rest
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(rest.len());
+        let len = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         if len == 0 {
             return self.symbol();
         }

@@ -33,10 +33,7 @@ pub(super) fn items(
     let mut lexer = Lexer {
         text,
         at: 0,
-        lexed: Lexed {
-            items: Vec::with_capacity(16),
-            notes: Vec::new(),
-        },
+        lexed: Lexed { items: Vec::with_capacity(16), notes: Vec::new() },
         gap: Gap::None,
         dialect,
         options,
@@ -142,9 +139,7 @@ impl<'a> Lexer<'a> {
             return self.number();
         }
         if first.is_alphabetic() {
-            let len = rest
-                .find(|c: char| !c.is_alphabetic())
-                .unwrap_or(rest.len());
+            let len = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
             // The one name that holds a digit.
             let len = len + usize::from(rest.starts_with("factorial2("));
             let part = [".open", ".Lopen", ".Ropen"]
@@ -260,9 +255,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn is_last(&self) -> bool {
-        self.rest()
-            .trim_matches(['}', '$', '.', ' ', '\n'])
-            .is_empty()
+        self.rest().trim_matches(['}', '$', '.', ' ', '\n']).is_empty()
     }
 
     /// Shuts the innermost bracket, which must be a partner of `bracket`.
@@ -322,9 +315,7 @@ impl<'a> Lexer<'a> {
         match first {
             '~' => self.space(Gap::Blank),
             // The full stop of a sentence, at the end of the text or of a formula in it.
-            '.' if self.rest()[1..]
-                .trim_start_matches(['$', '}', ' '])
-                .is_empty() => {}
+            '.' if self.rest()[1..].trim_start_matches(['$', '}', ' ']).is_empty() => {}
             _ => return None,
         }
         self.at += first.len_utf8();
@@ -376,10 +367,7 @@ impl<'a> Lexer<'a> {
                 Opened::Font { .. } | Opened::Box => {
                     self.open.pop();
                 }
-                Opened::Token {
-                    bracket: bracket @ (Bracket::Group | Bracket::Round),
-                    at,
-                } => {
+                Opened::Token { bracket: bracket @ (Bracket::Group | Bracket::Round), at } => {
                     let holds_something = at + 1 < self.lexed.items.len();
                     self.close(bracket).filter(|()| holds_something)?;
                 }

@@ -48,11 +48,7 @@ impl Parser<'_, '_, '_, '_> {
                 _ => (first, first + 1),
             };
             self.at = self.at.max(last + 1);
-            let slot = if is_below {
-                &mut limits.below
-            } else {
-                &mut limits.above
-            };
+            let slot = if is_below { &mut limits.below } else { &mut limits.above };
             let place = (place.0 < place.1).then_some(place);
             if slot.is_some() {
                 return Err(Unread::NotMaths);
@@ -107,13 +103,7 @@ impl Parser<'_, '_, '_, '_> {
         let body = self.binding(&variable, Self::product)?;
         let variable = self.ws.name(&variable);
         let (from, to) = (Some(from), Some(to));
-        self.bind(Bound {
-            binder,
-            variable,
-            from,
-            to,
-            body,
-        })
+        self.bind(Bound { binder, variable, from, to, body })
     }
 
     fn limit(&mut self, limits: &Limits) -> Read<Expr> {
@@ -127,13 +117,7 @@ impl Parser<'_, '_, '_, '_> {
         let body = self.binding(&variable, Self::product)?;
         let variable = self.ws.name(&variable);
         let binder = Binder::Limit(direction);
-        self.bind(Bound {
-            binder,
-            variable,
-            from: Some(point),
-            to: None,
-            body,
-        })
+        self.bind(Bound { binder, variable, from: Some(point), to: None, body })
     }
 
     /// The side that `0^+` or `0^{+}` before the place `end` says, and where the point ends.
@@ -166,13 +150,7 @@ impl Parser<'_, '_, '_, '_> {
         }
         let (variable, body) = self.integrand()?;
         let variable = self.ws.name(&variable);
-        self.bind(Bound {
-            binder: Binder::Integral,
-            variable,
-            from,
-            to,
-            body,
-        })
+        self.bind(Bound { binder: Binder::Integral, variable, from, to, body })
     }
 
     /// The differential between the places `from..end`, in no inner bracket.
@@ -281,13 +259,7 @@ impl Parser<'_, '_, '_, '_> {
             Binder::Limit(_) if direction_free => Binder::Limit(Direction::Both),
             binder => binder,
         };
-        self.bind(Bound {
-            binder,
-            variable,
-            from,
-            to,
-            body,
-        })
+        self.bind(Bound { binder, variable, from, to, body })
     }
 
     /// Whether `expr` is an infinity, which is approached from one side only.

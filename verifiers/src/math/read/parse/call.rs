@@ -90,19 +90,13 @@ impl Parser<'_, '_, '_, '_> {
             let close = self.items[self.at].mate;
             self.at += 1;
             let list = self.arguments(close)?;
-            return Ok(Arguments {
-                list,
-                are_bracketed: true,
-            });
+            return Ok(Arguments { list, are_bracketed: true });
         }
         if function.arity().0 > 1 || !is_written_bare(function) {
             return Err(Unread::NotMaths);
         }
         let list = vec![self.juxtaposed()?];
-        Ok(Arguments {
-            list,
-            are_bracketed: false,
-        })
+        Ok(Arguments { list, are_bracketed: false })
     }
 
     /// Arguments separated by commas up to the bracket at `close`, and the bracket.
@@ -144,11 +138,7 @@ impl Parser<'_, '_, '_, '_> {
             factors.push(self.power()?);
         }
         let product = self.ws.product(factors)?;
-        if is_negative {
-            self.negated(product)
-        } else {
-            Ok(product)
-        }
+        if is_negative { self.negated(product) } else { Ok(product) }
     }
 
     fn are_constants(&self, factors: &[Expr]) -> bool {
@@ -161,22 +151,12 @@ impl Parser<'_, '_, '_, '_> {
     pub(super) fn exponential(&mut self) -> Read<Expr> {
         let is_bracketed = matches!(
             self.peek(),
-            Some(Token::Open(
-                Bracket::Round | Bracket::Square | Bracket::Brace
-            ))
+            Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace))
         );
-        let argument = if is_bracketed {
-            self.only_argument()?
-        } else {
-            self.juxtaposed()?
-        };
+        let argument = if is_bracketed { self.only_argument()? } else { self.juxtaposed()? };
         let base = self.ws.constant(crate::math::expr::Constant::E)?;
         let power = self.ws.power(base, argument)?;
-        if is_bracketed {
-            self.raised(power)
-        } else {
-            Ok(power)
-        }
+        if is_bracketed { self.raised(power) } else { Ok(power) }
     }
 
     /// The one argument in the bracket that follows.

@@ -46,10 +46,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             && both.whole.len() == 2
         {
             self.repaired(Note::FractionBraces)?;
-            let digit = |text| Literal {
-                whole: text,
-                ..both
-            };
+            let digit = |text| Literal { whole: text, ..both };
             let (above, below) = both.whole.split_at(1);
             return Ok(Some((digit(above), digit(below), at + 1)));
         }

@@ -90,9 +90,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     fn derived(&mut self) -> Read<Expr> {
         let has_brackets = matches!(
             self.peek(),
-            Some(Token::Open(
-                Bracket::Round | Bracket::Square | Bracket::Brace
-            ))
+            Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace))
         );
         if !has_brackets {
             return self.product();
@@ -121,19 +119,13 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     /// The order that `Derivative(f, (x, 2))` ends with; 1 where it says none.
     pub(super) fn called_order(&self, ends: &[Expr]) -> Read<u8> {
         let [end] = ends else {
-            return if ends.is_empty() {
-                Ok(1)
-            } else {
-                Err(Unread::NotMaths)
-            };
+            return if ends.is_empty() { Ok(1) } else { Err(Unread::NotMaths) };
         };
         let Node::Number(value) = self.ws.node(*end) else {
             return Err(Unread::NotMaths);
         };
         let whole = value.is_int().then(|| u8::try_from(value.numerator()).ok());
-        let order = whole
-            .flatten()
-            .filter(|order| (1..=MAX_ORDER).contains(order));
+        let order = whole.flatten().filter(|order| (1..=MAX_ORDER).contains(order));
         order.ok_or(Unread::NotMaths)
     }
 }
@@ -171,9 +163,5 @@ fn order<'i, 'a>(items: &'i [Item<'a>]) -> Option<(u8, &'i [Item<'a>])> {
 /// `\frac{d}{d…}` and `\frac{dy}{d…}` are no quotients.
 fn refused(above: (usize, usize), below: (usize, usize)) -> Read<Option<Expr>> {
     let length = |place: (usize, usize)| place.1 - place.0;
-    if length(above) <= 2 && length(below) >= 2 {
-        Err(Unread::NotMaths)
-    } else {
-        Ok(None)
-    }
+    if length(above) <= 2 && length(below) >= 2 { Err(Unread::NotMaths) } else { Ok(None) }
 }

@@ -150,11 +150,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             };
             self.at += 1;
             let term = self.product()?;
-            terms.push(if is_negative {
-                self.negated(term)?
-            } else {
-                term
-            });
+            terms.push(if is_negative { self.negated(term)? } else { term });
         }
         self.depth -= 1;
         Ok(self.ws.sum(terms)?)
@@ -258,11 +254,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     fn signed_power(&mut self) -> Read<Expr> {
         let is_negative = self.sign()?;
         let power = self.power()?;
-        if is_negative {
-            self.negated(power)
-        } else {
-            Ok(power)
-        }
+        if is_negative { self.negated(power) } else { Ok(power) }
     }
 
     /// Two numbers side by side are no product: `5 3`, `\frac{1}{2}3`.
@@ -283,11 +275,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             }
             _ => false,
         };
-        if is_number {
-            Err(Unread::NotMaths)
-        } else {
-            Ok(())
-        }
+        if is_number { Err(Unread::NotMaths) } else { Ok(()) }
     }
 
     /// Whether `token` starts an operand, so that a product is meant where it follows one.
@@ -305,10 +293,9 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             | Token::Accent(_)
             | Token::Big(_)
             | Token::BigCall(_) => true,
-            Token::Open(bracket) => !matches!(
-                bracket,
-                Bracket::Environment(_) | Bracket::Reversed | Bracket::Angle
-            ),
+            Token::Open(bracket) => {
+                !matches!(bracket, Bracket::Environment(_) | Bracket::Reversed | Bracket::Angle)
+            }
             Token::Bar => self.bars == 0,
             _ => false,
         }

@@ -81,11 +81,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     /// The token after an exponent of one token or group.
     fn after_exponent(&self) -> Option<Token<'a>> {
         let first = self.at + 1;
-        let last = if first < self.end {
-            self.items[first].mate
-        } else {
-            first
-        };
+        let last = if first < self.end { self.items[first].mate } else { first };
         (last + 1 < self.end).then(|| self.items[last + 1].token)
     }
 
@@ -155,11 +151,9 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         let is_single = close == open + 2;
         let commas = self.commas(open, close);
         let counts = match letters {
-            "P" | "C" if commas == 1 => Some(if letters == "P" {
-                Function::Permutations
-            } else {
-                Function::Binomial
-            }),
+            "P" | "C" if commas == 1 => {
+                Some(if letters == "P" { Function::Permutations } else { Function::Binomial })
+            }
             _ => None,
         };
         let is_function = match letters {
@@ -175,11 +169,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         if let Some(function) = counts {
             return Ok(Some(self.ws.call(function, arguments)?));
         }
-        let name = if inverse {
-            format!("{spelling}^{{-1}}")
-        } else {
-            spelling.to_owned()
-        };
+        let name = if inverse { format!("{spelling}^{{-1}}") } else { spelling.to_owned() };
         let name = self.ws.name(&name);
         Ok(Some(self.ws.intern(Node::Apply(name, arguments.into()))?))
     }

@@ -66,11 +66,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             exponent = self.ws.power(exponent, tower)?;
         }
         self.depth -= 1;
-        if is_negative {
-            self.negated(exponent)
-        } else {
-            Ok(exponent)
-        }
+        if is_negative { self.negated(exponent) } else { Ok(exponent) }
     }
 
     pub(super) fn literal(&mut self, literal: &Literal<'_>) -> Read<Expr> {

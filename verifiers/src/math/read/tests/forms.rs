@@ -9,10 +9,7 @@ fn subjects_and_equations() {
         ("W(n) = 1", "W(n) := 1"),
         ("(p,q)=(3,2)", "p; q := (3; 2)"),
         (r"V_1:V_2 = 11:21", "V_1; V_2 := ratio 11; 21"),
-        (
-            r"\frac{NO}{BO}=\frac{1}{\sqrt{6}}",
-            "(N*O)/(B*O) := 1/sqrt(6)",
-        ),
+        (r"\frac{NO}{BO}=\frac{1}{\sqrt{6}}", "(N*O)/(B*O) := 1/sqrt(6)"),
         ("AB = 4", "A*B := 4"),
         ("Area = 5", "Area := 5"),
         (r"\text{Area} = 5", "Area := 5"),
@@ -100,14 +97,8 @@ fn sets_tuples_and_lists() {
 #[test]
 fn matrices_and_cases() {
     check(&[
-        (
-            r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}",
-            "matrix 1; 2 / 3; 4",
-        ),
-        (
-            r"\left[\begin{array}{cc}1 & 2 \\3 & 4\end{array}\right]",
-            "matrix 1; 2 / 3; 4",
-        ),
+        (r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}", "matrix 1; 2 / 3; 4"),
+        (r"\left[\begin{array}{cc}1 & 2 \\3 & 4\end{array}\right]", "matrix 1; 2 / 3; 4"),
         (r"\begin{bmatrix}1\\2\\\end{bmatrix}", "matrix 1 / 2"),
         ("Matrix([[1,2],[3,4]])", "matrix 1; 2 / 3; 4"),
         (r"\begin{vmatrix}1 & 2 \\ 3 & 4\end{vmatrix}", "-2"),
@@ -116,10 +107,7 @@ fn matrices_and_cases() {
             r"f(x) = \begin{cases} x & \text{if } x > 0 \\ -x & \text{otherwise} \end{cases}",
             "f(x) := cases x if x > 0, -x if ,",
         ),
-        (
-            "Piecewise((x, x > 0), (-x, True))",
-            "cases x if x > 0, -x if ,",
-        ),
+        ("Piecewise((x, x > 0), (-x, True))", "cases x if x > 0, -x if ,"),
     ]);
 }
 

@@ -130,10 +130,7 @@ fn expressions() {
 
 #[test]
 fn repairs() {
-    let strict = ReadOptions {
-        repair: false,
-        decimal_comma: false,
-    };
+    let strict = ReadOptions { repair: false, decimal_comma: false };
     for (text, note) in [
         (r"\frac12", Note::FractionBraces),
         (r"\frac1{72}", Note::FractionBraces),
@@ -149,15 +146,10 @@ fn repairs() {
         assert_eq!(notes, [note], "{text}");
         assert!(read(text, strict).is_err(), "{text}");
     }
-    let comma = ReadOptions {
-        repair: true,
-        decimal_comma: true,
-    };
-    for (text, told) in [
-        ("1,22", "61/50 @-2"),
-        ("1.234,56", "30864/25 @-2"),
-        ("0,111", "111/1000 @-3"),
-    ] {
+    let comma = ReadOptions { repair: true, decimal_comma: true };
+    for (text, told) in
+        [("1,22", "61/50 @-2"), ("1.234,56", "30864/25 @-2"), ("0,111", "111/1000 @-3")]
+    {
         assert_eq!(read(text, comma).unwrap().0, told, "{text}");
     }
 }
