@@ -1,0 +1,15 @@
+//! What every crate needs and no other owns.
+//!
+//! Small pure functions and plain data: [`Priority`] and [`ScoreOptions`], statistics of a few
+//! numbers, digests as text, files that appear whole or not at all, and numbers for people. Knows
+//! no scorer, model, row or request.
+
+pub mod digest;
+pub mod file;
+pub mod human;
+mod options;
+pub mod stats;
+mod suggest;
+
+pub use options::{Priority, ScoreOptions};
+pub use suggest::nearest;
