@@ -34,7 +34,7 @@ pub fn upper_median(values: &[f64]) -> Option<f64> {
 }
 
 /// Quantile of ascending numbers at `share` in [0, 1], interpolated linearly between neighbours
-/// (type 7 of Hyndman and Fan, NumPy's default); `None` of an empty slice.
+/// (type 7 of Hyndman and Fan, `numpy.quantile`'s default); `None` of an empty slice.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -140,8 +140,9 @@ mod tests {
     #[test]
     fn exponentials_do_not_overflow() {
         assert!(near(log_sum_exp(&[1000.0, 1000.0]), 1000.0 + 2.0_f64.ln()));
-        assert_eq!(log_sum_exp(&[]), f64::NEG_INFINITY);
-        assert_eq!(log_sum_exp(&[f64::NEG_INFINITY; 2]), f64::NEG_INFINITY);
+        for none in [&[][..], &[f64::NEG_INFINITY; 2]] {
+            assert!(log_sum_exp(none) < f64::MIN, "{none:?}");
+        }
         assert_eq!(softmax(&[1000.0, 1000.0]), [0.5, 0.5]);
         assert_eq!(softmax(&[-1000.0, f64::NEG_INFINITY]), [1.0, 0.0]);
         assert_eq!((sigmoid(0.0), sigmoid(-1000.0), sigmoid(1000.0)), (0.5, 0.0, 1.0));

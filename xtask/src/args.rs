@@ -12,6 +12,8 @@ Commands:
                                proofs of tests/clients, or those of these names, and keeps a log
                                of each below target/clients; the last line is as above
   check                        rustfmt and clippy over the whole workspace, warnings are errors
+  house [CRATE ...]            measure the code: circles of imports, back-running arrows, lines, and
+                               names that stand for more than three types
   openapi                      write openapi/openapi.json from the server's own description
   parity [--venv DIR]          write models/tests/goldens with transformers and peft, in a virtual
                                environment under target/, or in DIR, which must have the packages
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     Test(TestOptions),
     /// Proofs with other people's clients: those of these names, or all.
     Clients(Vec<String>),
+    /// Measures of these crates, or of all.
+    House(Vec<String>),
     Openapi,
     Parity(ParityOptions),
 }
@@ -63,6 +67,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
         "check" => Command::Check,
         "openapi" => Command::Openapi,
         "test" => return test_options(args),
+        "house" => return Ok(Command::House(args.collect())),
         "parity" => return parity_options(args).map(Command::Parity),
         _ => return Err(format!("unknown command `{name}`")),
     };

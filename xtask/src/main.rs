@@ -7,6 +7,7 @@ mod args;
 mod cargo;
 mod check;
 mod clients;
+mod house;
 mod openapi;
 mod parity;
 mod summary;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Ok(Command::Check) => check::run_alone(),
         Ok(Command::Test(options)) => test::run(&options),
         Ok(Command::Clients(names)) => clients::run(&names),
+        Ok(Command::House(crates)) => house::run(&crates),
         Ok(Command::Openapi) => openapi::run(),
         Ok(Command::Parity(options)) => parity::run(&options),
         Err(problem) => {
