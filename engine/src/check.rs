@@ -4,12 +4,12 @@ use models::batch::Read;
 
 use crate::error::SubmitError;
 use crate::handle::{AdapterStatus, Limits};
-use crate::work::{Want, Work};
+use crate::work::{Request, Task};
 
 /// Holds works against the limits, and lowers `max_tokens` of a generation to what the context
 /// leaves.
 pub(crate) fn works(
-    works: &mut [Work],
+    works: &mut [Request],
     limits: &Limits,
     adapters: &[AdapterStatus],
 ) -> Result<(), SubmitError> {
@@ -28,7 +28,7 @@ pub(crate) fn works(
 
 /// Outputs of the head that reads the work's rows: the adapter's, where it has one.
 fn head_of(
-    work: &Work,
+    work: &Request,
     limits: &Limits,
     adapters: &[AdapterStatus],
 ) -> Result<Option<usize>, SubmitError> {
@@ -52,7 +52,7 @@ fn too_long(limits: &Limits, given: usize) -> SubmitError {
     SubmitError::TooLong { what, max: limits.context(), given }
 }
 
-fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
+fn check(work: &mut Request, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
     let (n, context) = (work.token_ids.len(), limits.context());
     if n == 0 {
         return Err(Problem::Invalid("it has no tokens".to_owned()));
@@ -67,8 +67,8 @@ fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result
             limits.vocab_size
         )));
     }
-    match &mut work.want {
-        Want::Rows(rows) => {
+    match &mut work.task {
+        Task::Rows(rows) => {
             if rows.is_empty() {
                 return Err(Problem::Invalid("it asks for nothing".to_owned()));
             }
@@ -77,7 +77,7 @@ fn check(work: &mut Work, limits: &Limits, head_labels: Option<usize>) -> Result
                 check_read(read, limits, head_labels)
             })
         }
-        Want::Tokens(sampling) => {
+        Task::Generate(sampling) => {
             vocabulary(limits)?;
             sampling.check(limits.vocab_size).map_err(Problem::Invalid)?;
             if n == context && sampling.resumed == 0 {

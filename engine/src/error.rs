@@ -44,7 +44,7 @@ pub enum SubmitError {
 
 /// Why admitted work has no answer. A failure is never a number.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
-pub enum Failure {
+pub enum RequestError {
     /// The deadline passed first.
     #[error("the deadline passed")]
     Deadline,

@@ -8,12 +8,12 @@ use models::kv::BLOCK;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::check;
-use crate::error::{Failure, LoadError, SubmitError};
+use crate::error::{LoadError, RequestError, SubmitError};
 use crate::sampling::Sampler;
-use crate::scheduler::Task;
+use crate::scheduler::TaskState;
 use crate::thread;
 use crate::update::Standstill;
-use crate::work::{Answer, Terms, Update, Want, Work};
+use crate::work::{Request, RequestEvent, RequestOutput, RequestParams, Task};
 
 /// What an engine needs to know of its model and its memory.
 #[derive(Clone, Copy, Debug)]
@@ -140,17 +140,17 @@ pub(crate) enum Event {
 /// Works that arrived together.
 #[derive(Debug)]
 pub(crate) struct Submission {
-    pub(crate) orders: Vec<Order>,
-    pub(crate) terms: Terms,
-    pub(crate) updates: mpsc::Sender<Update>,
+    pub(crate) requests: Vec<CheckedRequest>,
+    pub(crate) terms: RequestParams,
+    pub(crate) updates: mpsc::Sender<RequestEvent>,
 }
 
 /// A work that was found good.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct CheckedRequest {
     pub(crate) token_ids: Arc<[u32]>,
     pub(crate) adapter: Option<Arc<str>>,
-    pub(crate) task: Task,
+    pub(crate) task: TaskState,
     /// Room in the queue, given back when the work is done.
     pub(crate) permit: OwnedSemaphorePermit,
 }
@@ -186,14 +186,18 @@ impl Engine {
     ///
     /// # Errors
     /// [`SubmitError`]; then nothing was queued.
-    pub fn submit(&self, mut works: Vec<Work>, terms: Terms) -> Result<Ticket, SubmitError> {
+    pub fn submit(
+        &self,
+        mut works: Vec<Request>,
+        terms: RequestParams,
+    ) -> Result<Ticket, SubmitError> {
         let adapters = self.status.borrow().adapters.clone();
         check::works(&mut works, &self.limits, &adapters)?;
         let n_works = works.len();
         let most_updates = works.iter().map(most_updates).sum();
-        let orders = self.orders(works)?;
+        let orders = self.checked_requests(works)?;
         let (updates, inbox) = mpsc::channel(most_updates);
-        let submission = Submission { orders, terms, updates };
+        let submission = Submission { requests: orders, terms, updates };
         match self.events.try_send(Event::Submit(submission)) {
             Ok(()) => {
                 Ok(Ticket { updates: inbox, events: self.events.clone(), n_works, n_done: 0 })
@@ -214,7 +218,7 @@ impl Engine {
     }
 
     /// Works with their permits, everything that can be refused refused.
-    fn orders(&self, works: Vec<Work>) -> Result<Vec<Order>, SubmitError> {
+    fn checked_requests(&self, works: Vec<Request>) -> Result<Vec<CheckedRequest>, SubmitError> {
         let total: usize = works.iter().map(|work| work.token_ids.len()).sum();
         let max = self.limits.queue_tokens;
         let too_long = SubmitError::TooLong { what: "the queue", max, given: total };
@@ -224,10 +228,10 @@ impl Engine {
         let count = u32::try_from(total).map_err(|_| too_long)?;
         let mut permit =
             self.tokens.clone().try_acquire_many_owned(count).map_err(|_| self.overloaded())?;
-        let order = |(at, work): (usize, Work)| {
+        let order = |(at, work): (usize, Request)| {
             let permit = permit.split(work.token_ids.len());
-            Ok(Order {
-                task: self.task(at, &work.token_ids, work.want)?,
+            Ok(CheckedRequest {
+                task: self.task(at, &work.token_ids, work.task)?,
                 token_ids: work.token_ids,
                 adapter: work.adapter,
                 permit: permit.expect("the total is the sum of the lengths"),
@@ -236,11 +240,11 @@ impl Engine {
         works.into_iter().enumerate().map(order).collect()
     }
 
-    fn task(&self, at: usize, token_ids: &[u32], want: Want) -> Result<Task, SubmitError> {
+    fn task(&self, at: usize, token_ids: &[u32], want: Task) -> Result<TaskState, SubmitError> {
         match want {
-            Want::Rows(reads) => Ok(Task::rows(reads)),
-            Want::Tokens(sampling) => Sampler::new(*sampling, token_ids, self.limits.vocab_size)
-                .map(Task::tokens)
+            Task::Rows(reads) => Ok(TaskState::rows(reads)),
+            Task::Generate(sampling) => Sampler::new(*sampling, token_ids, self.limits.vocab_size)
+                .map(TaskState::generation)
                 .map_err(|what| SubmitError::Invalid { what: format!("work {at}: {what}") }),
         }
     }
@@ -312,17 +316,17 @@ impl Engine {
 /// The channel has room for all that will ever be said about a work: every token and the end.
 /// Memory is taken as messages are sent, so that a high bound costs nothing, and the thread never
 /// waits for a slow reader.
-fn most_updates(work: &Work) -> usize {
-    match &work.want {
-        Want::Rows(_) => 1,
-        Want::Tokens(sampling) => sampling.max_tokens + 1,
+fn most_updates(work: &Request) -> usize {
+    match &work.task {
+        Task::Rows(_) => 1,
+        Task::Generate(sampling) => sampling.max_tokens + 1,
     }
 }
 
 /// Work in hand. Dropping it cancels what is not done.
 #[derive(Debug)]
 pub struct Ticket {
-    updates: mpsc::Receiver<Update>,
+    updates: mpsc::Receiver<RequestEvent>,
     events: mpsc::Sender<Event>,
     n_works: usize,
     n_done: usize,
@@ -330,7 +334,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// What is new, or none when every work is done.
-    pub async fn next(&mut self) -> Option<Update> {
+    pub async fn next(&mut self) -> Option<RequestEvent> {
         if self.n_done == self.n_works {
             return None;
         }
@@ -339,7 +343,7 @@ impl Ticket {
     }
 
     /// As [`Ticket::next`], blocking the thread.
-    pub fn wait_next(&mut self) -> Option<Update> {
+    pub fn wait_next(&mut self) -> Option<RequestEvent> {
         if self.n_done == self.n_works {
             return None;
         }
@@ -350,21 +354,21 @@ impl Ticket {
     /// What is new already, without waiting. Whoever stops a generation takes what there is by
     /// this, and drops the ticket: with [`crate::Sampling::resumed`] the work is submitted again
     /// later, and goes on as if it had never been stopped.
-    pub fn try_next(&mut self) -> Option<Update> {
+    pub fn try_next(&mut self) -> Option<RequestEvent> {
         let update = self.updates.try_recv().ok();
         self.count(update)
     }
 
-    fn count(&mut self, update: Option<Update>) -> Option<Update> {
-        if let Some(Update::Done { .. }) = &update {
+    fn count(&mut self, update: Option<RequestEvent>) -> Option<RequestEvent> {
+        if let Some(RequestEvent::Done { .. }) = &update {
             self.n_done += 1;
         }
         update
     }
 
     /// The answers of all works, in order.
-    pub async fn all(mut self) -> Vec<Result<Answer, Failure>> {
-        let mut answers = vec![Err(Failure::ShuttingDown); self.n_works];
+    pub async fn all(mut self) -> Vec<Result<RequestOutput, RequestError>> {
+        let mut answers = vec![Err(RequestError::ShuttingDown); self.n_works];
         while let Some(update) = self.next().await {
             put(&mut answers, update);
         }
@@ -372,8 +376,8 @@ impl Ticket {
     }
 
     /// As [`Ticket::all`], blocking the thread.
-    pub fn wait(mut self) -> Vec<Result<Answer, Failure>> {
-        let mut answers = vec![Err(Failure::ShuttingDown); self.n_works];
+    pub fn wait(mut self) -> Vec<Result<RequestOutput, RequestError>> {
+        let mut answers = vec![Err(RequestError::ShuttingDown); self.n_works];
         while let Some(update) = self.wait_next() {
             put(&mut answers, update);
         }
@@ -392,9 +396,9 @@ impl Drop for Ticket {
     }
 }
 
-fn put(answers: &mut [Result<Answer, Failure>], update: Update) {
+fn put(answers: &mut [Result<RequestOutput, RequestError>], update: RequestEvent) {
     match update {
-        Update::Tokens { .. } => {}
-        Update::Done { work, result } => answers[work] = result,
+        RequestEvent::Tokens { .. } => {}
+        RequestEvent::Done { request: work, result } => answers[work] = result,
     }
 }

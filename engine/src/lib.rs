@@ -20,7 +20,7 @@ mod thread;
 mod update;
 pub mod work;
 
-pub use error::{Failure, LoadError, SubmitError, UpdateError};
+pub use error::{LoadError, RequestError, SubmitError, UpdateError};
 pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
@@ -34,4 +34,7 @@ pub use sampling::{
     TextStream, Vocabulary,
 };
 pub use update::Updated;
-pub use work::{Answer, Group, Priority, Produced, Revisions, Terms, Update, Usage, Want, Work};
+pub use work::{
+    Priority, Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task,
+    TaskOutput, Usage,
+};

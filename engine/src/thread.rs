@@ -15,11 +15,11 @@ use models::batch::{AdapterSlot, Outputs, RaggedBatch};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use crate::cache::{SequenceId, Space};
-use crate::error::Failure;
-use crate::handle::{AdapterStatus, EngineConfig, Event, Order, Status, Submission};
+use crate::error::RequestError;
+use crate::handle::{AdapterStatus, CheckedRequest, EngineConfig, Event, Status, Submission};
 use crate::scheduler::{self, Scheduler, SchedulerConfig, Sequence};
 use crate::update::Standstill;
-use crate::work::{Answer, Produced, Terms, Update, Usage};
+use crate::work::{RequestEvent, RequestOutput, RequestParams, TaskOutput, Usage};
 
 /// Starts the thread; it ends when all senders of `inbox` are gone.
 pub(crate) fn start(
@@ -63,7 +63,7 @@ struct Core<F> {
 
 /// Who waits for a sequence.
 struct Caller {
-    updates: mpsc::Sender<Update>,
+    updates: mpsc::Sender<RequestEvent>,
     work: usize,
     deadline: Option<Instant>,
     serving: Option<Serving>,
@@ -170,22 +170,28 @@ impl<F: Forward> Core<F> {
     }
 
     fn submit(&mut self, submission: Submission) {
-        let Submission { orders, terms, updates } = submission;
+        let Submission { requests: orders, terms, updates } = submission;
         for (work, order) in orders.into_iter().enumerate() {
             self.take(work, order, terms, updates.clone());
         }
     }
 
-    fn take(&mut self, work: usize, order: Order, terms: Terms, updates: mpsc::Sender<Update>) {
+    fn take(
+        &mut self,
+        work: usize,
+        order: CheckedRequest,
+        terms: RequestParams,
+        updates: mpsc::Sender<RequestEvent>,
+    ) {
         let serving = order.adapter.as_ref().map(|name| self.serving.get(name));
         let serving = match serving {
             None => None,
             Some(Some(serving)) => Some(serving.clone()),
             Some(None) => {
                 let name = order.adapter.as_deref().unwrap_or_default();
-                let result = Err(Failure::AdapterGone(name.to_owned()));
+                let result = Err(RequestError::AdapterGone(name.to_owned()));
                 // A caller who has left does not mind.
-                let _ = updates.try_send(Update::Done { work, result });
+                let _ = updates.try_send(RequestEvent::Done { request: work, result });
                 return;
             }
         };
@@ -228,7 +234,8 @@ impl<F: Forward> Core<F> {
         match event {
             scheduler::Event::Token(id, sampled) => {
                 if let Some(caller) = self.callers.get(&id) {
-                    caller.say(Update::Tokens { work: caller.work, tokens: vec![sampled] });
+                    caller
+                        .say(RequestEvent::Tokens { request: caller.work, tokens: vec![sampled] });
                 }
             }
             scheduler::Event::Done { id, result, last } => {
@@ -236,7 +243,8 @@ impl<F: Forward> Core<F> {
                     return;
                 };
                 if let Some(sampled) = last {
-                    caller.say(Update::Tokens { work: caller.work, tokens: vec![sampled] });
+                    caller
+                        .say(RequestEvent::Tokens { request: caller.work, tokens: vec![sampled] });
                 }
                 caller.answer(result, self.scheduler.revision());
             }
@@ -251,7 +259,9 @@ impl<F: Forward> Core<F> {
             }
             self.scheduler.cancel(id);
             match self.forget(id) {
-                Some(caller) => caller.answer(Err(Failure::Deadline), self.scheduler.revision()),
+                Some(caller) => {
+                    caller.answer(Err(RequestError::Deadline), self.scheduler.revision())
+                }
                 None => {
                     self.deadlines.remove(&(deadline, id));
                 }
@@ -351,18 +361,22 @@ impl<F: Forward> Core<F> {
 }
 
 impl Caller {
-    fn say(&self, update: Update) {
+    fn say(&self, update: RequestEvent) {
         // The channel has room for all that is ever said; it fails when the caller has left,
         // which the next tick sees.
         let _ = self.updates.try_send(update);
     }
 
-    fn answer(self, result: Result<(Produced, Usage), Failure>, revision: u64) {
+    fn answer(self, result: Result<(TaskOutput, Usage), RequestError>, revision: u64) {
         drop(self.permit);
         let digest = self.serving.map(|serving| serving.digest);
-        let result =
-            result.map(|(produced, usage)| Answer { produced, usage, adapter: digest, revision });
-        let done = Update::Done { work: self.work, result };
+        let result = result.map(|(produced, usage)| RequestOutput {
+            output: produced,
+            usage,
+            adapter: digest,
+            revision,
+        });
+        let done = RequestEvent::Done { request: self.work, result };
         // As in `say`.
         let _ = self.updates.try_send(done);
     }

@@ -6,23 +6,23 @@ use std::time::Instant;
 
 use models::batch::{Output, Read};
 
-use crate::error::Failure;
+use crate::error::RequestError;
 use crate::sampling::{Finish, Sampled, Sampling};
 
 /// One sequence of tokens and what is wanted of it.
 #[derive(Debug)]
-pub struct Work {
+pub struct Request {
     /// The whole sequence, from its first token on.
     pub token_ids: Arc<[u32]>,
     /// The adapter's name, or none for the base model.
     pub adapter: Option<Arc<str>>,
     /// What to give back.
-    pub want: Want,
+    pub task: Task,
 }
 
 /// What to give back for a sequence.
 #[derive(Debug)]
-pub enum Want {
+pub enum Task {
     /// One output for each row: an index into the tokens, and what to read there.
     Rows(Vec<(usize, Read)>),
     /// Tokens that continue it.
@@ -34,32 +34,32 @@ pub enum Want {
     /// it, so that the first ratio of a policy gradient is exactly 1. In every other case it is
     /// still that of the model's own distribution, and not of the one that was drawn from: a ratio
     /// made with it is wrong by as much as the two differ, without any sign of it.
-    Tokens(Box<Sampling>),
+    Generate(Box<Sampling>),
 }
 
-impl Want {
+impl Task {
     /// The head's outputs at these tokens.
-    pub fn scores(at: impl IntoIterator<Item = usize>) -> Want {
-        Want::Rows(at.into_iter().map(|at| (at, Read::Head)).collect())
+    pub fn scores(at: impl IntoIterator<Item = usize>) -> Task {
+        Task::Rows(at.into_iter().map(|at| (at, Read::Head)).collect())
     }
 
     /// Logits of label tokens as the continuation of the token at `at`, and with `mass` what is
     /// needed for the probability that all labels hold together.
-    pub fn labels(at: usize, columns: Arc<[u32]>, mass: bool) -> Want {
-        Want::Rows(vec![(at, Read::Labels { columns, mass })])
+    pub fn labels(at: usize, columns: Arc<[u32]>, mass: bool) -> Task {
+        Task::Rows(vec![(at, Read::Labels { columns, mass })])
     }
 
     /// Log-probabilities of the tokens of a span, each given those before it. The first token of a
     /// sequence has none, so the span starts at 1 or later.
-    pub fn logprobs(token_ids: &[u32], span: Range<usize>) -> Want {
+    pub fn logprobs(token_ids: &[u32], span: Range<usize>) -> Task {
         let read = |at: usize| (at - 1, Read::Logprob(token_ids[at]));
-        Want::Rows(span.map(read).collect())
+        Task::Rows(span.map(read).collect())
     }
 }
 
 /// How work is to be treated; the same for all works of a submission.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Terms {
+pub struct RequestParams {
     /// Interactive work goes first; batch work is not starved.
     pub priority: Priority,
     /// Whose work it is: callers under load get equal shares of tokens.
@@ -82,28 +82,28 @@ pub enum Priority {
 
 /// What an engine tells a caller while it works.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Update {
+pub enum RequestEvent {
     /// More tokens of a generation.
     Tokens {
         /// Index of the work in the submission.
-        work: usize,
+        request: usize,
         /// The tokens, in order.
         tokens: Vec<Sampled>,
     },
     /// A work is done; nothing follows for it.
     Done {
         /// Index of the work in the submission.
-        work: usize,
+        request: usize,
         /// What became of it.
-        result: Result<Answer, Failure>,
+        result: Result<RequestOutput, RequestError>,
     },
 }
 
 /// What became of one work.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct RequestOutput {
     /// What was wanted.
-    pub produced: Produced,
+    pub output: TaskOutput,
     /// What it took.
     pub usage: Usage,
     /// Digest of the adapter that it ran under.
@@ -113,12 +113,12 @@ pub struct Answer {
     pub revision: u64,
 }
 
-impl Answer {
+impl RequestOutput {
     /// The weights that it was computed under: of a generation each token has its own.
     pub fn revisions(&self) -> Revisions {
-        let first = match &self.produced {
-            Produced::Rows(_) => None,
-            Produced::Tokens { tokens, .. } => tokens.first(),
+        let first = match &self.output {
+            TaskOutput::Rows(_) => None,
+            TaskOutput::Tokens { tokens, .. } => tokens.first(),
         };
         Revisions {
             oldest: first.map_or(self.revision, |token| token.revision),
@@ -149,7 +149,7 @@ impl Revisions {
 
 /// What was wanted.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Produced {
+pub enum TaskOutput {
     /// One for each row, in order.
     Rows(Vec<Output>),
     /// The continuation.
@@ -178,18 +178,18 @@ pub struct Usage {
 /// A tree of texts: a prompt, its responses, the questions on each. A want at a node is about the
 /// tokens from the root to it; the engine computes each node once.
 #[derive(Debug, Default)]
-pub struct Group {
+pub struct RequestTree {
     nodes: Vec<Arc<[u32]>>,
-    works: Vec<Work>,
+    requests: Vec<Request>,
 }
 
 /// A node of a [`Group`].
 #[derive(Clone, Copy, Debug)]
 pub struct NodeIndex(usize);
 
-impl Group {
+impl RequestTree {
     /// Adds tokens below a node, or at the top.
-    pub fn node(&mut self, parent: Option<NodeIndex>, token_ids: &[u32]) -> NodeIndex {
+    pub fn add_node(&mut self, parent: Option<NodeIndex>, token_ids: &[u32]) -> NodeIndex {
         let above = parent.map_or(&[][..], |NodeIndex(at)| &self.nodes[at]);
         self.nodes.push([above, token_ids].concat().into());
         NodeIndex(self.nodes.len() - 1)
@@ -197,19 +197,19 @@ impl Group {
 
     /// Asks for something at a node, given the tokens from the top to its end. Answers come in the
     /// order in which this is called.
-    pub fn want(
+    pub fn add_request(
         &mut self,
         node: NodeIndex,
         adapter: Option<Arc<str>>,
-        want: impl FnOnce(&[u32]) -> Want,
+        want: impl FnOnce(&[u32]) -> Task,
     ) {
         let token_ids = self.nodes[node.0].clone();
         let want = want(&token_ids);
-        self.works.push(Work { token_ids, adapter, want });
+        self.requests.push(Request { token_ids, adapter, task: want });
     }
 
     /// What to submit.
-    pub fn into_works(self) -> Vec<Work> {
-        self.works
+    pub fn into_requests(self) -> Vec<Request> {
+        self.requests
     }
 }

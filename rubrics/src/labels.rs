@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use engine::{Origin, Output, Read, Text, Want};
+use engine::{Origin, Output, Read, Task, Text};
 use serde::Serialize;
 
 use crate::models::{Prompted, Served};
@@ -77,18 +77,18 @@ impl Labels {
     }
 
     /// What to ask for at the end of a prompt.
-    pub(crate) fn want(&self, prompt: &Prompted) -> Want {
-        Want::labels(prompt.token_ids.len() - 1, self.columns.clone(), true)
+    pub(crate) fn want(&self, prompt: &Prompted) -> Task {
+        Task::labels(prompt.token_ids.len() - 1, self.columns.clone(), true)
     }
 
     /// What to ask for at several tokens of one sequence.
-    pub(crate) fn want_at(&self, at: &[usize]) -> Want {
+    pub(crate) fn want_at(&self, at: &[usize]) -> Task {
         let read = |at: &usize| {
             let columns = self.columns.clone();
             let mass = true;
             (*at, Read::Labels { columns, mass })
         };
-        Want::Rows(at.iter().map(read).collect())
+        Task::Rows(at.iter().map(read).collect())
     }
 
     /// The tokens of each label, in order.

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use engine::{
-    Answer, Constraint, Engine, Finish, Grammar, Output, Produced, Sampled, Sampling, SubmitError,
-    Terms, TextStream, Want, Work,
+    Constraint, Engine, Finish, Grammar, Output, Request, RequestOutput, RequestParams, Sampled,
+    Sampling, SubmitError, Task, TaskOutput, TextStream,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -145,13 +145,13 @@ impl<'a> Session<'a> {
     pub(crate) async fn read(
         &self,
         served: &Served,
-        sequences: Vec<(Arc<[u32]>, Want)>,
+        sequences: Vec<(Arc<[u32]>, Task)>,
         trace: &mut Trace,
     ) -> Result<Vec<Vec<Output>>, Failure> {
         let answers = self.submit(served, sequences, trace).await?;
-        let rows = answers.into_iter().map(|answer| match answer.produced {
-            Produced::Rows(outputs) => Ok(outputs),
-            Produced::Tokens { .. } => Err(other_than_asked()),
+        let rows = answers.into_iter().map(|answer| match answer.output {
+            TaskOutput::Rows(outputs) => Ok(outputs),
+            TaskOutput::Tokens { .. } => Err(other_than_asked()),
         });
         rows.collect()
     }
@@ -170,7 +170,7 @@ impl<'a> Session<'a> {
         let mut sequences = Vec::with_capacity(prompts.len());
         for (prompt, writing) in prompts {
             let sampling = self.sampling(served, writing).await?;
-            let want = Want::Tokens(Box::new(sampling));
+            let want = Task::Generate(Box::new(sampling));
             sequences.push((prompt.token_ids.clone(), want));
         }
         let answers = self.submit(served, sequences, trace).await?;
@@ -229,17 +229,17 @@ impl<'a> Session<'a> {
     async fn submit(
         &self,
         served: &Served,
-        sequences: Vec<(Arc<[u32]>, Want)>,
+        sequences: Vec<(Arc<[u32]>, Task)>,
         trace: &mut Trace,
-    ) -> Result<Vec<Answer>, Failure> {
+    ) -> Result<Vec<RequestOutput>, Failure> {
         trace.model = Some(served.host.digest.clone());
         if let Some(adapter) = &served.adapter {
             trace.adapter = Some(adapter.digest.clone());
         }
-        let work = |(token_ids, want)| Work {
+        let work = |(token_ids, want)| Request {
             token_ids,
             adapter: served.adapter.as_ref().map(|adapter| adapter.name.clone()),
-            want,
+            task: want,
         };
         let mut rest = sequences.into_iter().map(work).peekable();
         let mut answers = Vec::with_capacity(rest.len());
@@ -263,9 +263,9 @@ impl<'a> Session<'a> {
     async fn wave(
         &self,
         engine: &Engine,
-        works: Vec<Work>,
+        works: Vec<Request>,
         tokens: usize,
-    ) -> Result<Vec<Answer>, Failure> {
+    ) -> Result<Vec<RequestOutput>, Failure> {
         let share = u32::try_from(tokens).unwrap_or(u32::MAX);
         let permits = self.flow.acquire_many(share.min(self.flow_tokens)).await;
         let _held = permits.expect("the semaphore is never closed");
@@ -274,13 +274,13 @@ impl<'a> Session<'a> {
             // A job that nobody waits for waits for room; a request is told that there is none.
             crate::Priority::Batch => Some(engine.patient(tokens).await),
         };
-        let terms = Terms {
+        let terms = RequestParams {
             priority: match self.ask.priority {
                 crate::Priority::Interactive => engine::Priority::Interactive,
                 crate::Priority::Batch => engine::Priority::Batch,
             },
             deadline: self.ask.deadline,
-            ..Terms::default()
+            ..RequestParams::default()
         };
         let tape = self.tools.tape.as_ref();
         let mut taped: Vec<Taped> = match tape {
@@ -289,7 +289,7 @@ impl<'a> Session<'a> {
         };
         let ticket = engine.submit(works, terms).map_err(not_taken)?;
         let answers = ticket.all().await.into_iter();
-        let answers: Vec<Answer> =
+        let answers: Vec<RequestOutput> =
             answers.map(|answer| answer.map_err(failed)).collect::<Result<_, Failure>>()?;
         if let Some(tape) = tape {
             for (taped, answer) in taped.iter_mut().zip(&answers) {
@@ -303,8 +303,8 @@ impl<'a> Session<'a> {
 }
 
 /// The text of an answer.
-fn written(served: &Served, answer: Answer) -> Result<Written, Failure> {
-    let Produced::Tokens { tokens, finish } = answer.produced else {
+fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
+    let TaskOutput::Tokens { tokens, finish } = answer.output else {
         return Err(other_than_asked());
     };
     let stream = TextStream::new(
@@ -366,15 +366,15 @@ fn not_taken(error: SubmitError) -> Failure {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn failed(failure: engine::Failure) -> Failure {
+fn failed(failure: engine::RequestError) -> Failure {
     let detail = failure.to_string();
     let (kind, code) = match failure {
-        engine::Failure::Deadline => (FailureKind::Timeout, "deadline_passed"),
-        engine::Failure::Model(_) => (FailureKind::Internal, "model_failed"),
-        engine::Failure::NotFinite { .. } => (FailureKind::Internal, "not_finite"),
-        engine::Failure::Constraint(_) => (FailureKind::ParseError, "constraint_unsatisfied"),
-        engine::Failure::AdapterGone(_) => (FailureKind::Refused, "model_not_served"),
-        engine::Failure::ShuttingDown => (FailureKind::Overloaded, "draining"),
+        engine::RequestError::Deadline => (FailureKind::Timeout, "deadline_passed"),
+        engine::RequestError::Model(_) => (FailureKind::Internal, "model_failed"),
+        engine::RequestError::NotFinite { .. } => (FailureKind::Internal, "not_finite"),
+        engine::RequestError::Constraint(_) => (FailureKind::ParseError, "constraint_unsatisfied"),
+        engine::RequestError::AdapterGone(_) => (FailureKind::Refused, "model_not_served"),
+        engine::RequestError::ShuttingDown => (FailureKind::Overloaded, "draining"),
     };
     Failure::new(kind, Reason::with(code, detail))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Read, Want, Work};
+use engine::{Read, Request, Task};
 
 /// Works of scorers, in the order in which they were answered.
 #[derive(Debug, Default)]
@@ -40,13 +40,13 @@ impl Tape {
 
 impl Taped {
     /// A work before it is answered.
-    pub(crate) fn of(work: &Work) -> Self {
+    pub(crate) fn of(work: &Request) -> Self {
         Self {
             token_ids: work.token_ids.clone(),
             adapter: work.adapter.clone(),
-            rows: match &work.want {
-                Want::Rows(rows) => rows.clone(),
-                Want::Tokens(_) => Vec::new(),
+            rows: match &work.task {
+                Task::Rows(rows) => rows.clone(),
+                Task::Generate(_) => Vec::new(),
             },
             output_tokens: 0,
             computed_tokens: 0,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Produced, Sampled, Sampling, Want, Work};
+use engine::{Output, Request, Sampled, Sampling, Task, TaskOutput};
 use models::throughput::random_adapter;
 
 use super::patient::{Patient, Sequence, rows};
@@ -122,10 +122,10 @@ fn cache(patient: &mut Patient<'_>) -> Result<String, String> {
 /// Tokens that are generated, and the same tokens read as one prompt.
 fn decode(patient: &mut Patient<'_>) -> Result<String, String> {
     let prompt = patient.tokens(PROMPT.min(patient.most_tokens() - DECODED));
-    let work = Work {
+    let work = Request {
         token_ids: prompt.clone().into(),
         adapter: None,
-        want: Want::Tokens(Box::new(Sampling {
+        task: Task::Generate(Box::new(Sampling {
             max_tokens: DECODED,
             logprobs: Some(0),
             ..Sampling::default()
@@ -133,13 +133,13 @@ fn decode(patient: &mut Patient<'_>) -> Result<String, String> {
     };
     let terms = patient.cold();
     let answer = patient.answers(vec![work], terms)?.remove(0);
-    let Produced::Tokens { tokens, .. } = answer.produced else {
+    let TaskOutput::Tokens { tokens, .. } = answer.output else {
         return Err("tokens were asked for, and rows came".to_owned());
     };
     let ids = tokens.iter().map(|token| token.token_id);
     let whole: Arc<[u32]> = prompt.iter().copied().chain(ids).collect();
-    let want = Want::logprobs(&whole, prompt.len()..whole.len());
-    let work = Work { token_ids: whole, adapter: None, want };
+    let want = Task::logprobs(&whole, prompt.len()..whole.len());
+    let work = Request { token_ids: whole, adapter: None, task: want };
     let terms = patient.cold();
     let read = patient.answers(vec![work], terms)?;
     compare_logprobs(&tokens, rows(&read[0])?)?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Read, Sampling, Want, Work};
+use engine::{Read, Request, Sampling, Task};
 use models::kv::KvCache;
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ fn holds(patient: &Patient<'_>) -> Holds {
 
 fn speed(patient: &mut Patient<'_>) -> Result<Speed, String> {
     let n = patient.most_tokens() - DECODED.min(patient.most_tokens() / 2);
-    let prefill = best_seconds(patient, n, |n| Want::Rows(vec![(n - 1, Read::Hidden)]))?;
+    let prefill = best_seconds(patient, n, |n| Task::Rows(vec![(n - 1, Read::Hidden)]))?;
     let decode_tokens_per_s = if patient.loaded.has_vocabulary() {
         let one = best_seconds(patient, CONTEXT, |_| generate(1))?;
         let all = best_seconds(patient, CONTEXT, |_| generate(DECODED))?;
@@ -98,19 +98,19 @@ fn float(count: usize) -> f64 {
     count as f64
 }
 
-fn generate(max_tokens: usize) -> Want {
-    Want::Tokens(Box::new(Sampling { max_tokens, ..Sampling::default() }))
+fn generate(max_tokens: usize) -> Task {
+    Task::Generate(Box::new(Sampling { max_tokens, ..Sampling::default() }))
 }
 
 /// The shortest of a few runs of something wanted of `n` tokens, never the same ones.
 fn best_seconds(
     patient: &mut Patient<'_>,
     n: usize,
-    want: impl Fn(usize) -> Want,
+    want: impl Fn(usize) -> Task,
 ) -> Result<f64, String> {
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        let work = Work { token_ids: patient.tokens(n).into(), adapter: None, want: want(n) };
+        let work = Request { token_ids: patient.tokens(n).into(), adapter: None, task: want(n) };
         let terms = patient.cold();
         let begin = Instant::now();
         patient.answers(vec![work], terms)?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Answer, Engine, Output, Produced, Read, Terms, Want, Work};
+use engine::{Engine, Output, Read, Request, RequestOutput, RequestParams, Task, TaskOutput};
 use models::{Forward as _, PackItem, Runner, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -84,9 +84,9 @@ impl<'a> Patient<'a> {
     }
 
     /// Terms under which nothing is in the cache.
-    pub(super) fn cold(&mut self) -> Terms {
+    pub(super) fn cold(&mut self) -> RequestParams {
         self.next_salt += 1;
-        Terms { salt: self.next_salt, ..Terms::default() }
+        RequestParams { salt: self.next_salt, ..RequestParams::default() }
     }
 
     /// What the runner gives of one sequence: alone, in one piece, without an engine or KV blocks.
@@ -106,18 +106,22 @@ impl<'a> Patient<'a> {
     pub(super) fn ask(
         &self,
         sequences: &[(&Sequence, Option<&Arc<str>>)],
-        terms: Terms,
-    ) -> Result<Vec<Answer>, String> {
-        let work = |(sequence, adapter): &(&Sequence, Option<&Arc<str>>)| Work {
+        terms: RequestParams,
+    ) -> Result<Vec<RequestOutput>, String> {
+        let work = |(sequence, adapter): &(&Sequence, Option<&Arc<str>>)| Request {
             token_ids: sequence.token_ids.clone(),
             adapter: adapter.cloned(),
-            want: Want::Rows(sequence.reads.clone()),
+            task: Task::Rows(sequence.reads.clone()),
         };
         self.answers(sequences.iter().map(work).collect(), terms)
     }
 
     /// The answers to works that arrive together.
-    pub(super) fn answers(&self, works: Vec<Work>, terms: Terms) -> Result<Vec<Answer>, String> {
+    pub(super) fn answers(
+        &self,
+        works: Vec<Request>,
+        terms: RequestParams,
+    ) -> Result<Vec<RequestOutput>, String> {
         let ticket = self.engine.submit(works, terms);
         let answers = ticket.map_err(|error| error.to_string())?.wait();
         let answers = answers.into_iter().collect::<Result<Vec<_>, _>>();
@@ -126,9 +130,9 @@ impl<'a> Patient<'a> {
 }
 
 /// What was read of a work that asked for rows.
-pub(super) fn rows(answer: &Answer) -> Result<&[Output], String> {
-    match &answer.produced {
-        Produced::Rows(rows) => Ok(rows),
-        Produced::Tokens { .. } => Err("rows were asked for, and tokens came".to_owned()),
+pub(super) fn rows(answer: &RequestOutput) -> Result<&[Output], String> {
+    match &answer.output {
+        TaskOutput::Rows(rows) => Ok(rows),
+        TaskOutput::Tokens { .. } => Err("rows were asked for, and tokens came".to_owned()),
     }
 }

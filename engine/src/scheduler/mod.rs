@@ -21,14 +21,14 @@ use std::ops::Range;
 use models::batch::{Outputs, RaggedBatch};
 
 use crate::cache::{BlockManager, Counts, SequenceId};
-use crate::error::Failure;
+use crate::error::RequestError;
 use crate::sampling::Sampled;
-use crate::work::{Priority, Produced, Usage};
+use crate::work::{Priority, TaskOutput, Usage};
 
 use self::queue::Queue;
 use self::sequence::{Place, Progress, Running};
 
-pub use self::sequence::{Generation, Rows, Sequence, Task};
+pub use self::sequence::{GenerationState, RowsState, Sequence, TaskState};
 
 /// What bounds a step.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ pub enum Event {
         /// Which.
         id: SequenceId,
         /// What was wanted and what it took.
-        result: Result<(Produced, Usage), Failure>,
+        result: Result<(TaskOutput, Usage), RequestError>,
         /// The token that ended it.
         last: Option<Sampled>,
     },
@@ -186,7 +186,7 @@ impl Scheduler {
             Err(what) => {
                 tracing::error!(what, "a step failed");
                 self.totals.failed_steps += 1;
-                let fail = |member: Member| self.fail(member.id, Failure::Model(what.clone()));
+                let fail = |member: Member| self.fail(member.id, RequestError::Model(what.clone()));
                 step.members.into_iter().filter_map(fail).collect()
             }
         }
@@ -283,7 +283,7 @@ impl Scheduler {
         }
     }
 
-    fn fail(&mut self, id: SequenceId, failure: Failure) -> Option<Event> {
+    fn fail(&mut self, id: SequenceId, failure: RequestError) -> Option<Event> {
         self.take_out(id)?;
         Some(Event::Done { id, result: Err(failure), last: None })
     }

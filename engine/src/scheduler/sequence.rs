@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use models::batch::{AdapterSlot, Output, Read};
 
 use crate::cache::{BlockTable, SequenceId, Space};
-use crate::error::Failure;
+use crate::error::RequestError;
 use crate::sampling::{Finish, SampleError, Sampled, Sampler};
-use crate::work::{Priority, Produced, Usage};
+use crate::work::{Priority, TaskOutput, Usage};
 
 /// What the scheduler is given.
 #[derive(Debug)]
@@ -26,21 +26,21 @@ pub struct Sequence {
     /// Whose it is.
     pub client: u64,
     /// What is wanted.
-    pub task: Task,
+    pub task: TaskState,
 }
 
 /// What is wanted of a sequence.
 #[derive(Debug)]
-pub enum Task {
+pub enum TaskState {
     /// Rows to read.
-    Rows(Rows),
+    Rows(RowsState),
     /// Tokens to generate.
-    Tokens(Box<Generation>),
+    Generation(Box<GenerationState>),
 }
 
 /// Rows that are read as their tokens are computed.
 #[derive(Debug)]
-pub struct Rows {
+pub struct RowsState {
     /// Token, what to read, and its place among the outputs; in order of the tokens.
     reads: Vec<(usize, Read, usize)>,
     outputs: Vec<Option<Output>>,
@@ -49,28 +49,28 @@ pub struct Rows {
 
 /// A generation and what it has given so far.
 #[derive(Debug)]
-pub struct Generation {
+pub struct GenerationState {
     sampler: Sampler,
     tokens: Vec<Sampled>,
     finish: Option<Finish>,
 }
 
-impl Task {
+impl TaskState {
     /// Outputs at tokens, in the order in which they are wanted.
-    pub fn rows(reads: Vec<(usize, Read)>) -> Task {
+    pub fn rows(reads: Vec<(usize, Read)>) -> TaskState {
         let outputs = vec![None; reads.len()];
         let places = reads.into_iter().enumerate();
         let mut reads: Vec<_> = places.map(|(place, (at, read))| (at, read, place)).collect();
         reads.sort_by_key(|(at, _, _)| *at);
-        Task::Rows(Rows { reads, outputs, n_read: 0 })
+        TaskState::Rows(RowsState { reads, outputs, n_read: 0 })
     }
 
     /// What is wanted, where there is nothing to do for it: of a generation that was resumed at its
     /// end.
-    pub(crate) fn done(&self) -> Option<Produced> {
+    pub(crate) fn done(&self) -> Option<TaskOutput> {
         match self {
-            Task::Rows(_) => None,
-            Task::Tokens(generation) => Some(Produced::Tokens {
+            TaskState::Rows(_) => None,
+            TaskState::Generation(generation) => Some(TaskOutput::Tokens {
                 tokens: Vec::new(),
                 finish: generation.sampler.ended()?.clone(),
             }),
@@ -78,8 +78,12 @@ impl Task {
     }
 
     /// A continuation.
-    pub fn tokens(sampler: Sampler) -> Task {
-        Task::Tokens(Box::new(Generation { sampler, tokens: Vec::new(), finish: None }))
+    pub fn generation(sampler: Sampler) -> TaskState {
+        TaskState::Generation(Box::new(GenerationState {
+            sampler,
+            tokens: Vec::new(),
+            finish: None,
+        }))
     }
 }
 
@@ -125,7 +129,7 @@ pub(super) enum Progress {
 impl Running {
     pub(super) fn new(mut sequence: Sequence) -> Running {
         let usage = Usage { input_tokens: sequence.token_ids.len(), ..Usage::default() };
-        if let Task::Rows(rows) = &sequence.task {
+        if let TaskState::Rows(rows) = &sequence.task {
             // Nobody asks what follows the last row.
             let last = rows.reads.last().map_or(0, |(at, _, _)| *at);
             sequence.token_ids.truncate(last + 1);
@@ -160,23 +164,25 @@ impl Running {
             return 0;
         }
         match &self.sequence.task {
-            Task::Rows(rows) => {
+            TaskState::Rows(rows) => {
                 rows.reads.get(rows.n_read).map_or(self.len() - 1, |(at, _, _)| *at)
             }
-            Task::Tokens(_) => self.len() - 1,
+            TaskState::Generation(_) => self.len() - 1,
         }
     }
 
     /// What is read when the tokens of `span` are computed, as indices into the span.
     pub(super) fn reads_in(&self, span: &Range<usize>) -> Vec<(usize, Read)> {
         match &self.sequence.task {
-            Task::Rows(rows) => rows.reads[rows.n_read..]
+            TaskState::Rows(rows) => rows.reads[rows.n_read..]
                 .iter()
                 .take_while(|(at, _, _)| *at < span.end)
                 .map(|(at, read, _)| (at - span.start, read.clone()))
                 .collect(),
-            Task::Tokens(_) if span.end == self.len() => vec![(span.len() - 1, Read::Vocab)],
-            Task::Tokens(_) => Vec::new(),
+            TaskState::Generation(_) if span.end == self.len() => {
+                vec![(span.len() - 1, Read::Vocab)]
+            }
+            TaskState::Generation(_) => Vec::new(),
         }
     }
 
@@ -186,14 +192,14 @@ impl Running {
         outputs: Vec<Output>,
         end: usize,
         revision: u64,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<Progress, RequestError> {
         let whole = end == self.len();
         match &mut self.sequence.task {
-            Task::Rows(rows) => {
+            TaskState::Rows(rows) => {
                 rows.take(outputs)?;
                 Ok(if whole { Progress::Done(None) } else { Progress::On })
             }
-            Task::Tokens(generation) => {
+            TaskState::Generation(generation) => {
                 let Some(output) = outputs.into_iter().next() else {
                     return Ok(Progress::On);
                 };
@@ -207,23 +213,23 @@ impl Running {
 
     /// Forgets what was read: it will be read anew.
     pub(super) fn reread(&mut self) {
-        if let Task::Rows(rows) = &mut self.sequence.task {
+        if let TaskState::Rows(rows) = &mut self.sequence.task {
             rows.n_read = 0;
         }
     }
 
     /// What was wanted, of a sequence that is done.
-    pub(super) fn produced(self) -> (Produced, Usage) {
+    pub(super) fn produced(self) -> (TaskOutput, Usage) {
         let produced = match self.sequence.task {
-            Task::Rows(rows) => {
+            TaskState::Rows(rows) => {
                 let outputs = rows.outputs.into_iter();
-                Produced::Rows(
+                TaskOutput::Rows(
                     outputs
                         .map(|output| output.expect("it is done when every row is read"))
                         .collect(),
                 )
             }
-            Task::Tokens(generation) => Produced::Tokens {
+            TaskState::Generation(generation) => TaskOutput::Tokens {
                 tokens: generation.tokens,
                 finish: generation.finish.expect("it is done when it has finished"),
             },
@@ -232,8 +238,8 @@ impl Running {
     }
 }
 
-impl Rows {
-    fn take(&mut self, outputs: Vec<Output>) -> Result<(), Failure> {
+impl RowsState {
+    fn take(&mut self, outputs: Vec<Output>) -> Result<(), RequestError> {
         for output in outputs {
             let (at, _, place) = self.reads[self.n_read];
             check_finite(&output, at)?;
@@ -244,15 +250,15 @@ impl Rows {
     }
 }
 
-impl Generation {
+impl GenerationState {
     fn take(
         &mut self,
         output: Output,
         position: usize,
         revision: u64,
-    ) -> Result<(Sampled, bool), Failure> {
+    ) -> Result<(Sampled, bool), RequestError> {
         let Output::Vocab(mut logits) = output else {
-            return Err(Failure::Model(
+            return Err(RequestError::Model(
                 "the forward gave no logits for a row whose logits were asked for".to_owned(),
             ));
         };
@@ -260,13 +266,13 @@ impl Generation {
         // sequence's alone.
         let sampler = &mut self.sampler;
         let next = catch_unwind(AssertUnwindSafe(|| sampler.next(&mut logits)))
-            .map_err(|_| Failure::Constraint("choosing a token panicked".to_owned()))?;
+            .map_err(|_| RequestError::Constraint("choosing a token panicked".to_owned()))?;
         let next = next.map_err(|error| match error {
-            SampleError::NotFinite(value) => Failure::NotFinite {
+            SampleError::NotFinite(value) => RequestError::NotFinite {
                 value,
                 place: format!("in the logits at position {}", position - 1),
             },
-            SampleError::Constraint(what) => Failure::Constraint(what),
+            SampleError::Constraint(what) => RequestError::Constraint(what),
         })?;
         let sampled = Sampled { revision, ..next.sampled };
         self.tokens.push(sampled.clone());
@@ -276,7 +282,7 @@ impl Generation {
 }
 
 /// A number that is not finite is a failure and never a score.
-fn check_finite(output: &Output, at: usize) -> Result<(), Failure> {
+fn check_finite(output: &Output, at: usize) -> Result<(), RequestError> {
     let first = |numbers: &[f32]| numbers.iter().copied().find(|x| !x.is_finite());
     let (found, what) = match output {
         Output::Head(scores) => (first(scores), "score"),
@@ -291,7 +297,7 @@ fn check_finite(output: &Output, at: usize) -> Result<(), Failure> {
     match found {
         None => Ok(()),
         Some(value) => {
-            Err(Failure::NotFinite { value, place: format!("in the {what} at position {at}") })
+            Err(RequestError::NotFinite { value, place: format!("in the {what} at position {at}") })
         }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 use engine::{
-    Answer, Engine, EngineConfig, Failure, Finish, Group, Priority, Produced, Read, Sampling,
-    SubmitError, Terms, Update, Want, Work,
+    Engine, EngineConfig, Finish, Priority, Read, Request, RequestError, RequestEvent,
+    RequestOutput, RequestParams, RequestTree, Sampling, SubmitError, Task, TaskOutput,
 };
 use models::adapter::{Adapter, AdapterReport};
 use models::batch::AdapterSlot;
@@ -60,38 +60,38 @@ fn open_engine(fake: Fake) -> Engine {
     start(fake).0
 }
 
-fn work(token_ids: &[u32], want: Want) -> Work {
-    Work { token_ids: token_ids.into(), adapter: None, want }
+fn work(token_ids: &[u32], want: Task) -> Request {
+    Request { token_ids: token_ids.into(), adapter: None, task: want }
 }
 
-fn score(token_ids: &[u32]) -> Work {
-    work(token_ids, Want::scores([token_ids.len() - 1]))
+fn score(token_ids: &[u32]) -> Request {
+    work(token_ids, Task::scores([token_ids.len() - 1]))
 }
 
-fn generate(token_ids: &[u32], max_tokens: usize) -> Work {
+fn generate(token_ids: &[u32], max_tokens: usize) -> Request {
     let sampling = Sampling { max_tokens, ..Sampling::default() };
-    work(token_ids, Want::Tokens(Box::new(sampling)))
+    work(token_ids, Task::Generate(Box::new(sampling)))
 }
 
-fn expected(token_ids: &[u32]) -> Produced {
-    Produced::Rows(vec![naive(token_ids, None, &Read::Head)])
+fn expected(token_ids: &[u32]) -> TaskOutput {
+    TaskOutput::Rows(vec![naive(token_ids, None, &Read::Head)])
 }
 
-fn produced(result: &Result<Answer, Failure>) -> &Produced {
-    &result.as_ref().expect("it is answered").produced
+fn produced(result: &Result<RequestOutput, RequestError>) -> &TaskOutput {
+    &result.as_ref().expect("it is answered").output
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_its_place() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let check = |works: Vec<Work>, expected: &str| {
-        let error = engine.submit(works, Terms::default()).unwrap_err();
+    let check = |works: Vec<Request>, expected: &str| {
+        let error = engine.submit(works, RequestParams::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
-    let rows = |rows: Vec<(usize, Read)>| work(&[1, 2, 3], Want::Rows(rows));
+    let rows = |rows: Vec<(usize, Read)>| work(&[1, 2, 3], Task::Rows(rows));
     let labels = |columns: &[u32]| Read::Labels { columns: columns.into(), mass: false };
     check(vec![], "a submission without works");
-    check(vec![score(&[1]), work(&[], Want::scores([0]))], "work 1: it has no tokens");
+    check(vec![score(&[1]), work(&[], Task::scores([0]))], "work 1: it has no tokens");
     check(vec![score(&[1, 9])], "work 0: token id 9 is beyond the vocabulary of 9");
     check(vec![rows(vec![])], "work 0: it asks for nothing");
     check(vec![rows(vec![(3, Read::Head)])], "work 0: token 3 is read, and it has 3 tokens");
@@ -120,14 +120,14 @@ fn what_makes_no_sense_is_refused_with_its_place() {
 fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
     let config = EngineConfig { n_blocks: 2, ..config() };
     let engine = Engine::start(Fake::new(2), config).unwrap();
-    let error = engine.submit(vec![score(&[1; 33])], Terms::default());
+    let error = engine.submit(vec![score(&[1; 33])], RequestParams::default());
     assert_eq!(
         error.unwrap_err(),
         SubmitError::TooLong { what: "the KV memory", max: 32, given: 33 }
     );
-    let ticket = engine.submit(vec![generate(&[1; 30], 1_000_000_000)], Terms::default());
+    let ticket = engine.submit(vec![generate(&[1; 30], 1_000_000_000)], RequestParams::default());
     let answers = ticket.unwrap().wait();
-    let Produced::Tokens { tokens, finish } = produced(&answers[0]) else {
+    let TaskOutput::Tokens { tokens, finish } = produced(&answers[0]) else {
         panic!("tokens were asked for");
     };
     assert_eq!((tokens.len(), finish), (2, &Finish::Length));
@@ -137,7 +137,7 @@ fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
 fn every_work_is_answered_in_its_place() {
     let engine = open_engine(Fake::new(BLOCKS));
     let works = vec![score(&[1, 2, 3]), generate(&[4, 5], 3), score(&[1, 2])];
-    let answers = engine.submit(works, Terms::default()).unwrap().wait();
+    let answers = engine.submit(works, RequestParams::default()).unwrap().wait();
     assert_eq!(produced(&answers[0]), &expected(&[1, 2, 3]));
     assert_eq!(produced(&answers[2]), &expected(&[1, 2]));
     let usage = answers[1].as_ref().unwrap().usage;
@@ -149,21 +149,21 @@ fn every_work_is_answered_in_its_place() {
 fn a_stream_says_what_the_answer_says() {
     let engine = open_engine(Fake::new(BLOCKS));
     let works = vec![generate(&[4, 5], 7), generate(&[4, 5, 6], 9)];
-    let mut ticket = engine.submit(works, Terms::default()).unwrap();
+    let mut ticket = engine.submit(works, RequestParams::default()).unwrap();
     let mut streamed = [vec![], vec![]];
     let mut answers = [None, None];
     while let Some(update) = ticket.wait_next() {
         match update {
-            Update::Tokens { work, tokens } => streamed[work].extend(tokens),
-            Update::Done { work, result } => {
+            RequestEvent::Tokens { request: work, tokens } => streamed[work].extend(tokens),
+            RequestEvent::Done { request: work, result } => {
                 assert!(answers[work].replace(result).is_none(), "one answer each");
             }
         }
     }
     for (streamed, answer) in streamed.iter().zip(answers) {
         match produced(answer.as_ref().unwrap()) {
-            Produced::Tokens { tokens, .. } => assert_eq!(tokens, streamed),
-            Produced::Rows(_) => panic!("tokens were asked for"),
+            TaskOutput::Tokens { tokens, .. } => assert_eq!(tokens, streamed),
+            TaskOutput::Rows(_) => panic!("tokens were asked for"),
         }
     }
 }
@@ -171,20 +171,20 @@ fn a_stream_says_what_the_answer_says() {
 #[test]
 fn a_tree_is_computed_once() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let mut group = Group::default();
-    let prompt = group.node(None, &[1; 21]);
+    let mut group = RequestTree::default();
+    let prompt = group.add_node(None, &[1; 21]);
     let mut texts = Vec::new();
     for response in [&[2, 3][..], &[4], &[2, 5, 6]] {
-        let node = group.node(Some(prompt), response);
+        let node = group.add_node(Some(prompt), response);
         for question in [7, 0] {
-            let node = group.node(Some(node), &[question]);
-            group.want(node, None, |ids| {
+            let node = group.add_node(Some(node), &[question]);
+            group.add_request(node, None, |ids| {
                 texts.push(ids.to_vec());
-                Want::scores([ids.len() - 1])
+                Task::scores([ids.len() - 1])
             });
         }
     }
-    let ticket = engine.submit(group.into_works(), Terms::default()).unwrap();
+    let ticket = engine.submit(group.into_requests(), RequestParams::default()).unwrap();
     let answers = ticket.wait();
     for (text, answer) in texts.iter().zip(&answers) {
         assert_eq!(produced(answer), &expected(text));
@@ -200,10 +200,10 @@ fn a_tree_is_computed_once() {
 #[test]
 fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
     let (engine, gate) = start(Fake::new(BLOCKS));
-    let first = engine.submit(vec![score(&[1; 90]), score(&[2; 90])], Terms::default());
-    let error = engine.submit(vec![score(&[3; 21])], Terms::default());
+    let first = engine.submit(vec![score(&[1; 90]), score(&[2; 90])], RequestParams::default());
+    let error = engine.submit(vec![score(&[3; 21])], RequestParams::default());
     assert_eq!(error.unwrap_err(), SubmitError::Overloaded { queued: 180, max: 200 });
-    let second = engine.submit(vec![score(&[3; 20])], Terms::default());
+    let second = engine.submit(vec![score(&[3; 20])], RequestParams::default());
     drop(gate);
     assert!(first.unwrap().wait().iter().all(Result::is_ok));
     assert!(second.unwrap().wait().iter().all(Result::is_ok));
@@ -214,15 +214,15 @@ fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
 fn who_leaves_frees_his_place_wherever_he_was() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     // One runs behind the gate, one is queued behind it with the same beginning, one without.
-    let running = engine.submit(vec![generate(&[1; 40], 50)], Terms::default()).unwrap();
-    let waiting = engine.submit(vec![score(&[1; 41])], Terms::default()).unwrap();
-    let queued = engine.submit(vec![score(&[2; 30])], Terms::default()).unwrap();
-    let stays = engine.submit(vec![score(&[1; 42])], Terms::default()).unwrap();
+    let running = engine.submit(vec![generate(&[1; 40], 50)], RequestParams::default()).unwrap();
+    let waiting = engine.submit(vec![score(&[1; 41])], RequestParams::default()).unwrap();
+    let queued = engine.submit(vec![score(&[2; 30])], RequestParams::default()).unwrap();
+    let stays = engine.submit(vec![score(&[1; 42])], RequestParams::default()).unwrap();
     drop((running, waiting, queued));
     drop(gate);
     assert_eq!(produced(&stays.wait()[0]), &expected(&[1; 42]));
     // The channel is in order: what was abandoned has been looked at.
-    let last = engine.submit(vec![score(&[5])], Terms::default()).unwrap();
+    let last = engine.submit(vec![score(&[5])], RequestParams::default()).unwrap();
     assert_eq!(produced(&last.wait()[0]), &expected(&[5]));
     assert_eq!(engine.queued_tokens(), 0);
     let status = engine.status();
@@ -232,12 +232,12 @@ fn who_leaves_frees_his_place_wherever_he_was() {
 #[test]
 fn a_deadline_ends_what_waits_and_what_runs() {
     let (engine, gate) = start(Fake::new(BLOCKS));
-    let terms = Terms { deadline: Some(Instant::now()), ..Terms::default() };
+    let terms = RequestParams { deadline: Some(Instant::now()), ..RequestParams::default() };
     let late = engine.submit(vec![score(&[1, 2]), generate(&[1], 5)], terms).unwrap();
-    let other = engine.submit(vec![score(&[1, 2])], Terms::default()).unwrap();
+    let other = engine.submit(vec![score(&[1, 2])], RequestParams::default()).unwrap();
     drop(gate);
     for result in late.wait() {
-        assert_eq!(result.unwrap_err(), Failure::Deadline);
+        assert_eq!(result.unwrap_err(), RequestError::Deadline);
     }
     assert_eq!(produced(&other.wait()[0]), &expected(&[1, 2]));
     assert_eq!(engine.queued_tokens(), 0);
@@ -250,9 +250,9 @@ fn a_failed_step_fails_its_own_and_the_next_one_runs() {
         let mut fake = Fake::new(BLOCKS);
         fake.faults.push((0, fault));
         let engine = open_engine(fake);
-        let first = engine.submit(vec![score(&[1, 2])], Terms::default()).unwrap();
-        assert!(matches!(first.wait()[0], Err(Failure::Model(_))), "{fault:?}");
-        let second = engine.submit(vec![score(&[1, 2])], Terms::default()).unwrap();
+        let first = engine.submit(vec![score(&[1, 2])], RequestParams::default()).unwrap();
+        assert!(matches!(first.wait()[0], Err(RequestError::Model(_))), "{fault:?}");
+        let second = engine.submit(vec![score(&[1, 2])], RequestParams::default()).unwrap();
         assert_eq!(produced(&second.wait()[0]), &expected(&[1, 2]), "{fault:?}");
         let status = engine.status();
         assert_eq!((status.failed_steps, status.held_blocks), (1, 0));
@@ -264,12 +264,12 @@ fn a_number_that_is_none_is_a_failure_of_its_own_sequence() {
     let engine = open_engine(Fake::new(BLOCKS));
     let works =
         vec![score(&[1, 2]), score(&[1, POISON]), generate(&[POISON, 1], 3), score(&[1, 2, 3])];
-    let answers = engine.submit(works, Terms::default()).unwrap().wait();
+    let answers = engine.submit(works, RequestParams::default()).unwrap().wait();
     assert_eq!(produced(&answers[0]), &expected(&[1, 2]));
     assert_eq!(produced(&answers[3]), &expected(&[1, 2, 3]));
     for at in [1, 2] {
         let failure = answers[at].as_ref().unwrap_err();
-        assert!(matches!(failure, Failure::NotFinite { .. }), "{failure}");
+        assert!(matches!(failure, RequestError::NotFinite { .. }), "{failure}");
         assert!(failure.to_string().contains("at position 1"), "{failure}");
     }
 }
@@ -283,8 +283,8 @@ pub(crate) fn adapter(digest: &str) -> Arc<Adapter> {
     })
 }
 
-fn adapted(token_ids: &[u32]) -> Work {
-    Work { adapter: Some("strict".into()), ..score(token_ids) }
+fn adapted(token_ids: &[u32]) -> Request {
+    Request { adapter: Some("strict".into()), ..score(token_ids) }
 }
 
 #[tokio::test]
@@ -296,7 +296,7 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     };
     engine.insert_adapter("strict".into(), adapter("one")).await.unwrap();
     assert_eq!(digests(&engine), ["one"]);
-    let old = engine.submit(vec![adapted(&[1, 2, 3])], Terms::default()).unwrap();
+    let old = engine.submit(vec![adapted(&[1, 2, 3])], RequestParams::default()).unwrap();
     // The old one's sequence waits behind the gate while the name gets another adapter.
     let swapping = tokio::spawn({
         let engine = engine.clone();
@@ -307,24 +307,24 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     swapping.await.unwrap().unwrap();
     let old = old.all().await.remove(0).unwrap();
     assert_eq!(old.adapter.as_deref(), Some("one"));
-    let first = Produced::Rows(vec![naive(&[1, 2, 3], Some(AdapterSlot(0)), &Read::Head)]);
-    assert_eq!(old.produced, first);
+    let first = TaskOutput::Rows(vec![naive(&[1, 2, 3], Some(AdapterSlot(0)), &Read::Head)]);
+    assert_eq!(old.output, first);
 
-    let new = engine.submit(vec![adapted(&[1, 2, 3])], Terms::default()).unwrap();
+    let new = engine.submit(vec![adapted(&[1, 2, 3])], RequestParams::default()).unwrap();
     let new = new.all().await.remove(0).unwrap();
     assert_eq!((new.adapter.as_deref(), new.usage.cached_tokens), (Some("two"), 0));
-    assert_ne!(new.produced, first);
+    assert_ne!(new.output, first);
 
     assert!(engine.remove_adapter("strict".into()).await.unwrap());
     assert!(!engine.remove_adapter("strict".into()).await.unwrap());
     assert!(digests(&engine).is_empty());
-    let refused = engine.submit(vec![adapted(&[1])], Terms::default());
+    let refused = engine.submit(vec![adapted(&[1])], RequestParams::default());
     assert!(matches!(refused, Err(SubmitError::UnknownAdapter { .. })));
     // The same content again finds what the first load had computed.
     engine.insert_adapter("again".into(), adapter("two")).await.unwrap();
     let mut again = adapted(&[1, 2, 3]);
     again.adapter = Some("again".into());
-    let again = engine.submit(vec![again], Terms::default()).unwrap();
+    let again = engine.submit(vec![again], RequestParams::default()).unwrap();
     assert_eq!(again.all().await[0].as_ref().unwrap().usage.cached_tokens, 2);
 }
 
@@ -332,7 +332,7 @@ async fn a_swapped_name_never_meets_the_old_cache() {
 async fn new_weights_meet_no_old_prefix() {
     let engine = open_engine(Fake::new(BLOCKS));
     let cached = async |engine: &Engine| {
-        let ticket = engine.submit(vec![score(&[1; 20])], Terms::default()).unwrap();
+        let ticket = engine.submit(vec![score(&[1; 20])], RequestParams::default()).unwrap();
         ticket.all().await[0].as_ref().unwrap().usage.cached_tokens
     };
     assert_eq!(cached(&engine).await, 0);
@@ -345,7 +345,7 @@ async fn new_weights_meet_no_old_prefix() {
 fn prefixes_are_shared_by_salt_alone() {
     let engine = open_engine(Fake::new(BLOCKS));
     let cached = |salt: u64| {
-        let terms = Terms { salt, ..Terms::default() };
+        let terms = RequestParams { salt, ..RequestParams::default() };
         let ticket = engine.submit(vec![score(&[1; 20])], terms).unwrap();
         ticket.wait()[0].as_ref().unwrap().usage.cached_tokens
     };
@@ -374,7 +374,7 @@ fn the_thread_ends_with_its_last_handle() {
     let (sender, ended) = mpsc::channel();
     let engine = Engine::start(Tells(Fake::new(BLOCKS), sender), config()).unwrap();
     let other = engine.clone();
-    let ticket = other.submit(vec![generate(&[1], 20)], Terms::default()).unwrap();
+    let ticket = other.submit(vec![generate(&[1], 20)], RequestParams::default()).unwrap();
     drop(engine);
     drop(other);
     assert!(ticket.wait()[0].is_ok(), "work in hand is done");
@@ -401,19 +401,19 @@ async fn when_the_thread_is_gone_everybody_hears_it() {
     let (gate, closed) = mpsc::channel();
     let engine = Engine::start(Dies(closed), config()).unwrap();
     assert!(engine.is_alive());
-    let first = engine.submit(vec![score(&[1; 60])], Terms::default()).unwrap();
+    let first = engine.submit(vec![score(&[1; 60])], RequestParams::default()).unwrap();
     let inserting = tokio::spawn({
         let engine = engine.clone();
         async move { engine.insert_adapter("strict".into(), adapter("one")).await }
     });
     tokio::task::yield_now().await;
-    let second = engine.submit(vec![score(&[2; 60])], Terms::default()).unwrap();
+    let second = engine.submit(vec![score(&[2; 60])], RequestParams::default()).unwrap();
     drop(gate);
     assert!(first.all().await[0].is_err());
     assert!(inserting.await.unwrap().is_err());
-    assert_eq!(second.all().await[0], Err(Failure::ShuttingDown));
+    assert_eq!(second.all().await[0], Err(RequestError::ShuttingDown));
     assert!(!engine.is_alive());
-    let refused = engine.submit(vec![score(&[1])], Terms::default());
+    let refused = engine.submit(vec![score(&[1])], RequestParams::default());
     assert_eq!(refused.unwrap_err(), SubmitError::ShuttingDown);
 }
 
@@ -421,7 +421,7 @@ async fn when_the_thread_is_gone_everybody_hears_it() {
 fn interactive_work_goes_first_and_batch_work_is_not_starved() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let submit = |priority, tokens: &[u32]| {
-        let terms = Terms { priority, ..Terms::default() };
+        let terms = RequestParams { priority, ..RequestParams::default() };
         engine.submit(vec![score(tokens)], terms).unwrap()
     };
     let batch = submit(Priority::Batch, &[3; 60]);

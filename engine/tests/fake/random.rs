@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_panics};
 use engine::cache::{SequenceId, Space};
 use engine::sampling::{Sampler, Sampling};
-use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, Task};
-use engine::{Failure, Priority, Produced, Read};
+use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
+use engine::{Priority, Read, RequestError, TaskOutput};
 use models::batch::AdapterSlot;
 use models::kv::BLOCK;
 use models::{Forward, Output};
@@ -85,11 +85,11 @@ impl World {
         let id = SequenceId(self.next_id);
         self.next_id += 1;
         let task = match &asked.want {
-            Wanted::Rows(reads) => Task::rows(reads.clone()),
+            Wanted::Rows(reads) => TaskState::rows(reads.clone()),
             Wanted::Greedy(max_tokens) => {
                 let sampling = Sampling { max_tokens: *max_tokens, ..Sampling::default() };
                 let sampler = Sampler::new(sampling, &asked.token_ids, VOCAB);
-                Task::tokens(sampler.expect("greedy sampling is allowed"))
+                TaskState::generation(sampler.expect("greedy sampling is allowed"))
             }
         };
         self.scheduler.add(Sequence {
@@ -134,10 +134,10 @@ impl World {
                 assert_eq!(usage.input_tokens, asked.token_ids.len());
                 check(&asked, &produced, self.scheduler.revision());
             }
-            Err(Failure::NotFinite { .. }) => {
+            Err(RequestError::NotFinite { .. }) => {
                 assert!(poisoned, "{asked:?}");
             }
-            Err(Failure::Model(_)) => assert!(!self.fake.faults.is_empty()),
+            Err(RequestError::Model(_)) => assert!(!self.fake.faults.is_empty()),
             Err(other) => panic!("{other}"),
         }
     }
@@ -152,9 +152,9 @@ impl World {
 }
 
 /// All rows are of the weights of now; of a generation each token is of its own, the last of now.
-fn check(asked: &Asked, produced: &Produced, now: u64) {
+fn check(asked: &Asked, produced: &TaskOutput, now: u64) {
     match (&asked.want, produced) {
-        (Wanted::Rows(reads), Produced::Rows(outputs)) => {
+        (Wanted::Rows(reads), TaskOutput::Rows(outputs)) => {
             assert_eq!(reads.len(), outputs.len());
             for ((at, read), output) in reads.iter().zip(outputs) {
                 let ids = &asked.token_ids[..=*at];
@@ -162,7 +162,7 @@ fn check(asked: &Asked, produced: &Produced, now: u64) {
                 assert_eq!(*output, expected, "row {at} of {asked:?}");
             }
         }
-        (Wanted::Greedy(max_tokens), Produced::Tokens { tokens, .. }) => {
+        (Wanted::Greedy(max_tokens), TaskOutput::Tokens { tokens, .. }) => {
             assert_eq!(tokens.len(), *max_tokens);
             let mut ids = asked.token_ids.clone();
             for token in tokens {

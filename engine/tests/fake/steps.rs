@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::forward::{Fake, VOCAB};
 use engine::cache::{SequenceId, Space};
 use engine::sampling::{Sampler, Sampling};
-use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, Task};
+use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
 use engine::{Priority, Read};
 use models::Forward as _;
 
@@ -43,10 +43,10 @@ impl Script {
         self.next_id += 1;
         let token_ids: Vec<u32> = text.bytes().map(|b| u32::from(b - b'a')).collect();
         let task = if max_tokens == 0 {
-            Task::rows(vec![(token_ids.len() - 1, Read::Head)])
+            TaskState::rows(vec![(token_ids.len() - 1, Read::Head)])
         } else {
             let sampling = Sampling { max_tokens, ..Sampling::default() };
-            Task::tokens(Sampler::new(sampling, &token_ids, VOCAB).unwrap())
+            TaskState::generation(Sampler::new(sampling, &token_ids, VOCAB).unwrap())
         };
         self.scheduler.add(Sequence {
             id,

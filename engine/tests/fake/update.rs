@@ -8,8 +8,8 @@ use crate::forward::{Fake, VOCAB, Weights, naive_under, silence_injected_panics}
 use crate::handle::{adapter, config};
 use engine::sampling::Sampler;
 use engine::{
-    Answer, Engine, Finish, Produced, Read, Sampled, Sampling, SubmitError, Terms, Ticket, Update,
-    UpdateError, Updated, Want, Work,
+    Engine, Finish, Read, Request, RequestEvent, RequestOutput, RequestParams, Sampled, Sampling,
+    SubmitError, Task, TaskOutput, Ticket, UpdateError, Updated,
 };
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
@@ -105,22 +105,22 @@ fn sampling(max_tokens: usize, resumed: usize) -> Sampling {
     }
 }
 
-fn generate(token_ids: &[u32], sampling: Sampling) -> Work {
-    Work { token_ids: token_ids.into(), adapter: None, want: Want::Tokens(Box::new(sampling)) }
+fn generate(token_ids: &[u32], sampling: Sampling) -> Request {
+    Request { token_ids: token_ids.into(), adapter: None, task: Task::Generate(Box::new(sampling)) }
 }
 
-fn scores(token_ids: &[u32]) -> Work {
-    Work { token_ids: token_ids.into(), adapter: None, want: Want::scores(0..token_ids.len()) }
+fn scores(token_ids: &[u32]) -> Request {
+    Request { token_ids: token_ids.into(), adapter: None, task: Task::scores(0..token_ids.len()) }
 }
 
-fn submit(engine: &Engine, work: Work) -> Ticket {
-    engine.submit(vec![work], Terms::default()).unwrap()
+fn submit(engine: &Engine, work: Request) -> Ticket {
+    engine.submit(vec![work], RequestParams::default()).unwrap()
 }
 
-fn tokens(answer: &Answer) -> &[Sampled] {
-    match &answer.produced {
-        Produced::Tokens { tokens, .. } => tokens,
-        Produced::Rows(_) => panic!("tokens were asked for"),
+fn tokens(answer: &RequestOutput) -> &[Sampled] {
+    match &answer.output {
+        TaskOutput::Tokens { tokens, .. } => tokens,
+        TaskOutput::Rows(_) => panic!("tokens were asked for"),
     }
 }
 
@@ -143,15 +143,15 @@ fn check_tokens(prompt: &[u32], tokens: &[Sampled]) {
     assert!(tokens.is_sorted_by_key(|token| token.revision));
 }
 
-fn finish(answer: &Answer) -> Finish {
-    match &answer.produced {
-        Produced::Tokens { finish, .. } => finish.clone(),
-        Produced::Rows(_) => panic!("tokens were asked for"),
+fn finish(answer: &RequestOutput) -> Finish {
+    match &answer.output {
+        TaskOutput::Tokens { finish, .. } => finish.clone(),
+        TaskOutput::Rows(_) => panic!("tokens were asked for"),
     }
 }
 
-fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &Answer) {
-    let Produced::Rows(rows) = &answer.produced else { panic!("rows were asked for") };
+fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &RequestOutput) {
+    let TaskOutput::Rows(rows) = &answer.output else { panic!("rows were asked for") };
     for (at, row) in rows.iter().enumerate() {
         let under = naive_under(answer.revision, &token_ids[..=at], slot, &Read::Head);
         assert_eq!(*row, under, "row {at} of revision {}", answer.revision);
@@ -204,11 +204,11 @@ async fn an_adapters_prefixes_are_forgotten_with_the_others() {
     for revision in 0..3 {
         let cached = async || {
             let mut work = scores(&[1; 20]);
-            work.want = Want::scores([19]);
+            work.task = Task::scores([19]);
             work.adapter = Some("strict".into());
             let answer = submit(&engine, work).all().await.remove(0).unwrap();
             let row = naive_under(revision, &[1; 20], slot, &Read::Head);
-            assert_eq!(answer.produced, Produced::Rows(vec![row]));
+            assert_eq!(answer.output, TaskOutput::Rows(vec![row]));
             assert_eq!(answer.revision, revision);
             answer.usage.cached_tokens
         };
@@ -279,7 +279,7 @@ fn whoever_submits_during_changes_is_answered_once() {
             let n_tokens = 1 + (round as usize) % 7;
             let works = vec![scores(&ids), generate(&ids, sampling(n_tokens, 0))];
             let before = engine.revision();
-            let ticket = match engine.submit(works, Terms::default()) {
+            let ticket = match engine.submit(works, RequestParams::default()) {
                 Ok(ticket) => ticket,
                 Err(SubmitError::Overloaded { .. }) => continue,
                 Err(other) => panic!("{other}"),
@@ -319,15 +319,15 @@ fn whoever_submits_during_changes_is_answered_once() {
 }
 
 /// Takes some tokens of a generation and stops it.
-fn stopped(engine: &Engine, work: Work, after: usize) -> Vec<Sampled> {
+fn stopped(engine: &Engine, work: Request, after: usize) -> Vec<Sampled> {
     let mut ticket = submit(engine, work);
     let mut taken = Vec::new();
-    let mut take = |update: Option<Update>| match update {
-        Some(Update::Tokens { tokens, .. }) => {
+    let mut take = |update: Option<RequestEvent>| match update {
+        Some(RequestEvent::Tokens { tokens, .. }) => {
             taken.extend(tokens);
             true
         }
-        Some(Update::Done { .. }) | None => false,
+        Some(RequestEvent::Done { .. }) | None => false,
     };
     let mut n = 0;
     while n < after && take(ticket.wait_next()) {
@@ -405,7 +405,7 @@ fn what_is_resumed_counts_for_the_limits() {
     check(100, 5, 1000, 0);
     let refused = |resumed: usize, max_tokens: usize| {
         let work = generate(&[1, 2, 3], sampling(max_tokens, resumed));
-        let refused = engine.submit(vec![work], Terms::default());
+        let refused = engine.submit(vec![work], RequestParams::default());
         refused.unwrap_err().to_string()
     };
     let all = "work 0: resumed is 3, and the sequence has 3 tokens with its prompt";

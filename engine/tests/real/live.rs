@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Produced, Read, Sampled, Sampling, Terms,
-    Want, Work,
+    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Read, Request, RequestParams, Sampled,
+    Sampling, Task, TaskOutput,
 };
 use models::tiny::TinyHead;
 use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
@@ -75,16 +75,16 @@ fn check(head: TinyHead) {
     let asked = asked(&subject);
     let live = Live::of(dir.path(), &subject);
     let engines = [WIDE, MACHINES[4]].map(|machine| live.served().engine(machine));
-    let over_files = run(&subject.engine(WIDE), &asked, Terms::default());
+    let over_files = run(&subject.engine(WIDE), &asked, RequestParams::default());
     let mut before = over_files;
     for revision in 0..3 {
         let fresh = live.copy().served().engine(WIDE);
-        let expected = run(&fresh, &asked, Terms::default());
+        let expected = run(&fresh, &asked, RequestParams::default());
         // What is served is what was loaded, and it changes with the variables.
         assert_eq!(expected == before, revision == 0);
         for engine in &engines {
             assert_eq!(engine.revision(), revision);
-            assert!(run(engine, &asked, Terms::default()) == expected);
+            assert!(run(engine, &asked, RequestParams::default()) == expected);
         }
         before = expected;
         let [first, second] = &engines;
@@ -114,12 +114,12 @@ fn a_policy_with_a_value_head_after_changes_is_as_a_fresh_one() {
 
 const PROMPT: [u32; 5] = [3, 60, 17, 5, 9];
 
-fn generate(before: &[Sampled], adapter: Option<usize>, max_tokens: usize) -> Work {
+fn generate(before: &[Sampled], adapter: Option<usize>, max_tokens: usize) -> Request {
     let ids = before.iter().map(|token| token.token_id);
-    Work {
+    Request {
         token_ids: PROMPT.into_iter().chain(ids).collect(),
         adapter: adapter.map(name),
-        want: Want::Tokens(Box::new(Sampling {
+        task: Task::Generate(Box::new(Sampling {
             max_tokens,
             temperature: 1.0,
             logprobs: Some(2),
@@ -130,11 +130,11 @@ fn generate(before: &[Sampled], adapter: Option<usize>, max_tokens: usize) -> Wo
     }
 }
 
-fn tokens(engine: &Engine, work: Work) -> Vec<Sampled> {
-    let ticket = engine.submit(vec![work], Terms::default()).unwrap();
-    match ticket.wait().remove(0).unwrap().produced {
-        Produced::Tokens { tokens, .. } => tokens,
-        Produced::Rows(_) => unreachable!("tokens were asked for"),
+fn tokens(engine: &Engine, work: Request) -> Vec<Sampled> {
+    let ticket = engine.submit(vec![work], RequestParams::default()).unwrap();
+    match ticket.wait().remove(0).unwrap().output {
+        TaskOutput::Tokens { tokens, .. } => tokens,
+        TaskOutput::Rows(_) => unreachable!("tokens were asked for"),
     }
 }
 
@@ -148,7 +148,7 @@ fn each_token_is_that_of_its_own_weights() {
     let engine = live.served().engine(WIDE);
     let texts = [None, Some(0), Some(1)];
     let works = texts.map(|adapter| generate(&[], adapter, 48)).into();
-    let mut ticket = engine.submit(works, Terms::default()).unwrap();
+    let mut ticket = engine.submit(works, RequestParams::default()).unwrap();
     let mut copies = vec![live.copy()];
     for _ in 0..6 {
         // Some tokens between the changes.
@@ -162,7 +162,7 @@ fn each_token_is_that_of_its_own_weights() {
     let engines: Vec<Engine> = copies.iter().map(|copy| copy.served().engine(WIDE)).collect();
     let mut seen = BTreeMap::new();
     for (adapter, answer) in texts.into_iter().zip(answers) {
-        let Produced::Tokens { tokens: all, .. } = answer.unwrap().produced else {
+        let TaskOutput::Tokens { tokens: all, .. } = answer.unwrap().output else {
             unreachable!("tokens were asked for")
         };
         assert_eq!(all.len(), 48);
@@ -190,13 +190,13 @@ fn stopped_and_resumed_with_log_probabilities() {
     }
     let ids: Vec<u32> =
         PROMPT.into_iter().chain(whole.iter().map(|token| token.token_id)).collect();
-    let work = Work {
+    let work = Request {
         token_ids: ids.as_slice().into(),
         adapter: Some(name(1)),
-        want: Want::logprobs(&ids, PROMPT.len()..ids.len()),
+        task: Task::logprobs(&ids, PROMPT.len()..ids.len()),
     };
-    let ticket = engine.submit(vec![work], Terms::default()).unwrap();
-    let Produced::Rows(rows) = ticket.wait().remove(0).unwrap().produced else {
+    let ticket = engine.submit(vec![work], RequestParams::default()).unwrap();
+    let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {
         unreachable!("rows were asked for")
     };
     for (row, token) in rows.iter().zip(&whole) {
@@ -211,13 +211,13 @@ const CAPACITY: Capacity =
     Capacity { kv_memory: 1 << 20, batch_tokens: 64, max_sequences: 8, queue_tokens: 1 << 12 };
 
 fn scores(host: &Host, adapter: Option<&str>) -> Vec<u32> {
-    let work = Work {
+    let work = Request {
         token_ids: PROMPT.into(),
         adapter: adapter.map(Into::into),
-        want: Want::Rows(vec![(4, Read::Hidden)]),
+        task: Task::Rows(vec![(4, Read::Hidden)]),
     };
-    let ticket = host.engine.submit(vec![work], Terms::default()).unwrap();
-    let Produced::Rows(rows) = ticket.wait().remove(0).unwrap().produced else {
+    let ticket = host.engine.submit(vec![work], RequestParams::default()).unwrap();
+    let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {
         unreachable!("rows were asked for")
     };
     let engine::Output::Hidden(state) = &rows[0] else {

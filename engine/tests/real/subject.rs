@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Answer, Engine, EngineConfig, Failure, Output, Produced, Read, Sampling, Terms, Want, Work,
+    Engine, EngineConfig, Output, Read, Request, RequestError, RequestOutput, RequestParams,
+    Sampling, Task, TaskOutput,
 };
 use models::adapter::{Adapter, Base};
 use models::live::View;
@@ -109,17 +110,21 @@ pub(crate) enum Wanted {
 }
 
 impl Asked {
-    pub(crate) fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> Request {
         let want = match &self.want {
-            Wanted::Rows(rows) => Want::Rows(rows.clone()),
-            Wanted::Tokens { max_tokens, temperature } => Want::Tokens(Box::new(Sampling {
+            Wanted::Rows(rows) => Task::Rows(rows.clone()),
+            Wanted::Tokens { max_tokens, temperature } => Task::Generate(Box::new(Sampling {
                 max_tokens: *max_tokens,
                 temperature: *temperature,
                 logprobs: Some(2),
                 ..Sampling::default()
             })),
         };
-        Work { token_ids: self.token_ids.as_slice().into(), adapter: self.adapter.map(name), want }
+        Request {
+            token_ids: self.token_ids.as_slice().into(),
+            adapter: self.adapter.map(name),
+            task: want,
+        }
     }
 }
 
@@ -166,10 +171,10 @@ pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
 pub(crate) type Bits = Vec<Vec<u32>>;
 
 /// Comparable without loss: floats by their bits.
-pub(crate) fn bits(answer: &Result<Answer, Failure>) -> Bits {
+pub(crate) fn bits(answer: &Result<RequestOutput, RequestError>) -> Bits {
     let of = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
-    match &answer.as_ref().expect("it is answered").produced {
-        Produced::Rows(outputs) => outputs
+    match &answer.as_ref().expect("it is answered").output {
+        TaskOutput::Rows(outputs) => outputs
             .iter()
             .map(|output| match output {
                 Output::Head(v) | Output::Vocab(v) | Output::Hidden(v) => of(v),
@@ -179,7 +184,7 @@ pub(crate) fn bits(answer: &Result<Answer, Failure>) -> Bits {
                 Output::Logprob { logprob, entropy } => of(&[*logprob, *entropy]),
             })
             .collect(),
-        Produced::Tokens { tokens, .. } => tokens
+        TaskOutput::Tokens { tokens, .. } => tokens
             .iter()
             .map(|token| {
                 let top = token.top.iter().flat_map(|(id, p)| [*id, p.to_bits()]);
@@ -189,7 +194,7 @@ pub(crate) fn bits(answer: &Result<Answer, Failure>) -> Bits {
     }
 }
 
-pub(crate) fn run(engine: &Engine, asked: &[Asked], terms: Terms) -> Vec<Bits> {
+pub(crate) fn run(engine: &Engine, asked: &[Asked], terms: RequestParams) -> Vec<Bits> {
     let works = asked.iter().map(Asked::work).collect();
     let answers = engine.submit(works, terms).expect("there is room").wait();
     answers.iter().map(bits).collect()

@@ -1,6 +1,6 @@
 //! Why there is no decision.
 
-use engine::{Failure, SubmitError};
+use engine::{RequestError, SubmitError};
 
 /// Why a request has no decisions. A failure is never a number.
 #[derive(Debug, Clone, thiserror::Error, PartialEq)]
@@ -36,7 +36,7 @@ pub enum DecideError {
     Submit(#[from] SubmitError),
     /// The engine took the work and has no answer.
     #[error(transparent)]
-    Failed(#[from] Failure),
+    Failed(#[from] RequestError),
 }
 
 /// A place in a question.

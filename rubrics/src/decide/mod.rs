@@ -15,7 +15,7 @@ mod run;
 
 use std::sync::Arc;
 
-use engine::{Engine, Host, Terms};
+use engine::{Engine, Host, RequestParams};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -89,7 +89,7 @@ pub async fn decide(
     input: &DecisionInput,
     questions: Vec<Question>,
     asking: Asking,
-    terms: Terms,
+    terms: RequestParams,
 ) -> Result<Decided, DecideError> {
     prepare(host, input, questions, asking)?.run(terms).await
 }

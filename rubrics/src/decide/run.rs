@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::{Answer, Engine, Failure, Output, Produced, Revisions, Terms, Usage, Want, Work};
+use engine::{
+    Engine, Output, Request, RequestError, RequestOutput, RequestParams, Revisions, Task,
+    TaskOutput, Usage,
+};
 
 use super::answer::{DecisionAnswer, Method, Read, judge};
 use super::encode::Labels;
@@ -25,8 +28,8 @@ impl Prepared {
     /// # Errors
     /// [`DecideError::Submit`] and [`DecideError::Failed`]. A number that is not finite is a
     /// failure of the request, and never an answer.
-    pub async fn run(self, terms: Terms) -> Result<Decided, DecideError> {
-        let works: Vec<Work> =
+    pub async fn run(self, terms: RequestParams) -> Result<Decided, DecideError> {
+        let works: Vec<Request> =
             self.planned.iter().flat_map(|planned| planned.works(self.adapter.as_ref())).collect();
         let read = submit(&self.engine, works, terms).await?;
         let mut decided = Decided {
@@ -34,7 +37,7 @@ impl Prepared {
             usage: Usage::default(),
             adapter: read.first().and_then(|answer| answer.adapter.clone()),
             prompt_template: self.prompt_template,
-            revisions: Revisions::of_all(read.iter().map(Answer::revisions))
+            revisions: Revisions::of_all(read.iter().map(RequestOutput::revisions))
                 .filter(|_| self.is_live),
         };
         for answer in &read {
@@ -73,9 +76,9 @@ impl Prepared {
 /// engine's cache.
 async fn submit(
     engine: &Engine,
-    works: Vec<Work>,
-    terms: Terms,
-) -> Result<Vec<Answer>, DecideError> {
+    works: Vec<Request>,
+    terms: RequestParams,
+) -> Result<Vec<RequestOutput>, DecideError> {
     let most = engine.limits().queue_tokens / QUEUE_SHARE;
     let mut answers = Vec::with_capacity(works.len());
     let mut works = works.into_iter().peekable();
@@ -108,20 +111,23 @@ impl Planned {
         }
     }
 
-    fn works(&self, adapter: Option<&Arc<str>>) -> Vec<Work> {
+    fn works(&self, adapter: Option<&Arc<str>>) -> Vec<Request> {
         let prompt = &self.encoded.prompt;
-        let work =
-            |token_ids: Arc<[u32]>, want| Work { token_ids, adapter: adapter.cloned(), want };
+        let work = |token_ids: Arc<[u32]>, want| Request {
+            token_ids,
+            adapter: adapter.cloned(),
+            task: want,
+        };
         match &self.encoded.labels {
             Labels::Columns(columns) => {
-                let want = Want::labels(prompt.len() - 1, columns.clone(), true);
+                let want = Task::labels(prompt.len() - 1, columns.clone(), true);
                 vec![work(prompt.clone(), want)]
             }
             Labels::Continuations(all) => all
                 .iter()
                 .map(|label| {
                     let token_ids: Arc<[u32]> = [prompt, label.as_slice()].concat().into();
-                    let want = Want::logprobs(&token_ids, prompt.len()..token_ids.len());
+                    let want = Task::logprobs(&token_ids, prompt.len()..token_ids.len());
                     work(token_ids, want)
                 })
                 .collect(),
@@ -129,11 +135,11 @@ impl Planned {
     }
 
     /// What the engine read for this question; `index` is for the message of a failure.
-    fn read(&self, index: usize, answers: &[Answer]) -> Result<Read, Failure> {
+    fn read(&self, index: usize, answers: &[RequestOutput]) -> Result<Read, RequestError> {
         let mut read = Read { scores: Vec::new(), normalizer: 0.0 };
         for answer in answers {
-            let Produced::Rows(outputs) = &answer.produced else {
-                return Err(Failure::Model("tokens where rows were asked for".to_owned()));
+            let TaskOutput::Rows(outputs) = &answer.output else {
+                return Err(RequestError::Model("tokens where rows were asked for".to_owned()));
             };
             match &self.encoded.labels {
                 Labels::Columns(columns) => read.labels(outputs, columns.len())?,
@@ -145,7 +151,7 @@ impl Planned {
 }
 
 impl Read {
-    fn labels(&mut self, outputs: &[Output], n: usize) -> Result<(), Failure> {
+    fn labels(&mut self, outputs: &[Output], n: usize) -> Result<(), RequestError> {
         match outputs {
             [Output::Labels { logits, log_normalizer: Some(normalizer) }] if logits.len() == n => {
                 self.scores = logits.iter().map(|logit| f64::from(*logit)).collect();
@@ -156,7 +162,7 @@ impl Read {
         }
     }
 
-    fn continuation(&mut self, outputs: &[Output]) -> Result<(), Failure> {
+    fn continuation(&mut self, outputs: &[Output]) -> Result<(), RequestError> {
         let mut sum = 0.0;
         for output in outputs {
             let Output::Logprob { logprob, .. } = output else {
@@ -168,7 +174,7 @@ impl Read {
         Ok(())
     }
 
-    fn finite(self, index: usize) -> Result<Self, Failure> {
+    fn finite(self, index: usize) -> Result<Self, RequestError> {
         let mut all = self.scores.iter().copied().chain([self.normalizer]);
         match all.find(|value| !value.is_finite()) {
             None => Ok(self),
@@ -176,7 +182,7 @@ impl Read {
                 clippy::cast_possible_truncation,
                 reason = "what is not finite stays so as it is"
             )]
-            Some(value) => Err(Failure::NotFinite {
+            Some(value) => Err(RequestError::NotFinite {
                 value: value as f32,
                 place: format!("for the labels of question {index}"),
             }),
@@ -184,6 +190,6 @@ impl Read {
     }
 }
 
-fn other_than_asked() -> Failure {
-    Failure::Model("the outputs are others than were asked for".to_owned())
+fn other_than_asked() -> RequestError {
+    RequestError::Model("the outputs are others than were asked for".to_owned())
 }

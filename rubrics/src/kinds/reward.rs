@@ -17,7 +17,7 @@ mod tests;
 use serde_json::{Value, json};
 use verifiers::{Reason, Standing};
 
-use engine::{Output, Want};
+use engine::{Output, Task};
 
 use super::{Case, Judging, Kind};
 use crate::Turn;
@@ -99,7 +99,7 @@ impl RewardKind {
         let prompt = session.run(move || whole(&rendering, &turns)).await??;
         let last = prompt.token_ids.len() - 1;
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
-        let want = vec![(prompt.token_ids.clone(), Want::scores([last]))];
+        let want = vec![(prompt.token_ids.clone(), Task::scores([last]))];
         let outputs = session.read(&served, want, &mut trace).await?;
         let [Output::Head(logits)] = &outputs[0][..] else {
             return Err(unusable("the model gave another output than its head's"));

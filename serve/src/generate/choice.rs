@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::sampling::{Sampling, TextStream};
-use engine::{Answer, Finish, Produced, Sampled, Tokenizer};
+use engine::{Finish, RequestOutput, Sampled, TaskOutput, Tokenizer};
 
 use crate::error::ApiError;
 
@@ -64,8 +64,8 @@ impl Choice {
 
     /// Takes the end, with the tokens that were not told before, and gives the rest and why it
     /// ended.
-    pub(super) fn finish(&mut self, answer: &Answer) -> Result<(Piece, Finish), ApiError> {
-        let Produced::Tokens { tokens, finish } = &answer.produced else {
+    pub(super) fn finish(&mut self, answer: &RequestOutput) -> Result<(Piece, Finish), ApiError> {
+        let TaskOutput::Tokens { tokens, finish } = &answer.output else {
             return Err(ApiError::internal("the engine gave rows for a generation"));
         };
         let late = tokens.get(self.n_tokens..).unwrap_or_default().to_vec();

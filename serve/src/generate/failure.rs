@@ -1,6 +1,6 @@
 //! What an engine refuses or fails at, as the errors that clients read.
 
-use engine::{Failure, SubmitError};
+use engine::{RequestError, SubmitError};
 
 use super::Generating;
 use crate::error::{ApiError, Code};
@@ -26,16 +26,16 @@ pub(crate) fn not_taken(error: &SubmitError, generating: &Generating, param: &st
 }
 
 /// An error of admitted work.
-pub(crate) fn failed(failure: &Failure) -> ApiError {
+pub(crate) fn failed(failure: &RequestError) -> ApiError {
     match failure {
-        Failure::Deadline => {
+        RequestError::Deadline => {
             ApiError::new(Code::DeadlinePassed, "the deadline passed before the text was done")
         }
-        Failure::Constraint(_) => ApiError::new(Code::InvalidBody, failure.to_string()),
-        Failure::AdapterGone(_) => {
+        RequestError::Constraint(_) => ApiError::new(Code::InvalidBody, failure.to_string()),
+        RequestError::AdapterGone(_) => {
             ApiError::new(Code::ScorerNotFound, failure.to_string()).at("model")
         }
-        Failure::ShuttingDown => ApiError::new(Code::Draining, failure.to_string()),
-        Failure::Model(_) | Failure::NotFinite { .. } => ApiError::internal(failure),
+        RequestError::ShuttingDown => ApiError::new(Code::Draining, failure.to_string()),
+        RequestError::Model(_) | RequestError::NotFinite { .. } => ApiError::internal(failure),
     }
 }

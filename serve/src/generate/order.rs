@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
-use engine::{Priority, Terms, Ticket, Want, Work};
+use engine::{Priority, Request, RequestParams, Task, Ticket};
 use openapi::{Generation, GenerationDigests, GenerationExtension};
 use sha2::{Digest as _, Sha256};
 
@@ -112,7 +112,7 @@ pub(crate) struct Order {
     /// Whether a stream ends with the usage.
     pub(crate) include_usage: bool,
     /// How the engine is to treat it.
-    pub(crate) terms: Terms,
+    pub(crate) terms: RequestParams,
 }
 
 impl Order {
@@ -162,10 +162,10 @@ impl Order {
                 let sampling = self.settings.sampling(host, own, choice)?;
                 let skip_special = self.settings.skip_special;
                 choices.push(Choice::new(&sampling, &host.tokenizer, skip_special));
-                works.push(Work {
+                works.push(Request {
                     token_ids: prompt.token_ids.clone(),
                     adapter: self.served.adapter.clone(),
-                    want: Want::Tokens(Box::new(sampling)),
+                    task: Task::Generate(Box::new(sampling)),
                 });
             }
         }
@@ -174,7 +174,7 @@ impl Order {
     }
 
     /// Hands works to the engine.
-    pub(super) fn give(&self, works: Vec<Work>) -> Result<Ticket, ApiError> {
+    pub(super) fn give(&self, works: Vec<Request>) -> Result<Ticket, ApiError> {
         let taken = self.served.host.engine.submit(works, self.terms);
         taken.map_err(|error| not_taken(&error, &self.served.generating, self.param))
     }
@@ -228,10 +228,10 @@ impl Order {
 }
 
 /// The terms that a request asks for. A stream has no deadline: who reads it sees how it goes.
-fn terms(asked: &Generation, asking: Asking, stream: bool) -> Terms {
+fn terms(asked: &Generation, asking: Asking, stream: bool) -> RequestParams {
     let priority = asked.priority.map(|openapi::Urgency(priority)| priority);
     let salt = asked.cache_salt.as_deref();
-    Terms {
+    RequestParams {
         priority: asking.priority(match priority.unwrap_or_default() {
             openapi::Priority::Interactive => Priority::Interactive,
             openapi::Priority::Batch => Priority::Batch,

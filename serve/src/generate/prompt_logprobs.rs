@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use engine::{Output, Produced, Read, Want, Work};
+use engine::{Output, Read, Request, Task, TaskOutput};
 use openapi::PromptLogprob;
 
 use super::logprobs::{bytes_of, text_of};
@@ -60,16 +60,16 @@ async fn read_prompt(
     let ends: Vec<usize> = (1..ids.len()).collect();
     for rows in ends.chunks(ROWS) {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let works = vec![Work {
+        let works = vec![Request {
             token_ids: ids[..last].into(),
             adapter: order.served.adapter.clone(),
-            want: Want::Rows(rows.iter().map(|at| (at - 1, Read::Vocab)).collect()),
+            task: Task::Rows(rows.iter().map(|at| (at - 1, Read::Vocab)).collect()),
         }];
         let answer = order.give(works)?.all().await.pop();
         let answer = answer.ok_or_else(|| ApiError::internal("no answer for a work"))?;
         let answer = answer.map_err(|failure| failed(&failure))?;
         read.computed_tokens += answer.usage.computed_tokens as u64;
-        let Produced::Rows(outputs) = answer.produced else {
+        let TaskOutput::Rows(outputs) = answer.output else {
             return Err(ApiError::internal("the engine gave tokens for rows"));
         };
         let targets: Vec<u32> = ids[first..=last].to_vec();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Answer, Finish, Revisions, Sampled, Ticket, Update};
+use engine::{Finish, RequestEvent, RequestOutput, Revisions, Sampled, Ticket};
 use openapi::{GenerationExtension, GenerationUsage, PromptTokensDetails};
 use serde::Serialize;
 
@@ -114,19 +114,19 @@ impl Progress {
         loop {
             let Some(update) = self.ticket.next().await else {
                 if self.tally.n_done < self.choices.len() {
-                    return Err(failed(&engine::Failure::ShuttingDown));
+                    return Err(failed(&engine::RequestError::ShuttingDown));
                 }
                 let pace = &order.served.generating.pace;
                 pace.learn(self.in_hand, self.since.elapsed());
                 return Ok(None);
             };
             match update {
-                Update::Tokens { work, tokens } => {
+                RequestEvent::Tokens { request: work, tokens } => {
                     if let Some(piece) = self.choices[work].push(tokens)? {
                         return Ok(Some(Event::Piece(work, piece)));
                     }
                 }
-                Update::Done { work, result } => {
+                RequestEvent::Done { request: work, result } => {
                     let answer = result.map_err(|failure| failed(&failure))?;
                     let (piece, finish) = self.choices[work].finish(&answer)?;
                     self.tally.add(work, order, &answer);
@@ -174,7 +174,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, sequence: usize, order: &Order, answer: &Answer) {
+    fn add(&mut self, sequence: usize, order: &Order, answer: &RequestOutput) {
         let usage = &answer.usage;
         self.n_done += 1;
         self.output_tokens += usage.output_tokens as u64;

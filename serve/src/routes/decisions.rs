@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use engine::{Failure, SubmitError, Terms};
+use engine::{RequestError, RequestParams, SubmitError};
 use openapi::{
     Decision, DecisionBody, ErrorBody, SystemOneReply, SystemOneRequest, parse_body, parse_decision,
 };
@@ -98,12 +98,12 @@ async fn answer<W: Wire>(
     let deadline = call.deadline();
     let patience = call.admit(asked.questions.len(), deadline)?;
     let working = Instant::now();
-    let terms = Terms {
+    let terms = RequestParams {
         priority: crate::generate::Asking::new(call.request, deadline)
             .priority(engine::Priority::default()),
         salt: asked.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
-        ..Terms::default()
+        ..RequestParams::default()
     };
     let deciding = decide(state, &served, asked, terms);
     let decided = tokio::time::timeout(patience, deciding).await;
@@ -128,7 +128,7 @@ async fn decide(
     state: &State,
     served: &Served,
     asked: Asked,
-    terms: Terms,
+    terms: RequestParams,
 ) -> Result<rubrics::decide::Decided, DecideError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
     let temperature = asked.temperature.and_then(Temperature::new);
@@ -141,7 +141,7 @@ async fn decide(
     };
     let host = served.host.clone();
     let preparing = web::block(move || prepare(&host, &asked.input, asked.questions, asking)).await;
-    let failed = |error: actix_web::error::BlockingError| Failure::Model(error.to_string());
+    let failed = |error: actix_web::error::BlockingError| RequestError::Model(error.to_string());
     preparing.map_err(failed)??.run(terms).await
 }
 
@@ -166,15 +166,15 @@ fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {
         }
         DecideError::Submit(SubmitError::TooLong { .. }) => invalid(wire.input_path(), error),
         DecideError::Submit(SubmitError::UnknownAdapter { .. })
-        | DecideError::Failed(Failure::AdapterGone(_)) => not_found(error.to_string()),
+        | DecideError::Failed(RequestError::AdapterGone(_)) => not_found(error.to_string()),
         DecideError::Submit(SubmitError::ShuttingDown)
-        | DecideError::Failed(Failure::ShuttingDown) => {
+        | DecideError::Failed(RequestError::ShuttingDown) => {
             ApiError::new(Code::Draining, error.to_string())
         }
-        DecideError::Failed(Failure::Deadline) => deadline_passed(),
+        DecideError::Failed(RequestError::Deadline) => deadline_passed(),
         DecideError::Submit(SubmitError::Invalid { .. })
         | DecideError::Failed(
-            Failure::Model(_) | Failure::NotFinite { .. } | Failure::Constraint(_),
+            RequestError::Model(_) | RequestError::NotFinite { .. } | RequestError::Constraint(_),
         ) => ApiError::internal(error),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Answer, Output, Read, Terms};
+use engine::{Output, Read, RequestOutput, RequestParams};
 use openapi::Prompt;
 
 use super::reading::{self, Tokens};
@@ -81,7 +81,8 @@ pub(crate) async fn read(
     let sequences = sequences
         .into_iter()
         .map(|(tokens, columns)| tokens.at_last(Read::Labels { columns, mass }));
-    let answers = reading::read(call, served, sequences.collect(), Terms::default()).await?;
+    let answers =
+        reading::read(call, served, sequences.collect(), RequestParams::default()).await?;
     let rows = answers.iter().map(|answer| numbers(answer, scale));
     Ok((rows.collect::<Result<_, _>>()?, reading::tokens(&answers)))
 }
@@ -113,7 +114,7 @@ pub(crate) fn labels(served: &Served, path: &str, ids: Vec<u32>) -> Result<Arc<[
 
 const MOST_LABELS: usize = 1024;
 
-fn numbers(answer: &Answer, scale: Scale) -> Result<Vec<f64>, ApiError> {
+fn numbers(answer: &RequestOutput, scale: Scale) -> Result<Vec<f64>, ApiError> {
     let [Output::Labels { logits, log_normalizer }] = reading::rows(answer)? else {
         return Err(ApiError::internal("labels were read and something else came"));
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use engine::{Terms, Text};
+use engine::{RequestParams, Text};
 use openapi::{DetailError, Label, RewardQuery, RewardReply, parse_body};
 use rubrics::{Input, Passage, Scorer};
 
@@ -128,7 +128,7 @@ async fn read(
     let texts = texts.map(text).collect();
     let encoded = reading::encode(served, texts, reading::by_origin).await?;
     let sequences = encoded.into_iter().map(reading::Tokens::last).collect();
-    let answers = reading::read(&mut call, served, sequences, Terms::default()).await?;
+    let answers = reading::read(&mut call, served, sequences, RequestParams::default()).await?;
     let raws = answers.iter().map(reading::scalar);
     let raws: Vec<f64> = raws.collect::<Result<_, _>>()?;
     let scores = raws.iter().copied().map(rubrics::calibration::sigmoid);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::HttpResponse;
-use engine::Terms;
+use engine::RequestParams;
 use rubrics::{Input, Passage, Scorer};
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub(crate) async fn score(
     call: Call<'_>,
     target: Target,
     pairs: Vec<Pair>,
-    (activate, terms): (bool, Terms),
+    (activate, terms): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     match target {
         Target::Scorer(scorer) => judged(call, scorer, pairs, activate).await,
@@ -115,7 +115,7 @@ async fn read(
     mut call: Call<'_>,
     served: Served,
     pairs: Vec<Pair>,
-    (activate, terms): (bool, Terms),
+    (activate, terms): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     reading::check_scalar(&served)?;
     let texts = pairs.into_iter().map(|pair| (pair.path, pair.query + &pair.document));
@@ -123,7 +123,7 @@ async fn read(
     let sequences = encoded.into_iter().map(reading::Tokens::last).collect();
     let working = Instant::now();
     let answers = reading::read(&mut call, &served, sequences, terms).await?;
-    let score = |answer: &engine::Answer| {
+    let score = |answer: &engine::RequestOutput| {
         let logits = reading::lone(answer)?;
         Ok(if activate { served.labels.activated(&logits)[0] } else { logits[0] })
     };

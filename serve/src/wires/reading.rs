@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use actix_web::web;
 use engine::{
-    Answer, HeadConfig, Origin, Output, Produced, Read, Terms, Text, Tokenizer, Want, Work,
+    HeadConfig, Origin, Output, Read, Request, RequestOutput, RequestParams, Task, TaskOutput,
+    Text, Tokenizer,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -124,8 +125,8 @@ pub(crate) fn salt(word: &str) -> u64 {
 }
 
 /// Terms of a request that may have a salt.
-pub(crate) fn salted(word: Option<&str>) -> Terms {
-    Terms { salt: word.map_or(0, salt), ..Terms::default() }
+pub(crate) fn salted(word: Option<&str>) -> RequestParams {
+    RequestParams { salt: word.map_or(0, salt), ..RequestParams::default() }
 }
 
 /// Of the tokens that an engine's queue holds, a request takes at most one in this many at a time,
@@ -141,13 +142,13 @@ pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
     sequences: Vec<Sequence>,
-    terms: Terms,
-) -> Result<Vec<Answer>, ApiError> {
+    terms: RequestParams,
+) -> Result<Vec<RequestOutput>, ApiError> {
     check_lengths(served, &sequences)?;
     let deadline = call.deadline();
     let patience = call.admit(sequences.len(), deadline)?;
     let asking = Asking::new(call.request, deadline);
-    let terms = Terms {
+    let terms = RequestParams {
         client: asking.client,
         priority: asking.priority(terms.priority),
         deadline: Some(deadline),
@@ -160,8 +161,8 @@ pub(crate) async fn read(
 async fn in_waves(
     served: &Served,
     sequences: Vec<Sequence>,
-    terms: Terms,
-) -> Result<Vec<Answer>, ApiError> {
+    terms: RequestParams,
+) -> Result<Vec<RequestOutput>, ApiError> {
     let engine = &served.host.engine;
     let share = (engine.limits().queue_tokens / QUEUE_SHARE).max(1);
     let mut answers = Vec::with_capacity(sequences.len());
@@ -187,11 +188,11 @@ async fn in_waves(
     Ok(answers)
 }
 
-fn work(served: &Served, sequence: Sequence) -> Work {
-    Work {
+fn work(served: &Served, sequence: Sequence) -> Request {
+    Request {
         token_ids: sequence.tokens.ids.into(),
         adapter: served.adapter.clone(),
-        want: Want::Rows(sequence.reads),
+        task: Task::Rows(sequence.reads),
     }
 }
 
@@ -275,10 +276,10 @@ pub(crate) fn check_scalar(served: &Served) -> Result<(), ApiError> {
 ///
 /// # Errors
 /// Something else than rows: a fault of ours.
-pub(crate) fn rows(answer: &Answer) -> Result<&[Output], ApiError> {
-    match &answer.produced {
-        Produced::Rows(rows) => Ok(rows),
-        Produced::Tokens { .. } => Err(ApiError::internal("rows were read and tokens came")),
+pub(crate) fn rows(answer: &RequestOutput) -> Result<&[Output], ApiError> {
+    match &answer.output {
+        TaskOutput::Rows(rows) => Ok(rows),
+        TaskOutput::Tokens { .. } => Err(ApiError::internal("rows were read and tokens came")),
     }
 }
 
@@ -299,7 +300,7 @@ pub(crate) fn logits(output: &Output) -> Result<Vec<f64>, ApiError> {
 ///
 /// # Errors
 /// As [`rows`] and [`logits`].
-pub(crate) fn lone(answer: &Answer) -> Result<Vec<f64>, ApiError> {
+pub(crate) fn lone(answer: &RequestOutput) -> Result<Vec<f64>, ApiError> {
     match rows(answer)? {
         [row] => logits(row),
         _ => Err(ApiError::internal("one row was read and others came")),
@@ -310,7 +311,7 @@ pub(crate) fn lone(answer: &Answer) -> Result<Vec<f64>, ApiError> {
 ///
 /// # Errors
 /// As [`lone`].
-pub(crate) fn scalar(answer: &Answer) -> Result<f64, ApiError> {
+pub(crate) fn scalar(answer: &RequestOutput) -> Result<f64, ApiError> {
     match lone(answer)?[..] {
         [logit] => Ok(logit),
         _ => Err(ApiError::internal("a scalar head gave several outputs")),
@@ -318,6 +319,6 @@ pub(crate) fn scalar(answer: &Answer) -> Result<f64, ApiError> {
 }
 
 /// Tokens that were read, over all.
-pub(crate) fn tokens(answers: &[Answer]) -> u64 {
+pub(crate) fn tokens(answers: &[RequestOutput]) -> u64 {
     answers.iter().map(|answer| answer.usage.input_tokens as u64).sum()
 }

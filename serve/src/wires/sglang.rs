@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use engine::{Answer, Terms};
+use engine::{RequestOutput, RequestParams};
 use openapi::{
     ClassifyReply, Embedded, EmbeddingReply, EmbeddingRequest, Encoding, PooledUsage, Prompt,
     SglangMeta, SglangReward, SglangRewardRequest, SglangRewards, SglangScoreRequest, SglangScores,
@@ -74,7 +74,7 @@ pub(crate) async fn classify(
 struct Heads<'r> {
     call: Call<'r>,
     served: Served,
-    answers: Vec<Answer>,
+    answers: Vec<RequestOutput>,
     working: Instant,
 }
 
@@ -89,7 +89,7 @@ async fn heads<'r>(
     let tokens = pooled::texts(&served, path, input, true).await?;
     let working = Instant::now();
     let sequences = tokens.into_iter().map(Tokens::last).collect();
-    let answers = reading::read(&mut call, &served, sequences, Terms::default()).await?;
+    let answers = reading::read(&mut call, &served, sequences, RequestParams::default()).await?;
     Ok(Heads { call, served, answers, working })
 }
 
@@ -238,7 +238,7 @@ async fn by_head(
 ) -> Result<(Vec<Vec<f64>>, u64), ApiError> {
     reading::check_whole(served)?;
     let sequences = tokens.into_iter().map(Tokens::last).collect();
-    let answers = reading::read(call, served, sequences, Terms::default()).await?;
+    let answers = reading::read(call, served, sequences, RequestParams::default()).await?;
     let rows = answers.iter().map(|answer| {
         let logits = reading::lone(answer)?;
         Ok(match scale {

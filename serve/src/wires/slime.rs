@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use engine::Terms;
+use engine::RequestParams;
 use openapi::{
     Content, DetailError, RemoteReward, RemoteRewardReply, RemoteRewardRequest, parse_body,
 };
@@ -115,7 +115,7 @@ async fn read(
     let texts = vec![("response".to_owned(), text)];
     let encoded = reading::encode(served, texts, reading::by_origin).await?;
     let sequences = encoded.into_iter().map(reading::Tokens::last).collect();
-    let answers = reading::read(&mut call, served, sequences, Terms::default()).await?;
+    let answers = reading::read(&mut call, served, sequences, RequestParams::default()).await?;
     let raw = reading::scalar(&answers[0])?;
     let known = RemoteReward {
         reward: raw,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use actix_web::web::{Data, Json, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post};
-use engine::Terms;
+use engine::RequestParams;
 use openapi::{
     PredictInputs, PredictReply, PredictRequest, Prediction, TeiInfo, TeiLabels, TeiModelType,
     TeiRank, TeiRerankRequest, parse_body,
@@ -85,7 +85,7 @@ async fn predicted(mut call: Call<'_>, asked: PredictRequest) -> Result<HttpResp
     let encoded = reading::encode(served, texts, reading::as_written).await?;
     let working = Instant::now();
     let sequences = encoded.into_iter().map(Tokens::last).collect();
-    let answers = reading::read(&mut call, served, sequences, Terms::default()).await?;
+    let answers = reading::read(&mut call, served, sequences, RequestParams::default()).await?;
     let all = answers
         .iter()
         .map(|answer| Ok(predictions(served, &outputs(served, answer, !asked.raw_scores)?)));
@@ -117,7 +117,7 @@ pub(crate) async fn ranked(
     check_count("texts", asked.texts.len(), 1..=openapi::MAX_INPUTS)?;
     let target = target::of_body(&call, asked.model.as_deref())?;
     let pairs = against("texts", &asked.query, &asked.texts);
-    let manner = (!asked.raw_scores, Terms::default());
+    let manner = (!asked.raw_scores, RequestParams::default());
     let scored = pairs::score(call, target, pairs, manner).await?;
     let ranks = best(&scored.scores, asked.top_n).map(|(index, score)| TeiRank {
         index,

@@ -11,7 +11,8 @@ mod reward;
 use std::sync::Arc;
 
 use engine::{
-    Finish, Host, Priority, Produced, Sampled, Sampling, Terms, Ticket, Update, Want, Work,
+    Finish, Host, Priority, Request, RequestEvent, RequestParams, Sampled, Sampling, Task,
+    TaskOutput, Ticket,
 };
 
 pub use reward::{Judge, failures};
@@ -140,18 +141,18 @@ impl Actor {
         open: (usize, &mut Open<'_>),
     ) -> Result<Vec<Sample>> {
         let works = orders.iter().map(|order| self.work(order, how)).collect();
-        let terms = Terms { priority: Priority::Batch, ..Terms::default() };
+        let terms = RequestParams { priority: Priority::Batch, ..RequestParams::default() };
         let ticket = self.host.engine.submit(works, terms);
         let ticket = ticket.map_err(|error| TrainError::Engine(error.to_string()))?;
         collect(ticket, (orders, how), open)
     }
 
-    fn work(&self, order: &Order, how: How) -> Work {
+    fn work(&self, order: &Order, how: How) -> Request {
         let partial: Vec<u32> = order.partial.iter().map(|token| token.id).collect();
-        Work {
+        Request {
             token_ids: [&order.prompt[..], &partial].concat().into(),
             adapter: order.adapter.clone(),
-            want: Want::Tokens(Box::new(Sampling {
+            task: Task::Generate(Box::new(Sampling {
                 max_tokens: order.most.unwrap_or(how.max_tokens),
                 temperature: how.temperature,
                 seed: how.seed,
@@ -214,15 +215,15 @@ fn collect(
     let begun =
         |order: &Order| Sample { tokens: order.partial.clone(), ended: false, interrupted: true };
     let mut samples: Vec<Sample> = orders.iter().map(begun).collect();
-    let mut take = |update: Update, open: &mut Open<'_>| -> Result<()> {
+    let mut take = |update: RequestEvent, open: &mut Open<'_>| -> Result<()> {
         match update {
-            Update::Tokens { work, tokens } => {
+            RequestEvent::Tokens { request: work, tokens } => {
                 samples[work].tokens.extend(tokens.iter().map(token));
             }
-            Update::Done { work, result } => {
+            RequestEvent::Done { request: work, result } => {
                 let answer = result.map_err(|error| TrainError::Engine(error.to_string()))?;
                 let sample = &mut samples[work];
-                sample.ended = ended(&answer.produced);
+                sample.ended = ended(&answer.output);
                 let cut = orders[work].most.is_some_and(|most| most < how.max_tokens);
                 sample.interrupted = cut && !sample.ended;
                 open.done(first + work);
@@ -243,10 +244,10 @@ fn collect(
     Ok(samples)
 }
 
-fn ended(produced: &Produced) -> bool {
+fn ended(produced: &TaskOutput) -> bool {
     match produced {
-        Produced::Rows(_) => false,
-        Produced::Tokens { finish, .. } => match finish {
+        TaskOutput::Rows(_) => false,
+        TaskOutput::Tokens { finish, .. } => match finish {
             Finish::StopToken(_) | Finish::StopText(_) | Finish::Complete => true,
             Finish::Length => false,
         },

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Answer, Output, Produced, Read, Sampling, Want, Work};
+use engine::{Output, Read, Request, RequestOutput, Sampling, Task, TaskOutput};
 use models::kv::{BLOCK, BlockId};
 use models::{Forward as _, PackItem, Runner, pack};
 use serde::Serialize;
@@ -155,10 +155,10 @@ pub(super) fn generate(
     prompts: &[Arc<[u32]>],
     sampling: impl Fn(u64) -> Sampling,
 ) -> Result<Generated, CliError> {
-    let work = |(at, prompt): (u64, &Arc<[u32]>)| Work {
+    let work = |(at, prompt): (u64, &Arc<[u32]>)| Request {
         token_ids: prompt.clone(),
         adapter: None,
-        want: Want::Tokens(Box::new(Sampling { max_tokens: shape.new_tokens, ..sampling(at) })),
+        task: Task::Generate(Box::new(Sampling { max_tokens: shape.new_tokens, ..sampling(at) })),
     };
     let terms = subject.cold();
     let ran = subject.run(vec![((0..).zip(prompts).map(work).collect(), terms)])?;
@@ -169,10 +169,10 @@ pub(super) fn generate(
     })
 }
 
-fn token_ids(answer: &Answer) -> Vec<u32> {
-    match &answer.produced {
-        Produced::Tokens { tokens, .. } => tokens.iter().map(|token| token.token_id).collect(),
-        Produced::Rows(_) => Vec::new(),
+fn token_ids(answer: &RequestOutput) -> Vec<u32> {
+    match &answer.output {
+        TaskOutput::Tokens { tokens, .. } => tokens.iter().map(|token| token.token_id).collect(),
+        TaskOutput::Rows(_) => Vec::new(),
     }
 }
 

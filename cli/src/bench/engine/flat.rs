@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Want, Work};
+use engine::{Output, Request, Task};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
@@ -77,10 +77,10 @@ fn round(
     a_batch: usize,
 ) -> Result<Round, CliError> {
     let (read, terms) = (subject.score(), subject.cold());
-    let work = |token_ids: &Arc<[u32]>| Work {
+    let work = |token_ids: &Arc<[u32]>| Request {
         token_ids: token_ids.clone(),
         adapter: None,
-        want: Want::Rows(vec![(token_ids.len() - 1, read.clone())]),
+        task: Task::Rows(vec![(token_ids.len() - 1, read.clone())]),
     };
     let engine = subject.run(vec![(sequences.iter().map(work).collect(), terms)])?;
     let (mut raw_seconds, mut outputs) = (0.0, Vec::<Output>::new());

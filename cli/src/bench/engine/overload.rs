@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Read, SubmitError, Terms, Ticket, Want, Work};
+use engine::{Engine, Read, Request, RequestParams, SubmitError, Task, Ticket};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -84,12 +84,12 @@ struct Source {
 }
 
 impl Source {
-    fn next(&mut self) -> Work {
+    fn next(&mut self) -> Request {
         let ids = (0..SEQUENCE_TOKENS).map(|_| self.random.random_range(0..=self.last_id));
-        Work {
+        Request {
             token_ids: ids.collect::<Arc<[u32]>>(),
             adapter: None,
-            want: Want::Rows(vec![(SEQUENCE_TOKENS - 1, self.read.clone())]),
+            task: Task::Rows(vec![(SEQUENCE_TOKENS - 1, self.read.clone())]),
         }
     }
 }
@@ -149,7 +149,7 @@ async fn closed(engine: &Engine, source: &Rc<RefCell<Source>>, time: Duration) -
             tokio::task::spawn_local(async move {
                 while Instant::now() < end {
                     let (due, work) = (Instant::now(), source.borrow_mut().next());
-                    match engine.submit(vec![work], Terms::default()) {
+                    match engine.submit(vec![work], RequestParams::default()) {
                         Ok(ticket) => finish(ticket, due, end, &seen).await,
                         // Room that the last answers took may still be on its way back.
                         Err(SubmitError::Overloaded { .. }) => tokio::time::sleep(TICK).await,
@@ -180,7 +180,7 @@ async fn open(engine: &Engine, source: &Rc<RefCell<Source>>, time: Duration, rat
         while due < Instant::now().min(end) {
             let work = source.borrow_mut().next();
             let begin = Instant::now();
-            let submitted = engine.submit(vec![work], Terms::default());
+            let submitted = engine.submit(vec![work], RequestParams::default());
             let took = begin.elapsed().as_secs_f64();
             let mut all = seen.borrow_mut();
             all.submitted += 1;

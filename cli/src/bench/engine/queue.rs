@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, EngineConfig, Output, Read, Sampling, Terms, Update, Want, Work};
+use engine::{
+    Engine, EngineConfig, Output, Read, Request, RequestEvent, RequestParams, Sampling, Task,
+};
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
 use models::kv::BLOCK;
@@ -143,17 +145,18 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
     let (forward, log) = Clocked::new(Instantly);
     let engine = Engine::start(forward, config).map_err(|error| failed(&error))?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut work = |max_tokens| Work {
+    let mut work = |max_tokens| Request {
         token_ids: (0..PROMPT_TOKENS).map(|_| random.random_range(0..16)).collect(),
         adapter: None,
-        want: Want::Tokens(Box::new(Sampling { max_tokens, ..Sampling::default() })),
+        task: Task::Generate(Box::new(Sampling { max_tokens, ..Sampling::default() })),
     };
-    let works: Vec<Work> = (0..shape.running + queued).map(|_| work(shape.steps)).collect();
-    let mut ticket = engine.submit(works, Terms::default()).map_err(|error| failed(&error))?;
+    let works: Vec<Request> = (0..shape.running + queued).map(|_| work(shape.steps)).collect();
+    let mut ticket =
+        engine.submit(works, RequestParams::default()).map_err(|error| failed(&error))?;
     while let Some(update) = ticket.wait_next() {
         match update {
-            Update::Tokens { .. } => {}
-            Update::Done { result, .. } => {
+            RequestEvent::Tokens { .. } => {}
+            RequestEvent::Done { result, .. } => {
                 result.map_err(|error| failed(&error))?;
                 break;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Group, Read, Terms, Want, Work};
+use engine::{Read, Request, RequestParams, RequestTree, Task};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
@@ -67,28 +67,28 @@ impl Tree {
         Tree { prompt, responses }
     }
 
-    fn add_to(&self, group: &mut Group, read: &Read) {
-        let prompt = group.node(None, &self.prompt);
+    fn add_to(&self, group: &mut RequestTree, read: &Read) {
+        let prompt = group.add_node(None, &self.prompt);
         for (response, questions) in &self.responses {
-            let response = group.node(Some(prompt), response);
+            let response = group.add_node(Some(prompt), response);
             for question in questions {
-                let question = group.node(Some(response), question);
-                group.want(question, None, |tokens| last(tokens, read));
+                let question = group.add_node(Some(response), question);
+                group.add_request(question, None, |tokens| last(tokens, read));
             }
         }
     }
 }
 
-fn last(token_ids: &[u32], read: &Read) -> Want {
-    Want::Rows(vec![(token_ids.len() - 1, read.clone())])
+fn last(token_ids: &[u32], read: &Read) -> Task {
+    Task::Rows(vec![(token_ids.len() - 1, read.clone())])
 }
 
-fn works(trees: &[Tree], read: &Read) -> Vec<Work> {
-    let mut group = Group::default();
+fn works(trees: &[Tree], read: &Read) -> Vec<Request> {
+    let mut group = RequestTree::default();
     for tree in trees {
         tree.add_to(&mut group, read);
     }
-    group.into_works()
+    group.into_requests()
 }
 
 /// What was found.
@@ -129,7 +129,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Share
         shared.push(subject.run(vec![(works(&trees, &read), terms)])?);
         if args.recompute {
             let alone = works(&trees, &read).into_iter().map(|work| (vec![work], subject.cold()));
-            let alone: Vec<(Vec<Work>, Terms)> = alone.collect();
+            let alone: Vec<(Vec<Request>, RequestParams)> = alone.collect();
             apart.push(subject.run(alone)?);
         }
     }
@@ -142,7 +142,7 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Share
 /// Whether all runs gave the same, and the first and the last sequence what the forward gives.
 fn same_bits(
     subject: &mut Subject,
-    works: &[Work],
+    works: &[Request],
     read: &Read,
     runs: &[&[Ran]],
 ) -> Result<bool, CliError> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Answer, Engine, Output, Produced, Read, Terms, Work};
+use engine::{Engine, Output, Read, Request, RequestOutput, RequestParams, TaskOutput};
 use models::{Forward as _, PackItem, Runner, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +33,7 @@ pub(super) struct Subject {
 /// One run of works to their end.
 pub(super) struct Ran {
     /// In the order of the works.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<RequestOutput>,
     /// From the submission to the last answer.
     pub(super) seconds: f64,
     /// Every step that the engine made.
@@ -43,7 +43,7 @@ pub(super) struct Ran {
 impl Ran {
     /// Tokens run through the model.
     pub(super) fn computed_tokens(&self) -> usize {
-        let computed = |answer: &Answer| answer.usage.computed_tokens;
+        let computed = |answer: &RequestOutput| answer.usage.computed_tokens;
         self.answers.iter().map(computed).sum()
     }
 }
@@ -78,9 +78,9 @@ impl Subject {
     }
 
     /// Terms under which nothing is in the cache.
-    pub(super) fn cold(&mut self) -> Terms {
+    pub(super) fn cold(&mut self) -> RequestParams {
         self.next_salt += 1;
-        Terms { salt: self.next_salt, ..Terms::default() }
+        RequestParams { salt: self.next_salt, ..RequestParams::default() }
     }
 
     /// A verdict at one position: two labels of the vocabulary, else the head, else the state.
@@ -105,7 +105,10 @@ impl Subject {
     }
 
     /// Runs works to their end, each list of them a submission of its own.
-    pub(super) fn run(&self, submissions: Vec<(Vec<Work>, Terms)>) -> Result<Ran, CliError> {
+    pub(super) fn run(
+        &self,
+        submissions: Vec<(Vec<Request>, RequestParams)>,
+    ) -> Result<Ran, CliError> {
         self.log.take();
         let begin = Instant::now();
         let mut tickets = Vec::with_capacity(submissions.len());
@@ -147,9 +150,9 @@ impl Subject {
 }
 
 /// The one output of a work that reads one row.
-pub(super) fn only_row(answer: &Answer) -> Option<&Output> {
-    match &answer.produced {
-        Produced::Rows(rows) => rows.first(),
-        Produced::Tokens { .. } => None,
+pub(super) fn only_row(answer: &RequestOutput) -> Option<&Output> {
+    match &answer.output {
+        TaskOutput::Rows(rows) => rows.first(),
+        TaskOutput::Tokens { .. } => None,
     }
 }

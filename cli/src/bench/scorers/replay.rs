@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Host, Sampling, Terms, Want, Work};
+use engine::{Host, Request, RequestParams, Sampling, Task};
 use rubrics::Taped;
 
 use crate::bench::engine::distinct_tokens;
@@ -20,7 +20,7 @@ pub(super) struct Replayed {
 /// without constraints; `salt` keeps earlier runs out of the cache.
 pub(super) fn run(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed, CliError> {
     let works = tape.iter().map(work).collect();
-    let terms = Terms { salt, ..Terms::default() };
+    let terms = RequestParams { salt, ..RequestParams::default() };
     let begin = Instant::now();
     let ticket = host.engine.submit(works, terms);
     let ticket = ticket.map_err(|error| CliError::Failed(error.to_string()))?;
@@ -32,17 +32,17 @@ pub(super) fn run(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed, Cl
     Ok(Replayed { seconds: begin.elapsed().as_secs_f64(), computed_tokens })
 }
 
-fn work(taped: &Taped) -> Work {
+fn work(taped: &Taped) -> Request {
     let want = if taped.output_tokens == 0 {
-        Want::Rows(taped.rows.clone())
+        Task::Rows(taped.rows.clone())
     } else {
-        Want::Tokens(Box::new(Sampling {
+        Task::Generate(Box::new(Sampling {
             max_tokens: taped.output_tokens,
             min_tokens: taped.output_tokens,
             ..Sampling::default()
         }))
     };
-    Work { token_ids: taped.token_ids.clone(), adapter: taped.adapter.clone(), want }
+    Request { token_ids: taped.token_ids.clone(), adapter: taped.adapter.clone(), task: want }
 }
 
 /// Tokens that must be run through the model: the distinct ones of what was read, and of what was

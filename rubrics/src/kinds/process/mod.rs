@@ -21,7 +21,7 @@ mod verdict;
 use std::ops::Range;
 use std::sync::Arc;
 
-use engine::{Output, Want};
+use engine::{Output, Task};
 use serde_json::{Value, json};
 use verifiers::arithmetic;
 
@@ -120,7 +120,7 @@ impl ProcessKind {
         let asked =
             session.run(move || ask(&options, &rendering, turns, given.as_deref())).await??;
         let want = match &asked.labels {
-            None => Want::scores(asked.laid.at.iter().copied()),
+            None => Task::scores(asked.laid.at.iter().copied()),
             Some(labels) => labels.want_at(&asked.laid.at),
         };
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };

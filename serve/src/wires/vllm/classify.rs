@@ -5,7 +5,7 @@ use std::time::Instant;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, post};
-use engine::Answer;
+use engine::RequestOutput;
 use openapi::{
     Classified, ClassifyBody, ClassifyBodyReply, ClassifyReply, PooledUsage, VllmClassifyRequest,
     parse_classify,
@@ -82,7 +82,7 @@ async fn answer(
 /// A head's outputs at a text's last token, as probabilities or as they are.
 pub(crate) fn outputs(
     served: &Served,
-    answer: &Answer,
+    answer: &RequestOutput,
     activate: bool,
 ) -> Result<Vec<f64>, ApiError> {
     let logits = reading::lone(answer)?;

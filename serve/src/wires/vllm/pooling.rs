@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use engine::Answer;
+use engine::RequestOutput;
 use openapi::{
     Encoding, PooledRows, PooledUsage, PoolingReply, PoolingRequest, PoolingTask, Rows, parse_body,
 };
@@ -88,7 +88,11 @@ fn task(served: &Served, asked: Option<PoolingTask>) -> Result<PoolingTask, ApiE
     }
 }
 
-fn rows(served: &Served, answer: &Answer, activate: bool) -> Result<Vec<Vec<f64>>, ApiError> {
+fn rows(
+    served: &Served,
+    answer: &RequestOutput,
+    activate: bool,
+) -> Result<Vec<Vec<f64>>, ApiError> {
     let rows = reading::rows(answer)?.iter().map(|row| {
         let logits = reading::logits(row)?;
         Ok(if activate { served.labels.activated(&logits) } else { logits })
