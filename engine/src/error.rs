@@ -72,7 +72,7 @@ pub enum RequestError {
 
 /// Why weights were not changed as was meant.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum UpdateError {
+pub enum WeightUpdateError {
     /// The change panicked; it may have written some of what it meant to.
     #[error("changing the weights panicked: {0}")]
     Panicked(String),

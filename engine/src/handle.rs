@@ -12,7 +12,7 @@ use crate::error::{LoadError, RequestError, SubmitError};
 use crate::sampling::Sampler;
 use crate::scheduler::TaskState;
 use crate::thread;
-use crate::update::Standstill;
+use crate::update::WeightUpdateGuard;
 use crate::work::{Request, RequestEvent, RequestOutput, RequestParams, Task};
 
 /// What an engine needs to know of its model and its memory.
@@ -62,7 +62,7 @@ impl Limits {
 
 /// What the engine is doing, as of its last step.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Status {
+pub struct EngineStatus {
     /// Sequences that wait.
     pub queued: usize,
     /// Sequences that are being computed.
@@ -106,19 +106,19 @@ pub struct AdapterStatus {
 /// is done.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    events: mpsc::Sender<Event>,
-    status: watch::Receiver<Status>,
+    commands: mpsc::Sender<Command>,
+    status: watch::Receiver<EngineStatus>,
     /// A permit for each token in hand travels with the work, so that the bound holds without a
     /// counter that somebody must remember to lower.
     tokens: Arc<Semaphore>,
     /// Half of them: what jobs that nobody waits for may hold together, see [`Engine::patient`].
-    patient: Arc<Semaphore>,
+    batch_tokens: Arc<Semaphore>,
     limits: Arc<Limits>,
 }
 
 /// What the thread is told.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum Command {
     Submit(Submission),
     Insert {
         name: Arc<str>,
@@ -130,8 +130,8 @@ pub(crate) enum Event {
         reply: oneshot::Sender<bool>,
     },
     /// Nothing is to be computed until the standstill ends.
-    StandStill {
-        reply: oneshot::Sender<Standstill>,
+    PauseForWeightUpdate {
+        reply: oneshot::Sender<WeightUpdateGuard>,
     },
     /// Some ticket was dropped before its works were done.
     Abandoned,
@@ -179,7 +179,7 @@ impl Engine {
         let tokens = Arc::new(Semaphore::new(config.queue_tokens));
         let patient = Arc::new(Semaphore::new(config.queue_tokens / 2));
         let status = thread::start(forward, &config, inbox).map_err(LoadError::Thread)?;
-        Ok(Engine { events, status, tokens, patient, limits })
+        Ok(Engine { commands: events, status, tokens, batch_tokens: patient, limits })
     }
 
     /// Submits works that belong together. They are queued at once, and answered one by one.
@@ -198,9 +198,9 @@ impl Engine {
         let orders = self.checked_requests(works)?;
         let (updates, inbox) = mpsc::channel(most_updates);
         let submission = Submission { requests: orders, terms, updates };
-        match self.events.try_send(Event::Submit(submission)) {
+        match self.commands.try_send(Command::Submit(submission)) {
             Ok(()) => {
-                Ok(Ticket { updates: inbox, events: self.events.clone(), n_works, n_done: 0 })
+                Ok(Ticket { updates: inbox, commands: self.commands.clone(), n_works, n_done: 0 })
             }
             Err(mpsc::error::TrySendError::Full(_)) => Err(self.overloaded()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(SubmitError::ShuttingDown),
@@ -210,10 +210,10 @@ impl Engine {
     /// Waits for room for a submission of so many tokens, among all who wait here; to be held until
     /// it is answered. They are given half of the queue between them, in the order in which they
     /// came, so that jobs of any size neither are refused nor leave no room for who will not wait.
-    pub async fn patient(&self, tokens: usize) -> OwnedSemaphorePermit {
+    pub async fn reserve_batch_capacity(&self, tokens: usize) -> OwnedSemaphorePermit {
         let most = (self.limits.queue_tokens / 2).min(tokens);
         let count = u32::try_from(most).unwrap_or(u32::MAX);
-        let permit = self.patient.clone().acquire_many_owned(count).await;
+        let permit = self.batch_tokens.clone().acquire_many_owned(count).await;
         permit.expect("the semaphore is never closed")
     }
 
@@ -260,7 +260,7 @@ impl Engine {
 
     /// Whether the thread is there: it ends only with its last handle, or by a fault.
     pub fn is_alive(&self) -> bool {
-        !self.events.is_closed()
+        !self.commands.is_closed()
     }
 
     /// How often the weights were changed: see [`Engine::update_weights`].
@@ -268,8 +268,8 @@ impl Engine {
         self.status.borrow().revision
     }
 
-    pub(crate) fn events(&self) -> &mpsc::Sender<Event> {
-        &self.events
+    pub(crate) fn commands(&self) -> &mpsc::Sender<Command> {
+        &self.commands
     }
 
     /// What a request is held against.
@@ -278,7 +278,7 @@ impl Engine {
     }
 
     /// What the engine was doing after its last step.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> EngineStatus {
         self.status.borrow().clone()
     }
 
@@ -294,7 +294,7 @@ impl Engine {
         adapter: Arc<Adapter>,
     ) -> Result<(), LoadError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(Event::Insert { name, adapter, reply }, answer).await
+        self.call(Command::Insert { name, adapter, reply }, answer).await
     }
 
     /// Takes an adapter out of service; work under way ends under it. Says whether there was one.
@@ -303,12 +303,12 @@ impl Engine {
     /// [`LoadError::Refused`] when the engine is stopping.
     pub async fn remove_adapter(&self, name: Arc<str>) -> Result<bool, LoadError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(Event::Remove { name, reply }, answer).await
+        self.call(Command::Remove { name, reply }, answer).await
     }
 
-    async fn tell<T>(&self, event: Event, answer: oneshot::Receiver<T>) -> Result<T, LoadError> {
+    async fn call<T>(&self, event: Command, answer: oneshot::Receiver<T>) -> Result<T, LoadError> {
         let gone = || LoadError::Refused("the engine is shutting down".to_owned());
-        self.events.send(event).await.map_err(|_| gone())?;
+        self.commands.send(event).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())
     }
 }
@@ -327,7 +327,7 @@ fn most_updates(work: &Request) -> usize {
 #[derive(Debug)]
 pub struct Ticket {
     updates: mpsc::Receiver<RequestEvent>,
-    events: mpsc::Sender<Event>,
+    commands: mpsc::Sender<Command>,
     n_works: usize,
     n_done: usize,
 }
@@ -391,7 +391,7 @@ impl Drop for Ticket {
             // The thread then looks for callers who left. Where the channel is full it finds this
             // one when its work comes up.
             self.updates.close();
-            let _ = self.events.try_send(Event::Abandoned);
+            let _ = self.commands.try_send(Command::Abandoned);
         }
     }
 }

@@ -20,8 +20,8 @@ mod thread;
 mod update;
 pub mod work;
 
-pub use error::{LoadError, RequestError, SubmitError, UpdateError};
-pub use handle::{AdapterStatus, Engine, EngineConfig, Limits, Status, Ticket};
+pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
+pub use handle::{AdapterStatus, Engine, EngineConfig, EngineStatus, Limits, Ticket};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
 pub use models::config::HeadConfig;
@@ -30,10 +30,10 @@ pub use models::template::Conversation;
 pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
 pub use sampling::{
-    Constraint, ConstraintError, Finish, Grammar, Sampled, Sampling, StopStrings, TextError,
-    TextStream, Vocabulary,
+    Constraint, ConstraintError, FinishReason, Grammar, SampledToken, SamplingParams, StopStrings,
+    TextError, TextStream, Vocabulary,
 };
-pub use update::Updated;
+pub use update::WeightUpdate;
 pub use work::{
     Priority, Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task,
     TaskOutput, Usage,

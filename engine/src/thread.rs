@@ -16,18 +16,20 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use crate::cache::{SequenceId, Space};
 use crate::error::RequestError;
-use crate::handle::{AdapterStatus, CheckedRequest, EngineConfig, Event, Status, Submission};
+use crate::handle::{
+    AdapterStatus, CheckedRequest, Command, EngineConfig, EngineStatus, Submission,
+};
 use crate::scheduler::{self, Scheduler, SchedulerConfig, Sequence};
-use crate::update::Standstill;
+use crate::update::WeightUpdateGuard;
 use crate::work::{RequestEvent, RequestOutput, RequestParams, TaskOutput, Usage};
 
 /// Starts the thread; it ends when all senders of `inbox` are gone.
 pub(crate) fn start(
     forward: impl Forward + Send + 'static,
     config: &EngineConfig,
-    mut inbox: mpsc::Receiver<Event>,
-) -> std::io::Result<watch::Receiver<Status>> {
-    let (status, receiver) = watch::channel(Status::default());
+    mut inbox: mpsc::Receiver<Command>,
+) -> std::io::Result<watch::Receiver<EngineStatus>> {
+    let (status, receiver) = watch::channel(EngineStatus::default());
     let mut core = Core::new(forward, config, status);
     std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
         while let Some(event) = inbox.blocking_recv() {
@@ -58,7 +60,7 @@ struct Core<F> {
     slots: HashMap<AdapterSlot, SlotUse>,
     next_id: u64,
     steps: u64,
-    status: watch::Sender<Status>,
+    status: watch::Sender<EngineStatus>,
 }
 
 /// Who waits for a sequence.
@@ -86,7 +88,7 @@ struct SlotUse {
 }
 
 impl<F: Forward> Core<F> {
-    fn new(forward: F, config: &EngineConfig, status: watch::Sender<Status>) -> Core<F> {
+    fn new(forward: F, config: &EngineConfig, status: watch::Sender<EngineStatus>) -> Core<F> {
         let core = Core {
             forward,
             scheduler: Scheduler::new(SchedulerConfig {
@@ -111,16 +113,16 @@ impl<F: Forward> Core<F> {
         !self.scheduler.is_empty()
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: Command) {
         match event {
-            Event::Submit(submission) => self.submit(submission),
-            Event::Abandoned => self.abandoned = true,
-            Event::Insert { name, adapter, reply } => {
+            Command::Submit(submission) => self.submit(submission),
+            Command::Abandoned => self.abandoned = true,
+            Command::Insert { name, adapter, reply } => {
                 self.insert(name, adapter);
                 // Whoever asked may have left; the adapter is in service all the same.
                 let _ = reply.send(());
             }
-            Event::Remove { name, reply } => {
+            Command::Remove { name, reply } => {
                 let removed = self.serving.remove(&name);
                 let was_there = removed.is_some();
                 if let Some(serving) = removed {
@@ -129,21 +131,21 @@ impl<F: Forward> Core<F> {
                 self.publish();
                 let _ = reply.send(was_there);
             }
-            Event::StandStill { reply } => self.stand_still(reply),
+            Command::PauseForWeightUpdate { reply } => self.pause(reply),
         }
     }
 
     /// Computes nothing until whoever asked has changed the weights, and forgets what was computed
     /// under the old ones.
-    fn stand_still(&mut self, reply: oneshot::Sender<Standstill>) {
-        let (standstill, ended) = Standstill::new();
+    fn pause(&mut self, reply: oneshot::Sender<WeightUpdateGuard>) {
+        let (standstill, ended) = WeightUpdateGuard::new();
         if reply.send(standstill).is_err() {
             // Whoever asked has left, and wrote nothing.
             return;
         }
         // One who leaves without a word may have written.
         let reply = ended.blocking_recv();
-        self.scheduler.forget_all();
+        self.scheduler.invalidate_cache();
         // Before anything is computed under the new weights: who knows this revision knows that
         // what he was told earlier is not newer.
         self.publish();
@@ -156,7 +158,7 @@ impl<F: Forward> Core<F> {
     fn tick(&mut self, now: Instant) {
         self.drop_late(now);
         self.drop_gone();
-        let Some(step) = self.scheduler.next_step() else {
+        let Some(step) = self.scheduler.schedule() else {
             return;
         };
         let outcome = run(&mut self.forward, &step.batch);
@@ -340,7 +342,7 @@ impl<F: Forward> Core<F> {
         };
         let mut adapters: Vec<_> = self.serving.iter().map(adapter).collect();
         adapters.sort_by(|a, b| a.name.cmp(&b.name));
-        let status = Status {
+        let status = EngineStatus {
             queued: self.scheduler.n_queued(),
             running: self.scheduler.n_running(),
             free_blocks: counts.free,

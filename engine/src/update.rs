@@ -9,13 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::oneshot;
 
-use crate::error::UpdateError;
-use crate::handle::{Engine, Event};
+use crate::error::WeightUpdateError;
+use crate::handle::{Command, Engine};
 use crate::thread::message_of;
 
 /// What came of a change of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Updated<T> {
+pub struct WeightUpdate<T> {
     /// What the change returned.
     pub value: T,
     /// The revision that it made: what is sampled and read from now on is of it.
@@ -24,16 +24,16 @@ pub struct Updated<T> {
 
 /// The thread stands still as long as this is there.
 #[derive(Debug)]
-pub(crate) struct Standstill {
+pub(crate) struct WeightUpdateGuard {
     /// Where the thread is told where to say the revision. Dropped without a word, it says none.
     end: oneshot::Sender<oneshot::Sender<u64>>,
 }
 
-impl Standstill {
+impl WeightUpdateGuard {
     /// A standstill, and what the thread waits on for its end.
-    pub(crate) fn new() -> (Standstill, oneshot::Receiver<oneshot::Sender<u64>>) {
+    pub(crate) fn new() -> (WeightUpdateGuard, oneshot::Receiver<oneshot::Sender<u64>>) {
         let (end, ended) = oneshot::channel();
-        (Standstill { end }, ended)
+        (WeightUpdateGuard { end }, ended)
     }
 
     /// Lets the thread go on, and gives the place where it says the revision.
@@ -65,11 +65,11 @@ impl Engine {
     pub async fn update_weights<T>(
         &self,
         change: impl FnOnce() -> T,
-    ) -> Result<Updated<T>, UpdateError> {
+    ) -> Result<WeightUpdate<T>, WeightUpdateError> {
         let (reply, standing) = oneshot::channel();
-        let asked = self.events().send(Event::StandStill { reply }).await;
-        asked.map_err(|_| UpdateError::ShuttingDown)?;
-        let standstill = standing.await.map_err(|_| UpdateError::ShuttingDown)?;
+        let asked = self.commands().send(Command::PauseForWeightUpdate { reply }).await;
+        asked.map_err(|_| WeightUpdateError::ShuttingDown)?;
+        let standstill = standing.await.map_err(|_| WeightUpdateError::ShuttingDown)?;
         let outcome = run(change);
         let revision = standstill.end().await;
         settled(outcome, revision.ok())
@@ -85,29 +85,29 @@ impl Engine {
     pub fn update_weights_blocking<T>(
         &self,
         change: impl FnOnce() -> T,
-    ) -> Result<Updated<T>, UpdateError> {
+    ) -> Result<WeightUpdate<T>, WeightUpdateError> {
         let (reply, standing) = oneshot::channel();
-        let asked = self.events().blocking_send(Event::StandStill { reply });
-        asked.map_err(|_| UpdateError::ShuttingDown)?;
-        let standstill = standing.blocking_recv().map_err(|_| UpdateError::ShuttingDown)?;
+        let asked = self.commands().blocking_send(Command::PauseForWeightUpdate { reply });
+        asked.map_err(|_| WeightUpdateError::ShuttingDown)?;
+        let standstill = standing.blocking_recv().map_err(|_| WeightUpdateError::ShuttingDown)?;
         let outcome = run(change);
         let revision = standstill.end().blocking_recv();
         settled(outcome, revision.ok())
     }
 }
 
-fn run<T>(change: impl FnOnce() -> T) -> Result<T, UpdateError> {
+fn run<T>(change: impl FnOnce() -> T) -> Result<T, WeightUpdateError> {
     // What it leaves half done is its own; the engine forgets all that it computed in any case.
     catch_unwind(AssertUnwindSafe(change))
-        .map_err(|panic| UpdateError::Panicked(message_of(&*panic)))
+        .map_err(|panic| WeightUpdateError::Panicked(message_of(&*panic)))
 }
 
 /// A panic is told before a thread that is gone: it is why there is no value.
 fn settled<T>(
-    outcome: Result<T, UpdateError>,
+    outcome: Result<T, WeightUpdateError>,
     revision: Option<u64>,
-) -> Result<Updated<T>, UpdateError> {
+) -> Result<WeightUpdate<T>, WeightUpdateError> {
     let value = outcome?;
-    let revision = revision.ok_or(UpdateError::ShuttingDown)?;
-    Ok(Updated { value, revision })
+    let revision = revision.ok_or(WeightUpdateError::ShuttingDown)?;
+    Ok(WeightUpdate { value, revision })
 }

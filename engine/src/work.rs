@@ -7,7 +7,7 @@ use std::time::Instant;
 use models::batch::{Output, Read};
 
 use crate::error::RequestError;
-use crate::sampling::{Finish, Sampled, Sampling};
+use crate::sampling::{FinishReason, SampledToken, SamplingParams};
 
 /// One sequence of tokens and what is wanted of it.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub enum Task {
     /// it, so that the first ratio of a policy gradient is exactly 1. In every other case it is
     /// still that of the model's own distribution, and not of the one that was drawn from: a ratio
     /// made with it is wrong by as much as the two differ, without any sign of it.
-    Generate(Box<Sampling>),
+    Generate(Box<SamplingParams>),
 }
 
 impl Task {
@@ -88,7 +88,7 @@ pub enum RequestEvent {
         /// Index of the work in the submission.
         request: usize,
         /// The tokens, in order.
-        tokens: Vec<Sampled>,
+        tokens: Vec<SampledToken>,
     },
     /// A work is done; nothing follows for it.
     Done {
@@ -155,9 +155,9 @@ pub enum TaskOutput {
     /// The continuation.
     Tokens {
         /// All of it, the stop token included where one ended it.
-        tokens: Vec<Sampled>,
+        tokens: Vec<SampledToken>,
         /// Why it ended.
-        finish: Finish,
+        finish: FinishReason,
     },
 }
 

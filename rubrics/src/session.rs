@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use engine::{
-    Constraint, Engine, Finish, Grammar, Output, Request, RequestOutput, RequestParams, Sampled,
-    Sampling, SubmitError, Task, TaskOutput, TextStream,
+    Constraint, Engine, FinishReason, Grammar, Output, Request, RequestOutput, RequestParams,
+    SampledToken, SamplingParams, SubmitError, Task, TaskOutput, TextStream,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -68,7 +68,7 @@ pub(crate) struct Written {
     /// The text, without special tokens.
     pub(crate) text: String,
     /// Its tokens, with the one that ended it.
-    pub(crate) tokens: Vec<Sampled>,
+    pub(crate) tokens: Vec<SampledToken>,
     /// Whether it ended by itself, and not at its limit.
     pub(crate) is_whole: bool,
 }
@@ -207,12 +207,16 @@ impl<'a> Session<'a> {
         Ok(constraint)
     }
 
-    async fn sampling(&self, served: &Served, writing: &Writing) -> Result<Sampling, Failure> {
+    async fn sampling(
+        &self,
+        served: &Served,
+        writing: &Writing,
+    ) -> Result<SamplingParams, Failure> {
         let constraint = match &writing.grammar {
             None => None,
             Some(grammar) => Some(self.constraint(served, grammar).await?),
         };
-        Ok(Sampling {
+        Ok(SamplingParams {
             max_tokens: writing.max_tokens,
             temperature: writing.temperature,
             top_p: writing.top_p,
@@ -222,7 +226,7 @@ impl<'a> Session<'a> {
             logprobs: writing.logprobs,
             stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
             constraint,
-            ..Sampling::default()
+            ..SamplingParams::default()
         })
     }
 
@@ -272,7 +276,7 @@ impl<'a> Session<'a> {
         let _room = match self.ask.priority {
             crate::Priority::Interactive => None,
             // A job that nobody waits for waits for room; a request is told that there is none.
-            crate::Priority::Batch => Some(engine.patient(tokens).await),
+            crate::Priority::Batch => Some(engine.reserve_batch_capacity(tokens).await),
         };
         let terms = RequestParams {
             priority: match self.ask.priority {
@@ -309,9 +313,9 @@ fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
     };
     let stream = TextStream::new(
         served.host.tokenizer.clone(),
-        &Sampling {
+        &SamplingParams {
             stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
-            ..Sampling::default()
+            ..SamplingParams::default()
         },
     );
     let text = stream.whole(&tokens, &finish).map_err(|error| {
@@ -322,8 +326,8 @@ fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
         text,
         tokens,
         is_whole: match finish {
-            Finish::StopToken(_) | Finish::StopText(_) | Finish::Complete => true,
-            Finish::Length => false,
+            FinishReason::StopToken(_) | FinishReason::StopText(_) | FinishReason::Complete => true,
+            FinishReason::Length => false,
         },
     })
 }

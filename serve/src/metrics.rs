@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use engine::Status;
+use engine::EngineStatus;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -130,7 +130,7 @@ impl Engines {
         registry.register("engine_tokens", help, self.tokens.clone());
     }
 
-    fn set(&self, model: &str, queued_tokens: usize, status: &Status) {
+    fn set(&self, model: &str, queued_tokens: usize, status: &EngineStatus) {
         let labels = EngineLabels { model: model.to_owned() };
         let gauges = [
             (&self.queued, status.queued),
@@ -296,7 +296,7 @@ impl Metrics {
     }
 
     /// Takes over what an engine says of itself.
-    pub fn engine(&self, model: &str, queued_tokens: usize, status: &Status) {
+    pub fn engine(&self, model: &str, queued_tokens: usize, status: &EngineStatus) {
         self.engines.set(model, queued_tokens, status);
     }
 

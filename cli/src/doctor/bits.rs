@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Request, Sampled, Sampling, Task, TaskOutput};
+use engine::{Output, Request, SampledToken, SamplingParams, Task, TaskOutput};
 use models::throughput::random_adapter;
 
 use super::patient::{Patient, Sequence, rows};
@@ -125,10 +125,10 @@ fn decode(patient: &mut Patient<'_>) -> Result<String, String> {
     let work = Request {
         token_ids: prompt.clone().into(),
         adapter: None,
-        task: Task::Generate(Box::new(Sampling {
+        task: Task::Generate(Box::new(SamplingParams {
             max_tokens: DECODED,
             logprobs: Some(0),
-            ..Sampling::default()
+            ..SamplingParams::default()
         })),
     };
     let terms = patient.cold();
@@ -146,7 +146,7 @@ fn decode(patient: &mut Patient<'_>) -> Result<String, String> {
     Ok(format!("{} tokens with their log-probabilities", tokens.len()))
 }
 
-fn compare_logprobs(tokens: &[Sampled], read: &[Output]) -> Result<(), String> {
+fn compare_logprobs(tokens: &[SampledToken], read: &[Output]) -> Result<(), String> {
     for (at, (token, output)) in tokens.iter().zip(read).enumerate() {
         let Output::Logprob { logprob, .. } = output else {
             return Err("a log-probability was asked for, and something else came".to_owned());

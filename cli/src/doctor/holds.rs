@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Read, Request, Sampling, Task};
+use engine::{Read, Request, SamplingParams, Task};
 use models::kv::KvCache;
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ fn float(count: usize) -> f64 {
 }
 
 fn generate(max_tokens: usize) -> Task {
-    Task::Generate(Box::new(Sampling { max_tokens, ..Sampling::default() }))
+    Task::Generate(Box::new(SamplingParams { max_tokens, ..SamplingParams::default() }))
 }
 
 /// The shortest of a few runs of something wanted of `n` tokens, never the same ones.

@@ -136,7 +136,7 @@ impl BlockManager {
 
     /// Forgets every cached token, as after a change of the weights. Tables that are open are never
     /// shared from again: to release them only frees their blocks.
-    pub fn forget_all(&mut self) {
+    pub fn invalidate(&mut self) {
         for (_, node) in self.tree.nodes() {
             for block in &node.blocks {
                 self.pool.forget(*block);

@@ -1,9 +1,9 @@
 //! Whether a generation can be asked for at all.
 
-use super::Sampling;
+use super::SamplingParams;
 
 /// Names the parameter that makes no sense.
-pub(super) fn sampling(sampling: &Sampling, vocab_size: usize) -> Result<(), String> {
+pub(super) fn sampling(sampling: &SamplingParams, vocab_size: usize) -> Result<(), String> {
     let s = sampling;
     if s.max_tokens == 0 {
         return Err("max_tokens is 0: at least one token is generated".to_owned());
@@ -52,12 +52,12 @@ fn within(name: &str, value: f32, least: f32, most: f32) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Sampling;
+    use super::SamplingParams;
 
     #[test]
     fn what_makes_no_sense_is_named() {
-        let check = |change: fn(&mut Sampling), expected: &str| {
-            let mut sampling = Sampling::default();
+        let check = |change: fn(&mut SamplingParams), expected: &str| {
+            let mut sampling = SamplingParams::default();
             change(&mut sampling);
             let error = super::sampling(&sampling, 10).expect_err(expected);
             assert!(error.starts_with(expected), "{error}");
@@ -79,12 +79,12 @@ mod tests {
         check(|s| s.logprobs = Some(11), "logprobs asks for 11");
         check(|s| s.logit_bias = vec![(1, 0.0), (10, 1.0)], "logit_bias names token 10");
         check(|s| s.logit_bias = vec![(1, -101.0)], "logit_bias is -101");
-        let fine = Sampling {
+        let fine = SamplingParams {
             max_tokens: usize::MAX,
             top_k: Some(usize::MAX),
             top_p: 1e-9,
             seed: u64::MAX,
-            ..Sampling::default()
+            ..SamplingParams::default()
         };
         assert_eq!(super::sampling(&fine, 10), Ok(()));
     }

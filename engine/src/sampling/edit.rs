@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Sampling;
+use super::SamplingParams;
 
 /// The edits of one generation, with the counts they go by.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Edits {
 }
 
 impl Edits {
-    pub(super) fn new(sampling: &Sampling, prompt: &[u32]) -> Edits {
+    pub(super) fn new(sampling: &SamplingParams, prompt: &[u32]) -> Edits {
         let mut edits = Edits {
             bias: sampling.logit_bias.clone(),
             repetition: sampling.repetition_penalty,
@@ -82,14 +82,14 @@ impl Edits {
 
 #[cfg(test)]
 mod tests {
-    use super::{Edits, Sampling};
+    use super::{Edits, SamplingParams};
 
     /// Without a difference between the zeros.
     fn bits<const N: usize>(logits: [f32; N]) -> [u32; N] {
         logits.map(|x| (x + 0.0).to_bits())
     }
 
-    fn check(sampling: &Sampling, prompt: &[u32], generated: &[u32], expected: [f32; 4]) {
+    fn check(sampling: &SamplingParams, prompt: &[u32], generated: &[u32], expected: [f32; 4]) {
         let mut edits = Edits::new(sampling, prompt);
         assert!(!edits.none());
         for id in generated {
@@ -102,18 +102,18 @@ mod tests {
 
     #[test]
     fn penalties_count_what_they_say() {
-        let off = Sampling::default;
+        let off = SamplingParams::default;
         let repetition_penalty = 2.0;
-        let repetition = Sampling { repetition_penalty, ..off() };
+        let repetition = SamplingParams { repetition_penalty, ..off() };
         check(&repetition, &[0, 0, 9], &[1], [1.0, -4.0, 1.0, 0.0]);
-        let presence = Sampling { presence_penalty: 0.5, ..off() };
+        let presence = SamplingParams { presence_penalty: 0.5, ..off() };
         check(&presence, &[0], &[2, 2, 3], [2.0, -2.0, 0.5, -0.5]);
-        let frequency = Sampling { frequency_penalty: 0.5, ..off() };
+        let frequency = SamplingParams { frequency_penalty: 0.5, ..off() };
         check(&frequency, &[0], &[2, 2, 3], [2.0, -2.0, 0.0, -0.5]);
-        let bias = Sampling { logit_bias: vec![(1, 3.0), (3, -1.0), (1, 1.0)], ..off() };
+        let bias = SamplingParams { logit_bias: vec![(1, 3.0), (3, -1.0), (1, 1.0)], ..off() };
         check(&bias, &[], &[], [2.0, 2.0, 1.0, -1.0]);
         // Bias before the factor, the factor before what is taken off.
-        let all = Sampling {
+        let all = SamplingParams {
             repetition_penalty: 2.0,
             presence_penalty: 1.0,
             frequency_penalty: 0.25,
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn huge_logits_stay_finite() {
-        let sampling = Sampling { repetition_penalty: 1e-3, ..Sampling::default() };
+        let sampling = SamplingParams { repetition_penalty: 1e-3, ..SamplingParams::default() };
         let edits = Edits::new(&sampling, &[0, 1]);
         let mut logits = [f32::MAX, f32::MIN];
         edits.apply(&mut logits);

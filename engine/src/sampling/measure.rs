@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::constraint::vocabulary_of;
-use super::{Grammar, Sampler, Sampling, random};
+use super::{Grammar, Sampler, SamplingParams, random};
 
 /// The vocabulary of Qwen2.5.
 const VOCAB_SIZE: usize = 151_936;
@@ -31,7 +31,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-fn next(sampling: impl Fn() -> Sampling, peaked: bool) -> Duration {
+fn next(sampling: impl Fn() -> SamplingParams, peaked: bool) -> Duration {
     let rows: Vec<Vec<f32>> = (0..16).map(|seed| logits(seed, peaked)).collect();
     let mut buffer = vec![0.0; VOCAB_SIZE];
     let mut times = Vec::new();
@@ -49,25 +49,32 @@ fn next(sampling: impl Fn() -> Sampling, peaked: bool) -> Duration {
 #[test]
 #[ignore = "prints times"]
 fn what_choosing_a_token_costs() {
-    let warm = || Sampling { temperature: 1.0, ..Sampling::default() };
+    let warm = || SamplingParams { temperature: 1.0, ..SamplingParams::default() };
     for peaked in [true, false] {
         println!("{}", if peaked { "peaked" } else { "flat" });
-        let print = |name: &str, sampling: &dyn Fn() -> Sampling| {
+        let print = |name: &str, sampling: &dyn Fn() -> SamplingParams| {
             println!("  {name:<28} {:>9.1?}", next(sampling, peaked));
         };
-        print("greedy", &Sampling::default);
-        print("greedy, logprobs 5", &|| Sampling { logprobs: Some(5), ..Sampling::default() });
-        print("greedy, repetition 1.1", &|| Sampling {
+        print("greedy", &SamplingParams::default);
+        print("greedy, logprobs 5", &|| SamplingParams {
+            logprobs: Some(5),
+            ..SamplingParams::default()
+        });
+        print("greedy, repetition 1.1", &|| SamplingParams {
             repetition_penalty: 1.1,
-            ..Sampling::default()
+            ..SamplingParams::default()
         });
         print("temperature 1", &warm);
-        print("temperature 1, logprobs 5", &|| Sampling { logprobs: Some(5), ..warm() });
-        print("top_p 0.95", &|| Sampling { top_p: 0.95, ..warm() });
-        print("top_k 50", &|| Sampling { top_k: Some(50), ..warm() });
-        print("top_k 50, top_p 0.95", &|| Sampling { top_k: Some(50), top_p: 0.95, ..warm() });
-        print("top_k 5000", &|| Sampling { top_k: Some(5000), ..warm() });
-        print("min_p 0.05", &|| Sampling { min_p: 0.05, ..warm() });
+        print("temperature 1, logprobs 5", &|| SamplingParams { logprobs: Some(5), ..warm() });
+        print("top_p 0.95", &|| SamplingParams { top_p: 0.95, ..warm() });
+        print("top_k 50", &|| SamplingParams { top_k: Some(50), ..warm() });
+        print("top_k 50, top_p 0.95", &|| SamplingParams {
+            top_k: Some(50),
+            top_p: 0.95,
+            ..warm()
+        });
+        print("top_k 5000", &|| SamplingParams { top_k: Some(5000), ..warm() });
+        print("min_p 0.05", &|| SamplingParams { min_p: 0.05, ..warm() });
     }
 }
 

@@ -27,7 +27,7 @@ pub use text::{TextError, TextStream};
 /// of `min_tokens`; then `temperature`, `top_k`, `top_p` and `min_p`, each on what the one before
 /// leaves.
 #[derive(Debug)]
-pub struct Sampling {
+pub struct SamplingParams {
     /// At most so many tokens are generated, those that are resumed included; at least 1.
     pub max_tokens: usize,
     /// Before so many tokens no stop token comes, unless nothing else can, and no stop string
@@ -73,7 +73,7 @@ pub struct Sampling {
     pub resumed: usize,
 }
 
-impl Sampling {
+impl SamplingParams {
     /// Whether it can be asked for, of a model of `vocab_size` logits.
     ///
     /// # Errors
@@ -84,9 +84,9 @@ impl Sampling {
 }
 
 /// Greedy, 16 tokens.
-impl Default for Sampling {
-    fn default() -> Sampling {
-        Sampling {
+impl Default for SamplingParams {
+    fn default() -> SamplingParams {
+        SamplingParams {
             max_tokens: 16,
             min_tokens: 0,
             temperature: 0.0,
@@ -110,7 +110,7 @@ impl Default for Sampling {
 
 /// A generated token.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
+pub struct SampledToken {
     /// The token.
     pub token_id: u32,
     /// Its log-probability in nats under the model, before temperature, penalties and masks: the
@@ -126,7 +126,7 @@ pub struct Sampled {
 
 /// Why a generation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     /// A stop token came.
     StopToken(u32),
     /// A stop string came.
@@ -152,9 +152,9 @@ pub enum SampleError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Next {
     /// The token.
-    pub sampled: Sampled,
+    pub sampled: SampledToken,
     /// Whether it is the last one.
-    pub finish: Option<Finish>,
+    pub finish: Option<FinishReason>,
 }
 
 #[cfg(test)]

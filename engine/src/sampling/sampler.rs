@@ -9,7 +9,7 @@ use super::constraint::Mask;
 use super::draw::{Shape, draw};
 use super::edit::Edits;
 use super::scan::Scan;
-use super::{Finish, Next, SampleError, Sampled, Sampling, random};
+use super::{FinishReason, Next, SampleError, SampledToken, SamplingParams, random};
 
 /// Below this a temperature is none.
 const GREEDY: f32 = 1e-5;
@@ -17,12 +17,12 @@ const GREEDY: f32 = 1e-5;
 /// A generation on its way.
 #[derive(Debug)]
 pub struct Sampler {
-    sampling: Sampling,
+    sampling: SamplingParams,
     edits: Edits,
     n_prompt: usize,
     n_generated: usize,
     /// Why it was at its end before it began: it was resumed there.
-    ended: Option<Finish>,
+    ended: Option<FinishReason>,
 }
 
 impl Sampler {
@@ -32,7 +32,7 @@ impl Sampler {
     /// # Errors
     /// What cannot be asked for: a sentence that begins with the parameter.
     pub fn new(
-        sampling: Sampling,
+        sampling: SamplingParams,
         token_ids: &[u32],
         vocab_size: usize,
     ) -> Result<Sampler, String> {
@@ -58,7 +58,7 @@ impl Sampler {
     }
 
     /// Why nothing can follow, of a generation that was resumed at its end.
-    pub fn ended(&self) -> Option<&Finish> {
+    pub fn ended(&self) -> Option<&FinishReason> {
         self.ended.as_ref()
     }
 
@@ -157,13 +157,13 @@ impl Sampler {
     }
 
     /// The token with what was asked for, by the model's own distribution.
-    fn read(&self, logits: &[f32], scan: &Scan, token_id: u32) -> Sampled {
+    fn read(&self, logits: &[f32], scan: &Scan, token_id: u32) -> SampledToken {
         let Some(n) = self.sampling.logprobs else {
-            return Sampled { token_id, logprob: 0.0, top: Vec::new(), revision: 0 };
+            return SampledToken { token_id, logprob: 0.0, top: Vec::new(), revision: 0 };
         };
         let readout: Readout = row_readout(logits);
         let top = scan.largest(logits, n).into_iter();
-        Sampled {
+        SampledToken {
             token_id,
             logprob: readout.logprob(logits[token_id as usize]),
             top: top.map(|c| (c.id, readout.logprob(c.logit))).collect(),
@@ -172,21 +172,21 @@ impl Sampler {
     }
 
     /// Takes note of the token and says whether it is the last.
-    fn take(&mut self, sampled: Sampled) -> Result<Next, SampleError> {
+    fn take(&mut self, sampled: SampledToken) -> Result<Next, SampleError> {
         let finish = self.count(sampled.token_id)?;
         Ok(Next { sampled, finish })
     }
 
-    fn count(&mut self, id: u32) -> Result<Option<Finish>, SampleError> {
+    fn count(&mut self, id: u32) -> Result<Option<FinishReason>, SampleError> {
         self.n_generated += 1;
         self.edits.count(id);
         self.finish(id)
     }
 
-    fn finish(&mut self, id: u32) -> Result<Option<Finish>, SampleError> {
+    fn finish(&mut self, id: u32) -> Result<Option<FinishReason>, SampleError> {
         let s = &mut self.sampling;
         if s.stop_token_ids.contains(&id) {
-            return Ok(Some(Finish::StopToken(id)));
+            return Ok(Some(FinishReason::StopToken(id)));
         }
         let mut complete = false;
         if let Some(constraint) = &mut s.constraint {
@@ -197,13 +197,13 @@ impl Sampler {
         if let Some(stop) = &mut s.stop {
             let found = stop.step(id, self.n_generated > s.min_tokens);
             if let Some(text) = found.map_err(|e| SampleError::Constraint(e.to_string()))? {
-                return Ok(Some(Finish::StopText(text)));
+                return Ok(Some(FinishReason::StopText(text)));
             }
         }
         if complete {
-            return Ok(Some(Finish::Complete));
+            return Ok(Some(FinishReason::Complete));
         }
-        Ok((self.n_generated >= s.max_tokens).then_some(Finish::Length))
+        Ok((self.n_generated >= s.max_tokens).then_some(FinishReason::Length))
     }
 }
 

@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    Finish, Grammar, Next, SampleError, Sampled, Sampler, Sampling, StopStrings, TextStream,
-    Vocabulary, random,
+    FinishReason, Grammar, Next, SampleError, SampledToken, Sampler, SamplingParams, StopStrings,
+    TextStream, Vocabulary, random,
 };
 
 /// A new generation without a prompt.
-fn sampler(sampling: Sampling, vocab_size: usize) -> Sampler {
+fn sampler(sampling: SamplingParams, vocab_size: usize) -> Sampler {
     Sampler::new(sampling, &[], vocab_size).expect("it makes sense")
 }
 
 /// One token after `logits`.
-fn first(sampling: Sampling, logits: &[f32]) -> Result<Next, SampleError> {
+fn first(sampling: SamplingParams, logits: &[f32]) -> Result<Next, SampleError> {
     sampler(sampling, logits.len()).next(&mut logits.to_vec())
 }
 
@@ -35,7 +35,11 @@ fn noise(seed: u64, position: usize, vocab_size: usize) -> Vec<f32> {
 }
 
 /// A whole generation from such logits.
-fn generate(sampling: Sampling, seed: u64, vocab_size: usize) -> (Vec<Sampled>, Finish) {
+fn generate(
+    sampling: SamplingParams,
+    seed: u64,
+    vocab_size: usize,
+) -> (Vec<SampledToken>, FinishReason) {
     let mut sampler = sampler(sampling, vocab_size);
     let mut tokens = Vec::new();
     loop {
@@ -48,14 +52,14 @@ fn generate(sampling: Sampling, seed: u64, vocab_size: usize) -> (Vec<Sampled>, 
     }
 }
 
-fn ids(tokens: &[Sampled]) -> Vec<u32> {
+fn ids(tokens: &[SampledToken]) -> Vec<u32> {
     tokens.iter().map(|token| token.token_id).collect()
 }
 
 #[test]
 fn greedy_takes_the_first_of_the_largest() {
     let check = |logits: &[f32], expected| {
-        let next = first(Sampling::default(), logits).expect("a token");
+        let next = first(SamplingParams::default(), logits).expect("a token");
         assert_eq!(next.sampled.token_id, expected, "{logits:?}");
     };
     check(&[1.0, 3.0, 2.0, 3.0], 1);
@@ -69,7 +73,7 @@ fn greedy_takes_the_first_of_the_largest() {
 fn a_number_that_is_none_is_never_a_token() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for temperature in [0.0, 1.0] {
-            let sampling = Sampling { temperature, ..Sampling::default() };
+            let sampling = SamplingParams { temperature, ..SamplingParams::default() };
             match first(sampling, &[1.0, value, 2.0]) {
                 Err(SampleError::NotFinite(found)) => assert_eq!(found.to_bits(), value.to_bits()),
                 other => panic!("{other:?}"),
@@ -81,12 +85,12 @@ fn a_number_that_is_none_is_never_a_token() {
 #[test]
 fn logprobs_are_those_of_the_model_itself() {
     let logits = [0.5, 3.0, -1.0, 3.0];
-    let sampling = Sampling {
+    let sampling = SamplingParams {
         logprobs: Some(3),
         logit_bias: vec![(2, 50.0), (1, -7.0)],
         repetition_penalty: 1.3,
         temperature: 0.2,
-        ..Sampling::default()
+        ..SamplingParams::default()
     };
     let sampled = first(sampling, &logits).expect("a token").sampled;
     let readout = row_readout(&logits);
@@ -95,35 +99,40 @@ fn logprobs_are_those_of_the_model_itself() {
     assert_eq!(sampled.top, [logprob(1), logprob(3), logprob(0)]);
     let sum: f32 = (0..4).map(|id| logprob(id).1.exp()).sum();
     assert!((sum - 1.0).abs() < 1e-6);
-    let none = first(Sampling { logprobs: Some(0), ..Sampling::default() }, &logits);
+    let none = first(SamplingParams { logprobs: Some(0), ..SamplingParams::default() }, &logits);
     assert_eq!(none.expect("a token").sampled.top, []);
 }
 
 #[test]
 fn every_generation_ends() {
-    let base = || Sampling { max_tokens: 5, temperature: 1.0, ..Sampling::default() };
+    let base = || SamplingParams { max_tokens: 5, temperature: 1.0, ..SamplingParams::default() };
     let (tokens, finish) = generate(base(), 1, 8);
-    assert_eq!((tokens.len(), finish), (5, Finish::Length));
+    assert_eq!((tokens.len(), finish), (5, FinishReason::Length));
     let all = || (0..8).collect::<Vec<u32>>();
-    let (tokens, finish) = generate(Sampling { stop_token_ids: all(), ..base() }, 1, 8);
-    assert_eq!(finish, Finish::StopToken(tokens[0].token_id));
+    let (tokens, finish) = generate(SamplingParams { stop_token_ids: all(), ..base() }, 1, 8);
+    assert_eq!(finish, FinishReason::StopToken(tokens[0].token_id));
     assert_eq!(tokens.len(), 1);
     // A stop token waits for the first tokens, and for no more.
     let stop_token_ids = vec![0, 1, 2, 3, 4, 5, 6, 6, 99];
-    let late = Sampling { stop_token_ids, min_tokens: 3, ..base() };
+    let late = SamplingParams { stop_token_ids, min_tokens: 3, ..base() };
     let (tokens, finish) = generate(late, 1, 8);
     assert_eq!(ids(&tokens)[..3], [7; 3]);
-    assert!(tokens.len() == 5 || finish != Finish::Length, "{finish:?}");
+    assert!(tokens.len() == 5 || finish != FinishReason::Length, "{finish:?}");
     // Where nothing else can come, it comes.
-    let only = Sampling { stop_token_ids: all(), min_tokens: 3, ..base() };
+    let only = SamplingParams { stop_token_ids: all(), min_tokens: 3, ..base() };
     assert_eq!(generate(only, 1, 8).0.len(), 1);
 }
 
 #[test]
 fn a_generation_follows_from_seed_stream_and_position() {
     let run = |seed, stream, prompt: &[u32]| {
-        let sampling =
-            Sampling { seed, stream, temperature: 1.0, max_tokens: 40, ..Sampling::default() };
+        let sampling = SamplingParams {
+            seed,
+            stream,
+            temperature: 1.0,
+            max_tokens: 40,
+            ..SamplingParams::default()
+        };
         let mut sampler = Sampler::new(sampling, prompt, 64).expect("it makes sense");
         let next = |_| sampler.next(&mut vec![0.0; 64]).expect("a token").sampled.token_id;
         (prompt.len()..40).map(next).collect::<Vec<u32>>()
@@ -152,8 +161,8 @@ fn tokenizers() -> Vec<Arc<Tokenizer>> {
     kinds.into_iter().map(load).chain([tiny()]).collect()
 }
 
-fn sampled(token_id: u32) -> Sampled {
-    Sampled { token_id, logprob: 0.0, top: Vec::new(), revision: 0 }
+fn sampled(token_id: u32) -> SampledToken {
+    SampledToken { token_id, logprob: 0.0, top: Vec::new(), revision: 0 }
 }
 
 /// Texts that a stop string is likely to meet, some across tokens.
@@ -168,25 +177,25 @@ fn pieces_are_the_whole_text_and_never_pass_a_stop_string() {
         for tokenizer in &tokenizers {
             let stops: Vec<String> = stops.iter().map(|s| (*s).to_owned()).collect();
             let stop = StopStrings::new(tokenizer.clone(), stops.clone(), include).expect("none is empty");
-            let sampling = Sampling { stop: Some(stop), ..Sampling::default() };
+            let sampling = SamplingParams { stop: Some(stop), ..SamplingParams::default() };
             let mut stream = TextStream::new(tokenizer.clone(), &sampling);
             let mut sampling = sampling;
             let mut text = String::new();
-            let mut finish = Finish::Length;
+            let mut finish = FinishReason::Length;
             let mut n = 0;
             for id in &ids {
                 n += 1;
                 text += &stream.push(&sampled(*id)).expect("text");
                 let found = sampling.stop.as_mut().expect("given").step(*id, true);
                 if let Some(which) = found.expect("text") {
-                    finish = Finish::StopText(which);
+                    finish = FinishReason::StopText(which);
                     break;
                 }
             }
-            let ended = matches!(finish, Finish::StopText(_));
+            let ended = matches!(finish, FinishReason::StopText(_));
             text += &stream.finish(&finish).expect("text");
             // All at once gives the same, and so does looking for the string in the whole.
-            let tokens: Vec<Sampled> = ids[..n].iter().copied().map(sampled).collect();
+            let tokens: Vec<SampledToken> = ids[..n].iter().copied().map(sampled).collect();
             let whole = TextStream::new(tokenizer.clone(), &sampling);
             assert_eq!(whole.whole(&tokens, &finish).expect("text"), text);
             let met = stops.iter().any(|s| text.contains(s.as_str()));
@@ -198,7 +207,7 @@ fn pieces_are_the_whole_text_and_never_pass_a_stop_string() {
                 continue;
             }
             assert!(decoded.starts_with(&text), "{text:?} of {decoded:?}");
-            if let Finish::StopText(which) = &finish {
+            if let FinishReason::StopText(which) = &finish {
                 let from = if include { text.len() - which.len() } else { text.len() };
                 assert!(decoded[from..].starts_with(which.as_str()), "{decoded:?}");
             } else {
@@ -214,8 +223,12 @@ fn stop_strings_end_a_generation_across_tokens() {
     let check = |stops: &[&str], include, min_tokens, expected: (&str, &str)| {
         let stops = stops.iter().map(|s| (*s).to_owned()).collect();
         let stop = StopStrings::new(tokenizer.clone(), stops, include).expect("none is empty");
-        let sampling =
-            Sampling { max_tokens: 100, stop: Some(stop), min_tokens, ..Sampling::default() };
+        let sampling = SamplingParams {
+            max_tokens: 100,
+            stop: Some(stop),
+            min_tokens,
+            ..SamplingParams::default()
+        };
         let text = TextStream::new(tokenizer.clone(), &sampling);
         let mut sampler = sampler(sampling, 304);
         let script = tokenizer.encode("of the user: 12, of the end", false).expect("tokens");
@@ -226,7 +239,7 @@ fn stop_strings_end_a_generation_across_tokens() {
             let next = sampler.next(&mut logits).expect("a token");
             tokens.push(next.sampled);
             if let Some(finish) = next.finish {
-                assert_eq!(finish, Finish::StopText(expected.0.to_owned()));
+                assert_eq!(finish, FinishReason::StopText(expected.0.to_owned()));
                 assert_eq!(text.whole(&tokens, &finish).expect("text"), expected.1);
                 return;
             }
@@ -245,10 +258,10 @@ fn a_stop_token_gives_no_text() {
     let tokenizer = tiny();
     let ids = tokenizer.encode("of the", false).expect("tokens");
     let last = *ids.last().expect("tokens");
-    let sampling = Sampling { stop_token_ids: vec![last], ..Sampling::default() };
-    let tokens: Vec<Sampled> = ids.iter().copied().map(sampled).collect();
+    let sampling = SamplingParams { stop_token_ids: vec![last], ..SamplingParams::default() };
+    let tokens: Vec<SampledToken> = ids.iter().copied().map(sampled).collect();
     let stream = TextStream::new(tokenizer.clone(), &sampling);
-    let text = stream.whole(&tokens, &Finish::StopToken(last)).expect("text");
+    let text = stream.whole(&tokens, &FinishReason::StopToken(last)).expect("text");
     let rest = &ids[..ids.len() - 1];
     assert_eq!(text, tokenizer.decode(rest, true).expect("text"));
 }
@@ -272,22 +285,22 @@ fn constrained_noise_is_valid_text() {
     };
     let check = |grammar: Grammar, valid: &dyn Fn(&str) -> bool| {
         for seed in 0..30 {
-            let sampling = Sampling {
+            let sampling = SamplingParams {
                 max_tokens: 300,
                 temperature: if seed % 2 == 0 { 0.0 } else { 1.5 },
                 top_p: 0.95,
                 seed,
                 stop_token_ids: tokenizer.eos_ids().to_vec(),
                 constraint: Some(vocabulary.compile(&grammar).expect("a grammar")),
-                ..Sampling::default()
+                ..SamplingParams::default()
             };
             let stream = TextStream::new(tokenizer.clone(), &sampling);
             let (tokens, finish) = generate(sampling, seed, vocab_size);
             let text = stream.whole(&tokens, &finish).expect("text");
-            assert_ne!(finish, Finish::Length, "{text}");
+            assert_ne!(finish, FinishReason::Length, "{text}");
             assert!(valid(&text), "{grammar:?}: {text:?}");
             let special = tokens.iter().filter(|t| tokenizer.is_special(t.token_id)).count();
-            assert_eq!(special > 0, matches!(finish, Finish::StopToken(_)));
+            assert_eq!(special > 0, matches!(finish, FinishReason::StopToken(_)));
         }
     };
     check(verdict, &is_verdict);
@@ -307,16 +320,16 @@ fn a_constraint_that_ends_ends_the_generation() {
     let tokenizer = tiny();
     let vocabulary = Vocabulary::new(&tokenizer, 304).expect("a vocabulary");
     let yes = Grammar::Choice(vec!["yes".to_owned()]);
-    let sampling = |min_tokens| Sampling {
+    let sampling = |min_tokens| SamplingParams {
         max_tokens: 50,
         min_tokens,
         stop_token_ids: tokenizer.eos_ids().to_vec(),
         constraint: Some(vocabulary.compile(&yes).expect("a grammar")),
-        ..Sampling::default()
+        ..SamplingParams::default()
     };
     for min_tokens in [0, 40] {
         let (tokens, finish) = generate(sampling(min_tokens), 3, 304);
-        assert_eq!(finish, Finish::Complete);
+        assert_eq!(finish, FinishReason::Complete);
         assert_eq!(tokenizer.decode(&ids(&tokens), false).expect("text"), "yes");
     }
 }

@@ -6,7 +6,7 @@ use models::Tokenizer;
 use models::tokenizer::DecodeState;
 
 use super::stop::Search;
-use super::{Finish, Sampled, Sampling};
+use super::{FinishReason, SampledToken, SamplingParams};
 
 /// Why tokens give no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub struct TextStream {
 
 impl TextStream {
     /// For a generation with these parameters.
-    pub fn new(tokenizer: Arc<Tokenizer>, sampling: &Sampling) -> TextStream {
+    pub fn new(tokenizer: Arc<Tokenizer>, sampling: &SamplingParams) -> TextStream {
         TextStream {
             tokenizer,
             decode: DecodeState::new(true),
@@ -64,7 +64,7 @@ impl TextStream {
     ///
     /// # Errors
     /// [`TextError`] where the tokenizer's decoder fails.
-    pub fn push(&mut self, token: &Sampled) -> Result<String, TextError> {
+    pub fn push(&mut self, token: &SampledToken) -> Result<String, TextError> {
         self.n_tokens += 1;
         if self.ended || self.stop_token_ids.contains(&token.token_id) {
             return Ok(String::new());
@@ -77,8 +77,8 @@ impl TextStream {
     ///
     /// # Errors
     /// [`TextError`] where the tokenizer's decoder fails.
-    pub fn finish(self, finish: &Finish) -> Result<String, TextError> {
-        if self.ended || matches!(finish, Finish::StopText(_)) {
+    pub fn finish(self, finish: &FinishReason) -> Result<String, TextError> {
+        if self.ended || matches!(finish, FinishReason::StopText(_)) {
             return Ok(String::new());
         }
         Ok(self.held + &self.decode.finish(&self.tokenizer)?)
@@ -88,7 +88,11 @@ impl TextStream {
     ///
     /// # Errors
     /// [`TextError`] where the tokenizer's decoder fails.
-    pub fn whole(mut self, tokens: &[Sampled], finish: &Finish) -> Result<String, TextError> {
+    pub fn whole(
+        mut self,
+        tokens: &[SampledToken],
+        finish: &FinishReason,
+    ) -> Result<String, TextError> {
         let mut text = String::new();
         for token in tokens {
             text += &self.push(token)?;

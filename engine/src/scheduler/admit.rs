@@ -1,16 +1,16 @@
 //! Letting sequences in: from who was in before, then from the callers' lines.
 
 use super::plan::Plan;
-use super::sequence::Place;
+use super::sequence::SequenceStatus;
 use super::{Scheduler, class};
 use crate::cache::{Opening, SequenceId};
 use crate::work::Priority;
 
 /// What became of a sequence that was to be let in.
-enum Entry {
-    Opened,
-    Waits,
-    NoRoom,
+enum Admission {
+    Admitted,
+    AwaitsPrefix,
+    NoBlocks,
 }
 
 impl Scheduler {
@@ -21,22 +21,22 @@ impl Scheduler {
             && self.running.len() < self.config.max_sequences
             && self.n_waiting < self.config.max_sequences
         {
-            let Some(id) = self.next_in_line(priority) else {
+            let Some(id) = self.next_queued(priority) else {
                 return;
             };
-            match self.open(id, plan) {
-                Entry::Opened => {
+            match self.try_admit(id, plan) {
+                Admission::Admitted => {
                     let others = self.n_queued() > 0;
-                    self.put_piece(id, others, plan);
+                    self.schedule_chunk(id, others, plan);
                 }
-                Entry::Waits => {}
+                Admission::AwaitsPrefix => {}
                 // Those behind it do not pass: a long sequence would wait for ever.
-                Entry::NoRoom => return,
+                Admission::NoBlocks => return,
             }
         }
     }
 
-    fn next_in_line(&mut self, priority: Priority) -> Option<SequenceId> {
+    fn next_queued(&mut self, priority: Priority) -> Option<SequenceId> {
         let at = class(priority);
         if let Some(id) = self.ready[at].pop_first() {
             return Some(id);
@@ -45,30 +45,30 @@ impl Scheduler {
         self.queues[at].pop(|id| sequences[&id].len() as u64)
     }
 
-    fn open(&mut self, id: SequenceId, plan: &mut Plan) -> Entry {
+    fn try_admit(&mut self, id: SequenceId, plan: &mut Plan) -> Admission {
         let running = &self.sequences[&id];
         let sequence = &running.sequence;
-        let limit = running.limit();
+        let limit = running.max_cached();
         let prefix = self.cache.match_prefix(&sequence.space, &sequence.token_ids, limit);
         if let Some(awaited) = prefix.awaited {
             self.wait_for(awaited.owner, awaited.upto, id);
-            return Entry::Waits;
+            return Admission::AwaitsPrefix;
         }
-        if self.open_at(id, limit, plan) {
-            return Entry::Opened;
+        if self.allocate(id, limit, plan) {
+            return Admission::Admitted;
         }
         // Alone, it fits if it takes nothing from the cache: then all of that can go.
-        if self.running.is_empty() && self.open_at(id, 0, plan) {
-            return Entry::Opened;
+        if self.running.is_empty() && self.allocate(id, 0, plan) {
+            return Admission::Admitted;
         }
         let running = self.get(id);
-        running.place = Place::Ready;
+        running.status = SequenceStatus::Ready;
         let class = class(running.sequence.priority);
         self.ready[class].insert(id);
-        Entry::NoRoom
+        Admission::NoBlocks
     }
 
-    fn open_at(&mut self, id: SequenceId, limit: usize, plan: &mut Plan) -> bool {
+    fn allocate(&mut self, id: SequenceId, limit: usize, plan: &mut Plan) -> bool {
         let running =
             self.sequences.get_mut(&id).expect("ids in lists are those of sequences in hand");
         let sequence = &running.sequence;
@@ -89,7 +89,7 @@ impl Scheduler {
         self.totals.cached_tokens += cached as u64;
         running.computed = cached;
         running.table = Some(opened.table);
-        running.place = Place::Running;
+        running.status = SequenceStatus::Running;
         running.urgency = running.sequence.priority;
         plan.copies.extend(opened.copies);
         self.running.push(id);
@@ -99,7 +99,7 @@ impl Scheduler {
     /// Lets a sequence wait for another, which becomes as urgent as it.
     fn wait_for(&mut self, owner: SequenceId, upto: usize, id: SequenceId) {
         let running = self.get(id);
-        running.place = Place::Waiting(owner);
+        running.status = SequenceStatus::Waiting(owner);
         let priority = running.sequence.priority;
         let other = self.get(owner);
         other.urgency = other.urgency.min(priority);

@@ -22,11 +22,11 @@ use models::batch::{Outputs, RaggedBatch};
 
 use crate::cache::{BlockManager, Counts, SequenceId};
 use crate::error::RequestError;
-use crate::sampling::Sampled;
+use crate::sampling::SampledToken;
 use crate::work::{Priority, TaskOutput, Usage};
 
 use self::queue::Queue;
-use self::sequence::{Place, Progress, Running};
+use self::sequence::{Progress, SequenceState, SequenceStatus};
 
 pub use self::sequence::{GenerationState, RowsState, Sequence, TaskState};
 
@@ -42,18 +42,18 @@ pub struct SchedulerConfig {
 }
 
 /// The part of the budget that batch work keeps: one in so many tokens.
-const BATCH_SHARE: usize = 8;
+const BATCH_PRIORITY_DIVISOR: usize = 8;
 
 /// The part of a step that prompts take while an interactive generation goes on: one in so many
 /// tokens of the budget.
-const PROMPT_SHARE: usize = 8;
+const PREFILL_DIVISOR: usize = 8;
 
 /// All sequences in hand.
 #[derive(Debug)]
 pub struct Scheduler {
     config: SchedulerConfig,
     cache: BlockManager,
-    sequences: HashMap<SequenceId, Running>,
+    sequences: HashMap<SequenceId, SequenceState>,
     /// By priority.
     queues: [Queue; 2],
     /// By priority, what goes before the queues: sequences that were admitted before.
@@ -114,7 +114,7 @@ struct Member {
 #[derive(Debug, PartialEq)]
 pub enum Event {
     /// A generation has one more token, and goes on.
-    Token(SequenceId, Sampled),
+    Token(SequenceId, SampledToken),
     /// A sequence is done; nothing follows. A last token comes with it.
     Done {
         /// Which.
@@ -122,7 +122,7 @@ pub enum Event {
         /// What was wanted and what it took.
         result: Result<(TaskOutput, Usage), RequestError>,
         /// The token that ended it.
-        last: Option<Sampled>,
+        last: Option<SampledToken>,
     },
 }
 
@@ -152,14 +152,14 @@ impl Scheduler {
     /// before.
     pub fn add(&mut self, sequence: Sequence) {
         let (id, client, priority) = (sequence.id, sequence.client, sequence.priority);
-        self.sequences.insert(id, Running::new(sequence));
+        self.sequences.insert(id, SequenceState::new(sequence));
         self.queues[class(priority)].push(client, id);
     }
 
     /// The next forward, or none where nothing can run.
-    pub fn next_step(&mut self) -> Option<Step> {
+    pub fn schedule(&mut self) -> Option<Step> {
         let mut plan = self.plan();
-        if plan.shares.is_empty() && plan.preempted {
+        if plan.scheduled.is_empty() && plan.preempted {
             // The only sequence gave its blocks back, and begins anew.
             plan = self.plan();
         }
@@ -194,21 +194,21 @@ impl Scheduler {
 
     /// Ends a sequence without an answer, wherever it is. Says whether it was there.
     pub fn cancel(&mut self, id: SequenceId) -> bool {
-        self.take_out(id).is_some()
+        self.remove(id).is_some()
     }
 
     /// To be called when the weights have changed, between a finished step and the next: no prefix
     /// that is cached is used again, sequences under way are computed anew, and the revision is one
     /// more.
-    pub fn forget_all(&mut self) {
+    pub fn invalidate_cache(&mut self) {
         self.revision += 1;
-        self.cache.forget_all();
+        self.cache.invalidate();
         for id in std::mem::take(&mut self.running) {
-            self.set_back(id);
+            self.requeue(id);
         }
         // Also of those that had to give way and wait: they may have read some of their rows.
         for running in self.sequences.values_mut() {
-            running.reread();
+            running.reset_rows();
         }
     }
 
@@ -247,20 +247,20 @@ impl Scheduler {
         self.totals
     }
 
-    fn get(&mut self, id: SequenceId) -> &mut Running {
+    fn get(&mut self, id: SequenceId) -> &mut SequenceState {
         self.sequences.get_mut(&id).expect("ids in lists are those of sequences in hand")
     }
 
     /// One sequence's part of a step that went well. It may have been cancelled meanwhile.
     fn advance(&mut self, member: &Member, rows: Vec<models::Output>) -> Option<Event> {
         let running = self.sequences.get_mut(&member.id)?;
-        if running.place != Place::Running {
+        if running.status != SequenceStatus::Running {
             return None;
         }
         let end = running.computed + member.n_tokens;
         running.usage.computed_tokens += member.n_tokens;
         self.totals.computed_tokens += member.n_tokens as u64;
-        let progress = match running.take(rows, end, self.revision) {
+        let progress = match running.accept(rows, end, self.revision) {
             Ok(progress) => progress,
             // What gave no number is not kept for others either.
             Err(failure) => return self.fail(member.id, failure),
@@ -270,35 +270,37 @@ impl Scheduler {
         self.cache.commit(table, end);
         self.wake(member.id, end);
         match progress {
-            Progress::On => None,
+            Progress::InProgress => None,
             Progress::Token(sampled) => {
                 self.totals.output_tokens += 1;
                 Some(Event::Token(member.id, sampled))
             }
             Progress::Done(last) => {
                 self.totals.output_tokens += u64::from(last.is_some());
-                let running = self.take_out(member.id).expect("it is in hand");
-                Some(Event::Done { id: member.id, result: Ok(running.produced()), last })
+                let running = self.remove(member.id).expect("it is in hand");
+                Some(Event::Done { id: member.id, result: Ok(running.into_output()), last })
             }
         }
     }
 
     fn fail(&mut self, id: SequenceId, failure: RequestError) -> Option<Event> {
-        self.take_out(id)?;
+        self.remove(id)?;
         Some(Event::Done { id, result: Err(failure), last: None })
     }
 
     /// Removes a sequence from every list, gives its blocks back, and wakes who waited for it.
-    fn take_out(&mut self, id: SequenceId) -> Option<Running> {
+    fn remove(&mut self, id: SequenceId) -> Option<SequenceState> {
         let mut running = self.sequences.remove(&id)?;
         let sequence = &running.sequence;
-        match running.place {
-            Place::Queued => self.queues[class(sequence.priority)].remove(sequence.client, id),
-            Place::Ready => {
+        match running.status {
+            SequenceStatus::Queued => {
+                self.queues[class(sequence.priority)].remove(sequence.client, id)
+            }
+            SequenceStatus::Ready => {
                 self.ready[class(sequence.priority)].remove(&id);
             }
-            Place::Waiting(owner) => self.stop_waiting(owner, id),
-            Place::Running => self.running.retain(|other| *other != id),
+            SequenceStatus::Waiting(owner) => self.remove_waiter(owner, id),
+            SequenceStatus::Running => self.running.retain(|other| *other != id),
         }
         if let Some(table) = running.table.take() {
             self.cache.release(table, &running.sequence.token_ids);
@@ -308,10 +310,10 @@ impl Scheduler {
     }
 
     /// Takes a running sequence's blocks back. It goes on, computed anew, when there is room.
-    fn set_back(&mut self, id: SequenceId) {
+    fn requeue(&mut self, id: SequenceId) {
         let running = self.get(id);
         running.computed = 0;
-        running.place = Place::Ready;
+        running.status = SequenceStatus::Ready;
         let class = class(running.sequence.priority);
         let table = running.table.take().expect("running sequences hold blocks");
         let token_ids = std::mem::take(&mut running.sequence.token_ids);
@@ -340,13 +342,13 @@ impl Scheduler {
         self.n_waiting -= woken.len();
         for id in woken {
             let running = self.get(id);
-            running.place = Place::Ready;
+            running.status = SequenceStatus::Ready;
             let class = class(running.sequence.priority);
             self.ready[class].insert(id);
         }
     }
 
-    fn stop_waiting(&mut self, owner: SequenceId, id: SequenceId) {
+    fn remove_waiter(&mut self, owner: SequenceId, id: SequenceId) {
         if let Some(waiting) = self.waiting.get_mut(&owner) {
             waiting.retain(|(_, other)| *other != id);
             self.n_waiting -= 1;
@@ -375,8 +377,8 @@ impl Scheduler {
             ));
         }
         for (id, running) in &self.sequences {
-            if running.table.is_some() != (running.place == Place::Running) {
-                return Err(format!("{id:?} is {:?} with wrong blocks", running.place));
+            if running.table.is_some() != (running.status == SequenceStatus::Running) {
+                return Err(format!("{id:?} is {:?} with wrong blocks", running.status));
             }
         }
         match self.waiting.keys().find(|owner| !self.running.contains(owner)) {

@@ -7,7 +7,7 @@ use models::batch::{AdapterSlot, Output, Read};
 
 use crate::cache::{BlockTable, SequenceId, Space};
 use crate::error::RequestError;
-use crate::sampling::{Finish, SampleError, Sampled, Sampler};
+use crate::sampling::{FinishReason, SampleError, SampledToken, Sampler};
 use crate::work::{Priority, TaskOutput, Usage};
 
 /// What the scheduler is given.
@@ -51,8 +51,8 @@ pub struct RowsState {
 #[derive(Debug)]
 pub struct GenerationState {
     sampler: Sampler,
-    tokens: Vec<Sampled>,
-    finish: Option<Finish>,
+    tokens: Vec<SampledToken>,
+    finish: Option<FinishReason>,
 }
 
 impl TaskState {
@@ -89,7 +89,7 @@ impl TaskState {
 
 /// Where a sequence is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SequenceStatus {
     /// In its caller's line.
     Queued,
     /// Admitted once, and to be opened as soon as there is room.
@@ -102,9 +102,9 @@ pub(super) enum Place {
 
 /// A sequence and its progress.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct SequenceState {
     pub(super) sequence: Sequence,
-    pub(super) place: Place,
+    pub(super) status: SequenceStatus,
     pub(super) table: Option<BlockTable>,
     /// Tokens whose keys and values are in the table.
     pub(super) computed: usize,
@@ -119,23 +119,23 @@ pub(super) struct Running {
 #[derive(Debug, PartialEq)]
 pub(super) enum Progress {
     /// Nothing yet.
-    On,
+    InProgress,
     /// A token, and there will be more.
-    Token(Sampled),
+    Token(SampledToken),
     /// It is done.
-    Done(Option<Sampled>),
+    Done(Option<SampledToken>),
 }
 
-impl Running {
-    pub(super) fn new(mut sequence: Sequence) -> Running {
+impl SequenceState {
+    pub(super) fn new(mut sequence: Sequence) -> SequenceState {
         let usage = Usage { input_tokens: sequence.token_ids.len(), ..Usage::default() };
         if let TaskState::Rows(rows) = &sequence.task {
             // Nobody asks what follows the last row.
             let last = rows.reads.last().map_or(0, |(at, _, _)| *at);
             sequence.token_ids.truncate(last + 1);
         }
-        Running {
-            place: Place::Queued,
+        SequenceState {
+            status: SequenceStatus::Queued,
             table: None,
             computed: 0,
             urgency: sequence.priority,
@@ -154,12 +154,12 @@ impl Running {
     }
 
     /// Whether one more token of a generation is all that it waits for.
-    pub(super) fn decodes(&self) -> bool {
+    pub(super) fn is_decoding(&self) -> bool {
         self.remaining() == 1 && self.usage.output_tokens > 0
     }
 
     /// Tokens that may come from cache: those before the first that is still to be read.
-    pub(super) fn limit(&self) -> usize {
+    pub(super) fn max_cached(&self) -> usize {
         if self.unshared {
             return 0;
         }
@@ -172,7 +172,7 @@ impl Running {
     }
 
     /// What is read when the tokens of `span` are computed, as indices into the span.
-    pub(super) fn reads_in(&self, span: &Range<usize>) -> Vec<(usize, Read)> {
+    pub(super) fn specs_in(&self, span: &Range<usize>) -> Vec<(usize, Read)> {
         match &self.sequence.task {
             TaskState::Rows(rows) => rows.reads[rows.n_read..]
                 .iter()
@@ -187,7 +187,7 @@ impl Running {
     }
 
     /// Takes what a step under the weights of `revision` read.
-    pub(super) fn take(
+    pub(super) fn accept(
         &mut self,
         outputs: Vec<Output>,
         end: usize,
@@ -197,11 +197,11 @@ impl Running {
         match &mut self.sequence.task {
             TaskState::Rows(rows) => {
                 rows.take(outputs)?;
-                Ok(if whole { Progress::Done(None) } else { Progress::On })
+                Ok(if whole { Progress::Done(None) } else { Progress::InProgress })
             }
             TaskState::Generation(generation) => {
                 let Some(output) = outputs.into_iter().next() else {
-                    return Ok(Progress::On);
+                    return Ok(Progress::InProgress);
                 };
                 let (sampled, last) = generation.take(output, end, revision)?;
                 self.sequence.token_ids.push(sampled.token_id);
@@ -212,14 +212,14 @@ impl Running {
     }
 
     /// Forgets what was read: it will be read anew.
-    pub(super) fn reread(&mut self) {
+    pub(super) fn reset_rows(&mut self) {
         if let TaskState::Rows(rows) = &mut self.sequence.task {
             rows.n_read = 0;
         }
     }
 
     /// What was wanted, of a sequence that is done.
-    pub(super) fn produced(self) -> (TaskOutput, Usage) {
+    pub(super) fn into_output(self) -> (TaskOutput, Usage) {
         let produced = match self.sequence.task {
             TaskState::Rows(rows) => {
                 let outputs = rows.outputs.into_iter();
@@ -256,7 +256,7 @@ impl GenerationState {
         output: Output,
         position: usize,
         revision: u64,
-    ) -> Result<(Sampled, bool), RequestError> {
+    ) -> Result<(SampledToken, bool), RequestError> {
         let Output::Vocab(mut logits) = output else {
             return Err(RequestError::Model(
                 "the forward gave no logits for a row whose logits were asked for".to_owned(),
@@ -274,7 +274,7 @@ impl GenerationState {
             },
             SampleError::Constraint(what) => RequestError::Constraint(what),
         })?;
-        let sampled = Sampled { revision, ..next.sampled };
+        let sampled = SampledToken { revision, ..next.sampled };
         self.tokens.push(sampled.clone());
         self.finish = next.finish;
         Ok((sampled, self.finish.is_some()))

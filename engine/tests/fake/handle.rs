@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 use engine::{
-    Engine, EngineConfig, Finish, Priority, Read, Request, RequestError, RequestEvent,
-    RequestOutput, RequestParams, RequestTree, Sampling, SubmitError, Task, TaskOutput,
+    Engine, EngineConfig, FinishReason, Priority, Read, Request, RequestError, RequestEvent,
+    RequestOutput, RequestParams, RequestTree, SamplingParams, SubmitError, Task, TaskOutput,
 };
 use models::adapter::{Adapter, AdapterReport};
 use models::batch::AdapterSlot;
@@ -69,7 +69,7 @@ fn score(token_ids: &[u32]) -> Request {
 }
 
 fn generate(token_ids: &[u32], max_tokens: usize) -> Request {
-    let sampling = Sampling { max_tokens, ..Sampling::default() };
+    let sampling = SamplingParams { max_tokens, ..SamplingParams::default() };
     work(token_ids, Task::Generate(Box::new(sampling)))
 }
 
@@ -130,7 +130,7 @@ fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
     let TaskOutput::Tokens { tokens, finish } = produced(&answers[0]) else {
         panic!("tokens were asked for");
     };
-    assert_eq!((tokens.len(), finish), (2, &Finish::Length));
+    assert_eq!((tokens.len(), finish), (2, &FinishReason::Length));
 }
 
 #[test]

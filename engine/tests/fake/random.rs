@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_panics};
 use engine::cache::{SequenceId, Space};
-use engine::sampling::{Sampler, Sampling};
+use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
 use engine::{Priority, Read, RequestError, TaskOutput};
 use models::batch::AdapterSlot;
@@ -76,7 +76,7 @@ impl World {
             Move::Fault(fault) => self.fake.faults.push((self.fake.steps, fault)),
             Move::Change => {
                 self.fake.weights.set(self.scheduler.revision() + 1);
-                self.scheduler.forget_all();
+                self.scheduler.invalidate_cache();
             }
         }
     }
@@ -87,7 +87,8 @@ impl World {
         let task = match &asked.want {
             Wanted::Rows(reads) => TaskState::rows(reads.clone()),
             Wanted::Greedy(max_tokens) => {
-                let sampling = Sampling { max_tokens: *max_tokens, ..Sampling::default() };
+                let sampling =
+                    SamplingParams { max_tokens: *max_tokens, ..SamplingParams::default() };
                 let sampler = Sampler::new(sampling, &asked.token_ids, VOCAB);
                 TaskState::generation(sampler.expect("greedy sampling is allowed"))
             }
@@ -105,7 +106,7 @@ impl World {
     }
 
     fn step(&mut self) -> bool {
-        let Some(step) = self.scheduler.next_step() else {
+        let Some(step) = self.scheduler.schedule() else {
             assert!(self.owed.is_empty(), "nothing runs and {:?} is owed", self.owed);
             assert!(self.scheduler.is_empty());
             return false;

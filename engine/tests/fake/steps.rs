@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::forward::{Fake, VOCAB};
 use engine::cache::{SequenceId, Space};
-use engine::sampling::{Sampler, Sampling};
+use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
 use engine::{Priority, Read};
 use models::Forward as _;
@@ -45,7 +45,7 @@ impl Script {
         let task = if max_tokens == 0 {
             TaskState::rows(vec![(token_ids.len() - 1, Read::Head)])
         } else {
-            let sampling = Sampling { max_tokens, ..Sampling::default() };
+            let sampling = SamplingParams { max_tokens, ..SamplingParams::default() };
             TaskState::generation(Sampler::new(sampling, &token_ids, VOCAB).unwrap())
         };
         self.scheduler.add(Sequence {
@@ -61,7 +61,7 @@ impl Script {
     }
 
     fn step(&mut self) -> bool {
-        let Some(step) = self.scheduler.next_step() else {
+        let Some(step) = self.scheduler.schedule() else {
             return false;
         };
         for (id, span) in step.spans() {

@@ -8,8 +8,8 @@ use crate::forward::{Fake, VOCAB, Weights, naive_under, silence_injected_panics}
 use crate::handle::{adapter, config};
 use engine::sampling::Sampler;
 use engine::{
-    Engine, Finish, Read, Request, RequestEvent, RequestOutput, RequestParams, Sampled, Sampling,
-    SubmitError, Task, TaskOutput, Ticket, UpdateError, Updated,
+    Engine, FinishReason, Read, Request, RequestEvent, RequestOutput, RequestParams, SampledToken,
+    SamplingParams, SubmitError, Task, TaskOutput, Ticket, WeightUpdate, WeightUpdateError,
 };
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
@@ -91,8 +91,8 @@ fn engine() -> (Engine, Arc<Weights>) {
 }
 
 /// A generation by chance, with its log-probabilities.
-fn sampling(max_tokens: usize, resumed: usize) -> Sampling {
-    Sampling {
+fn sampling(max_tokens: usize, resumed: usize) -> SamplingParams {
+    SamplingParams {
         max_tokens,
         temperature: 1.0,
         seed: 5,
@@ -101,11 +101,11 @@ fn sampling(max_tokens: usize, resumed: usize) -> Sampling {
         frequency_penalty: 0.25,
         logprobs: Some(2),
         resumed,
-        ..Sampling::default()
+        ..SamplingParams::default()
     }
 }
 
-fn generate(token_ids: &[u32], sampling: Sampling) -> Request {
+fn generate(token_ids: &[u32], sampling: SamplingParams) -> Request {
     Request { token_ids: token_ids.into(), adapter: None, task: Task::Generate(Box::new(sampling)) }
 }
 
@@ -117,7 +117,7 @@ fn submit(engine: &Engine, work: Request) -> Ticket {
     engine.submit(vec![work], RequestParams::default()).unwrap()
 }
 
-fn tokens(answer: &RequestOutput) -> &[Sampled] {
+fn tokens(answer: &RequestOutput) -> &[SampledToken] {
     match &answer.output {
         TaskOutput::Tokens { tokens, .. } => tokens,
         TaskOutput::Rows(_) => panic!("tokens were asked for"),
@@ -125,25 +125,25 @@ fn tokens(answer: &RequestOutput) -> &[Sampled] {
 }
 
 /// What the next token must be under some weights, given those before it.
-fn expected(weights: u64, prompt: &[u32], before: &[Sampled]) -> Sampled {
+fn expected(weights: u64, prompt: &[u32], before: &[SampledToken]) -> SampledToken {
     let ids = before.iter().map(|token| token.token_id);
     let ids: Vec<u32> = prompt.iter().copied().chain(ids).collect();
     let Output::Vocab(mut logits) = naive_under(weights, &ids, None, &Read::Vocab) else {
         unreachable!("logits were asked for")
     };
     let mut sampler = Sampler::new(sampling(1000, before.len()), &ids, VOCAB).unwrap();
-    Sampled { revision: weights, ..sampler.next(&mut logits).unwrap().sampled }
+    SampledToken { revision: weights, ..sampler.next(&mut logits).unwrap().sampled }
 }
 
 /// The token, its log-probability and the likely ones are those of the weights that it names.
-fn check_tokens(prompt: &[u32], tokens: &[Sampled]) {
+fn check_tokens(prompt: &[u32], tokens: &[SampledToken]) {
     for (at, token) in tokens.iter().enumerate() {
         assert_eq!(*token, expected(token.revision, prompt, &tokens[..at]));
     }
     assert!(tokens.is_sorted_by_key(|token| token.revision));
 }
 
-fn finish(answer: &RequestOutput) -> Finish {
+fn finish(answer: &RequestOutput) -> FinishReason {
     match &answer.output {
         TaskOutput::Tokens { finish, .. } => finish.clone(),
         TaskOutput::Rows(_) => panic!("tokens were asked for"),
@@ -227,7 +227,7 @@ fn a_change_gives_what_it_returns_and_may_borrow() {
         Err::<(), _>("the gradient is not finite")
     });
     let value = Err("the gradient is not finite");
-    assert_eq!(updated, Ok(Updated { value, revision: 1 }));
+    assert_eq!(updated, Ok(WeightUpdate { value, revision: 1 }));
     assert_eq!(moments, [1, 2, 3]);
     assert_eq!(engine.revision(), 1);
 }
@@ -241,8 +241,8 @@ fn a_change_that_panics_is_its_callers_error_and_the_engine_goes_on() {
         weights.set(1);
         panic!("injected")
     });
-    let panicked = UpdateError::Panicked("injected".to_owned());
-    assert_eq!(outcome, Err::<Updated<()>, _>(panicked));
+    let panicked = WeightUpdateError::Panicked("injected".to_owned());
+    assert_eq!(outcome, Err::<WeightUpdate<()>, _>(panicked));
     // Something was written: what was computed before is not used again.
     assert_eq!(engine.revision(), 1);
     check_tokens(&[1, 2], tokens(ticket.wait()[0].as_ref().unwrap()));
@@ -319,7 +319,7 @@ fn whoever_submits_during_changes_is_answered_once() {
 }
 
 /// Takes some tokens of a generation and stops it.
-fn stopped(engine: &Engine, work: Request, after: usize) -> Vec<Sampled> {
+fn stopped(engine: &Engine, work: Request, after: usize) -> Vec<SampledToken> {
     let mut ticket = submit(engine, work);
     let mut taken = Vec::new();
     let mut take = |update: Option<RequestEvent>| match update {
@@ -350,19 +350,19 @@ proptest! {
         min_tokens in 0..4_usize,
     ) {
         let (engine, _) = engine();
-        let sampling = |resumed| Sampling {
+        let sampling = |resumed| SamplingParams {
             min_tokens: min_tokens.min(max_tokens),
             stop_token_ids: vec![stop_token],
             repetition_penalty: 1.2,
             ..sampling(max_tokens, resumed)
         };
         let whole = submit(&engine, generate(&prompt, sampling(0))).wait().remove(0).unwrap();
-        let mut pieces: Vec<Sampled> = Vec::new();
-        let ids = |pieces: &[Sampled]| -> Vec<u32> {
+        let mut pieces: Vec<SampledToken> = Vec::new();
+        let ids = |pieces: &[SampledToken]| -> Vec<u32> {
             let generated = pieces.iter().map(|token| token.token_id);
             prompt.iter().copied().chain(generated).collect()
         };
-        let ended = |pieces: &[Sampled]| pieces.len() == tokens(&whole).len();
+        let ended = |pieces: &[SampledToken]| pieces.len() == tokens(&whole).len();
         for after in stops {
             if !ended(&pieces) {
                 let work = generate(&ids(&pieces), sampling(pieces.len()));
@@ -395,7 +395,7 @@ fn what_is_resumed_counts_for_the_limits() {
         let work = generate(&ids, sampling(max_tokens, resumed));
         let answer = submit(&engine, work).wait().remove(0).unwrap();
         let found = (tokens(&answer).len(), finish(&answer));
-        assert_eq!(found, (expected, Finish::Length), "{n_tokens}, {resumed}");
+        assert_eq!(found, (expected, FinishReason::Length), "{n_tokens}, {resumed}");
     };
     check(90, 5, 8, 3);
     check(90, 8, 8, 0);

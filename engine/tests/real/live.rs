@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Read, Request, RequestParams, Sampled,
-    Sampling, Task, TaskOutput,
+    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Read, Request, RequestParams, SampledToken,
+    SamplingParams, Task, TaskOutput,
 };
 use models::tiny::TinyHead;
 use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
@@ -114,23 +114,23 @@ fn a_policy_with_a_value_head_after_changes_is_as_a_fresh_one() {
 
 const PROMPT: [u32; 5] = [3, 60, 17, 5, 9];
 
-fn generate(before: &[Sampled], adapter: Option<usize>, max_tokens: usize) -> Request {
+fn generate(before: &[SampledToken], adapter: Option<usize>, max_tokens: usize) -> Request {
     let ids = before.iter().map(|token| token.token_id);
     Request {
         token_ids: PROMPT.into_iter().chain(ids).collect(),
         adapter: adapter.map(name),
-        task: Task::Generate(Box::new(Sampling {
+        task: Task::Generate(Box::new(SamplingParams {
             max_tokens,
             temperature: 1.0,
             logprobs: Some(2),
             seed: 11,
             resumed: before.len(),
-            ..Sampling::default()
+            ..SamplingParams::default()
         })),
     }
 }
 
-fn tokens(engine: &Engine, work: Request) -> Vec<Sampled> {
+fn tokens(engine: &Engine, work: Request) -> Vec<SampledToken> {
     let ticket = engine.submit(vec![work], RequestParams::default()).unwrap();
     match ticket.wait().remove(0).unwrap().output {
         TaskOutput::Tokens { tokens, .. } => tokens,
@@ -170,7 +170,7 @@ fn each_token_is_that_of_its_own_weights() {
             let engine = &engines[usize::try_from(token.revision).unwrap()];
             let alone = tokens(engine, generate(&all[..at], adapter, at + 1));
             let revision = token.revision;
-            assert_eq!(alone, [Sampled { revision: 0, ..token.clone() }]);
+            assert_eq!(alone, [SampledToken { revision: 0, ..token.clone() }]);
             *seen.entry(revision).or_insert(0) += 1;
         }
     }

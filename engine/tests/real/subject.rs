@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::{
     Engine, EngineConfig, Output, Read, Request, RequestError, RequestOutput, RequestParams,
-    Sampling, Task, TaskOutput,
+    SamplingParams, Task, TaskOutput,
 };
 use models::adapter::{Adapter, Base};
 use models::live::View;
@@ -113,12 +113,14 @@ impl Asked {
     pub(crate) fn work(&self) -> Request {
         let want = match &self.want {
             Wanted::Rows(rows) => Task::Rows(rows.clone()),
-            Wanted::Tokens { max_tokens, temperature } => Task::Generate(Box::new(Sampling {
-                max_tokens: *max_tokens,
-                temperature: *temperature,
-                logprobs: Some(2),
-                ..Sampling::default()
-            })),
+            Wanted::Tokens { max_tokens, temperature } => {
+                Task::Generate(Box::new(SamplingParams {
+                    max_tokens: *max_tokens,
+                    temperature: *temperature,
+                    logprobs: Some(2),
+                    ..SamplingParams::default()
+                }))
+            }
         };
         Request {
             token_ids: self.token_ids.as_slice().into(),

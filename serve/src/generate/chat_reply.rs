@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Finish, Sampled, Tokenizer};
+use engine::{FinishReason, SampledToken, Tokenizer};
 use openapi::{
     ChatChoice, ChatChunk, ChatLogprobs, ChatResponse, ChunkChoice, Delta, DeltaToolCall,
     GenerationExtension, GenerationUsage, ReplyMessage, ToolCall,
@@ -32,7 +32,7 @@ pub(crate) struct ChatWire {
 struct Held {
     separator: Separator,
     /// Tokens whose text may belong to a call.
-    tokens: Vec<Sampled>,
+    tokens: Vec<SampledToken>,
 }
 
 impl ChatWire {
@@ -88,10 +88,10 @@ impl ChatWire {
     }
 
     /// The end of a choice: what it held back is text or calls.
-    fn ended(&mut self, at: usize, mut text: String, finish: &Finish) -> Ended {
+    fn ended(&mut self, at: usize, mut text: String, finish: &FinishReason) -> Ended {
         let functions = &self.functions;
         let known = |name: &str| functions.iter().any(|function| function == name);
-        let is_whole = *finish != Finish::Length;
+        let is_whole = *finish != FinishReason::Length;
         let separator = &mut self.choices[at].separator;
         let (rest, calls) = separator.finish(is_whole, known);
         text += &rest;
@@ -101,7 +101,7 @@ impl ChatWire {
         Ended { text, calls: Some(with_ids(calls, &self.request, at as u64)), reason: "tool_calls" }
     }
 
-    fn logprobs(&self, tokens: &[Sampled]) -> Option<ChatLogprobs> {
+    fn logprobs(&self, tokens: &[SampledToken]) -> Option<ChatLogprobs> {
         self.wants_logprobs.then(|| logprobs::chat(&self.tokenizer, tokens))
     }
 
@@ -162,7 +162,7 @@ impl Wire for ChatWire {
         }]))
     }
 
-    fn end(&mut self, sequence: usize, piece: Piece, finish: &Finish) -> ChatChunk {
+    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> ChatChunk {
         let held = &mut self.choices[sequence];
         held.tokens.extend(piece.tokens);
         let tokens = std::mem::take(&mut held.tokens);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::sampling::{Sampling, TextStream};
-use engine::{Finish, RequestOutput, Sampled, TaskOutput, Tokenizer};
+use engine::sampling::{SamplingParams, TextStream};
+use engine::{FinishReason, RequestOutput, SampledToken, TaskOutput, Tokenizer};
 
 use crate::error::ApiError;
 
@@ -13,7 +13,7 @@ pub(crate) struct Piece {
     /// Text that nothing which follows can change.
     pub(super) text: String,
     /// The tokens since the last piece, where log-probabilities are wanted.
-    pub(super) tokens: Vec<Sampled>,
+    pub(super) tokens: Vec<SampledToken>,
 }
 
 /// One continuation on its way.
@@ -23,14 +23,14 @@ pub(crate) struct Choice {
     text: Option<TextStream>,
     wants_logprobs: bool,
     /// Tokens whose text is not certain yet.
-    held: Vec<Sampled>,
+    held: Vec<SampledToken>,
     n_tokens: usize,
 }
 
 impl Choice {
     /// Of a sequence that is about to be submitted.
     pub(super) fn new(
-        sampling: &Sampling,
+        sampling: &SamplingParams,
         tokenizer: &Arc<Tokenizer>,
         skip_special: bool,
     ) -> Choice {
@@ -44,7 +44,7 @@ impl Choice {
     }
 
     /// Takes more tokens and gives what has become certain, if anything has.
-    pub(super) fn push(&mut self, tokens: Vec<Sampled>) -> Result<Option<Piece>, ApiError> {
+    pub(super) fn push(&mut self, tokens: Vec<SampledToken>) -> Result<Option<Piece>, ApiError> {
         self.n_tokens += tokens.len();
         let mut text = String::new();
         if let Some(stream) = &mut self.text {
@@ -64,7 +64,10 @@ impl Choice {
 
     /// Takes the end, with the tokens that were not told before, and gives the rest and why it
     /// ended.
-    pub(super) fn finish(&mut self, answer: &RequestOutput) -> Result<(Piece, Finish), ApiError> {
+    pub(super) fn finish(
+        &mut self,
+        answer: &RequestOutput,
+    ) -> Result<(Piece, FinishReason), ApiError> {
         let TaskOutput::Tokens { tokens, finish } = &answer.output else {
             return Err(ApiError::internal("the engine gave rows for a generation"));
         };
@@ -79,9 +82,9 @@ impl Choice {
 }
 
 /// OpenAI's word for an end.
-pub(super) fn reason(finish: &Finish) -> &'static str {
+pub(super) fn reason(finish: &FinishReason) -> &'static str {
     match finish {
-        Finish::StopToken(_) | Finish::StopText(_) | Finish::Complete => "stop",
-        Finish::Length => "length",
+        FinishReason::StopToken(_) | FinishReason::StopText(_) | FinishReason::Complete => "stop",
+        FinishReason::Length => "length",
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Finish, Sampled, Tokenizer};
+use engine::{FinishReason, SampledToken, Tokenizer};
 use openapi::{
     CompletionChoice, CompletionLogprobs, CompletionResponse, GenerationExtension, GenerationUsage,
 };
@@ -123,7 +123,12 @@ impl CompletionWire {
     }
 
     /// What is new of a choice, after its prompt where that is repeated and has not been.
-    fn choice(&mut self, at: usize, piece: &Piece, finish: Option<&Finish>) -> CompletionChoice {
+    fn choice(
+        &mut self,
+        at: usize,
+        piece: &Piece,
+        finish: Option<&FinishReason>,
+    ) -> CompletionChoice {
         let echo = self.choices[at].echo.take();
         let logprobs = self.wants_logprobs.then(|| self.lists(at, echo.is_some(), &piece.tokens));
         CompletionChoice {
@@ -135,7 +140,7 @@ impl CompletionWire {
         }
     }
 
-    fn lists(&mut self, at: usize, echoed: bool, tokens: &[Sampled]) -> CompletionLogprobs {
+    fn lists(&mut self, at: usize, echoed: bool, tokens: &[SampledToken]) -> CompletionLogprobs {
         let begun = &mut self.choices[at];
         let prompt = begun.prompt.clone();
         let places = prompt.places.iter().filter(|_| echoed);
@@ -169,7 +174,7 @@ impl Wire for CompletionWire {
         Some(self.reply(vec![choice]))
     }
 
-    fn end(&mut self, sequence: usize, piece: Piece, finish: &Finish) -> CompletionResponse {
+    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> CompletionResponse {
         let choice = self.choice(sequence, &piece, Some(finish));
         self.reply(vec![choice])
     }

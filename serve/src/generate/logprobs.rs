@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Sampled, Tokenizer};
+use engine::{SampledToken, Tokenizer};
 use openapi::{ChatLogprobs, CompletionLogprobs, TokenLogprob, TopLogprob};
 
 /// A token's text: its bytes where they are text, else the bytes spelled out.
@@ -21,12 +21,12 @@ pub(super) fn bytes_of(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
 }
 
 /// OpenAI's table of a chat.
-pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[Sampled]) -> ChatLogprobs {
+pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[SampledToken]) -> ChatLogprobs {
     let top = |(id, logprob): &(u32, f32)| {
         let bytes = bytes_of(tokenizer, *id);
         TopLogprob { token: text_of(&bytes), logprob: *logprob, bytes: Some(bytes) }
     };
-    let entry = |token: &Sampled| {
+    let entry = |token: &SampledToken| {
         let bytes = bytes_of(tokenizer, token.token_id);
         TokenLogprob {
             token: text_of(&bytes),
@@ -45,8 +45,8 @@ pub(super) struct Entry<'t> {
     pub(super) top: &'t [(u32, f32)],
 }
 
-impl<'t> From<&'t Sampled> for Entry<'t> {
-    fn from(token: &'t Sampled) -> Entry<'t> {
+impl<'t> From<&'t SampledToken> for Entry<'t> {
+    fn from(token: &'t SampledToken) -> Entry<'t> {
         Entry { token_id: token.token_id, logprob: Some(token.logprob), top: &token.top }
     }
 }

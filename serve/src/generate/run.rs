@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Finish, RequestEvent, RequestOutput, Revisions, Sampled, Ticket};
+use engine::{FinishReason, RequestEvent, RequestOutput, Revisions, SampledToken, Ticket};
 use openapi::{GenerationExtension, GenerationUsage, PromptTokensDetails};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub(crate) trait Wire {
     fn piece(&mut self, sequence: usize, piece: Piece) -> Option<Self::Chunk>;
 
     /// The last text of a sequence, and why it ended.
-    fn end(&mut self, sequence: usize, piece: Piece, finish: &Finish) -> Self::Chunk;
+    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> Self::Chunk;
 
     /// What a stream ends with, where the usage was asked for.
     fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> Self::Chunk;
@@ -35,8 +35,8 @@ pub(crate) trait Wire {
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) text: String,
-    pub(super) tokens: Vec<Sampled>,
-    pub(super) finish: Option<Finish>,
+    pub(super) tokens: Vec<SampledToken>,
+    pub(super) finish: Option<FinishReason>,
 }
 
 /// All sequences of an order, done.
@@ -83,7 +83,7 @@ pub(super) enum Event {
     /// More text.
     Piece(usize, Piece),
     /// The last text, and why it ended.
-    End(usize, Piece, Finish),
+    End(usize, Piece, FinishReason),
 }
 
 /// A submission on its way.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use engine::sampling::{Constraint, Grammar, Sampling, StopStrings};
+use engine::sampling::{Constraint, Grammar, SamplingParams, StopStrings};
 use engine::{Host, Tokenizer};
 use openapi::{Generation, MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, Texts, biases};
 
@@ -130,8 +130,8 @@ impl Settings {
         host: &Host,
         constraint: Option<Box<dyn Constraint>>,
         choice: u64,
-    ) -> Result<Sampling, ApiError> {
-        let sampling = Sampling {
+    ) -> Result<SamplingParams, ApiError> {
+        let sampling = SamplingParams {
             max_tokens: self.max_tokens,
             min_tokens: self.min_tokens,
             temperature: self.temperature,
@@ -148,7 +148,7 @@ impl Settings {
             logprobs: self.logprobs,
             constraint,
             stop: self.stop_strings(&host.tokenizer)?,
-            ..Sampling::default()
+            ..SamplingParams::default()
         };
         let checked = sampling.check(host.engine.limits().vocab_size);
         checked.map_err(|fault| ApiError::new(Code::InvalidBody, fault))?;

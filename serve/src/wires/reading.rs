@@ -176,7 +176,11 @@ async fn in_waves(
             wave.push(work(served, next));
         }
         // Who has begun waits for room; who has not is told that there is none.
-        let _room = if answers.is_empty() { None } else { Some(engine.patient(tokens).await) };
+        let _room = if answers.is_empty() {
+            None
+        } else {
+            Some(engine.reserve_batch_capacity(tokens).await)
+        };
         let (begun, in_hand) = (Instant::now(), engine.queued_tokens() + tokens);
         let ticket = engine.submit(wave, terms);
         let ticket = ticket.map_err(|error| not_taken(&error, &served.generating, &path))?;

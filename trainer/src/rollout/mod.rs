@@ -11,8 +11,8 @@ mod reward;
 use std::sync::Arc;
 
 use engine::{
-    Finish, Host, Priority, Request, RequestEvent, RequestParams, Sampled, Sampling, Task,
-    TaskOutput, Ticket,
+    FinishReason, Host, Priority, Request, RequestEvent, RequestParams, SampledToken,
+    SamplingParams, Task, TaskOutput, Ticket,
 };
 
 pub use reward::{Judge, failures};
@@ -152,7 +152,7 @@ impl Actor {
         Request {
             token_ids: [&order.prompt[..], &partial].concat().into(),
             adapter: order.adapter.clone(),
-            task: Task::Generate(Box::new(Sampling {
+            task: Task::Generate(Box::new(SamplingParams {
                 max_tokens: order.most.unwrap_or(how.max_tokens),
                 temperature: how.temperature,
                 seed: how.seed,
@@ -160,7 +160,7 @@ impl Actor {
                 stop_token_ids: self.encoder.stops().to_vec(),
                 logprobs: Some(0),
                 resumed: partial.len(),
-                ..Sampling::default()
+                ..SamplingParams::default()
             })),
         }
     }
@@ -175,7 +175,7 @@ impl Actor {
     }
 }
 
-fn token(sampled: &Sampled) -> Token {
+fn token(sampled: &SampledToken) -> Token {
     Token { id: sampled.token_id, logprob: sampled.logprob, revision: sampled.revision }
 }
 
@@ -248,8 +248,8 @@ fn ended(produced: &TaskOutput) -> bool {
     match produced {
         TaskOutput::Rows(_) => false,
         TaskOutput::Tokens { finish, .. } => match finish {
-            Finish::StopToken(_) | Finish::StopText(_) | Finish::Complete => true,
-            Finish::Length => false,
+            FinishReason::StopToken(_) | FinishReason::StopText(_) | FinishReason::Complete => true,
+            FinishReason::Length => false,
         },
     }
 }

@@ -1,7 +1,7 @@
 //! Generations that must be JSON of a schema, beside the same ones without a constraint.
 
 use engine::sampling::{Constraint, Grammar, Vocabulary};
-use engine::{Sampling, Tokenizer};
+use engine::{SamplingParams, Tokenizer};
 use serde::Serialize;
 use serde_json::json;
 
@@ -53,10 +53,10 @@ pub(super) fn run(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Const
     let prompts = shape.prompts(subject);
     let (mut free, mut constrained) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
-        free.push(generate(subject, shape, &prompts, |_| Sampling::default())?);
-        constrained.push(generate(subject, shape, &prompts, |_| Sampling {
+        free.push(generate(subject, shape, &prompts, |_| SamplingParams::default())?);
+        constrained.push(generate(subject, shape, &prompts, |_| SamplingParams {
             constraint: Some(constraint.fork()),
-            ..Sampling::default()
+            ..SamplingParams::default()
         })?);
     }
     let seconds = |rounds: &[Generated]| {

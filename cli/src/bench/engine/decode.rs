@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Output, Read, Request, RequestOutput, Sampling, Task, TaskOutput};
+use engine::{Output, Read, Request, RequestOutput, SamplingParams, Task, TaskOutput};
 use models::kv::{BLOCK, BlockId};
 use models::{Forward as _, PackItem, Runner, pack};
 use serde::Serialize;
@@ -138,12 +138,12 @@ fn round(subject: &mut Subject, shape: Shape, prompts: &[Arc<[u32]>]) -> Result<
     let raw = raw(&mut subject.raw, shape, prompts);
     Ok(Round {
         raw: raw.map_err(|error| CliError::Failed(error.to_string()))?,
-        greedy: generate(subject, shape, prompts, |_| Sampling::default())?,
-        sampled: generate(subject, shape, prompts, |stream| Sampling {
+        greedy: generate(subject, shape, prompts, |_| SamplingParams::default())?,
+        sampled: generate(subject, shape, prompts, |stream| SamplingParams {
             temperature: 1.0,
             top_p: 0.95,
             stream,
-            ..Sampling::default()
+            ..SamplingParams::default()
         })?,
     })
 }
@@ -153,12 +153,15 @@ pub(super) fn generate(
     subject: &mut Subject,
     shape: Shape,
     prompts: &[Arc<[u32]>],
-    sampling: impl Fn(u64) -> Sampling,
+    sampling: impl Fn(u64) -> SamplingParams,
 ) -> Result<Generated, CliError> {
     let work = |(at, prompt): (u64, &Arc<[u32]>)| Request {
         token_ids: prompt.clone(),
         adapter: None,
-        task: Task::Generate(Box::new(Sampling { max_tokens: shape.new_tokens, ..sampling(at) })),
+        task: Task::Generate(Box::new(SamplingParams {
+            max_tokens: shape.new_tokens,
+            ..sampling(at)
+        })),
     };
     let terms = subject.cold();
     let ran = subject.run(vec![((0..).zip(prompts).map(work).collect(), terms)])?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use engine::{
-    Engine, EngineConfig, Output, Read, Request, RequestEvent, RequestParams, Sampling, Task,
+    Engine, EngineConfig, Output, Read, Request, RequestEvent, RequestParams, SamplingParams, Task,
 };
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
@@ -148,7 +148,7 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Cli
     let mut work = |max_tokens| Request {
         token_ids: (0..PROMPT_TOKENS).map(|_| random.random_range(0..16)).collect(),
         adapter: None,
-        task: Task::Generate(Box::new(Sampling { max_tokens, ..Sampling::default() })),
+        task: Task::Generate(Box::new(SamplingParams { max_tokens, ..SamplingParams::default() })),
     };
     let works: Vec<Request> = (0..shape.running + queued).map(|_| work(shape.steps)).collect();
     let mut ticket =

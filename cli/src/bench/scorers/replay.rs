@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Host, Request, RequestParams, Sampling, Task};
+use engine::{Host, Request, RequestParams, SamplingParams, Task};
 use rubrics::Taped;
 
 use crate::bench::engine::distinct_tokens;
@@ -36,10 +36,10 @@ fn work(taped: &Taped) -> Request {
     let want = if taped.output_tokens == 0 {
         Task::Rows(taped.rows.clone())
     } else {
-        Task::Generate(Box::new(Sampling {
+        Task::Generate(Box::new(SamplingParams {
             max_tokens: taped.output_tokens,
             min_tokens: taped.output_tokens,
-            ..Sampling::default()
+            ..SamplingParams::default()
         }))
     };
     Request { token_ids: taped.token_ids.clone(), adapter: taped.adapter.clone(), task: want }

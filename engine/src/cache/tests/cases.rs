@@ -424,7 +424,7 @@ fn nothing_is_shared_across_a_change_of_weights() {
     let all = tokens(40, 40);
     compute(&mut cache, &tokens(20, 20));
     let mut before = table(&mut cache, 1, &all, 39);
-    cache.forget_all();
+    cache.invalidate();
     assert_eq!(cache.match_prefix(&space(0), &all, 39), prefix(0, None));
     let mut after = table(&mut cache, 2, &all, 39);
     assert_eq!(after.cached(), 0);
@@ -437,8 +437,8 @@ fn nothing_is_shared_across_a_change_of_weights() {
     cache.release(after, &all);
     assert_eq!(cached(&cache, &all), 40);
     assert_eq!(counts(&cache), [17, 0, 3]);
-    cache.forget_all();
-    cache.forget_all();
+    cache.invalidate();
+    cache.invalidate();
     assert_eq!(counts(&cache), [20, 0, 0]);
     assert_eq!(cache.audit(), Ok(()));
 }

@@ -121,7 +121,7 @@ impl World {
                 }
             }
             Op::Forget => {
-                self.manager.forget_all();
+                self.manager.invalidate();
                 self.weights += 1;
                 self.known.iter_mut().for_each(Vec::clear);
                 assert_eq!(self.manager.counts().cached, 0);

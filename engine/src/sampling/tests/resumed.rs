@@ -1,19 +1,20 @@
 //! A generation that is resumed at any of its tokens goes on as if it had not been stopped.
 
 use super::{
-    Finish, Grammar, Sampled, Sampler, Sampling, StopStrings, Vocabulary, ids, noise, tiny,
+    FinishReason, Grammar, SampledToken, Sampler, SamplingParams, StopStrings, Vocabulary, ids,
+    noise, tiny,
 };
 
 const PROMPT: [u32; 3] = [7, 1, 7];
 
 /// The tokens that follow, after those that are resumed.
 fn rest(
-    sampling: Sampling,
+    sampling: SamplingParams,
     resumed: &[u32],
     seed: u64,
     vocab_size: usize,
-) -> (Vec<Sampled>, Finish) {
-    let sampling = Sampling { resumed: resumed.len(), ..sampling };
+) -> (Vec<SampledToken>, FinishReason) {
+    let sampling = SamplingParams { resumed: resumed.len(), ..sampling };
     let token_ids = [&PROMPT, resumed].concat();
     let mut sampler = Sampler::new(sampling, &token_ids, vocab_size).expect("it makes sense");
     if let Some(finish) = sampler.ended() {
@@ -31,7 +32,7 @@ fn rest(
 }
 
 /// Resumes at every token, and counts how the generations ended.
-fn check(sampling: &dyn Fn(u64) -> Sampling, vocab_size: usize) -> Vec<Finish> {
+fn check(sampling: &dyn Fn(u64) -> SamplingParams, vocab_size: usize) -> Vec<FinishReason> {
     let mut ends = Vec::new();
     for seed in 0..20 {
         let (tokens, finish) = rest(sampling(seed), &[], seed, vocab_size);
@@ -46,7 +47,7 @@ fn check(sampling: &dyn Fn(u64) -> Sampling, vocab_size: usize) -> Vec<Finish> {
 
 #[test]
 fn penalties_lengths_and_stop_tokens_count_what_is_resumed() {
-    let sampling = |seed| Sampling {
+    let sampling = |seed| SamplingParams {
         max_tokens: 7,
         min_tokens: 4,
         temperature: 1.0,
@@ -56,10 +57,10 @@ fn penalties_lengths_and_stop_tokens_count_what_is_resumed() {
         stop_token_ids: vec![3],
         logprobs: Some(2),
         seed,
-        ..Sampling::default()
+        ..SamplingParams::default()
     };
     let ends = check(&sampling, 8);
-    assert!(ends.contains(&Finish::StopToken(3)) && ends.contains(&Finish::Length));
+    assert!(ends.contains(&FinishReason::StopToken(3)) && ends.contains(&FinishReason::Length));
 }
 
 #[test]
@@ -68,17 +69,17 @@ fn stop_strings_are_found_across_the_border() {
     let sampling = |seed| {
         let stops = ["e ", "th", "0", "a", "\u{fffd}\u{fffd}"].map(str::to_owned);
         let stop = StopStrings::new(tokenizer.clone(), stops.to_vec(), false);
-        Sampling {
+        SamplingParams {
             max_tokens: 60,
             min_tokens: 2,
             temperature: 1.0,
             stop: Some(stop.expect("none is empty")),
             seed,
-            ..Sampling::default()
+            ..SamplingParams::default()
         }
     };
     let ends = check(&sampling, 304);
-    let texts = ends.iter().filter(|end| matches!(end, Finish::StopText(_)));
+    let texts = ends.iter().filter(|end| matches!(end, FinishReason::StopText(_)));
     assert!(texts.count() > 5, "{ends:?}");
 }
 
@@ -88,13 +89,13 @@ fn a_constraint_knows_what_is_resumed() {
     let vocab_size = tokenizer.vocab_size();
     let vocabulary = Vocabulary::new(&tokenizer, vocab_size).expect("a vocabulary");
     let lark = Grammar::Lark("start: \"(\" start \")\" | \"x\"".into());
-    let sampling = |grammar: &Grammar, seed| Sampling {
+    let sampling = |grammar: &Grammar, seed| SamplingParams {
         max_tokens: 12,
         temperature: 1.0,
         stop_token_ids: tokenizer.eos_ids().to_vec(),
         constraint: Some(vocabulary.compile(grammar).expect("a grammar")),
         seed,
-        ..Sampling::default()
+        ..SamplingParams::default()
     };
     for grammar in [
         Grammar::Choice(vec!["yes".into(), "yes, but".into()]),
@@ -105,7 +106,7 @@ fn a_constraint_knows_what_is_resumed() {
     }
     // What the grammar does not allow was not generated under it.
     let wrong = tokenizer.encode(")", false).expect("a byte");
-    let sampling = Sampling { resumed: wrong.len(), ..sampling(&lark, 0) };
+    let sampling = SamplingParams { resumed: wrong.len(), ..sampling(&lark, 0) };
     let token_ids = [&PROMPT[..], &wrong].concat();
     let error = Sampler::new(sampling, &token_ids, vocab_size).expect_err("it cannot come");
     assert!(error.starts_with("resumed: token 0 cannot come"), "{error}");

@@ -10,7 +10,7 @@ use crate::models::{Prompted, Served};
 use crate::outcome::{Failure, FailureKind};
 use crate::session::Written;
 
-use engine::{Sampled, Text};
+use engine::{SampledToken, Text};
 
 /// What the last line begins with.
 const MARKER: &str = "Final Judgement:";
@@ -72,7 +72,11 @@ fn verdict(text: &str) -> Option<usize> {
 }
 
 /// The last token with this id, if only white space and the end stand after it.
-fn verdict_token<'t>(served: &Served, tokens: &'t [Sampled], id: u32) -> Option<&'t Sampled> {
+fn verdict_token<'t>(
+    served: &Served,
+    tokens: &'t [SampledToken],
+    id: u32,
+) -> Option<&'t SampledToken> {
     let at = tokens.iter().rposition(|token| token.token_id == id)?;
     let after: Vec<u32> = tokens[at + 1..].iter().map(|t| t.token_id).collect();
     let rest = served.host.tokenizer.decode(&after, true).ok()?;
