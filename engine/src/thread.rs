@@ -14,7 +14,7 @@ use models::adapter::Adapter;
 use models::batch::{AdapterSlot, Outputs, RaggedBatch};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
-use crate::cache::{SequenceId, Space};
+use crate::cache::{CacheNamespace, SequenceId};
 use crate::error::RequestError;
 use crate::handle::{
     AdapterStatus, CheckedRequest, Command, EngineConfig, EngineStatus, Submission,
@@ -220,7 +220,7 @@ impl<F: Forward> Core<F> {
         self.scheduler.add(Sequence {
             id,
             token_ids: order.token_ids.to_vec(),
-            space: Space {
+            namespace: CacheNamespace {
                 adapter: serving.as_ref().map(|serving| serving.digest.clone()),
                 salt: terms.salt,
             },

@@ -3,7 +3,7 @@
 use models::kv::BLOCK;
 
 use super::pool::{Pool, at};
-use super::tree::{Node, NodeId, Place, Tree};
+use super::tree::{Node, NodeId, Parent, Tree};
 
 /// Looks at everything.
 ///
@@ -14,17 +14,17 @@ pub(super) fn audit(tree: &Tree, pool: &Pool) -> Result<(), String> {
     let (mut n_nodes, mut n_roots, mut n_idle) = (0, 0, 0);
     for (id, node) in tree.nodes() {
         let fault = |what: &str| Err(format!("{id:?} {what}: {node:?}"));
-        match &node.place {
-            Place::Root(space) => {
+        match &node.parent {
+            Parent::Root(space) => {
                 n_roots += 1;
                 if tree.roots.get(space) != Some(&id) || node.end() > 0 {
                     return fault("is no root of its space");
                 }
-                if node.n_children == 0 && node.tables == 0 {
+                if node.n_children == 0 && node.n_tables == 0 {
                     return fault("is a root that nobody needs");
                 }
             }
-            Place::Below(above) => {
+            Parent::Node(above) => {
                 n_nodes += 1;
                 n_idle += usize::from(tree.idle.contains(&(node.used, id)));
                 if let Some(what) = edge_fault(tree, (*above, tree.node(*above)), (id, node)) {
@@ -60,10 +60,10 @@ fn edge_fault(
     (above_id, above): (NodeId, &Node),
     (id, node): (NodeId, &Node),
 ) -> Option<&'static str> {
-    let Some(first) = node.run.token_ids().first() else {
+    let Some(first) = node.tokens.token_ids().first() else {
         return Some("has no tokens");
     };
-    let idle = node.n_children == 0 && node.tables == 0;
+    let idle = node.n_children == 0 && node.n_tables == 0;
     if tree.children.get(&(above_id, *first)) != Some(&id) {
         Some("is not listed below its parent")
     } else if above.end() != node.start || above.ready != above.end() {
@@ -82,7 +82,7 @@ fn node_fault(node: &Node, clock: u64) -> Option<&'static str> {
     let n_blocks =
         if node.ready > node.start { node.ready.div_ceil(BLOCK) - node.first_block() } else { 0 };
     let pending = node.ready < node.end();
-    let abandoned = node.tables == 0 && (pending || node.owner.is_some());
+    let abandoned = node.n_tables == 0 && (pending || node.owner.is_some());
     if node.ready < node.start || node.ready > node.end() {
         Some("has computed what it does not have")
     } else if node.blocks.len() != n_blocks {
@@ -116,11 +116,11 @@ fn children_fault(tree: &Tree) -> Result<(), String> {
 fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
     let mut repeated = vec![false; tree.slots.len()];
     let mut passed = vec![false; tree.slots.len()];
-    for (id, node) in tree.nodes().filter(|(_, node)| node.tables > 0) {
+    for (id, node) in tree.nodes().filter(|(_, node)| node.n_tables > 0) {
         let mut here = (id, node);
         loop {
             passed[here.0.slot()] = true;
-            let Place::Below(above) = here.1.place else {
+            let Parent::Node(above) = here.1.parent else {
                 break;
             };
             let first = here.1.blocks.first();

@@ -9,35 +9,35 @@
 use models::kv::{BLOCK, BlockId};
 
 use super::pool::Pool;
-use super::tree::{NodeId, Place, Tree};
+use super::tree::{NodeId, Parent, Tree};
 
 impl Tree {
     /// Makes sure that `n` blocks are free, where so many are free or cached.
-    pub(super) fn reclaim(&mut self, n: usize, pool: &mut Pool) {
+    pub(super) fn evict(&mut self, n: usize, pool: &mut Pool) {
         while pool.counts().free < n {
             let Some((_, leaf)) = self.idle.first().copied() else {
-                return self.replace_repeats(pool);
+                return self.release_duplicates(pool);
             };
-            self.trim(leaf, pool);
+            self.evict_last_block(leaf, pool);
         }
     }
 
     /// Takes the last block off an idle leaf.
-    fn trim(&mut self, leaf: NodeId, pool: &mut Pool) {
+    fn evict_last_block(&mut self, leaf: NodeId, pool: &mut Pool) {
         let node = self.node(leaf);
         let last = node.first_block() + node.blocks.len() - 1;
         if last * BLOCK <= node.start {
             return self.remove(leaf, pool);
         }
         let block = self.update(leaf, |node| {
-            node.run.truncate(last * BLOCK - node.start);
+            node.tokens.truncate(last * BLOCK - node.start);
             node.ready = node.end();
             node.blocks.pop()
         });
-        pool.forget(block.expect("a node that starts before its last block has two"));
+        pool.drop_node_ref(block.expect("a node that starts before its last block has two"));
     }
 
-    fn replace_repeats(&mut self, pool: &mut Pool) {
+    fn release_duplicates(&mut self, pool: &mut Pool) {
         for slot in 0..self.n_slots() {
             let Some((id, node)) = self.at_slot(slot) else {
                 continue;
@@ -52,7 +52,7 @@ impl Tree {
     /// Puts a table's version of the block that node `id` starts inside in the place of those that
     /// the nodes above have to themselves.
     fn replace_above(&mut self, mut id: NodeId, version: BlockId, pool: &mut Pool) {
-        while let Place::Below(above) = self.node(id).place
+        while let Parent::Node(above) = self.node(id).parent
             && !self.node(id).start.is_multiple_of(BLOCK)
         {
             let node = self.node_mut(above);
@@ -60,8 +60,8 @@ impl Tree {
             if *last == version || pool.is_held(*last) {
                 return;
             }
-            pool.keep(version);
-            pool.forget(std::mem::replace(last, version));
+            pool.add_node_ref(version);
+            pool.drop_node_ref(std::mem::replace(last, version));
             // Further up it is the same block only if the node above lies within it.
             if node.blocks.len() > 1 {
                 return;

@@ -4,8 +4,11 @@ use models::batch::BlockCopy;
 use models::kv::{BLOCK, BlockId};
 
 use super::pool::Pool;
-use super::tree::{Descent, Tree};
-use super::{Awaited, BlockTable, Counts, Footing, Opened, Opening, Prefix, Space, audit};
+use super::tree::{Match, Tree};
+use super::{
+    Allocated, Allocation, BlockCounts, BlockTable, CacheNamespace, PendingPrefix, PrefixMatch,
+    TreePosition, audit,
+};
 
 /// The blocks, and what is computed in them.
 #[derive(Debug)]
@@ -16,12 +19,12 @@ pub struct BlockManager {
 }
 
 /// What an opening takes from cache.
-struct Take {
+struct CacheHit {
     cached: usize,
     /// Blocks that are shared whole.
-    blocks: Vec<BlockId>,
+    shared_blocks: Vec<BlockId>,
     /// The block that is shared in part.
-    source: Option<BlockId>,
+    copy_source: Option<BlockId>,
 }
 
 impl BlockManager {
@@ -34,14 +37,19 @@ impl BlockManager {
     }
 
     /// How much of a sequence is computed, or is being computed, of at most `limit` tokens.
-    pub fn match_prefix(&self, space: &Space, token_ids: &[u32], limit: usize) -> Prefix {
+    pub fn match_prefix(
+        &self,
+        space: &CacheNamespace,
+        token_ids: &[u32],
+        limit: usize,
+    ) -> PrefixMatch {
         let Some(found) = self.tree.find(space, token_ids) else {
-            return Prefix { cached: 0, awaited: None };
+            return PrefixMatch { cached: 0, pending: None };
         };
         let (cached, upto) = (found.ready.min(limit), found.known.min(limit));
         let owner = self.tree.node(found.node).owner;
         let awaited = owner.filter(|_| upto > cached);
-        Prefix { cached, awaited: awaited.map(|owner| Awaited { owner, upto }) }
+        PrefixMatch { cached, pending: awaited.map(|owner| PendingPrefix { owner, upto }) }
     }
 
     /// Opens a table: takes the cached part, gives it blocks for `room` positions (evicting if
@@ -54,26 +62,26 @@ impl BlockManager {
     /// None, and nothing changes, where more blocks are needed than no open table references. A
     /// little less is taken from cache than [`match_prefix`](Self::match_prefix) found (the whole
     /// blocks alone) where only that fits.
-    pub fn open(&mut self, opening: Opening<'_>) -> Option<Opened> {
-        let found = self.tree.find(opening.space, opening.token_ids);
-        let n_blocks = opening.room.div_ceil(BLOCK);
-        let take = self.take(found, opening.limit.min(opening.room), n_blocks)?;
-        for block in take.blocks.iter().chain(&take.source) {
-            self.pool.hold(*block);
+    pub fn allocate(&mut self, opening: Allocation<'_>) -> Option<Allocated> {
+        let found = self.tree.find(opening.namespace, opening.token_ids);
+        let n_blocks = opening.n_positions.div_ceil(BLOCK);
+        let take = self.plan_hit(found, opening.max_cached.min(opening.n_positions), n_blocks)?;
+        for block in take.shared_blocks.iter().chain(&take.copy_source) {
+            self.pool.add_table_ref(*block);
         }
-        let footing = self.stand(opening, found, &take);
-        let first_own = take.blocks.len();
+        let footing = self.attach(opening, found, &take);
+        let first_own = take.shared_blocks.len();
         let mut table = BlockTable {
-            blocks: take.blocks,
+            blocks: take.shared_blocks,
             cached: take.cached,
             computed: take.cached,
-            source: take.source,
-            footing,
+            copy_source: take.copy_source,
+            position: footing,
             generation: self.generation,
         };
         self.grow(&mut table, n_blocks);
-        let copy = take.source.map(|from| BlockCopy { from, to: table.blocks[first_own] });
-        Some(Opened { table, copies: copy.into_iter().collect() })
+        let copy = take.copy_source.map(|from| BlockCopy { from, to: table.blocks[first_own] });
+        Some(Allocated { table, copies: copy.into_iter().collect() })
     }
 
     /// Gives a table room for `n_tokens` positions in all, evicting if need be. False, and nothing
@@ -95,22 +103,22 @@ impl BlockManager {
     /// Where the table has no room for so many.
     pub fn commit(&mut self, table: &mut BlockTable, computed: usize) {
         assert!(
-            computed <= table.room(),
+            computed <= table.capacity(),
             "{computed} positions are committed to a table with room for {}",
-            table.room()
+            table.capacity()
         );
         if computed <= table.computed {
             return;
         }
         table.computed = computed;
-        if let Some(source) = table.source.take() {
-            self.pool.let_go(source);
+        if let Some(source) = table.copy_source.take() {
+            self.pool.drop_table_ref(source);
         }
-        match table.footing {
-            Footing::Own(leaf) if table.generation == self.generation => {
-                self.tree.advance(leaf, computed, &table.blocks, &mut self.pool);
+        match table.position {
+            TreePosition::Own(leaf) if table.generation == self.generation => {
+                self.tree.mark_computed(leaf, computed, &table.blocks, &mut self.pool);
             }
-            Footing::Own(_) | Footing::Shared(_) => {}
+            TreePosition::Own(_) | TreePosition::Shared(_) => {}
         }
     }
 
@@ -121,16 +129,16 @@ impl BlockManager {
     /// have been made.
     pub fn release(&mut self, table: BlockTable, token_ids: &[u32]) {
         if table.generation == self.generation {
-            let computed = match table.source {
+            let computed = match table.copy_source {
                 // The copy that it begins with was due, and may never have been made.
                 Some(_) => table.cached / BLOCK * BLOCK,
                 None => table.computed,
             };
             let computed = computed.min(token_ids.len());
-            self.settle(table.footing, &token_ids[..computed], &table.blocks);
+            self.detach(table.position, &token_ids[..computed], &table.blocks);
         }
-        for block in table.blocks.into_iter().chain(table.source) {
-            self.pool.let_go(block);
+        for block in table.blocks.into_iter().chain(table.copy_source) {
+            self.pool.drop_table_ref(block);
         }
     }
 
@@ -139,7 +147,7 @@ impl BlockManager {
     pub fn invalidate(&mut self) {
         for (_, node) in self.tree.nodes() {
             for block in &node.blocks {
-                self.pool.forget(*block);
+                self.pool.drop_node_ref(*block);
             }
         }
         self.tree = Tree::default();
@@ -147,7 +155,7 @@ impl BlockManager {
     }
 
     /// How many blocks there are of each kind.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> BlockCounts {
         self.pool.counts()
     }
 
@@ -160,7 +168,7 @@ impl BlockManager {
     }
 
     /// What can be taken from cache and leaves room for `n_blocks` in all; none where nothing does.
-    fn take(&self, found: Option<Descent>, limit: usize, n_blocks: usize) -> Option<Take> {
+    fn plan_hit(&self, found: Option<Match>, limit: usize, n_blocks: usize) -> Option<CacheHit> {
         let mut cached = found.map_or(0, |found| found.ready.min(limit));
         let mut blocks =
             found.map_or_else(Vec::new, |found| self.tree.blocks_of(found.node, cached));
@@ -181,63 +189,72 @@ impl BlockManager {
                 cached = whole * BLOCK;
             }
         }
-        (source.is_some() || held(&blocks) <= total).then_some(Take { cached, blocks, source })
+        (source.is_some() || held(&blocks) <= total).then_some(CacheHit {
+            cached,
+            shared_blocks: blocks,
+            copy_source: source,
+        })
     }
 
     /// Puts a table into the tree.
-    fn stand(&mut self, opening: Opening<'_>, found: Option<Descent>, take: &Take) -> Footing {
+    fn attach(
+        &mut self,
+        opening: Allocation<'_>,
+        found: Option<Match>,
+        take: &CacheHit,
+    ) -> TreePosition {
         let (tree, pool) = (&mut self.tree, &mut self.pool);
         tree.tick();
         let (node, known) = match found {
             Some(found) => (found.node, found.known),
-            None => (tree.root(opening.space), 0),
+            None => (tree.root(opening.namespace), 0),
         };
         let rest = &opening.token_ids[known..];
         if known == take.cached && !rest.is_empty() {
             let above = tree.ending_at(node, known, pool);
-            let leaf = tree.add(above, rest, Some(opening.owner));
+            let leaf = tree.add_leaf(above, rest, Some(opening.owner));
             tree.touch(leaf);
-            tree.stand(leaf);
-            Footing::Own(leaf)
+            tree.attach_table(leaf);
+            TreePosition::Own(leaf)
         } else {
             tree.touch(node);
-            let node = tree.ending_at(node, take.blocks.len() * BLOCK, pool);
-            tree.stand(node);
-            Footing::Shared(node)
+            let node = tree.ending_at(node, take.shared_blocks.len() * BLOCK, pool);
+            tree.attach_table(node);
+            TreePosition::Shared(node)
         }
     }
 
     /// Gives a table `n_blocks` in all, which are known to be there.
     fn grow(&mut self, table: &mut BlockTable, n_blocks: usize) {
         let lacking = n_blocks.saturating_sub(table.blocks.len());
-        self.tree.reclaim(lacking, &mut self.pool);
+        self.tree.evict(lacking, &mut self.pool);
         for _ in 0..lacking {
-            let block = self.pool.take();
+            let block = self.pool.take_free();
             table.blocks.push(block.expect("what is free and cached was held against the need"));
         }
     }
 
     /// Leaves in the tree what a table has computed of a sequence.
-    fn settle(&mut self, footing: Footing, computed: &[u32], table: &[BlockId]) {
+    fn detach(&mut self, footing: TreePosition, computed: &[u32], table: &[BlockId]) {
         let (tree, pool) = (&mut self.tree, &mut self.pool);
         tree.tick();
         let node = match footing {
-            Footing::Own(leaf) => match tree.settle(leaf, pool) {
+            TreePosition::Own(leaf) => match tree.truncate_to_computed(leaf, pool) {
                 Some(node) => node,
                 None => return,
             },
-            Footing::Shared(node) => node,
+            TreePosition::Shared(node) => node,
         };
         let found = tree.descend(node, computed);
         let last = if found.known == found.ready && found.ready < computed.len() {
             let above = tree.ending_at(found.node, found.ready, pool);
-            let leaf = tree.add(above, &computed[found.ready..], None);
-            tree.advance(leaf, computed.len(), table, pool);
+            let leaf = tree.add_leaf(above, &computed[found.ready..], None);
+            tree.mark_computed(leaf, computed.len(), table, pool);
             leaf
         } else {
             found.node
         };
         tree.touch(last);
-        tree.leave(node, pool);
+        tree.detach_table(node, pool);
     }
 }

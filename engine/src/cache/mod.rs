@@ -37,7 +37,7 @@ use tree::NodeId;
 /// Tokens are shared only within one space. A change of the weights is told by
 /// [`BlockManager::forget_all`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Space {
+pub struct CacheNamespace {
     /// The adapter's digest, or none for the base model.
     pub adapter: Option<Arc<str>>,
     /// What callers that may share have in common.
@@ -50,17 +50,17 @@ pub struct SequenceId(pub u64);
 
 /// What the cache knows of a sequence's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
+pub struct PrefixMatch {
     /// Tokens at its start that are computed, at most the limit asked for.
     pub cached: usize,
     /// Who is computing more of it.
-    pub awaited: Option<Awaited>,
+    pub pending: Option<PendingPrefix>,
 }
 
 /// A sequence that is computing more of a prefix: it pays to wait until it has computed `upto`
 /// tokens, or is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Awaited {
+pub struct PendingPrefix {
     /// Who.
     pub owner: SequenceId,
     /// Tokens at the start that can be shared then, at most the limit asked for.
@@ -69,23 +69,23 @@ pub struct Awaited {
 
 /// What a table is opened for.
 #[derive(Clone, Copy, Debug)]
-pub struct Opening<'a> {
+pub struct Allocation<'a> {
     /// The sequence.
     pub owner: SequenceId,
     /// Whom it shares with.
-    pub space: &'a Space,
+    pub namespace: &'a CacheNamespace,
     /// Its tokens, as far as they are known.
     pub token_ids: &'a [u32],
     /// At most so many tokens are taken from cache: what is read must be computed.
-    pub limit: usize,
+    pub max_cached: usize,
     /// Positions that the table has room for; not less than `token_ids`, where all of them are to
     /// be computed.
-    pub room: usize,
+    pub n_positions: usize,
 }
 
 /// A table, and what has to be done before anything is computed into it.
 #[derive(Debug)]
-pub struct Opened {
+pub struct Allocated {
     /// The table.
     pub table: BlockTable,
     /// Blocks to copy, in this order and after those of tables that were opened earlier. Their
@@ -102,15 +102,15 @@ pub struct BlockTable {
     cached: usize,
     computed: usize,
     /// The block that the first own block begins as a copy of, until the first commit.
-    source: Option<BlockId>,
-    footing: Footing,
+    copy_source: Option<BlockId>,
+    position: TreePosition,
     /// The cache that it shares with: the one since the last [`BlockManager::forget_all`].
     generation: u64,
 }
 
 /// Where an open table stands in the tree.
 #[derive(Clone, Copy, Debug)]
-enum Footing {
+enum TreePosition {
     /// On the leaf that it computes: others see what it commits.
     Own(NodeId),
     /// On the whole blocks that it shares: what it computes is its own affair until it is released.
@@ -134,14 +134,14 @@ impl BlockTable {
     }
 
     /// Positions that it has room for.
-    pub fn room(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.blocks.len() * BLOCK
     }
 }
 
 /// How many blocks there are of each kind; every block is of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct BlockCounts {
     /// Nobody's.
     pub free: usize,
     /// Referenced by open tables.
@@ -152,7 +152,7 @@ pub struct Counts {
     pub total: usize,
 }
 
-impl Counts {
+impl BlockCounts {
     /// Blocks that a table can be given.
     pub fn available(&self) -> usize {
         self.free + self.cached

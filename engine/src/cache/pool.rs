@@ -2,18 +2,18 @@
 
 use models::kv::BlockId;
 
-use super::Counts;
+use super::BlockCounts;
 
 /// How often a block is referenced, and by what.
 #[derive(Clone, Copy, Debug, Default)]
-struct Uses {
+struct RefCounts {
     /// By open tables.
     tables: u32,
     /// By nodes of the tree.
     nodes: u32,
 }
 
-impl Uses {
+impl RefCounts {
     fn none(self) -> bool {
         self.tables == 0 && self.nodes == 0
     }
@@ -24,7 +24,7 @@ impl Uses {
 pub(super) struct Pool {
     /// The last freed goes out first: it is the likeliest to be in a processor's cache.
     free: Vec<BlockId>,
-    uses: Vec<Uses>,
+    uses: Vec<RefCounts>,
     /// Blocks that an open table references.
     held: usize,
 }
@@ -34,13 +34,13 @@ impl Pool {
         let n = u32::try_from(n_blocks).expect("a block's number is 32 bits wide");
         Pool {
             free: (0..n).rev().map(BlockId).collect(),
-            uses: vec![Uses::default(); n_blocks],
+            uses: vec![RefCounts::default(); n_blocks],
             held: 0,
         }
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
+    pub(super) fn counts(&self) -> BlockCounts {
+        BlockCounts {
             free: self.free.len(),
             held: self.held,
             cached: self.uses.len() - self.free.len() - self.held,
@@ -54,21 +54,21 @@ impl Pool {
     }
 
     /// A free block, which is the table's that asks.
-    pub(super) fn take(&mut self) -> Option<BlockId> {
+    pub(super) fn take_free(&mut self) -> Option<BlockId> {
         let block = self.free.pop()?;
-        self.hold(block);
+        self.add_table_ref(block);
         Some(block)
     }
 
     /// One more table references it.
-    pub(super) fn hold(&mut self, block: BlockId) {
+    pub(super) fn add_table_ref(&mut self, block: BlockId) {
         let uses = &mut self.uses[at(block)];
         self.held += usize::from(uses.tables == 0);
         uses.tables += 1;
     }
 
     /// One table fewer references it.
-    pub(super) fn let_go(&mut self, block: BlockId) {
+    pub(super) fn drop_table_ref(&mut self, block: BlockId) {
         let uses = &mut self.uses[at(block)];
         uses.tables -= 1;
         self.held -= usize::from(uses.tables == 0);
@@ -76,12 +76,12 @@ impl Pool {
     }
 
     /// One more node references it.
-    pub(super) fn keep(&mut self, block: BlockId) {
+    pub(super) fn add_node_ref(&mut self, block: BlockId) {
         self.uses[at(block)].nodes += 1;
     }
 
     /// One node fewer references it.
-    pub(super) fn forget(&mut self, block: BlockId) {
+    pub(super) fn drop_node_ref(&mut self, block: BlockId) {
         self.uses[at(block)].nodes -= 1;
         self.free_if_unused(block);
     }

@@ -6,14 +6,14 @@
 /// off. The skipped tokens belong to the nodes above, which live at least as long; so all runs
 /// together take at most twice their tokens.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct TokenSpan {
     ids: Vec<u32>,
     skip: usize,
 }
 
-impl Run {
-    pub(super) fn new(token_ids: &[u32]) -> Run {
-        Run { ids: token_ids.to_vec(), skip: 0 }
+impl TokenSpan {
+    pub(super) fn new(token_ids: &[u32]) -> TokenSpan {
+        TokenSpan { ids: token_ids.to_vec(), skip: 0 }
     }
 
     pub(super) fn token_ids(&self) -> &[u32] {
@@ -25,8 +25,8 @@ impl Run {
     }
 
     /// Takes the first `n` tokens off.
-    pub(super) fn split_front(&mut self, n: usize) -> Run {
-        let front = Run::new(&self.token_ids()[..n]);
+    pub(super) fn split_front(&mut self, n: usize) -> TokenSpan {
+        let front = TokenSpan::new(&self.token_ids()[..n]);
         self.skip += n;
         front
     }
@@ -55,7 +55,7 @@ impl Run {
 }
 
 #[cfg(test)]
-impl Run {
+impl TokenSpan {
     /// Tokens that it has memory for.
     pub(super) fn capacity(&self) -> usize {
         self.ids.capacity()

@@ -13,8 +13,8 @@ use std::collections::{BTreeSet, HashMap};
 use models::kv::{BLOCK, BlockId};
 
 use super::pool::Pool;
-use super::run::Run;
-use super::{SequenceId, Space};
+use super::run::TokenSpan;
+use super::{CacheNamespace, SequenceId};
 
 /// A node: an index into the tree's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,25 +29,25 @@ impl NodeId {
 
 /// Where a node hangs.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Parent {
     /// At the top of a space, without tokens.
-    Root(Space),
+    Root(CacheNamespace),
     /// Below another node.
-    Below(NodeId),
+    Node(NodeId),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) place: Place,
+    pub(super) parent: Parent,
     /// Position of the first token.
     pub(super) start: usize,
-    pub(super) run: Run,
+    pub(super) tokens: TokenSpan,
     /// Position after the last computed token.
     pub(super) ready: usize,
     pub(super) blocks: Vec<BlockId>,
     pub(super) n_children: usize,
     /// Open tables that stand on the node's end.
-    pub(super) tables: usize,
+    pub(super) n_tables: usize,
     /// Who computes what is not ready.
     pub(super) owner: Option<SequenceId>,
     /// When it was last used. What is above was used no earlier.
@@ -57,7 +57,7 @@ pub(super) struct Node {
 impl Node {
     /// Position after the last token.
     pub(super) fn end(&self) -> usize {
-        self.start + self.run.len()
+        self.start + self.tokens.len()
     }
 
     /// Index of the first block.
@@ -67,13 +67,13 @@ impl Node {
 
     /// Whether nothing keeps it: neither a table nor a node below.
     fn is_idle(&self) -> bool {
-        self.tables == 0 && self.n_children == 0
+        self.n_tables == 0 && self.n_children == 0
     }
 }
 
 /// How far a sequence is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Descent {
+pub(super) struct Match {
     /// The deepest node with a token of the sequence.
     pub(super) node: NodeId,
     /// Tokens of the sequence that are computed.
@@ -87,7 +87,7 @@ pub(super) struct Descent {
 pub(super) struct Tree {
     pub(super) slots: Vec<Option<Node>>,
     pub(super) vacant: Vec<NodeId>,
-    pub(super) roots: HashMap<Space, NodeId>,
+    pub(super) roots: HashMap<CacheNamespace, NodeId>,
     /// By the node above and the first token. One map for all, so that a node with a million
     /// children costs no more than its children, and a split moves none of them.
     pub(super) children: HashMap<(NodeId, u32), NodeId>,
@@ -124,9 +124,9 @@ impl Tree {
 
     /// Changes a node and keeps the list of idle leaves in step.
     pub(super) fn update<R>(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> R) -> R {
-        let key = |node: &Node| match node.place {
-            Place::Below(_) if node.is_idle() => Some((node.used, id)),
-            Place::Below(_) | Place::Root(_) => None,
+        let key = |node: &Node| match node.parent {
+            Parent::Node(_) if node.is_idle() => Some((node.used, id)),
+            Parent::Node(_) | Parent::Root(_) => None,
         };
         let node = self.node_mut(id);
         let before = key(node);
@@ -151,21 +151,21 @@ impl Tree {
         let now = self.clock;
         loop {
             self.update(id, |node| node.used = now);
-            match self.node(id).place {
-                Place::Below(above) => id = above,
-                Place::Root(_) => return,
+            match self.node(id).parent {
+                Parent::Node(above) => id = above,
+                Parent::Root(_) => return,
             }
         }
     }
 
     /// How far a sequence is known in a space; none where the space has nothing.
-    pub(super) fn find(&self, space: &Space, token_ids: &[u32]) -> Option<Descent> {
+    pub(super) fn find(&self, space: &CacheNamespace, token_ids: &[u32]) -> Option<Match> {
         let root = self.roots.get(space)?;
         Some(self.descend(*root, token_ids))
     }
 
     /// How far a sequence is known that passes `node`, whose tokens are all computed.
-    pub(super) fn descend(&self, mut node: NodeId, token_ids: &[u32]) -> Descent {
+    pub(super) fn descend(&self, mut node: NodeId, token_ids: &[u32]) -> Match {
         let mut at = self.node(node).end();
         while let Some(next) = token_ids.get(at) {
             let Some(below) = self.children.get(&(node, *next)) else {
@@ -173,14 +173,14 @@ impl Tree {
             };
             node = *below;
             let below = self.node(node);
-            let known = at + below.run.common(&token_ids[at..]);
+            let known = at + below.tokens.common(&token_ids[at..]);
             if known < below.end() || below.ready < below.end() {
                 let ready = known.min(below.ready);
-                return Descent { node, ready, known };
+                return Match { node, ready, known };
             }
             at = known;
         }
-        Descent { node, ready: at, known: at }
+        Match { node, ready: at, known: at }
     }
 
     /// The blocks of the first `n_tokens` positions on the path to `node`, all of them computed.
@@ -196,27 +196,27 @@ impl Tree {
                 blocks[left - n..left].copy_from_slice(&from.blocks[..n]);
                 left -= n;
             }
-            match from.place {
-                Place::Below(above) => node = above,
-                Place::Root(_) => break,
+            match from.parent {
+                Parent::Node(above) => node = above,
+                Parent::Root(_) => break,
             }
         }
         blocks
     }
 
     /// The root of a space.
-    pub(super) fn root(&mut self, space: &Space) -> NodeId {
+    pub(super) fn root(&mut self, space: &CacheNamespace) -> NodeId {
         if let Some(root) = self.roots.get(space) {
             return *root;
         }
         let root = self.insert(Node {
-            place: Place::Root(space.clone()),
+            parent: Parent::Root(space.clone()),
             start: 0,
-            run: Run::new(&[]),
+            tokens: TokenSpan::new(&[]),
             ready: 0,
             blocks: Vec::new(),
             n_children: 0,
-            tables: 0,
+            n_tables: 0,
             owner: None,
             used: self.clock,
         });
@@ -226,7 +226,7 @@ impl Tree {
 
     /// A leaf of tokens that are yet to be computed. There is none below `above` that begins with
     /// the same token.
-    pub(super) fn add(
+    pub(super) fn add_leaf(
         &mut self,
         above: NodeId,
         token_ids: &[u32],
@@ -234,13 +234,13 @@ impl Tree {
     ) -> NodeId {
         let start = self.node(above).end();
         let leaf = self.insert(Node {
-            place: Place::Below(above),
+            parent: Parent::Node(above),
             start,
-            run: Run::new(token_ids),
+            tokens: TokenSpan::new(token_ids),
             ready: start,
             blocks: Vec::new(),
             n_children: 0,
-            tables: 0,
+            n_tables: 0,
             owner,
             used: self.clock,
         });
@@ -264,12 +264,12 @@ impl Tree {
     pub(super) fn ending_at(&mut self, mut node: NodeId, at: usize, pool: &mut Pool) -> NodeId {
         loop {
             let here = self.node(node);
-            match here.place {
-                Place::Below(above) if here.start >= at => node = above,
-                Place::Below(above) if here.end() > at => {
+            match here.parent {
+                Parent::Node(above) if here.start >= at => node = above,
+                Parent::Node(above) if here.end() > at => {
                     return self.split(above, node, at, pool);
                 }
-                Place::Below(_) | Place::Root(_) => return node,
+                Parent::Node(_) | Parent::Root(_) => return node,
             }
         }
     }
@@ -280,13 +280,13 @@ impl Tree {
         let node = self.node_mut(id);
         let first = node.first_block();
         let upper = Node {
-            place: Place::Below(above),
+            parent: Parent::Node(above),
             start: node.start,
-            run: node.run.split_front(at - node.start),
+            tokens: node.tokens.split_front(at - node.start),
             ready: at,
             blocks: node.blocks[..at.div_ceil(BLOCK) - first].to_vec(),
             n_children: 1,
-            tables: 0,
+            n_tables: 0,
             owner: None,
             used: node.used,
         };
@@ -295,21 +295,21 @@ impl Tree {
             // The block that `at` lies inside is both parts'.
             node.blocks.drain(..at / BLOCK - first);
             if !at.is_multiple_of(BLOCK) {
-                pool.keep(node.blocks[0]);
+                pool.add_node_ref(node.blocks[0]);
             }
         } else {
             node.blocks.clear();
         }
-        let (lower_first, upper_first) = (node.run.token_ids()[0], upper.run.token_ids()[0]);
+        let (lower_first, upper_first) = (node.tokens.token_ids()[0], upper.tokens.token_ids()[0]);
         let upper = self.insert(upper);
-        self.node_mut(id).place = Place::Below(upper);
+        self.node_mut(id).parent = Parent::Node(upper);
         self.children.insert((above, upper_first), upper);
         self.children.insert((upper, lower_first), id);
         upper
     }
 
     /// Tokens of a leaf up to position `computed` lie in these blocks of a table.
-    pub(super) fn advance(
+    pub(super) fn mark_computed(
         &mut self,
         leaf: NodeId,
         computed: usize,
@@ -323,14 +323,14 @@ impl Tree {
         }
         let first = node.first_block();
         for block in &table[first + node.blocks.len()..ready.div_ceil(BLOCK)] {
-            pool.keep(*block);
+            pool.add_node_ref(*block);
             node.blocks.push(*block);
         }
         node.ready = ready;
     }
 
     /// Cuts a leaf to its computed tokens. Where it has none it is removed, with the table on it.
-    pub(super) fn settle(&mut self, leaf: NodeId, pool: &mut Pool) -> Option<NodeId> {
+    pub(super) fn truncate_to_computed(&mut self, leaf: NodeId, pool: &mut Pool) -> Option<NodeId> {
         let node = self.node_mut(leaf);
         node.owner = None;
         if node.ready == node.start {
@@ -338,7 +338,7 @@ impl Tree {
             return None;
         }
         if node.ready < node.end() {
-            node.run.truncate(node.ready - node.start);
+            node.tokens.truncate(node.ready - node.start);
         }
         Some(leaf)
     }
@@ -349,14 +349,14 @@ impl Tree {
         self.idle.remove(&(node.used, leaf));
         self.vacant.push(leaf);
         for block in node.blocks {
-            pool.forget(block);
+            pool.drop_node_ref(block);
         }
-        match node.place {
-            Place::Root(space) => {
+        match node.parent {
+            Parent::Root(space) => {
                 self.roots.remove(&space);
             }
-            Place::Below(above) => {
-                self.children.remove(&(above, node.run.token_ids()[0]));
+            Parent::Node(above) => {
+                self.children.remove(&(above, node.tokens.token_ids()[0]));
                 self.update(above, |above| above.n_children -= 1);
                 self.remove_idle_root(above, pool);
             }
@@ -364,20 +364,20 @@ impl Tree {
     }
 
     /// An open table stands on the node from now on.
-    pub(super) fn stand(&mut self, id: NodeId) {
-        self.update(id, |node| node.tables += 1);
+    pub(super) fn attach_table(&mut self, id: NodeId) {
+        self.update(id, |node| node.n_tables += 1);
     }
 
     /// An open table stands on the node no more.
-    pub(super) fn leave(&mut self, id: NodeId, pool: &mut Pool) {
-        self.update(id, |node| node.tables -= 1);
+    pub(super) fn detach_table(&mut self, id: NodeId, pool: &mut Pool) {
+        self.update(id, |node| node.n_tables -= 1);
         self.remove_idle_root(id, pool);
     }
 
     /// A space that has nothing is forgotten: there may be as many as there are tenants.
     fn remove_idle_root(&mut self, id: NodeId, pool: &mut Pool) {
         let node = self.node(id);
-        if matches!(node.place, Place::Root(_)) && node.is_idle() {
+        if matches!(node.parent, Parent::Root(_)) && node.is_idle() {
             self.remove(id, pool);
         }
     }

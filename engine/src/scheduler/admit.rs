@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::sequence::SequenceStatus;
 use super::{Scheduler, class};
-use crate::cache::{Opening, SequenceId};
+use crate::cache::{Allocation, SequenceId};
 use crate::work::Priority;
 
 /// What became of a sequence that was to be let in.
@@ -49,8 +49,8 @@ impl Scheduler {
         let running = &self.sequences[&id];
         let sequence = &running.sequence;
         let limit = running.max_cached();
-        let prefix = self.cache.match_prefix(&sequence.space, &sequence.token_ids, limit);
-        if let Some(awaited) = prefix.awaited {
+        let prefix = self.cache.match_prefix(&sequence.namespace, &sequence.token_ids, limit);
+        if let Some(awaited) = prefix.pending {
             self.wait_for(awaited.owner, awaited.upto, id);
             return Admission::AwaitsPrefix;
         }
@@ -72,12 +72,12 @@ impl Scheduler {
         let running =
             self.sequences.get_mut(&id).expect("ids in lists are those of sequences in hand");
         let sequence = &running.sequence;
-        let opened = self.cache.open(Opening {
+        let opened = self.cache.allocate(Allocation {
             owner: id,
-            space: &sequence.space,
+            namespace: &sequence.namespace,
             token_ids: &sequence.token_ids,
-            limit,
-            room: sequence.token_ids.len(),
+            max_cached: limit,
+            n_positions: sequence.token_ids.len(),
         });
         let Some(opened) = opened else {
             return false;

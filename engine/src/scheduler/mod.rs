@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use models::batch::{Outputs, RaggedBatch};
 
-use crate::cache::{BlockManager, Counts, SequenceId};
+use crate::cache::{BlockCounts, BlockManager, SequenceId};
 use crate::error::RequestError;
 use crate::sampling::SampledToken;
 use crate::work::{Priority, TaskOutput, Usage};
@@ -238,7 +238,7 @@ impl Scheduler {
     }
 
     /// KV blocks by what they hold.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> BlockCounts {
         self.cache.counts()
     }
 

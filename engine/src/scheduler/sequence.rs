@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use models::batch::{AdapterSlot, Output, Read};
 
-use crate::cache::{BlockTable, SequenceId, Space};
+use crate::cache::{BlockTable, CacheNamespace, SequenceId};
 use crate::error::RequestError;
 use crate::sampling::{FinishReason, SampleError, SampledToken, Sampler};
 use crate::work::{Priority, TaskOutput, Usage};
@@ -18,7 +18,7 @@ pub struct Sequence {
     /// Its tokens.
     pub token_ids: Vec<u32>,
     /// With whom it may share prefixes.
-    pub space: Space,
+    pub namespace: CacheNamespace,
     /// Where the forward finds its adapter.
     pub slot: Option<AdapterSlot>,
     /// Which queue it waits in.

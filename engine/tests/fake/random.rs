@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_panics};
-use engine::cache::{SequenceId, Space};
+use engine::cache::{CacheNamespace, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
 use engine::{Priority, Read, RequestError, TaskOutput};
@@ -96,7 +96,10 @@ impl World {
         self.scheduler.add(Sequence {
             id,
             token_ids: asked.token_ids.clone(),
-            space: Space { adapter: asked.slot.map(|slot| format!("{slot:?}").into()), salt: 0 },
+            namespace: CacheNamespace {
+                adapter: asked.slot.map(|slot| format!("{slot:?}").into()),
+                salt: 0,
+            },
             slot: asked.slot,
             priority,
             client,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::forward::{Fake, VOCAB};
-use engine::cache::{SequenceId, Space};
+use engine::cache::{CacheNamespace, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
 use engine::{Priority, Read};
@@ -51,7 +51,7 @@ impl Script {
         self.scheduler.add(Sequence {
             id,
             token_ids,
-            space: Space { adapter: None, salt: 0 },
+            namespace: CacheNamespace { adapter: None, salt: 0 },
             slot: None,
             priority,
             client,

@@ -4,11 +4,12 @@ use models::batch::BlockCopy;
 use models::kv::BlockId;
 
 use super::super::{
-    Awaited, BlockManager, BlockTable, Counts, Opened, Opening, Prefix, SequenceId, Space,
+    Allocated, Allocation, BlockCounts, BlockManager, BlockTable, CacheNamespace, PendingPrefix,
+    PrefixMatch, SequenceId,
 };
 
-fn space(salt: u64) -> Space {
-    Space { adapter: None, salt }
+fn space(salt: u64) -> CacheNamespace {
+    CacheNamespace { adapter: None, salt }
 }
 
 /// `n` tokens that are like any others up to `same`, and 7 from there on.
@@ -18,13 +19,13 @@ fn tokens(same: usize, n: usize) -> Vec<u32> {
 }
 
 /// Opens with room for the tokens.
-fn open(cache: &mut BlockManager, id: u64, tokens: &[u32], limit: usize) -> Option<Opened> {
-    cache.open(Opening {
+fn open(cache: &mut BlockManager, id: u64, tokens: &[u32], limit: usize) -> Option<Allocated> {
+    cache.allocate(Allocation {
         owner: SequenceId(id),
-        space: &space(0),
+        namespace: &space(0),
         token_ids: tokens,
-        limit,
-        room: tokens.len(),
+        max_cached: limit,
+        n_positions: tokens.len(),
     })
 }
 
@@ -44,13 +45,13 @@ fn cached(cache: &BlockManager, tokens: &[u32]) -> usize {
     cache.match_prefix(&space(0), tokens, usize::MAX).cached
 }
 
-fn prefix(cached: usize, awaited: Option<(u64, usize)>) -> Prefix {
-    let awaited = awaited.map(|(owner, upto)| Awaited { owner: SequenceId(owner), upto });
-    Prefix { cached, awaited }
+fn prefix(cached: usize, awaited: Option<(u64, usize)>) -> PrefixMatch {
+    let awaited = awaited.map(|(owner, upto)| PendingPrefix { owner: SequenceId(owner), upto });
+    PrefixMatch { cached, pending: awaited }
 }
 
 fn counts(cache: &BlockManager) -> [usize; 3] {
-    let Counts { free, held, cached, total } = cache.counts();
+    let BlockCounts { free, held, cached, total } = cache.counts();
     assert_eq!(free + held + cached, total);
     [free, held, cached]
 }
@@ -85,10 +86,10 @@ fn sharing_is_exact_to_the_token() {
         let next = tokens(same, n);
         let found = cache.match_prefix(&space(0), &next, limit);
         assert_eq!(found, prefix(taken, None), "{line}");
-        let Opened { table, copies } = open(&mut cache, 2, &next, limit).expect("it fits");
+        let Allocated { table, copies } = open(&mut cache, 2, &next, limit).expect("it fits");
         assert_eq!(table.cached(), taken, "{line}");
         assert_eq!(table.computed(), taken, "{line}");
-        assert_eq!(table.room(), n.div_ceil(16) * 16, "{line}");
+        assert_eq!(table.capacity(), n.div_ceil(16) * 16, "{line}");
         let shared =
             table.blocks().iter().take_while(|block| (block.0 as usize) < computed.div_ceil(16));
         assert_eq!(shared.count(), whole, "{line}");
@@ -157,11 +158,11 @@ fn sequences_that_come_together_compute_each_token_once() {
         waiting.retain(|tokens| {
             let id = tokens.iter().map(|token| u64::from(*token)).sum();
             let found = cache.match_prefix(&space(0), tokens, tokens.len() - 1);
-            if found.awaited.is_none() {
+            if found.pending.is_none() {
                 let table = table(&mut cache, id, tokens, tokens.len() - 1);
                 running.push((tokens.clone(), table));
             }
-            found.awaited.is_some()
+            found.pending.is_some()
         });
         let steps = std::mem::take(&mut running);
         for (tokens, mut table) in steps {
@@ -287,12 +288,12 @@ fn the_least_recently_used_goes_first_and_from_its_end() {
     ] {
         let n_free = 9 - expected.iter().sum::<usize>() / 16;
         let room = n_free * 16;
-        let opened = cache.open(Opening {
+        let opened = cache.allocate(Allocation {
             owner: SequenceId(5),
-            space: &space(1),
+            namespace: &space(1),
             token_ids: &[],
-            limit: 0,
-            room,
+            max_cached: 0,
+            n_positions: room,
         });
         let table = opened.expect("it fits").table;
         assert_eq!(left(&cache), expected);
@@ -374,7 +375,7 @@ fn a_copy_is_gone_without_where_it_takes_the_last_block() {
         let line = format!("{n_blocks} blocks, {computed}, {n}");
         assert_eq!(opened.as_ref().map(|o| o.table.cached()), taken, "{line}");
         assert_eq!(cache.audit(), Ok(()), "{line}");
-        let Some(Opened { mut table, .. }) = opened else {
+        let Some(Allocated { mut table, .. }) = opened else {
             assert_eq!(counts(&cache), before, "{line}");
             assert_eq!(cached(&cache, &next), computed, "{line}");
             continue;
@@ -409,7 +410,7 @@ fn a_table_that_is_alone_can_always_go_on() {
     assert!(cache.extend(&mut own, 192), "{:?}", cache.counts());
     assert_eq!(counts(&cache), [0, 12, 0]);
     assert!(!cache.extend(&mut own, 193));
-    assert_eq!(own.room(), 192);
+    assert_eq!(own.capacity(), 192);
     assert_eq!(cache.audit(), Ok(()));
     assert_eq!(cached(&cache, &all), 52);
     cache.commit(&mut own, 192);
@@ -445,13 +446,19 @@ fn nothing_is_shared_across_a_change_of_weights() {
 
 #[test]
 fn spaces_share_nothing() {
-    let adapter = |digest: &str| Space { adapter: Some(digest.into()), salt: 0 };
+    let adapter = |digest: &str| CacheNamespace { adapter: Some(digest.into()), salt: 0 };
     let spaces = [space(0), space(1), adapter("a"), adapter("b")];
     let all = tokens(20, 20);
     let mut cache = BlockManager::new(20);
     for (n, space) in (0_u32..).zip(&spaces) {
-        let opening = Opening { owner: SequenceId(0), space, token_ids: &all, limit: 20, room: 20 };
-        let mut table = cache.open(opening).expect("it fits").table;
+        let opening = Allocation {
+            owner: SequenceId(0),
+            namespace: space,
+            token_ids: &all,
+            max_cached: 20,
+            n_positions: 20,
+        };
+        let mut table = cache.allocate(opening).expect("it fits").table;
         assert_eq!(table.cached(), 0);
         cache.commit(&mut table, 10 + n as usize);
         cache.release(table, &all);
@@ -466,23 +473,23 @@ fn no_room_and_no_blocks_are_room_and_blocks_like_any() {
     let mut none = BlockManager::new(0);
     assert!(open(&mut none, 1, &[1], 1).is_none());
     let empty = table(&mut none, 1, &[], 0);
-    assert_eq!((empty.blocks().len(), empty.room()), (0, 0));
+    assert_eq!((empty.blocks().len(), empty.capacity()), (0, 0));
     none.release(empty, &[]);
     assert_eq!(none.audit(), Ok(()));
 
     let mut one = BlockManager::new(1);
     compute(&mut one, &tokens(16, 16));
     let space = space(0);
-    let opening = |room| Opening {
+    let opening = |room| Allocation {
         owner: SequenceId(1),
-        space: &space,
+        namespace: &space,
         token_ids: &[0, 1, 2, 9],
-        limit: 4,
-        room,
+        max_cached: 4,
+        n_positions: room,
     };
-    assert!(one.open(opening(usize::MAX)).is_none());
-    let mut table = one.open(opening(0)).expect("it needs nothing").table;
-    assert_eq!((table.cached(), table.room()), (0, 0));
+    assert!(one.allocate(opening(usize::MAX)).is_none());
+    let mut table = one.allocate(opening(0)).expect("it needs nothing").table;
+    assert_eq!((table.cached(), table.capacity()), (0, 0));
     assert!(!one.extend(&mut table, usize::MAX));
     assert!(one.extend(&mut table, 4));
     assert_eq!(cached(&one, &tokens(16, 16)), 0);
@@ -497,10 +504,10 @@ fn an_audit_finds_what_is_broken() {
     type Spoil = fn(&mut BlockManager);
     let faults: [(&str, Spoil); 6] = [
         ("a block is counted twice", |cache| {
-            cache.pool.keep(BlockId(0));
+            cache.pool.add_node_ref(BlockId(0));
         }),
         ("a block is free and used", |cache| {
-            cache.pool.forget(BlockId(0));
+            cache.pool.drop_node_ref(BlockId(0));
         }),
         ("an idle leaf is not listed", |cache| {
             cache.tree.idle.clear();

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::{BlockManager, Opening, SequenceId, Space};
+use super::super::{Allocation, BlockManager, CacheNamespace, SequenceId};
 
 /// Nanoseconds of match, open, commit and release for one sequence among `n_cached`.
 fn measure(n_cached: u32, n_blocks: usize) -> [u128; 4] {
-    let space = Space { adapter: None, salt: 0 };
+    let space = CacheNamespace { adapter: None, salt: 0 };
     let mut cache = BlockManager::new(n_blocks);
     let sequence = |index: u32| -> Vec<u32> {
         // 256 tokens in common, 128 shared by four, 16 of its own.
@@ -23,8 +23,13 @@ fn measure(n_cached: u32, n_blocks: usize) -> [u128; 4] {
             cache.match_prefix(&space, &token_ids, limit);
             Instant::now()
         }];
-        let opened =
-            cache.open(Opening { owner, space: &space, token_ids: &token_ids, limit, room });
+        let opened = cache.allocate(Allocation {
+            owner,
+            namespace: &space,
+            token_ids: &token_ids,
+            max_cached: limit,
+            n_positions: room,
+        });
         let mut table = opened.expect("it fits").table;
         let opened = Instant::now();
         cache.commit(&mut table, token_ids.len());

@@ -1,13 +1,18 @@
 //! Sequences that are meant to be expensive.
 
-use super::super::{BlockManager, BlockTable, Opening, SequenceId, Space};
+use super::super::{Allocation, BlockManager, BlockTable, CacheNamespace, SequenceId};
 
-const SPACE: Space = Space { adapter: None, salt: 0 };
+const SPACE: CacheNamespace = CacheNamespace { adapter: None, salt: 0 };
 
 fn open(cache: &mut BlockManager, token_ids: &[u32], limit: usize) -> BlockTable {
-    let opening =
-        Opening { owner: SequenceId(0), space: &SPACE, token_ids, limit, room: token_ids.len() };
-    cache.open(opening).expect("it fits").table
+    let opening = Allocation {
+        owner: SequenceId(0),
+        namespace: &SPACE,
+        token_ids,
+        max_cached: limit,
+        n_positions: token_ids.len(),
+    };
+    cache.allocate(opening).expect("it fits").table
 }
 
 fn compute(cache: &mut BlockManager, token_ids: &[u32]) -> usize {
@@ -81,15 +86,15 @@ fn what_comes_again_and_again_leaves_nothing_behind() {
 fn tenants_that_never_come_back_are_forgotten() {
     let mut cache = BlockManager::new(4);
     for salt in 0..10_000 {
-        let space = Space { adapter: None, salt };
-        let opening = Opening {
+        let space = CacheNamespace { adapter: None, salt };
+        let opening = Allocation {
             owner: SequenceId(salt),
-            space: &space,
+            namespace: &space,
             token_ids: &[1, 2, 3],
-            limit: 2,
-            room: 3,
+            max_cached: 2,
+            n_positions: 3,
         };
-        let mut table = cache.open(opening).expect("it fits").table;
+        let mut table = cache.allocate(opening).expect("it fits").table;
         cache.commit(&mut table, 3);
         cache.release(table, &[1, 2, 3]);
         assert!(cache.tree.roots.len() <= 4 && cache.tree.slots.len() <= 10);
@@ -112,7 +117,7 @@ fn tokens_of_what_was_trimmed_take_no_memory() {
         cache.commit(&mut table, 16 + turn + 1);
         cache.release(table, &next);
     }
-    let kept: usize = cache.tree.nodes().map(|(_, node)| node.run.capacity()).sum();
+    let kept: usize = cache.tree.nodes().map(|(_, node)| node.tokens.capacity()).sum();
     assert!(kept <= 4 * 16 * cache.counts().cached, "{kept} tokens");
     assert_eq!(cache.audit(), Ok(()));
 }

@@ -6,7 +6,10 @@ use models::batch::BlockCopy;
 use models::kv::BLOCK;
 
 use super::super::pool::at;
-use super::super::{BlockManager, BlockTable, Footing, Opened, Opening, Prefix, SequenceId, Space};
+use super::super::{
+    Allocated, Allocation, BlockManager, BlockTable, CacheNamespace, PrefixMatch, SequenceId,
+    TreePosition,
+};
 
 /// What happens next. Numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -41,7 +44,7 @@ pub(super) enum Op {
 
 struct Live {
     id: SequenceId,
-    space: Space,
+    space: CacheNamespace,
     tokens: Vec<u32>,
     weights: u64,
     table: BlockTable,
@@ -49,7 +52,7 @@ struct Live {
 
 /// What anybody has computed or is computing, where nothing is ever evicted.
 struct Known {
-    space: Space,
+    space: CacheNamespace,
     tokens: Vec<u32>,
     ready: usize,
     owner: Option<SequenceId>,
@@ -109,7 +112,7 @@ impl World {
             Op::Open { rude, room, opened, limit, salt, tokens } => {
                 let opened = opened.min(tokens.len());
                 let room = opened.saturating_add_signed(room);
-                let space = Space { adapter: None, salt };
+                let space = CacheNamespace { adapter: None, salt };
                 self.open(space, tokens, (opened, limit, room), rude);
             }
             Op::Step { table, tokens } => self.step(table, tokens),
@@ -132,7 +135,7 @@ impl World {
 
     fn open(
         &mut self,
-        space: Space,
+        space: CacheNamespace,
         tokens: Vec<u32>,
         (opened, limit, room): (usize, usize, usize),
         rude: bool,
@@ -142,13 +145,18 @@ impl World {
         let known = &tokens[..opened];
         let prefix = self.manager.match_prefix(&space, known, limit);
         self.check_prefix(&space, known, limit, prefix);
-        if prefix.awaited.is_some() && !rude {
+        if prefix.pending.is_some() && !rude {
             return;
         }
         let before = self.manager.counts();
-        let result =
-            self.manager.open(Opening { owner: id, space: &space, token_ids: known, limit, room });
-        let Some(Opened { table, copies }) = result else {
+        let result = self.manager.allocate(Allocation {
+            owner: id,
+            namespace: &space,
+            token_ids: known,
+            max_cached: limit,
+            n_positions: room,
+        });
+        let Some(Allocated { table, copies }) = result else {
             assert!(self.known.is_none(), "there are blocks for everything");
             assert!(before.held + room.div_ceil(BLOCK) > before.total, "it fits");
             assert_eq!(self.manager.counts(), before);
@@ -156,7 +164,7 @@ impl World {
             return;
         };
         let cached = prefix.cached.min(room);
-        assert!(table.room() >= room && table.room() < room + BLOCK);
+        assert!(table.capacity() >= room && table.capacity() < room + BLOCK);
         assert!(table.cached() == cached || table.cached() == cached / BLOCK * BLOCK);
         assert_eq!(copies.len(), usize::from(!table.cached().is_multiple_of(BLOCK)));
         self.note_opening((id, &space), known, &table, limit.min(room));
@@ -165,9 +173,15 @@ impl World {
     }
 
     /// What is to be found is the longest common beginning with anything computed before.
-    fn check_prefix(&self, space: &Space, tokens: &[u32], limit: usize, prefix: Prefix) {
+    fn check_prefix(
+        &self,
+        space: &CacheNamespace,
+        tokens: &[u32],
+        limit: usize,
+        prefix: PrefixMatch,
+    ) {
         assert!(prefix.cached <= limit.min(tokens.len()));
-        if let Some(awaited) = prefix.awaited {
+        if let Some(awaited) = prefix.pending {
             assert!(prefix.cached < awaited.upto && awaited.upto <= limit.min(tokens.len()));
             assert!(self.live.iter().any(|live| live.id == awaited.owner));
         }
@@ -176,12 +190,16 @@ impl World {
         };
         let (cached, upto) = (ready.min(limit), known.min(limit));
         assert_eq!(prefix.cached, cached, "{tokens:?} of at most {limit}");
-        let awaited = prefix.awaited.map(|awaited| (Some(awaited.owner), awaited.upto));
+        let awaited = prefix.pending.map(|awaited| (Some(awaited.owner), awaited.upto));
         assert_eq!(awaited, (upto > cached).then_some((owner, upto)));
     }
 
     /// Tokens that are ready, those that are known, and who computes the difference.
-    fn naive(&self, space: &Space, tokens: &[u32]) -> Option<(usize, usize, Option<SequenceId>)> {
+    fn naive(
+        &self,
+        space: &CacheNamespace,
+        tokens: &[u32],
+    ) -> Option<(usize, usize, Option<SequenceId>)> {
         let entries = self.known.as_ref()?.iter().filter(|known| known.space == *space);
         let (mut ready, mut known, mut owner) = (0, 0, None);
         for entry in entries {
@@ -197,7 +215,7 @@ impl World {
 
     fn note_opening(
         &mut self,
-        (id, space): (SequenceId, &Space),
+        (id, space): (SequenceId, &CacheNamespace),
         tokens: &[u32],
         table: &BlockTable,
         limit: usize,
@@ -207,7 +225,7 @@ impl World {
         };
         assert_eq!(table.cached(), ready.min(limit));
         let registered = known == table.cached() && known < tokens.len();
-        assert_eq!(matches!(table.footing, Footing::Own(_)), registered);
+        assert_eq!(matches!(table.position, TreePosition::Own(_)), registered);
         if registered {
             self.note(Known {
                 space: space.clone(),
@@ -245,7 +263,7 @@ impl World {
         let index = table % self.live.len();
         let live = &mut self.live[index];
         let from = live.table.computed();
-        let room = live.table.room().min(live.tokens.len());
+        let room = live.table.capacity().min(live.tokens.len());
         let to = from.saturating_add(tokens).min(room).max(from);
         for (position, content) in live.contents().enumerate().take(to).skip(from) {
             let block = live.table.blocks()[position / BLOCK];
@@ -266,13 +284,13 @@ impl World {
         }
         let index = table % self.live.len();
         let (before, table) = (self.manager.counts(), &mut self.live[index].table);
-        let room = table.room();
+        let room = table.capacity();
         let lacking = positions.div_ceil(BLOCK).saturating_sub(room / BLOCK);
         if self.manager.extend(table, positions) {
-            assert!(table.room() >= positions && table.room() == room + lacking * BLOCK);
+            assert!(table.capacity() >= positions && table.capacity() == room + lacking * BLOCK);
         } else {
             assert!(lacking + before.held > before.total, "it fits");
-            assert_eq!(table.room(), room);
+            assert_eq!(table.capacity(), room);
             assert_eq!(self.manager.counts(), before);
         }
     }
@@ -281,7 +299,7 @@ impl World {
         let live = self.live.swap_remove(index);
         let told = short.map_or(live.tokens.len(), |short| short.min(live.tokens.len()));
         let computed = live.table.computed().min(told);
-        if short.is_some() && live.table.source.is_some() {
+        if short.is_some() && live.table.copy_source.is_some() {
             // What a step begins with may be left out for those who are gone by then.
             self.due.retain(|copy| !live.table.blocks().contains(&copy.to));
         }
@@ -311,7 +329,7 @@ impl World {
         assert_eq!(counts.free + counts.held + counts.cached, counts.total);
         let tables = self.live.iter().map(|live| &live.table);
         let held: BTreeSet<_> =
-            tables.flat_map(|table| table.blocks().iter().chain(&table.source)).collect();
+            tables.flat_map(|table| table.blocks().iter().chain(&table.copy_source)).collect();
         assert_eq!(counts.held, held.len());
     }
 
@@ -319,7 +337,7 @@ impl World {
         if let Err(what) = self.manager.audit() {
             panic!("{what}");
         }
-        let standing: usize = self.manager.tree.nodes().map(|(_, node)| node.tables).sum();
+        let standing: usize = self.manager.tree.nodes().map(|(_, node)| node.n_tables).sum();
         let current = |live: &&Live| live.weights == self.weights;
         assert_eq!(standing, self.live.iter().filter(current).count());
     }
@@ -333,15 +351,15 @@ impl World {
         }
         let total = self.manager.counts().total;
         assert_eq!(self.manager.counts().held, 0);
-        let space = Space { adapter: None, salt: u64::MAX };
-        let opening = Opening {
+        let space = CacheNamespace { adapter: None, salt: u64::MAX };
+        let opening = Allocation {
             owner: SequenceId(u64::MAX),
-            space: &space,
+            namespace: &space,
             token_ids: &[],
-            limit: 0,
-            room: total * BLOCK,
+            max_cached: 0,
+            n_positions: total * BLOCK,
         };
-        let opened = self.manager.open(opening).expect("every block can be had");
+        let opened = self.manager.allocate(opening).expect("every block can be had");
         assert_eq!(opened.table.blocks().len(), total);
         self.manager.release(opened.table, &[]);
         assert_eq!(self.manager.counts().free, total);
