@@ -111,7 +111,7 @@ pub struct Engine {
     /// A permit for each token in hand travels with the work, so that the bound holds without a
     /// counter that somebody must remember to lower.
     tokens: Arc<Semaphore>,
-    /// Half of them: what jobs that nobody waits for may hold together, see [`Engine::patient`].
+    /// Half of them: what jobs that nobody waits for may hold together, see [`Engine::reserve_batch_capacity`].
     batch_tokens: Arc<Semaphore>,
     limits: Arc<Limits>,
 }
@@ -352,7 +352,7 @@ impl Ticket {
     }
 
     /// What is new already, without waiting. Whoever stops a generation takes what there is by
-    /// this, and drops the ticket: with [`crate::Sampling::resumed`] the work is submitted again
+    /// this, and drops the ticket: with [`crate::SamplingParams::resumed`] the work is submitted again
     /// later, and goes on as if it had never been stopped.
     pub fn try_next(&mut self) -> Option<RequestEvent> {
         let update = self.updates.try_recv().ok();

@@ -51,16 +51,16 @@ impl Engine {
     /// so that nothing is computed meanwhile. After it
     ///
     /// - nothing that was computed before is used again, for any adapter;
-    /// - rows of one answer are all of one revision ([`crate::Answer::revision`]);
+    /// - rows of one answer are all of one revision ([`crate::RequestOutput::revision`]);
     /// - generations under way keep their tokens and go on under the new weights, with the
-    ///   revision of each token told ([`crate::Sampled::revision`]);
+    ///   revision of each token told ([`crate::SampledToken::revision`]);
     /// - the revision is one more, whatever `change` returned: it may have written.
     ///
     /// Deadlines go on meanwhile. `change` must not wait for this engine: it would wait for ever.
     ///
     /// # Errors
-    /// [`UpdateError::Panicked`] when `change` does; the engine goes on, under a new revision,
-    /// with whatever was written. [`UpdateError::ShuttingDown`] when the thread is gone; `change`
+    /// [`WeightUpdateError::Panicked`] when `change` does; the engine goes on, under a new revision,
+    /// with whatever was written. [`WeightUpdateError::ShuttingDown`] when the thread is gone; `change`
     /// was not run, unless the thread ended meanwhile.
     pub async fn update_weights<T>(
         &self,

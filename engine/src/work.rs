@@ -29,8 +29,8 @@ pub enum Task {
     ///
     /// Who trains on them samples at temperature 1 and changes the distribution in no other way:
     /// no `top_p`, `top_k`, `min_p`, penalty, bias, minimum of tokens or constraint. Then
-    /// [`Sampled::logprob`] is the log-probability that the token was drawn with; it has the bits
-    /// that a forward over the same tokens under the weights of [`Sampled::revision`] reads for
+    /// [`SampledToken::logprob`] is the log-probability that the token was drawn with; it has the bits
+    /// that a forward over the same tokens under the weights of [`SampledToken::revision`] reads for
     /// it, so that the first ratio of a policy gradient is exactly 1. In every other case it is
     /// still that of the model's own distribution, and not of the one that was drawn from: a ratio
     /// made with it is wrong by as much as the two differ, without any sign of it.
@@ -183,7 +183,7 @@ pub struct RequestTree {
     requests: Vec<Request>,
 }
 
-/// A node of a [`Group`].
+/// A node of a [`RequestTree`].
 #[derive(Clone, Copy, Debug)]
 pub struct NodeIndex(usize);
 

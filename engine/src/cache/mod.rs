@@ -35,7 +35,7 @@ pub use manager::BlockManager;
 use tree::NodeId;
 
 /// Tokens are shared only within one space. A change of the weights is told by
-/// [`BlockManager::forget_all`].
+/// [`BlockManager::invalidate`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CacheNamespace {
     /// The adapter's digest, or none for the base model.
@@ -104,7 +104,7 @@ pub struct BlockTable {
     /// The block that the first own block begins as a copy of, until the first commit.
     copy_source: Option<BlockId>,
     position: TreePosition,
-    /// The cache that it shares with: the one since the last [`BlockManager::forget_all`].
+    /// The cache that it shares with: the one since the last [`BlockManager::invalidate`].
     generation: u64,
 }
 

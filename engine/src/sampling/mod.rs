@@ -114,12 +114,12 @@ pub struct SampledToken {
     /// The token.
     pub token_id: u32,
     /// Its log-probability in nats under the model, before temperature, penalties and masks: the
-    /// bits that `Read::Logprob` has for it. 0 where [`Sampling::logprobs`] did not ask for it.
+    /// bits that `Read::Logprob` has for it. 0 where [`SamplingParams::logprobs`] did not ask for it.
     pub logprob: f32,
     /// The most likely tokens with theirs, most likely first, as many as were asked for; of equal
     /// ones the smaller id comes first.
     pub top: Vec<(u32, f32)>,
-    /// Revision of the weights that it was sampled under: see [`crate::Answer::revision`]. A
+    /// Revision of the weights that it was sampled under: see [`crate::RequestOutput::revision`]. A
     /// [`Sampler`] by itself knows none and says 0.
     pub revision: u64,
 }
