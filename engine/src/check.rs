@@ -1,24 +1,25 @@
-//! Whether works can be taken at all, before anything is queued.
+//! Checks of requests before anything is queued.
 
 use models::batch::Read;
 
+use crate::config::Limits;
 use crate::error::SubmitError;
-use crate::handle::{AdapterStatus, Limits};
-use crate::work::{Request, Task};
+use crate::request::{Request, Task};
+use crate::status::AdapterStatus;
 
-/// Holds works against the limits, and lowers `max_tokens` of a generation to what the context
+/// Checks requests against the limits, and lowers `max_tokens` of a generation to what the context
 /// leaves.
-pub(crate) fn works(
-    works: &mut [Request],
+pub(crate) fn requests(
+    requests: &mut [Request],
     limits: &Limits,
     adapters: &[AdapterStatus],
 ) -> Result<(), SubmitError> {
-    if works.is_empty() {
+    if requests.is_empty() {
         return Err(SubmitError::Invalid { what: "a submission without works".to_owned() });
     }
-    for (at, work) in works.iter_mut().enumerate() {
-        let head_labels = head_of(work, limits, adapters)?;
-        check(work, limits, head_labels).map_err(|problem| match problem {
+    for (at, request) in requests.iter_mut().enumerate() {
+        let head_labels = head_labels(request, limits, adapters)?;
+        check(request, limits, head_labels).map_err(|problem| match problem {
             Problem::Invalid(what) => SubmitError::Invalid { what: format!("work {at}: {what}") },
             Problem::TooLong { given } => too_long(limits, given),
         })?;
@@ -26,13 +27,13 @@ pub(crate) fn works(
     Ok(())
 }
 
-/// Outputs of the head that reads the work's rows: the adapter's, where it has one.
-fn head_of(
-    work: &Request,
+/// Labels of the request's score head: the adapter's if it has one, else the model's.
+fn head_labels(
+    request: &Request,
     limits: &Limits,
     adapters: &[AdapterStatus],
 ) -> Result<Option<usize>, SubmitError> {
-    let Some(name) = &work.adapter else {
+    let Some(name) = &request.adapter else {
         return Ok(limits.head_labels);
     };
     match adapters.iter().find(|adapter| adapter.name == *name) {
@@ -52,8 +53,12 @@ fn too_long(limits: &Limits, given: usize) -> SubmitError {
     SubmitError::TooLong { what, max: limits.context(), given }
 }
 
-fn check(work: &mut Request, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
-    let (n, context) = (work.token_ids.len(), limits.context());
+fn check(
+    request: &mut Request,
+    limits: &Limits,
+    head_labels: Option<usize>,
+) -> Result<(), Problem> {
+    let (n, context) = (request.token_ids.len(), limits.context());
     if n == 0 {
         return Err(Problem::Invalid("it has no tokens".to_owned()));
     }
@@ -61,13 +66,13 @@ fn check(work: &mut Request, limits: &Limits, head_labels: Option<usize>) -> Res
         return Err(Problem::TooLong { given: n });
     }
     let beyond = |id: &&u32| **id as usize >= limits.vocab_size;
-    if let Some(id) = work.token_ids.iter().find(beyond) {
+    if let Some(id) = request.token_ids.iter().find(beyond) {
         return Err(Problem::Invalid(format!(
             "token id {id} is beyond the vocabulary of {}",
             limits.vocab_size
         )));
     }
-    match &mut work.task {
+    match &mut request.task {
         Task::Rows(rows) => {
             if rows.is_empty() {
                 return Err(Problem::Invalid("it asks for nothing".to_owned()));

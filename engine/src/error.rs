@@ -1,40 +1,41 @@
-//! What can go wrong, by what the caller can do about it.
+//! Errors, by what the caller can do about them.
 
+use std::any::Any;
 use std::time::Duration;
 
 use models::ModelError;
 
-/// Why work was not taken. Nothing was computed.
+/// Why a submission was refused. Nothing was queued or computed.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum SubmitError {
-    /// More tokens are waiting than the queue may hold: come back later.
+    /// The queue is full: retry later.
     #[error("overloaded: {queued} tokens are in hand and at most {max} may be")]
     Overloaded {
-        /// Tokens in hand.
+        /// Input tokens of unfinished requests.
         queued: usize,
-        /// The most that may be.
+        /// The queue's capacity.
         max: usize,
     },
-    /// The sequence cannot fit, however long it waits. Nothing is ever cut off.
+    /// The sequence can never fit. Nothing is ever truncated.
     #[error("{given} tokens are more than the {max} that {what} holds")]
     TooLong {
-        /// What is too small: `the context`, `the KV memory` or `the queue`.
+        /// Which limit: `the context`, `the KV memory` or `the queue`.
         what: &'static str,
-        /// The most tokens that it holds.
+        /// The limit in tokens.
         max: usize,
-        /// How many were asked for, those to be generated included where they count.
+        /// Tokens requested, generated ones included where they count.
         given: usize,
     },
-    /// The request itself makes no sense.
+    /// The request is malformed.
     #[error("{what}")]
     Invalid {
-        /// What, naming the piece of work and the place in it.
+        /// The problem, with the index of the request.
         what: String,
     },
-    /// No adapter goes by this name.
+    /// No adapter has this name.
     #[error("no adapter is called {name:?}")]
     UnknownAdapter {
-        /// The name asked for.
+        /// The name.
         name: String,
     },
     /// The engine is stopping.
@@ -42,16 +43,16 @@ pub enum SubmitError {
     ShuttingDown,
 }
 
-/// Why admitted work has no answer. A failure is never a number.
+/// Why an admitted request has no output. A failure never becomes a number.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum RequestError {
-    /// The deadline passed first.
+    /// The deadline passed.
     #[error("the deadline passed")]
     Deadline,
-    /// The forward failed or panicked in a step that this sequence was part of.
+    /// The forward failed or panicked in a step of this sequence.
     #[error("the model failed: {0}")]
     Model(String),
-    /// The model gave a number that is not finite.
+    /// The model gave a non-finite number.
     #[error("the model gave {value} {place}")]
     NotFinite {
         /// The number: `NaN`, `inf` or `-inf`.
@@ -59,21 +60,21 @@ pub enum RequestError {
         /// Where: `in the logits at position 12`.
         place: String,
     },
-    /// No text that satisfies the constraint can follow.
+    /// No continuation satisfies the constraint.
     #[error("the constraint cannot be satisfied: {0}")]
     Constraint(String),
-    /// The adapter was taken out before the work began.
+    /// The adapter was removed before the request reached the engine's thread.
     #[error("the adapter {0:?} was unloaded")]
     AdapterGone(String),
-    /// The engine stopped before the work was done.
+    /// The engine stopped before the request was done.
     #[error("the engine is shutting down")]
     ShuttingDown,
 }
 
-/// Why weights were not changed as was meant.
+/// Why a weight update failed.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WeightUpdateError {
-    /// The change panicked; it may have written some of what it meant to.
+    /// The callback panicked; it may have written part of the update.
     #[error("changing the weights panicked: {0}")]
     Panicked(String),
     /// The engine is stopping.
@@ -84,33 +85,40 @@ pub enum WeightUpdateError {
 /// Why a model or an adapter cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A file or its content.
+    /// A file is missing or invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The memory given for keys and values is too small.
+    /// The KV memory is too small.
     #[error(
         "{given_bytes} bytes of KV memory hold {tokens} tokens; at least {least_tokens} are needed"
     )]
     KvMemory {
-        /// What was given.
+        /// The configured memory.
         given_bytes: u64,
-        /// How many tokens that holds.
+        /// Tokens that fit into it.
         tokens: usize,
-        /// The least.
+        /// The least number of tokens.
         least_tokens: usize,
     },
-    /// The engine is stopping, or a name is taken.
+    /// The engine is stopping.
     #[error("{0}")]
     Refused(String),
-    /// The engine's thread could not be started.
+    /// The engine's thread could not be spawned.
     #[error("the engine thread cannot be started: {0}")]
     Thread(#[source] std::io::Error),
 }
 
-/// How long a caller that was refused for load should wait, given what is in hand and the rate at
-/// which tokens went lately.
+/// How long to wait after [`SubmitError::Overloaded`]: the time that the queue takes at the recent
+/// rate, between 1 and 60 seconds.
 pub fn retry_after(queued_tokens: usize, tokens_per_second: f64) -> Duration {
     #[expect(clippy::cast_precision_loss, reason = "a count of tokens is below 2^53")]
     let seconds = queued_tokens as f64 / tokens_per_second.max(1.0);
     Duration::from_secs_f64(seconds.clamp(1.0, 60.0))
+}
+
+/// The message of a caught panic.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
 }

@@ -9,8 +9,9 @@ use models::live::View;
 use models::weights::{Checkpoint, Storage};
 use models::{Folder, LoadOptions, Model, ModelConfig, Runner, Tokenizer};
 
+use crate::config::EngineConfig;
+use crate::engine::Engine;
 use crate::error::LoadError;
-use crate::handle::{Engine, EngineConfig};
 use crate::sampling::{ConstraintError, Vocabulary};
 
 /// What to load and how much it may take.

@@ -1,27 +1,31 @@
-//! One model, one thread, many callers.
+//! Continuous batching over one model: many callers, one thread.
 //!
-//! Callers submit token sequences and say what they want of them: rows to read, or tokens to
-//! generate. The engine thread batches all callers' work continuously, computes every distinct
-//! prefix once, and answers each admitted piece of work exactly once. What a sequence is given
-//! does not depend on its company: not on batch, chunking, pre-emption or cache.
+//! Callers submit token sequences with a task: rows to read or tokens to generate. The engine's
+//! thread batches the requests of all callers continuously, computes each distinct prefix once, and
+//! answers each admitted request exactly once. A sequence's output does not depend on its batch, on
+//! chunked prefill, preemption or the prefix cache.
 //!
-//! This crate holds no tensor and no lock, and everything but the thread's shell is free of clocks
-//! and channels: the scheduler is plain data that can be stepped in a test.
+//! This crate must not know tensors, HTTP or judgements, and holds no lock. All but the thread's
+//! loop is free of clocks and channels: the scheduler is plain data that a test can step.
 
 pub mod cache;
 mod check;
+mod command;
+pub mod config;
+pub mod engine;
 pub mod error;
-pub mod handle;
 pub mod host;
+pub mod request;
 pub mod sampling;
 pub mod scheduler;
-pub mod scripted;
+pub mod status;
 mod thread;
-mod update;
-pub mod work;
+pub mod ticket;
+mod weight_update;
 
+pub use config::{EngineConfig, Limits};
+pub use engine::Engine;
 pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
-pub use handle::{AdapterStatus, Engine, EngineConfig, EngineStatus, Limits, Ticket};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
 pub use models::config::HeadConfig;
@@ -29,12 +33,14 @@ pub use models::folder::Folder;
 pub use models::template::Conversation;
 pub use models::template::{LocalTime, Origin, Text};
 pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
+pub use request::{
+    Priority, Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task,
+    TaskOutput, Usage,
+};
 pub use sampling::{
     Constraint, ConstraintError, FinishReason, Grammar, SampledToken, SamplingParams, StopStrings,
     TextError, TextStream, Vocabulary,
 };
-pub use update::WeightUpdate;
-pub use work::{
-    Priority, Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task,
-    TaskOutput, Usage,
-};
+pub use status::{AdapterStatus, EngineStatus};
+pub use ticket::Ticket;
+pub use weight_update::WeightUpdate;

@@ -1,9 +1,8 @@
-//! The engine's thread: the one place that has channels, a clock and the forward.
+//! The engine's thread: the one place with channels, a clock and the forward.
 //!
-//! [`Core::tick`] is a plain method: it plans a step, runs it, and tells the callers. The thread
-//! calls it while there is work, and blocks on its inbox while there is none.
+//! [`Core::tick`] is a plain method: it plans a step, runs it and sends the callers' events. The
+//! thread calls it while there are requests, and blocks on its inbox while there are none.
 
-use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,15 +14,15 @@ use models::batch::{AdapterSlot, Outputs, RaggedBatch};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use crate::cache::{CacheNamespace, SequenceId};
-use crate::error::RequestError;
-use crate::handle::{
-    AdapterStatus, CheckedRequest, Command, EngineConfig, EngineStatus, Submission,
-};
-use crate::scheduler::{self, Scheduler, SchedulerConfig, Sequence};
-use crate::update::WeightUpdateGuard;
-use crate::work::{RequestEvent, RequestOutput, RequestParams, TaskOutput, Usage};
+use crate::command::{CheckedRequest, Command, Submission, WeightUpdateGuard};
+use crate::config::EngineConfig;
+use crate::error::{RequestError, panic_message};
+use crate::request::{RequestEvent, RequestOutput, RequestParams, TaskOutput, Usage};
+use crate::sampling::SampledToken;
+use crate::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence};
+use crate::status::{AdapterStatus, EngineStatus};
 
-/// Starts the thread; it ends when all senders of `inbox` are gone.
+/// Spawns the thread; it ends when all senders of `inbox` are gone.
 pub(crate) fn start(
     forward: impl Forward + Send + 'static,
     config: &EngineConfig,
@@ -32,11 +31,11 @@ pub(crate) fn start(
     let (status, receiver) = watch::channel(EngineStatus::default());
     let mut core = Core::new(forward, config, status);
     std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-        while let Some(event) = inbox.blocking_recv() {
-            core.handle(event);
+        while let Some(command) = inbox.blocking_recv() {
+            core.handle(command);
             while core.has_work() {
-                while let Ok(event) = inbox.try_recv() {
-                    core.handle(event);
+                while let Ok(command) = inbox.try_recv() {
+                    core.handle(command);
                 }
                 core.tick(Instant::now());
             }
@@ -46,36 +45,37 @@ pub(crate) fn start(
     Ok(receiver)
 }
 
-/// All that the thread owns.
+/// Everything the thread owns.
 struct Core<F> {
     forward: F,
     scheduler: Scheduler,
     callers: HashMap<SequenceId, Caller>,
-    /// When callers stop waiting.
     deadlines: BTreeSet<(Instant, SequenceId)>,
-    /// Some caller left, and it is not known which.
-    abandoned: bool,
-    serving: HashMap<Arc<str>, Serving>,
-    /// How many sequences run under an adapter, and whether it has been taken out of service.
+    /// A ticket was dropped, and its sequences are not yet cancelled.
+    ticket_dropped: bool,
+    /// Adapters in service, by name.
+    adapters: HashMap<Arc<str>, ServedAdapter>,
+    /// Use of each adapter slot, including those of removed adapters with running sequences.
     slots: HashMap<AdapterSlot, SlotUse>,
     next_id: u64,
     steps: u64,
     status: watch::Sender<EngineStatus>,
 }
 
-/// Who waits for a sequence.
+/// Where a sequence's events go.
 struct Caller {
-    updates: mpsc::Sender<RequestEvent>,
-    work: usize,
+    events: mpsc::Sender<RequestEvent>,
+    /// Index of the request in its submission.
+    request: usize,
     deadline: Option<Instant>,
-    serving: Option<Serving>,
-    /// Given back before the caller hears the end, so that he finds room for more.
+    adapter: Option<ServedAdapter>,
+    /// Returned before the last event, so that a caller who submits again finds the capacity.
     permit: OwnedSemaphorePermit,
 }
 
-/// An adapter under its name.
+/// An adapter in service.
 #[derive(Clone)]
-struct Serving {
+struct ServedAdapter {
     slot: AdapterSlot,
     digest: Arc<str>,
     head_labels: Option<usize>,
@@ -98,8 +98,8 @@ impl<F: Forward> Core<F> {
             }),
             callers: HashMap::new(),
             deadlines: BTreeSet::new(),
-            abandoned: false,
-            serving: HashMap::new(),
+            ticket_dropped: false,
+            adapters: HashMap::new(),
             slots: HashMap::new(),
             next_id: 0,
             steps: 0,
@@ -113,156 +113,155 @@ impl<F: Forward> Core<F> {
         !self.scheduler.is_empty()
     }
 
-    fn handle(&mut self, event: Command) {
-        match event {
+    fn handle(&mut self, command: Command) {
+        match command {
             Command::Submit(submission) => self.submit(submission),
-            Command::Abandoned => self.abandoned = true,
-            Command::Insert { name, adapter, reply } => {
-                self.insert(name, adapter);
-                // Whoever asked may have left; the adapter is in service all the same.
+            Command::TicketDropped => self.ticket_dropped = true,
+            Command::InsertAdapter { name, adapter, reply } => {
+                self.insert_adapter(name, adapter);
+                // The adapter stays in service even if the caller has left.
                 let _ = reply.send(());
             }
-            Command::Remove { name, reply } => {
-                let removed = self.serving.remove(&name);
-                let was_there = removed.is_some();
-                if let Some(serving) = removed {
-                    self.retire(serving.slot);
+            Command::RemoveAdapter { name, reply } => {
+                let removed = self.adapters.remove(&name);
+                let existed = removed.is_some();
+                if let Some(adapter) = removed {
+                    self.retire(adapter.slot);
                 }
                 self.publish();
-                let _ = reply.send(was_there);
+                let _ = reply.send(existed);
             }
             Command::PauseForWeightUpdate { reply } => self.pause(reply),
         }
     }
 
-    /// Computes nothing until whoever asked has changed the weights, and forgets what was computed
-    /// under the old ones.
+    /// Blocks until the weight update ends, then invalidates everything computed before it.
     fn pause(&mut self, reply: oneshot::Sender<WeightUpdateGuard>) {
-        let (standstill, ended) = WeightUpdateGuard::new();
-        if reply.send(standstill).is_err() {
-            // Whoever asked has left, and wrote nothing.
+        let (guard, resumed) = WeightUpdateGuard::new();
+        if reply.send(guard).is_err() {
+            // The caller has left and wrote nothing.
             return;
         }
-        // One who leaves without a word may have written.
-        let reply = ended.blocking_recv();
+        // A guard that was dropped may have written too.
+        let reply = resumed.blocking_recv();
         self.scheduler.invalidate_cache();
-        // Before anything is computed under the new weights: who knows this revision knows that
-        // what he was told earlier is not newer.
+        // Published before the reply: a caller who knows this revision must not find an older one
+        // in the status.
         self.publish();
         if let Ok(reply) = reply {
             let _ = reply.send(self.scheduler.revision());
         }
     }
 
-    /// One step: who left or is late goes, the step is planned and run, and the callers are told.
+    /// One step: cancels late and abandoned sequences, plans and runs a batch, sends the events.
     fn tick(&mut self, now: Instant) {
-        self.drop_late(now);
-        self.drop_gone();
+        self.cancel_late(now);
+        self.cancel_abandoned();
         let Some(step) = self.scheduler.schedule() else {
             return;
         };
         let outcome = run(&mut self.forward, &step.batch);
         self.steps += 1;
         let events = self.scheduler.finish(step, outcome);
-        // First the status: who is told something finds it counted there.
+        // Published before the events: callers find what they are sent counted in the status.
         self.publish();
         for event in events {
-            self.tell(event);
+            self.send(event);
         }
     }
 
     fn submit(&mut self, submission: Submission) {
-        let Submission { requests: orders, terms, updates } = submission;
-        for (work, order) in orders.into_iter().enumerate() {
-            self.take(work, order, terms, updates.clone());
+        let Submission { requests, params, events } = submission;
+        for (at, request) in requests.into_iter().enumerate() {
+            self.add(at, request, params, events.clone());
         }
     }
 
-    fn take(
+    /// Hands a request to the scheduler, or answers it at once.
+    fn add(
         &mut self,
-        work: usize,
-        order: CheckedRequest,
-        terms: RequestParams,
-        updates: mpsc::Sender<RequestEvent>,
+        at: usize,
+        request: CheckedRequest,
+        params: RequestParams,
+        events: mpsc::Sender<RequestEvent>,
     ) {
-        let serving = order.adapter.as_ref().map(|name| self.serving.get(name));
-        let serving = match serving {
+        let adapter = match &request.adapter {
             None => None,
-            Some(Some(serving)) => Some(serving.clone()),
-            Some(None) => {
-                let name = order.adapter.as_deref().unwrap_or_default();
-                let result = Err(RequestError::AdapterGone(name.to_owned()));
-                // A caller who has left does not mind.
-                let _ = updates.try_send(RequestEvent::Done { request: work, result });
-                return;
-            }
+            Some(name) => match self.adapters.get(name) {
+                Some(adapter) => Some(adapter.clone()),
+                None => {
+                    let result = Err(RequestError::AdapterGone(name.to_string()));
+                    // It fails if the caller has left.
+                    let _ = events.try_send(RequestEvent::Done { request: at, result });
+                    return;
+                }
+            },
         };
         let caller = Caller {
-            updates,
-            work,
-            deadline: terms.deadline,
-            serving: serving.clone(),
-            permit: order.permit,
+            events,
+            request: at,
+            deadline: params.deadline,
+            adapter: adapter.clone(),
+            permit: request.permit,
         };
-        if let Some(produced) = order.task.done() {
-            let usage = Usage { input_tokens: order.token_ids.len(), ..Usage::default() };
-            caller.answer(Ok((produced, usage)), self.scheduler.revision());
+        if let Some(output) = request.task.finished_output() {
+            let usage = Usage { input_tokens: request.token_ids.len(), ..Usage::default() };
+            caller.finish(Ok((output, usage)), self.scheduler.revision());
             return;
         }
         let id = SequenceId(self.next_id);
         self.next_id += 1;
-        if let Some(serving) = &serving {
-            self.slots.entry(serving.slot).or_default().n_sequences += 1;
+        if let Some(adapter) = &adapter {
+            self.slots.entry(adapter.slot).or_default().n_sequences += 1;
         }
-        if let Some(deadline) = terms.deadline {
+        if let Some(deadline) = params.deadline {
             self.deadlines.insert((deadline, id));
         }
         self.scheduler.add(Sequence {
             id,
-            token_ids: order.token_ids.to_vec(),
+            token_ids: request.token_ids.to_vec(),
             namespace: CacheNamespace {
-                adapter: serving.as_ref().map(|serving| serving.digest.clone()),
-                salt: terms.salt,
+                adapter: adapter.as_ref().map(|adapter| adapter.digest.clone()),
+                salt: params.salt,
             },
-            slot: serving.as_ref().map(|serving| serving.slot),
-            priority: terms.priority,
-            client: terms.client,
-            task: order.task,
+            slot: adapter.as_ref().map(|adapter| adapter.slot),
+            priority: params.priority,
+            client: params.client,
+            task: request.task,
         });
         self.callers.insert(id, caller);
     }
 
-    fn tell(&mut self, event: scheduler::Event) {
+    /// Sends a scheduler's event to the sequence's caller.
+    fn send(&mut self, event: SchedulerEvent) {
         match event {
-            scheduler::Event::Token(id, sampled) => {
+            SchedulerEvent::Token(id, sampled) => {
                 if let Some(caller) = self.callers.get(&id) {
-                    caller
-                        .say(RequestEvent::Tokens { request: caller.work, tokens: vec![sampled] });
+                    caller.send_token(sampled);
                 }
             }
-            scheduler::Event::Done { id, result, last } => {
-                let Some(caller) = self.forget(id) else {
+            SchedulerEvent::Done { id, result, last } => {
+                let Some(caller) = self.remove_caller(id) else {
                     return;
                 };
                 if let Some(sampled) = last {
-                    caller
-                        .say(RequestEvent::Tokens { request: caller.work, tokens: vec![sampled] });
+                    caller.send_token(sampled);
                 }
-                caller.answer(result, self.scheduler.revision());
+                caller.finish(result, self.scheduler.revision());
             }
         }
     }
 
-    /// Ends what is past its deadline.
-    fn drop_late(&mut self, now: Instant) {
+    /// Fails the sequences whose deadline has passed.
+    fn cancel_late(&mut self, now: Instant) {
         while let Some((deadline, id)) = self.deadlines.first().copied() {
             if deadline > now {
                 return;
             }
             self.scheduler.cancel(id);
-            match self.forget(id) {
+            match self.remove_caller(id) {
                 Some(caller) => {
-                    caller.answer(Err(RequestError::Deadline), self.scheduler.revision())
+                    caller.finish(Err(RequestError::Deadline), self.scheduler.revision());
                 }
                 None => {
                     self.deadlines.remove(&(deadline, id));
@@ -271,63 +270,62 @@ impl<F: Forward> Core<F> {
         }
     }
 
-    /// Ends what nobody waits for any more: always among what runs, and among all when somebody
-    /// said that he left.
-    fn drop_gone(&mut self) {
-        let gone = |id: &SequenceId| {
+    /// Cancels sequences whose caller has left: among the running ones in each step, among all of
+    /// them after a ticket was dropped.
+    fn cancel_abandoned(&mut self) {
+        let is_abandoned = |id: &SequenceId| {
             let caller = self.callers.get(id);
-            caller.is_some_and(|caller| caller.updates.is_closed())
+            caller.is_some_and(|caller| caller.events.is_closed())
         };
-        let ids: Vec<SequenceId> = if std::mem::take(&mut self.abandoned) {
-            self.callers.keys().copied().filter(gone).collect()
+        let ids: Vec<SequenceId> = if std::mem::take(&mut self.ticket_dropped) {
+            self.callers.keys().copied().filter(is_abandoned).collect()
         } else {
-            let running = self.scheduler.running().iter();
-            running.copied().filter(gone).collect()
+            self.scheduler.running().iter().copied().filter(is_abandoned).collect()
         };
         for id in ids {
             self.scheduler.cancel(id);
-            self.forget(id);
+            self.remove_caller(id);
         }
     }
 
-    /// The caller of a sequence that is over.
-    fn forget(&mut self, id: SequenceId) -> Option<Caller> {
+    /// Removes and returns a sequence's caller, and frees its adapter's slot if it was the last
+    /// use.
+    fn remove_caller(&mut self, id: SequenceId) -> Option<Caller> {
         let caller = self.callers.remove(&id)?;
         if let Some(deadline) = caller.deadline {
             self.deadlines.remove(&(deadline, id));
         }
-        if let Some(serving) = &caller.serving {
-            let slot = serving.slot;
+        if let Some(adapter) = &caller.adapter {
+            let slot = adapter.slot;
             let slot_use = self.slots.get_mut(&slot).expect("its sequences are counted");
             slot_use.n_sequences -= 1;
-            self.free(slot);
+            self.free_if_unused(slot);
         }
         Some(caller)
     }
 
-    fn insert(&mut self, name: Arc<str>, adapter: Arc<Adapter>) {
-        let serving = Serving {
+    fn insert_adapter(&mut self, name: Arc<str>, adapter: Arc<Adapter>) {
+        let served = ServedAdapter {
             digest: adapter.digest.as_str().into(),
             head_labels: adapter.head.as_ref().map(models::head::Head::n_labels),
             slot: self.forward.insert(adapter),
         };
-        self.slots.insert(serving.slot, SlotUse::default());
-        if let Some(old) = self.serving.insert(name, serving) {
-            self.retire(old.slot);
+        self.slots.insert(served.slot, SlotUse::default());
+        if let Some(replaced) = self.adapters.insert(name, served) {
+            self.retire(replaced.slot);
         }
         self.publish();
     }
 
-    /// Takes an adapter out of service. It stays where the forward finds it until its last
-    /// sequence is over.
+    /// Takes an adapter out of service. The forward keeps it until its last sequence is done.
     fn retire(&mut self, slot: AdapterSlot) {
         self.slots.entry(slot).or_default().retired = true;
-        self.free(slot);
+        self.free_if_unused(slot);
     }
 
-    fn free(&mut self, slot: AdapterSlot) {
-        let unused = |slot: &SlotUse| slot.retired && slot.n_sequences == 0;
-        if self.slots.get(&slot).is_some_and(unused) {
+    fn free_if_unused(&mut self, slot: AdapterSlot) {
+        let is_unused = |slot: &SlotUse| slot.retired && slot.n_sequences == 0;
+        if self.slots.get(&slot).is_some_and(is_unused) {
             self.slots.remove(&slot);
             self.forward.remove(slot);
         }
@@ -335,12 +333,12 @@ impl<F: Forward> Core<F> {
 
     fn publish(&self) {
         let (counts, totals) = (self.scheduler.counts(), self.scheduler.totals());
-        let adapter = |(name, serving): (&Arc<str>, &Serving)| AdapterStatus {
+        let status_of = |(name, served): (&Arc<str>, &ServedAdapter)| AdapterStatus {
             name: name.clone(),
-            digest: serving.digest.clone(),
-            head_labels: serving.head_labels,
+            digest: served.digest.clone(),
+            head_labels: served.head_labels,
         };
-        let mut adapters: Vec<_> = self.serving.iter().map(adapter).collect();
+        let mut adapters: Vec<_> = self.adapters.iter().map(status_of).collect();
         adapters.sort_by(|a, b| a.name.cmp(&b.name));
         let status = EngineStatus {
             queued: self.scheduler.n_queued(),
@@ -357,30 +355,29 @@ impl<F: Forward> Core<F> {
             revision: self.scheduler.revision(),
             adapters,
         };
-        // Nobody may be looking.
         self.status.send_replace(status);
     }
 }
 
 impl Caller {
-    fn say(&self, update: RequestEvent) {
-        // The channel has room for all that is ever said; it fails when the caller has left,
-        // which the next tick sees.
-        let _ = self.updates.try_send(update);
+    fn send_token(&self, sampled: SampledToken) {
+        self.send(RequestEvent::Tokens { request: self.request, tokens: vec![sampled] });
     }
 
-    fn answer(self, result: Result<(TaskOutput, Usage), RequestError>, revision: u64) {
-        drop(self.permit);
-        let digest = self.serving.map(|serving| serving.digest);
-        let result = result.map(|(produced, usage)| RequestOutput {
-            output: produced,
-            usage,
-            adapter: digest,
-            revision,
-        });
-        let done = RequestEvent::Done { request: self.work, result };
-        // As in `say`.
-        let _ = self.updates.try_send(done);
+    fn finish(self, result: Result<(TaskOutput, Usage), RequestError>, revision: u64) {
+        let Caller { events, request, adapter, permit, deadline: _ } = self;
+        drop(permit);
+        let adapter = adapter.map(|adapter| adapter.digest);
+        let result =
+            result.map(|(output, usage)| RequestOutput { output, usage, adapter, revision });
+        // As in `send`.
+        let _ = events.try_send(RequestEvent::Done { request, result });
+    }
+
+    fn send(&self, event: RequestEvent) {
+        // The channel has room for every event of the submission, so it fails only if the caller
+        // has left, which the next tick sees.
+        let _ = self.events.try_send(event);
     }
 }
 
@@ -388,13 +385,6 @@ impl Caller {
 fn run(forward: &mut impl Forward, batch: &RaggedBatch) -> Result<Outputs, String> {
     match catch_unwind(AssertUnwindSafe(|| forward.forward(batch))) {
         Ok(outputs) => outputs.map_err(|error| error.to_string()),
-        Err(panic) => Err(format!("it panicked: {}", message_of(&*panic))),
+        Err(panic) => Err(format!("it panicked: {}", panic_message(&*panic))),
     }
-}
-
-/// What a panic said.
-pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".to_owned())
 }

@@ -1,24 +1,24 @@
-//! Every invariant of the tree and the blocks, walked in full.
+//! Checks of every invariant of the tree and the blocks.
 
 use models::kv::BLOCK;
 
 use super::pool::{Pool, at};
 use super::tree::{Node, NodeId, Parent, Tree};
 
-/// Looks at everything.
+/// Checks all nodes and blocks.
 ///
 /// # Errors
-/// The first thing that is broken.
+/// The first broken invariant.
 pub(super) fn audit(tree: &Tree, pool: &Pool) -> Result<(), String> {
     let mut uses = vec![0_u32; pool.counts().total];
     let (mut n_nodes, mut n_roots, mut n_idle) = (0, 0, 0);
     for (id, node) in tree.nodes() {
         let fault = |what: &str| Err(format!("{id:?} {what}: {node:?}"));
         match &node.parent {
-            Parent::Root(space) => {
+            Parent::Root(namespace) => {
                 n_roots += 1;
-                if tree.roots.get(space) != Some(&id) || node.end() > 0 {
-                    return fault("is no root of its space");
+                if tree.roots.get(namespace) != Some(&id) || node.end() > 0 {
+                    return fault("is no root of its namespace");
                 }
                 if node.n_children == 0 && node.n_tables == 0 {
                     return fault("is a root that nobody needs");
@@ -51,24 +51,24 @@ pub(super) fn audit(tree: &Tree, pool: &Pool) -> Result<(), String> {
     }
     children_fault(tree)?;
     pool.audit(&uses)?;
-    repeats_fault(tree, pool)
+    duplicates_fault(tree, pool)
 }
 
-/// What is wrong between a node and the one above.
+/// What is wrong between a node and its parent.
 fn edge_fault(
     tree: &Tree,
-    (above_id, above): (NodeId, &Node),
+    (parent_id, parent): (NodeId, &Node),
     (id, node): (NodeId, &Node),
 ) -> Option<&'static str> {
     let Some(first) = node.tokens.token_ids().first() else {
         return Some("has no tokens");
     };
     let idle = node.n_children == 0 && node.n_tables == 0;
-    if tree.children.get(&(above_id, *first)) != Some(&id) {
+    if tree.children.get(&(parent_id, *first)) != Some(&id) {
         Some("is not listed below its parent")
-    } else if above.end() != node.start || above.ready != above.end() {
+    } else if parent.end() != node.start || parent.ready != parent.end() {
         Some("does not begin where its parent's computed tokens end")
-    } else if above.used < node.used {
+    } else if parent.used < node.used {
         Some("was used later than its parent")
     } else if tree.idle.contains(&(node.used, id)) != idle {
         Some("is listed as idle and is not, or the other way round")
@@ -77,7 +77,7 @@ fn edge_fault(
     }
 }
 
-/// What is wrong within a node.
+/// What is wrong inside a node.
 fn node_fault(node: &Node, clock: u64) -> Option<&'static str> {
     let n_blocks =
         if node.ready > node.start { node.ready.div_ceil(BLOCK) - node.first_block() } else { 0 };
@@ -111,10 +111,10 @@ fn children_fault(tree: &Tree) -> Result<(), String> {
     Ok(())
 }
 
-/// A block of a node that an open table passes is a table's, or the node's last and a repeat of one
-/// further down. Else it could not be had when blocks are lacking.
-fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
-    let mut repeated = vec![false; tree.slots.len()];
+/// A block of a node on the path of an open table is held by a table, or is the node's last and a
+/// duplicate of one further down. Otherwise it could not be evicted.
+fn duplicates_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
+    let mut duplicated = vec![false; tree.slots.len()];
     let mut passed = vec![false; tree.slots.len()];
     for (id, node) in tree.nodes().filter(|(_, node)| node.n_tables > 0) {
         let mut here = (id, node);
@@ -125,15 +125,15 @@ fn repeats_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
             };
             let first = here.1.blocks.first();
             let version = first.is_some_and(|first| pool.is_held(*first))
-                || (here.1.blocks.len() == 1 && repeated[here.0.slot()]);
+                || (here.1.blocks.len() == 1 && duplicated[here.0.slot()]);
             if version && !here.1.start.is_multiple_of(BLOCK) {
-                repeated[above.slot()] = true;
+                duplicated[above.slot()] = true;
             }
             here = (above, tree.node(above));
         }
     }
     for (id, node) in tree.nodes().filter(|(id, _)| passed[id.slot()]) {
-        let whole = node.blocks.len() - usize::from(repeated[id.slot()]);
+        let whole = node.blocks.len() - usize::from(duplicated[id.slot()]);
         if let Some(block) = node.blocks[..whole].iter().find(|b| !pool.is_held(**b)) {
             return Err(format!("block {} of {id:?} cannot be had: {node:?}", block.0));
         }

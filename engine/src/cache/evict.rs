@@ -1,10 +1,10 @@
-//! What goes when blocks are lacking.
+//! Eviction when blocks are lacking.
 //!
-//! First the least recently used leaves that no table stands on, from their ends. When none is
-//! left, every node is one that an open table passes; and then the only blocks that no table
-//! references are *repeats*: the last, partly filled block of a node whose continuation has its own
-//! version of it. The node takes that version instead. So every block that counts as cached can be
-//! had, and whether a table fits follows from counts alone.
+//! First the least recently used leaves without tables lose blocks, from their ends. When there are
+//! no such leaves, every node is on the path of an open table. Then the only blocks that no table
+//! references are *duplicates*: the last, partly filled block of a node whose continuation has its
+//! own version of it. The node takes that version instead. So every block that counts as cached can
+//! be evicted, and whether a table fits follows from counts alone.
 
 use models::kv::{BLOCK, BlockId};
 
@@ -12,7 +12,7 @@ use super::pool::Pool;
 use super::tree::{NodeId, Parent, Tree};
 
 impl Tree {
-    /// Makes sure that `n` blocks are free, where so many are free or cached.
+    /// Evicts until `n` blocks are free. So many must be free or cached.
     pub(super) fn evict(&mut self, n: usize, pool: &mut Pool) {
         while pool.counts().free < n {
             let Some((_, leaf)) = self.idle.first().copied() else {
@@ -22,7 +22,7 @@ impl Tree {
         }
     }
 
-    /// Takes the last block off an idle leaf.
+    /// Drops the last block of an idle leaf.
     fn evict_last_block(&mut self, leaf: NodeId, pool: &mut Pool) {
         let node = self.node(leaf);
         let last = node.first_block() + node.blocks.len() - 1;
@@ -49,8 +49,8 @@ impl Tree {
         }
     }
 
-    /// Puts a table's version of the block that node `id` starts inside in the place of those that
-    /// the nodes above have to themselves.
+    /// Node `id` starts inside a block of which a table holds a `version`. Replaces the versions of
+    /// the nodes above, which no table holds, by it.
     fn replace_above(&mut self, mut id: NodeId, version: BlockId, pool: &mut Pool) {
         while let Parent::Node(above) = self.node(id).parent
             && !self.node(id).start.is_multiple_of(BLOCK)

@@ -1,91 +1,91 @@
-//! Opening, filling and ending tables.
+//! Block tables: allocate, extend, commit, release.
 
 use models::batch::BlockCopy;
 use models::kv::{BLOCK, BlockId};
 
-use super::pool::Pool;
+use super::audit;
+use super::pool::{BlockCounts, Pool};
+use super::prefix::{CacheNamespace, PendingPrefix, PrefixMatch};
+use super::table::{Allocated, Allocation, BlockTable, TreePosition};
 use super::tree::{Match, Tree};
-use super::{
-    Allocated, Allocation, BlockCounts, BlockTable, CacheNamespace, PendingPrefix, PrefixMatch,
-    TreePosition, audit,
-};
 
-/// The blocks, and what is computed in them.
+/// The blocks, and the tree of what is computed in them.
 #[derive(Debug)]
 pub struct BlockManager {
     pub(super) pool: Pool,
     pub(super) tree: Tree,
+    /// Number of invalidations.
     generation: u64,
 }
 
-/// What an opening takes from cache.
+/// What an allocation takes from cache.
 struct CacheHit {
     cached: usize,
-    /// Blocks that are shared whole.
+    /// Full blocks, which are shared.
     shared_blocks: Vec<BlockId>,
-    /// The block that is shared in part.
+    /// The partly used block, which is copied.
     copy_source: Option<BlockId>,
 }
 
 impl BlockManager {
-    /// Keeps account of blocks `0..n_blocks`, all of them free.
+    /// A manager of blocks `0..n_blocks`, all of them free.
     ///
     /// # Panics
-    /// Where there are 2^32 blocks or more.
+    /// If there are 2^32 blocks or more.
     pub fn new(n_blocks: usize) -> BlockManager {
         BlockManager { pool: Pool::new(n_blocks), tree: Tree::default(), generation: 0 }
     }
 
-    /// How much of a sequence is computed, or is being computed, of at most `limit` tokens.
+    /// How much of a sequence's first `limit` tokens is computed or being computed.
     pub fn match_prefix(
         &self,
-        space: &CacheNamespace,
+        namespace: &CacheNamespace,
         token_ids: &[u32],
         limit: usize,
     ) -> PrefixMatch {
-        let Some(found) = self.tree.find(space, token_ids) else {
+        let Some(found) = self.tree.find(namespace, token_ids) else {
             return PrefixMatch { cached: 0, pending: None };
         };
-        let (cached, upto) = (found.ready.min(limit), found.known.min(limit));
-        let owner = self.tree.node(found.node).owner;
-        let awaited = owner.filter(|_| upto > cached);
-        PrefixMatch { cached, pending: awaited.map(|owner| PendingPrefix { owner, upto }) }
+        let (cached, n_tokens) = (found.ready.min(limit), found.known.min(limit));
+        let owner = self.tree.node(found.node).owner.filter(|_| n_tokens > cached);
+        PrefixMatch { cached, pending: owner.map(|owner| PendingPrefix { owner, n_tokens }) }
     }
 
-    /// Opens a table: takes the cached part, gives it blocks for `room` positions (evicting if
-    /// need be) and registers the rest of `token_ids` as being computed by `owner`.
+    /// Allocates a table: takes the cached prefix, adds blocks for `n_positions` positions (evicting
+    /// if necessary) and registers the rest of `token_ids` as being computed by `owner`.
     ///
-    /// Nothing is registered where the cache knows more of the sequence than was taken: because of
-    /// the limit, or because somebody else is computing it. What the table computes becomes
-    /// shareable when it is released then.
+    /// Nothing is registered if the tree knows more of the sequence than was taken, because of
+    /// `max_cached` or because another sequence is computing it. Then the table's tokens can be
+    /// shared only after its release.
     ///
-    /// None, and nothing changes, where more blocks are needed than no open table references. A
-    /// little less is taken from cache than [`match_prefix`](Self::match_prefix) found (the whole
-    /// blocks alone) where only that fits.
-    pub fn allocate(&mut self, opening: Allocation<'_>) -> Option<Allocated> {
-        let found = self.tree.find(opening.namespace, opening.token_ids);
-        let n_blocks = opening.n_positions.div_ceil(BLOCK);
-        let take = self.plan_hit(found, opening.max_cached.min(opening.n_positions), n_blocks)?;
-        for block in take.shared_blocks.iter().chain(&take.copy_source) {
+    /// `None`, without effect, if too few blocks are free or evictable. If only that fits, the
+    /// partly shared block is left out, so that less comes from cache than
+    /// [`match_prefix`](Self::match_prefix) found.
+    pub fn allocate(&mut self, allocation: Allocation<'_>) -> Option<Allocated> {
+        let found = self.tree.find(allocation.namespace, allocation.token_ids);
+        let n_blocks = allocation.n_positions.div_ceil(BLOCK);
+        let hit =
+            self.plan_hit(found, allocation.max_cached.min(allocation.n_positions), n_blocks)?;
+        for block in hit.shared_blocks.iter().chain(&hit.copy_source) {
             self.pool.add_table_ref(*block);
         }
-        let footing = self.attach(opening, found, &take);
-        let first_own = take.shared_blocks.len();
+        let position = self.attach(allocation, found, &hit);
+        let first_own = hit.shared_blocks.len();
         let mut table = BlockTable {
-            blocks: take.shared_blocks,
-            cached: take.cached,
-            computed: take.cached,
-            copy_source: take.copy_source,
-            position: footing,
+            blocks: hit.shared_blocks,
+            cached: hit.cached,
+            computed: hit.cached,
+            copy_source: hit.copy_source,
+            position,
             generation: self.generation,
         };
         self.grow(&mut table, n_blocks);
-        let copy = take.copy_source.map(|from| BlockCopy { from, to: table.blocks[first_own] });
+        let copy = hit.copy_source.map(|from| BlockCopy { from, to: table.blocks[first_own] });
         Some(Allocated { table, copies: copy.into_iter().collect() })
     }
 
-    /// Gives a table room for `n_tokens` positions in all, evicting if need be. False, and nothing
-    /// changes, where more blocks are needed than no open table references.
+    /// Extends a table to `n_tokens` positions, evicting if necessary. False, without effect, if too
+    /// few blocks are free or evictable.
     pub fn extend(&mut self, table: &mut BlockTable, n_tokens: usize) -> bool {
         let n_blocks = n_tokens.div_ceil(BLOCK);
         let lacking = n_blocks.saturating_sub(table.blocks.len());
@@ -96,11 +96,11 @@ impl BlockManager {
         fits
     }
 
-    /// Says that the first `computed` positions are in the table's blocks. Those that the table was
-    /// registered for can be shared from now on. Fewer than before changes nothing.
+    /// Records that the first `computed` positions are in the table's blocks. Registered tokens among
+    /// them can be shared from now on. A smaller number than before has no effect.
     ///
     /// # Panics
-    /// Where the table has no room for so many.
+    /// If the table holds fewer positions.
     pub fn commit(&mut self, table: &mut BlockTable, computed: usize) {
         assert!(
             computed <= table.capacity(),
@@ -122,15 +122,14 @@ impl BlockManager {
         }
     }
 
-    /// Ends a table. What it committed of `token_ids` stays cached: these begin with the tokens that
-    /// it was opened for, and generated ones may follow. Blocks that the cache has no use for are
-    /// free again, and what was registered and not computed is registered no more. Of a table that
-    /// never committed only the whole blocks count that it shares: the copy of the next may not
-    /// have been made.
+    /// Releases a table. Its committed part of `token_ids` (the tokens that it was allocated for and
+    /// generated ones after them) stays cached; other blocks are free again, and registered tokens
+    /// that were not computed are registered no more. If the table never committed, only the full
+    /// blocks that it shares are kept, because the copy may not have been made.
     pub fn release(&mut self, table: BlockTable, token_ids: &[u32]) {
         if table.generation == self.generation {
             let computed = match table.copy_source {
-                // The copy that it begins with was due, and may never have been made.
+                // The copy was due, and may never have been made.
                 Some(_) => table.cached / BLOCK * BLOCK,
                 None => table.computed,
             };
@@ -142,8 +141,8 @@ impl BlockManager {
         }
     }
 
-    /// Forgets every cached token, as after a change of the weights. Tables that are open are never
-    /// shared from again: to release them only frees their blocks.
+    /// Invalidates every cached token, as after a weight update. Open tables are not shared from any
+    /// more; their release only frees their blocks.
     pub fn invalidate(&mut self) {
         for (_, node) in self.tree.nodes() {
             for block in &node.blocks {
@@ -154,26 +153,26 @@ impl BlockManager {
         self.generation += 1;
     }
 
-    /// How many blocks there are of each kind.
+    /// Blocks by use.
     pub fn counts(&self) -> BlockCounts {
         self.pool.counts()
     }
 
-    /// Looks at every invariant; for tests, since it walks everything.
+    /// Checks every invariant; for tests, because it visits everything.
     ///
     /// # Errors
-    /// What is broken.
+    /// The first broken invariant.
     pub fn audit(&self) -> Result<(), String> {
         audit::audit(&self.tree, &self.pool)
     }
 
-    /// What can be taken from cache and leaves room for `n_blocks` in all; none where nothing does.
+    /// What to take from cache for a table of `n_blocks`; `None` if the table does not fit.
     fn plan_hit(&self, found: Option<Match>, limit: usize, n_blocks: usize) -> Option<CacheHit> {
         let mut cached = found.map_or(0, |found| found.ready.min(limit));
         let mut blocks =
             found.map_or_else(Vec::new, |found| self.tree.blocks_of(found.node, cached));
         let whole = cached / BLOCK;
-        // Blocks that open tables would reference, if this table were opened.
+        // Blocks that open tables reference once this table is allocated.
         let held = |shared: &[BlockId]| {
             let revived = shared.iter().filter(|block| !self.pool.is_held(**block));
             self.counts().held + revived.count() + (n_blocks - whole)
@@ -184,7 +183,7 @@ impl BlockManager {
             if held(&blocks) <= total {
                 source = blocks.pop();
             } else {
-                // The source of a copy takes a block more than the table has.
+                // The copy's source would be one block more than the table has.
                 blocks.pop();
                 cached = whole * BLOCK;
             }
@@ -196,49 +195,49 @@ impl BlockManager {
         })
     }
 
-    /// Puts a table into the tree.
+    /// Attaches a table to the tree.
     fn attach(
         &mut self,
-        opening: Allocation<'_>,
+        allocation: Allocation<'_>,
         found: Option<Match>,
-        take: &CacheHit,
+        hit: &CacheHit,
     ) -> TreePosition {
         let (tree, pool) = (&mut self.tree, &mut self.pool);
         tree.tick();
         let (node, known) = match found {
             Some(found) => (found.node, found.known),
-            None => (tree.root(opening.namespace), 0),
+            None => (tree.root(allocation.namespace), 0),
         };
-        let rest = &opening.token_ids[known..];
-        if known == take.cached && !rest.is_empty() {
+        let rest = &allocation.token_ids[known..];
+        if known == hit.cached && !rest.is_empty() {
             let above = tree.ending_at(node, known, pool);
-            let leaf = tree.add_leaf(above, rest, Some(opening.owner));
+            let leaf = tree.add_leaf(above, rest, Some(allocation.owner));
             tree.touch(leaf);
             tree.attach_table(leaf);
             TreePosition::Own(leaf)
         } else {
             tree.touch(node);
-            let node = tree.ending_at(node, take.shared_blocks.len() * BLOCK, pool);
+            let node = tree.ending_at(node, hit.shared_blocks.len() * BLOCK, pool);
             tree.attach_table(node);
             TreePosition::Shared(node)
         }
     }
 
-    /// Gives a table `n_blocks` in all, which are known to be there.
+    /// Grows a table to `n_blocks`, which must be free or evictable.
     fn grow(&mut self, table: &mut BlockTable, n_blocks: usize) {
         let lacking = n_blocks.saturating_sub(table.blocks.len());
         self.tree.evict(lacking, &mut self.pool);
         for _ in 0..lacking {
             let block = self.pool.take_free();
-            table.blocks.push(block.expect("what is free and cached was held against the need"));
+            table.blocks.push(block.expect("free and evictable blocks were counted"));
         }
     }
 
-    /// Leaves in the tree what a table has computed of a sequence.
-    fn detach(&mut self, footing: TreePosition, computed: &[u32], table: &[BlockId]) {
+    /// Detaches a table from the tree, which keeps its computed tokens.
+    fn detach(&mut self, position: TreePosition, computed: &[u32], table: &[BlockId]) {
         let (tree, pool) = (&mut self.tree, &mut self.pool);
         tree.tick();
-        let node = match footing {
+        let node = match position {
             TreePosition::Own(leaf) => match tree.truncate_to_computed(leaf, pool) {
                 Some(node) => node,
                 None => return,

@@ -1,10 +1,28 @@
-//! The blocks and who uses them: a free list and two counts for each block.
+//! The blocks: a free list and reference counts.
 
 use models::kv::BlockId;
 
-use super::BlockCounts;
+/// How many blocks there are of each kind; every block is of exactly one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// Not referenced.
+    pub free: usize,
+    /// Referenced by open tables.
+    pub held: usize,
+    /// Referenced by the prefix tree alone; evictable.
+    pub cached: usize,
+    /// All blocks.
+    pub total: usize,
+}
 
-/// How often a block is referenced, and by what.
+impl BlockCounts {
+    /// Blocks that a table can get.
+    pub fn available(&self) -> usize {
+        self.free + self.cached
+    }
+}
+
+/// Reference counts of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct RefCounts {
     /// By open tables.
@@ -22,9 +40,9 @@ impl RefCounts {
 /// All blocks.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// The last freed goes out first: it is the likeliest to be in a processor's cache.
+    /// Last freed, first taken: it is the most likely to be in a processor's cache.
     free: Vec<BlockId>,
-    uses: Vec<RefCounts>,
+    refs: Vec<RefCounts>,
     /// Blocks that an open table references.
     held: usize,
 }
@@ -34,7 +52,7 @@ impl Pool {
         let n = u32::try_from(n_blocks).expect("a block's number is 32 bits wide");
         Pool {
             free: (0..n).rev().map(BlockId).collect(),
-            uses: vec![RefCounts::default(); n_blocks],
+            refs: vec![RefCounts::default(); n_blocks],
             held: 0,
         }
     }
@@ -43,75 +61,75 @@ impl Pool {
         BlockCounts {
             free: self.free.len(),
             held: self.held,
-            cached: self.uses.len() - self.free.len() - self.held,
-            total: self.uses.len(),
+            cached: self.refs.len() - self.free.len() - self.held,
+            total: self.refs.len(),
         }
     }
 
     /// Whether an open table references the block.
     pub(super) fn is_held(&self, block: BlockId) -> bool {
-        self.uses[at(block)].tables > 0
+        self.refs[at(block)].tables > 0
     }
 
-    /// A free block, which is the table's that asks.
+    /// Takes a free block for a table.
     pub(super) fn take_free(&mut self) -> Option<BlockId> {
         let block = self.free.pop()?;
         self.add_table_ref(block);
         Some(block)
     }
 
-    /// One more table references it.
+    /// Adds a table's reference.
     pub(super) fn add_table_ref(&mut self, block: BlockId) {
-        let uses = &mut self.uses[at(block)];
-        self.held += usize::from(uses.tables == 0);
-        uses.tables += 1;
+        let refs = &mut self.refs[at(block)];
+        self.held += usize::from(refs.tables == 0);
+        refs.tables += 1;
     }
 
-    /// One table fewer references it.
+    /// Drops a table's reference.
     pub(super) fn drop_table_ref(&mut self, block: BlockId) {
-        let uses = &mut self.uses[at(block)];
-        uses.tables -= 1;
-        self.held -= usize::from(uses.tables == 0);
+        let refs = &mut self.refs[at(block)];
+        refs.tables -= 1;
+        self.held -= usize::from(refs.tables == 0);
         self.free_if_unused(block);
     }
 
-    /// One more node references it.
+    /// Adds a node's reference.
     pub(super) fn add_node_ref(&mut self, block: BlockId) {
-        self.uses[at(block)].nodes += 1;
+        self.refs[at(block)].nodes += 1;
     }
 
-    /// One node fewer references it.
+    /// Drops a node's reference.
     pub(super) fn drop_node_ref(&mut self, block: BlockId) {
-        self.uses[at(block)].nodes -= 1;
+        self.refs[at(block)].nodes -= 1;
         self.free_if_unused(block);
     }
 
     fn free_if_unused(&mut self, block: BlockId) {
-        if self.uses[at(block)].none() {
+        if self.refs[at(block)].none() {
             self.free.push(block);
         }
     }
 
-    /// What is wrong, given how often the tree's nodes reference each block.
+    /// Checks the counts, given how often the tree's nodes reference each block.
     pub(super) fn audit(&self, nodes: &[u32]) -> Result<(), String> {
-        let mut is_free = vec![false; self.uses.len()];
+        let mut is_free = vec![false; self.refs.len()];
         for block in &self.free {
             if std::mem::replace(&mut is_free[at(*block)], true) {
                 return Err(format!("block {} is free twice", block.0));
             }
         }
-        for (index, uses) in self.uses.iter().enumerate() {
-            if uses.nodes != nodes[index] {
+        for (index, refs) in self.refs.iter().enumerate() {
+            if refs.nodes != nodes[index] {
                 return Err(format!(
                     "block {index} counts {} nodes of {}",
-                    uses.nodes, nodes[index]
+                    refs.nodes, nodes[index]
                 ));
             }
-            if uses.none() != is_free[index] {
-                return Err(format!("block {index} has {uses:?}; free: {}", is_free[index]));
+            if refs.none() != is_free[index] {
+                return Err(format!("block {index} has {refs:?}; free: {}", is_free[index]));
             }
         }
-        let held = self.uses.iter().filter(|uses| uses.tables > 0).count();
+        let held = self.refs.iter().filter(|refs| refs.tables > 0).count();
         if held != self.held {
             return Err(format!("{held} blocks are held and not {}", self.held));
         }

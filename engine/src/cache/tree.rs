@@ -1,38 +1,38 @@
-//! A radix tree over token ids for each space, whose nodes know the blocks of their tokens.
+//! A radix tree over token ids for each namespace, with the blocks of each node's tokens.
 //!
-//! A node covers positions `start..end` of every sequence that passes it, and of those
-//! `start..ready` are computed. Its blocks are those of indices `start / BLOCK` up to the one that
-//! `ready` ends in; a node that starts inside a block has its own version of it, in which the
-//! positions before `start` are filled too. On a path the deepest version is the one to use.
+//! A node covers positions `start..end` of every sequence on its path, of which `start..ready` are
+//! computed. Its blocks are those of indices `start / BLOCK` up to the one that `ready` ends in. A
+//! node that starts inside a block has its own version of it, in which the positions before `start`
+//! are filled too; on a path, the deepest version is the one to use.
 //!
-//! A split makes a new node of the upper part. The lower part keeps its number, its children and
-//! the tables that stand on it.
+//! A split makes a new node of the upper part. The lower part keeps its id, its children and its
+//! tables.
 
 use std::collections::{BTreeSet, HashMap};
 
 use models::kv::{BLOCK, BlockId};
 
 use super::pool::Pool;
-use super::run::TokenSpan;
-use super::{CacheNamespace, SequenceId};
+use super::prefix::{CacheNamespace, SequenceId};
+use super::token_span::TokenSpan;
 
-/// A node: an index into the tree's slots.
+/// Index of a node's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct NodeId(u32);
 
 impl NodeId {
-    /// Index of the node's slot.
+    /// As an index.
     pub(super) fn slot(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where a node hangs.
+/// A node's parent.
 #[derive(Clone, Debug)]
 pub(super) enum Parent {
-    /// At the top of a space, without tokens.
+    /// None: the node is a namespace's root and has no tokens.
     Root(CacheNamespace),
-    /// Below another node.
+    /// Another node.
     Node(NodeId),
 }
 
@@ -46,11 +46,11 @@ pub(super) struct Node {
     pub(super) ready: usize,
     pub(super) blocks: Vec<BlockId>,
     pub(super) n_children: usize,
-    /// Open tables that stand on the node's end.
+    /// Open tables attached to the node.
     pub(super) n_tables: usize,
-    /// Who computes what is not ready.
+    /// The sequence that computes the tokens from `ready` on.
     pub(super) owner: Option<SequenceId>,
-    /// When it was last used. What is above was used no earlier.
+    /// Time of last use. Its parent's is not earlier.
     pub(super) used: u64,
 }
 
@@ -65,35 +65,35 @@ impl Node {
         self.start / BLOCK
     }
 
-    /// Whether nothing keeps it: neither a table nor a node below.
+    /// Whether it has neither tables nor children, so that it can be evicted.
     fn is_idle(&self) -> bool {
         self.n_tables == 0 && self.n_children == 0
     }
 }
 
-/// How far a sequence is known.
+/// How far a sequence is in the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     /// The deepest node with a token of the sequence.
     pub(super) node: NodeId,
     /// Tokens of the sequence that are computed.
     pub(super) ready: usize,
-    /// Those, and the ones that somebody is computing.
+    /// Those, and the following ones that are being computed.
     pub(super) known: usize,
 }
 
-/// The trees of all spaces.
+/// The trees of all namespaces.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) slots: Vec<Option<Node>>,
     pub(super) vacant: Vec<NodeId>,
     pub(super) roots: HashMap<CacheNamespace, NodeId>,
-    /// By the node above and the first token. One map for all, so that a node with a million
-    /// children costs no more than its children, and a split moves none of them.
+    /// By parent and first token. One map for all nodes, so that a node with a million children costs
+    /// no more than its children, and a split moves none of them.
     pub(super) children: HashMap<(NodeId, u32), NodeId>,
-    /// Leaves that no table stands on, the least recently used first.
+    /// Leaves without tables, the least recently used first.
     pub(super) idle: BTreeSet<(u64, NodeId)>,
-    /// Counts what was opened and released.
+    /// Counts allocations and releases.
     pub(super) clock: u64,
 }
 
@@ -112,17 +112,17 @@ impl Tree {
         ids.zip(&self.slots).filter_map(|(id, node)| Some((id, node.as_ref()?)))
     }
 
-    /// Number of slots, in use or not.
+    /// Number of slots, vacant ones included.
     pub(super) fn n_slots(&self) -> u32 {
         u32::try_from(self.slots.len()).expect("a node's number is 32 bits wide")
     }
 
-    /// A node by its slot, where it is in use.
+    /// The node of a slot; `None` if the slot is vacant.
     pub(super) fn at_slot(&self, slot: u32) -> Option<(NodeId, &Node)> {
         Some((NodeId(slot), self.slots[slot as usize].as_ref()?))
     }
 
-    /// Changes a node and keeps the list of idle leaves in step.
+    /// Changes a node and updates the list of idle leaves.
     pub(super) fn update<R>(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> R) -> R {
         let key = |node: &Node| match node.parent {
             Parent::Node(_) if node.is_idle() => Some((node.used, id)),
@@ -141,12 +141,12 @@ impl Tree {
         result
     }
 
-    /// The moment of the next use.
+    /// Advances the clock.
     pub(super) fn tick(&mut self) {
         self.clock += 1;
     }
 
-    /// Marks a node and all above it as used now.
+    /// Marks a node and its ancestors as used now.
     pub(super) fn touch(&mut self, mut id: NodeId) {
         let now = self.clock;
         loop {
@@ -158,13 +158,13 @@ impl Tree {
         }
     }
 
-    /// How far a sequence is known in a space; none where the space has nothing.
-    pub(super) fn find(&self, space: &CacheNamespace, token_ids: &[u32]) -> Option<Match> {
-        let root = self.roots.get(space)?;
+    /// How far a sequence is in a namespace's tree; `None` if the namespace has none.
+    pub(super) fn find(&self, namespace: &CacheNamespace, token_ids: &[u32]) -> Option<Match> {
+        let root = self.roots.get(namespace)?;
         Some(self.descend(*root, token_ids))
     }
 
-    /// How far a sequence is known that passes `node`, whose tokens are all computed.
+    /// How far a sequence is in the tree that has `node`, whose tokens are all computed, on its path.
     pub(super) fn descend(&self, mut node: NodeId, token_ids: &[u32]) -> Match {
         let mut at = self.node(node).end();
         while let Some(next) = token_ids.get(at) {
@@ -173,7 +173,7 @@ impl Tree {
             };
             node = *below;
             let below = self.node(node);
-            let known = at + below.tokens.common(&token_ids[at..]);
+            let known = at + below.tokens.common_prefix(&token_ids[at..]);
             if known < below.end() || below.ready < below.end() {
                 let ready = known.min(below.ready);
                 return Match { node, ready, known };
@@ -186,7 +186,7 @@ impl Tree {
     /// The blocks of the first `n_tokens` positions on the path to `node`, all of them computed.
     pub(super) fn blocks_of(&self, mut node: NodeId, n_tokens: usize) -> Vec<BlockId> {
         let mut blocks = vec![BlockId(0); n_tokens.div_ceil(BLOCK)];
-        // From the bottom up: what is found for an index first is the deepest version.
+        // From the bottom up: the first block found for an index is the deepest version.
         let mut left = blocks.len();
         while left > 0 {
             let from = self.node(node);
@@ -204,13 +204,13 @@ impl Tree {
         blocks
     }
 
-    /// The root of a space.
-    pub(super) fn root(&mut self, space: &CacheNamespace) -> NodeId {
-        if let Some(root) = self.roots.get(space) {
+    /// The root of a namespace; creates it if there is none.
+    pub(super) fn root(&mut self, namespace: &CacheNamespace) -> NodeId {
+        if let Some(root) = self.roots.get(namespace) {
             return *root;
         }
         let root = self.insert(Node {
-            parent: Parent::Root(space.clone()),
+            parent: Parent::Root(namespace.clone()),
             start: 0,
             tokens: TokenSpan::new(&[]),
             ready: 0,
@@ -220,12 +220,12 @@ impl Tree {
             owner: None,
             used: self.clock,
         });
-        self.roots.insert(space.clone(), root);
+        self.roots.insert(namespace.clone(), root);
         root
     }
 
-    /// A leaf of tokens that are yet to be computed. There is none below `above` that begins with
-    /// the same token.
+    /// Adds a leaf of tokens that are yet to be computed. No child of `above` may begin with the same
+    /// token.
     pub(super) fn add_leaf(
         &mut self,
         above: NodeId,
@@ -260,7 +260,7 @@ impl Tree {
         id
     }
 
-    /// The node that ends at position `at` of the path to `node`, which is split there if need be.
+    /// The node that ends at position `at` of the path to `node`; splits a node if necessary.
     pub(super) fn ending_at(&mut self, mut node: NodeId, at: usize, pool: &mut Pool) -> NodeId {
         loop {
             let here = self.node(node);
@@ -274,8 +274,8 @@ impl Tree {
         }
     }
 
-    /// Splits the node `id`, which hangs below `above`, inside its computed tokens or at their
-    /// end; gives the new upper part.
+    /// Splits node `id`, a child of `above`, inside its computed tokens or at their end. Returns the
+    /// new upper part.
     fn split(&mut self, above: NodeId, id: NodeId, at: usize, pool: &mut Pool) -> NodeId {
         let node = self.node_mut(id);
         let first = node.first_block();
@@ -292,7 +292,7 @@ impl Tree {
         };
         node.start = at;
         if node.ready > at {
-            // The block that `at` lies inside is both parts'.
+            // Both parts have the block that `at` is inside.
             node.blocks.drain(..at / BLOCK - first);
             if !at.is_multiple_of(BLOCK) {
                 pool.add_node_ref(node.blocks[0]);
@@ -308,7 +308,7 @@ impl Tree {
         upper
     }
 
-    /// Tokens of a leaf up to position `computed` lie in these blocks of a table.
+    /// Records that a leaf's tokens up to position `computed` are in the blocks of a table.
     pub(super) fn mark_computed(
         &mut self,
         leaf: NodeId,
@@ -329,7 +329,8 @@ impl Tree {
         node.ready = ready;
     }
 
-    /// Cuts a leaf to its computed tokens. Where it has none it is removed, with the table on it.
+    /// Truncates a leaf to its computed tokens. If there are none, removes it with its table and
+    /// returns `None`.
     pub(super) fn truncate_to_computed(&mut self, leaf: NodeId, pool: &mut Pool) -> Option<NodeId> {
         let node = self.node_mut(leaf);
         node.owner = None;
@@ -352,8 +353,8 @@ impl Tree {
             pool.drop_node_ref(block);
         }
         match node.parent {
-            Parent::Root(space) => {
-                self.roots.remove(&space);
+            Parent::Root(namespace) => {
+                self.roots.remove(&namespace);
             }
             Parent::Node(above) => {
                 self.children.remove(&(above, node.tokens.token_ids()[0]));
@@ -363,18 +364,18 @@ impl Tree {
         }
     }
 
-    /// An open table stands on the node from now on.
+    /// Attaches an open table to the node.
     pub(super) fn attach_table(&mut self, id: NodeId) {
         self.update(id, |node| node.n_tables += 1);
     }
 
-    /// An open table stands on the node no more.
+    /// Detaches an open table from the node.
     pub(super) fn detach_table(&mut self, id: NodeId, pool: &mut Pool) {
         self.update(id, |node| node.n_tables -= 1);
         self.remove_idle_root(id, pool);
     }
 
-    /// A space that has nothing is forgotten: there may be as many as there are tenants.
+    /// Removes a namespace's root once it has nothing: there may be as many namespaces as tenants.
     fn remove_idle_root(&mut self, id: NodeId, pool: &mut Pool) {
         let node = self.node(id);
         if matches!(node.parent, Parent::Root(_)) && node.is_idle() {

@@ -1,23 +1,23 @@
-//! What changes logits before a token is chosen: bias and penalties.
+//! Logit bias and penalties.
 //!
 //! The order is that of vLLM and of Hugging Face's generation: bias, repetition, then frequency
 //! and presence. Only the logits concerned are touched.
 
 use std::collections::BTreeMap;
 
-use super::SamplingParams;
+use super::params::SamplingParams;
 
-/// The edits of one generation, with the counts they go by.
+/// Bias and penalties of one generation, with its token counts.
 #[derive(Debug)]
 pub(super) struct Edits {
     bias: Vec<(u32, f32)>,
-    /// Tokens that occur in prompt or continuation give way by this factor.
+    /// Factor for tokens in the prompt or the continuation.
     repetition: f32,
-    /// Tokens that occur in the continuation lose this once,
+    /// Subtracted once for tokens in the continuation.
     presence: f32,
-    /// and this for every time.
+    /// Subtracted for each occurrence in the continuation.
     frequency: f32,
-    /// How often each token occurs in the continuation; 0 for those of the prompt alone.
+    /// Occurrences of each token in the continuation; 0 for tokens of the prompt alone.
     occurrences: BTreeMap<u32, u32>,
 }
 
@@ -30,27 +30,27 @@ impl Edits {
             frequency: sampling.frequency_penalty,
             occurrences: BTreeMap::new(),
         };
-        if edits.repeats() {
+        if edits.has_repetition_penalty() {
             edits.occurrences = prompt.iter().map(|id| (*id, 0)).collect();
         }
         edits
     }
 
     #[expect(clippy::float_cmp, reason = "exactly 1 is off")]
-    fn repeats(&self) -> bool {
+    fn has_repetition_penalty(&self) -> bool {
         self.repetition != 1.0
     }
 
-    fn counts(&self) -> bool {
+    fn has_count_penalties(&self) -> bool {
         self.presence != 0.0 || self.frequency != 0.0
     }
 
     /// Whether no logit is ever changed.
-    pub(super) fn none(&self) -> bool {
-        self.bias.is_empty() && !self.repeats() && !self.counts()
+    pub(super) fn is_empty(&self) -> bool {
+        self.bias.is_empty() && !self.has_repetition_penalty() && !self.has_count_penalties()
     }
 
-    /// Changes the logits; finite ones stay finite.
+    /// Applies bias and penalties; finite logits stay finite.
     #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
     pub(super) fn apply(&self, logits: &mut [f32]) {
         let mut edit = |id: u32, change: &dyn Fn(f32) -> f32| {
@@ -63,18 +63,18 @@ impl Edits {
         }
         let repetition = self.repetition;
         for (id, count) in &self.occurrences {
-            let lost =
+            let penalty =
                 if *count > 0 { *count as f32 * self.frequency + self.presence } else { 0.0 };
             let penalised = |x: f32| {
                 if x > 0.0 { x / repetition } else { x * repetition }
             };
-            edit(*id, &|x| penalised(x) - lost);
+            edit(*id, &|x| penalised(x) - penalty);
         }
     }
 
-    /// Takes note of a generated token.
+    /// Counts a generated token.
     pub(super) fn count(&mut self, id: u32) {
-        if self.repeats() || self.counts() {
+        if self.has_repetition_penalty() || self.has_count_penalties() {
             *self.occurrences.entry(id).or_default() += 1;
         }
     }
@@ -84,14 +84,14 @@ impl Edits {
 mod tests {
     use super::{Edits, SamplingParams};
 
-    /// Without a difference between the zeros.
+    /// Bits, with both zeros equal.
     fn bits<const N: usize>(logits: [f32; N]) -> [u32; N] {
         logits.map(|x| (x + 0.0).to_bits())
     }
 
     fn check(sampling: &SamplingParams, prompt: &[u32], generated: &[u32], expected: [f32; 4]) {
         let mut edits = Edits::new(sampling, prompt);
-        assert!(!edits.none());
+        assert!(!edits.is_empty());
         for id in generated {
             edits.count(*id);
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn penalties_count_what_they_say() {
+    fn each_penalty_changes_its_own_tokens() {
         let off = SamplingParams::default;
         let repetition_penalty = 2.0;
         let repetition = SamplingParams { repetition_penalty, ..off() };
@@ -112,7 +112,7 @@ mod tests {
         check(&frequency, &[0], &[2, 2, 3], [2.0, -2.0, 0.0, -0.5]);
         let bias = SamplingParams { logit_bias: vec![(1, 3.0), (3, -1.0), (1, 1.0)], ..off() };
         check(&bias, &[], &[], [2.0, 2.0, 1.0, -1.0]);
-        // Bias before the factor, the factor before what is taken off.
+        // Bias, then the factor, then the subtraction.
         let all = SamplingParams {
             repetition_penalty: 2.0,
             presence_penalty: 1.0,
@@ -121,7 +121,7 @@ mod tests {
             ..off()
         };
         check(&all, &[0], &[2, 2], [1.0, -2.0, 0.5, 0.0]);
-        assert!(Edits::new(&off(), &[1, 2]).none());
+        assert!(Edits::new(&off(), &[1, 2]).is_empty());
     }
 
     #[test]

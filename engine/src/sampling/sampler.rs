@@ -1,4 +1,4 @@
-//! One generation, token by token.
+//! The sampler of one generation.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,47 +8,50 @@ use models::kernels::readout::{Readout, row_readout};
 use super::constraint::Mask;
 use super::draw::{Shape, draw};
 use super::edit::Edits;
+use super::error::SampleError;
+use super::params::SamplingParams;
+use super::random;
 use super::scan::Scan;
-use super::{FinishReason, Next, SampleError, SampledToken, SamplingParams, random};
+use super::token::{FinishReason, Next, SampledToken};
 
-/// Below this a temperature is none.
+/// Sampling is greedy below this temperature.
 const GREEDY: f32 = 1e-5;
 
-/// A generation on its way.
+/// A generation in progress.
 #[derive(Debug)]
 pub struct Sampler {
-    sampling: SamplingParams,
+    params: SamplingParams,
     edits: Edits,
     n_prompt: usize,
     n_generated: usize,
-    /// Why it was at its end before it began: it was resumed there.
+    /// Why it had already ended when it was resumed; `None` if it had not.
     ended: Option<FinishReason>,
 }
 
 impl Sampler {
-    /// Begins a generation after `token_ids`, for a model of `vocab_size` logits, or resumes one
-    /// whose first tokens are at their end.
+    /// A sampler for a continuation of `token_ids` by a model of `vocab_size` logits. With
+    /// [`SamplingParams::resumed`], the last of `token_ids` are its first tokens.
     ///
     /// # Errors
-    /// What cannot be asked for: a sentence that begins with the parameter.
+    /// A message that begins with the invalid parameter.
     pub fn new(
-        sampling: SamplingParams,
+        params: SamplingParams,
         token_ids: &[u32],
         vocab_size: usize,
     ) -> Result<Sampler, String> {
-        sampling.check(vocab_size)?;
-        let n_prompt = token_ids.len().checked_sub(sampling.resumed);
-        let Some(n_prompt) = n_prompt.filter(|n| *n > 0 || sampling.resumed == 0) else {
+        params.check(vocab_size)?;
+        let n_prompt = token_ids.len().checked_sub(params.resumed);
+        let Some(n_prompt) = n_prompt.filter(|n| *n > 0 || params.resumed == 0) else {
             return Err(format!(
                 "resumed is {}, and the sequence has {} tokens with its prompt",
-                sampling.resumed,
+                params.resumed,
                 token_ids.len()
             ));
         };
         let (prompt, resumed) = token_ids.split_at(n_prompt);
         let mut sampler = Sampler {
-            edits: Edits::new(&sampling, prompt),
-            sampling,
+            edits: Edits::new(&params, prompt),
+            params,
             n_prompt,
             n_generated: 0,
             ended: None,
@@ -57,73 +60,71 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Why nothing can follow, of a generation that was resumed at its end.
+    /// Why the generation had already ended when it was resumed; `None` if it had not.
     pub fn ended(&self) -> Option<&FinishReason> {
         self.ended.as_ref()
     }
 
-    /// Takes tokens that were generated before.
+    /// Replays tokens that were generated before.
     fn resume(&mut self, token_ids: &[u32]) -> Result<(), String> {
         for (at, id) in token_ids.iter().enumerate() {
             if self.ended.is_some() {
                 return Err(format!("resumed: the token before {at} ended the generation"));
             }
-            // A constraint runs code of others over text of strangers.
-            let taken = catch_unwind(AssertUnwindSafe(|| self.count(*id)));
-            let taken =
-                taken.map_err(|_| format!("resumed: token {at} made a constraint panic"))?;
-            self.ended =
-                taken.map_err(|error| format!("resumed: token {at} cannot come: {error}"))?;
+            // A constraint runs third-party code on untrusted grammars.
+            self.ended = catch_unwind(AssertUnwindSafe(|| self.count(*id)))
+                .map_err(|_| format!("resumed: token {at} made a constraint panic"))?
+                .map_err(|error| format!("resumed: token {at} cannot come: {error}"))?;
         }
         Ok(())
     }
 
-    /// Chooses the next token from the model's logits, which it may change.
+    /// Samples the next token. `logits: [vocab_size]`, which may be modified.
     ///
     /// # Errors
-    /// [`SampleError::NotFinite`] where a logit is no finite number, [`SampleError::Constraint`]
-    /// where no token can follow. Nothing can be asked of the sampler after that.
+    /// [`SampleError::NotFinite`] if a logit is not finite, [`SampleError::Constraint`] if no token
+    /// can follow. The sampler is unusable afterwards.
     pub fn next(&mut self, logits: &mut [f32]) -> Result<Next, SampleError> {
         let scan = Scan::of(logits);
         if let Some(value) = scan.not_finite(logits) {
             return Err(SampleError::NotFinite(value));
         }
-        if self.leaves_logits() {
+        if self.keeps_logits() {
             let token_id = self.choose(logits, &scan)?;
-            let sampled = self.read(logits, &scan, token_id);
-            return self.take(sampled);
+            let sampled = self.with_logprobs(logits, &scan, token_id);
+            return self.finish_step(sampled);
         }
-        let raw = match self.sampling.logprobs {
+        let raw = match self.params.logprobs {
             Some(_) => Cow::Owned(logits.to_vec()),
             None => Cow::Borrowed(&[][..]),
         };
         let edited = self.edit(logits)?;
         let token_id = self.choose(logits, &edited)?;
-        let sampled = self.read(&raw, &scan, token_id);
-        self.take(sampled)
+        let sampled = self.with_logprobs(&raw, &scan, token_id);
+        self.finish_step(sampled)
     }
 
-    /// Whether the token is chosen from the logits as they are.
-    fn leaves_logits(&self) -> bool {
-        self.edits.none() && self.sampling.constraint.is_none() && !self.must_go_on()
+    /// Whether the token is sampled from unmodified logits.
+    fn keeps_logits(&self) -> bool {
+        self.edits.is_empty() && self.params.constraint.is_none() && !self.suppresses_stop()
     }
 
-    fn must_go_on(&self) -> bool {
-        self.n_generated < self.sampling.min_tokens && !self.sampling.stop_token_ids.is_empty()
+    fn suppresses_stop(&self) -> bool {
+        self.n_generated < self.params.min_tokens && !self.params.stop_token_ids.is_empty()
     }
 
-    /// Bias, penalties and masks.
+    /// Applies bias, penalties and masks.
     fn edit(&mut self, logits: &mut [f32]) -> Result<Scan, SampleError> {
         self.edits.apply(logits);
-        if let Some(constraint) = &mut self.sampling.constraint {
+        if let Some(constraint) = &mut self.params.constraint {
             let mask = constraint.mask();
-            forbid(logits, mask.map_err(|e| SampleError::Constraint(e.to_string()))?);
+            apply_mask(logits, mask.map_err(|e| SampleError::Constraint(e.to_string()))?);
         }
-        if !self.must_go_on() {
+        if !self.suppresses_stop() {
             return Ok(Scan::of(logits));
         }
         let mut stops = Vec::new();
-        for id in &self.sampling.stop_token_ids {
+        for id in &self.params.stop_token_ids {
             if let Some(logit) = logits.get_mut(*id as usize) {
                 stops.push((*id as usize, *logit));
                 *logit = f32::NEG_INFINITY;
@@ -133,7 +134,7 @@ impl Sampler {
         if scan.max > f32::NEG_INFINITY {
             return Ok(scan);
         }
-        // Nothing but the end can come. An id that was given twice was −∞ the second time.
+        // Only stop tokens are left. Reversed, because an id listed twice was −∞ the second time.
         for (id, logit) in stops.into_iter().rev() {
             logits[id] = logit;
         }
@@ -145,7 +146,7 @@ impl Sampler {
             let nothing = "no token can follow".to_owned();
             return Err(SampleError::Constraint(nothing));
         }
-        let s = &self.sampling;
+        let s = &self.params;
         if s.temperature < GREEDY {
             return Ok(scan.argmax(logits).expect("the maximum is somewhere"));
         }
@@ -156,9 +157,9 @@ impl Sampler {
         Ok(draw(logits, scan, shape, bits))
     }
 
-    /// The token with what was asked for, by the model's own distribution.
-    fn read(&self, logits: &[f32], scan: &Scan, token_id: u32) -> SampledToken {
-        let Some(n) = self.sampling.logprobs else {
+    /// The token with its log-probabilities under the unmodified distribution.
+    fn with_logprobs(&self, logits: &[f32], scan: &Scan, token_id: u32) -> SampledToken {
+        let Some(n) = self.params.logprobs else {
             return SampledToken { token_id, logprob: 0.0, top: Vec::new(), revision: 0 };
         };
         let readout: Readout = row_readout(logits);
@@ -171,8 +172,8 @@ impl Sampler {
         }
     }
 
-    /// Takes note of the token and says whether it is the last.
-    fn take(&mut self, sampled: SampledToken) -> Result<Next, SampleError> {
+    /// Counts the token and finds out whether it is the last.
+    fn finish_step(&mut self, sampled: SampledToken) -> Result<Next, SampleError> {
         let finish = self.count(sampled.token_id)?;
         Ok(Next { sampled, finish })
     }
@@ -184,7 +185,7 @@ impl Sampler {
     }
 
     fn finish(&mut self, id: u32) -> Result<Option<FinishReason>, SampleError> {
-        let s = &mut self.sampling;
+        let s = &mut self.params;
         if s.stop_token_ids.contains(&id) {
             return Ok(Some(FinishReason::StopToken(id)));
         }
@@ -207,8 +208,8 @@ impl Sampler {
     }
 }
 
-/// Makes −∞ of the logits of tokens that a mask lacks.
-fn forbid(logits: &mut [f32], mask: Mask<'_>) {
+/// Sets the logits of tokens outside the mask to −∞.
+fn apply_mask(logits: &mut [f32], mask: Mask<'_>) {
     let words = mask.words().iter().copied().chain(std::iter::repeat(0));
     for (part, word) in logits.chunks_mut(32).zip(words) {
         if word == u32::MAX {

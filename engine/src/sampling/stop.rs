@@ -1,4 +1,4 @@
-//! Stop strings, sought in text as it grows.
+//! Incremental search for stop strings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use aho_corasick::{Anchored, MatchKind};
 use models::Tokenizer;
 use models::tokenizer::DecodeState;
 
-use super::text::TextError;
+use super::error::TextError;
 
-/// Strings that end a generation, wherever token borders fall in them. They are sought in the text
-/// that a reader sees: special tokens give none.
+/// Strings that end a generation, wherever token borders fall. They are searched in the decoded
+/// text without special tokens.
 ///
-/// The one that is complete first ends the text; of several at the same place, the longest. The
-/// work of a token is in proportion to its text, for any number of strings.
+/// The first complete one ends the text; of several at the same place, the longest. The time per
+/// token is proportional to its text, for any number of strings.
 #[derive(Clone, Debug)]
 pub struct StopStrings {
     tokenizer: Arc<Tokenizer>,
@@ -25,10 +25,10 @@ pub struct StopStrings {
 }
 
 impl StopStrings {
-    /// Begins before the first generated token. With `include` the text keeps the stop string.
+    /// A search before the first generated token. With `include` the text keeps the stop string.
     ///
     /// # Errors
-    /// A sentence, where a string is empty.
+    /// A message if a string is empty or all are too long together.
     pub fn new(
         tokenizer: Arc<Tokenizer>,
         stops: Vec<String>,
@@ -42,19 +42,19 @@ impl StopStrings {
         })
     }
 
-    /// Takes a token; with `seek`, tells which string ends in it.
-    pub(super) fn step(&mut self, id: u32, seek: bool) -> Result<Option<String>, TextError> {
+    /// Adds a token. With `match_stops`, returns the stop string that ends in it.
+    pub(super) fn step(&mut self, id: u32, match_stops: bool) -> Result<Option<String>, TextError> {
         let text = self.decode.step(&self.tokenizer, id)?;
-        if !seek {
+        if !match_stops {
             return Ok(None);
         }
         let found = self.search.feed(&text);
         Ok(found.map(|found| self.search.stop(found).to_owned()))
     }
 
-    /// The search from its beginning, and whether the text keeps the stop string.
+    /// A new search from the beginning, and whether the text keeps the stop string.
     pub(super) fn search(&self) -> (Search, bool) {
-        (self.search.anew(), self.include)
+        (self.search.restarted(), self.include)
     }
 }
 
@@ -62,22 +62,22 @@ impl StopStrings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     which: usize,
-    /// Bytes of the piece up to its end.
+    /// Bytes of the piece up to the stop string's end.
     pub(super) end: usize,
 }
 
-/// A search on its way: the automaton of Aho and Corasick (1975), and where in it the text led.
+/// A search in progress: the automaton of Aho and Corasick (1975) and its state.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     automaton: Arc<Stops>,
-    at: StateID,
+    state: StateID,
 }
 
 #[derive(Debug)]
 struct Stops {
     nfa: NFA,
     start: StateID,
-    /// Bytes of the longest beginning of a stop string that ends the text, by state.
+    /// By state: bytes of the longest prefix of a stop string that ends the text.
     held: HashMap<StateID, usize>,
     texts: Vec<String>,
 }
@@ -87,10 +87,11 @@ impl Search {
         if stops.iter().any(String::is_empty) {
             return Err("a stop string is empty".to_owned());
         }
-        let nfa = NFA::builder().match_kind(MatchKind::Standard).build(&stops);
-        let nfa = nfa.map_err(|e| format!("the stop strings are too long: {e}"))?;
-        let start = nfa.start_state(Anchored::No);
-        let start = start.map_err(|e| format!("stop strings: {e}"))?;
+        let nfa = NFA::builder()
+            .match_kind(MatchKind::Standard)
+            .build(&stops)
+            .map_err(|e| format!("the stop strings are too long: {e}"))?;
+        let start = nfa.start_state(Anchored::No).map_err(|e| format!("stop strings: {e}"))?;
         let mut held = HashMap::new();
         for stop in &stops {
             let mut at = start;
@@ -99,34 +100,34 @@ impl Search {
                 held.insert(at, before + 1);
             }
         }
-        Ok(Search { at: start, automaton: Arc::new(Stops { nfa, start, held, texts: stops }) })
+        Ok(Search { state: start, automaton: Arc::new(Stops { nfa, start, held, texts: stops }) })
     }
 
-    fn anew(&self) -> Search {
-        Search { automaton: self.automaton.clone(), at: self.automaton.start }
+    fn restarted(&self) -> Search {
+        Search { automaton: self.automaton.clone(), state: self.automaton.start }
     }
 
     fn stop(&self, found: Found) -> &str {
         &self.automaton.texts[found.which]
     }
 
-    /// Bytes of a stop string.
+    /// Length of a stop string in bytes.
     pub(super) fn len(&self, found: Found) -> usize {
         self.stop(found).len()
     }
 
-    /// Bytes at the end of the text that may turn out to begin a stop string.
+    /// Bytes at the end of the text that may become part of a stop string.
     pub(super) fn held(&self) -> usize {
-        self.automaton.held.get(&self.at).copied().unwrap_or(0)
+        self.automaton.held.get(&self.state).copied().unwrap_or(0)
     }
 
-    /// Goes on through a piece of text to the first stop string that is complete.
+    /// Searches a piece of text up to the first complete stop string.
     pub(super) fn feed(&mut self, text: &str) -> Option<Found> {
         let Stops { nfa, texts, .. } = &*self.automaton;
         for (before, byte) in text.bytes().enumerate() {
-            self.at = nfa.next_state(Anchored::No, self.at, byte);
-            if nfa.is_match(self.at) {
-                let ends = (0..nfa.match_len(self.at)).map(|i| nfa.match_pattern(self.at, i));
+            self.state = nfa.next_state(Anchored::No, self.state, byte);
+            if nfa.is_match(self.state) {
+                let ends = (0..nfa.match_len(self.state)).map(|i| nfa.match_pattern(self.state, i));
                 let longest =
                     ends.max_by_key(|p| (texts[p.as_usize()].len(), usize::MAX - p.as_usize()));
                 return Some(Found {
@@ -145,7 +146,7 @@ mod tests {
 
     use super::Search;
 
-    /// The definition: the shortest beginning of the text that ends in a stop string.
+    /// By definition: the shortest prefix of the text that ends in a stop string.
     fn naive<'a>(text: &str, stops: &'a [String]) -> Option<(&'a str, usize)> {
         (0..=text.len()).find_map(|end| {
             let ends = stops.iter().filter(|s| text[..end].ends_with(*s));
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_complete_string_is_found_across_pieces() {
+    fn first_complete_stop_string_is_found_across_pieces() {
         let stops = prop::collection::vec("[ab]{1,5}", 0..5);
         let pieces = prop::collection::vec("[abc]{0,4}", 0..10);
         proptest!(ProptestConfig::with_cases(2000), |(stops in stops, pieces in pieces)| {
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_string_is_refused() {
+    fn empty_stop_string_is_refused() {
         assert!(Search::new(vec!["a".into(), String::new()]).is_err());
     }
 }

@@ -1,28 +1,19 @@
-//! The text of a generation, as its tokens arrive.
+//! Incremental detokenization of a generation.
 
 use std::sync::Arc;
 
 use models::Tokenizer;
 use models::tokenizer::DecodeState;
 
-use super::stop::Search;
-use super::{FinishReason, SampledToken, SamplingParams};
+use super::error::TextError;
+use super::params::SamplingParams;
+use super::stop::{Search, StopStrings};
+use super::token::{FinishReason, SampledToken};
 
-/// Why tokens give no text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the tokens cannot be decoded: {0}")]
-pub struct TextError(String);
-
-impl From<models::ModelError> for TextError {
-    fn from(error: models::ModelError) -> TextError {
-        TextError(error.to_string())
-    }
-}
-
-/// Makes text of a generation's tokens. A piece that was given out never changes: what may yet
-/// become a character, or a stop string, is held back. All pieces together are the text of the
-/// whole generation, cut before the stop string (or after it, where it is to be kept); special
-/// tokens and the stop token give no text.
+/// Decodes a generation's tokens into text as they arrive. Returned text never changes: bytes that
+/// may become part of a character or of a stop string are held back. All pieces together are the
+/// generation's text up to the stop string, which is included on request; special tokens and the
+/// stop token have no text.
 #[derive(Debug)]
 pub struct TextStream {
     tokenizer: Arc<Tokenizer>,
@@ -31,19 +22,19 @@ pub struct TextStream {
     stop_token_ids: Vec<u32>,
     min_tokens: usize,
     n_tokens: usize,
-    /// What may become a stop string.
+    /// Text that may become a stop string.
     held: String,
-    /// A stop string came: nothing follows.
+    /// Whether a stop string came, after which there is no text.
     ended: bool,
 }
 
 impl TextStream {
-    /// For a generation with these parameters.
+    /// A stream for a generation with these parameters.
     pub fn new(tokenizer: Arc<Tokenizer>, sampling: &SamplingParams) -> TextStream {
         TextStream {
             tokenizer,
             decode: DecodeState::new(true),
-            search: sampling.stop.as_ref().map(super::StopStrings::search),
+            search: sampling.stop.as_ref().map(StopStrings::search),
             stop_token_ids: sampling.stop_token_ids.clone(),
             min_tokens: sampling.min_tokens,
             n_tokens: 0,
@@ -52,31 +43,31 @@ impl TextStream {
         }
     }
 
-    /// The same, of which special tokens are part. They are no part of what stop strings are sought
-    /// in, so that a generation with stop strings has no use for it.
+    /// The stream with the text of special tokens. Not for generations with stop strings, which are
+    /// searched in text without them.
     #[must_use]
     pub fn with_special_tokens(mut self) -> TextStream {
         self.decode = DecodeState::new(false);
         self
     }
 
-    /// Takes the next token and gives the text that has become certain, perhaps none.
+    /// Adds the next token and returns the text that is now final, which may be empty.
     ///
     /// # Errors
-    /// [`TextError`] where the tokenizer's decoder fails.
+    /// [`TextError`] if the tokenizer's decoder fails.
     pub fn push(&mut self, token: &SampledToken) -> Result<String, TextError> {
         self.n_tokens += 1;
         if self.ended || self.stop_token_ids.contains(&token.token_id) {
             return Ok(String::new());
         }
         let text = self.decode.step(&self.tokenizer, token.token_id)?;
-        Ok(self.certain(&text))
+        Ok(self.take_final(&text))
     }
 
-    /// Ends the text and gives what was held back.
+    /// Ends the stream and returns the text held back.
     ///
     /// # Errors
-    /// [`TextError`] where the tokenizer's decoder fails.
+    /// [`TextError`] if the tokenizer's decoder fails.
     pub fn finish(self, finish: &FinishReason) -> Result<String, TextError> {
         if self.ended || matches!(finish, FinishReason::StopText(_)) {
             return Ok(String::new());
@@ -84,10 +75,10 @@ impl TextStream {
         Ok(self.held + &self.decode.finish(&self.tokenizer)?)
     }
 
-    /// The text of a generation that is done.
+    /// The text of a finished generation.
     ///
     /// # Errors
-    /// [`TextError`] where the tokenizer's decoder fails.
+    /// [`TextError`] if the tokenizer's decoder fails.
     pub fn whole(
         mut self,
         tokens: &[SampledToken],
@@ -100,13 +91,13 @@ impl TextStream {
         Ok(text + &self.finish(finish)?)
     }
 
-    fn certain(&mut self, text: &str) -> String {
+    fn take_final(&mut self, text: &str) -> String {
         let Some((search, include)) = &mut self.search else {
             return text.to_owned();
         };
         let before = self.held.len();
         self.held += text;
-        // As the sampler has it: what is complete before so many tokens does not count.
+        // As in the sampler, stop strings that end within `min_tokens` do not count.
         if self.n_tokens <= self.min_tokens {
             return std::mem::take(&mut self.held);
         }

@@ -1,12 +1,13 @@
-//! Letting sequences in: from who was in before, then from the callers' lines.
+//! Admission: sequences that were running before, then those from the queues.
 
-use super::plan::Plan;
-use super::sequence::SequenceStatus;
-use super::{Scheduler, class};
 use crate::cache::{Allocation, SequenceId};
-use crate::work::Priority;
+use crate::request::Priority;
 
-/// What became of a sequence that was to be let in.
+use super::sequence::SequenceStatus;
+use super::state::{Scheduler, class};
+use super::step::Plan;
+
+/// The result of trying to admit a sequence.
 enum Admission {
     Admitted,
     AwaitsPrefix,
@@ -14,7 +15,7 @@ enum Admission {
 }
 
 impl Scheduler {
-    /// Opens sequences of a priority while there are tokens left in the step, places and blocks.
+    /// Admits sequences of a priority while there is budget, a free slot and blocks.
     pub(super) fn admit(&mut self, priority: Priority, plan: &mut Plan) {
         while plan.budget > 0
             && !plan.preempted
@@ -26,11 +27,11 @@ impl Scheduler {
             };
             match self.try_admit(id, plan) {
                 Admission::Admitted => {
-                    let others = self.n_queued() > 0;
-                    self.schedule_chunk(id, others, plan);
+                    let others_wait = self.n_queued() > 0;
+                    self.schedule_chunk(id, others_wait, plan);
                 }
                 Admission::AwaitsPrefix => {}
-                // Those behind it do not pass: a long sequence would wait for ever.
+                // Those behind it do not overtake: a long sequence would starve.
                 Admission::NoBlocks => return,
             }
         }
@@ -46,64 +47,52 @@ impl Scheduler {
     }
 
     fn try_admit(&mut self, id: SequenceId, plan: &mut Plan) -> Admission {
-        let running = &self.sequences[&id];
-        let sequence = &running.sequence;
-        let limit = running.max_cached();
-        let prefix = self.cache.match_prefix(&sequence.namespace, &sequence.token_ids, limit);
-        if let Some(awaited) = prefix.pending {
-            self.wait_for(awaited.owner, awaited.upto, id);
+        let state = &self.sequences[&id];
+        let sequence = &state.sequence;
+        let max_cached = state.max_cached();
+        let prefix = self.cache.match_prefix(&sequence.namespace, &sequence.token_ids, max_cached);
+        if let Some(pending) = prefix.pending {
+            self.wait_for(pending.owner, pending.n_tokens, id);
             return Admission::AwaitsPrefix;
         }
-        if self.allocate(id, limit, plan) {
+        if self.allocate(id, max_cached, plan) {
             return Admission::Admitted;
         }
-        // Alone, it fits if it takes nothing from the cache: then all of that can go.
+        // Alone it fits without the cache, because then every cached block can be evicted.
         if self.running.is_empty() && self.allocate(id, 0, plan) {
             return Admission::Admitted;
         }
-        let running = self.get(id);
-        running.status = SequenceStatus::Ready;
-        let class = class(running.sequence.priority);
-        self.ready[class].insert(id);
+        self.set_ready(id);
         Admission::NoBlocks
     }
 
-    fn allocate(&mut self, id: SequenceId, limit: usize, plan: &mut Plan) -> bool {
-        let running =
-            self.sequences.get_mut(&id).expect("ids in lists are those of sequences in hand");
-        let sequence = &running.sequence;
-        let opened = self.cache.allocate(Allocation {
+    /// Allocates blocks for a sequence and starts it, taking at most `max_cached` tokens from
+    /// cache. False, without effect, if there are not enough blocks.
+    fn allocate(&mut self, id: SequenceId, max_cached: usize, plan: &mut Plan) -> bool {
+        let state =
+            self.sequences.get_mut(&id).expect("ids in lists are those of sequences in the map");
+        let sequence = &state.sequence;
+        let allocated = self.cache.allocate(Allocation {
             owner: id,
             namespace: &sequence.namespace,
             token_ids: &sequence.token_ids,
-            max_cached: limit,
+            max_cached,
             n_positions: sequence.token_ids.len(),
         });
-        let Some(opened) = opened else {
+        let Some(allocated) = allocated else {
             return false;
         };
-        let cached = opened.table.cached();
-        if running.usage.computed_tokens == 0 {
-            running.usage.cached_tokens = cached;
+        let cached = allocated.table.cached();
+        if state.usage.computed_tokens == 0 {
+            state.usage.cached_tokens = cached;
         }
         self.totals.cached_tokens += cached as u64;
-        running.computed = cached;
-        running.table = Some(opened.table);
-        running.status = SequenceStatus::Running;
-        running.urgency = running.sequence.priority;
-        plan.copies.extend(opened.copies);
+        state.computed = cached;
+        state.table = Some(allocated.table);
+        state.status = SequenceStatus::Running;
+        state.urgency = state.sequence.priority;
+        plan.copies.extend(allocated.copies);
         self.running.push(id);
         true
-    }
-
-    /// Lets a sequence wait for another, which becomes as urgent as it.
-    fn wait_for(&mut self, owner: SequenceId, upto: usize, id: SequenceId) {
-        let running = self.get(id);
-        running.status = SequenceStatus::Waiting(owner);
-        let priority = running.sequence.priority;
-        let other = self.get(owner);
-        other.urgency = other.urgency.min(priority);
-        self.waiting.entry(owner).or_default().push((upto, id));
-        self.n_waiting += 1;
     }
 }

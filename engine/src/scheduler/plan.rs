@@ -1,78 +1,67 @@
-//! Filling a step: generations first, then prompts by priority, within the budget.
+//! Planning a step: decodes first, then prefill chunks by priority, within the token budget.
 
-use models::batch::BlockCopy;
 use models::{PackItem, pack};
 
-use super::{BATCH_PRIORITY_DIVISOR, Member, PREFILL_DIVISOR, Scheduler, Step, class};
 use crate::cache::SequenceId;
-use crate::work::Priority;
+use crate::request::Priority;
 
-/// A step in the making.
-#[derive(Debug)]
-pub(super) struct Plan {
-    /// Tokens that still fit.
-    pub(super) budget: usize,
-    /// The most that one prompt takes of it while others wait.
-    max_chunk: usize,
-    /// Whether a sequence had to give its blocks back: then none is admitted in this step, since
-    /// it would take them again.
-    pub(super) preempted: bool,
-    pub(super) copies: Vec<BlockCopy>,
-    /// Who runs how many tokens.
-    pub(super) scheduled: Vec<(SequenceId, usize)>,
-}
+use super::state::{Scheduler, class};
+use super::step::{Member, Plan, Step};
 
-impl Plan {
-    fn schedule(&mut self, id: SequenceId, n_tokens: usize) {
-        self.budget -= n_tokens;
-        self.scheduled.push((id, n_tokens));
-    }
-}
+/// Batch sequences keep one in so many tokens of the budget.
+const BATCH_PRIORITY_DIVISOR: usize = 8;
+
+/// While an interactive generation decodes, prefill takes one in so many tokens of the budget.
+const PREFILL_DIVISOR: usize = 8;
 
 impl Scheduler {
-    /// Everything that runs in the next step.
-    pub(super) fn plan(&mut self) -> Plan {
-        let mut plan = Plan {
-            budget: self.config.batch_tokens,
-            max_chunk: 0,
-            preempted: false,
-            copies: Vec::new(),
-            scheduled: Vec::new(),
-        };
+    /// The next step; `None` if nothing can run.
+    pub fn schedule(&mut self) -> Option<Step> {
+        let mut plan = self.plan();
+        if plan.scheduled.is_empty() && plan.preempted {
+            // The only running sequence was preempted, and is admitted again.
+            plan = self.plan();
+        }
+        self.step(plan)
+    }
+
+    fn plan(&mut self) -> Plan {
+        let mut plan = Plan::new(self.config.batch_tokens);
         self.schedule_decodes(&mut plan);
         if self.has_interactive_decode(&plan) {
-            // A step is as long as its prompts, and every generation waits for it.
+            // A step takes as long as its prefill, and every generation waits for it.
             let most = (self.config.batch_tokens / PREFILL_DIVISOR).max(1);
             plan.budget = plan.budget.min(most);
         }
         plan.max_chunk = plan.budget.div_ceil(2);
-        // As they are now: who begins to be waited for in this step is not moved up in it.
+        // Taken before admission: a sequence that gets its first waiter in this step moves up in
+        // the next.
         let [interactive, batch] = self.prefilling();
-        // Batch work keeps its share of what generations leave.
+        // Batch sequences keep their share of what decodes leave.
         let at = class(Priority::Batch);
         let has_batch =
             !batch.is_empty() || !self.ready[at].is_empty() || self.queues[at].len() > 0;
-        let kept = if has_batch { plan.budget / BATCH_PRIORITY_DIVISOR } else { 0 };
-        plan.budget -= kept;
+        let reserved = if has_batch { plan.budget / BATCH_PRIORITY_DIVISOR } else { 0 };
+        plan.budget -= reserved;
         self.schedule_prefills(&interactive, &mut plan);
         self.admit(Priority::Interactive, &mut plan);
-        plan.budget += kept;
+        plan.budget += reserved;
         self.schedule_prefills(&batch, &mut plan);
         self.admit(Priority::Batch, &mut plan);
-        // What batch work left of its share.
+        // Interactive sequences take what batch sequences left of their share.
         self.admit(Priority::Interactive, &mut plan);
         self.fill_budget(&mut plan);
         plan
     }
 
-    /// The step that a plan comes to.
-    pub(super) fn step(&self, plan: Plan) -> Option<Step> {
+    /// Packs a plan into a batch; `None` if it is empty.
+    fn step(&self, plan: Plan) -> Option<Step> {
         if plan.scheduled.is_empty() {
             return None;
         }
         let (mut members, mut items) = (Vec::new(), Vec::new());
         for (id, n_tokens) in plan.scheduled {
-            let item = self.item(id, n_tokens);
+            let item = self.pack_item(id, n_tokens);
             members.push(Member { id, n_tokens, n_rows: item.reads.len() });
             items.push(item);
         }
@@ -83,7 +72,7 @@ impl Scheduler {
         Some(Step { batch, members })
     }
 
-    /// The next token of every generation under way, most urgent first.
+    /// Schedules the next token of every generation, most urgent first.
     fn schedule_decodes(&mut self, plan: &mut Plan) {
         let mut ids: Vec<SequenceId> = self.running.clone();
         ids.retain(|id| self.sequences[id].is_decoding());
@@ -95,29 +84,30 @@ impl Scheduler {
         }
     }
 
-    /// Whether an interactive generation goes on in this step.
+    /// Whether an interactive generation decodes in this step.
     fn has_interactive_decode(&self, plan: &Plan) -> bool {
-        let priority = |id: &SequenceId| self.sequences[id].sequence.priority;
-        let shares = plan.scheduled.iter();
-        shares.map(|(id, _)| priority(id)).any(|priority| priority == Priority::Interactive)
+        plan.scheduled
+            .iter()
+            .any(|(id, _)| self.sequences[id].sequence.priority == Priority::Interactive)
     }
 
-    /// Makes room for the sequence's next token, at the cost of less urgent ones or of itself.
+    /// Extends the block table by the sequence's next token, preempting less urgent sequences if
+    /// blocks are lacking. False if the sequence itself was preempted.
     fn try_extend_or_preempt(&mut self, id: SequenceId, plan: &mut Plan) -> bool {
         loop {
-            let Some(running) = self.sequences.get_mut(&id) else {
+            let Some(state) = self.sequences.get_mut(&id) else {
                 return false;
             };
-            let Some(table) = running.table.as_mut() else {
+            let Some(table) = state.table.as_mut() else {
                 return false;
             };
-            if self.cache.extend(table, running.sequence.token_ids.len()) {
+            if self.cache.extend(table, state.sequence.token_ids.len()) {
                 return true;
             }
             plan.preempted = true;
             let victim = self.least_urgent();
             if self.running.len() == 1 {
-                // Alone, and what it shares with the cache takes more blocks than it needs.
+                // It is alone, and shared blocks take more memory than its own would.
                 self.get(victim).unshared = true;
             }
             self.preempt(victim);
@@ -127,50 +117,42 @@ impl Scheduler {
     fn least_urgent(&self) -> SequenceId {
         let urgency = |id: &&SequenceId| (self.sequences[id].sequence.priority, **id);
         let last = self.running.iter().max_by_key(urgency);
-        *last.expect("a sequence that lacks room is running")
+        *last.expect("a sequence that lacks blocks is running")
     }
 
-    fn preempt(&mut self, id: SequenceId) {
-        self.totals.preemptions += 1;
-        self.running.retain(|other| *other != id);
-        self.requeue(id);
-    }
-
-    /// The prompts under way by urgency, earliest first.
+    /// The running sequences in prefill, by urgency and then by id.
     fn prefilling(&self) -> [Vec<SequenceId>; 2] {
-        let mut prompts = [Vec::new(), Vec::new()];
+        let mut prefilling = [Vec::new(), Vec::new()];
         for id in &self.running {
-            let running = &self.sequences[id];
-            if !running.is_decoding() {
-                prompts[class(running.urgency)].push(*id);
+            let state = &self.sequences[id];
+            if !state.is_decoding() {
+                prefilling[class(state.urgency)].push(*id);
             }
         }
-        for ids in &mut prompts {
+        for ids in &mut prefilling {
             ids.sort_unstable();
         }
-        prompts
+        prefilling
     }
 
-    /// More of prompts under way.
     fn schedule_prefills(&self, ids: &[SequenceId], plan: &mut Plan) {
         for (at, id) in ids.iter().enumerate() {
-            let others = at + 1 < ids.len() || self.n_queued() > 0;
-            self.schedule_chunk(*id, others, plan);
+            let others_wait = at + 1 < ids.len() || self.n_queued() > 0;
+            self.schedule_chunk(*id, others_wait, plan);
         }
     }
 
-    /// As much of a sequence as the budget allows. While others wait, a prompt takes at most half
-    /// of what prompts may take, so that a long one does not keep short ones from beginning.
-    pub(super) fn schedule_chunk(&self, id: SequenceId, others: bool, plan: &mut Plan) {
-        let most = if others { plan.max_chunk } else { usize::MAX };
+    /// Schedules a prefill chunk as large as the budget allows. While others wait it is at most
+    /// half of the prefill budget, so that a long prompt does not hold up short ones.
+    pub(super) fn schedule_chunk(&self, id: SequenceId, others_wait: bool, plan: &mut Plan) {
+        let most = if others_wait { plan.max_chunk } else { usize::MAX };
         let n = self.sequences[&id].remaining().min(most).min(plan.budget);
         if n > 0 {
             plan.schedule(id, n);
         }
     }
 
-    /// What is left of the budget goes to prompts that would have run longer, had others not been
-    /// waiting: those could not run after all.
+    /// Extends the scheduled chunks into the remaining budget, which no waiting sequence could use.
     fn fill_budget(&self, plan: &mut Plan) {
         for (id, n) in &mut plan.scheduled {
             let more = (self.sequences[id].remaining() - *n).min(plan.budget);
@@ -180,16 +162,15 @@ impl Scheduler {
     }
 
     /// The next `n_tokens` of a sequence.
-    fn item(&self, id: SequenceId, n_tokens: usize) -> PackItem {
-        let running = &self.sequences[&id];
-        let span = running.computed..running.computed + n_tokens;
-        let table = running.table.as_ref();
-        let table = table.expect("sequences hold blocks from being opened to being taken out");
+    fn pack_item(&self, id: SequenceId, n_tokens: usize) -> PackItem {
+        let state = &self.sequences[&id];
+        let span = state.computed..state.computed + n_tokens;
+        let table = state.table.as_ref().expect("running sequences hold blocks");
         PackItem {
-            token_ids: running.sequence.token_ids[span.clone()].to_vec(),
+            token_ids: state.sequence.token_ids[span.clone()].to_vec(),
             start: span.start,
-            adapter: running.sequence.slot,
-            reads: running.specs_in(&span),
+            adapter: state.sequence.slot,
+            reads: state.specs_in(&span),
             blocks: table.blocks().to_vec(),
         }
     }

@@ -1,27 +1,28 @@
-//! Sequences that wait to be admitted, in fair order between callers.
+//! Fair queueing between clients.
 //!
-//! Start-time fair queueing (Goyal, Vin and Cheng, 1997) on tokens: each caller's line has a
-//! virtual time that grows by the tokens admitted from it, and the line that is least far goes
-//! next. A caller with ten thousand waiting sequences delays another's first one by at most one
-//! sequence. Every operation costs the logarithm of what waits.
+//! Start-time fair queueing (Goyal, Vin and Cheng, 1997) on tokens: each client's line has a
+//! virtual time that grows by the tokens admitted from it, and the line with the least virtual time
+//! goes next. A client with ten thousand waiting sequences delays another's first one by at most
+//! one sequence. Every operation takes logarithmic time.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::cache::SequenceId;
 
-/// The lines of one priority.
+/// The new sequences of one priority.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
+    /// By client.
     lines: HashMap<u64, Line>,
-    /// Lines by virtual time.
+    /// (virtual time, client) of every line.
     order: BTreeSet<(u64, u64)>,
-    /// Virtual time of the line that went last: where a new line begins, so that having been idle
-    /// earns nothing.
+    /// Virtual time of the line that went last. A new line starts there, so that idle time earns
+    /// no credit.
     clock: u64,
     len: usize,
 }
 
-/// One caller's sequences, in order of arrival; never empty.
+/// One client's sequences, in order of arrival; never empty.
 #[derive(Debug)]
 struct Line {
     waiting: BTreeSet<SequenceId>,
@@ -29,7 +30,7 @@ struct Line {
 }
 
 impl Queue {
-    /// Adds a sequence to its caller's line.
+    /// Adds a sequence to its client's line.
     pub(super) fn push(&mut self, client: u64, id: SequenceId) {
         let line = self.lines.entry(client).or_insert_with(|| {
             self.order.insert((self.clock, client));
@@ -40,7 +41,7 @@ impl Queue {
         }
     }
 
-    /// Takes the next sequence; `cost` says how many tokens it is charged.
+    /// Takes the next sequence; its client is charged `cost` tokens for it.
     pub(super) fn pop(&mut self, cost: impl FnOnce(SequenceId) -> u64) -> Option<SequenceId> {
         let (time, client) = self.order.pop_first()?;
         let line = self.lines.get_mut(&client).expect("ordered lines exist");
@@ -56,7 +57,7 @@ impl Queue {
         Some(id)
     }
 
-    /// Takes out a sequence that does not want to wait any more.
+    /// Removes a sequence from its client's line, if it is there.
     pub(super) fn remove(&mut self, client: u64, id: SequenceId) {
         let Some(line) = self.lines.get_mut(&client) else {
             return;
@@ -70,7 +71,7 @@ impl Queue {
         }
     }
 
-    /// How many wait.
+    /// Number of sequences.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_take_turns_by_tokens() {
+    fn clients_alternate_by_tokens() {
         check(&[], &[]);
         check(&[(1, 5), (1, 5), (1, 5)], &[1, 1, 1]);
         check(&[(1, 10), (1, 10), (1, 10), (2, 10), (2, 10)], &[1, 2, 1, 2, 1]);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_caller_is_not_owed_the_past() {
+    fn new_client_gets_no_credit_for_idle_time() {
         let mut queue = Queue::default();
         for id in 0..100 {
             queue.push(1, SequenceId(id));
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_is_forgotten() {
+    fn removed_sequence_is_not_popped() {
         let mut queue = Queue::default();
         queue.push(1, SequenceId(0));
         queue.push(2, SequenceId(1));

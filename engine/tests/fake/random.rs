@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_panics};
 use engine::cache::{CacheNamespace, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
-use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
+use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, TaskState};
 use engine::{Priority, Read, RequestError, TaskOutput};
 use models::batch::AdapterSlot;
 use models::kv::BLOCK;
@@ -127,7 +127,7 @@ impl World {
     }
 
     fn hold_against(&mut self, event: Event) {
-        let Event::Done { id, result, .. } = event else {
+        let SchedulerEvent::Done { id, result, .. } = event else {
             return;
         };
         let asked = self.owed.remove(&id).expect("one answer for each sequence");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::forward::{Fake, VOCAB};
 use engine::cache::{CacheNamespace, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
-use engine::scheduler::{Event, Scheduler, SchedulerConfig, Sequence, TaskState};
+use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, TaskState};
 use engine::{Priority, Read};
 use models::Forward as _;
 
@@ -74,7 +74,7 @@ impl Script {
         let outputs = self.fake.forward(&step.batch).map_err(|e| e.to_string());
         let mut done = Vec::new();
         for event in self.scheduler.finish(step, outputs) {
-            if let Event::Done { id, result, .. } = event {
+            if let SchedulerEvent::Done { id, result, .. } = event {
                 assert!(result.is_ok());
                 done.push(id.0);
             }

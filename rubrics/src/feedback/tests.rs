@@ -1,4 +1,4 @@
-use engine::scripted::{Preset, TinyHead};
+use testkit::tiny::{Preset, TinyHead};
 
 use super::*;
 use crate::kinds::turn;

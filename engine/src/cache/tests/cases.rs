@@ -46,7 +46,8 @@ fn cached(cache: &BlockManager, tokens: &[u32]) -> usize {
 }
 
 fn prefix(cached: usize, awaited: Option<(u64, usize)>) -> PrefixMatch {
-    let awaited = awaited.map(|(owner, upto)| PendingPrefix { owner: SequenceId(owner), upto });
+    let awaited =
+        awaited.map(|(owner, n_tokens)| PendingPrefix { owner: SequenceId(owner), n_tokens });
     PrefixMatch { cached, pending: awaited }
 }
 
@@ -166,10 +167,10 @@ fn sequences_that_come_together_compute_each_token_once() {
         });
         let steps = std::mem::take(&mut running);
         for (tokens, mut table) in steps {
-            let upto = tokens.len().min(table.computed() + 30);
-            computed += upto - table.computed();
-            cache.commit(&mut table, upto);
-            if upto == tokens.len() {
+            let n_tokens = tokens.len().min(table.computed() + 30);
+            computed += n_tokens - table.computed();
+            cache.commit(&mut table, n_tokens);
+            if n_tokens == tokens.len() {
                 cache.release(table, &tokens);
             } else {
                 running.push((tokens, table));

@@ -182,16 +182,18 @@ impl World {
     ) {
         assert!(prefix.cached <= limit.min(tokens.len()));
         if let Some(awaited) = prefix.pending {
-            assert!(prefix.cached < awaited.upto && awaited.upto <= limit.min(tokens.len()));
+            assert!(
+                prefix.cached < awaited.n_tokens && awaited.n_tokens <= limit.min(tokens.len())
+            );
             assert!(self.live.iter().any(|live| live.id == awaited.owner));
         }
         let Some((ready, known, owner)) = self.naive(space, tokens) else {
             return;
         };
-        let (cached, upto) = (ready.min(limit), known.min(limit));
+        let (cached, n_tokens) = (ready.min(limit), known.min(limit));
         assert_eq!(prefix.cached, cached, "{tokens:?} of at most {limit}");
-        let awaited = prefix.pending.map(|awaited| (Some(awaited.owner), awaited.upto));
-        assert_eq!(awaited, (upto > cached).then_some((owner, upto)));
+        let awaited = prefix.pending.map(|awaited| (Some(awaited.owner), awaited.n_tokens));
+        assert_eq!(awaited, (n_tokens > cached).then_some((owner, n_tokens)));
     }
 
     /// Tokens that are ready, those that are known, and who computes the difference.

@@ -1,4 +1,4 @@
-//! A constraint that llguidance checks.
+//! A constraint over llguidance's parser.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use llguidance::Matcher;
 use llguidance::toktrie::SimpleVob;
 
-use super::{Constraint, ConstraintError, Mask};
+use super::grammar::{Constraint, ConstraintError, Mask};
 
-/// What is kept of a message that grows with the input.
+/// Characters kept of an error message, which may grow with the input.
 const MAX_MESSAGE: usize = 400;
 
-/// How llguidance says that no token continues the text.
+/// llguidance's message if no token continues the text.
 const NOTHING: &str = "NoExtensionBias";
 
-/// A parser on its way.
+/// A constraint checked by llguidance's parser.
 pub(super) struct Guided {
     matcher: Matcher,
     allowed: Arc<SimpleVob>,
-    /// The mask at this place, once somebody asked for it.
+    /// The current mask, once computed.
     mask: Option<SimpleVob>,
 }
 
@@ -30,12 +30,12 @@ impl fmt::Debug for Guided {
 }
 
 impl Guided {
-    /// Begins at the beginning of the text.
+    /// A constraint at the beginning of the text.
     pub(super) fn new(matcher: Matcher, allowed: Arc<SimpleVob>) -> Guided {
         Guided { matcher, allowed, mask: None }
     }
 
-    fn computed(&mut self) -> Result<SimpleVob, ConstraintError> {
+    fn compute_mask(&mut self) -> Result<SimpleVob, ConstraintError> {
         if self.is_complete() {
             return Err(ConstraintError::DeadEnd);
         }
@@ -58,7 +58,7 @@ impl Constraint for Guided {
     fn mask(&mut self) -> Result<Mask<'_>, ConstraintError> {
         let mask = match self.mask.take() {
             Some(mask) => mask,
-            None => self.computed()?,
+            None => self.compute_mask()?,
         };
         Ok(Mask::new(self.mask.insert(mask).as_slice()))
     }
@@ -82,8 +82,7 @@ impl Constraint for Guided {
     }
 }
 
-/// A message of llguidance without what it adds for its own authors: states, grammars and the
-/// traces of panics that it caught.
+/// A message of llguidance without its debugging parts: states, grammars and panic traces.
 pub(super) fn sentence(message: &str) -> String {
     let ends = ["\n<", "<state>", "<backtrace>", "<non-verbose/>"];
     let end = ends.iter().filter_map(|mark| message.find(mark)).min();

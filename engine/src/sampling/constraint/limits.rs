@@ -3,7 +3,8 @@
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use serde_json::{Value, json};
 
-use super::{Grammar, schema};
+use super::grammar::Grammar;
+use super::schema::{self, check_length};
 
 /// What a parser may spend. Fuel and items are counted, so that a grammar meets the same end on
 /// every machine.
@@ -48,12 +49,12 @@ pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
         }
         Grammar::JsonObject => Ok(json_schema(json!({"type": "object"}))),
         Grammar::Regex(regex) => {
-            bounded("the regular expression", regex, MAX_REGEX)?;
+            check_length("the regular expression", regex, MAX_REGEX)?;
             Ok(TopLevelGrammar::from_regex(whole(regex)))
         }
         Grammar::Choice(choices) => choice(choices),
         Grammar::Lark(text) => {
-            bounded("the grammar", text, MAX_LARK)?;
+            check_length("the grammar", text, MAX_LARK)?;
             let lines = text.lines().count();
             if lines > MAX_LARK_LINES {
                 return Err(format!("the grammar has {lines} lines, more than {MAX_LARK_LINES}"));
@@ -76,17 +77,6 @@ fn embedded(text: &str) -> Result<(), String> {
         if let Some(Ok(schema)) = values.next() {
             schema::check(&schema).map_err(|what| format!("the schema at byte {at}: {what}"))?;
         }
-    }
-    Ok(())
-}
-
-/// Refuses what is empty or longer than `most` bytes.
-pub(super) fn bounded(what: &str, text: &str, most: usize) -> Result<(), String> {
-    if text.is_empty() {
-        return Err(format!("{what} is empty"));
-    }
-    if text.len() > most {
-        return Err(format!("{what} has {} bytes, more than {most}", text.len()));
     }
     Ok(())
 }
@@ -132,7 +122,7 @@ fn choice(choices: &[String]) -> Result<TopLevelGrammar, String> {
         return Err(format!("{n} choices, more than {MAX_CHOICES}"));
     }
     for (at, choice) in choices.iter().enumerate() {
-        bounded(&format!("choice {at}"), choice, MAX_CHOICE_BYTES)?;
+        check_length(&format!("choice {at}"), choice, MAX_CHOICE_BYTES)?;
     }
     let total: usize = choices.iter().map(String::len).sum();
     if total > MAX_CHOICE_BYTES {

@@ -3,8 +3,6 @@
 
 use serde_json::{Map, Value};
 
-use super::limits::bounded;
-
 /// Values within values.
 const MAX_DEPTH: usize = 64;
 /// Values in all.
@@ -270,10 +268,21 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
     }
 }
 
+/// Refuses an empty text, and one longer than `most` bytes.
+pub(super) fn check_length(what: &str, text: &str, most: usize) -> Result<(), String> {
+    if text.is_empty() {
+        return Err(format!("{what} is empty"));
+    }
+    if text.len() > most {
+        return Err(format!("{what} has {} bytes, more than {most}", text.len()));
+    }
+    Ok(())
+}
+
 fn text(value: &Value, place: &str) -> Result<(), String> {
     let text = value.as_str();
     let text = text.ok_or_else(|| format!("{place}: {} is not a text", short(value)))?;
-    bounded(&format!("{place}: the text"), text, MAX_TEXT)
+    check_length(&format!("{place}: the text"), text, MAX_TEXT)
 }
 
 fn reference(value: &Value, place: &str) -> Result<(), String> {

@@ -9,8 +9,9 @@ use llguidance::toktrie::{
 use llguidance::{Matcher, ParserFactory};
 use models::Tokenizer;
 
+use super::grammar::{Constraint, ConstraintError, Grammar};
 use super::guidance::{Guided, sentence};
-use super::{Constraint, ConstraintError, Grammar, limits};
+use super::limits;
 
 /// The longest token that text may be matched with, in bytes; a trie holds no more than 1,024.
 const MAX_TOKEN_BYTES: usize = 1000;

@@ -1,5 +1,6 @@
 use engine::Host;
-use engine::scripted::{Preset, Script, TinyHead};
+use testkit::fake::FakeModel;
+use testkit::tiny::{Preset, TinyHead};
 
 use super::*;
 use crate::testing::{Bench, read, read_beside, verdicts};
@@ -20,7 +21,7 @@ score = 'raw'
 /// The head says how long the conversation is.
 struct Length;
 
-impl Script for Length {
+impl FakeModel for Length {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         Vec::new()
     }
@@ -33,7 +34,7 @@ impl Script for Length {
 /// The head says the same of everything.
 struct Always(Vec<f32>);
 
-impl Script for Always {
+impl FakeModel for Always {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         Vec::new()
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::scripted::{Script, TinyHead};
 use engine::{Host, Tokenizer};
+use testkit::fake::FakeModel;
+use testkit::tiny::TinyHead;
 
 use super::{asked, near, scorer, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;
@@ -19,7 +20,7 @@ struct Signs {
     rest: f32,
 }
 
-impl Script for Signs {
+impl FakeModel for Signs {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let mut logits = vec![self.rest; self.vocab_size];

@@ -4,7 +4,8 @@ mod methods;
 mod options;
 
 use engine::Host;
-use engine::scripted::{Script, TinyHead};
+use testkit::fake::FakeModel;
+use testkit::tiny::TinyHead;
 
 use crate::outcome::{Outcome, StepReward};
 use crate::testing::Bench;
@@ -24,7 +25,7 @@ impl AtSteps {
     }
 }
 
-impl Script for AtSteps {
+impl FakeModel for AtSteps {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         Vec::new()
     }

@@ -1,10 +1,10 @@
-//! A run of token ids that can be split and cut without moving what stays.
+//! The token ids of one node, which can be split and truncated without moving the rest.
 
-/// The tokens of one edge of the tree.
+/// The tokens of one node of the tree.
 ///
-/// What was split off the front is skipped and not moved, so that splitting costs what is split
-/// off. The skipped tokens belong to the nodes above, which live at least as long; so all runs
-/// together take at most twice their tokens.
+/// Tokens split off the front are skipped and not moved, so that a split costs only the tokens
+/// split off. The skipped tokens belong to the nodes above, which live at least as long; so all
+/// spans together take at most twice their tokens.
 #[derive(Clone, Debug)]
 pub(super) struct TokenSpan {
     ids: Vec<u32>,
@@ -24,15 +24,15 @@ impl TokenSpan {
         self.ids.len() - self.skip
     }
 
-    /// Takes the first `n` tokens off.
+    /// Splits off the first `n` tokens.
     pub(super) fn split_front(&mut self, n: usize) -> TokenSpan {
         let front = TokenSpan::new(&self.token_ids()[..n]);
         self.skip += n;
         front
     }
 
-    /// Drops all but the first `n` tokens, and their memory once it is most of it: what is
-    /// trimmed off has no blocks any more, so nothing else would bound it.
+    /// Drops all but the first `n` tokens, and their memory once it is more than half: dropped
+    /// tokens have no blocks, so that nothing else bounds it.
     pub(super) fn truncate(&mut self, n: usize) {
         self.ids.truncate(self.skip + n);
         if self.ids.capacity() > 2 * self.ids.len() {
@@ -40,9 +40,9 @@ impl TokenSpan {
         }
     }
 
-    /// How many tokens at the front are those of `token_ids`.
-    pub(super) fn common(&self, token_ids: &[u32]) -> usize {
-        /// Compared at once.
+    /// Length of the common prefix with `token_ids`.
+    pub(super) fn common_prefix(&self, token_ids: &[u32]) -> usize {
+        /// Tokens compared at a time.
         const STRIDE: usize = 64;
         let own = self.token_ids();
         let n = own.len().min(token_ids.len());
@@ -56,7 +56,7 @@ impl TokenSpan {
 
 #[cfg(test)]
 impl TokenSpan {
-    /// Tokens that it has memory for.
+    /// Tokens that the allocation holds.
     pub(super) fn capacity(&self) -> usize {
         self.ids.capacity()
     }

@@ -1,0 +1,36 @@
+//! What a sequence may share, and what it finds in the cache.
+
+use std::sync::Arc;
+
+/// Prefixes are shared only within one namespace. The revision of the weights is not part of it:
+/// [`super::BlockManager::invalidate`] empties the cache when they change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CacheNamespace {
+    /// Digest of the adapter; `None` for the base model.
+    pub adapter: Option<Arc<str>>,
+    /// Cache salt of the request.
+    pub salt: u64,
+}
+
+/// A sequence's number, assigned by the engine's thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SequenceId(pub u64);
+
+/// How much of a sequence is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixMatch {
+    /// Computed tokens at its start, within the limit of the query.
+    pub cached: usize,
+    /// A longer prefix that is being computed; `None` if there is none.
+    pub pending: Option<PendingPrefix>,
+}
+
+/// A prefix that another sequence is computing. It pays to wait until that sequence has computed
+/// `n_tokens` tokens or is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingPrefix {
+    /// The sequence that computes it.
+    pub owner: SequenceId,
+    /// Tokens that can be shared then, within the limit of the query.
+    pub n_tokens: usize,
+}
