@@ -187,15 +187,15 @@ impl<F: Forward> Core<F> {
     ) {
         let adapter = match &request.adapter {
             None => None,
-            Some(name) => match self.adapters.get(name) {
-                Some(adapter) => Some(adapter.clone()),
-                None => {
+            Some(name) => {
+                let Some(adapter) = self.adapters.get(name) else {
                     let result = Err(RequestError::AdapterGone(name.to_string()));
                     // It fails if the caller has left.
                     let _ = events.try_send(RequestEvent::Done { request: at, result });
                     return;
-                }
-            },
+                };
+                Some(adapter.clone())
+            }
         };
         let caller = Caller {
             events,

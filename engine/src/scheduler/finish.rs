@@ -76,7 +76,7 @@ impl Scheduler {
         self.cache.commit(table, end);
         self.wake(member.id, end);
         match progress {
-            Progress::InProgress => None,
+            Progress::Pending => None,
             Progress::Token(sampled) => {
                 self.totals.output_tokens += 1;
                 Some(SchedulerEvent::Token(member.id, sampled))

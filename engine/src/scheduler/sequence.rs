@@ -62,7 +62,7 @@ pub(super) struct SequenceState {
 #[derive(Debug, PartialEq)]
 pub(super) enum Progress {
     /// Nothing yet.
-    InProgress,
+    Pending,
     /// A token, and more will follow.
     Token(SampledToken),
     /// It is done, with its last token if it is a generation.
@@ -134,11 +134,11 @@ impl SequenceState {
         match &mut self.sequence.task {
             TaskState::Rows(rows) => {
                 rows.accept(outputs)?;
-                Ok(if is_complete { Progress::Done(None) } else { Progress::InProgress })
+                Ok(if is_complete { Progress::Done(None) } else { Progress::Pending })
             }
             TaskState::Generation(generation) => {
                 let Some(output) = outputs.into_iter().next() else {
-                    return Ok(Progress::InProgress);
+                    return Ok(Progress::Pending);
                 };
                 let (sampled, is_last) = generation.accept(output, end, revision)?;
                 self.sequence.token_ids.push(sampled.token_id);

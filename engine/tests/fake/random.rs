@@ -126,7 +126,7 @@ impl World {
         true
     }
 
-    fn hold_against(&mut self, event: Event) {
+    fn hold_against(&mut self, event: SchedulerEvent) {
         let SchedulerEvent::Done { id, result, .. } = event else {
             return;
         };

@@ -6,9 +6,9 @@ use models::batch::BlockCopy;
 use models::kv::BLOCK;
 
 use super::super::pool::at;
+use super::super::table::TreePosition;
 use super::super::{
     Allocated, Allocation, BlockManager, BlockTable, CacheNamespace, PrefixMatch, SequenceId,
-    TreePosition,
 };
 
 /// What happens next. Numbers are taken modulo what there is.

@@ -267,7 +267,7 @@ fn a_conversation_is_computed_once_for_all_principles() {
     assert!(unique * 2 < usage.input_tokens, "nothing to share");
 }
 
-/// FakeReplies with a text, and is in doubt of 1.5 where it says Yes or No after a space.
+/// Replies with a text, and is in doubt of 1.5 where it says Yes or No after a space.
 struct Doubting<F> {
     replies: FakeReplies<F>,
     ids: [u32; 2],
