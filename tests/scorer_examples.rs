@@ -11,6 +11,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::scripted::{self, Preset, Replies, TinyHead, TinySpec};
 use engine::{Capacity, Folder, Host, HostSpec};
 use openapi::ScoreRequest;
 use rubrics::{Ask, Models, Pool, Registry, Tools};
@@ -18,8 +19,6 @@ use serde_json::Value;
 use serve::Config;
 use serve::convert::{self, Frame};
 use serve::hosts::Hosts;
-use testkit::fake::{self, FakeReplies};
-use testkit::tiny::{self, Preset, TinyHead, TinySpec};
 
 const HEADS: [TinyHead; 5] =
     [TinyHead::Sequence, TinyHead::Process, TinyHead::Token, TinyHead::Reward, TinyHead::Value];
@@ -78,7 +77,7 @@ fn examples() -> Vec<Example> {
 
 fn make(dir: &Path, head: TinyHead) {
     let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
-    tiny::make(dir, &spec).expect("a folder is made");
+    scripted::make(dir, &spec).expect("a folder is made");
 }
 
 /// The models that the example's scorers can work with, and whether its numbers mean something.
@@ -87,7 +86,7 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
     let vocabulary = dir.join("vocab");
     make(&vocabulary, TinyHead::Vocab);
     let replying =
-        fake::host("m", &vocabulary, |host| FakeReplies::new(host, move |_: &str| says.clone()));
+        scripted::host("m", &vocabulary, |host| Replies::new(host, move |_: &str| says.clone()));
     let served = Hosts::new(vec![Arc::new(replying.expect("it loads"))]);
     let mut problems = match registry.check(&served) {
         Ok(()) => return (Arc::new(served), true),
@@ -99,7 +98,7 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
             folder: Folder::directory(&folder),
-            storage: testkit::Storage::default(),
+            storage: scripted::WeightStorage::default(),
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,

@@ -18,6 +18,7 @@ pub mod host;
 pub mod request;
 pub mod sampling;
 pub mod scheduler;
+pub mod scripted;
 pub mod status;
 mod thread;
 pub mod ticket;

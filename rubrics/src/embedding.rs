@@ -53,7 +53,7 @@ pub async fn embed(
 
 #[cfg(test)]
 mod tests {
-    use testkit::tiny::{Preset, TinyHead};
+    use engine::scripted::{Preset, TinyHead};
 
     use super::*;
     use crate::outcome::FailureKind;

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec, WeightStorage};
 use engine::{Capacity, Folder, Host, HostSpec, Tokenizer};
-use testkit::Storage;
-use testkit::fake::{self, FakeModel, FakeReplies};
-use testkit::tiny::{self, Preset, TinyHead, TinySpec};
 
 use crate::config::Document;
 use crate::models::{Models, Served};
@@ -40,7 +38,7 @@ impl Bench {
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
             folder: Folder::directory(&folder(preset, head, seed)),
-            storage: Storage::default(),
+            storage: WeightStorage::default(),
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,
@@ -52,13 +50,13 @@ impl Bench {
     }
 
     /// Over a script in the place of weights.
-    pub(crate) fn scripted<S: FakeModel + 'static>(
+    pub(crate) fn scripted<S: Script + 'static>(
         toml: &str,
         head: TinyHead,
         script: impl FnOnce(&Host) -> S,
     ) -> Self {
         let dir = folder(Preset::Qwen2, head, 0);
-        let host = fake::host("m", &dir, script);
+        let host = scripted::host("m", &dir, script);
         Self::over(toml, host.expect("a made model loads"))
     }
 
@@ -67,7 +65,7 @@ impl Bench {
         toml: &str,
         reply: impl Fn(&str) -> String + Send + Clone + 'static,
     ) -> Self {
-        Self::scripted(toml, TinyHead::Vocab, |host| FakeReplies::new(host, reply))
+        Self::scripted(toml, TinyHead::Vocab, |host| Replies::new(host, reply))
     }
 
     /// Over any model.
@@ -128,7 +126,7 @@ impl<F: Fn(&str) -> Vec<(String, f32)>> Beliefs<F> {
     }
 }
 
-impl<F: Fn(&str) -> Vec<(String, f32)> + Send> FakeModel for Beliefs<F> {
+impl<F: Fn(&str) -> Vec<(String, f32)> + Send> Script for Beliefs<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         const NEVER: f32 = -40.0;
         let seen = self.tokenizer.decode(token_ids, false);
@@ -207,7 +205,7 @@ fn folder(preset: Preset, head: TinyHead, seed: u64) -> PathBuf {
     let made = known.entry(key).or_insert_with(|| {
         let dir = ROOT.path().join(format!("{}-{}-{}", key.0, key.1, key.2));
         let spec = TinySpec { head, seed, ..TinySpec::from(preset) };
-        tiny::make(Path::new(&dir), &spec).expect("a folder is made");
+        scripted::make(Path::new(&dir), &spec).expect("a folder is made");
         dir
     });
     made.clone()

@@ -91,7 +91,7 @@ fn steps(dropped: &[Dropped], read: u64) -> String {
             Some(rows) => lines += &step(&text, rows, read, "b d"),
             None => {
                 writeln!(lines, "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>")
-                    .expect("to memory")
+                    .expect("to memory");
             }
         }
     }

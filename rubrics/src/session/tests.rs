@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Revisions;
-use testkit::fake::FakeModel;
-use testkit::tiny::TinyHead;
+use engine::scripted::{Script, TinyHead};
 
 use crate::outcome::{Outcome, Trace};
 use crate::testing::Bench;
@@ -14,7 +13,7 @@ use crate::{Input, Scorer};
 /// A reward that is the number of its weights.
 struct Numbered(Arc<AtomicU64>);
 
-impl FakeModel for Numbered {
+impl Script for Numbered {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         unreachable!("only the head is read")
     }

@@ -43,7 +43,6 @@ fn nothing_is_loaded_unless_the_configuration_allows_it() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one life of an adapter, in order")]
 fn adapters_come_from_their_folder_and_go() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("adapters");

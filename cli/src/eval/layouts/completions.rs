@@ -93,7 +93,7 @@ impl Layout for RewardBench2 {
             };
             match &known.kind {
                 Kind::Best(subset) => {
-                    prompts.push(Prompt::Best { subset: subset.clone(), completions })
+                    prompts.push(Prompt::Best { subset: subset.clone(), completions });
                 }
                 Kind::Single(number) => ties.entry(number).or_default().0 = Some(completions),
                 Kind::Tied(number) => ties.entry(number).or_default().1 = Some(completions),

@@ -1,4 +1,4 @@
-use testkit::tiny::{Preset, TinyHead};
+use engine::scripted::{Preset, TinyHead};
 
 use super::judgement::Judgement;
 use crate::testing::{Bench, read, verdicts};

@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
 use engine::Host;
+use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec};
 use proptest::prelude::*;
-use testkit::fake::{self, FakeModel, FakeReplies};
-use testkit::tiny::{self, Preset, TinyHead, TinySpec};
 
 use super::*;
 use crate::outcome::FailureKind;
@@ -187,13 +186,13 @@ fn a_model_without_verdict_tokens_is_refused_at_load() {
 
 /// A model whose template knows the role.
 fn host_with_role(dir: &std::path::Path, script: impl FnOnce(&Host) -> RoleSeen) -> Host {
-    tiny::make(dir, &TinySpec::from(Preset::Qwen2)).expect("a folder is made");
+    scripted::make(dir, &TinySpec::from(Preset::Qwen2)).expect("a folder is made");
     let path = dir.join("tokenizer_config.json");
     let text = std::fs::read_to_string(&path).expect("it is there");
     let known = text.replace("'user', 'assistant']", "'user', 'assistant', 'principle']");
     assert_ne!(known, text);
     std::fs::write(&path, known).expect("it is written");
-    fake::host("m", dir, script).expect("it loads")
+    scripted::host("m", dir, script).expect("it loads")
 }
 
 type RoleSeen = Beliefs<fn(&str) -> Vec<(String, f32)>>;
@@ -269,13 +268,13 @@ fn a_conversation_is_computed_once_for_all_principles() {
 
 /// Replies with a text, and is in doubt of 1.5 where it says Yes or No after a space.
 struct Doubting<F> {
-    replies: FakeReplies<F>,
+    replies: Replies<F>,
     ids: [u32; 2],
 }
 
 const DOUBT: f32 = 1.5;
 
-impl<F: Fn(&str) -> String + Send> FakeModel for Doubting<F> {
+impl<F: Fn(&str) -> String + Send> Script for Doubting<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let mut logits = self.replies.logits(token_ids);
         let [yes, no] = self.ids.map(|id| id as usize);
@@ -293,7 +292,7 @@ fn writing(options: &str, reply: &str) -> Bench {
     let reply = reply.to_owned();
     let toml = config(&format!("generative = true\nprinciples = ['right']\n{options}"));
     let bench = Bench::scripted(&toml, TinyHead::Vocab, |host| Doubting {
-        replies: FakeReplies::new(host, move |_: &str| reply.clone()),
+        replies: Replies::new(host, move |_: &str| reply.clone()),
         ids: [" Yes", " No"].map(|word| {
             let ids = host.tokenizer.encode(word, false);
             ids.expect("a token")[0]

@@ -1,6 +1,5 @@
 use engine::Host;
-use testkit::fake::FakeModel;
-use testkit::tiny::{Preset, TinyHead};
+use engine::scripted::{Preset, Script, TinyHead};
 
 use super::*;
 use crate::testing::{Bench, read, read_beside, verdicts};
@@ -21,7 +20,7 @@ score = 'raw'
 /// The head says how long the conversation is.
 struct Length;
 
-impl FakeModel for Length {
+impl Script for Length {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         Vec::new()
     }
@@ -34,7 +33,7 @@ impl FakeModel for Length {
 /// The head says the same of everything.
 struct Always(Vec<f32>);
 
-impl FakeModel for Always {
+impl Script for Always {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         Vec::new()
     }

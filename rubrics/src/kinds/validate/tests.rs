@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
+use engine::scripted::{Preset, Script, TinyHead};
 use engine::{Host, Tokenizer};
-use testkit::fake::FakeModel;
-use testkit::tiny::{Preset, TinyHead};
 
 use crate::outcome::{FailureKind, Outcome};
 use crate::testing::{Bench, read, verdicts};
@@ -21,7 +20,7 @@ struct Judge<F> {
     believe: F,
 }
 
-impl<F: Fn(&str, usize) -> Beliefs + Send> FakeModel for Judge<F> {
+impl<F: Fn(&str, usize) -> Beliefs + Send> Script for Judge<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let begin = self.tokenizer.id("<|im_start|>").expect("a token");

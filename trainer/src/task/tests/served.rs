@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::scripted::{self, Script};
 use engine::{Host, Tokenizer};
 use rubrics::config::Document;
 use rubrics::{
     Ask, Input, Models, Outcome, Passage, Pool, Reference, Registry, Responses, Served, Tools,
 };
-use testkit::fake::{self, FakeModel};
 
 use crate::task::check;
 use crate::task::example::{Encoder, Example};
@@ -29,7 +29,7 @@ struct ByHeart {
     vocab_size: usize,
 }
 
-impl FakeModel for ByHeart {
+impl Script for ByHeart {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let taught = self.taught.lock().unwrap_or_else(PoisonError::into_inner);
         let mut logits = vec![0.0; self.vocab_size];
@@ -70,7 +70,7 @@ impl Bench {
             taught: taught.clone(),
             vocab_size: host.engine.limits().vocab_size,
         };
-        let host = Arc::new(fake::host(MODEL, &dir, by_heart).expect("it starts"));
+        let host = Arc::new(scripted::host(MODEL, &dir, by_heart).expect("it starts"));
         Self { taught, ..Self::over(&host, toml) }
     }
 

@@ -1,9 +1,8 @@
 //! Verdicts that depend on what is asked and on nothing beside it.
 
+use engine::scripted::{Preset, Script, TinyHead};
 use engine::{Host, Tokenizer};
 use std::sync::Arc;
-use testkit::fake::FakeModel;
-use testkit::tiny::{Preset, TinyHead};
 
 use super::{asked, group};
 use crate::testing::{Bench, verdicts};
@@ -62,7 +61,7 @@ struct Torn {
     vocab_size: usize,
 }
 
-impl FakeModel for Torn {
+impl Script for Torn {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let said = text.rsplit("assistant\n").next().unwrap_or_default();

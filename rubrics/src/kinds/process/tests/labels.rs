@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::scripted::{Script, TinyHead};
 use engine::{Host, Tokenizer};
-use testkit::fake::FakeModel;
-use testkit::tiny::TinyHead;
 
 use super::{asked, near, scorer, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;
@@ -20,7 +19,7 @@ struct Signs {
     rest: f32,
 }
 
-impl FakeModel for Signs {
+impl Script for Signs {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let text = self.tokenizer.decode(token_ids, false).expect("known tokens");
         let mut logits = vec![self.rest; self.vocab_size];

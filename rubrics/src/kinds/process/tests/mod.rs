@@ -4,8 +4,7 @@ mod methods;
 mod options;
 
 use engine::Host;
-use testkit::fake::FakeModel;
-use testkit::tiny::TinyHead;
+use engine::scripted::{Script, TinyHead};
 
 use crate::outcome::{Outcome, StepReward};
 use crate::testing::Bench;
@@ -25,7 +24,7 @@ impl AtSteps {
     }
 }
 
-impl FakeModel for AtSteps {
+impl Script for AtSteps {
     fn logits(&self, _: &[u32]) -> Vec<f32> {
         Vec::new()
     }

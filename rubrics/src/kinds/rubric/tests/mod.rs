@@ -6,10 +6,9 @@ mod whole;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::scripted::{Script, TinyHead};
 use engine::{Host, Tokenizer};
 use serde_json::{Map, Value};
-use testkit::fake::FakeModel;
-use testkit::tiny::TinyHead;
 
 use crate::testing::Bench;
 use crate::{Input, Outcome, Reward};
@@ -28,7 +27,7 @@ pub(super) type Seen = Arc<Mutex<Vec<Vec<u32>>>>;
 /// What labels that nobody names hold, in logits.
 const UNLIKELY: f32 = -30.0;
 
-impl<F: Fn(&str) -> Vec<(&'static str, f32)> + Send> FakeModel for Says<F> {
+impl<F: Fn(&str) -> Vec<(&'static str, f32)> + Send> Script for Says<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.push(token_ids.to_vec());

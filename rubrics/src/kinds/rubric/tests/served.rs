@@ -1,4 +1,4 @@
-use testkit::tiny::{Preset, TinyHead};
+use engine::scripted::{Preset, TinyHead};
 
 use super::{THREE, config, saying, yes_no};
 use crate::testing::{Bench, verdicts};

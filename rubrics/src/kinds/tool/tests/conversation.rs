@@ -1,6 +1,6 @@
 //! The loop and its verdicts.
 
-use testkit::tiny::{Preset, TinyHead};
+use engine::scripted::{Preset, TinyHead};
 
 use super::asked;
 use crate::testing::{Bench, read, verdicts};

@@ -1,46 +1,53 @@
-//! An engine whose model is a function of the tokens.
+//! An engine whose model is a function of the tokens, for tests of what stands on engines.
 //!
-//! Scheduler, cache and sampling are real; the numbers come from a [`FakeModel`], so that a test can
-//! set what a judge believes and check the arithmetic that follows. All outputs of a sequence derive
-//! from the same logits, as in a real model.
+//! Scheduler, cache and sampling are the real ones; only the numbers come from a [`Script`], so
+//! that a test can say what a judge believes and hold the arithmetic that follows against it. All
+//! that is read of a sequence follows from the same logits, as it does in a model.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Capacity, Engine, EngineConfig, Folder, Host, HostSpec, LoadError, Tokenizer};
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
 use models::kv::BLOCK;
-use models::weights::Storage;
-use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read};
+use models::{Folder, Forward, ModelError, Output, Outputs, RaggedBatch, Read, Tokenizer};
 
-/// A model as a function of the tokens.
-pub trait FakeModel: Send {
-    /// Logits of the token after `token_ids`: one for each token of the vocabulary.
+use crate::config::EngineConfig;
+use crate::engine::Engine;
+use crate::error::LoadError;
+use crate::host::{Capacity, Host, HostSpec};
+
+pub use models::tiny::{Preset, TinyHead, TinySpec, make};
+pub use models::weights::Storage as WeightStorage;
+
+/// What a scripted model says after each token.
+pub trait Script: Send {
+    /// Logits of the next token, given all tokens so far: one a token of the vocabulary.
     fn logits(&self, token_ids: &[u32]) -> Vec<f32>;
 
-    /// Outputs of the score head at the last of `token_ids`.
+    /// The outputs of the model's own head at the last of these tokens.
     fn head(&self, token_ids: &[u32]) -> Vec<f32> {
         let _ = token_ids;
         Vec::new()
     }
 }
 
-/// A model that generates given replies, each token with probability 1.
-pub struct FakeReplies<F> {
+/// A model that replies with texts, one token after the other and each with certainty.
+pub struct Replies<F> {
     tokenizer: Arc<Tokenizer>,
     vocab_size: usize,
     reply: F,
 }
 
-/// Logit of the reply's next token, the others being 0: enough for a probability of 1 in f32, and
-/// too small to overflow.
+/// What a reply's own tokens are ahead of all others, in logits: enough for a probability of 1 in
+/// f32, and so little that nothing overflows.
 const CERTAIN: f32 = 60.0;
-/// Start of the model's turn in the chat template of the tiny models.
-const ASSISTANT_TURN: &str = "<|im_start|>assistant\n";
+/// What begins the model's turn in the template of the made models.
+const TURN: &str = "<|im_start|>assistant\n";
 
-impl<F: Fn(&str) -> String + Send> FakeReplies<F> {
-    /// `reply` maps the prompt, with special tokens and the start of the model's turn, to the reply.
+impl<F: Fn(&str) -> String + Send> Replies<F> {
+    /// `reply` is given the prompt, special tokens included, from its beginning to that of the
+    /// model's turn.
     pub fn new(host: &Host, reply: F) -> Self {
         Self {
             tokenizer: host.tokenizer.clone(),
@@ -50,42 +57,42 @@ impl<F: Fn(&str) -> String + Send> FakeReplies<F> {
     }
 }
 
-impl<F: Fn(&str) -> String + Send> FakeModel for FakeReplies<F> {
+impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
     fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
-        let turn = self.tokenizer.encode(ASSISTANT_TURN, false).expect("it is ASCII");
+        let turn = self.tokenizer.encode(TURN, false).expect("it is ASCII");
         let begin = (0..=token_ids.len().saturating_sub(turn.len()))
             .rev()
             .find(|at| token_ids[*at..].starts_with(&turn))
             .map_or(token_ids.len(), |at| at + turn.len());
-        let (prompt, generated) = token_ids.split_at(begin);
+        let (prompt, said) = token_ids.split_at(begin);
         let prompt = self.tokenizer.decode(prompt, false).expect("known tokens");
         let reply = (self.reply)(&prompt);
         let reply = self.tokenizer.encode(&reply, false).expect("bytes are tokens");
         let end = self.tokenizer.eos_ids().first().copied();
-        let next = reply.get(generated.len()).copied().or(end).unwrap_or(0);
+        let next = reply.get(said.len()).copied().or(end).unwrap_or(0);
         let mut logits = vec![0.0; self.vocab_size];
         logits[next as usize] = CERTAIN;
         logits
     }
 }
 
-/// Positions of a fake model, whatever its folder says: it has no position embedding.
+/// Positions of a scripted model, whatever its folder says: a script has no embedding to run out of.
 const POSITIONS: usize = 1 << 15;
 
-/// Starts a model folder's engine with a fake model in place of its weights. Name, tokenizer and
+/// Starts a model folder's engine with a script in the place of its weights. Names, tokenizer and
 /// memory are the folder's.
 ///
 /// # Errors
-/// [`LoadError`] if the folder cannot be loaded.
-pub fn host<M: FakeModel + 'static>(
+/// [`LoadError`].
+pub fn host<S: Script + 'static>(
     name: &str,
     dir: &Path,
-    model: impl FnOnce(&Host) -> M,
+    script: impl FnOnce(&Host) -> S,
 ) -> Result<Host, LoadError> {
     let mut host = Host::load(&HostSpec {
         name: name.to_owned(),
         folder: Folder::directory(dir),
-        storage: Storage::default(),
+        storage: WeightStorage::default(),
         capacity: Capacity {
             kv_memory: 64 << 20,
             batch_tokens: 4096,
@@ -95,8 +102,8 @@ pub fn host<M: FakeModel + 'static>(
     })?;
     let limits = host.engine.limits().clone();
     let n_blocks = limits.kv_tokens / BLOCK;
-    let forward =
-        FakeForward { slots: vec![0; n_blocks * BLOCK], adapters: Vec::new(), model: model(&host) };
+    let scripted =
+        Scripted { slots: vec![0; n_blocks * BLOCK], adapters: Vec::new(), script: script(&host) };
     let config = EngineConfig {
         n_blocks,
         batch_tokens: 4096,
@@ -107,47 +114,47 @@ pub fn host<M: FakeModel + 'static>(
         has_vocabulary: limits.has_vocabulary,
         head_labels: limits.head_labels,
     };
-    host.engine = Engine::start(forward, config)?;
+    host.engine = Engine::start(scripted, config)?;
     Ok(host)
 }
 
-/// A forward that remembers the token of every slot of the KV blocks.
-struct FakeForward<M> {
+/// Remembers which token every slot of the KV blocks stands for.
+struct Scripted<S> {
     slots: Vec<u32>,
     adapters: Vec<bool>,
-    model: M,
+    script: S,
 }
 
-impl<M: FakeModel> FakeForward<M> {
+impl<S: Script> Scripted<S> {
     fn output(&self, token_ids: &[u32], read: &Read) -> Result<Output, ModelError> {
         let normalizer = |logits: &[f32]| {
             let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             most + logits.iter().map(|x| (x - most).exp()).sum::<f32>().ln()
         };
         Ok(match read {
-            Read::Head => Output::Head(self.model.head(token_ids)),
-            Read::Vocab => Output::Vocab(self.model.logits(token_ids)),
+            Read::Head => Output::Head(self.script.head(token_ids)),
+            Read::Vocab => Output::Vocab(self.script.logits(token_ids)),
             Read::Labels { columns, mass } => {
-                let logits = self.model.logits(token_ids);
+                let logits = self.script.logits(token_ids);
                 Output::Labels {
                     log_normalizer: mass.then(|| normalizer(&logits)),
                     logits: columns.iter().map(|id| logits[*id as usize]).collect(),
                 }
             }
             Read::Logprob(id) => {
-                let logits = self.model.logits(token_ids);
+                let logits = self.script.logits(token_ids);
                 let z = normalizer(&logits);
                 let entropy = logits.iter().map(|x| (x - z).exp() * (z - x)).sum();
                 Output::Logprob { logprob: logits[*id as usize] - z, entropy }
             }
             Read::Hidden => {
-                return Err(ModelError::Batch("a fake model has no hidden states".to_owned()));
+                return Err(ModelError::Batch("a script has no hidden states".to_owned()));
             }
         })
     }
 }
 
-impl<M: FakeModel> Forward for FakeForward<M> {
+impl<S: Script> Forward for Scripted<S> {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
         let paging = batch.paging.as_ref().expect("the engine pages");
         for copy in &paging.copies {
