@@ -1,30 +1,20 @@
-//! Datasets in files: read in order, written whole, filtered by SQL, judged by the metrics of public
-//! benchmarks.
+//! Datasets in files: finds, reads, queries and writes them.
 //!
-//! [`source`] turns the inputs that a command line names into Arrow batches that know where each of
-//! their rows stands; [`sink`] writes batches to files that appear whole or not at all. The crate
-//! knows nothing of scorers, prompts or models: a score is a column like any other.
+//! [`source`] opens files, globs and dataset folders as Arrow batches with row numbers; [`scan`] reads
+//! the rows that meet conditions, with several threads and in order; [`query`] runs SQL over them;
+//! [`sink`] writes batches to files that appear complete or not at all.
 //!
-//! Beside them are pure functions over texts and scores: near-duplicates ([`minhash`]), groups of
-//! responses ([`groups`]), preferences that several scorers vote on ([`preferences`]), principles in
-//! people's feedback ([`principles`]) and metrics of benchmarks ([`eval`]).
+//! The crate must not know scorers, prompts or models: a score is a column like any other.
 
 mod adapt;
 pub mod column;
 pub mod error;
-pub mod eval;
-pub mod filter;
 pub mod format;
-pub mod groups;
 pub mod json_rows;
-pub mod keyed;
 mod layout;
 pub mod manifest;
-pub mod minhash;
-pub mod preferences;
-pub mod principles;
-mod query;
-mod scan;
+pub mod query;
+pub mod scan;
 pub mod sink;
 pub mod source;
 

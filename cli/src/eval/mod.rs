@@ -8,7 +8,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use datasets::eval::{Confidence, Sampling};
+use curation::evaluation::{Confidence, Sampling};
 
 pub(crate) use self::answer::{Answer, ValueArg};
 use self::asking::Questions;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use datasets::eval::{Interval, Line, Method, Report, Sampling};
+use curation::evaluation::{Interval, Line, Method, Report, Sampling};
 use serde_json::{Map, Value, json};
 
 use super::layouts::Benchmark;

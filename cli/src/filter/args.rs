@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use datasets::filter::{Dedupe, Options};
-use datasets::minhash;
+use curation::filter::{Dedupe, Options};
+use curation::minhash;
 use datasets::sink::SinkOptions;
 use datasets::source::{Limits, SourceOptions};
 

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use datasets::filter::{GroupOptions, Operation, Orders};
-use datasets::groups::{Band, Filtration};
+use curation::filter::{GroupOptions, Operation, Orders};
+use curation::groups::{Band, Filtration};
 
 use crate::error::CliError;
 

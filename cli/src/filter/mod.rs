@@ -10,7 +10,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use datasets::filter::{MEMORY_BYTES, Plan, Report, Resources};
+use curation::filter::{MEMORY_BYTES, Plan, Report, Resources};
 use datasets::manifest::{Manifest, Output as OutputFile, Time};
 use datasets::sink::{self, SinkOptions, Written};
 use datasets::source::{Dataset, InputDigest};

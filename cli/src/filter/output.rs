@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use datasets::filter::{Receiver, RejectSink};
+use curation::filter::{Receiver, RejectSink};
 use datasets::sink::{Sink, SinkOptions, Written, beside};
 use datasets::source::Reject;
 use datasets::{DatasetError, RecordBatch, SchemaRef};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use datasets::filter::{Dropped, GroupReport};
+use curation::filter::{Dropped, GroupReport};
 
 use super::plot;
 use super::summary::{Summary, groups_told, texts};

@@ -1,6 +1,6 @@
 //! Plots of a run as SVG.
 
-use datasets::filter::Histogram;
+use curation::histogram::Histogram;
 use plotters::prelude::*;
 
 use crate::error::CliError;

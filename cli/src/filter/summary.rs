@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use datasets::filter::{GroupReport, Histogram, NearReport, Report};
+use curation::filter::{GroupReport, NearReport, Report};
+use curation::histogram::Histogram;
 use serde_json::json;
 
 use crate::memory;

@@ -7,7 +7,7 @@ mod voting;
 
 use std::path::{Path, PathBuf};
 
-use datasets::preferences::{Action, Rule, Rules, Spread};
+use curation::preferences::{Action, Rule, Rules, Spread};
 use datasets::sink::SinkOptions;
 
 use self::range::StrengthRange;

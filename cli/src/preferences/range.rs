@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use datasets::preferences::Bound;
+use curation::preferences::Bound;
 
 /// The strengths from one bound up to another.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use datasets::preferences::{
+use curation::preferences::{
     Cuts, Form, Judged, Rules, Spread, Table, TableOptions, Votes, histogram, rescaled, strength,
 };
 use datasets::source::{Batch, Dataset};
@@ -154,7 +154,7 @@ impl Known {
     fn strengths(
         &self,
         spread: Spread,
-    ) -> impl Iterator<Item = Option<datasets::preferences::Strength>> {
+    ) -> impl Iterator<Item = Option<curation::preferences::Strength>> {
         (0..self.votes.n_pairs()).map(move |index| strength(&self.pair(index), spread))
     }
 

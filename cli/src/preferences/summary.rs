@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use datasets::filter::Histogram;
-use datasets::preferences::{Cuts, Decision, Range};
+use curation::histogram::Histogram;
+use curation::preferences::{Cuts, Decision, Range};
 use serde_json::{Value, json};
 
 use crate::dataset_files::Finished;

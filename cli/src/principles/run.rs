@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use datasets::principles::{
+use curation::principles::{
     Found, Line, Stated, Table, Verdict, consensus, contradicted, evidence, listed, partial,
     repeated,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datasets::principles::{ngram_vectors, unit};
+use curation::principles::{ngram_vectors, unit};
 use rubrics::Served;
 use serde_json::{Value, json};
 

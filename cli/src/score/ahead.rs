@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use datasets::keyed;
+use curation::seeded;
 use openapi::{Content, ScoreInput, ScoreResult};
 use sha2::{Digest as _, Sha256};
 
@@ -99,7 +99,7 @@ impl Ahead {
         head[..length].copy_from_slice(&prompt[..length]);
         self.work.push(Work {
             head,
-            prompt: keyed::hash_bytes(0, &prompt),
+            prompt: seeded::hash_bytes(0, &prompt),
             offset: self.spooled,
             bytes,
             key,

@@ -16,7 +16,7 @@ const PROPOSED: usize = 3;
 
 /// The option that a text came with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     Where,
     Select,
     OrderBy,
@@ -50,7 +50,7 @@ impl Place {
     }
 
     /// A fault of the text.
-    pub(crate) fn fault(self, problem: impl fmt::Display) -> DatasetError {
+    pub fn fault(self, problem: impl fmt::Display) -> DatasetError {
         DatasetError::Query { place: self.option().to_owned(), problem: problem.to_string() }
     }
 }
@@ -154,7 +154,7 @@ fn with_near_fields(message: &str, schema: &SchemaRef) -> String {
 }
 
 /// Names that are like one that is not there.
-pub(crate) fn proposals(name: &str, schema: &SchemaRef) -> String {
+pub fn proposals(name: &str, schema: &SchemaRef) -> String {
     // A column is named as a whole more often than by the last part of its path.
     near(name, schema, (1.0, 0.9))
 }

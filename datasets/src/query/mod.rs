@@ -28,44 +28,44 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use futures_util::StreamExt as _;
 
-pub(crate) use self::fault::{Place, proposals};
+pub use self::fault::{Place, proposals};
 use self::paths::paths;
-pub(crate) use self::table::{OnReject, ScanTable};
+pub use self::table::{OnReject, ScanTable};
 use crate::scan::term::{Term, narrow};
 use crate::{DatasetError, Result};
 
 /// The one table.
-pub(crate) const TABLE: &str = "data";
+pub const TABLE: &str = "data";
 
 /// What queries may use.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     /// Bytes of memory for sorting and grouping.
-    pub(crate) memory_bytes: usize,
+    pub memory_bytes: usize,
     /// Where what does not fit goes; nowhere for an engine that only plans. The folder is made.
-    pub(crate) spill: Option<PathBuf>,
+    pub spill: Option<PathBuf>,
 }
 
 /// Expressions and queries over rows with one schema.
-pub(crate) struct Engine {
+pub struct Engine {
     context: SessionContext,
     schema: SchemaRef,
 }
 
 /// A column to write: an expression and its name.
-pub(crate) struct Selected {
-    pub(crate) name: String,
-    pub(crate) expr: Arc<dyn PhysicalExpr>,
-    pub(crate) data_type: DataType,
+pub struct Selected {
+    pub name: String,
+    pub expr: Arc<dyn PhysicalExpr>,
+    pub data_type: DataType,
     /// Notes of the column, where it is one of the input.
-    pub(crate) metadata: HashMap<String, String>,
+    pub metadata: HashMap<String, String>,
     /// The columns that it reads.
-    pub(crate) reads: Vec<String>,
+    pub reads: Vec<String>,
 }
 
 impl Engine {
     /// Over rows with these columns.
-    pub(crate) fn new(schema: &SchemaRef, bounds: &Bounds) -> Result<Self> {
+    pub fn new(schema: &SchemaRef, bounds: &Bounds) -> Result<Self> {
         let failed = |error: DataFusionError| DatasetError::Usage(error.to_string());
         let mode = match &bounds.spill {
             Some(folder) => {
@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// The conditions of a text, one for each of those that `AND` joins.
-    pub(crate) fn terms(&self, text: &str, place: Place) -> Result<Vec<Term>> {
+    pub fn terms(&self, text: &str, place: Place) -> Result<Vec<Term>> {
         let fault = |error| fault::explained(&error, place, text, &self.schema);
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// The columns that a list of expressions selects.
-    pub(crate) fn select(&self, text: &str, place: Place) -> Result<Vec<Selected>> {
+    pub fn select(&self, text: &str, place: Place) -> Result<Vec<Selected>> {
         let fault = |error| fault::explained(&error, place, text, &self.schema);
         let plan = self.plan(&format!("SELECT\n{text}\nFROM {TABLE}"), place, text)?;
         let LogicalPlan::Projection(projection) = plan else {
@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// One expression.
-    pub(crate) fn expression(&self, text: &str, place: Place) -> Result<Selected> {
+    pub fn expression(&self, text: &str, place: Place) -> Result<Selected> {
         let mut selected = self.select(text, place)?;
         match (selected.pop(), selected.len()) {
             (Some(one), 0) => Ok(one),
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// How a list of expressions orders rows.
-    pub(crate) fn order(&self, text: &str, place: Place) -> Result<Vec<SortExpr>> {
+    pub fn order(&self, text: &str, place: Place) -> Result<Vec<SortExpr>> {
         let sql = format!("SELECT * FROM {TABLE} ORDER BY\n{text}");
         let plan = self.plan(&sql, place, text)?;
         let LogicalPlan::Sort(sort) = plan else {
@@ -203,17 +203,13 @@ impl Engine {
     }
 
     /// The columns that an order reads.
-    pub(crate) fn order_reads(&self, text: &str) -> Result<Vec<String>> {
+    pub fn order_reads(&self, text: &str) -> Result<Vec<String>> {
         let order = self.order(text, Place::OrderBy)?;
         Ok(order.iter().flat_map(|by| columns(&by.expr)).collect())
     }
 
     /// Runs a query over `data`, and streams its rows.
-    pub(crate) async fn query(
-        &self,
-        text: &str,
-        table: ScanTable,
-    ) -> Result<SendableRecordBatchStream> {
+    pub async fn query(&self, text: &str, table: ScanTable) -> Result<SendableRecordBatchStream> {
         let place = Place::Sql;
         let fault = |error| fault::explained(&error, place, text, &self.schema);
         self.context.register_table(TABLE, Arc::new(table)).map_err(fault)?;
@@ -240,22 +236,17 @@ impl Engine {
     }
 
     /// The same over what `bounds` allow.
-    pub(crate) fn within(&self, bounds: &Bounds) -> Result<Self> {
+    pub fn within(&self, bounds: &Bounds) -> Result<Self> {
         Self::new(&self.schema, bounds)
     }
 
     /// The context, for plans that are made of expressions.
-    pub(crate) fn context(&self) -> &SessionContext {
+    pub fn context(&self) -> &SessionContext {
         &self.context
     }
 
     /// An error of a query that is running.
-    pub(crate) fn explain(
-        &self,
-        error: &DataFusionError,
-        place: Place,
-        text: &str,
-    ) -> DatasetError {
+    pub fn explain(&self, error: &DataFusionError, place: Place, text: &str) -> DatasetError {
         fault::explained(error, place, text, &self.schema)
     }
 

@@ -20,17 +20,17 @@ use crate::scan::Scan;
 use crate::scan::term::{Term, narrow};
 
 /// What is told of rows that cannot be read.
-pub(crate) type OnReject = Arc<dyn Fn(&crate::source::Reject) -> crate::Result<()> + Send + Sync>;
+pub type OnReject = Arc<dyn Fn(&crate::source::Reject) -> crate::Result<()> + Send + Sync>;
 
 /// The table `data`.
-pub(crate) struct ScanTable {
+pub struct ScanTable {
     scan: Scan,
     on_reject: OnReject,
 }
 
 impl ScanTable {
     /// Over everything that `scan` reads; rows that cannot be read are handed to `on_reject`.
-    pub(crate) fn new(scan: Scan, on_reject: OnReject) -> Self {
+    pub fn new(scan: Scan, on_reject: OnReject) -> Self {
         Self { scan, on_reject }
     }
 }

@@ -5,7 +5,7 @@
 //! that are left. Everything else is read as [`crate::source`] reads it.
 
 mod ordered;
-pub(crate) mod term;
+pub mod term;
 
 use std::fs::File;
 use std::ops::Range;
@@ -33,25 +33,25 @@ const PIECE_ROWS: u64 = 64 << 10;
 
 /// What is to be read.
 #[derive(Debug, Clone)]
-pub(crate) struct Scan {
-    pub(crate) dataset: Dataset,
-    pub(crate) terms: Vec<Term>,
+pub struct Scan {
+    pub dataset: Dataset,
+    pub terms: Vec<Term>,
     /// Positions of the columns to read, rising; all if not set.
-    pub(crate) columns: Option<Vec<usize>>,
+    pub columns: Option<Vec<usize>>,
     /// Threads that read.
-    pub(crate) threads: usize,
+    pub threads: usize,
 }
 
 /// Rows that meet every condition.
 #[derive(Debug)]
-pub(crate) struct Scanned {
-    pub(crate) data: RecordBatch,
-    pub(crate) rejects: Vec<Reject>,
+pub struct Scanned {
+    pub data: RecordBatch,
+    pub rejects: Vec<Reject>,
 }
 
 /// What was counted so far.
 #[derive(Debug)]
-pub(crate) struct Counts {
+pub struct Counts {
     read: AtomicU64,
     dropped: Vec<AtomicU64>,
 }
@@ -64,7 +64,7 @@ struct Piece {
 }
 
 /// Rows of a scan, in order.
-pub(crate) struct Rows {
+pub struct Rows {
     ordered: Ordered<Scanned>,
     counts: Arc<Counts>,
 }
@@ -79,12 +79,12 @@ impl Counts {
     }
 
     /// Rows that were read.
-    pub(crate) fn read(&self) -> u64 {
+    pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
     /// Rows that each condition dropped.
-    pub(crate) fn dropped(&self) -> Vec<u64> {
+    pub fn dropped(&self) -> Vec<u64> {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         self.dropped.iter().map(load).collect()
     }
@@ -92,7 +92,7 @@ impl Counts {
 
 impl Scan {
     /// The columns of the rows.
-    pub(crate) fn schema(&self) -> SchemaRef {
+    pub fn schema(&self) -> SchemaRef {
         let schema = self.dataset.schema();
         match &self.columns {
             Some(columns) => {
@@ -103,7 +103,7 @@ impl Scan {
     }
 
     /// Starts to read.
-    pub(crate) fn rows(self) -> Rows {
+    pub fn rows(self) -> Rows {
         let counts = Arc::new(Counts::new(self.terms.len()));
         let pieces = pieces(&self.dataset);
         let (own, threads) = (counts.clone(), self.threads);
@@ -229,7 +229,7 @@ fn put(out: &Out<'_, Scanned>, scanned: Scanned) -> bool {
 
 impl Rows {
     /// What is counted; whole once all rows were read.
-    pub(crate) fn counts(&self) -> Arc<Counts> {
+    pub fn counts(&self) -> Arc<Counts> {
         self.counts.clone()
     }
 }

@@ -10,26 +10,23 @@ use parquet::arrow::ProjectionMask;
 use parquet::schema::types::SchemaDescriptor;
 
 /// Names from a column inwards.
-pub(crate) type Path = Vec<String>;
+pub type Path = Vec<String>;
 
 /// One condition on rows.
 #[derive(Debug, Clone)]
-pub(crate) struct Term {
+pub struct Term {
     /// The condition as it was written.
-    pub(crate) text: String,
+    pub text: String,
     /// What it reads.
-    pub(crate) paths: Vec<Path>,
+    pub paths: Vec<Path>,
     /// Over batches with every column of the dataset.
-    pub(crate) whole: Arc<dyn PhysicalExpr>,
+    pub whole: Arc<dyn PhysicalExpr>,
     /// Over batches with [`narrow`] columns.
-    pub(crate) narrow: Arc<dyn PhysicalExpr>,
+    pub narrow: Arc<dyn PhysicalExpr>,
 }
 
 /// Which rows of a batch meet a condition. A null is no.
-pub(crate) fn met(
-    expr: &Arc<dyn PhysicalExpr>,
-    batch: &RecordBatch,
-) -> Result<BooleanArray, ArrowError> {
+pub fn met(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray, ArrowError> {
     let values = expr.evaluate(batch).and_then(|v| v.into_array(batch.num_rows()));
     let values = values.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
     if *values.data_type() == DataType::Null {
@@ -43,7 +40,7 @@ pub(crate) fn met(
 }
 
 /// The columns of `schema` that `paths` read, objects with the fields that are read alone.
-pub(crate) fn narrow(schema: &Schema, paths: &[Path]) -> Schema {
+pub fn narrow(schema: &Schema, paths: &[Path]) -> Schema {
     Schema::new(narrow_fields(schema.fields(), paths, 0))
 }
 
@@ -68,7 +65,7 @@ fn narrow_fields(fields: &Fields, paths: &[Path], depth: usize) -> Fields {
 }
 
 /// The leaf columns of a Parquet file that `paths` read.
-pub(crate) fn mask(schema: &SchemaDescriptor, paths: &[Path]) -> ProjectionMask {
+pub fn mask(schema: &SchemaDescriptor, paths: &[Path]) -> ProjectionMask {
     let is_read = |leaf: &usize| {
         let parts = schema.column(*leaf).path().parts().to_vec();
         paths.iter().any(|path| parts.starts_with(path))

@@ -118,7 +118,7 @@ fn unjudged(judged: Judged) -> Option<String> {
 
 /// Prompts of a few sentences, each with so many responses, as a file has them after shuffling.
 pub(super) fn repeated(count: usize, repeats: usize, round: u64) -> Vec<Value> {
-    let mut draws = datasets::keyed::Draws::new(round);
+    let mut draws = curation::seeded::Draws::new(round);
     let mut rows: Vec<Value> = (0..count).map(|n| row(n / repeats, n % repeats, round)).collect();
     for last in (1..rows.len()).rev() {
         rows.swap(last, draws.below(last + 1));

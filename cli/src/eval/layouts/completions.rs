@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use datasets::eval::{
+use curation::evaluation::{
     Completions, Domain, Prompt, Report, Sampling, Styled, reward_bench_2, rm_bench,
 };
 use datasets::json_rows::Row;

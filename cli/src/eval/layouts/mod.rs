@@ -5,7 +5,7 @@ mod pairs;
 mod samples;
 mod solutions;
 
-use datasets::eval::{Report, Sampling};
+use curation::evaluation::{Report, Sampling};
 use datasets::json_rows::Row;
 use openapi::{Content, ScoreInput};
 

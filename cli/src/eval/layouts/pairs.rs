@@ -1,6 +1,6 @@
 //! Benchmarks of pairs.
 
-use datasets::eval::{
+use curation::evaluation::{
     Better, Decision, Games, JudgedPair, Pair, Report, Sampling, judge_bench, reward_bench,
 };
 use datasets::json_rows::Row;

@@ -1,6 +1,6 @@
 //! Samples of solutions with known outcomes.
 
-use datasets::eval::{Report, Sample, Sampling, best_of_n};
+use curation::evaluation::{Report, Sample, Sampling, best_of_n};
 use datasets::json_rows::Row;
 use openapi::{Content, ScoreInput};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use datasets::eval::{
+use curation::evaluation::{
     Finding, FirstError, Flawed, LabelledSolution, Report, Sampling, prm_bench, prm800k,
     process_bench,
 };

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::str::FromStr;
 
-use datasets::keyed::Draws;
+use curation::seeded::Draws;
 use serde::{Deserialize, Serialize};
 
 /// A piece of a run: `3/8`.

@@ -1,0 +1,92 @@
+//! Columns by name, and those that a step reads.
+
+use std::fmt::Write as _;
+
+use arrow::datatypes::{DataType, SchemaRef};
+
+use datasets::Result;
+use datasets::query::{Place, proposals};
+
+/// The columns that a pass reads.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Needed {
+    names: Vec<String>,
+    is_all: bool,
+}
+
+impl Needed {
+    pub(super) fn all() -> Self {
+        Self { names: Vec::new(), is_all: true }
+    }
+
+    pub(super) fn add(&mut self, names: impl IntoIterator<Item = String>) {
+        self.names.extend(names);
+    }
+
+    /// What equal rows are looked for in; all columns if none is named.
+    pub(super) fn add_exact(&mut self, columns: Option<&[String]>) {
+        match columns {
+            Some([]) => self.is_all = true,
+            Some(columns) => self.names.extend(columns.iter().cloned()),
+            None => {}
+        }
+    }
+
+    /// Their positions, rising; `None` for all.
+    pub(super) fn positions(&self, schema: &SchemaRef) -> Option<Vec<usize>> {
+        if self.is_all {
+            return None;
+        }
+        let position = |name: &String| schema.index_of(name).ok();
+        let mut columns: Vec<usize> = self.names.iter().filter_map(position).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        Some(columns)
+    }
+}
+
+/// The schema of the columns at these positions; of all if there are none given.
+pub(super) fn projected(schema: &SchemaRef, columns: Option<&[usize]>) -> SchemaRef {
+    match columns {
+        Some(columns) => {
+            let schema = schema.project(columns);
+            std::sync::Arc::new(schema.expect("positions of this schema"))
+        }
+        None => schema.clone(),
+    }
+}
+
+/// A column, or a field inside one by a path with dots, as SQL. A column whose whole name has the
+/// dots comes first.
+///
+/// # Errors
+/// If there is none, with near names.
+pub(super) fn quoted(path: &str, schema: &SchemaRef, place: Place) -> Result<String> {
+    let missing = || place.fault(format!("no column '{path}'{}", proposals(path, schema)));
+    if schema.index_of(path).is_ok() {
+        return Ok(sql(path, &[]));
+    }
+    let mut names = path.split('.');
+    let first = names.next().unwrap_or_default();
+    let column = schema.field_with_name(first).map_err(|_| missing())?;
+    let mut data_type = column.data_type();
+    let inner: Vec<&str> = names.collect();
+    for name in &inner {
+        let DataType::Struct(fields) = data_type else {
+            return Err(missing());
+        };
+        let field = fields.iter().find(|field| field.name() == name);
+        data_type = field.ok_or_else(missing)?.data_type();
+    }
+    Ok(sql(first, &inner))
+}
+
+/// A column and the fields inside it as SQL, whatever characters their names have.
+pub(super) fn sql(column: &str, fields: &[&str]) -> String {
+    let mut text = format!("\"{}\"", column.replace('"', "\"\""));
+    for field in fields {
+        let name = field.replace('\'', "''");
+        write!(text, "['{name}']").expect("to memory");
+    }
+    text
+}

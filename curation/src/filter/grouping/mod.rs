@@ -1,0 +1,250 @@
+//! What is decided over groups of rows: the responses to one prompt, wherever they stand.
+//!
+//! A pass reads what the decision needs alone: the keys, and of each row its score and a digest of
+//! its response. `DataFusion` sorts these by groups, which are numbered in the order of their first
+//! rows; so a group is together when it is decided, and only its own rows are in memory. What stays
+//! is a bit for each row, and the last pass reads those rows whole.
+//!
+//! Rows of a group are decided in an order that follows from their content, so that where they
+//! stand has no say.
+
+mod decide;
+mod gather;
+mod operation;
+mod pairs;
+mod tally;
+mod texts;
+
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::datatypes::{DataType, Float64Type, SchemaRef, UInt64Type};
+use datafusion::physical_plan::PhysicalExpr;
+use futures_util::StreamExt as _;
+
+use self::decide::{Decided, Judge, Pair, Row};
+use self::gather::{AGAINST, CONTENT, GROUP, Gather, INDEX, POSITION, PROMPT, SCORE, TIE};
+use self::operation::Reads;
+pub use self::operation::{GroupOptions, Operation, Orders};
+use self::pairs::PairColumns;
+pub(super) use self::pairs::PairRows;
+use self::tally::Why;
+use self::texts::{Text, Texts, check};
+use super::GroupReport;
+use super::columns::{Needed, projected};
+use super::passage::{Earlier, Source, lock};
+use super::sorting::{self, Fault, rising};
+use datasets::query::{Bounds, Engine, Place};
+use datasets::{DatasetError, Result};
+
+/// An expression over the rows that the pass reads.
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Groups that can be decided.
+pub(super) struct Grouping {
+    options: GroupOptions,
+    /// The columns that the pass reads.
+    pub(super) columns: Option<Vec<usize>>,
+    /// The rows that the pass reads.
+    schema: SchemaRef,
+    keys: Vec<(Expr, DataType)>,
+    score: Option<Expr>,
+    content: Content,
+    prompt: Option<Expr>,
+    /// Lists of comparisons and places in them.
+    orders: Option<(Expr, Expr)>,
+    pairs: Option<PairColumns>,
+}
+
+/// What stands for the content of a row.
+#[derive(Debug, Clone)]
+enum Content {
+    /// Nothing: the decision does not look at it.
+    None,
+    /// An answer, in its normal form.
+    Answer(Expr),
+    /// A response and its prompt.
+    Response(Expr),
+    /// A response, and the whole row where responses are equal.
+    ResponseAndRow(Expr),
+    /// The whole row.
+    Row,
+}
+
+impl Grouping {
+    /// Checks what is asked of groups. `exact` are the columns in which equal rows are dropped
+    /// before.
+    pub(super) fn new(
+        (schema, exact): (&SchemaRef, Option<&[String]>),
+        bounds: &Bounds,
+        options: &GroupOptions,
+    ) -> Result<Self> {
+        if let Some(problem) = options.operation.problem() {
+            return Err(DatasetError::Usage(problem));
+        }
+        let texts = Texts::new(schema, options)?;
+        let whole = Engine::new(schema, bounds)?;
+        let reads = options.operation.reads();
+        let mut needed = match reads {
+            Reads::Responses => Needed::all(),
+            Reads::Scores | Reads::Pairs | Reads::Answers => Needed::default(),
+        };
+        needed.add_exact(exact);
+        for (text, place) in texts.expressions() {
+            let found = whole.select(&text.sql, place)?;
+            check(&text.shown, place, &found)?;
+            needed.add(found.into_iter().flat_map(|column| column.reads));
+        }
+        let columns = needed.positions(schema);
+        let own = projected(schema, columns.as_deref());
+        let engine = Engine::new(&own, bounds)?;
+        let one = |text: &Option<Text>, place| -> Result<Option<Expr>> {
+            let found = text.as_ref().map(|text| engine.expression(&text.sql, place));
+            Ok(found.transpose()?.map(|found| found.expr))
+        };
+        let keys = engine.select(&texts.keys.sql, Place::GroupBy)?;
+        if keys.is_empty() {
+            return Err(Place::GroupBy.fault("a column is wanted"));
+        }
+        let keys: Vec<_> = keys.into_iter().map(|key| (key.expr, key.data_type)).collect();
+        let response = one(&texts.response, Place::Response)?;
+        let answer = one(&texts.answer, Place::Answer)?;
+        let content = match (reads, response, answer) {
+            (_, _, Some(answer)) => Content::Answer(answer),
+            (Reads::Pairs, Some(response), None) => Content::Response(response),
+            (_, Some(response), None) => Content::ResponseAndRow(response),
+            (Reads::Responses, None, None) => Content::Row,
+            (Reads::Scores | Reads::Pairs | Reads::Answers, None, None) => Content::None,
+        };
+        let pairs = match (reads, &texts.prompt, &texts.response) {
+            (Reads::Pairs, Some(prompt), Some(response)) => {
+                Some(PairColumns::new((schema, exact), bounds, (&prompt.sql, &response.sql))?)
+            }
+            (Reads::Scores | Reads::Responses | Reads::Pairs | Reads::Answers, _, _) => None,
+        };
+        let grouping = Self {
+            options: options.clone(),
+            score: one(&texts.score, Place::Score)?,
+            prompt: one(&texts.prompt, Place::Prompt)?,
+            orders: one(&texts.against, Place::Against)?.zip(one(&texts.index, Place::Index)?),
+            columns,
+            schema: own,
+            keys,
+            content,
+            pairs,
+        };
+        // Keys that cannot be compared are told before anything is read.
+        grouping.key_rows()?;
+        Ok(grouping)
+    }
+
+    /// The columns of pairs, where pairs are made.
+    pub(super) fn pairs(&self) -> Option<&PairColumns> {
+        self.pairs.as_ref()
+    }
+
+    /// The operation and the keys in words.
+    fn words(&self) -> String {
+        format!("{} by {}", self.options.operation.words(), self.options.by)
+    }
+
+    /// Decides every group.
+    pub(super) async fn pass(
+        &self,
+        source: Source,
+        bounds: &Bounds,
+        seed: u64,
+    ) -> Result<(Earlier, GroupReport, Vec<Pair>)> {
+        let gather = Arc::new(Mutex::new(Gather::new(self, source)?));
+        let own = gather.clone();
+        let fault = Fault::default();
+        let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
+        let judge = Judge { operation: &self.options.operation, by: &self.options.by, seed };
+        let decided = judged(&judge, batches, bounds, &gather).await;
+        let mut decided = fault.or(decided)?;
+        let gather = lock(&gather);
+        let without_key = usize::try_from(gather.without_key());
+        decided.tally.rows(Why::NoKey, without_key.unwrap_or(usize::MAX));
+        let operation = self.words();
+        let mut counted = gather.counted();
+        counted.dropped.extend(decided.tally.told(&operation));
+        let pair_bytes = decided.pairs.capacity() * size_of::<Pair>();
+        let report = GroupReport {
+            operation,
+            groups: gather.groups(),
+            kept: decided.tally.kept,
+            memory_bytes: (gather.memory_bytes() + decided.kept.memory_bytes() + pair_bytes) as u64,
+            rates: decided.tally.rates(),
+            band: self.options.operation.band(),
+        };
+        let kept = Arc::new(decided.kept);
+        Ok((Earlier { kept, counted }, report, decided.pairs))
+    }
+}
+
+/// Sorts rows by groups and decides one after the other.
+async fn judged(
+    judge: &Judge<'_>,
+    batches: sorting::Batches,
+    bounds: &Bounds,
+    gather: &Mutex<Gather>,
+) -> Result<Decided> {
+    let schema = gather::schema();
+    let engine = Engine::new(&schema, bounds)?;
+    let fault = |error| engine.explain(&error, Place::GroupBy, "");
+    let frame = sorting::frame(&engine, &schema, batches).await;
+    let by = [GROUP, TIE, POSITION].map(rising).to_vec();
+    let sorted = frame.and_then(|frame| frame.sort(by)).map_err(fault)?;
+    let mut stream = sorted.execute_stream().await.map_err(fault)?;
+    let mut next = stream.next().await.transpose().map_err(fault)?;
+    // A sort gives its first rows once it has seen the last.
+    let mut decided = Decided::new(lock(gather).positions());
+    let (mut group, mut rows) = (None, Vec::new());
+    while let Some(batch) = next {
+        for (number, row) in read(&batch) {
+            if group != Some(number) && !rows.is_empty() {
+                judge.decide(&rows, &mut decided);
+                rows.clear();
+            }
+            group = Some(number);
+            rows.push(row);
+        }
+        next = stream.next().await.transpose().map_err(fault)?;
+    }
+    if !rows.is_empty() {
+        judge.decide(&rows, &mut decided);
+    }
+    Ok(decided)
+}
+
+/// The rows of a sorted batch, each with its group.
+fn read(batch: &RecordBatch) -> impl Iterator<Item = (u64, Row)> {
+    let column = |name: &str| {
+        let column = batch.column_by_name(name);
+        column.expect("a column of our own table").clone()
+    };
+    let numbers = [GROUP, POSITION, PROMPT, INDEX].map(column);
+    let [groups, positions, prompts, indices] =
+        numbers.map(|numbers| numbers.as_primitive::<UInt64Type>().clone());
+    let scores = column(SCORE).as_primitive::<Float64Type>().clone();
+    let contents = column(CONTENT).as_string::<i32>().clone();
+    let against = column(AGAINST).as_list::<i32>().clone();
+    (0..batch.num_rows()).map(move |index| {
+        let row = Row {
+            position: positions.value(index),
+            score: scores.is_valid(index).then(|| scores.value(index)),
+            content: contents.value(index).to_owned(),
+            prompt: prompts.value(index),
+            index: indices
+                .is_valid(index)
+                .then(|| usize::try_from(indices.value(index)).unwrap_or(usize::MAX)),
+            against: if against.is_valid(index) {
+                let list = against.value(index);
+                list.as_primitive::<Float64Type>().iter().collect()
+            } else {
+                Vec::new()
+            },
+        };
+        (groups.value(index), row)
+    })
+}

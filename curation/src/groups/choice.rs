@@ -1,0 +1,57 @@
+//! The best and the worst of a group.
+
+use std::cmp::Ordering;
+
+use super::{Member, measured};
+use crate::seeded;
+
+/// The position of the best response: the greatest score, and among equal scores the one that the
+/// seed prefers by its content. `None` where none was measured.
+///
+/// Responses of equal content and equal score are one and the same, of which the first is named.
+pub fn best(members: &[Member<'_>], seed: u64) -> Option<usize> {
+    extreme(members, seed, |a, b| a.total_cmp(&b))
+}
+
+/// The position of the worst response, chosen as [`best`] is.
+pub fn worst(members: &[Member<'_>], seed: u64) -> Option<usize> {
+    extreme(members, seed, |a, b| b.total_cmp(&a))
+}
+
+/// The position of the best of `n` measured responses, which the seed draws by content. `None` where
+/// fewer than `n` were measured: the best of fewer is another thing.
+pub fn best_of(members: &[Member<'_>], n: usize, seed: u64) -> Option<usize> {
+    let mut drawn: Vec<(u64, usize)> =
+        measured(members).map(|(index, _)| (lot(&members[index], seed, b"draw"), index)).collect();
+    if n == 0 || drawn.len() < n {
+        return None;
+    }
+    drawn.sort_unstable();
+    drawn.truncate(n);
+    let kept: Vec<usize> = drawn.into_iter().map(|(_, index)| index).collect();
+    let of_drawn = |index: usize| members[index];
+    let some: Vec<Member<'_>> = kept.iter().copied().map(of_drawn).collect();
+    best(&some, seed).map(|index| kept[index])
+}
+
+/// The lot of a response for a purpose: it follows from its text and its score.
+pub(super) fn lot(member: &Member<'_>, seed: u64, purpose: &[u8]) -> u64 {
+    let score = member.measured().map_or(u64::MAX, f64::to_bits);
+    seeded::hash(seed, &[purpose, member.text.as_bytes(), &score.to_le_bytes()])
+}
+
+fn extreme(
+    members: &[Member<'_>],
+    seed: u64,
+    order: impl Fn(f64, f64) -> Ordering,
+) -> Option<usize> {
+    let better = |a: &(usize, f64), b: &(usize, f64)| {
+        let lot = |index: usize| lot(&members[index], seed, b"tie");
+        // Zeros of both signs are one score.
+        order(a.1 + 0.0, b.1 + 0.0)
+            .then_with(|| lot(b.0).cmp(&lot(a.0)))
+            .then_with(|| b.0.cmp(&a.0))
+    };
+    let chosen = measured(members).max_by(better)?;
+    Some(chosen.0)
+}

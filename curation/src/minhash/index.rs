@@ -1,0 +1,300 @@
+//! The index: one text in, whether it repeats an earlier one out.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Banding, MinHashError, Options, Shingled, Shingles};
+use crate::seeded::{self, Draws};
+
+/// What a text is to those that came before it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Seen {
+    /// No earlier text is a duplicate of it.
+    New,
+    /// It belongs to the cluster of an earlier row.
+    Duplicate {
+        /// The first row of the cluster.
+        first: usize,
+        /// The row of the cluster that it was held against.
+        near: usize,
+        /// Their Jaccard similarity.
+        similarity: f64,
+    },
+}
+
+/// Clusters of near-duplicate texts, built in one pass. Rows are numbered in the order of insertion,
+/// from 0.
+///
+/// A text is in the cluster of every text that it is a duplicate of, so that a late one can join
+/// two clusters which both began before it. What [`NearDuplicates::insert`] answered for their
+/// first rows was right when it was said; [`NearDuplicates::first_of`] says what holds now. Which
+/// texts are together does not depend on their order; which of them is the first one does.
+#[derive(Debug)]
+pub struct NearDuplicates {
+    options: Options,
+    banding: Banding,
+    /// One for each permutation.
+    keys: Vec<u64>,
+    /// For each band: its hash to the entry that had it last.
+    buckets: Vec<HashMap<u64, u32>>,
+    /// For each entry and band: the entry before it in the bucket, or [`NONE`].
+    before: Vec<u32>,
+    entries: Vec<Entry>,
+    /// Texts that are equal but for case and white space, by digest: their first row.
+    equal: HashMap<[u8; 16], u32>,
+    /// Union-find over rows; the root of a tree is its least row.
+    parents: Vec<u32>,
+    shingle_bytes: usize,
+    n_too_long: usize,
+}
+
+/// A text as an index has read it, of use to that index alone.
+#[derive(Debug, Clone)]
+pub struct Signed {
+    text: Shingled,
+    /// The hash of each band; none for a text that is too long.
+    hashes: Vec<u64>,
+}
+
+/// A row that others are held against.
+#[derive(Debug)]
+struct Entry {
+    row: u32,
+    shingles: Shingles,
+}
+
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+
+impl NearDuplicates {
+    /// An empty index.
+    ///
+    /// # Errors
+    /// A setting that is out of its range, or permutations too few for the threshold.
+    pub fn new(options: Options) -> Result<Self, MinHashError> {
+        options.check()?;
+        let banding = Banding::choose(&options)?;
+        let mut draws = Draws::new(options.seed);
+        Ok(Self {
+            keys: (0..banding.permutations()).map(|_| draws.next_bits()).collect(),
+            buckets: vec![HashMap::new(); banding.bands],
+            before: Vec::new(),
+            entries: Vec::new(),
+            equal: HashMap::new(),
+            parents: Vec::new(),
+            shingle_bytes: 0,
+            n_too_long: 0,
+            options,
+            banding,
+        })
+    }
+
+    /// How signatures are cut.
+    pub fn banding(&self) -> Banding {
+        self.banding
+    }
+
+    /// Rows that were inserted.
+    pub fn n_rows(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Rows with more shingles than are compared, copies not counted.
+    pub fn n_too_long(&self) -> usize {
+        self.n_too_long
+    }
+
+    /// Takes the next text.
+    ///
+    /// # Errors
+    /// [`MinHashError::Full`] once the index has passed its bound, and
+    /// [`MinHashError::TooManyRows`]; the text is not in the index then.
+    pub fn insert(&mut self, text: &str) -> Result<Seen, MinHashError> {
+        self.insert_signed(self.sign(text))
+    }
+
+    /// Reads a text for this index. This is what costs most, and many threads can do it.
+    pub fn sign(&self, text: &str) -> Signed {
+        let text = Shingled::read(text, &self.options);
+        let hashes = text.shingles.as_ref().map(|set| self.band_hashes(set));
+        Signed { text, hashes: hashes.unwrap_or_default() }
+    }
+
+    /// Takes the next text, read by this index.
+    ///
+    /// # Errors
+    /// As [`NearDuplicates::insert`].
+    pub fn insert_signed(&mut self, signed: Signed) -> Result<Seen, MinHashError> {
+        let Signed { text, hashes } = signed;
+        let row = self.room()?;
+        self.parents.push(row);
+        if let Some(&same) = self.equal.get(&text.digest) {
+            self.join(row, same);
+            return Ok(self.duplicate(row, same, 1.0));
+        }
+        self.equal.insert(text.digest, row);
+        let Some(shingles) = text.shingles else {
+            self.n_too_long += 1;
+            return Ok(Seen::New);
+        };
+        let near = self.join_near(row, &shingles, &hashes);
+        self.enter(row, shingles, &hashes);
+        Ok(near.map_or(Seen::New, |(near, similarity)| self.duplicate(row, near, similarity)))
+    }
+
+    /// The first row of the cluster of `row`, by all that was inserted until now.
+    pub fn first_of(&self, row: usize) -> usize {
+        let mut at = u32::try_from(row).expect("rows are numbered in 32 bits");
+        while self.parents[at as usize] != at {
+            at = self.parents[at as usize];
+        }
+        at as usize
+    }
+
+    /// For each row the first row of its cluster.
+    pub fn clusters(&self) -> Vec<usize> {
+        (0..self.n_rows()).map(|row| self.first_of(row)).collect()
+    }
+
+    /// Bytes that the index holds on the heap, by the capacity of its tables.
+    pub fn memory_bytes(&self) -> usize {
+        // A hash table keeps a byte of metadata a slot, and fills 7 of 8 slots.
+        let table = |capacity: usize, entry: usize| capacity * 8 / 7 * (entry + 1);
+        let buckets = self.buckets.iter();
+        let buckets: usize = buckets.map(|bucket| table(bucket.capacity(), 16)).sum();
+        buckets
+            + table(self.equal.capacity(), 20)
+            + (self.before.capacity() + self.parents.capacity()) * size_of::<u32>()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.shingle_bytes
+    }
+
+    /// The number of the next row.
+    fn room(&self) -> Result<u32, MinHashError> {
+        let held = self.memory_bytes();
+        match self.options.max_bytes {
+            Some(bound) if held > bound => {
+                return Err(MinHashError::Full { rows: self.n_rows(), held, bound });
+            }
+            Some(_) | None => {}
+        }
+        let row = u32::try_from(self.n_rows()).ok();
+        row.filter(|row| *row < NONE).ok_or(MinHashError::TooManyRows { most: NONE as usize })
+    }
+
+    fn duplicate(&self, row: u32, near: u32, similarity: f64) -> Seen {
+        Seen::Duplicate { first: self.first_of(row as usize), near: near as usize, similarity }
+    }
+
+    /// The hash of each band of the signature.
+    fn band_hashes(&self, shingles: &Shingles) -> Vec<u64> {
+        let least = |key: &u64| least(shingles.hashes(), *key);
+        let signature: Vec<u64> = self.keys.iter().map(least).collect();
+        let bands = signature.chunks_exact(self.banding.rows).zip(0_u64..);
+        let hash = |(band, index): (&[u64], u64)| {
+            let bytes: Vec<u8> = band.iter().flat_map(|least| least.to_le_bytes()).collect();
+            seeded::hash(self.options.seed, &[&index.to_le_bytes(), &bytes])
+        };
+        bands.map(hash).collect()
+    }
+
+    /// Joins `row` with the cluster of each earlier row that is a duplicate of it. Returns the one
+    /// that is the most similar of those that it was held against, the earliest among equals.
+    fn join_near(&mut self, row: u32, shingles: &Shingles, hashes: &[u64]) -> Option<(u32, f64)> {
+        let mut nearest: Option<(u32, f64)> = None;
+        let mut looked_at = HashSet::new();
+        for (band, hash) in hashes.iter().enumerate() {
+            let mut next = self.buckets[band].get(hash).copied().unwrap_or(NONE);
+            while next != NONE {
+                let index = next as usize;
+                next = self.before[index * self.banding.bands + band];
+                if !looked_at.insert(index) {
+                    continue;
+                }
+                let other = self.entries[index].row;
+                // A cluster that the row is in already need not be asked again.
+                if self.root(other) == self.root(row) {
+                    continue;
+                }
+                let Some(similarity) = self.similarity(shingles, index) else {
+                    continue;
+                };
+                self.join(row, other);
+                let closer = |(near, at): (u32, f64)| {
+                    similarity > at || (similarity.total_cmp(&at).is_eq() && other < near)
+                };
+                if nearest.is_none_or(closer) {
+                    nearest = Some((other, similarity));
+                }
+            }
+        }
+        nearest
+    }
+
+    /// The similarity with an entry, if it is that of duplicates.
+    fn similarity(&self, shingles: &Shingles, entry: usize) -> Option<f64> {
+        let other = &self.entries[entry].shingles;
+        if shingles.jaccard_at_most(other) < self.options.threshold {
+            return None;
+        }
+        let similarity = shingles.jaccard(other);
+        (similarity >= self.options.threshold).then_some(similarity)
+    }
+
+    fn enter(&mut self, row: u32, shingles: Shingles, hashes: &[u64]) {
+        let index = u32::try_from(self.entries.len()).expect("no more entries than rows");
+        for (bucket, hash) in self.buckets.iter_mut().zip(hashes) {
+            self.before.push(bucket.insert(*hash, index).unwrap_or(NONE));
+        }
+        self.shingle_bytes += shingles.len() * size_of::<u64>();
+        self.entries.push(Entry { row, shingles });
+    }
+
+    /// Puts two rows into one cluster, whose root is its least row.
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parents[a.max(b) as usize] = a.min(b);
+    }
+
+    /// The least row of a cluster; halves the way to it.
+    fn root(&mut self, mut row: u32) -> u32 {
+        while self.parents[row as usize] != row {
+            let above = self.parents[row as usize];
+            self.parents[row as usize] = self.parents[above as usize];
+            row = above;
+        }
+        row
+    }
+}
+
+/// The least element of a set under the permutation of a key. The empty set has none, and the greatest
+/// number stands for it: all empty texts share one digest, so it is alone.
+///
+/// Four minima at a time do not wait for each other, which takes a third less time than one.
+fn least(hashes: &[u64], key: u64) -> u64 {
+    const LANES: usize = 4;
+    let mut least = [u64::MAX; LANES];
+    let mut chunks = hashes.chunks_exact(LANES);
+    let mut take = |some: &[u64]| {
+        for (least, hash) in least.iter_mut().zip(some) {
+            *least = (*least).min(seeded::mix(hash ^ key));
+        }
+    };
+    chunks.by_ref().for_each(&mut take);
+    take(chunks.remainder());
+    least.into_iter().min().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_least_is_that_of_all(hashes in prop::collection::vec(any::<u64>(), 0..20), key in any::<u64>()) {
+            let all = hashes.iter().map(|hash| seeded::mix(hash ^ key)).min();
+            prop_assert_eq!(least(&hashes, key), all.unwrap_or(u64::MAX));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::seeded::Draws;
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-12
+}
+
+#[test]
+fn strength_is_mean_and_deviation() {
+    // Differences 1, 2, 6: mean 3, squares 4 + 1 + 9 = 14.
+    let differences = [Some(2.0), None, Some(6.0), Some(f64::NAN), Some(1.0)];
+    let population = strength(&differences, Spread::Population).expect("measured");
+    assert!(near(population.mean, 3.0));
+    assert!(near(population.spread.expect("known"), f64::sqrt(14.0 / 3.0)));
+    assert_eq!((population.measured, population.unmeasured), (3, 2));
+    let sample = strength(&differences, Spread::Sample).expect("measured");
+    assert!(near(sample.spread.expect("known"), f64::sqrt(7.0)));
+    let one = strength(&[Some(-1.5)], Spread::Sample).expect("measured");
+    assert_eq!((one.mean, one.spread, one.against), (-1.5, None, 1));
+    assert_eq!(strength(&[Some(-1.5)], Spread::Population).and_then(|s| s.spread), Some(0.0));
+    for nothing in [&[][..], &[None][..], &[Some(f64::INFINITY), None][..]] {
+        assert_eq!(strength(nothing, Spread::Population), None, "{nothing:?}");
+    }
+}
+
+#[test]
+fn rescaling_gives_every_scorer_one_voice() {
+    // Root mean squares: of 3 and 4 it is sqrt(12.5), of 300 and 400 a hundred times that.
+    let pairs = [
+        [Some(3.0), Some(-400.0), Some(0.0)],
+        [Some(-4.0), Some(300.0), None],
+        [None, Some(f64::INFINITY), Some(0.0)],
+    ];
+    let root = f64::sqrt(12.5);
+    let mut votes = Votes::new(3);
+    votes.extend(&pairs[..2].concat());
+    votes.extend(&pairs[2]);
+    assert_eq!(votes.n_pairs(), 3);
+    assert_eq!(votes.pair(1), pairs[1]);
+    assert_eq!(votes.pair(2), [None, None, Some(0.0)]);
+    let scales = votes.scales();
+    let value = |pair: usize, scorer: usize| {
+        rescaled(&votes.pair(pair), &scales)[scorer].expect("it was measured")
+    };
+    assert!(near(value(0, 0), 3.0 / root) && near(value(1, 0), -4.0 / root));
+    assert!(near(value(0, 1), -4.0 / root) && near(value(1, 1), 3.0 / root));
+    assert!(near(value(0, 2), 0.0));
+    assert_eq!(rescaled(&votes.pair(1), &scales)[2], None);
+    assert_eq!(Votes::new(2).scales(), [1.0, 1.0]);
+}
+
+fn of(mean: f64) -> Option<Strength> {
+    strength(&[Some(mean)], Spread::Population)
+}
+
+/// Flip up to a bound, soften up to another, drop from a third on.
+fn three(flip: Bound, soften: Bound, drop: Bound) -> Rules {
+    let rule = |from, below, action| Rule { from, below, action };
+    Rules {
+        rules: vec![
+            rule(None, Some(flip), Action::Flip),
+            rule(None, Some(soften), Action::Soften { smoothing: 0.2 }),
+            rule(Some(drop), None, Action::Drop),
+        ],
+        ..Rules::default()
+    }
+}
+
+fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
+    let strengths: Vec<Option<Strength>> = means.iter().map(|mean| of(*mean)).collect();
+    let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
+    let shown = |strength: &Option<Strength>| match cuts.decide(strength.as_ref()).0 {
+        Decision::Row { flipped, label, margin } => {
+            format!("{}{label:.2} {margin}", if flipped { "flip " } else { "" })
+        }
+        Decision::Dropped => "drop".to_owned(),
+        Decision::Disputed => "disputed".to_owned(),
+        Decision::NotMeasured => "none".to_owned(),
+    };
+    strengths.iter().map(shown).collect()
+}
+
+#[test]
+fn the_first_rule_that_a_pair_falls_under_decides() {
+    let rules = three(Bound::Strength(-1.0), Bound::Strength(0.5), Bound::Strength(3.0));
+    // Ends: a bound belongs to what begins at it. (1 - 0.2) + 0.2 / 2 = 0.9.
+    assert_eq!(
+        decisions(&rules, &[-2.0, -1.0, 0.0, 0.5, 2.0, 3.0, 9.0]),
+        ["flip 1.00 2", "0.90 -1", "0.90 0", "1.00 0.5", "1.00 2", "drop", "drop"]
+    );
+}
+
+#[test]
+fn quantiles_are_counts_of_the_weakest() {
+    let rules = three(Bound::Quantile(0.2), Bound::Quantile(0.4), Bound::Quantile(0.8));
+    assert_eq!(
+        decisions(&rules, &[5.0, 4.0, 3.0, 2.0, 1.0]),
+        ["drop", "1.00 4", "1.00 3", "0.90 2", "flip 1.00 -1"]
+    );
+    // Where strengths are equal, no order decides which of them falls under a rule: none does.
+    assert_eq!(decisions(&rules, &[1.0, 1.0, 1.0, 1.0, 1.0]), ["1.00 1"; 5]);
+    for (share, n_flipped) in [(0.0, 0), (0.07, 7), (0.29, 29), (0.555, 55), (1.0, 100)] {
+        let rules = Rules {
+            rules: vec![Rule {
+                from: None,
+                below: Some(Bound::Quantile(share)),
+                action: Action::Flip,
+            }],
+            ..Rules::default()
+        };
+        let means: Vec<f64> = (0..100).map(f64::from).collect();
+        let flipped = decisions(&rules, &means);
+        let count = flipped.iter().filter(|text| text.starts_with("flip")).count();
+        assert_eq!(count, n_flipped, "{share}");
+    }
+}
+
+#[test]
+fn what_is_kept_falls_under_no_later_rule() {
+    let rule = |from, action| Rule { from, below: None, action };
+    let rules = Rules {
+        rules: vec![rule(Some(Bound::Strength(2.0)), Action::Keep), rule(None, Action::Drop)],
+        ..Rules::default()
+    };
+    assert_eq!(decisions(&rules, &[1.0, 2.0]), ["drop", "1.00 2"]);
+    let cuts = rules.over([]).expect("valid rules");
+    let which: Vec<_> =
+        [of(1.0), of(2.0), None].iter().map(|s| cuts.decide(s.as_ref()).1).collect();
+    assert_eq!(which, [Some(1), Some(0), None]);
+    assert!(!rules.need_all() && !rules.may_flip());
+}
+
+#[test]
+fn flipping_and_softening_go_together() {
+    let rules = Rules {
+        rules: vec![Rule {
+            from: None,
+            below: Some(Bound::Strength(0.0)),
+            action: Action::FlipAndSoften { smoothing: 0.1 },
+        }],
+        ..Rules::default()
+    };
+    assert_eq!(decisions(&rules, &[-2.0, 2.0]), ["flip 0.95 2", "1.00 2"]);
+}
+
+#[test]
+fn what_was_not_measured_is_not_weak() {
+    let rules = Rules {
+        least_measured: 2,
+        most_spread: Some(1.0),
+        ..three(Bound::Quantile(0.5), Bound::Quantile(0.5), Bound::Quantile(1.0))
+    };
+    let strengths = [
+        strength(&[Some(1.0), Some(1.5)], Spread::Population),
+        strength(&[Some(2.0), Some(2.5)], Spread::Population),
+        strength(&[Some(-9.0), None], Spread::Population),
+        strength(&[Some(-3.0), Some(9.0)], Spread::Population),
+        None,
+    ];
+    let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
+    let decided: Vec<Decision> = strengths.iter().map(|s| cuts.decide(s.as_ref()).0).collect();
+    // Of the three that count, the means are 1.25, 2.25 and 3: one lies below the median.
+    let row = |flipped, margin| Decision::Row { flipped, label: 1.0, margin };
+    assert_eq!(
+        decided,
+        [
+            row(true, -1.25),
+            row(false, 2.25),
+            Decision::NotMeasured,
+            Decision::Disputed,
+            Decision::NotMeasured
+        ]
+    );
+    // Cuts over nothing leave what they are shown as it is.
+    let cuts = rules.over([None]).expect("valid rules");
+    assert_eq!(cuts.decide(strengths[0].as_ref()).0, row(false, 1.25));
+}
+
+#[test]
+fn bad_rules_are_refused_by_number() {
+    let rule = |from, below, action| Rules {
+        rules: vec![
+            Rule { from: None, below: Some(Bound::Strength(0.0)), action: Action::Flip },
+            Rule { from, below, action },
+        ],
+        ..Rules::default()
+    };
+    for (from, below, action) in [
+        (None, Some(Bound::Quantile(1.5)), Action::Drop),
+        (Some(Bound::Quantile(-0.1)), None, Action::Drop),
+        (Some(Bound::Quantile(f64::NAN)), None, Action::Drop),
+        (Some(Bound::Strength(f64::NAN)), None, Action::Drop),
+        (None, None, Action::Soften { smoothing: 1.5 }),
+        (None, None, Action::FlipAndSoften { smoothing: f64::NAN }),
+        (Some(Bound::Strength(1.0)), Some(Bound::Strength(1.0)), Action::Drop),
+    ] {
+        let rules = rule(from, below, action);
+        let error = rules.over([of(1.0)]).expect_err("it is out of range");
+        let number = match error {
+            RuleError::Range { rule, .. } | RuleError::Empty { rule, .. } => rule,
+            RuleError::Spread(_) => 0,
+        };
+        assert_eq!(number, 2, "{rules:?}");
+    }
+    for spread in [-1.0, f64::NAN] {
+        let rules = Rules { most_spread: Some(spread), ..Rules::default() };
+        assert!(matches!(rules.over([]), Err(RuleError::Spread(_))));
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_depends_on_the_order(
+        means in prop::collection::vec(-3i8..4, 1..20), share in 0.0f64..1.0, seed in any::<u64>()
+    ) {
+        let means: Vec<f64> = means.into_iter().map(f64::from).collect();
+        let mut turned: Vec<usize> = (0..means.len()).collect();
+        let mut draws = Draws::new(seed);
+        for at in (1..turned.len()).rev() {
+            turned.swap(at, draws.below(at + 1));
+        }
+        let order: Vec<f64> = turned.iter().map(|at| means[*at]).collect();
+        let rules = three(Bound::Quantile(share / 2.0), Bound::Quantile(share), Bound::Strength(2.5));
+        let (straight, mixed) = (decisions(&rules, &means), decisions(&rules, &order));
+        for (at, from) in turned.iter().enumerate() {
+            prop_assert_eq!(&mixed[at], &straight[*from]);
+        }
+    }
+}
