@@ -101,7 +101,7 @@ const EVERYTHING: &[&str] = &[
     row(3, "serve", &["rubrics", "verifiers", "engine", "models", "openapi"]),
     row(3, "trainer", &["rubrics", "verifiers", "engine", "models"]),
     row(2, "rubrics", &["engine", "verifiers"]),
-    row(2, "curation", &["datasets"]),
+    row(2, "curation", &["openapi", "datasets"]),
     row(2, "loadtest", &["openapi"]),
     row(1, "engine", &["models"]),
     row(0, "models", &[]),

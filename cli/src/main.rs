@@ -8,7 +8,6 @@ mod args;
 mod attempts;
 mod bench;
 mod calibrate;
-mod contents;
 mod dataset_files;
 mod doctor;
 mod error;

@@ -52,10 +52,10 @@ pub struct Bar {
 }
 
 /// The columns of scores of a table.
-pub(crate) struct Histograms(Vec<Counting>);
+pub(crate) struct ScoreHistograms(Vec<HistogramBuilder>);
 
 /// The numbers of one column, as far as they were counted.
-pub(crate) struct Counting {
+pub(crate) struct HistogramBuilder {
     path: Vec<String>,
     exponent: i32,
     /// Counts of bins with no gap between them.
@@ -69,14 +69,14 @@ pub(crate) struct Counting {
     max: f64,
 }
 
-impl Histograms {
+impl ScoreHistograms {
     pub(crate) fn new(schema: &Schema) -> Self {
         let mut paths = Vec::new();
         for field in schema.fields() {
             score_paths(vec![field.name().clone()], field.data_type(), &mut paths);
         }
         paths.truncate(MAX_COLUMNS);
-        Self(paths.into_iter().map(Counting::new).collect())
+        Self(paths.into_iter().map(HistogramBuilder::new).collect())
     }
 
     pub(crate) fn add(&mut self, batch: &RecordBatch) {
@@ -98,7 +98,7 @@ impl Histograms {
     }
 
     pub(crate) fn finish(self) -> Vec<Histogram> {
-        self.0.into_iter().filter_map(Counting::finish).collect()
+        self.0.into_iter().filter_map(HistogramBuilder::finish).collect()
     }
 }
 
@@ -132,7 +132,7 @@ fn score_paths(path: Vec<String>, data_type: &DataType, found: &mut Vec<Vec<Stri
     }
 }
 
-impl Counting {
+impl HistogramBuilder {
     pub(crate) fn new(path: Vec<String>) -> Self {
         Self {
             path,
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn counted(values: &[Option<f64>]) -> Histogram {
-        let mut counting = Counting::new(vec!["score".to_owned()]);
+        let mut counting = HistogramBuilder::new(vec!["score".to_owned()]);
         counting.add(&values.iter().copied().collect());
         counting.finish().expect("there are numbers")
     }
@@ -313,7 +313,7 @@ mod tests {
             Field::new("scores", DataType::Struct(scores), true),
         ]);
         let paths: Vec<String> =
-            Histograms::new(&schema).0.iter().map(|c| c.path.join(".")).collect();
+            ScoreHistograms::new(&schema).0.iter().map(|c| c.path.join(".")).collect();
         assert_eq!(paths, ["mean_reward", "scores.math.score"]);
     }
 

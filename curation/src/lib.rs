@@ -10,6 +10,7 @@
 //!
 //! The crate must not know the command line, HTTP routes or model weights.
 
+pub mod contents;
 pub mod evaluation;
 pub mod filter;
 pub mod groups;

@@ -89,8 +89,8 @@ impl Column {
         &self.field
     }
 
-    /// Position of the column in the schema, if the path is a column's own name.
-    pub fn whole(&self) -> Option<usize> {
+    /// Position of the column in the schema; `None` for a path into a column.
+    pub fn top_level(&self) -> Option<usize> {
         self.steps.is_empty().then_some(self.index)
     }
 
@@ -148,6 +148,11 @@ impl Column {
         let values = cast(&self.values(batch)?, &DataType::Float64)?;
         let numbers: &Float64Array = values.as_primitive::<Float64Type>();
         Ok(numbers.iter().map(|number| number.filter(|number| number.is_finite())).collect())
+    }
+
+    /// Wraps an error of reading this column.
+    pub fn error(&self, error: &ArrowError) -> DatasetError {
+        DatasetError::file(&format!("column '{}'", self.path), error)
     }
 
     /// The values of a batch's rows as JSON; a null stays a null.

@@ -13,8 +13,8 @@ use flate2::bufread::MultiGzDecoder;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
 
-/// A row by name.
-pub type Row = Map<String, Value>;
+/// A row as a JSON object.
+pub type JsonRow = Map<String, Value>;
 
 /// Rows of a Parquet file that are turned into JSON at a time.
 const BATCH_ROWS: usize = 256;
@@ -70,7 +70,10 @@ pub enum JsonRowsError {
 ///
 /// # Errors
 /// The first thing that cannot be read, after the rows before it were taken.
-pub fn each_row(path: &Path, take: &mut dyn FnMut(u64, Row) -> bool) -> Result<(), JsonRowsError> {
+pub fn each_row(
+    path: &Path,
+    take: &mut dyn FnMut(u64, JsonRow) -> bool,
+) -> Result<(), JsonRowsError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
     let (stem, packing) = match name.rsplit_once('.') {
@@ -120,7 +123,7 @@ fn unpacked(path: &Path, packing: Packing, file: File) -> Result<Box<dyn BufRead
 fn lines(
     path: &Path,
     mut text: Box<dyn BufRead>,
-    take: &mut dyn FnMut(u64, Row) -> bool,
+    take: &mut dyn FnMut(u64, JsonRow) -> bool,
 ) -> Result<(), JsonRowsError> {
     let mut line = Vec::new();
     for number in 1_u64.. {
@@ -139,7 +142,7 @@ fn lines(
         if line[start..].iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let row: Row = serde_json::from_slice(&line[start..])
+        let row: JsonRow = serde_json::from_slice(&line[start..])
             .map_err(|error| bad(format!("not a JSON object: {error}")))?;
         if !take(number, row) {
             break;
@@ -152,7 +155,7 @@ fn lines(
 fn json(
     path: &Path,
     mut text: Box<dyn BufRead>,
-    take: &mut dyn FnMut(u64, Row) -> bool,
+    take: &mut dyn FnMut(u64, JsonRow) -> bool,
 ) -> Result<(), JsonRowsError> {
     let head = text.fill_buf().map_err(io_error(path))?;
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
@@ -188,7 +191,7 @@ fn json(
 fn parquet_rows(
     path: &Path,
     file: File,
-    take: &mut dyn FnMut(u64, Row) -> bool,
+    take: &mut dyn FnMut(u64, JsonRow) -> bool,
 ) -> Result<(), JsonRowsError> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file)
         .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build())

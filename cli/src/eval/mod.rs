@@ -1,22 +1,21 @@
 //! `tribunal eval`: the metrics of public benchmarks for any scorer, from local files.
 
-mod answer;
-mod asking;
-mod fields;
-mod layouts;
 mod report;
 
 use std::path::{Path, PathBuf};
 
-use curation::evaluation::{Confidence, Sampling};
+use clap::ValueEnum as _;
+use curation::evaluation::metrics::{Confidence, IntervalOptions};
+use curation::evaluation::{
+    Benchmark, BenchmarkInputs, BenchmarkOptions, InputScores, NeutralLabel, VerdictValue,
+};
 
-pub(crate) use self::answer::{Answer, ValueArg};
-use self::asking::Questions;
-use self::layouts::{Benchmark, NeutralArg};
-use self::report::{Evaluated, Evaluation};
+use self::report::{Evaluation, ScorerReport};
 use crate::error::{CliError, Outcome};
+use crate::progress::Progress;
 use crate::score::{Judging, Local, PartialFile, Remote, RemoteArgs};
 use crate::scorers;
+use crate::tally::Tally;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +41,7 @@ pub(crate) struct EvalArgs {
     files: Vec<PathBuf>,
     /// Layout of the rows, and whose metrics are computed
     #[arg(long, value_enum)]
-    benchmark: Benchmark,
+    benchmark: BenchmarkArg,
     /// Name of a scorer (repeatable)
     #[arg(long = "scorer", value_name = "NAME", required = true)]
     scorers: Vec<String>,
@@ -69,10 +68,10 @@ pub(crate) struct EvalArgs {
     remote: RemoteArgs,
 }
 
-/// How answers are read.
+/// How verdicts are compared.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Reading of answers")]
-pub(crate) struct ReadingArgs {
+struct ReadingArgs {
     /// Number of a verdict that responses are compared by
     #[arg(long, value_enum, default_value = "score")]
     value: ValueArg,
@@ -89,6 +88,48 @@ pub(crate) struct ReadingArgs {
     #[arg(long, value_name = "N,…", value_delimiter = ',',
           default_values_t = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])]
     best_of: Vec<usize>,
+}
+
+/// A benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum BenchmarkArg {
+    /// `RewardBench`: pairs in 23 subsets, weighted sections
+    RewardBench,
+    /// `RewardBench` 2: the best of four, and Ties
+    #[value(name = "reward-bench-2")]
+    RewardBench2,
+    /// `RM-Bench`: three styles against three, easy to hard
+    RmBench,
+    /// `JudgeBench`: pairs judged in both orders
+    JudgeBench,
+    /// `ProcessBench`: the first wrong step
+    ProcessBench,
+    /// `PRMBench`: steps spoilt in nine ways
+    PrmBench,
+    /// `PRM800K`: steps with people's ratings
+    Prm800k,
+    /// Best of n over samples with known outcomes, as `PRM800K`'s repository evaluates
+    BestOfN,
+}
+
+/// The number of a verdict that responses are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ValueArg {
+    /// The score: calibrated or defined
+    Score,
+    /// The raw value: an unbounded logit; a scorer without one has judged nothing
+    Raw,
+}
+
+/// What a step with the rating 0 counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum NeutralArg {
+    /// A right step
+    Right,
+    /// A wrong step
+    Wrong,
+    /// A step without a label
+    Skip,
 }
 
 /// How intervals are made.
@@ -120,9 +161,54 @@ enum ConfidenceArg {
     P99,
 }
 
+impl BenchmarkArg {
+    fn benchmark(self) -> Benchmark {
+        match self {
+            Self::RewardBench => Benchmark::RewardBench,
+            Self::RewardBench2 => Benchmark::RewardBench2,
+            Self::RmBench => Benchmark::RmBench,
+            Self::JudgeBench => Benchmark::JudgeBench,
+            Self::ProcessBench => Benchmark::ProcessBench,
+            Self::PrmBench => Benchmark::PrmBench,
+            Self::Prm800k => Benchmark::Prm800k,
+            Self::BestOfN => Benchmark::BestOfN,
+        }
+    }
+
+    /// Its name on the command line.
+    fn name(self) -> String {
+        let value = self.to_possible_value().expect("no value is hidden");
+        value.get_name().to_owned()
+    }
+}
+
+impl ValueArg {
+    pub(crate) fn value(self) -> VerdictValue {
+        match self {
+            Self::Score => VerdictValue::Score,
+            Self::Raw => VerdictValue::Raw,
+        }
+    }
+}
+
+impl ReadingArgs {
+    fn options(&self) -> BenchmarkOptions {
+        BenchmarkOptions {
+            threshold: self.threshold,
+            single_order: self.single_order,
+            neutral: match self.neutral {
+                NeutralArg::Right => NeutralLabel::Right,
+                NeutralArg::Wrong => NeutralLabel::Wrong,
+                NeutralArg::Skip => NeutralLabel::Skip,
+            },
+            best_of: self.best_of.clone(),
+        }
+    }
+}
+
 impl IntervalArgs {
-    fn sampling(&self) -> Sampling {
-        Sampling {
+    fn options(&self) -> IntervalOptions {
+        IntervalOptions {
             resamples: usize::try_from(self.resamples).expect("a u32 fits"),
             confidence: match self.confidence {
                 ConfidenceArg::P90 => Confidence::P90,
@@ -137,25 +223,26 @@ impl IntervalArgs {
 /// Runs the command.
 pub(crate) fn run(args: &EvalArgs) -> Result<Outcome, CliError> {
     check(args)?;
-    let mut layout = args.benchmark.layout(&args.reading);
-    let questions = Questions::read(args.benchmark, layout.as_mut(), &args.files, args.limit)?;
+    let benchmark = args.benchmark.benchmark();
+    let mut rows = benchmark.rows(&args.reading.options());
+    let inputs = BenchmarkInputs::read(benchmark, rows.as_mut(), &args.files, args.limit)?;
     let judging = judging(args)?;
-    let asked = asking::ask(&questions, judging.as_ref(), args.reading.value)?;
-    let sampling = args.interval.sampling();
-    let judges = judging.judges().into_iter().zip(asked);
-    let results = judges.map(|(judge, asked)| Evaluated {
+    let scored = score_inputs(&inputs, judging.as_ref(), args.reading.value.value())?;
+    let intervals = args.interval.options();
+    let results = judging.judges().into_iter().zip(scored).map(|(judge, scored)| ScorerReport {
         scorer: judge.name,
         digest: judge.digest,
-        report: layout.report(&asked.answers, sampling),
-        tally: asked.tally,
-        refused: asked.refused,
+        report: rows.report(&inputs.by_row(scored.scores), intervals),
+        tally: scored.tally,
+        refused: scored.refused,
     });
     let evaluation = Evaluation {
-        benchmark: args.benchmark,
-        rows: questions.n_rows(),
-        sampling,
+        name: args.benchmark.name(),
+        title: benchmark.title(),
+        rows: inputs.n_rows(),
+        intervals,
         results: results.collect(),
-        notes: layout.notes(),
+        notes: rows.notes(),
     };
     crate::print(&evaluation.text())?;
     if let Some(path) = &args.output {
@@ -165,6 +252,47 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Outcome, CliError> {
         crate::print(&evaluation.json())?;
     }
     Ok(evaluation.outcome())
+}
+
+/// Inputs that are scored together.
+const BATCH: usize = 256;
+
+/// What one scorer gave all inputs.
+#[derive(Debug, Default)]
+struct Scored {
+    /// One entry for each input.
+    scores: Vec<InputScores>,
+    /// Results by status.
+    tally: Tally,
+    /// Inputs that could not be sent at all, such as those above a server's limits.
+    refused: u64,
+}
+
+/// Scores every input with every scorer; returns one entry for each scorer.
+fn score_inputs(
+    inputs: &BenchmarkInputs,
+    judging: &dyn Judging,
+    value: VerdictValue,
+) -> Result<Vec<Scored>, CliError> {
+    let mut all: Vec<Scored> = judging.judges().iter().map(|_| Scored::default()).collect();
+    let mut progress = Progress::start("questions", inputs.inputs().len() as u64);
+    for batch in inputs.inputs().chunks(BATCH) {
+        for judged in judging.judge(batch.to_vec())? {
+            let Ok(results) = judged else {
+                for scored in &mut all {
+                    scored.refused += 1;
+                    scored.scores.push(InputScores::default());
+                }
+                continue;
+            };
+            for (scored, result) in all.iter_mut().zip(&results) {
+                scored.tally.add(result);
+                scored.scores.push(InputScores::new(result, value));
+            }
+        }
+        progress.advance(batch.len() as u64);
+    }
+    Ok(all)
 }
 
 /// Refuses what can be seen to be wrong before anything is read.

@@ -1,40 +1,44 @@
-//! The metrics for people and for programs.
+//! Benchmark metrics as tables and as JSON.
 
 use std::fmt::Write as _;
 
-use curation::evaluation::{Interval, Line, Method, Report, Sampling};
+use curation::evaluation::metrics::{
+    BenchmarkReport, Interval, IntervalMethod, IntervalOptions, Metric,
+};
 use serde_json::{Map, Value, json};
 
-use super::layouts::Benchmark;
 use crate::error::Outcome;
 use crate::tally::{Tally, grouped};
 
-/// What was found for one scorer.
+/// Metrics of one scorer.
 #[derive(Debug)]
-pub(super) struct Evaluated {
+pub(super) struct ScorerReport {
     pub(super) scorer: String,
     pub(super) digest: String,
-    pub(super) report: Report,
+    pub(super) report: BenchmarkReport,
     pub(super) tally: Tally,
     pub(super) refused: u64,
 }
 
-/// What was found.
+/// Metrics of all scorers.
 #[derive(Debug)]
 pub(super) struct Evaluation {
-    pub(super) benchmark: Benchmark,
+    /// The benchmark on the command line.
+    pub(super) name: String,
+    /// The benchmark for people.
+    pub(super) title: &'static str,
     pub(super) rows: usize,
-    pub(super) sampling: Sampling,
-    pub(super) results: Vec<Evaluated>,
-    /// Of the rows, whoever judges them.
+    pub(super) intervals: IntervalOptions,
+    pub(super) results: Vec<ScorerReport>,
+    /// Remarks about the rows.
     pub(super) notes: Vec<String>,
 }
 
 impl Evaluation {
     /// Whether every scorer has judged something, and nothing failed through no fault of the rows.
     pub(super) fn outcome(&self) -> Outcome {
-        let failed = |result: &Evaluated| {
-            let judged = result.report.lines.iter().any(|line| line.estimate.judged > 0);
+        let failed = |result: &ScorerReport| {
+            let judged = result.report.metrics.iter().any(|metric| metric.estimate.judged > 0);
             !judged || result.refused > 0 || result.tally.failures() > 0
         };
         Outcome::failed_if(self.results.iter().any(failed))
@@ -49,13 +53,12 @@ impl Evaluation {
         text
     }
 
-    fn write_result(&self, text: &mut String, result: &Evaluated) -> std::fmt::Result {
+    fn write_result(&self, text: &mut String, result: &ScorerReport) -> std::fmt::Result {
         let rows = grouped(self.rows as u64);
-        let title = self.benchmark.title();
-        writeln!(text, "{title}, {rows} rows, scorer {}", result.scorer)?;
-        let widths = result.report.lines.iter().map(|line| line.name.chars().count());
+        writeln!(text, "{}, {rows} rows, scorer {}", self.title, result.scorer)?;
+        let widths = result.report.metrics.iter().map(|metric| metric.name.chars().count());
         let width = widths.max().unwrap_or(0).max(6);
-        let level = self.sampling.confidence.level() * 100.0;
+        let level = self.intervals.confidence.level() * 100.0;
         writeln!(
             text,
             "  {:width$}  {:>8}  {:>17}  {:>8}  judged",
@@ -64,8 +67,8 @@ impl Evaluation {
             format!("{level:.0} % interval"),
             "at least"
         )?;
-        for line in &result.report.lines {
-            write_line(text, line, width)?;
+        for metric in &result.report.metrics {
+            write_metric(text, metric, width)?;
         }
         for note in self.notes.iter().chain(&result.report.notes) {
             writeln!(text, "  note: {note}")?;
@@ -85,16 +88,16 @@ impl Evaluation {
     /// One line of JSON.
     pub(super) fn json(&self) -> String {
         let results: Vec<Value> = self.results.iter().map(|result| self.result(result)).collect();
-        let whole = json!({
-            "benchmark": self.benchmark.word(),
+        let report = json!({
+            "benchmark": self.name,
             "rows": self.rows,
-            "sampling": self.sampling,
+            "sampling": self.intervals,
             "results": results,
         });
-        whole.to_string() + "\n"
+        report.to_string() + "\n"
     }
 
-    fn result(&self, result: &Evaluated) -> Value {
+    fn result(&self, result: &ScorerReport) -> Value {
         let statuses: Map<String, Value> = result
             .tally
             .occurred()
@@ -104,7 +107,7 @@ impl Evaluation {
         json!({
             "scorer": result.scorer,
             "digest": result.digest,
-            "metrics": result.report.lines,
+            "metrics": result.report.metrics,
             "notes": notes,
             "statuses": statuses,
             "refused": result.refused,
@@ -112,16 +115,16 @@ impl Evaluation {
     }
 }
 
-fn write_line(text: &mut String, line: &Line, width: usize) -> std::fmt::Result {
-    let it = &line.estimate;
+fn write_metric(text: &mut String, metric: &Metric, width: usize) -> std::fmt::Result {
+    let estimate = &metric.estimate;
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.4}"));
     let interval = |interval: Option<Interval>| {
         interval.map_or_else(
             || "-".to_owned(),
             |it| {
                 let mark = match it.method {
-                    Method::Wilson => "w",
-                    Method::Bootstrap => "b",
+                    IntervalMethod::Wilson => "w",
+                    IntervalMethod::Bootstrap => "b",
                 };
                 format!("{:.4} {:.4} {mark}", it.low, it.high)
             },
@@ -130,11 +133,11 @@ fn write_line(text: &mut String, line: &Line, width: usize) -> std::fmt::Result 
     writeln!(
         text,
         "  {:width$}  {:>8}  {:>17}  {:>8}  {} of {}",
-        line.name,
-        number(it.value),
-        interval(it.interval),
-        number(it.at_least),
-        grouped(it.judged as u64),
-        grouped(it.total as u64)
+        metric.name,
+        number(estimate.value),
+        interval(estimate.interval),
+        number(estimate.at_least),
+        grouped(estimate.judged as u64),
+        grouped(estimate.total as u64)
     )
 }

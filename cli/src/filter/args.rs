@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use curation::filter::{Dedupe, Options};
+use curation::filter::{Dedupe, FilterOptions};
 use curation::minhash;
 use datasets::sink::SinkOptions;
 use datasets::source::{Limits, SourceOptions};
@@ -174,9 +174,9 @@ impl WritingArgs {
 
 impl QuestionArgs {
     /// What is asked.
-    pub(super) fn options(self) -> Result<Options, CliError> {
+    pub(super) fn options(self) -> Result<FilterOptions, CliError> {
         let dedupe = self.dedupe()?;
-        Ok(Options {
+        Ok(FilterOptions {
             wheres: self.wheres,
             select: self.select,
             order_by: self.order_by,
@@ -192,7 +192,7 @@ impl QuestionArgs {
 
     fn dedupe(&self) -> Result<Option<Dedupe>, CliError> {
         let by = self.dedupe_by.clone();
-        let default = minhash::Options::default();
+        let default = minhash::MinHashOptions::default();
         match self.dedupe {
             None => Ok(None),
             Some(DedupeArg::Exact) if self.similarity.is_some() || self.shingle_words.is_some() => {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use curation::filter::{GroupOptions, Operation, Orders};
+use curation::filter::{ComparisonColumns, GroupOperation, GroupOptions};
 use curation::groups::{Band, Filtration};
 
 use crate::error::CliError;
@@ -153,33 +153,33 @@ impl GroupArgs {
     }
 
     /// What is asked for, each with its option.
-    fn operations(&self) -> Vec<(&'static str, Operation)> {
-        let pass_rate = self.pass_rate.map(|band| Operation::PassRate {
+    fn operations(&self) -> Vec<(&'static str, GroupOperation)> {
+        let pass_rate = self.pass_rate.map(|band| GroupOperation::PassRate {
             band,
             mark: self.pass_mark.unwrap_or(0.5),
             least: self.min_measured.unwrap_or(1),
         });
-        let best = self.best_of_n.map(|of| Operation::BestOfN {
+        let best = self.best_of_n.map(|of| GroupOperation::BestOfN {
             n: match of {
                 Of::All => None,
                 Of::Drawn(n) => Some(n),
             },
         });
         let pairs = self.pairs.map(|how| match how {
-            PairsArg::BestWorst => Operation::BestWorstPairs {
+            PairsArg::BestWorst => GroupOperation::BestWorstPairs {
                 margin: self.margin.unwrap_or(0.0),
                 orders: self
                     .against
                     .clone()
                     .zip(self.index.clone())
-                    .map(|(against, index)| Orders { against, index }),
+                    .map(|(against, index)| ComparisonColumns { against, index }),
             },
         });
         let answer = self.answer.clone().filter(|_| self.majority);
-        let majority = answer.map(|answer| Operation::Majority { answer });
+        let majority = answer.map(|answer| GroupOperation::Majority { answer });
         let filtration = self
             .filtration
-            .map(|filter| Operation::Filtration { filter: filter.filter(), keep: self.keep });
+            .map(|filter| GroupOperation::Filtration { filter: filter.filter(), keep: self.keep });
         let all = [
             ("--pass-rate", pass_rate),
             ("--best-of-n", best),
@@ -187,7 +187,8 @@ impl GroupArgs {
             ("--majority", majority),
             ("--filtration", filtration),
         ];
-        let given = |(name, operation): (&'static str, Option<Operation>)| Some((name, operation?));
+        let given =
+            |(name, operation): (&'static str, Option<GroupOperation>)| Some((name, operation?));
         all.into_iter().filter_map(given).collect()
     }
 }

@@ -10,7 +10,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use curation::filter::{MEMORY_BYTES, Plan, Report, Resources};
+use curation::filter::{FilterPlan, FilterReport, FilterResources, MEMORY_BYTES};
 use datasets::manifest::{Manifest, Output as OutputFile, Time};
 use datasets::sink::{self, SinkOptions, Written};
 use datasets::source::{Dataset, InputDigest};
@@ -31,13 +31,13 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
     let dataset = Dataset::open(&args.inputs, &args.reading.options())?;
     refuse_inputs(&args, &dataset)?;
     let options = args.question.options()?;
-    let resources = Resources {
+    let resources = FilterResources {
         threads: args.reading.threads(),
         memory_bytes: MEMORY_BYTES,
         texts_bytes: texts_bytes(),
         spill: output::spill_folder(&args.output),
     };
-    let plan = Plan::new(&dataset, options.clone(), resources)?;
+    let plan = FilterPlan::new(&dataset, options.clone(), resources)?;
     let (report, written, rejects, digests) = answer(plan, (&args.output, sink), dataset)?;
     let summary = Summary {
         output: args.output.clone(),
@@ -72,10 +72,10 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
 
 /// What a run gives: what became of the rows, the files, those of rows that could not be read, and
 /// the digests of the inputs, where the output is a file.
-type Answer = (Report, Written, Option<PathBuf>, Option<Vec<InputDigest>>);
+type Answer = (FilterReport, Written, Option<PathBuf>, Option<Vec<InputDigest>>);
 
 fn answer(
-    plan: Plan,
+    plan: FilterPlan,
     (name, sink): (&str, SinkOptions),
     dataset: Dataset,
 ) -> Result<Answer, CliError> {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use curation::filter::{Receiver, RejectSink};
+use curation::filter::{RejectSink, RowSink};
 use datasets::sink::{Sink, SinkOptions, Written, beside};
 use datasets::source::Reject;
 use datasets::{DatasetError, RecordBatch, SchemaRef};
@@ -122,7 +122,7 @@ impl Rejects {
     }
 }
 
-impl Receiver for Output {
+impl RowSink for Output {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), DatasetError> {
         self.sink = Some(Sink::create(&self.name, schema, &self.options)?);
         self.own_spill = Some(SpillFolder(spill_folder(&self.name)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use curation::filter::{Dropped, GroupReport};
+use curation::filter::{DroppedRows, GroupReport};
 
 use super::plot;
 use super::summary::{Summary, groups_told, texts};
@@ -68,7 +68,7 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
 
 /// The lines of the table for what was dropped. A decision with several reasons has a line of its
 /// own above them.
-fn steps(dropped: &[Dropped], read: u64) -> String {
+fn steps(dropped: &[DroppedRows], read: u64) -> String {
     let mut lines = String::new();
     let mut decision = None;
     for dropped in dropped {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use curation::filter::{GroupReport, NearReport, Report};
+use curation::filter::{FilterReport, GroupReport, NearReport};
 use curation::histogram::Histogram;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub(super) struct Summary {
     /// Where the rows are that could not be read.
     pub(super) rejects: Option<PathBuf>,
     /// What became of the rows.
-    pub(super) report: Report,
+    pub(super) report: FilterReport,
     /// How long it took.
     pub(super) elapsed: Duration,
 }

@@ -1,16 +1,14 @@
 //! `tribunal denoise`: preference pairs that several scorers vote on.
 
-mod range;
 mod run;
 mod summary;
 mod voting;
 
 use std::path::{Path, PathBuf};
 
-use curation::preferences::{Action, Rule, Rules, Spread};
+use curation::preferences::{Action, Rule, Rules, StdDevKind, StrengthRange};
 use datasets::sink::SinkOptions;
 
-use self::range::StrengthRange;
 use crate::dataset_files::{SinkArgs, SourceArgs};
 use crate::error::{CliError, Outcome};
 use crate::eval::ValueArg;
@@ -199,10 +197,10 @@ impl RuleArgs {
             ("soft-label", &self.soft_label, Action::Soften { smoothing }),
         ];
         let (mut rules, mut words) = (Vec::new(), Vec::new());
-        for (word, ranges, action) in listed {
+        for (name, ranges, action) in listed {
             for range in ranges {
                 rules.push(Rule { from: range.from, below: range.below, action });
-                words.push(format!("{word} {}", range.text));
+                words.push(format!("{name} {}", range.text));
             }
         }
         let rules =
@@ -210,10 +208,10 @@ impl RuleArgs {
         (rules, words)
     }
 
-    fn spread(&self) -> Spread {
+    fn std_dev(&self) -> StdDevKind {
         match self.std {
-            SpreadArg::Population => Spread::Population,
-            SpreadArg::Sample => Spread::Sample,
+            SpreadArg::Population => StdDevKind::Population,
+            SpreadArg::Sample => StdDevKind::Sample,
         }
     }
 }

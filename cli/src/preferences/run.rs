@@ -1,17 +1,17 @@
 //! From pairs to votes, from votes to decisions, from decisions to rows.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use curation::preferences::{
-    Cuts, Form, Judged, Rules, Spread, Table, TableOptions, Votes, histogram, rescaled, strength,
+    AllVotes, ColumnForm, DecidedPair, DenoiseTable, DenoiseTableOptions, Denoiser, Rules,
+    histogram,
 };
 use datasets::source::{Batch, Dataset};
 use serde_json::json;
 
-use super::summary::{Counts, Summary};
-use super::voting::{Ballots, Voting};
+use super::summary::Summary;
+use super::voting::Voting;
 use super::{AddedArgs, DenoiseArgs, UnmeasuredArg};
 use crate::dataset_files::{Account, DatasetOutput};
 use crate::error::{CliError, Outcome};
@@ -24,37 +24,37 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
     let (rules, words) = args.rules.rules();
     let dataset = args.source.open(&args.inputs, &args.outputs())?;
     let mut voting = Voting::new(&args.voters, dataset.schema(), rules.may_flip())?;
-    let table = Table::new(dataset.schema(), table_options(args, &voting))?;
+    let table = DenoiseTable::new(dataset.schema(), table_options(args, &voting))?;
     let mut writing = Writing::create(args, table)?;
-    let spread = args.rules.spread();
-    let known = (rules.need_all() || args.rules.rescale)
-        .then(|| Known::collect(&dataset, &mut voting, args.rules.rescale))
+    let std_dev = args.rules.std_dev();
+    let votes = (rules.need_all_strengths() || args.rules.rescale)
+        .then(|| collect_votes(&dataset, &mut voting, args.rules.rescale))
         .transpose()?;
-    let cuts = match &known {
-        Some(known) => rules.over(known.strengths(spread)),
-        None => rules.over([]),
+    let resolved = match &votes {
+        Some(votes) => rules.resolve(votes.strengths(std_dev)),
+        None => rules.resolve([]),
     };
-    let cuts = cuts.map_err(|error| CliError::Usage(error.to_string()))?;
-    let mut deciding =
-        Deciding { counts: Counts::new(words, &cuts), cuts, spread, means: Vec::new() };
+    let resolved = resolved.map_err(|error| CliError::Usage(error.to_string()))?;
+    let mut denoiser = Denoiser::new(resolved, words, std_dev);
     let mut progress = Progress::start("pairs", dataset.rows());
     let mut first = 0;
     for batch in dataset.batches() {
         let batch = batch?;
-        let ballots = match &known {
-            Some(known) => known.ballots(first, batch.data.num_rows()),
+        let batch_votes = match &votes {
+            Some(votes) => votes.batch(first, batch.data.num_rows()),
             None => voting.ask(&batch)?,
         };
         first += batch.data.num_rows();
-        let judged = deciding.judge(&ballots, voting.names().len());
-        writing.write(&batch, &judged, &ballots.refusals)?;
+        let decided = denoiser.decide(&batch_votes, voting.names().len());
+        writing.write(&batch, &decided, &batch_votes.refusals)?;
         progress.advance(batch.data.num_rows() as u64);
     }
     drop(progress);
-    let histogram = histogram("strength", deciding.means);
+    let (counts, strengths) = denoiser.finish();
+    let histogram = histogram("strength", strengths);
     let (finished, left_out) = writing.finish()?;
     let summary = Summary {
-        counts: deciding.counts,
+        counts,
         histogram,
         voters: voting.names().to_vec(),
         tallies: voting
@@ -81,10 +81,10 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
     Ok(summary.outcome())
 }
 
-fn table_options(args: &DenoiseArgs, voting: &Voting) -> TableOptions {
-    TableOptions {
+fn table_options(args: &DenoiseArgs, voting: &Voting) -> DenoiseTableOptions {
+    DenoiseTableOptions {
         column: args.added.column.clone(),
-        form: if args.added.flat { Form::Flat } else { Form::Object },
+        form: if args.added.flat { ColumnForm::Flat } else { ColumnForm::Object },
         voters: voting.names().to_vec(),
         exchanged: voting.exchanged.clone(),
         keep_unmeasured: args.rules.unmeasured == UnmeasuredArg::Keep,
@@ -107,7 +107,7 @@ fn described(args: &DenoiseArgs, rules: &Rules, voting: &Voting) -> serde_json::
         "rejected": args.voters.rejected,
         "exchange": args.voters.exchange,
         "rules": rules,
-        "std": args.rules.spread(),
+        "std": args.rules.std_dev(),
         "rescale": args.rules.rescale,
         "keep_unmeasured": args.rules.unmeasured == UnmeasuredArg::Keep,
         "column": args.added.column,
@@ -116,94 +116,35 @@ fn described(args: &DenoiseArgs, rules: &Rules, voting: &Voting) -> serde_json::
     })
 }
 
-/// The votes on all pairs, and the rows that are none.
-struct Known {
-    votes: Votes,
-    scales: Option<Vec<f64>>,
-    refusals: BTreeMap<usize, String>,
-}
-
-impl Known {
-    /// A pass over all pairs.
-    fn collect(dataset: &Dataset, voting: &mut Voting, rescale: bool) -> Result<Self, CliError> {
-        let mut votes = Votes::new(voting.names().len());
-        let mut refusals = BTreeMap::new();
-        let what = if voting.asks_scorers() { "pairs scored" } else { "pairs read" };
-        let mut progress = Progress::start(what, dataset.rows());
-        for batch in dataset.batches() {
-            let batch = batch?;
-            let ballots = voting.ask(&batch)?;
-            let first = votes.n_pairs();
-            let reasons = ballots.refusals.into_iter().enumerate();
-            refusals.extend(reasons.filter_map(|(at, reason)| Some((first + at, reason?))));
-            votes.extend(&ballots.votes);
-            progress.advance(batch.data.num_rows() as u64);
-        }
-        Ok(Self { scales: rescale.then(|| votes.scales()), votes, refusals })
+/// Collects the votes on all pairs.
+fn collect_votes(
+    dataset: &Dataset,
+    voting: &mut Voting,
+    rescale: bool,
+) -> Result<AllVotes, CliError> {
+    let mut votes = AllVotes::new(voting.names().len());
+    let what = if voting.asks_scorers() { "pairs scored" } else { "pairs read" };
+    let mut progress = Progress::start(what, dataset.rows());
+    for batch in dataset.batches() {
+        let batch = batch?;
+        votes.add(voting.ask(&batch)?);
+        progress.advance(batch.data.num_rows() as u64);
     }
-
-    /// The votes on one pair, as they count.
-    fn pair(&self, index: usize) -> Vec<Option<f64>> {
-        let votes = self.votes.pair(index);
-        match &self.scales {
-            Some(scales) => rescaled(&votes, scales),
-            None => votes,
-        }
+    if rescale {
+        votes.rescale();
     }
-
-    fn strengths(
-        &self,
-        spread: Spread,
-    ) -> impl Iterator<Item = Option<curation::preferences::Strength>> {
-        (0..self.votes.n_pairs()).map(move |index| strength(&self.pair(index), spread))
-    }
-
-    /// The votes on the pairs of a batch.
-    fn ballots(&self, first: usize, n_pairs: usize) -> Ballots {
-        let pairs = first..first + n_pairs;
-        Ballots {
-            votes: pairs.clone().flat_map(|index| self.pair(index)).collect(),
-            refusals: pairs.map(|index| self.refusals.get(&index).cloned()).collect(),
-        }
-    }
-}
-
-/// Decides about pairs, and counts.
-struct Deciding {
-    cuts: Cuts,
-    spread: Spread,
-    counts: Counts,
-    /// The strength of every pair that is no number where it was not measured.
-    means: Vec<f64>,
-}
-
-impl Deciding {
-    /// What becomes of the pairs of a batch; `None` for a row that is no pair.
-    fn judge(&mut self, ballots: &Ballots, n_voters: usize) -> Vec<Option<Judged>> {
-        let pairs = ballots.votes.chunks(n_voters).zip(&ballots.refusals);
-        let judge = |(votes, refusal): (&[Option<f64>], &Option<String>)| {
-            if refusal.is_some() {
-                return None;
-            }
-            let strength = strength(votes, self.spread);
-            let (decision, rule) = self.cuts.decide(strength.as_ref());
-            self.means.push(strength.map_or(f64::NAN, |strength| strength.mean));
-            self.counts.add(&decision, rule, votes);
-            Some(Judged { votes: votes.to_vec(), strength, decision })
-        };
-        pairs.map(judge).collect()
-    }
+    Ok(votes)
 }
 
 /// Where rows go.
 struct Writing {
-    table: Table,
+    table: DenoiseTable,
     output: DatasetOutput,
     left_out: Option<DatasetOutput>,
 }
 
 impl Writing {
-    fn create(args: &DenoiseArgs, table: Table) -> Result<Self, CliError> {
+    fn create(args: &DenoiseArgs, table: DenoiseTable) -> Result<Self, CliError> {
         let options = args.sink.options();
         let left_out = AddedArgs::left_out_options(&args.sink);
         let create = |name: &String| DatasetOutput::create(name, table.schema(), &left_out);
@@ -217,7 +158,7 @@ impl Writing {
     fn write(
         &mut self,
         batch: &Batch,
-        judged: &[Option<Judged>],
+        judged: &[Option<DecidedPair>],
         refusals: &[Option<String>],
     ) -> Result<(), CliError> {
         for reject in &batch.rejects {

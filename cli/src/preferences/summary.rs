@@ -5,38 +5,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use curation::histogram::Histogram;
-use curation::preferences::{Cuts, Decision, Range};
+use curation::preferences::{DenoiseCounts, ResolvedRule, RuleCount};
 use serde_json::{Value, json};
 
 use crate::dataset_files::Finished;
 use crate::error::Outcome;
 use crate::tally::{Tally, grouped, table};
 
-/// Pairs by what became of them.
-#[derive(Debug)]
-pub(super) struct Counts {
-    pairs: u64,
-    rules: Vec<RuleCount>,
-    kept: u64,
-    disputed: u64,
-    not_measured: u64,
-    /// Votes that there were, of each voter.
-    votes: Vec<u64>,
-}
-
-/// What one rule did.
-#[derive(Debug)]
-struct RuleCount {
-    /// As it was written.
-    words: String,
-    range: Range,
-    pairs: u64,
-}
-
 /// What a run did.
 #[derive(Debug)]
 pub(super) struct Summary {
-    pub(super) counts: Counts,
+    pub(super) counts: DenoiseCounts,
     pub(super) histogram: Option<Histogram>,
     /// Who voted, in order.
     pub(super) voters: Vec<String>,
@@ -50,40 +29,8 @@ pub(super) struct Summary {
     pub(super) started: Instant,
 }
 
-impl Counts {
-    /// Nothing yet. `words` are those of the rules, in order.
-    pub(super) fn new(words: Vec<String>, cuts: &Cuts) -> Self {
-        let rules = words.into_iter().zip(cuts.ranges());
-        let rules = rules.map(|(words, range)| RuleCount { words, range: *range, pairs: 0 });
-        Self {
-            pairs: 0,
-            rules: rules.collect(),
-            kept: 0,
-            disputed: 0,
-            not_measured: 0,
-            votes: Vec::new(),
-        }
-    }
-
-    /// Counts a pair.
-    pub(super) fn add(&mut self, decision: &Decision, rule: Option<usize>, votes: &[Option<f64>]) {
-        self.pairs += 1;
-        self.votes.resize(votes.len(), 0);
-        for (count, vote) in self.votes.iter_mut().zip(votes) {
-            *count += u64::from(vote.is_some());
-        }
-        let count = match (rule, decision) {
-            (Some(rule), _) => &mut self.rules[rule].pairs,
-            (None, Decision::Row { .. } | Decision::Dropped) => &mut self.kept,
-            (None, Decision::Disputed) => &mut self.disputed,
-            (None, Decision::NotMeasured) => &mut self.not_measured,
-        };
-        *count += 1;
-    }
-}
-
 /// A range in strengths, for people.
-fn strengths(range: &Range) -> String {
+fn strengths(range: &ResolvedRule) -> String {
     if [range.from, range.below].into_iter().flatten().any(f64::is_nan) {
         return "not known, for nothing was measured".to_owned();
     }
@@ -113,7 +60,7 @@ impl Summary {
         };
         line(counts.pairs, "pairs");
         for rule in &counts.rules {
-            line(rule.pairs, &format!("{} (strength {})", rule.words, strengths(&rule.range)));
+            line(rule.pairs, &format!("{} (strength {})", rule.rule, strengths(&rule.range)));
         }
         line(counts.kept, "kept as they are, in no range");
         if counts.disputed > 0 {
@@ -157,7 +104,7 @@ impl Summary {
         let counts = &self.counts;
         let rule = |rule: &RuleCount| {
             json!({
-                "rule": rule.words,
+                "rule": rule.rule,
                 "from": rule.range.from.filter(|bound| bound.is_finite()),
                 "below": rule.range.below.filter(|bound| bound.is_finite()),
                 "pairs": rule.pairs,

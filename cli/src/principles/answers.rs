@@ -28,7 +28,7 @@ pub(super) struct Remembering {
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct PrincipleRow {
     key: String,
     /// What [`feedback::read`] reads.
     answer: Value,
@@ -72,7 +72,7 @@ impl Remembering {
     }
 
     fn keep(&mut self, key: String, list: &[Listed]) -> Result<(), CliError> {
-        let line = Line { key: key.clone(), answer: written(list) };
+        let line = PrincipleRow { key: key.clone(), answer: written(list) };
         let mut bytes = serde_json::to_vec(&line).expect("a line serialises");
         bytes.push(b'\n');
         // One write a line: what is cut off by a crash is the last line alone.
@@ -126,7 +126,7 @@ fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, Cl
         if !line.ends_with(b"\n") {
             break;
         }
-        let parsed: Result<Line, _> = serde_json::from_slice(&line);
+        let parsed: Result<PrincipleRow, _> = serde_json::from_slice(&line);
         let parsed = parsed.map_err(|error| error.to_string()).and_then(|line| {
             let list = feedback::read(&line.answer.to_string());
             let list = list.map_err(|failure| failure.reason.code.to_owned())?;

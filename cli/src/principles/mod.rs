@@ -3,12 +3,14 @@
 mod answers;
 mod client;
 mod judge;
-mod rows;
 mod run;
 mod similar;
 mod summary;
 
 use std::path::PathBuf;
+
+use curation::principles::{ExtractionOptions, FeedbackColumns};
+use datasets::SchemaRef;
 
 use crate::dataset_files::{SinkArgs, SourceArgs};
 use crate::error::{CliError, Outcome};
@@ -179,6 +181,11 @@ pub(crate) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
 }
 
 impl ColumnArgs {
+    fn find(&self, schema: &SchemaRef) -> Result<FeedbackColumns, CliError> {
+        let feedback = self.feedback();
+        Ok(FeedbackColumns::find(schema, &self.prompt, &self.response, &feedback)?)
+    }
+
     /// The columns of feedback.
     fn feedback(&self) -> Vec<String> {
         if self.feedback.is_empty() { vec!["feedback".to_owned()] } else { self.feedback.clone() }
@@ -186,12 +193,17 @@ impl ColumnArgs {
 }
 
 impl StepArgs {
-    /// The principles that are left out by name.
-    fn left_out(&self) -> Vec<String> {
-        if self.leave_out.is_empty() {
-            vec!["helpfulness".to_owned()]
-        } else {
-            self.leave_out.clone()
+    fn options(&self) -> ExtractionOptions {
+        ExtractionOptions {
+            min_annotators: usize::from(self.min_annotators),
+            evidence: self.evidence,
+            cosine: self.cosine,
+            left_out: if self.leave_out.is_empty() {
+                vec!["helpfulness".to_owned()]
+            } else {
+                self.leave_out.clone()
+            },
+            keep_contradictions: self.contradictions == ContradictionsArg::Keep,
         }
     }
 }

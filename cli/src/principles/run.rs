@@ -4,19 +4,20 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use curation::principles::{
-    Found, Line, Stated, Table, Verdict, consensus, contradicted, evidence, listed, partial,
-    repeated,
+    Extraction, FeedbackColumns, FeedbackRow, JudgeAnswer, JudgeFailure, ListedPrinciple,
+    PrincipleRow, PrincipleTable, PrincipleVerdict, RowPrinciples,
 };
 use datasets::source::Batch;
+use openapi::Message;
+use rubrics::Turn;
 use rubrics::feedback::{Feedback, Listed, Met};
 use serde_json::json;
 
+use super::PrinciplesArgs;
 use super::answers::Remembering;
 use super::judge::{Answer, Engines, Judge, judge};
-use super::rows::{Columns, Row};
 use super::similar::Similarity;
-use super::summary::{Counts, Summary};
-use super::{ContradictionsArg, PrinciplesArgs, StepArgs};
+use super::summary::Summary;
 use crate::dataset_files::{Account, DatasetOutput};
 use crate::error::{CliError, Outcome};
 use crate::progress::Progress;
@@ -35,33 +36,25 @@ pub(super) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
         return Err(CliError::Usage(message.to_owned()));
     }
     let dataset = args.source.open(&args.inputs, &outputs)?;
-    let columns = Columns::find(&args.columns, dataset.schema())?;
-    let table = Table::new(columns.taken(&args.columns.carry, dataset.schema())?)?;
+    let columns = args.columns.find(dataset.schema())?;
+    let table = PrincipleTable::new(columns.carried(&args.columns.carry, dataset.schema())?)?;
     let engines = Engines::load(args)?;
     let similarity = Similarity::new(args, engines.as_ref())?;
     let judge = remembering(args, judge(args, engines.as_ref())?)?;
     let output = DatasetOutput::create(&args.output, table.schema(), &args.sink.options())?;
     let options = described(args, judge.as_ref(), &similarity);
-    let mut passing = Passing {
-        columns,
-        table,
-        judge,
-        similarity,
-        steps: &args.steps,
-        left_out: args.steps.left_out(),
-        output,
-        counts: Counts::default(),
-    };
+    let extraction = Extraction::new(args.steps.options());
+    let mut run = Run { columns, table, judge, similarity, extraction, output };
     let mut progress = Progress::start("rows", dataset.rows());
     for batch in dataset.batches() {
         let batch = batch?;
-        passing.batch(&batch, &mut progress)?;
+        run.batch(&batch, &mut progress)?;
     }
     drop(progress);
     let summary = Summary {
-        counts: passing.counts,
-        steps: passing.left_out,
-        finished: passing.output.finish()?,
+        left_out: run.extraction.options().left_out.clone(),
+        counts: run.extraction.counts,
+        finished: run.output.finish()?,
         started,
     };
     let account =
@@ -103,163 +96,91 @@ fn described(
         "min_annotators": args.steps.min_annotators,
         "evidence": args.steps.evidence,
         "cosine": args.steps.cosine,
-        "leave_out": args.steps.left_out(),
-        "keep_contradictions": args.steps.contradictions == ContradictionsArg::Keep,
+        "leave_out": args.steps.options().left_out,
+        "keep_contradictions": args.steps.options().keep_contradictions,
     })
 }
 
-/// What rows pass through.
-struct Passing<'a> {
-    columns: Columns,
-    table: Table,
+/// The rows of a run on their way from feedback to principles.
+struct Run {
+    columns: FeedbackColumns,
+    table: PrincipleTable,
     judge: Box<dyn Judge>,
     similarity: Similarity,
-    steps: &'a StepArgs,
-    left_out: Vec<String>,
+    extraction: Extraction,
     output: DatasetOutput,
-    counts: Counts,
 }
 
-/// A row of a batch whose lists are all there.
-struct Heard {
-    /// Its place in the batch.
-    at: usize,
-    row: Row,
-    stated: Vec<(Stated, f64)>,
-}
-
-impl Passing<'_> {
+impl Run {
     fn batch(&mut self, batch: &Batch, progress: &mut Progress) -> Result<(), CliError> {
         for reject in &batch.rejects {
             self.output.reject(reject)?;
         }
-        let rows = self.columns.rows(&batch.data)?;
-        self.counts.rows += rows.len() as u64;
-        let mut usable = Vec::new();
-        for (at, row) in rows.into_iter().enumerate() {
-            match row {
-                Err(reason) => self.output.reject(&batch.reject(at, reason))?,
-                Ok(row) if row.annotators.len() < usize::from(self.steps.min_annotators) => {
-                    self.counts.too_few_annotators += 1;
-                }
-                Ok(row) => usable.push((at, row)),
-            }
+        let (usable, rejected) = self.extraction.usable(self.columns.rows(&batch.data)?);
+        for (position, reason) in rejected {
+            self.output.reject(&batch.reject(position, reason))?;
         }
         let mut done = 0;
         let mut usable = usable.into_iter().peekable();
         while let Some((first, _)) = usable.peek() {
             progress.advance((*first - done) as u64);
             done = *first;
-            let some: Vec<(usize, Row)> = usable.by_ref().take(BATCH).collect();
-            self.some(batch, some)?;
+            let rows = usable.by_ref().take(BATCH).collect();
+            self.extract(batch, rows)?;
         }
         progress.advance((batch.data.num_rows() - done) as u64);
         Ok(())
     }
 
-    /// Asks about some rows, and writes what passes the steps.
-    fn some(&mut self, batch: &Batch, rows: Vec<(usize, Row)>) -> Result<(), CliError> {
-        let feedback: Vec<Feedback> = rows.iter().flat_map(|(_, row)| row.feedback()).collect();
-        let mut answers = self.judge.list(&feedback)?.into_iter();
-        let mut heard = Vec::new();
-        for (at, row) in rows {
-            let own: Vec<Answer> = answers.by_ref().take(row.annotators.len()).collect();
-            match self.heard(at, row, own) {
-                Ok(one) => heard.push(one),
-                Err(reason) => self.output.reject(&batch.reject(at, reason))?,
+    /// Asks the judge about some rows and writes the principles that pass the steps.
+    fn extract(&mut self, batch: &Batch, rows: Vec<(usize, FeedbackRow)>) -> Result<(), CliError> {
+        let feedback: Vec<Feedback> = rows.iter().flat_map(|(_, row)| feedback_of(row)).collect();
+        let mut answers = self.judge.list(&feedback)?.into_iter().map(judge_answer);
+        let mut combined = Vec::new();
+        for (position, row) in rows {
+            let own = answers.by_ref().take(row.annotators.len()).collect();
+            match self.extraction.combine(position, &row, own) {
+                Ok(principles) => combined.push(principles),
+                Err(reason) => self.output.reject(&batch.reject(position, reason))?,
             }
         }
-        let texts = |heard: &Heard| -> Vec<String> {
-            let stated = heard.stated.iter();
-            stated.map(|(stated, _)| stated.principle.clone()).collect()
-        };
-        let texts: Vec<Vec<String>> = heard.iter().map(texts).collect();
+        let texts: Vec<Vec<String>> = combined.iter().map(RowPrinciples::texts).collect();
         let vectors = self.similarity.vectors(&texts)?;
-        let mut lines = Vec::new();
-        for (heard, vectors) in heard.into_iter().zip(vectors) {
-            self.agreed(heard, vectors, &mut lines);
-        }
-        self.counts.written += lines.len() as u64;
-        let rows = self.table.rows(&batch.data, &lines).map_err(|error| {
+        let principles: Vec<PrincipleRow> = combined
+            .into_iter()
+            .zip(vectors)
+            .flat_map(|(row, vectors)| self.extraction.agree(row, vectors))
+            .collect();
+        let rows = self.table.rows(&batch.data, &principles).map_err(|error| {
             CliError::Failed(format!("{}: principles are no rows: {error}", batch.file))
         })?;
         self.output.rows(&rows)
     }
-
-    /// What the annotators of a row say, with words that are found there; or why one of them cannot
-    /// be heard, without whom there is no saying what the others agree on.
-    fn heard(&mut self, at: usize, row: Row, answers: Vec<Answer>) -> Result<Heard, String> {
-        self.counts.asked += answers.len() as u64;
-        let mut stated = Vec::new();
-        let mut unheard = None;
-        for (annotator, answer) in answers.into_iter().enumerate() {
-            match answer {
-                Ok(list) => stated.extend(list.into_iter().map(|one| plainly(annotator, one))),
-                Err((status, reason)) => {
-                    self.counts.failed(status);
-                    let name = &row.annotators[annotator].0;
-                    unheard
-                        .get_or_insert_with(|| format!("feedback of '{name}': {status}: {reason}"));
-                }
-            }
-        }
-        if let Some(reason) = unheard {
-            return Err(reason);
-        }
-        let listed = stated.len();
-        let stated = evidence(stated, &row.words(), self.steps.evidence);
-        self.counts.listed += listed as u64;
-        self.counts.without_evidence += (listed - stated.len()) as u64;
-        Ok(Heard { at, row, stated })
-    }
-
-    /// The steps after the comparison of a row's principles.
-    fn agreed(&mut self, heard: Heard, vectors: Vec<Vec<f32>>, lines: &mut Vec<Line>) {
-        let least = self.steps.cosine;
-        let counts = &mut self.counts;
-        let before = heard.stated.len();
-        let n_annotators = heard.row.annotators.len();
-        let found = consensus(heard.stated, vectors, n_annotators, least);
-        counts.without_consensus += (before - found.len()) as u64;
-        let found = dropping(found, &mut counts.left_out, |found| listed(found, &self.left_out));
-        let found = dropping(found, &mut counts.partially, partial);
-        let found = match self.steps.contradictions {
-            ContradictionsArg::Keep => found,
-            ContradictionsArg::Drop => {
-                dropping(found, &mut counts.contradicted, |found| contradicted(found, least))
-            }
-        };
-        let found = dropping(found, &mut counts.repeated, |found| repeated(found, least));
-        lines.extend(found.into_iter().map(|found| Line {
-            row: heard.at,
-            annotator: heard.row.annotators[found.stated.annotator].0.clone(),
-            found,
-        }));
-    }
 }
 
-/// A step, with what it drops counted.
-fn dropping(
-    found: Vec<Found>,
-    dropped: &mut u64,
-    step: impl FnOnce(Vec<Found>) -> Vec<Found>,
-) -> Vec<Found> {
-    let before = found.len();
-    let left = step(found);
-    *dropped += (before - left.len()) as u64;
-    left
+/// One request to the judge for each annotator.
+fn feedback_of(row: &FeedbackRow) -> impl Iterator<Item = Feedback> {
+    let turn =
+        |message: &Message| Turn { role: message.role.clone(), content: message.content.clone() };
+    let conversation: Vec<Turn> = row.conversation.iter().map(turn).collect();
+    row.feedback()
+        .into_iter()
+        .map(move |feedback| Feedback { conversation: conversation.clone(), feedback })
 }
 
-fn plainly(annotator: usize, listed: Listed) -> Stated {
-    Stated {
-        annotator,
+fn judge_answer(answer: Answer) -> JudgeAnswer {
+    let principle = |listed: Listed| ListedPrinciple {
         principle: listed.principle,
         verdict: match listed.met {
-            Met::Yes => Verdict::Yes,
-            Met::No => Verdict::No,
-            Met::Partially => Verdict::Partially,
+            Met::Yes => PrincipleVerdict::Yes,
+            Met::No => PrincipleVerdict::No,
+            Met::Partially => PrincipleVerdict::Partially,
         },
         evidence: listed.evidence,
+    };
+    match answer {
+        Ok(list) => Ok(list.into_iter().map(principle).collect()),
+        Err((status, reason)) => Err(JudgeFailure { status, reason }),
     }
 }
 

@@ -82,7 +82,7 @@ impl Similarity {
                     CliError::Failed(format!("'{}' does not embed: {detail}", served.name()))
                 })?;
                 let unit_of = |vector: &Vec<f32>| {
-                    unit(&vector.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>())
+                    unit_vector(&vector.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>())
                 };
                 vectors.iter().map(unit_of).collect()
             }
@@ -131,7 +131,7 @@ fn read(body: &Value, n_texts: usize) -> Result<Vec<Vec<f32>>, String> {
         let numbers: Option<Vec<f64>> = numbers.iter().map(Value::as_f64).collect();
         let numbers = numbers.ok_or("an embedding holds something other than numbers")?;
         let slot = index.and_then(|index| vectors.get_mut(index));
-        *slot.ok_or("an item's index is beyond the texts")? = Some(unit(&numbers));
+        *slot.ok_or("an item's index is beyond the texts")? = Some(unit_vector(&numbers));
     }
     let whole: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
     let whole = whole.ok_or("two items have one index")?;

@@ -1,10 +1,9 @@
 //! What a run did, for people and for programs.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use serde::Serialize;
+use curation::principles::ExtractionCounts;
 use serde_json::{Value, json};
 
 use super::judge::is_failure;
@@ -12,48 +11,12 @@ use crate::dataset_files::Finished;
 use crate::error::Outcome;
 use crate::tally::grouped;
 
-/// Rows, feedback and principles by what became of them. Each step sees what the ones before it left.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Counts {
-    /// Rows that were read.
-    pub(super) rows: u64,
-    /// Rows with too few annotators.
-    pub(super) too_few_annotators: u64,
-    /// Feedback that the judge was asked about.
-    pub(super) asked: u64,
-    /// Feedback that it gave no list for, by status.
-    pub(super) failures: BTreeMap<&'static str, u64>,
-    /// Principles of rows whose lists are all there.
-    pub(super) listed: u64,
-    /// Their words are not found in the feedback.
-    pub(super) without_evidence: u64,
-    /// Some annotator has no principle that is alike.
-    pub(super) without_consensus: u64,
-    /// They are left out by name.
-    pub(super) left_out: u64,
-    /// They are met in part.
-    pub(super) partially: u64,
-    /// Another verdict stands against theirs.
-    pub(super) contradicted: u64,
-    /// One that is alike stays.
-    pub(super) repeated: u64,
-    /// Principles that were written.
-    pub(super) written: u64,
-}
-
-impl Counts {
-    /// Counts feedback without a list.
-    pub(super) fn failed(&mut self, status: &'static str) {
-        *self.failures.entry(status).or_insert(0) += 1;
-    }
-}
-
 /// What a run did.
 #[derive(Debug)]
 pub(super) struct Summary {
-    pub(super) counts: Counts,
+    pub(super) counts: ExtractionCounts,
     /// The principles that are left out by name.
-    pub(super) steps: Vec<String>,
+    pub(super) left_out: Vec<String>,
     pub(super) finished: Finished,
     pub(super) started: Instant,
 }
@@ -84,7 +47,7 @@ impl Summary {
         line("", counts.listed, "principles listed");
         line("-", counts.without_evidence, "evidence: their words are not in the feedback");
         line("-", counts.without_consensus, "consensus: some annotator has none that is alike");
-        line("-", counts.left_out, &format!("listed: {}", self.steps.join(", ")));
+        line("-", counts.left_out, &format!("listed: {}", self.left_out.join(", ")));
         line("-", counts.partially, "partially met");
         line("-", counts.contradicted, "contradicted by another verdict");
         line("-", counts.repeated, "repeated");

@@ -1,54 +1,11 @@
-//! Metrics of public benchmarks of reward models, judges and process reward models.
-//!
-//! Every metric is a pure function of what a scorer said of the rows. A row that the scorer could
-//! not judge is neither right nor wrong: [`Estimate`] has the metric over the rows that were judged,
-//! how many these are, and what the metric is at least, with every other row as wrong as can be.
-//!
-//! The definitions are those of the benchmarks' own repositories; each module says which, and where
-//! a corner is ours. A number that is not finite is taken for one that could not be measured.
+//! Evaluation of scorers on public benchmarks: the inputs of a benchmark, the scores that they got, and
+//! the metrics.
 
-mod best_of_n;
-mod estimate;
-mod interval;
-mod judge_bench;
-mod prm800k;
-mod prm_bench;
-mod process_bench;
-mod reward_bench;
-mod reward_bench_2;
-mod rm_bench;
-mod steps;
-#[cfg(test)]
-mod tests;
+mod benchmarks;
+mod input_scores;
+mod inputs;
+pub mod metrics;
 
-pub use best_of_n::{Sample, best_of_n};
-pub use estimate::{Estimate, Item, Line, Report, estimate, share};
-pub use interval::{Confidence, Interval, Method, Sampling, bootstrap, wilson};
-pub use judge_bench::{Better, Decision, Games, JudgedPair, judge_bench};
-pub use prm_bench::{Flawed, prm_bench};
-pub use prm800k::{LabelledSolution, prm800k};
-pub use process_bench::{Finding, FirstError, process_bench};
-pub use reward_bench::{Pair, reward_bench};
-pub use reward_bench_2::{Completions, Prompt, reward_bench_2};
-pub use rm_bench::{Domain, Styled, rm_bench};
-pub use steps::{Confusion, auroc, first_below, harmonic_mean};
-
-/// A score, if it is one.
-fn finite(score: Option<f64>) -> Option<f64> {
-    score.filter(|score| score.is_finite())
-}
-
-/// The mean; `None` of nothing.
-fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (mut sum, mut n) = (0.0, 0.0);
-    for value in values {
-        sum += value;
-        n += 1.0;
-    }
-    (n > 0.0).then(|| sum / n)
-}
-
-/// 1 or 0.
-fn one_if(is_right: bool) -> f64 {
-    f64::from(u8::from(is_right))
-}
+pub use self::benchmarks::{Benchmark, BenchmarkOptions, BenchmarkRows, NeutralLabel};
+pub use self::input_scores::{InputScores, VerdictValue};
+pub use self::inputs::BenchmarkInputs;

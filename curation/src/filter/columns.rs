@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use arrow::datatypes::{DataType, SchemaRef};
 
 use datasets::Result;
-use datasets::query::{Place, proposals};
+use datasets::query::{SqlOption, near_names};
 
 /// The columns that a pass reads.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Needed {
+pub(super) struct NeededColumns {
     names: Vec<String>,
     is_all: bool,
 }
 
-impl Needed {
+impl NeededColumns {
     pub(super) fn all() -> Self {
         Self { names: Vec::new(), is_all: true }
     }
@@ -61,8 +61,8 @@ pub(super) fn projected(schema: &SchemaRef, columns: Option<&[usize]>) -> Schema
 ///
 /// # Errors
 /// If there is none, with near names.
-pub(super) fn quoted(path: &str, schema: &SchemaRef, place: Place) -> Result<String> {
-    let missing = || place.fault(format!("no column '{path}'{}", proposals(path, schema)));
+pub(super) fn quoted(path: &str, schema: &SchemaRef, place: SqlOption) -> Result<String> {
+    let missing = || place.error(format!("no column '{path}'{}", near_names(path, schema)));
     if schema.index_of(path).is_ok() {
         return Ok(sql(path, &[]));
     }

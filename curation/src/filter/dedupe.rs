@@ -9,7 +9,7 @@ use arrow::row::{RowConverter, SortField};
 use sha2::{Digest as _, Sha256};
 
 use datasets::Result;
-use datasets::query::{Place, proposals};
+use datasets::query::{SqlOption, near_names};
 
 /// Bytes of a digest that are kept: two different rows are one in 2^64 runs over billions of rows.
 const DIGEST_BYTES: usize = 16;
@@ -25,7 +25,7 @@ pub(super) fn digest(bytes: &[u8]) -> RowDigest {
 }
 
 /// The rows that were there already, by digest: 16 bytes a row and the set's own.
-pub(super) struct Seen {
+pub(super) struct SeenRows {
     columns: Vec<usize>,
     names: Vec<String>,
     rows: RowConverter,
@@ -33,12 +33,12 @@ pub(super) struct Seen {
     dropped: u64,
 }
 
-impl Seen {
+impl SeenRows {
     /// Nothing was seen yet. Rows are compared in `names`, or in all columns if there are none.
     pub(super) fn new(schema: &SchemaRef, names: &[String]) -> Result<Self> {
         let position = |name: &String| {
             schema.index_of(name).map_err(|_| {
-                Place::Dedupe.fault(format!("no column '{name}'{}", proposals(name, schema)))
+                SqlOption::Dedupe.error(format!("no column '{name}'{}", near_names(name, schema)))
             })
         };
         let columns: Vec<usize> = if names.is_empty() {
@@ -48,7 +48,7 @@ impl Seen {
         };
         let field = |column: &usize| SortField::new(schema.field(*column).data_type().clone());
         let rows = RowConverter::new(columns.iter().map(field).collect())
-            .map_err(|error| Place::Dedupe.fault(error))?;
+            .map_err(|error| SqlOption::Dedupe.error(error))?;
         Ok(Self { columns, names: names.to_vec(), rows, digests: HashSet::new(), dropped: 0 })
     }
 
@@ -56,12 +56,12 @@ impl Seen {
     pub(super) fn new_ones(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns: Vec<_> = self.columns.iter().map(|at| batch.column(*at).clone()).collect();
         let rows =
-            self.rows.convert_columns(&columns).map_err(|error| Place::Dedupe.fault(error))?;
+            self.rows.convert_columns(&columns).map_err(|error| SqlOption::Dedupe.error(error))?;
         let is_new = |row: arrow::row::Row<'_>| self.digests.insert(digest(row.as_ref()));
         let kept: Vec<bool> = rows.iter().map(is_new).collect();
         let kept = BooleanArray::from(kept);
         self.dropped += (kept.len() - kept.true_count()) as u64;
-        filter_record_batch(batch, &kept).map_err(|error| Place::Dedupe.fault(error))
+        filter_record_batch(batch, &kept).map_err(|error| SqlOption::Dedupe.error(error))
     }
 
     /// The condition in words.

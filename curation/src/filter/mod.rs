@@ -1,6 +1,6 @@
 //! Which rows of a dataset stay, in which order, and with which columns.
 //!
-//! [`Plan::new`] checks everything that can be wrong with the question; [`Plan::run`] answers it:
+//! [`FilterPlan::new`] checks everything that can be wrong with the question; [`FilterPlan::run`] answers it:
 //! conditions, then duplicates, then groups, then the sample, the order and the limit. Near-duplicates
 //! and groups take a pass over the rows each to decide, and what they need of them alone is read
 //! for it; everything else is done in the last pass. Rows stay in their order unless another is
@@ -9,16 +9,16 @@
 mod columns;
 mod dedupe;
 mod grouping;
-mod kept;
-mod near;
-mod order;
-mod passage;
+mod kept_rows;
+mod near_duplicates;
+mod pass;
 mod plan;
 mod report;
+mod row_order;
 mod sorting;
+mod sql_query;
 #[cfg(test)]
 mod tests;
-mod whole;
 
 use std::path::PathBuf;
 
@@ -26,9 +26,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 
-pub use self::grouping::{GroupOptions, Operation, Orders};
-pub use self::plan::Plan;
-pub use self::report::{Dropped, GroupReport, NearReport, Report};
+pub use self::grouping::{ComparisonColumns, GroupOperation, GroupOptions};
+pub use self::plan::FilterPlan;
+pub use self::report::{DroppedRows, FilterReport, GroupReport, NearReport};
 use datasets::Result;
 use datasets::source::Reject;
 
@@ -41,7 +41,7 @@ pub const LEAST_SIMILARITY: f64 = 0.05;
 
 /// What is asked.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Options {
+pub struct FilterOptions {
     /// Conditions that a row must meet, all of them.
     pub wheres: Vec<String>,
     /// Columns and expressions to write; all columns if not set.
@@ -86,7 +86,7 @@ pub enum Dedupe {
 
 /// What a run may use.
 #[derive(Debug, Clone)]
-pub struct Resources {
+pub struct FilterResources {
     /// Threads that read.
     pub threads: usize,
     /// Memory for sorting and grouping; more goes to files.
@@ -98,7 +98,7 @@ pub struct Resources {
 }
 
 /// Where a run puts the rows that it keeps.
-pub trait Receiver {
+pub trait RowSink {
     /// The columns of the rows that follow, once, before them and before any reject.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ pub trait Receiver {
 /// the run.
 pub type RejectSink = Box<dyn FnMut(&Reject) -> Result<()> + Send>;
 
-impl Options {
+impl FilterOptions {
     /// The columns in which equal rows are looked for, where they are.
     fn exact(&self) -> Option<&[String]> {
         match &self.dedupe {

@@ -5,72 +5,77 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use futures_util::StreamExt as _;
 
-use super::columns::{Needed, projected};
+use super::columns::{NeededColumns, projected};
 use super::grouping::{Grouping, PairRows};
-use super::near::Near;
-use super::order::Ordering;
-use super::passage::{Counted, Earlier, Pass, Source, Writing, lock};
-use super::sorting::Fault;
+use super::near_duplicates::Near;
+use super::pass::{EarlierPass, FilteredRows, OutputRows, Pass, StepCounts, lock};
+use super::row_order::RowOrder;
+use super::sorting::FirstError;
 use super::{
-    Dedupe, Dropped, GroupReport, NearReport, Options, Receiver, RejectSink, Report, Resources,
+    Dedupe, DroppedRows, FilterOptions, FilterReport, FilterResources, GroupReport, NearReport,
+    RejectSink, RowSink,
 };
 use crate::minhash;
-use datasets::query::{Bounds, Engine, Place, Selected};
+use datasets::query::{QueryLimits, SelectedColumn, SqlEngine, SqlOption};
+use datasets::scan::Condition;
 use datasets::scan::Scan;
-use datasets::scan::term::Term;
 use datasets::source::Dataset;
 use datasets::{DatasetError, RecordBatch, Result};
 
 /// A question that can be answered.
-pub struct Plan {
+pub struct FilterPlan {
     pub(super) dataset: Dataset,
-    pub(super) options: Options,
-    resources: Resources,
-    terms: Vec<Term>,
+    pub(super) options: FilterOptions,
+    resources: FilterResources,
+    conditions: Vec<Condition>,
     near: Option<Near>,
     grouping: Option<Grouping>,
     /// Positions of the columns that the last pass reads.
     columns: Option<Vec<usize>>,
     /// Over the rows that come to the last steps.
-    pub(super) engine: Engine,
-    selected: Option<Vec<Selected>>,
-    ordering: Option<Ordering>,
+    pub(super) engine: SqlEngine,
+    selected: Option<Vec<SelectedColumn>>,
+    ordering: Option<RowOrder>,
     output: Option<SchemaRef>,
 }
 
 /// Rows of the last pass.
-struct Last {
+struct LastPass {
     rows: LastRows,
     /// Rows that came out.
     n_rows: u64,
 }
 
 enum LastRows {
-    Source(Source),
-    Pairs(PairRows, Counted),
+    FilteredRows(FilteredRows),
+    Pairs(PairRows, StepCounts),
 }
 
 /// What passes before the last have found.
-struct Passed {
-    last: Last,
+struct PassResults {
+    last: LastPass,
     near: Option<NearReport>,
     groups: Option<GroupReport>,
 }
 
-impl Plan {
+impl FilterPlan {
     /// Checks a question about a dataset.
     ///
     /// # Errors
     /// [`DatasetError::Query`] with the place of what is wrong, [`DatasetError::Usage`] for options
     /// that do not go together.
-    pub fn new(dataset: &Dataset, options: Options, resources: Resources) -> Result<Self> {
+    pub fn new(
+        dataset: &Dataset,
+        options: FilterOptions,
+        resources: FilterResources,
+    ) -> Result<Self> {
         refuse_clash(&options)?;
-        let bounds = Bounds { memory_bytes: resources.memory_bytes, spill: None };
+        let bounds = QueryLimits { memory_bytes: resources.memory_bytes, spill: None };
         let schema = dataset.schema();
-        let engine = Engine::new(schema, &bounds)?;
-        let mut terms = Vec::new();
+        let engine = SqlEngine::new(schema, &bounds)?;
+        let mut conditions = Vec::new();
         for condition in &options.wheres {
-            terms.extend(engine.terms(condition, Place::Where)?);
+            conditions.extend(engine.conditions(condition, SqlOption::Where)?);
         }
         let near = near(schema, &bounds, &options, &resources)?;
         let exact = options.exact();
@@ -87,10 +92,10 @@ impl Plan {
             Some(pairs) => pairs.schema.clone(),
             None => projected(schema, columns.as_deref()),
         };
-        let engine = Engine::new(&schema, &bounds)?;
-        let select = |text: &String| engine.select(text, Place::Select);
+        let engine = SqlEngine::new(&schema, &bounds)?;
+        let select = |text: &String| engine.select(text, SqlOption::Select);
         let selected = options.select.as_ref().map(select).transpose()?;
-        let ordering = Ordering::new(&engine, &schema, &options)?;
+        let ordering = RowOrder::new(&engine, &schema, &options)?;
         let output = match (&options.sql, &selected) {
             (Some(_), _) => None,
             (None, Some(selected)) => Some(selected_schema(selected)?),
@@ -100,7 +105,7 @@ impl Plan {
             dataset: dataset.clone(),
             options,
             resources,
-            terms,
+            conditions,
             near,
             grouping,
             columns,
@@ -116,7 +121,7 @@ impl Plan {
     /// # Errors
     /// [`DatasetError`] of reading, of a condition that meets a value it cannot work with, and of
     /// the receivers.
-    pub fn run(self, receiver: &mut dyn Receiver, rejects: RejectSink) -> Result<Report> {
+    pub fn run(self, receiver: &mut dyn RowSink, rejects: RejectSink) -> Result<FilterReport> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .expect("a runtime without drivers needs nothing from the system");
@@ -135,8 +140,8 @@ impl Plan {
     }
 
     /// What a run may use, files too.
-    pub(super) fn bounds(&self) -> Bounds {
-        Bounds {
+    pub(super) fn bounds(&self) -> QueryLimits {
+        QueryLimits {
             memory_bytes: self.resources.memory_bytes,
             spill: Some(self.resources.spill.clone()),
         }
@@ -150,25 +155,25 @@ impl Plan {
     fn scan(&self, columns: Option<Vec<usize>>) -> Scan {
         Scan {
             dataset: self.dataset.clone(),
-            terms: self.terms.clone(),
+            conditions: self.conditions.clone(),
             columns,
             threads: self.resources.threads,
         }
     }
 
     /// Everything that is decided before the last pass.
-    async fn passes(&self, rejects: RejectSink) -> Result<Passed> {
+    async fn passes(&self, rejects: RejectSink) -> Result<PassResults> {
         let exact = self.options.exact();
         let mut pass = Pass::First(rejects);
         let mut passed = (None, None);
         if let Some(near) = &self.near {
-            let source = Source::new(self.scan(near.columns.clone()), exact, pass)?;
+            let source = FilteredRows::new(self.scan(near.columns.clone()), exact, pass)?;
             let (earlier, report) = near.pass(source)?;
             (pass, passed.0) = (Pass::Later(earlier), Some(report));
         }
         let mut pairs = None;
         if let Some(grouping) = &self.grouping {
-            let source = Source::new(self.scan(grouping.columns.clone()), exact, pass)?;
+            let source = FilteredRows::new(self.scan(grouping.columns.clone()), exact, pass)?;
             let bounds = self.bounds();
             let found = grouping.pass(source, &bounds, self.options.seed).await?;
             let (earlier, report, found) = found;
@@ -176,27 +181,27 @@ impl Plan {
             (pass, passed.1) = (Pass::Later(earlier), Some(report));
         }
         let counted = match &pass {
-            Pass::Later(Earlier { counted, .. }) => counted.clone(),
-            Pass::First(_) => Counted::default(),
+            Pass::Later(EarlierPass { counted, .. }) => counted.clone(),
+            Pass::First(_) => StepCounts::default(),
         };
-        let source = Source::new(self.last_scan(), exact, pass)?;
+        let source = FilteredRows::new(self.last_scan(), exact, pass)?;
         let rows = match pairs {
             Some((columns, pairs)) => {
                 LastRows::Pairs(columns.rows(source, pairs, self.bounds()), counted)
             }
-            None => LastRows::Source(source),
+            None => LastRows::FilteredRows(source),
         };
-        Ok(Passed { last: Last { rows, n_rows: 0 }, near: passed.0, groups: passed.1 })
+        Ok(PassResults { last: LastPass { rows, n_rows: 0 }, near: passed.0, groups: passed.1 })
     }
 
     /// Rows in their own order, written as they are found.
     fn straight(
         self,
         schema: &SchemaRef,
-        mut passed: Passed,
-        receiver: &mut dyn Receiver,
-    ) -> Result<Report> {
-        let mut writing = Writing::new(schema, self.selected.as_deref());
+        mut passed: PassResults,
+        receiver: &mut dyn RowSink,
+    ) -> Result<FilterReport> {
+        let mut writing = OutputRows::new(schema, self.selected.as_deref());
         let limit = self.options.limit.unwrap_or(u64::MAX);
         let mut is_cut = false;
         while writing.rows < limit {
@@ -212,7 +217,7 @@ impl Plan {
         if let Some(limit) = self.options.limit {
             let rows = (!is_cut).then_some(0);
             let condition = format!("limit {limit}");
-            counted.dropped.push(Dropped::rows(condition, rows));
+            counted.dropped.push(DroppedRows::rows(condition, rows));
         }
         Ok(report(counted, writing, (passed.near, passed.groups)))
     }
@@ -221,18 +226,18 @@ impl Plan {
     async fn ordered(
         mut self,
         schema: &SchemaRef,
-        passed: Passed,
-        receiver: &mut dyn Receiver,
-    ) -> Result<Report> {
+        passed: PassResults,
+        receiver: &mut dyn RowSink,
+    ) -> Result<FilterReport> {
         self.engine = self.engine.within(&self.bounds())?;
         let ordering = self.ordering.take().expect("asked for");
         let last = Arc::new(Mutex::new(passed.last));
         let own = last.clone();
-        let fault = Fault::default();
+        let fault = FirstError::default();
         let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
         let seed = self.options.seed;
         let (mut stream, steps) = ordering.stream(&self.engine, seed, batches).await?;
-        let mut writing = Writing::new(schema, self.selected.as_deref());
+        let mut writing = OutputRows::new(schema, self.selected.as_deref());
         let mut failed = Ok(());
         while let Some(batch) = stream.next().await {
             match batch {
@@ -252,21 +257,21 @@ impl Plan {
     }
 }
 
-impl Last {
-    fn counted(&self, is_cut: bool) -> Counted {
+impl LastPass {
+    fn counted(&self, is_cut: bool) -> StepCounts {
         match &self.rows {
-            LastRows::Source(source) => source.counted(is_cut),
+            LastRows::FilteredRows(source) => source.counted(is_cut),
             LastRows::Pairs(_, counted) => counted.clone(),
         }
     }
 }
 
-impl Iterator for Last {
+impl Iterator for LastPass {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let next = match &mut self.rows {
-            LastRows::Source(source) => source.next()?,
+            LastRows::FilteredRows(source) => source.next()?,
             LastRows::Pairs(pairs, _) => pairs.next()?,
         };
         let rows = next.as_ref().map_or(0, RecordBatch::num_rows);
@@ -276,11 +281,11 @@ impl Iterator for Last {
 }
 
 fn report(
-    counted: Counted,
-    writing: Writing<'_>,
+    counted: StepCounts,
+    writing: OutputRows<'_>,
     (near, groups): (Option<NearReport>, Option<GroupReport>),
-) -> Report {
-    Report {
+) -> FilterReport {
+    FilterReport {
         read: counted.read,
         rejected: counted.rejected,
         dropped: counted.dropped,
@@ -293,34 +298,34 @@ fn report(
 
 fn near(
     schema: &SchemaRef,
-    bounds: &Bounds,
-    options: &Options,
-    resources: &Resources,
+    bounds: &QueryLimits,
+    options: &FilterOptions,
+    resources: &FilterResources,
 ) -> Result<Option<Near>> {
     let Some(Dedupe::Near { by, similarity, words }) = &options.dedupe else {
         return Ok(None);
     };
-    let index = minhash::Options {
+    let index = minhash::MinHashOptions {
         threshold: *similarity,
         words: *words,
         seed: options.seed,
         max_bytes: resources.texts_bytes,
-        ..minhash::Options::default()
+        ..minhash::MinHashOptions::default()
     };
     Near::new(schema, bounds, (by, index)).map(Some)
 }
 
 /// The positions of the columns that the steps after the conditions read; `None` for all.
 fn columns_read(
-    engine: &Engine,
+    engine: &SqlEngine,
     schema: &SchemaRef,
-    options: &Options,
+    options: &FilterOptions,
 ) -> Result<Option<Vec<usize>>> {
     let Some(select) = &options.select else {
         return Ok(None);
     };
-    let mut needed = Needed::default();
-    for selected in engine.select(select, Place::Select)? {
+    let mut needed = NeededColumns::default();
+    for selected in engine.select(select, SqlOption::Select)? {
         needed.add(selected.reads);
     }
     if let Some(order_by) = &options.order_by {
@@ -330,8 +335,8 @@ fn columns_read(
     Ok(needed.positions(schema))
 }
 
-fn selected_schema(selected: &[Selected]) -> Result<SchemaRef> {
-    let field = |selected: &Selected| {
+fn selected_schema(selected: &[SelectedColumn]) -> Result<SchemaRef> {
+    let field = |selected: &SelectedColumn| {
         Field::new(&selected.name, selected.data_type.clone(), true)
             .with_metadata(selected.metadata.clone())
     };
@@ -353,7 +358,7 @@ pub(super) fn refuse_repeated(schema: &SchemaRef, place: &str) -> Result<()> {
     }
 }
 
-fn refuse_clash(options: &Options) -> Result<()> {
+fn refuse_clash(options: &FilterOptions) -> Result<()> {
     let others = !options.wheres.is_empty()
         || options.select.is_some()
         || options.order_by.is_some()

@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 
 /// Rows that one condition dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Dropped {
+pub struct DroppedRows {
     /// The condition as it was written, or what was decided.
     pub condition: String,
     /// Why, where a decision has several reasons to drop rows.
@@ -22,13 +22,13 @@ pub struct Dropped {
 
 /// What became of the rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct FilterReport {
     /// Rows that were read.
     pub read: u64,
     /// Rows that could not be read.
     pub rejected: u64,
     /// What each condition dropped, in their order.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedRows>,
     /// Rows that were written.
     pub written: u64,
     /// What is known of near-duplicates, where they were looked for.
@@ -74,7 +74,7 @@ pub struct GroupReport {
     pub band: Option<(f64, f64)>,
 }
 
-impl Dropped {
+impl DroppedRows {
     /// Rows that a step dropped one by one.
     pub(super) fn rows(condition: String, rows: Option<u64>) -> Self {
         Self { condition, why: None, rows, groups: None }

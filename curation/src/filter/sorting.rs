@@ -15,19 +15,19 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::DataFrame;
 use futures_util::stream;
 
-use super::passage::lock;
-use datasets::query::{Engine, TABLE};
+use super::pass::lock;
+use datasets::query::{SqlEngine, TABLE};
 use datasets::{DatasetError, Result};
 
 /// The error that has ended the batches of a table. It is kept here, so that it comes out as it
 /// went in: layers of `DataFusion` wrap what they pass on.
 #[derive(Clone, Default)]
-pub(super) struct Fault(Arc<Mutex<Option<DatasetError>>>);
+pub(super) struct FirstError(Arc<Mutex<Option<DatasetError>>>);
 
 /// Batches one after the other.
 pub(super) type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
-impl Fault {
+impl FirstError {
     /// The batches up to the first error, which is kept.
     pub(super) fn watch(
         &self,
@@ -54,7 +54,7 @@ impl Fault {
 
 /// A table of batches, to be read once.
 pub(super) async fn frame(
-    engine: &Engine,
+    engine: &SqlEngine,
     schema: &SchemaRef,
     batches: Batches,
 ) -> std::result::Result<DataFrame, DataFusionError> {

@@ -1,7 +1,7 @@
 //! Questions and their answers, over every format alike.
 
 mod groups;
-mod near;
+mod near_duplicates;
 
 use std::fmt::Write as _;
 
@@ -15,11 +15,11 @@ use datasets::source::SourceOptions;
 
 /// Keeps what it is given.
 #[derive(Default)]
-struct Kept {
+struct CollectedLines {
     lines: String,
 }
 
-impl Receiver for Kept {
+impl RowSink for CollectedLines {
     fn begin(&mut self, _schema: &SchemaRef) -> Result<()> {
         Ok(())
     }
@@ -79,32 +79,32 @@ fn files(lines: &str) -> Files {
     }
 }
 
-fn resources(memory_bytes: usize, spill: &std::path::Path) -> Resources {
-    Resources { threads: 2, memory_bytes, texts_bytes: None, spill: spill.to_owned() }
+fn resources(memory_bytes: usize, spill: &std::path::Path) -> FilterResources {
+    FilterResources { threads: 2, memory_bytes, texts_bytes: None, spill: spill.to_owned() }
 }
 
 fn answer(
     dataset: &Dataset,
     spill: &std::path::Path,
-    options: Options,
-) -> Result<(String, Report)> {
-    let mut kept = Kept::default();
-    let plan = Plan::new(dataset, options, resources(MEMORY_BYTES, spill))?;
+    options: FilterOptions,
+) -> Result<(String, FilterReport)> {
+    let mut kept = CollectedLines::default();
+    let plan = FilterPlan::new(dataset, options, resources(MEMORY_BYTES, spill))?;
     let report = plan.run(&mut kept, Box::new(|_| Ok(())))?;
     Ok((kept.lines, report))
 }
 
-fn of(condition: &str) -> Options {
-    Options {
+fn of(condition: &str) -> FilterOptions {
+    FilterOptions {
         wheres: vec![condition.to_owned()],
         select: Some("id".to_owned()),
-        ..Options::default()
+        ..FilterOptions::default()
     }
 }
 
 /// Checks the ids of the rows that are kept and what each condition dropped, in every format.
 #[track_caller]
-fn check(options: &Options, ids: &[u32], dropped: &[(&str, u64)]) {
+fn check(options: &FilterOptions, ids: &[u32], dropped: &[(&str, u64)]) {
     let files = files(&rows(20));
     for dataset in &files.datasets {
         let (lines, report) =
@@ -160,13 +160,13 @@ fn conditions_drop_rows_and_are_counted() {
         &[2, 5, 8],
         &[("length(Name) = 2", 14), ("upper(Name) = 'CY'", 0), ("id < 9", 3)],
     );
-    let two = Options { wheres: vec!["id < 4".to_owned(), "id > 1".to_owned()], ..of("") };
+    let two = FilterOptions { wheres: vec!["id < 4".to_owned(), "id > 1".to_owned()], ..of("") };
     check(&two, &[2, 3], &[("id < 4", 16), ("id > 1", 2)]);
 }
 
 #[test]
 fn rows_are_ordered_drawn_and_cut() {
-    let order = |by: &str, top_k, limit| Options {
+    let order = |by: &str, top_k, limit| FilterOptions {
         order_by: Some(by.to_owned()),
         top_k,
         limit,
@@ -181,11 +181,11 @@ fn rows_are_ordered_drawn_and_cut() {
     check(&order("scores.math.score DESC", Some(2), None), &[3, 6], &[by, (top, 6)]);
     check(&order("id DESC", None, Some(3)), &[7, 6, 5], &[by, ("limit 3", 5)]);
     // Nulls come last both ways.
-    let all = |by: &str| Options { order_by: Some(by.to_owned()), ..of("id IN (9, 3, 0)") };
+    let all = |by: &str| FilterOptions { order_by: Some(by.to_owned()), ..of("id IN (9, 3, 0)") };
     let by = ("id IN (9, 3, 0)", 17);
     check(&all("scores.math.score"), &[0, 3, 9], &[by]);
     check(&all("scores.math.score DESC"), &[3, 0, 9], &[by]);
-    let limit = Options { wheres: Vec::new(), limit: Some(40), ..of("") };
+    let limit = FilterOptions { wheres: Vec::new(), limit: Some(40), ..of("") };
     let every: Vec<u32> = (0..20).collect();
     check(&limit, &every, &[("limit 40", 0)]);
 }
@@ -193,7 +193,7 @@ fn rows_are_ordered_drawn_and_cut() {
 #[test]
 fn a_limit_ends_the_reading() {
     let files = files(&rows(20));
-    let options = Options { limit: Some(3), ..of("id > 2") };
+    let options = FilterOptions { limit: Some(3), ..of("id > 2") };
     for dataset in &files.datasets {
         let (lines, report) =
             answer(dataset, &files.spill, options.clone()).expect("a good question");
@@ -206,13 +206,17 @@ fn a_limit_ends_the_reading() {
 fn samples_follow_from_the_seed() {
     let files = files(&rows(200));
     let draw = |dataset: &Dataset, seed| {
-        let options =
-            Options { sample: Some(20), seed, select: Some("id".to_owned()), ..Options::default() };
+        let options = FilterOptions {
+            sample: Some(20),
+            seed,
+            select: Some("id".to_owned()),
+            ..FilterOptions::default()
+        };
         answer(dataset, &files.spill, options).expect("a good question")
     };
     let (first, report) = draw(&files.datasets[0], 1);
     assert_eq!(first.lines().count(), 20);
-    assert_eq!(report.dropped, [Dropped::rows("sample 20".to_owned(), Some(180))]);
+    assert_eq!(report.dropped, [DroppedRows::rows("sample 20".to_owned(), Some(180))]);
     assert_eq!(draw(&files.datasets[1], 1).0, first, "the format has no say");
     assert_ne!(draw(&files.datasets[0], 2).0, first);
     let ids: Vec<u64> =
@@ -222,7 +226,7 @@ fn samples_follow_from_the_seed() {
 
 #[test]
 fn duplicates_go() {
-    let by = |columns: &[&str], condition: &str| Options {
+    let by = |columns: &[&str], condition: &str| FilterOptions {
         dedupe: Some(Dedupe::Exact { by: columns.iter().map(|c| (*c).to_owned()).collect() }),
         ..of(condition)
     };
@@ -250,7 +254,7 @@ fn columns_are_selected() {
     fn check(select: &str, expected: &str) {
         let files = files(&rows(20));
         for dataset in &files.datasets {
-            let options = Options { select: Some(select.to_owned()), ..of("id = 3") };
+            let options = FilterOptions { select: Some(select.to_owned()), ..of("id = 3") };
             let (lines, _) = answer(dataset, &files.spill, options).expect("a good question");
             assert_eq!(lines, expected, "{select}");
         }
@@ -278,7 +282,7 @@ fn whole_queries_are_answered() {
     fn check(sql: &str, expected: &str) {
         let files = files(&rows(20));
         for dataset in &files.datasets {
-            let options = Options { sql: Some(sql.to_owned()), ..Options::default() };
+            let options = FilterOptions { sql: Some(sql.to_owned()), ..FilterOptions::default() };
             let (lines, _) = answer(dataset, &files.spill, options).expect("a good question");
             assert_eq!(lines, expected, "{sql}");
         }
@@ -305,7 +309,7 @@ fn whole_queries_are_answered() {
 }
 
 #[track_caller]
-fn check_refused(options: &Options, parts: &[&str]) {
+fn check_refused(options: &FilterOptions, parts: &[&str]) {
     let files = files(&rows(3));
     let error = answer(&files.datasets[0], &files.spill, options.clone()).map(|(lines, _)| lines);
     let error = error.expect_err("a bad question").to_string();
@@ -335,28 +339,30 @@ fn bad_conditions_are_errors_with_their_place() {
 #[test]
 fn bad_questions_are_errors_with_their_place() {
     let check = check_refused;
-    let select = |text: &str| Options { select: Some(text.to_owned()), ..Options::default() };
+    let select =
+        |text: &str| FilterOptions { select: Some(text.to_owned()), ..FilterOptions::default() };
     check(&select("nam"), &["--select: no column 'nam' at character 1", "near: 'Name'"]);
     check(&select("id,\n nam"), &["at line 2, character 2"]);
     check(&select("id, id"), &["--select"]);
     check(&select("count(*)"), &["--select", "--sql"]);
     check(&select("id FROM data WHERE id > 1 --"), &["--select"]);
     check(&select("id; DROP TABLE data"), &["--select"]);
-    let order = |text: &str| Options { order_by: Some(text.to_owned()), ..Options::default() };
+    let order =
+        |text: &str| FilterOptions { order_by: Some(text.to_owned()), ..FilterOptions::default() };
     check(&order("ids"), &["--order-by: no column 'ids'", "near: 'id'"]);
     check(&order("id LIMIT 1"), &["--order-by"]);
     check(&order("id; DELETE FROM data"), &["--order-by"]);
-    let sql = |text: &str| Options { sql: Some(text.to_owned()), ..Options::default() };
+    let sql = |text: &str| FilterOptions { sql: Some(text.to_owned()), ..FilterOptions::default() };
     check(&sql("SELEC id FROM data"), &["--sql", "at character 1"]);
     check(&sql("SELECT idd FROM data"), &["--sql: no column 'idd' at character 8", "near: 'id'"]);
     check(&sql("SELECT id, id FROM data"), &["--sql"]);
     check(&sql("SELECT id FROM date"), &["--sql", "date"]);
-    let both = Options { sql: Some("SELECT 1".to_owned()), ..of("id > 1") };
+    let both = FilterOptions { sql: Some("SELECT 1".to_owned()), ..of("id > 1") };
     check(&both, &["--sql is a whole query"]);
-    check(&Options { top_k: Some(3), ..Options::default() }, &["--order-by"]);
-    let unknown = Options {
+    check(&FilterOptions { top_k: Some(3), ..FilterOptions::default() }, &["--order-by"]);
+    let unknown = FilterOptions {
         dedupe: Some(Dedupe::Exact { by: vec!["nam".to_owned()] }),
-        ..Options::default()
+        ..FilterOptions::default()
     };
     check(&unknown, &["no column 'nam'", "near: 'Name'"]);
 }
@@ -388,7 +394,7 @@ fn nothing_but_queries_over_data_is_run() {
         format!("{}1{}", "(".repeat(5000), ")".repeat(5000)),
         format!("SELECT {}1 FROM data", "-".repeat(9).replace('-', "- ").repeat(2000)),
     ] {
-        let options = Options { sql: Some(sql.clone()), ..Options::default() };
+        let options = FilterOptions { sql: Some(sql.clone()), ..FilterOptions::default() };
         let found = answer(&files.datasets[0], &files.spill, options);
         assert!(matches!(found, Err(DatasetError::Query { .. })), "{sql}");
     }
@@ -403,7 +409,7 @@ fn a_file_that_has_changed_ends_the_run() {
         let mut bytes = std::fs::read(path).expect("ours");
         bytes.push(b'\n');
         std::fs::write(path, bytes).expect("ours");
-        for options in [Options::default(), of("id > 1")] {
+        for options in [FilterOptions::default(), of("id > 1")] {
             let ran = answer(dataset, &files.spill, options).map(|(lines, _)| lines);
             let error = ran.expect_err("another file").to_string();
             assert!(error.contains("was changed while it was read"), "{error}");
@@ -415,13 +421,14 @@ fn a_file_that_has_changed_ends_the_run() {
 fn what_memory_has_no_room_for_goes_to_files() {
     let files = files(&rows(60_000));
     let sort = |memory_bytes| {
-        let options = Options {
+        let options = FilterOptions {
             order_by: Some("Name DESC, scores.math.score".to_owned()),
-            ..Options::default()
+            ..FilterOptions::default()
         };
         let resources = resources(memory_bytes, &files.spill);
-        let mut kept = Kept::default();
-        let plan = Plan::new(&files.datasets[1], options, resources).expect("a good question");
+        let mut kept = CollectedLines::default();
+        let plan =
+            FilterPlan::new(&files.datasets[1], options, resources).expect("a good question");
         plan.run(&mut kept, Box::new(|_| Ok(()))).expect("there is room on the disk");
         kept.lines
     };
@@ -443,9 +450,9 @@ proptest! {
             .iter()
             .map(|(n, score)| format!("{{\"n\":{n},\"s\":{{\"x\":{}}}}}\n", serde_json::json!(score)));
         let files = files(&lines.collect::<Vec<_>>().concat());
-        let options = Options {
+        let options = FilterOptions {
             wheres: vec![format!("n >= {bound} AND s.x > {score:?}")],
-            ..Options::default()
+            ..FilterOptions::default()
         };
         prop_assume!(values.iter().any(|(_, score)| score.is_some()));
         let kept = values.iter().filter(|(n, s)| *n >= bound && s.is_some_and(|s| s > score)).count();

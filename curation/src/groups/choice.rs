@@ -2,25 +2,25 @@
 
 use std::cmp::Ordering;
 
-use super::{Member, measured};
+use super::{GroupMember, measured};
 use crate::seeded;
 
 /// The position of the best response: the greatest score, and among equal scores the one that the
 /// seed prefers by its content. `None` where none was measured.
 ///
 /// Responses of equal content and equal score are one and the same, of which the first is named.
-pub fn best(members: &[Member<'_>], seed: u64) -> Option<usize> {
+pub fn best(members: &[GroupMember<'_>], seed: u64) -> Option<usize> {
     extreme(members, seed, |a, b| a.total_cmp(&b))
 }
 
 /// The position of the worst response, chosen as [`best`] is.
-pub fn worst(members: &[Member<'_>], seed: u64) -> Option<usize> {
+pub fn worst(members: &[GroupMember<'_>], seed: u64) -> Option<usize> {
     extreme(members, seed, |a, b| b.total_cmp(&a))
 }
 
 /// The position of the best of `n` measured responses, which the seed draws by content. `None` where
 /// fewer than `n` were measured: the best of fewer is another thing.
-pub fn best_of(members: &[Member<'_>], n: usize, seed: u64) -> Option<usize> {
+pub fn best_of(members: &[GroupMember<'_>], n: usize, seed: u64) -> Option<usize> {
     let mut drawn: Vec<(u64, usize)> =
         measured(members).map(|(index, _)| (lot(&members[index], seed, b"draw"), index)).collect();
     if n == 0 || drawn.len() < n {
@@ -30,18 +30,18 @@ pub fn best_of(members: &[Member<'_>], n: usize, seed: u64) -> Option<usize> {
     drawn.truncate(n);
     let kept: Vec<usize> = drawn.into_iter().map(|(_, index)| index).collect();
     let of_drawn = |index: usize| members[index];
-    let some: Vec<Member<'_>> = kept.iter().copied().map(of_drawn).collect();
+    let some: Vec<GroupMember<'_>> = kept.iter().copied().map(of_drawn).collect();
     best(&some, seed).map(|index| kept[index])
 }
 
 /// The lot of a response for a purpose: it follows from its text and its score.
-pub(super) fn lot(member: &Member<'_>, seed: u64, purpose: &[u8]) -> u64 {
+pub(super) fn lot(member: &GroupMember<'_>, seed: u64, purpose: &[u8]) -> u64 {
     let score = member.measured().map_or(u64::MAX, f64::to_bits);
     seeded::hash(seed, &[purpose, member.text.as_bytes(), &score.to_le_bytes()])
 }
 
 fn extreme(
-    members: &[Member<'_>],
+    members: &[GroupMember<'_>],
     seed: u64,
     order: impl Fn(f64, f64) -> Ordering,
 ) -> Option<usize> {

@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use super::choice::lot;
-use super::{Member, best, measured, worst};
+use super::{GroupMember, best, measured, worst};
 
 /// Which responses of a group are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -29,7 +29,7 @@ pub enum Filtration {
 /// With which weight each response is drawn; the weights of a group add up to 1. A response without
 /// a score has the weight 0. `None` where nothing can be drawn: no score, or with
 /// [`Filtration::Reweight`] none but zeros.
-pub fn weights(members: &[Member<'_>], filtration: Filtration, seed: u64) -> Option<Vec<f64>> {
+pub fn weights(members: &[GroupMember<'_>], filtration: Filtration, seed: u64) -> Option<Vec<f64>> {
     let (best, worst) = (best(members, seed)?, worst(members, seed)?);
     let n_others = measured(members).count() - 1;
     let mut weights = vec![0.0; members.len()];
@@ -56,7 +56,12 @@ fn inverse(n: usize) -> f64 {
 /// The positions that a filter keeps of a group, ascending. [`Filtration::Reweight`] draws `n` of them
 /// without replacement in proportion to their weights, the others keep what their name says. Empty
 /// where nothing was measured.
-pub fn keep(members: &[Member<'_>], filtration: Filtration, n: usize, seed: u64) -> Vec<usize> {
+pub fn keep(
+    members: &[GroupMember<'_>],
+    filtration: Filtration,
+    n: usize,
+    seed: u64,
+) -> Vec<usize> {
     let (Some(best), Some(worst)) = (best(members, seed), worst(members, seed)) else {
         return Vec::new();
     };
@@ -79,7 +84,7 @@ pub fn keep(members: &[Member<'_>], filtration: Filtration, n: usize, seed: u64)
 /// `n` positions without replacement, in proportion to the squared scores (Efraimidis and Spirakis,
 /// 2006): each response gets the key u^(1/w), u uniform, and the greatest keys are drawn. A response
 /// of weight 0 is never drawn.
-fn drawn(members: &[Member<'_>], n: usize, seed: u64) -> Vec<usize> {
+fn drawn(members: &[GroupMember<'_>], n: usize, seed: u64) -> Vec<usize> {
     let mut keyed: Vec<(f64, usize)> = measured(members)
         .filter(|(_, score)| *score != 0.0)
         .map(|(index, score)| {

@@ -16,21 +16,22 @@ mod vote;
 pub use choice::{best, best_of, worst};
 pub use filtration::{Filtration, determination, keep, weights};
 pub use pairs::{
-    Agreement, BothOrders, NoPair, PairRule, PreferenceRow, ScoredPair, best_worst, both_orders,
+    BothOrders, NoPair, OrderAgreement, PairRule, PreferenceRow, ScoredPair, best_worst,
+    both_orders,
 };
-pub use rate::{Band, BandError, PassRate, Place, pass_rate};
-pub use vote::{Ballot, Outcome, majority, normalised};
+pub use rate::{Band, BandError, BandPosition, PassRate, pass_rate};
+pub use vote::{Ballot, VoteOutcome, majority, normalised};
 
 /// One response of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Member<'a> {
+pub struct GroupMember<'a> {
     /// The response.
     pub text: &'a str,
     /// Its score; `None` where it could not be measured.
     pub score: Option<f64>,
 }
 
-impl Member<'_> {
+impl GroupMember<'_> {
     /// The score, if it is one.
     fn measured(&self) -> Option<f64> {
         self.score.filter(|score| score.is_finite())
@@ -38,7 +39,7 @@ impl Member<'_> {
 }
 
 /// Members that have a score: their positions and scores.
-fn measured<'m>(members: &'m [Member<'_>]) -> impl Iterator<Item = (usize, f64)> + 'm {
-    let scored = |(index, member): (usize, &Member<'_>)| Some((index, member.measured()?));
+fn measured<'m>(members: &'m [GroupMember<'_>]) -> impl Iterator<Item = (usize, f64)> + 'm {
+    let scored = |(index, member): (usize, &GroupMember<'_>)| Some((index, member.measured()?));
     members.iter().enumerate().filter_map(scored)
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Member, best, worst};
+use super::{GroupMember, best, worst};
 
 /// Which pairs are worth a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,13 +33,13 @@ pub struct ScoredPair {
     /// Score of the worst.
     pub rejected_score: f64,
     /// What a judge of pairs said of the two, where one was asked.
-    pub agreement: Agreement,
+    pub agreement: OrderAgreement,
 }
 
 /// What a judge of pairs says in both orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Agreement {
+pub enum OrderAgreement {
     /// No judge of pairs was asked.
     NotAsked,
     /// Both orders prefer the chosen response.
@@ -82,7 +82,7 @@ pub enum NoPair {
     /// The judge of pairs does not agree in both orders.
     OrdersDisagree {
         /// What it says.
-        agreement: Agreement,
+        agreement: OrderAgreement,
     },
 }
 
@@ -105,13 +105,15 @@ pub struct PreferenceRow<'a> {
 
 impl BothOrders {
     /// What the two orders say together.
-    pub fn agreement(self) -> Agreement {
+    pub fn agreement(self) -> OrderAgreement {
         let finite = |p: Option<f64>| p.filter(|p| p.is_finite());
         match (finite(self.first), finite(self.second)) {
-            (Some(first), Some(second)) if first > 0.5 && second > 0.5 => Agreement::Agrees,
-            (Some(first), Some(second)) if first < 0.5 && second < 0.5 => Agreement::Contradicts,
-            (Some(_), Some(_)) => Agreement::Inconsistent,
-            (None, _) | (_, None) => Agreement::NotMeasured,
+            (Some(first), Some(second)) if first > 0.5 && second > 0.5 => OrderAgreement::Agrees,
+            (Some(first), Some(second)) if first < 0.5 && second < 0.5 => {
+                OrderAgreement::Contradicts
+            }
+            (Some(_), Some(_)) => OrderAgreement::Inconsistent,
+            (None, _) | (_, None) => OrderAgreement::NotMeasured,
         }
     }
 }
@@ -135,7 +137,7 @@ pub fn both_orders(matrix: &[Vec<Option<f64>>], chosen: usize, rejected: usize) 
 /// # Errors
 /// Why the group gives no pair, as a value to count: nothing has failed.
 pub fn best_worst(
-    members: &[Member<'_>],
+    members: &[GroupMember<'_>],
     rule: PairRule,
     orders: impl Fn(usize, usize) -> Option<BothOrders>,
 ) -> Result<ScoredPair, NoPair> {
@@ -158,10 +160,12 @@ pub fn best_worst(
         return Err(NoPair::WithinMargin { difference });
     }
     let asked = orders(chosen, rejected);
-    let agreement = asked.map_or(Agreement::NotAsked, BothOrders::agreement);
+    let agreement = asked.map_or(OrderAgreement::NotAsked, BothOrders::agreement);
     let is_wanted = match agreement {
-        Agreement::NotAsked | Agreement::Agrees => true,
-        Agreement::Contradicts | Agreement::Inconsistent | Agreement::NotMeasured => false,
+        OrderAgreement::NotAsked | OrderAgreement::Agrees => true,
+        OrderAgreement::Contradicts
+        | OrderAgreement::Inconsistent
+        | OrderAgreement::NotMeasured => false,
     };
     if rule.both_orders && !is_wanted {
         return Err(NoPair::OrdersDisagree { agreement });
@@ -171,7 +175,7 @@ pub fn best_worst(
 
 impl ScoredPair {
     /// The pair as a row.
-    pub fn row<'a>(&self, prompt: &'a str, members: &[Member<'a>]) -> PreferenceRow<'a> {
+    pub fn row<'a>(&self, prompt: &'a str, members: &[GroupMember<'a>]) -> PreferenceRow<'a> {
         PreferenceRow {
             prompt,
             chosen: members[self.chosen].text,

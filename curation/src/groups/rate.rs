@@ -59,7 +59,7 @@ pub struct Band {
 /// Where a group stands to a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum BandPosition {
     /// The rate lies in the band, ends included.
     Inside,
     /// Too few pass: the prompt is too hard.
@@ -106,13 +106,13 @@ impl Band {
 
     /// Where a group stands of which at least `least` responses must have been measured; one is
     /// always needed.
-    pub fn place(&self, rate: &PassRate, least: usize) -> Place {
+    pub fn place(&self, rate: &PassRate, least: usize) -> BandPosition {
         match rate.rate() {
-            None => Place::NotMeasured,
-            Some(_) if rate.measured < least => Place::NotMeasured,
-            Some(rate) if rate < self.low => Place::Below,
-            Some(rate) if rate > self.high => Place::Above,
-            Some(_) => Place::Inside,
+            None => BandPosition::NotMeasured,
+            Some(_) if rate.measured < least => BandPosition::NotMeasured,
+            Some(rate) if rate < self.low => BandPosition::Below,
+            Some(rate) if rate > self.high => BandPosition::Above,
+            Some(_) => BandPosition::Inside,
         }
     }
 }

@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::seeded::Draws;
 
-fn members<'a>(scored: &[(&'a str, Option<f64>)]) -> Vec<Member<'a>> {
-    let member = |(text, score): &(&'a str, Option<f64>)| Member { text, score: *score };
+fn members<'a>(scored: &[(&'a str, Option<f64>)]) -> Vec<GroupMember<'a>> {
+    let member = |(text, score): &(&'a str, Option<f64>)| GroupMember { text, score: *score };
     scored.iter().map(member).collect()
 }
 
 /// Distinct texts with these scores.
-fn scored(scores: &[Option<f64>]) -> Vec<Member<'static>> {
+fn scored(scores: &[Option<f64>]) -> Vec<GroupMember<'static>> {
     const TEXTS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let pairs: Vec<_> = TEXTS.into_iter().zip(scores.iter().copied()).collect();
     members(&pairs)
@@ -50,14 +50,14 @@ fn bands_have_their_ends() {
         band.place(&rate, 2)
     };
     for (passed, measured, expected) in [
-        (1, 4, Place::Inside),
-        (3, 4, Place::Inside),
-        (2, 4, Place::Inside),
-        (0, 4, Place::Below),
-        (1, 5, Place::Below),
-        (4, 4, Place::Above),
-        (0, 0, Place::NotMeasured),
-        (1, 1, Place::NotMeasured),
+        (1, 4, BandPosition::Inside),
+        (3, 4, BandPosition::Inside),
+        (2, 4, BandPosition::Inside),
+        (0, 4, BandPosition::Below),
+        (1, 5, BandPosition::Below),
+        (4, 4, BandPosition::Above),
+        (0, 0, BandPosition::NotMeasured),
+        (1, 1, BandPosition::NotMeasured),
     ] {
         assert_eq!(place(passed, measured), expected, "{passed}/{measured}");
     }
@@ -103,7 +103,7 @@ fn the_best_is_the_best_of_what_was_measured() {
 
 fn pair_of(scores: &[Option<f64>], rule: PairRule) -> Result<(usize, usize), NoPair> {
     let pair = best_worst(&scored(scores), rule, |_, _| None)?;
-    assert_eq!(pair.agreement, Agreement::NotAsked);
+    assert_eq!(pair.agreement, OrderAgreement::NotAsked);
     Ok((pair.chosen, pair.rejected))
 }
 
@@ -134,12 +134,12 @@ fn pairs_are_of_the_best_and_the_worst() {
 fn both_orders_must_agree_where_they_are_asked_for() {
     let group = scored(&[Some(0.0), Some(1.0)]);
     for (first, second, expected) in [
-        (Some(0.9), Some(0.6), Agreement::Agrees),
-        (Some(0.1), Some(0.4), Agreement::Contradicts),
-        (Some(0.9), Some(0.1), Agreement::Inconsistent),
-        (Some(0.5), Some(0.9), Agreement::Inconsistent),
-        (None, Some(0.9), Agreement::NotMeasured),
-        (Some(f64::NAN), Some(0.9), Agreement::NotMeasured),
+        (Some(0.9), Some(0.6), OrderAgreement::Agrees),
+        (Some(0.1), Some(0.4), OrderAgreement::Contradicts),
+        (Some(0.9), Some(0.1), OrderAgreement::Inconsistent),
+        (Some(0.5), Some(0.9), OrderAgreement::Inconsistent),
+        (None, Some(0.9), OrderAgreement::NotMeasured),
+        (Some(f64::NAN), Some(0.9), OrderAgreement::NotMeasured),
     ] {
         let orders = |chosen, rejected| {
             assert_eq!((chosen, rejected), (1, 0));
@@ -149,7 +149,7 @@ fn both_orders_must_agree_where_they_are_asked_for() {
         let loose = best_worst(&group, PairRule::default(), orders).expect("a pair");
         assert_eq!(loose.agreement, expected);
         let found = best_worst(&group, strict, orders);
-        if expected == Agreement::Agrees {
+        if expected == OrderAgreement::Agrees {
             assert_eq!(found.map(|pair| pair.chosen), Ok(1));
         } else {
             let agreement = expected;
@@ -186,11 +186,11 @@ fn vote(ballots: &[(Option<&str>, Option<f64>)]) -> String {
         .map(|(answer, weight)| Ballot { answer: *answer, weight: *weight })
         .collect();
     match majority(&ballots, normalised) {
-        Outcome::Won { answer, voters, share, n_silent } => {
+        VoteOutcome::Won { answer, voters, share, n_silent } => {
             format!("{answer} {voters:?} {share:.3} {n_silent}")
         }
-        Outcome::Tied { answers, n_silent } => format!("tied {answers:?} {n_silent}"),
-        Outcome::NoVotes { n_silent } => format!("none {n_silent}"),
+        VoteOutcome::Tied { answers, n_silent } => format!("tied {answers:?} {n_silent}"),
+        VoteOutcome::NoVotes { n_silent } => format!("none {n_silent}"),
     }
 }
 
@@ -319,7 +319,7 @@ proptest! {
         for at in (1..turned.len()).rev() {
             turned.swap(at, draws.below(at + 1));
         }
-        let text = |group: &[Member<'static>], at: Option<usize>| at.map(|at| group[at].text);
+        let text = |group: &[GroupMember<'static>], at: Option<usize>| at.map(|at| group[at].text);
         prop_assert_eq!(text(&group, best(&group, seed)), text(&turned, best(&turned, seed)));
         prop_assert_eq!(text(&group, worst(&group, seed)), text(&turned, worst(&turned, seed)));
         prop_assert_eq!(
@@ -329,7 +329,7 @@ proptest! {
         for filtration in [
             Filtration::BestOfN, Filtration::BestRandom, Filtration::BestWorst, Filtration::Reweight
         ] {
-            let kept = |group: &[Member<'static>]| {
+            let kept = |group: &[GroupMember<'static>]| {
                 let mut texts: Vec<&str> = keep(group, filtration, 2, seed)
                     .into_iter()
                     .map(|at| group[at].text)
@@ -344,10 +344,10 @@ proptest! {
     #[test]
     fn what_was_not_measured_changes_nothing(scores in groups(), seed in any::<u64>()) {
         let group = scored(&scores);
-        let all: Vec<Member<'static>> = group.clone();
-        let some: Vec<Member<'static>> =
+        let all: Vec<GroupMember<'static>> = group.clone();
+        let some: Vec<GroupMember<'static>> =
             all.iter().copied().filter(|member| member.score.is_some()).collect();
-        let text = |group: &[Member<'static>], at: Option<usize>| at.map(|at| group[at].text);
+        let text = |group: &[GroupMember<'static>], at: Option<usize>| at.map(|at| group[at].text);
         prop_assert_eq!(text(&all, best(&all, seed)), text(&some, best(&some, seed)));
         let rate = pass_rate(&scores, 0.0);
         prop_assert_eq!(rate.measured, some.len());

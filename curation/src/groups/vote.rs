@@ -19,7 +19,7 @@ pub struct Ballot<'a> {
 /// How a vote ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum VoteOutcome {
     /// One answer has the greatest weight.
     Won {
         /// The normalised answer.
@@ -50,7 +50,7 @@ pub enum Outcome {
 ///
 /// Weights of one answer are added in ascending order, so that the sum, and with it a tie, does not
 /// depend on the order of the ballots.
-pub fn majority(ballots: &[Ballot<'_>], normalise: impl Fn(&str) -> Option<String>) -> Outcome {
+pub fn majority(ballots: &[Ballot<'_>], normalise: impl Fn(&str) -> Option<String>) -> VoteOutcome {
     let mut by_answer: BTreeMap<String, (Vec<usize>, Vec<f64>)> = BTreeMap::new();
     let mut n_silent = 0;
     for (index, ballot) in ballots.iter().enumerate() {
@@ -75,17 +75,17 @@ pub fn majority(ballots: &[Ballot<'_>], normalise: impl Fn(&str) -> Option<Strin
     let whole = sum(&mut all);
     let most = all.last().copied().unwrap_or(0.0);
     if most <= 0.0 {
-        return Outcome::NoVotes { n_silent };
+        return VoteOutcome::NoVotes { n_silent };
     }
     let (mut winners, rest): (Vec<_>, Vec<_>) =
         tallied.into_iter().partition(|(_, _, weight)| weight.total_cmp(&most).is_eq());
     drop(rest);
     if winners.len() > 1 {
         let answers = winners.into_iter().map(|(answer, _, _)| answer).collect();
-        return Outcome::Tied { answers, n_silent };
+        return VoteOutcome::Tied { answers, n_silent };
     }
     let (answer, voters, weight) = winners.pop().expect("the greatest weight is somebody's");
-    Outcome::Won { answer, voters, share: weight / whole, n_silent }
+    VoteOutcome::Won { answer, voters, share: weight / whole, n_silent }
 }
 
 /// The usual normal form of a short answer: canonical case folding, runs of white space as one blank,

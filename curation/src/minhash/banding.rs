@@ -1,6 +1,6 @@
 //! How a signature is cut into bands.
 
-use super::{MinHashError, Options};
+use super::{MinHashError, MinHashOptions};
 
 /// Bands of a signature, and rows of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Banding {
     ///
     /// # Errors
     /// [`MinHashError::TooFewPermutations`] where not even bands of one row do.
-    pub fn choose(options: &Options) -> Result<Self, MinHashError> {
+    pub fn choose(options: &MinHashOptions) -> Result<Self, MinHashError> {
         let of_rows = |rows: usize| Self { bands: options.permutations / rows, rows };
         let finds = |banding: &Self| banding.probability(options.threshold) >= options.recall;
         let longest = (1..=options.permutations).rev().map(of_rows).find(finds);

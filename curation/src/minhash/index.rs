@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Banding, MinHashError, Options, Shingled, Shingles};
+use super::{Banding, MinHashError, MinHashOptions, Shingled, Shingles};
 use crate::seeded::{self, Draws};
 
 /// What a text is to those that came before it.
@@ -30,7 +30,7 @@ pub enum Seen {
 /// texts are together does not depend on their order; which of them is the first one does.
 #[derive(Debug)]
 pub struct NearDuplicates {
-    options: Options,
+    options: MinHashOptions,
     banding: Banding,
     /// One for each permutation.
     keys: Vec<u64>,
@@ -70,7 +70,7 @@ impl NearDuplicates {
     ///
     /// # Errors
     /// A setting that is out of its range, or permutations too few for the threshold.
-    pub fn new(options: Options) -> Result<Self, MinHashError> {
+    pub fn new(options: MinHashOptions) -> Result<Self, MinHashError> {
         options.check()?;
         let banding = Banding::choose(&options)?;
         let mut draws = Draws::new(options.seed);

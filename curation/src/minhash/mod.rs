@@ -13,10 +13,10 @@
 //!
 //! # Memory
 //! One row that is not the copy of an earlier one keeps its distinct shingles (8 bytes each, at
-//! most [`Options::max_shingles`]), an entry in each band (at most 8 bytes in a list and 39 in a
+//! most [`MinHashOptions::max_shingles`]), an entry in each band (at most 8 bytes in a list and 39 in a
 //! hash table) and at most 160 bytes beside: with the default of 21 bands, about 1 KB and 8 bytes a
 //! shingle. A copy keeps at most 8 bytes. [`NearDuplicates::memory_bytes`] says what is held,
-//! [`Options::max_bytes`] bounds it.
+//! [`MinHashOptions::max_bytes`] bounds it.
 //!
 //! # Time
 //! A text is held against every earlier one that shares a band with it and is not in its cluster
@@ -35,7 +35,7 @@ pub use shingles::{Shingled, Shingles};
 
 /// How texts are compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct MinHashOptions {
     /// Words in a shingle.
     pub words: usize,
     /// Jaccard similarity from which two texts are duplicates, above 0 and at most 1.
@@ -53,7 +53,7 @@ pub struct Options {
     pub max_bytes: Option<usize>,
 }
 
-impl Default for Options {
+impl Default for MinHashOptions {
     fn default() -> Self {
         Self {
             words: 5,
@@ -116,7 +116,7 @@ pub enum MinHashError {
     },
 }
 
-impl Options {
+impl MinHashOptions {
     /// Checks every setting.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::Options;
+use super::MinHashOptions;
 use crate::seeded;
 
 /// The distinct shingles of a text as 64-bit hashes, sorted.
@@ -23,7 +23,7 @@ pub struct Shingled {
     /// The first 16 bytes of the SHA-256 of its words: equal for texts that differ in case, white
     /// space and composition of characters only.
     pub digest: [u8; 16],
-    /// Its shingles; `None` if they are more than [`Options::max_shingles`].
+    /// Its shingles; `None` if they are more than [`MinHashOptions::max_shingles`].
     pub shingles: Option<Shingles>,
 }
 
@@ -32,7 +32,7 @@ impl Shingled {
     /// after canonical case folding. Punctuation and symbols are words of their own, for `x + 1`
     /// and `x - 1` are different things to ask. A text of fewer words than a shingle has is one
     /// shingle, and a text without any word has none.
-    pub fn read(text: &str, options: &Options) -> Self {
+    pub fn read(text: &str, options: &MinHashOptions) -> Self {
         let folded = folded(text);
         // White space goes first: a mark that combines with a blank makes one segment with it.
         let words = folded.split_whitespace();

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::seeded::Draws;
 
-fn options(words: usize, threshold: f64) -> Options {
-    Options { words, threshold, ..Options::default() }
+fn options(words: usize, threshold: f64) -> MinHashOptions {
+    MinHashOptions { words, threshold, ..MinHashOptions::default() }
 }
 
 /// Bands of one row, and so many that a miss will not be met.
-fn thorough(words: usize, threshold: f64) -> Options {
-    Options { permutations: 200, recall: 1.0 - 1e-12, ..options(words, threshold) }
+fn thorough(words: usize, threshold: f64) -> MinHashOptions {
+    MinHashOptions { permutations: 200, recall: 1.0 - 1e-12, ..options(words, threshold) }
 }
 
 /// Jaccard over lists of words, without any hash.
@@ -44,7 +44,7 @@ fn naive_clusters(texts: &[String], words: usize, threshold: f64) -> Vec<usize> 
     first
 }
 
-fn index_of(texts: &[String], options: Options) -> NearDuplicates {
+fn index_of(texts: &[String], options: MinHashOptions) -> NearDuplicates {
     let mut index = NearDuplicates::new(options).expect("valid options");
     for text in texts {
         index.insert(text).expect("there is room");
@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn what_is_together_does_not_depend_on_the_order(texts in texts(), seed in any::<u64>()) {
-        let settings = Options { seed, ..options(2, 0.5) };
+        let settings = MinHashOptions { seed, ..options(2, 0.5) };
         let mut turned: Vec<usize> = (0..texts.len()).collect();
         let mut draws = Draws::new(seed);
         for at in (1..turned.len()).rev() {
@@ -100,7 +100,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_and_is_its_own_duplicate(text in ".{0,60}") {
-        let mut index = NearDuplicates::new(Options::default()).expect("valid options");
+        let mut index = NearDuplicates::new(MinHashOptions::default()).expect("valid options");
         prop_assert_eq!(index.insert(&text).expect("room"), Seen::New);
         let again = Seen::Duplicate { first: 0, near: 0, similarity: 1.0 };
         prop_assert_eq!(index.insert(&format!(" {text}\t")).expect("room"), again);
@@ -122,7 +122,7 @@ fn pair(draws: &mut Draws, shared: usize, own: usize) -> [String; 2] {
 #[test]
 fn as_many_pairs_are_found_as_the_formula_says() {
     // Few permutations, so that many pairs are missed and the count says something.
-    let settings = Options { permutations: 24, recall: 0.6, ..options(1, 0.5) };
+    let settings = MinHashOptions { permutations: 24, recall: 0.6, ..options(1, 0.5) };
     let mut index = NearDuplicates::new(settings.clone()).expect("valid options");
     let banding = index.banding();
     assert!(banding.rows > 1, "{banding:?}");
@@ -149,7 +149,7 @@ fn as_many_pairs_are_found_as_the_formula_says() {
 fn bands_reach_the_recall_that_was_asked_for() {
     for threshold in [0.3, 0.5, 0.7, 0.8, 0.9, 1.0] {
         for recall in [0.5, 0.9, 0.99] {
-            let settings = Options { recall, ..options(5, threshold) };
+            let settings = MinHashOptions { recall, ..options(5, threshold) };
             let banding = Banding::choose(&settings).expect("enough permutations");
             assert!(banding.permutations() <= settings.permutations);
             assert!(banding.probability(threshold) >= recall, "{banding:?}");
@@ -170,7 +170,7 @@ fn bands_reach_the_recall_that_was_asked_for() {
 
 /// Whether two texts have the same words.
 fn same(a: &str, b: &str) -> bool {
-    let read = |text| Shingled::read(text, &Options::default());
+    let read = |text| Shingled::read(text, &MinHashOptions::default());
     assert_eq!(read(a).digest == read(b).digest, read(a) == read(b));
     read(a) == read(b)
 }
@@ -237,7 +237,7 @@ fn a_late_row_joins_two_clusters() {
 
 #[test]
 fn texts_that_are_too_long_are_duplicates_of_equal_ones_only() {
-    let settings = Options { max_shingles: 3, ..options(1, 0.5) };
+    let settings = MinHashOptions { max_shingles: 3, ..options(1, 0.5) };
     let mut index = NearDuplicates::new(settings).expect("valid options");
     for (text, expected) in [
         ("a b c", None),
@@ -257,7 +257,7 @@ fn texts_that_are_too_long_are_duplicates_of_equal_ones_only() {
 
 #[test]
 fn memory_is_what_the_page_says() {
-    let mut index = NearDuplicates::new(Options::default()).expect("valid options");
+    let mut index = NearDuplicates::new(MinHashOptions::default()).expect("valid options");
     let bands = index.banding().bands;
     assert_eq!(bands, 21, "the documentation states this number");
     let mut draws = Draws::new(5);
@@ -279,7 +279,7 @@ fn memory_is_what_the_page_says() {
 
 #[test]
 fn a_full_index_says_so_and_stays_usable() {
-    let settings = Options { max_bytes: Some(40_000), ..Options::default() };
+    let settings = MinHashOptions { max_bytes: Some(40_000), ..MinHashOptions::default() };
     let mut index = NearDuplicates::new(settings).expect("valid options");
     let mut draws = Draws::new(9);
     let error = loop {
@@ -300,24 +300,24 @@ fn a_full_index_says_so_and_stays_usable() {
 
 #[test]
 fn settings_out_of_their_range_are_refused_by_name() {
-    let refused = |settings: Options| match NearDuplicates::new(settings) {
+    let refused = |settings: MinHashOptions| match NearDuplicates::new(settings) {
         Ok(_) => "nothing",
         Err(MinHashError::Setting { name, .. }) => name,
         Err(MinHashError::TooFewPermutations { .. }) => "too few",
         Err(MinHashError::Full { .. } | MinHashError::TooManyRows { .. }) => "full",
     };
-    let base = Options::default;
+    let base = MinHashOptions::default;
     for (settings, expected) in [
         (base(), "nothing"),
-        (Options { words: 0, ..base() }, "words"),
-        (Options { words: 65, ..base() }, "words"),
+        (MinHashOptions { words: 0, ..base() }, "words"),
+        (MinHashOptions { words: 65, ..base() }, "words"),
         (options(5, 0.0), "threshold"),
         (options(5, 1.1), "threshold"),
         (options(5, f64::NAN), "threshold"),
-        (Options { permutations: 0, ..base() }, "permutations"),
-        (Options { recall: 1.0, ..base() }, "recall"),
-        (Options { max_shingles: 0, ..base() }, "max_shingles"),
-        (Options { permutations: 2, ..options(5, 0.2) }, "too few"),
+        (MinHashOptions { permutations: 0, ..base() }, "permutations"),
+        (MinHashOptions { recall: 1.0, ..base() }, "recall"),
+        (MinHashOptions { max_shingles: 0, ..base() }, "max_shingles"),
+        (MinHashOptions { permutations: 2, ..options(5, 0.2) }, "too few"),
     ] {
         assert_eq!(refused(settings.clone()), expected, "{settings:?}");
     }

@@ -12,6 +12,9 @@
 //! bound on the spread, rescaling scorers, and dropping are ours.
 
 mod bars;
+mod columns;
+mod denoiser;
+mod range;
 mod rules;
 mod strength;
 mod table;
@@ -20,7 +23,12 @@ mod tests;
 mod votes;
 
 pub use bars::histogram;
-pub use rules::{Action, Bound, Cuts, Decision, Range, Rule, RuleError, Rules};
-pub use strength::{Spread, Strength, strength};
-pub use table::{Form, Judged, Parts, Table, TableOptions};
+pub use columns::{PairColumns, ScoreDifference, difference, exchanged_columns};
+pub use denoiser::{AllVotes, BatchVotes, DenoiseCounts, Denoiser, RuleCount};
+pub use range::StrengthRange;
+pub use rules::{
+    Action, PairDecision, ResolvedRule, ResolvedRules, Rule, RuleError, Rules, StrengthBound,
+};
+pub use strength::{StdDevKind, Strength, strength};
+pub use table::{ColumnForm, DecidedPair, DenoiseTable, DenoiseTableOptions, SplitRows};
 pub use votes::{Votes, rescaled};

@@ -7,7 +7,7 @@ use super::Strength;
 /// A bound on strengths.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bound {
+pub enum StrengthBound {
     /// A strength, in the unit of the scores.
     Strength(f64),
     /// The strength at this share, from 0 to 1, of all measured pairs in ascending order. Pairs of
@@ -41,9 +41,9 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rule {
     /// Strengths from here on; `None` for all from the weakest on.
-    pub from: Option<Bound>,
+    pub from: Option<StrengthBound>,
     /// Strengths below this one; `None` for all to the strongest.
-    pub below: Option<Bound>,
+    pub below: Option<StrengthBound>,
     /// What is done with them.
     pub action: Action,
 }
@@ -63,8 +63,8 @@ pub struct Rules {
 
 /// Rules with their quantiles as strengths: what decides about single pairs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cuts {
-    ranges: Vec<Range>,
+pub struct ResolvedRules {
+    ranges: Vec<ResolvedRule>,
     most_spread: Option<f64>,
     least_measured: usize,
 }
@@ -72,7 +72,7 @@ pub struct Cuts {
 /// A rule whose bounds are strengths. A quantile of no pairs is no number, which nothing is below or
 /// above.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Range {
+pub struct ResolvedRule {
     /// Strengths from here on.
     pub from: Option<f64>,
     /// Strengths below this one.
@@ -84,7 +84,7 @@ pub struct Range {
 /// What becomes of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "decision")]
-pub enum Decision {
+pub enum PairDecision {
     /// It stays a row.
     Row {
         /// Whether chosen and rejected change places.
@@ -109,7 +109,7 @@ pub enum Decision {
 pub enum RuleError {
     /// A number is out of its range.
     #[error("rule {rule}: {what} is {value}; it must be {expected}")]
-    Range {
+    OutOfRange {
         /// Position of the rule, from 1.
         rule: usize,
         /// The number.
@@ -138,10 +138,10 @@ pub enum RuleError {
 
 impl Rules {
     /// Whether a rule can be applied only when all strengths are known.
-    pub fn need_all(&self) -> bool {
-        let is_quantile = |bound: Option<Bound>| match bound {
-            Some(Bound::Quantile(_)) => true,
-            Some(Bound::Strength(_)) | None => false,
+    pub fn need_all_strengths(&self) -> bool {
+        let is_quantile = |bound: Option<StrengthBound>| match bound {
+            Some(StrengthBound::Quantile(_)) => true,
+            Some(StrengthBound::Strength(_)) | None => false,
         };
         let mut rules = self.rules.iter();
         rules.any(|rule| is_quantile(rule.from) || is_quantile(rule.below))
@@ -162,10 +162,10 @@ impl Rules {
     ///
     /// # Errors
     /// The first number that is out of its range, and a rule under which no pair can fall.
-    pub fn over(
+    pub fn resolve(
         &self,
         strengths: impl IntoIterator<Item = Option<Strength>>,
-    ) -> Result<Cuts, RuleError> {
+    ) -> Result<ResolvedRules, RuleError> {
         let mut sorted: Vec<f64> = strengths
             .into_iter()
             .flatten()
@@ -178,7 +178,7 @@ impl Rules {
         }
         let range = |(rule, position): (&Rule, usize)| rule.range(position, &sorted);
         let ranges = self.rules.iter().zip(1..).map(range);
-        Ok(Cuts {
+        Ok(ResolvedRules {
             ranges: ranges.collect::<Result<_, _>>()?,
             most_spread: self.most_spread,
             least_measured: self.least_measured,
@@ -187,7 +187,7 @@ impl Rules {
 }
 
 impl Rule {
-    fn range(&self, position: usize, sorted: &[f64]) -> Result<Range, RuleError> {
+    fn range(&self, position: usize, sorted: &[f64]) -> Result<ResolvedRule, RuleError> {
         match self.action {
             Action::Keep | Action::Flip | Action::Drop => {}
             Action::Soften { smoothing } | Action::FlipAndSoften { smoothing } => {
@@ -195,26 +195,27 @@ impl Rule {
                 in_range(position, "ε", smoothing, expected)?;
             }
         }
-        let at = |side: Side| move |bound: Bound| bound.at(side, position, sorted);
+        let at = |side: Side| move |bound: StrengthBound| bound.at(side, position, sorted);
         let (from, below) = (
             self.from.map(at(Side::From)).transpose()?,
             self.below.map(at(Side::Below)).transpose()?,
         );
         // Quantiles of few pairs may well coincide; two strengths that were written down may not.
-        if let (Some(Bound::Strength(from)), Some(Bound::Strength(below))) = (self.from, self.below)
+        if let (Some(StrengthBound::Strength(from)), Some(StrengthBound::Strength(below))) =
+            (self.from, self.below)
             && from >= below
         {
             return Err(RuleError::Empty { rule: position, from, below });
         }
-        Ok(Range { from, below, action: self.action })
+        Ok(ResolvedRule { from, below, action: self.action })
     }
 }
 
-impl Bound {
+impl StrengthBound {
     /// The strength that the bound stands for.
     fn at(self, side: Side, rule: usize, sorted: &[f64]) -> Result<f64, RuleError> {
         match self {
-            Self::Strength(strength) if strength.is_nan() => Err(RuleError::Range {
+            Self::Strength(strength) if strength.is_nan() => Err(RuleError::OutOfRange {
                 rule,
                 what: "a strength",
                 value: strength,
@@ -238,7 +239,7 @@ fn in_range(
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(RuleError::Range { rule, what, value, expected })
+    Err(RuleError::OutOfRange { rule, what, value, expected })
 }
 
 /// Which side of a quantile is meant.
@@ -277,15 +278,15 @@ fn quantile(side: Side, sorted: &[f64], share: f64) -> f64 {
     }
 }
 
-impl Range {
+impl ResolvedRule {
     fn holds(&self, mean: f64) -> bool {
         self.from.is_none_or(|from| mean >= from) && self.below.is_none_or(|below| mean < below)
     }
 }
 
-impl Decision {
+impl PairDecision {
     /// Its name in columns and reports.
-    pub fn word(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Row { flipped, label, .. } => match (*flipped, *label < 1.0) {
                 (false, false) => "keep",
@@ -300,30 +301,30 @@ impl Decision {
     }
 }
 
-impl Cuts {
+impl ResolvedRules {
     /// The rules with strengths for bounds, in order.
-    pub fn ranges(&self) -> &[Range] {
+    pub fn ranges(&self) -> &[ResolvedRule] {
         &self.ranges
     }
 
     /// What becomes of a pair, and the position of the rule that says so; none for a pair that no
     /// rule is asked about or that falls under none.
-    pub fn decide(&self, strength: Option<&Strength>) -> (Decision, Option<usize>) {
+    pub fn decide(&self, strength: Option<&Strength>) -> (PairDecision, Option<usize>) {
         let Some(strength) = strength.filter(|s| s.measured >= self.least_measured) else {
-            return (Decision::NotMeasured, None);
+            return (PairDecision::NotMeasured, None);
         };
         if let (Some(most), Some(spread)) = (self.most_spread, strength.spread)
             && spread > most
         {
-            return (Decision::Disputed, None);
+            return (PairDecision::Disputed, None);
         }
         let mean = strength.mean;
         let rule = self.ranges.iter().position(|range| range.holds(mean));
         (self.by_rule(rule, mean), rule)
     }
 
-    fn by_rule(&self, rule: Option<usize>, mean: f64) -> Decision {
-        let row = |flipped: bool, smoothing: f64| Decision::Row {
+    fn by_rule(&self, rule: Option<usize>, mean: f64) -> PairDecision {
+        let row = |flipped: bool, smoothing: f64| PairDecision::Row {
             flipped,
             label: 1.0 - smoothing / 2.0,
             margin: if flipped { -mean } else { mean },
@@ -333,7 +334,7 @@ impl Cuts {
             Some(Action::Flip) => row(true, 0.0),
             Some(Action::Soften { smoothing }) => row(false, smoothing),
             Some(Action::FlipAndSoften { smoothing }) => row(true, smoothing),
-            Some(Action::Drop) => Decision::Dropped,
+            Some(Action::Drop) => PairDecision::Dropped,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How a standard deviation is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Spread {
+pub enum StdDevKind {
     /// Over the scorers as they are: divided by their number.
     #[default]
     Population,
@@ -30,7 +30,7 @@ pub struct Strength {
 
 /// The strength of a pair from each scorer's score of the chosen response less that of the rejected
 /// one, `None` where either is missing. `None` where no scorer measured both.
-pub fn strength(differences: &[Option<f64>], spread: Spread) -> Option<Strength> {
+pub fn strength(differences: &[Option<f64>], spread: StdDevKind) -> Option<Strength> {
     let mut found: Vec<f64> =
         differences.iter().flatten().copied().filter(|difference| difference.is_finite()).collect();
     // Sums are taken in one order, whatever that of the scorers is.
@@ -43,8 +43,8 @@ pub fn strength(differences: &[Option<f64>], spread: Spread) -> Option<Strength>
     let mean = found.iter().sum::<f64>() / n;
     let squares: f64 = found.iter().map(|difference| (difference - mean).powi(2)).sum();
     let variance = match spread {
-        Spread::Population => Some(squares / n),
-        Spread::Sample => (measured > 1).then(|| squares / (n - 1.0)),
+        StdDevKind::Population => Some(squares / n),
+        StdDevKind::Sample => (measured > 1).then(|| squares / (n - 1.0)),
     };
     Some(Strength {
         mean,

@@ -11,13 +11,13 @@ use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::{Decision, Strength};
+use super::{PairDecision, Strength};
 use datasets::source::{is_json_text, type_name};
 use datasets::{DatasetError, Result};
 
 /// How decisions stand beside the columns of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ColumnForm {
     /// One column, an object.
     Object,
     /// A column for each of its parts.
@@ -26,11 +26,11 @@ pub enum Form {
 
 /// What a table adds and exchanges.
 #[derive(Debug, Clone)]
-pub struct TableOptions {
+pub struct DenoiseTableOptions {
     /// Name of the column that is added, and what the names of flat ones begin with.
     pub column: String,
     /// Its form.
-    pub form: Form,
+    pub form: ColumnForm,
     /// Who votes, in order.
     pub voters: Vec<String>,
     /// Positions of the columns that change places in flipped pairs, the chosen response's first.
@@ -41,18 +41,18 @@ pub struct TableOptions {
 
 /// What became of one pair.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct DecidedPair {
     /// A vote of each voter on the pair as it was.
     pub votes: Vec<Option<f64>>,
     /// Their strength.
     pub strength: Option<Strength>,
     /// What was decided.
-    pub decision: Decision,
+    pub decision: PairDecision,
 }
 
 /// The rows that stay and those that go, both with all columns.
 #[derive(Debug, Clone)]
-pub struct Parts {
+pub struct SplitRows {
     /// Flipped where that was decided.
     pub kept: RecordBatch,
     /// Dropped, disputed and not measured pairs as they were.
@@ -61,20 +61,20 @@ pub struct Parts {
 
 /// Adds decisions to pairs.
 #[derive(Debug, Clone)]
-pub struct Table {
-    options: TableOptions,
+pub struct DenoiseTable {
+    options: DenoiseTableOptions,
     schema: SchemaRef,
     /// What is added, an object each of whose fields may become a column.
     added: Fields,
 }
 
-impl Table {
+impl DenoiseTable {
     /// For pairs with these columns.
     ///
     /// # Errors
     /// [`DatasetError::Query`] where a column that is added is there already, and where two columns
     /// that change places do not hold the same.
-    pub fn new(schema: &SchemaRef, options: TableOptions) -> Result<Self> {
+    pub fn new(schema: &SchemaRef, options: DenoiseTableOptions) -> Result<Self> {
         for (chosen, rejected) in &options.exchanged {
             let (chosen, rejected) = (schema.field(*chosen), schema.field(*rejected));
             let alike = chosen.data_type() == rejected.data_type()
@@ -95,11 +95,11 @@ impl Table {
         }
         let added = added(&options.voters);
         let own: Vec<FieldRef> = match options.form {
-            Form::Object => {
+            ColumnForm::Object => {
                 let object = DataType::Struct(added.clone());
                 vec![Arc::new(Field::new(&options.column, object, true))]
             }
-            Form::Flat => flat(&options.column, &added),
+            ColumnForm::Flat => flat(&options.column, &added),
         };
         let repeated = own.iter().find(|field| schema.column_with_name(field.name()).is_some());
         if let Some(field) = repeated {
@@ -131,19 +131,19 @@ impl Table {
     pub fn parts(
         &self,
         batch: &RecordBatch,
-        judged: &[Option<Judged>],
-    ) -> std::result::Result<Parts, ArrowError> {
+        judged: &[Option<DecidedPair>],
+    ) -> std::result::Result<SplitRows, ArrowError> {
         assert_eq!(judged.len(), batch.num_rows(), "one entry a row");
         let mut columns = self.exchanged(batch, judged)?;
         let parts = self.columns(judged);
         match self.options.form {
-            Form::Object => columns.push(Arc::new(StructArray::try_new_with_length(
+            ColumnForm::Object => columns.push(Arc::new(StructArray::try_new_with_length(
                 self.added.clone(),
                 parts,
                 None,
                 judged.len(),
             )?)),
-            Form::Flat => {
+            ColumnForm::Flat => {
                 let votes = parts[0].as_any().downcast_ref::<StructArray>();
                 columns.extend(votes.expect("votes are an object").columns().iter().cloned());
                 columns.extend(parts[1..].iter().cloned());
@@ -158,17 +158,17 @@ impl Table {
             });
             stays.collect()
         };
-        Ok(Parts {
+        Ok(SplitRows {
             kept: filter_record_batch(&whole, &mask(true))?,
             left_out: filter_record_batch(&whole, &mask(false))?,
         })
     }
 
-    fn stays(&self, decision: &Decision) -> bool {
+    fn stays(&self, decision: &PairDecision) -> bool {
         match decision {
-            Decision::Row { .. } => true,
-            Decision::Dropped | Decision::Disputed => false,
-            Decision::NotMeasured => self.options.keep_unmeasured,
+            PairDecision::Row { .. } => true,
+            PairDecision::Dropped | PairDecision::Disputed => false,
+            PairDecision::NotMeasured => self.options.keep_unmeasured,
         }
     }
 
@@ -176,7 +176,7 @@ impl Table {
     fn exchanged(
         &self,
         batch: &RecordBatch,
-        judged: &[Option<Judged>],
+        judged: &[Option<DecidedPair>],
     ) -> std::result::Result<Vec<ArrayRef>, ArrowError> {
         let mut columns = batch.columns().to_vec();
         let flips: BooleanArray =
@@ -193,9 +193,9 @@ impl Table {
     }
 
     /// The parts of what is added, in the order of [`added`].
-    fn columns(&self, judged: &[Option<Judged>]) -> Vec<ArrayRef> {
+    fn columns(&self, judged: &[Option<DecidedPair>]) -> Vec<ArrayRef> {
         let votes = (0..self.options.voters.len()).map(|voter| -> ArrayRef {
-            let vote = |judged: &Option<Judged>| judged.as_ref()?.votes[voter];
+            let vote = |judged: &Option<DecidedPair>| judged.as_ref()?.votes[voter];
             Arc::new(judged.iter().map(vote).collect::<Float64Array>())
         });
         let DataType::Struct(fields) = self.added[0].data_type() else {
@@ -205,24 +205,24 @@ impl Table {
             StructArray::try_new_with_length(fields.clone(), votes.collect(), None, judged.len());
         let votes = votes.expect("a column of numbers for each voter");
         let strength = |of: fn(&Strength) -> Option<f64>| -> ArrayRef {
-            let number = |judged: &Option<Judged>| of(judged.as_ref()?.strength.as_ref()?);
+            let number = |judged: &Option<DecidedPair>| of(judged.as_ref()?.strength.as_ref()?);
             Arc::new(judged.iter().map(number).collect::<Float64Array>())
         };
         let count = |of: fn(&Strength) -> usize, none: usize| -> ArrayRef {
-            let number = |judged: &Option<Judged>| {
+            let number = |judged: &Option<DecidedPair>| {
                 let strength = judged.as_ref()?.strength.as_ref();
                 u32::try_from(strength.map_or(none, of)).ok()
             };
             Arc::new(judged.iter().map(number).collect::<UInt32Array>())
         };
         let row = |of: fn(f64, f64) -> f64| -> ArrayRef {
-            let number = |judged: &Option<Judged>| match judged.as_ref()?.decision {
-                Decision::Row { label, margin, .. } => Some(of(label, margin)),
-                Decision::Dropped | Decision::Disputed | Decision::NotMeasured => None,
+            let number = |judged: &Option<DecidedPair>| match judged.as_ref()?.decision {
+                PairDecision::Row { label, margin, .. } => Some(of(label, margin)),
+                PairDecision::Dropped | PairDecision::Disputed | PairDecision::NotMeasured => None,
             };
             Arc::new(judged.iter().map(number).collect::<Float64Array>())
         };
-        let words = judged.iter().map(|judged| Some(judged.as_ref()?.decision.word()));
+        let words = judged.iter().map(|judged| Some(judged.as_ref()?.decision.name()));
         let flips = judged.iter().map(|judged| Some(is_flipped(judged.as_ref())));
         vec![
             Arc::new(votes),
@@ -239,10 +239,10 @@ impl Table {
     }
 }
 
-fn is_flipped(judged: Option<&Judged>) -> bool {
+fn is_flipped(judged: Option<&DecidedPair>) -> bool {
     judged.is_some_and(|judged| match judged.decision {
-        Decision::Row { flipped, .. } => flipped,
-        Decision::Dropped | Decision::Disputed | Decision::NotMeasured => false,
+        PairDecision::Row { flipped, .. } => flipped,
+        PairDecision::Dropped | PairDecision::Disputed | PairDecision::NotMeasured => false,
     })
 }
 
@@ -294,7 +294,7 @@ fn held(field: &Field) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Spread, strength};
+    use super::super::{StdDevKind, strength};
     use super::*;
 
     fn pairs() -> RecordBatch {
@@ -307,8 +307,8 @@ mod tests {
         .expect("columns of one length")
     }
 
-    fn options(form: Form) -> TableOptions {
-        TableOptions {
+    fn options(form: ColumnForm) -> DenoiseTableOptions {
+        DenoiseTableOptions {
             column: "denoise".to_owned(),
             form,
             voters: vec!["x".to_owned(), "y".to_owned()],
@@ -317,26 +317,27 @@ mod tests {
         }
     }
 
-    fn judged() -> Vec<Option<Judged>> {
+    fn judged() -> Vec<Option<DecidedPair>> {
         let judged = |votes: [Option<f64>; 2], decision| {
-            Some(Judged {
+            Some(DecidedPair {
                 votes: votes.to_vec(),
-                strength: strength(&votes, Spread::Population),
+                strength: strength(&votes, StdDevKind::Population),
                 decision,
             })
         };
-        let flip = Decision::Row { flipped: true, label: 0.95, margin: 2.0 };
+        let flip = PairDecision::Row { flipped: true, label: 0.95, margin: 2.0 };
         vec![
             judged([Some(-1.0), Some(-3.0)], flip),
-            judged([Some(1.0), None], Decision::Dropped),
+            judged([Some(1.0), None], PairDecision::Dropped),
             None,
-            judged([None, None], Decision::NotMeasured),
+            judged([None, None], PairDecision::NotMeasured),
         ]
     }
 
     #[test]
     fn flipped_pairs_are_exchanged_and_others_left_out() {
-        let table = Table::new(pairs().schema_ref(), options(Form::Object)).expect("columns");
+        let table =
+            DenoiseTable::new(pairs().schema_ref(), options(ColumnForm::Object)).expect("columns");
         let parts = table.parts(&pairs(), &judged()).expect("rows");
         let shown = |batch: &RecordBatch| datasets::sink::json_lines(batch).expect("JSON");
         assert_eq!(
@@ -361,15 +362,16 @@ mod tests {
                 "\n"
             )
         );
-        let keeping = TableOptions { keep_unmeasured: true, ..options(Form::Object) };
-        let table = Table::new(pairs().schema_ref(), keeping).expect("columns");
+        let keeping = DenoiseTableOptions { keep_unmeasured: true, ..options(ColumnForm::Object) };
+        let table = DenoiseTable::new(pairs().schema_ref(), keeping).expect("columns");
         let parts = table.parts(&pairs(), &judged()).expect("rows");
         assert_eq!((parts.kept.num_rows(), parts.left_out.num_rows()), (2, 1));
     }
 
     #[test]
     fn flat_columns_are_the_parts() {
-        let table = Table::new(pairs().schema_ref(), options(Form::Flat)).expect("columns");
+        let table =
+            DenoiseTable::new(pairs().schema_ref(), options(ColumnForm::Flat)).expect("columns");
         let parts = table.parts(&pairs(), &judged()).expect("rows");
         let schema = parts.kept.schema();
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
@@ -396,7 +398,7 @@ mod tests {
     fn what_cannot_be_added_or_exchanged_is_refused() {
         #[track_caller]
         fn check(schema: Schema, parts: &[&str]) {
-            let table = Table::new(&Arc::new(schema), options(Form::Object));
+            let table = DenoiseTable::new(&Arc::new(schema), options(ColumnForm::Object));
             let error = table.expect_err("refused").to_string();
             for part in parts {
                 assert!(error.contains(part), "{part:?} is missing: {error}");

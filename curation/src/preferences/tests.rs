@@ -11,17 +11,17 @@ fn near(a: f64, b: f64) -> bool {
 fn strength_is_mean_and_deviation() {
     // Differences 1, 2, 6: mean 3, squares 4 + 1 + 9 = 14.
     let differences = [Some(2.0), None, Some(6.0), Some(f64::NAN), Some(1.0)];
-    let population = strength(&differences, Spread::Population).expect("measured");
+    let population = strength(&differences, StdDevKind::Population).expect("measured");
     assert!(near(population.mean, 3.0));
     assert!(near(population.spread.expect("known"), f64::sqrt(14.0 / 3.0)));
     assert_eq!((population.measured, population.unmeasured), (3, 2));
-    let sample = strength(&differences, Spread::Sample).expect("measured");
+    let sample = strength(&differences, StdDevKind::Sample).expect("measured");
     assert!(near(sample.spread.expect("known"), f64::sqrt(7.0)));
-    let one = strength(&[Some(-1.5)], Spread::Sample).expect("measured");
+    let one = strength(&[Some(-1.5)], StdDevKind::Sample).expect("measured");
     assert_eq!((one.mean, one.spread, one.against), (-1.5, None, 1));
-    assert_eq!(strength(&[Some(-1.5)], Spread::Population).and_then(|s| s.spread), Some(0.0));
+    assert_eq!(strength(&[Some(-1.5)], StdDevKind::Population).and_then(|s| s.spread), Some(0.0));
     for nothing in [&[][..], &[None][..], &[Some(f64::INFINITY), None][..]] {
-        assert_eq!(strength(nothing, Spread::Population), None, "{nothing:?}");
+        assert_eq!(strength(nothing, StdDevKind::Population), None, "{nothing:?}");
     }
 }
 
@@ -52,11 +52,11 @@ fn rescaling_gives_every_scorer_one_voice() {
 }
 
 fn of(mean: f64) -> Option<Strength> {
-    strength(&[Some(mean)], Spread::Population)
+    strength(&[Some(mean)], StdDevKind::Population)
 }
 
 /// Flip up to a bound, soften up to another, drop from a third on.
-fn three(flip: Bound, soften: Bound, drop: Bound) -> Rules {
+fn three(flip: StrengthBound, soften: StrengthBound, drop: StrengthBound) -> Rules {
     let rule = |from, below, action| Rule { from, below, action };
     Rules {
         rules: vec![
@@ -70,21 +70,25 @@ fn three(flip: Bound, soften: Bound, drop: Bound) -> Rules {
 
 fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
     let strengths: Vec<Option<Strength>> = means.iter().map(|mean| of(*mean)).collect();
-    let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
-    let shown = |strength: &Option<Strength>| match cuts.decide(strength.as_ref()).0 {
-        Decision::Row { flipped, label, margin } => {
+    let resolved = rules.resolve(strengths.iter().copied()).expect("valid rules");
+    let shown = |strength: &Option<Strength>| match resolved.decide(strength.as_ref()).0 {
+        PairDecision::Row { flipped, label, margin } => {
             format!("{}{label:.2} {margin}", if flipped { "flip " } else { "" })
         }
-        Decision::Dropped => "drop".to_owned(),
-        Decision::Disputed => "disputed".to_owned(),
-        Decision::NotMeasured => "none".to_owned(),
+        PairDecision::Dropped => "drop".to_owned(),
+        PairDecision::Disputed => "disputed".to_owned(),
+        PairDecision::NotMeasured => "none".to_owned(),
     };
     strengths.iter().map(shown).collect()
 }
 
 #[test]
 fn the_first_rule_that_a_pair_falls_under_decides() {
-    let rules = three(Bound::Strength(-1.0), Bound::Strength(0.5), Bound::Strength(3.0));
+    let rules = three(
+        StrengthBound::Strength(-1.0),
+        StrengthBound::Strength(0.5),
+        StrengthBound::Strength(3.0),
+    );
     // Ends: a bound belongs to what begins at it. (1 - 0.2) + 0.2 / 2 = 0.9.
     assert_eq!(
         decisions(&rules, &[-2.0, -1.0, 0.0, 0.5, 2.0, 3.0, 9.0]),
@@ -94,7 +98,11 @@ fn the_first_rule_that_a_pair_falls_under_decides() {
 
 #[test]
 fn quantiles_are_counts_of_the_weakest() {
-    let rules = three(Bound::Quantile(0.2), Bound::Quantile(0.4), Bound::Quantile(0.8));
+    let rules = three(
+        StrengthBound::Quantile(0.2),
+        StrengthBound::Quantile(0.4),
+        StrengthBound::Quantile(0.8),
+    );
     assert_eq!(
         decisions(&rules, &[5.0, 4.0, 3.0, 2.0, 1.0]),
         ["drop", "1.00 4", "1.00 3", "0.90 2", "flip 1.00 -1"]
@@ -105,7 +113,7 @@ fn quantiles_are_counts_of_the_weakest() {
         let rules = Rules {
             rules: vec![Rule {
                 from: None,
-                below: Some(Bound::Quantile(share)),
+                below: Some(StrengthBound::Quantile(share)),
                 action: Action::Flip,
             }],
             ..Rules::default()
@@ -121,15 +129,18 @@ fn quantiles_are_counts_of_the_weakest() {
 fn what_is_kept_falls_under_no_later_rule() {
     let rule = |from, action| Rule { from, below: None, action };
     let rules = Rules {
-        rules: vec![rule(Some(Bound::Strength(2.0)), Action::Keep), rule(None, Action::Drop)],
+        rules: vec![
+            rule(Some(StrengthBound::Strength(2.0)), Action::Keep),
+            rule(None, Action::Drop),
+        ],
         ..Rules::default()
     };
     assert_eq!(decisions(&rules, &[1.0, 2.0]), ["drop", "1.00 2"]);
-    let cuts = rules.over([]).expect("valid rules");
+    let resolved = rules.resolve([]).expect("valid rules");
     let which: Vec<_> =
-        [of(1.0), of(2.0), None].iter().map(|s| cuts.decide(s.as_ref()).1).collect();
+        [of(1.0), of(2.0), None].iter().map(|s| resolved.decide(s.as_ref()).1).collect();
     assert_eq!(which, [Some(1), Some(0), None]);
-    assert!(!rules.need_all() && !rules.may_flip());
+    assert!(!rules.need_all_strengths() && !rules.may_flip());
 }
 
 #[test]
@@ -137,7 +148,7 @@ fn flipping_and_softening_go_together() {
     let rules = Rules {
         rules: vec![Rule {
             from: None,
-            below: Some(Bound::Strength(0.0)),
+            below: Some(StrengthBound::Strength(0.0)),
             action: Action::FlipAndSoften { smoothing: 0.1 },
         }],
         ..Rules::default()
@@ -150,63 +161,68 @@ fn what_was_not_measured_is_not_weak() {
     let rules = Rules {
         least_measured: 2,
         most_spread: Some(1.0),
-        ..three(Bound::Quantile(0.5), Bound::Quantile(0.5), Bound::Quantile(1.0))
+        ..three(
+            StrengthBound::Quantile(0.5),
+            StrengthBound::Quantile(0.5),
+            StrengthBound::Quantile(1.0),
+        )
     };
     let strengths = [
-        strength(&[Some(1.0), Some(1.5)], Spread::Population),
-        strength(&[Some(2.0), Some(2.5)], Spread::Population),
-        strength(&[Some(-9.0), None], Spread::Population),
-        strength(&[Some(-3.0), Some(9.0)], Spread::Population),
+        strength(&[Some(1.0), Some(1.5)], StdDevKind::Population),
+        strength(&[Some(2.0), Some(2.5)], StdDevKind::Population),
+        strength(&[Some(-9.0), None], StdDevKind::Population),
+        strength(&[Some(-3.0), Some(9.0)], StdDevKind::Population),
         None,
     ];
-    let cuts = rules.over(strengths.iter().copied()).expect("valid rules");
-    let decided: Vec<Decision> = strengths.iter().map(|s| cuts.decide(s.as_ref()).0).collect();
+    let resolved = rules.resolve(strengths.iter().copied()).expect("valid rules");
+    let decided: Vec<PairDecision> =
+        strengths.iter().map(|s| resolved.decide(s.as_ref()).0).collect();
     // Of the three that count, the means are 1.25, 2.25 and 3: one lies below the median.
-    let row = |flipped, margin| Decision::Row { flipped, label: 1.0, margin };
+    let row = |flipped, margin| PairDecision::Row { flipped, label: 1.0, margin };
     assert_eq!(
         decided,
         [
             row(true, -1.25),
             row(false, 2.25),
-            Decision::NotMeasured,
-            Decision::Disputed,
-            Decision::NotMeasured
+            PairDecision::NotMeasured,
+            PairDecision::Disputed,
+            PairDecision::NotMeasured
         ]
     );
     // Cuts over nothing leave what they are shown as it is.
-    let cuts = rules.over([None]).expect("valid rules");
-    assert_eq!(cuts.decide(strengths[0].as_ref()).0, row(false, 1.25));
+    let resolved = rules.resolve([None]).expect("valid rules");
+    assert_eq!(resolved.decide(strengths[0].as_ref()).0, row(false, 1.25));
 }
 
 #[test]
 fn bad_rules_are_refused_by_number() {
     let rule = |from, below, action| Rules {
         rules: vec![
-            Rule { from: None, below: Some(Bound::Strength(0.0)), action: Action::Flip },
+            Rule { from: None, below: Some(StrengthBound::Strength(0.0)), action: Action::Flip },
             Rule { from, below, action },
         ],
         ..Rules::default()
     };
     for (from, below, action) in [
-        (None, Some(Bound::Quantile(1.5)), Action::Drop),
-        (Some(Bound::Quantile(-0.1)), None, Action::Drop),
-        (Some(Bound::Quantile(f64::NAN)), None, Action::Drop),
-        (Some(Bound::Strength(f64::NAN)), None, Action::Drop),
+        (None, Some(StrengthBound::Quantile(1.5)), Action::Drop),
+        (Some(StrengthBound::Quantile(-0.1)), None, Action::Drop),
+        (Some(StrengthBound::Quantile(f64::NAN)), None, Action::Drop),
+        (Some(StrengthBound::Strength(f64::NAN)), None, Action::Drop),
         (None, None, Action::Soften { smoothing: 1.5 }),
         (None, None, Action::FlipAndSoften { smoothing: f64::NAN }),
-        (Some(Bound::Strength(1.0)), Some(Bound::Strength(1.0)), Action::Drop),
+        (Some(StrengthBound::Strength(1.0)), Some(StrengthBound::Strength(1.0)), Action::Drop),
     ] {
         let rules = rule(from, below, action);
-        let error = rules.over([of(1.0)]).expect_err("it is out of range");
+        let error = rules.resolve([of(1.0)]).expect_err("it is out of range");
         let number = match error {
-            RuleError::Range { rule, .. } | RuleError::Empty { rule, .. } => rule,
+            RuleError::OutOfRange { rule, .. } | RuleError::Empty { rule, .. } => rule,
             RuleError::Spread(_) => 0,
         };
         assert_eq!(number, 2, "{rules:?}");
     }
     for spread in [-1.0, f64::NAN] {
         let rules = Rules { most_spread: Some(spread), ..Rules::default() };
-        assert!(matches!(rules.over([]), Err(RuleError::Spread(_))));
+        assert!(matches!(rules.resolve([]), Err(RuleError::Spread(_))));
     }
 }
 
@@ -222,7 +238,7 @@ proptest! {
             turned.swap(at, draws.below(at + 1));
         }
         let order: Vec<f64> = turned.iter().map(|at| means[*at]).collect();
-        let rules = three(Bound::Quantile(share / 2.0), Bound::Quantile(share), Bound::Strength(2.5));
+        let rules = three(StrengthBound::Quantile(share / 2.0), StrengthBound::Quantile(share), StrengthBound::Strength(2.5));
         let (straight, mixed) = (decisions(&rules, &means), decisions(&rules, &order));
         for (at, from) in turned.iter().enumerate() {
             prop_assert_eq!(&mixed[at], &straight[*from]);

@@ -9,7 +9,7 @@ const GRAMS: std::ops::RangeInclusive<usize> = 2..=4;
 
 /// A text as it is compared: compatibility forms of Unicode, lower case, one space between words,
 /// no punctuation at the ends.
-pub fn plain(text: &str) -> String {
+pub fn normalised(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     let words: Vec<&str> = folded.split_whitespace().collect();
     let words = words.join(" ");
@@ -26,7 +26,7 @@ pub fn plain(text: &str) -> String {
 /// one row, and no other row has a part in it. A text without a letter is like no other.
 pub fn ngram_vectors(texts: &[String]) -> Vec<Vec<f32>> {
     let profiles: Vec<HashMap<String, u32>> =
-        texts.iter().map(|text| grams(&plain(text))).collect();
+        texts.iter().map(|text| grams(&normalised(text))).collect();
     let mut in_texts: HashMap<&str, u32> = HashMap::new();
     for gram in profiles.iter().flat_map(HashMap::keys) {
         *in_texts.entry(gram).or_insert(0) += 1;
@@ -43,13 +43,13 @@ pub fn ngram_vectors(texts: &[String]) -> Vec<Vec<f32>> {
             let count = profile.get(*gram).copied().unwrap_or(0);
             f64::from(count) * idf
         };
-        unit(&weights.iter().map(weight).collect::<Vec<f64>>())
+        unit_vector(&weights.iter().map(weight).collect::<Vec<f64>>())
     };
     profiles.iter().map(vector).collect()
 }
 
 /// A vector of length 1 in the same direction, or the zero vector where there is none.
-pub fn unit(vector: &[f64]) -> Vec<f32> {
+pub fn unit_vector(vector: &[f64]) -> Vec<f32> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     let is_one = length > 0.0 && length.is_finite();
     #[expect(clippy::cast_possible_truncation, reason = "directions are kept in f32")]
@@ -95,7 +95,7 @@ mod tests {
             ("--", ""),
             ("C++", "c"),
         ] {
-            assert_eq!(plain(text), expected, "{text:?}");
+            assert_eq!(normalised(text), expected, "{text:?}");
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
                 for (b, text_b) in vectors.iter().zip(&texts) {
                     let cosine = cosine(a, b);
                     prop_assert!((-1e-6..=1.0 + 1e-6).contains(&cosine));
-                    if plain(text_a) == plain(text_b) && !plain(text_a).is_empty() {
+                    if normalised(text_a) == normalised(text_b) && !normalised(text_a).is_empty() {
                         prop_assert!(cosine > 1.0 - 1e-6);
                     }
                 }

@@ -6,12 +6,12 @@
 use serde::Serialize;
 
 use super::partial_ratio::partial_ratio;
-use super::similarity::{cosine, plain};
+use super::similarity::{cosine, normalised};
 
 /// Whether a response meets a principle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum PrincipleVerdict {
     /// It does.
     Yes,
     /// It does not.
@@ -20,9 +20,9 @@ pub enum Verdict {
     Partially,
 }
 
-impl Verdict {
+impl PrincipleVerdict {
     /// Its name in columns.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Yes => "yes",
             Self::No => "no",
@@ -33,22 +33,22 @@ impl Verdict {
 
 /// A principle that an annotator's feedback speaks of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stated {
+pub struct StatedPrinciple {
     /// Whose feedback: a position among the annotators of the response.
     pub annotator: usize,
     /// The principle in few words.
     pub principle: String,
     /// What the feedback says of the response.
-    pub verdict: Verdict,
+    pub verdict: PrincipleVerdict,
     /// The words of the feedback that say so.
     pub evidence: String,
 }
 
 /// A principle with what the steps measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SupportedPrinciple {
     /// The principle.
-    pub stated: Stated,
+    pub stated: StatedPrinciple,
     /// How well its words are found in the feedback, from 0 to 100.
     pub evidence_ratio: f64,
     /// The direction of its text, of length 1.
@@ -59,7 +59,11 @@ pub struct Found {
 
 /// Keeps principles whose words are found in the feedback of their annotator with a ratio above
 /// `least`, and gives the ratios. Those without a principle or without words go too.
-pub fn evidence(stated: Vec<Stated>, feedback: &[String], least: f64) -> Vec<(Stated, f64)> {
+pub fn with_evidence(
+    stated: Vec<StatedPrinciple>,
+    feedback: &[String],
+    least: f64,
+) -> Vec<(StatedPrinciple, f64)> {
     let checked = stated.into_iter().filter_map(|stated| {
         let own = feedback.get(stated.annotator)?;
         if stated.principle.trim().is_empty() || stated.evidence.trim().is_empty() {
@@ -74,12 +78,12 @@ pub fn evidence(stated: Vec<Stated>, feedback: &[String], least: f64) -> Vec<(St
 /// Keeps principles that every other annotator has too: one at least whose cosine is above `least`,
 /// whatever its verdict. `vectors` are the directions of the principles' texts, of length 1. With one
 /// annotator there is nobody to agree with, and nothing stays.
-pub fn consensus(
-    stated: Vec<(Stated, f64)>,
+pub fn with_consensus(
+    stated: Vec<(StatedPrinciple, f64)>,
     vectors: Vec<Vec<f32>>,
     n_annotators: usize,
     least: f64,
-) -> Vec<Found> {
+) -> Vec<SupportedPrinciple> {
     let agreement = |at: usize| {
         let own = stated[at].0.annotator;
         let others = (0..n_annotators).filter(|other| *other != own);
@@ -93,7 +97,7 @@ pub fn consensus(
     };
     let agreements: Vec<f64> = (0..stated.len()).map(agreement).collect();
     let all = stated.into_iter().zip(vectors).zip(agreements);
-    let found = all.map(|(((stated, evidence_ratio), vector), agreement)| Found {
+    let found = all.map(|(((stated, evidence_ratio), vector), agreement)| SupportedPrinciple {
         stated,
         evidence_ratio,
         vector,
@@ -103,22 +107,28 @@ pub fn consensus(
 }
 
 /// Leaves out the principles of a list, by their plain texts.
-pub fn listed(mut found: Vec<Found>, left_out: &[String]) -> Vec<Found> {
-    let left_out: Vec<String> = left_out.iter().map(|text| plain(text)).collect();
-    found.retain(|found| !left_out.contains(&plain(&found.stated.principle)));
+pub fn without_named(
+    mut found: Vec<SupportedPrinciple>,
+    left_out: &[String],
+) -> Vec<SupportedPrinciple> {
+    let left_out: Vec<String> = left_out.iter().map(|text| normalised(text)).collect();
+    found.retain(|found| !left_out.contains(&normalised(&found.stated.principle)));
     found
 }
 
 /// Leaves out what is met in part.
-pub fn partial(mut found: Vec<Found>) -> Vec<Found> {
-    found.retain(|found| found.stated.verdict != Verdict::Partially);
+pub fn without_partial(mut found: Vec<SupportedPrinciple>) -> Vec<SupportedPrinciple> {
+    found.retain(|found| found.stated.verdict != PrincipleVerdict::Partially);
     found
 }
 
 /// Leaves out principles that are alike, by a cosine above `least`, and have different verdicts: all
 /// of them.
-pub fn contradicted(found: Vec<Found>, least: f64) -> Vec<Found> {
-    let contradicts = |a: &Found, b: &Found| {
+pub fn without_contradictions(
+    found: Vec<SupportedPrinciple>,
+    least: f64,
+) -> Vec<SupportedPrinciple> {
+    let contradicts = |a: &SupportedPrinciple, b: &SupportedPrinciple| {
         a.stated.verdict != b.stated.verdict && cosine(&a.vector, &b.vector) > least
     };
     let stays: Vec<bool> = found.iter().map(|a| !found.iter().any(|b| contradicts(a, b))).collect();
@@ -127,13 +137,14 @@ pub fn contradicted(found: Vec<Found>, least: f64) -> Vec<Found> {
 }
 
 /// Keeps the first of principles that are alike, by a cosine above `least`, and have one verdict.
-pub fn repeated(found: Vec<Found>, least: f64) -> Vec<Found> {
-    let mut kept: Vec<Found> = Vec::new();
+pub fn without_repeats(found: Vec<SupportedPrinciple>, least: f64) -> Vec<SupportedPrinciple> {
+    let mut kept: Vec<SupportedPrinciple> = Vec::new();
     for candidate in found {
-        let is_like = |other: &Found| {
+        let is_like = |other: &SupportedPrinciple| {
             other.stated.verdict == candidate.stated.verdict
                 && (cosine(&other.vector, &candidate.vector) > least
-                    || plain(&other.stated.principle) == plain(&candidate.stated.principle))
+                    || normalised(&other.stated.principle)
+                        == normalised(&candidate.stated.principle))
         };
         if !kept.iter().any(is_like) {
             kept.push(candidate);

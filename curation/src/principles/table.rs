@@ -7,7 +7,7 @@ use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::Found;
+use super::SupportedPrinciple;
 use datasets::column::Column;
 use datasets::{DatasetError, Result};
 
@@ -23,23 +23,23 @@ const MADE: [(&str, DataType); 6] = [
 
 /// A principle of one row of a batch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct PrincipleRow {
     /// The row, counted from 0 in its batch.
     pub row: usize,
     /// Whose feedback speaks of it.
     pub annotator: String,
     /// The principle.
-    pub found: Found,
+    pub found: SupportedPrinciple,
 }
 
 /// Rows of principles, each with columns of the row that it is from.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct PrincipleTable {
     taken: Vec<Column>,
     schema: SchemaRef,
 }
 
-impl Table {
+impl PrincipleTable {
     /// A table with these columns of the input under these names.
     ///
     /// # Errors
@@ -78,22 +78,22 @@ impl Table {
     pub fn rows(
         &self,
         batch: &RecordBatch,
-        lines: &[Line],
+        lines: &[PrincipleRow],
     ) -> std::result::Result<RecordBatch, ArrowError> {
         let places: UInt64Array = lines.iter().map(|line| Some(line.row as u64)).collect();
         let taken = self.taken.iter();
         let taken = taken.map(|column| take(&column.values(batch)?, &places, None));
         let mut columns: Vec<ArrayRef> = taken.collect::<std::result::Result<_, _>>()?;
-        let text = |of: fn(&Line) -> &str| -> ArrayRef {
+        let text = |of: fn(&PrincipleRow) -> &str| -> ArrayRef {
             Arc::new(lines.iter().map(|line| Some(of(line))).collect::<StringArray>())
         };
-        let number = |of: fn(&Found) -> f64| -> ArrayRef {
+        let number = |of: fn(&SupportedPrinciple) -> f64| -> ArrayRef {
             Arc::new(lines.iter().map(|line| Some(of(&line.found))).collect::<Float64Array>())
         };
         columns.extend([
             text(|line| &line.annotator),
             text(|line| &line.found.stated.principle),
-            text(|line| line.found.stated.verdict.word()),
+            text(|line| line.found.stated.verdict.name()),
             text(|line| &line.found.stated.evidence),
             number(|found| found.evidence_ratio),
             number(|found| found.agreement),
@@ -104,7 +104,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Stated, Verdict};
+    use super::super::{PrincipleVerdict, StatedPrinciple};
     use super::*;
 
     #[test]
@@ -119,16 +119,16 @@ mod tests {
         let taken = |names: [(&str, &str); 2]| {
             names.map(|(name, path)| (name.to_owned(), find(path))).to_vec()
         };
-        let table = Table::new(taken([("prompt", "question"), ("response", "response")]));
+        let table = PrincipleTable::new(taken([("prompt", "question"), ("response", "response")]));
         let table = table.expect("names differ");
-        let line = |row: usize| Line {
+        let line = |row: usize| PrincipleRow {
             row,
             annotator: "feedback.0".to_owned(),
-            found: Found {
-                stated: Stated {
+            found: SupportedPrinciple {
+                stated: StatedPrinciple {
                     annotator: 0,
                     principle: "brevity".to_owned(),
-                    verdict: Verdict::No,
+                    verdict: PrincipleVerdict::No,
                     evidence: "long".to_owned(),
                 },
                 evidence_ratio: 100.0,
@@ -152,7 +152,7 @@ mod tests {
             [("prompt", "question"), ("prompt", "response")],
             [("prompt", "question"), ("verdict", "response")],
         ] {
-            let error = Table::new(taken(clash)).expect_err("names clash").to_string();
+            let error = PrincipleTable::new(taken(clash)).expect_err("names clash").to_string();
             assert!(error.contains("two columns would be called"), "{error}");
         }
     }

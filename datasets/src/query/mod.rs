@@ -1,10 +1,10 @@
-//! SQL over one table, `data`, that can do nothing but select.
+//! Read-only SQL over one table, `data`, on `DataFusion`.
 //!
-//! `DataFusion` reads, plans and runs it. There is no other table, no function that reads files, and
-//! no statement but a query; memory is bounded, and what does not fit goes to a folder that is
-//! named by the caller. Names keep their case, and nulls come last however rows are ordered.
+//! There is no other table, no function that reads files and no statement but SELECT. Memory is
+//! bounded; what does not fit is spilled to a folder that the caller names. Identifiers keep their
+//! case, and nulls sort last in both directions.
 
-mod fault;
+mod error;
 mod paths;
 mod table;
 
@@ -28,46 +28,52 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use futures_util::StreamExt as _;
 
-pub use self::fault::{Place, proposals};
+pub use self::error::{SqlOption, near_names};
 use self::paths::paths;
 pub use self::table::{OnReject, ScanTable};
-use crate::scan::term::{Term, narrow};
+use crate::scan::condition::{Condition, narrow};
 use crate::{DatasetError, Result};
 
-/// The one table.
+/// Name of the only table.
 pub const TABLE: &str = "data";
 
-/// What queries may use.
+/// Memory and disk that queries may use.
 #[derive(Debug, Clone)]
-pub struct Bounds {
+pub struct QueryLimits {
     /// Bytes of memory for sorting and grouping.
     pub memory_bytes: usize,
-    /// Where what does not fit goes; nowhere for an engine that only plans. The folder is made.
+    /// Folder for spilled rows, created if missing; `None` for an engine that only plans.
     pub spill: Option<PathBuf>,
 }
 
-/// Expressions and queries over rows with one schema.
-pub struct Engine {
+/// Plans and runs SQL expressions and queries over rows of one schema.
+pub struct SqlEngine {
     context: SessionContext,
     schema: SchemaRef,
 }
 
-/// A column to write: an expression and its name.
-pub struct Selected {
+/// An output column of a SELECT list.
+pub struct SelectedColumn {
+    /// Its name in the output.
     pub name: String,
+    /// The expression that computes it.
     pub expr: Arc<dyn PhysicalExpr>,
+    /// Its type.
     pub data_type: DataType,
-    /// Notes of the column, where it is one of the input.
+    /// Arrow field metadata, kept if the column is one of the input.
     pub metadata: HashMap<String, String>,
-    /// The columns that it reads.
+    /// Input columns that the expression reads.
     pub reads: Vec<String>,
 }
 
-impl Engine {
-    /// Over rows with these columns.
-    pub fn new(schema: &SchemaRef, bounds: &Bounds) -> Result<Self> {
+impl SqlEngine {
+    /// Creates an engine for rows of `schema`.
+    ///
+    /// # Errors
+    /// [`DatasetError::Io`] if the spill folder cannot be created.
+    pub fn new(schema: &SchemaRef, limits: &QueryLimits) -> Result<Self> {
         let failed = |error: DataFusionError| DatasetError::Usage(error.to_string());
-        let mode = match &bounds.spill {
+        let mode = match &limits.spill {
             Some(folder) => {
                 std::fs::create_dir_all(folder).map_err(DatasetError::io("make", folder))?;
                 DiskManagerMode::Directories(vec![folder.clone()])
@@ -76,7 +82,7 @@ impl Engine {
         };
         let disk = DiskManagerBuilder::default().with_mode(mode);
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_limit(bounds.memory_bytes, 1.0)
+            .with_memory_limit(limits.memory_bytes, 1.0)
             .with_disk_manager_builder(disk)
             .build_arc()
             .map_err(failed)?;
@@ -87,8 +93,8 @@ impl Engine {
         options.sql_parser.collect_spans = true;
         "nulls_last".clone_into(&mut options.sql_parser.default_null_ordering);
         options.execution.enable_recursive_ctes = false;
-        // Left at its default, a sort wants more than all of a small pool before it begins.
-        options.execution.sort_spill_reservation_bytes = bounds.memory_bytes / 16;
+        // With the default, a sort reserves more than a small pool holds before it starts.
+        options.execution.sort_spill_reservation_bytes = limits.memory_bytes / 16;
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
@@ -101,58 +107,58 @@ impl Engine {
         Ok(Self { context, schema: schema.clone() })
     }
 
-    /// The conditions of a text, one for each of those that `AND` joins.
-    pub fn terms(&self, text: &str, place: Place) -> Result<Vec<Term>> {
-        let fault = |error| fault::explained(&error, place, text, &self.schema);
+    /// Parses a condition into its conjuncts, one [`Condition`] for each part joined by `AND`.
+    pub fn conditions(&self, text: &str, option: SqlOption) -> Result<Vec<Condition>> {
+        let explain = |error| error::explain(&error, option, text, &self.schema);
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
-        let parsed = state.sql_to_expr_with_alias(text, &dialect).map_err(fault)?;
+        let parsed = state.sql_to_expr_with_alias(text, &dialect).map_err(explain)?;
         if parsed.alias.is_some() {
-            return Err(place.fault("a condition has no name"));
+            return Err(option.error("a condition has no name"));
         }
         let mut conjuncts = Vec::new();
-        split(parsed.expr, &mut conjuncts);
-        let term = |conjunct| self.term(conjunct, &state, place, text);
-        conjuncts.into_iter().map(term).collect()
+        split_and(parsed.expr, &mut conjuncts);
+        let condition = |conjunct| self.condition(conjunct, &state, option, text);
+        conjuncts.into_iter().map(condition).collect()
     }
 
-    fn term(
+    fn condition(
         &self,
         conjunct: ast::Expr,
         state: &SessionState,
-        place: Place,
+        option: SqlOption,
         whole_text: &str,
-    ) -> Result<Term> {
-        let fault = |error| fault::explained(&error, place, whole_text, &self.schema);
+    ) -> Result<Condition> {
+        let explain = |error| error::explain(&error, option, whole_text, &self.schema);
         let text = conjunct.to_string();
-        let schema = self.df_schema().map_err(fault)?;
+        let schema = self.df_schema().map_err(explain)?;
         let sql = ast::ExprWithAlias { expr: conjunct, alias: None };
-        let expr = state.create_logical_expr_from_sql_expr(sql, &schema).map_err(fault)?;
-        refuse_many_rows(&expr, place, &text)?;
-        let whole = state.create_physical_expr(expr.clone(), &schema).map_err(fault)?;
-        let found = whole.data_type(&self.schema).map_err(fault)?;
+        let expr = state.create_logical_expr_from_sql_expr(sql, &schema).map_err(explain)?;
+        refuse_many_rows(&expr, option, &text)?;
+        let physical = state.create_physical_expr(expr.clone(), &schema).map_err(explain)?;
+        let found = physical.data_type(&self.schema).map_err(explain)?;
         if !matches!(found, DataType::Boolean | DataType::Null) {
             let kind = crate::source::type_name(&found);
-            return Err(place.fault(format!("'{text}' is {kind}, and no condition")));
+            return Err(option.error(format!("'{text}' is {kind}, and no condition")));
         }
         let paths = paths(&expr);
         let narrow = narrow(&self.schema, &paths);
-        let narrow = DFSchema::try_from(narrow).map_err(fault)?;
-        let narrow = state.create_physical_expr(expr, &narrow).map_err(fault)?;
-        Ok(Term { text, paths, whole, narrow })
+        let narrow = DFSchema::try_from(narrow).map_err(explain)?;
+        let narrow_expr = state.create_physical_expr(expr, &narrow).map_err(explain)?;
+        Ok(Condition { text, paths, expr: physical, narrow_expr })
     }
 
-    /// The columns that a list of expressions selects.
-    pub fn select(&self, text: &str, place: Place) -> Result<Vec<Selected>> {
-        let fault = |error| fault::explained(&error, place, text, &self.schema);
-        let plan = self.plan(&format!("SELECT\n{text}\nFROM {TABLE}"), place, text)?;
+    /// Plans a SELECT list over one row.
+    pub fn select(&self, text: &str, option: SqlOption) -> Result<Vec<SelectedColumn>> {
+        let explain = |error| error::explain(&error, option, text, &self.schema);
+        let plan = self.plan(&format!("SELECT\n{text}\nFROM {TABLE}"), option, text)?;
         let LogicalPlan::Projection(projection) = plan else {
             return Err(
-                place.fault("only a list of columns and expressions; --sql takes a whole query")
+                option.error("only a list of columns and expressions; --sql takes a whole query")
             );
         };
         if !matches!(*projection.input, LogicalPlan::TableScan(_)) {
-            return Err(place.fault("only expressions over one row; --sql takes a whole query"));
+            return Err(option.error("only expressions over one row; --sql takes a whole query"));
         }
         let schema = projection.schema.clone();
         let input = projection.input.schema().clone();
@@ -161,8 +167,8 @@ impl Engine {
             let name = field.name().clone();
             let expr = expr.clone().unalias();
             let reads = columns(&expr);
-            let expr = state.create_physical_expr(expr, &input).map_err(fault)?;
-            Ok(Selected {
+            let expr = state.create_physical_expr(expr, &input).map_err(explain)?;
+            Ok(SelectedColumn {
                 name,
                 data_type: field.data_type().clone(),
                 metadata: field.metadata().clone(),
@@ -173,23 +179,23 @@ impl Engine {
         projection.expr.iter().zip(schema.iter()).map(select).collect()
     }
 
-    /// One expression.
-    pub fn expression(&self, text: &str, place: Place) -> Result<Selected> {
-        let mut selected = self.select(text, place)?;
+    /// Plans a single expression over one row.
+    pub fn expression(&self, text: &str, option: SqlOption) -> Result<SelectedColumn> {
+        let mut selected = self.select(text, option)?;
         match (selected.pop(), selected.len()) {
             (Some(one), 0) => Ok(one),
-            (Some(_), n) => Err(place.fault(format!("one expression is wanted, not {}", n + 1))),
-            (None, _) => Err(place.fault("an expression is wanted")),
+            (Some(_), n) => Err(option.error(format!("one expression is wanted, not {}", n + 1))),
+            (None, _) => Err(option.error("an expression is wanted")),
         }
     }
 
-    /// How a list of expressions orders rows.
-    pub fn order(&self, text: &str, place: Place) -> Result<Vec<SortExpr>> {
+    /// Plans an ORDER BY list over one row.
+    pub fn order(&self, text: &str, option: SqlOption) -> Result<Vec<SortExpr>> {
         let sql = format!("SELECT * FROM {TABLE} ORDER BY\n{text}");
-        let plan = self.plan(&sql, place, text)?;
+        let plan = self.plan(&sql, option, text)?;
         let LogicalPlan::Sort(sort) = plan else {
             return Err(
-                place.fault("only a list of columns and expressions, each with ASC or DESC")
+                option.error("only a list of columns and expressions, each with ASC or DESC")
             );
         };
         let is_plain = matches!(
@@ -197,35 +203,34 @@ impl Engine {
             LogicalPlan::Projection(input) if matches!(*input.input, LogicalPlan::TableScan(_))
         );
         if !is_plain || sort.fetch.is_some() {
-            return Err(place.fault("only expressions over one row; --sql takes a whole query"));
+            return Err(option.error("only expressions over one row; --sql takes a whole query"));
         }
         Ok(sort.expr)
     }
 
-    /// The columns that an order reads.
+    /// Input columns that an ORDER BY list reads.
     pub fn order_reads(&self, text: &str) -> Result<Vec<String>> {
-        let order = self.order(text, Place::OrderBy)?;
+        let order = self.order(text, SqlOption::OrderBy)?;
         Ok(order.iter().flat_map(|by| columns(&by.expr)).collect())
     }
 
-    /// Runs a query over `data`, and streams its rows.
+    /// Runs a SELECT over `data` and streams its rows, in a deterministic order.
     pub async fn query(&self, text: &str, table: ScanTable) -> Result<SendableRecordBatchStream> {
-        let place = Place::Sql;
-        let fault = |error| fault::explained(&error, place, text, &self.schema);
-        self.context.register_table(TABLE, Arc::new(table)).map_err(fault)?;
+        let option = SqlOption::Sql;
+        let explain = |error| error::explain(&error, option, text, &self.schema);
+        self.context.register_table(TABLE, Arc::new(table)).map_err(explain)?;
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(text, &dialect).map_err(fault)?;
+        let statement = state.sql_to_statement(text, &dialect).map_err(explain)?;
         refuse_statements(&statement)?;
-        let plan = state.statement_to_plan(statement).await.map_err(fault)?;
-        read_only(&plan).map_err(fault)?;
-        let frame = self.context.execute_logical_plan(plan).await.map_err(fault)?;
+        let plan = state.statement_to_plan(statement).await.map_err(explain)?;
+        read_only(&plan).map_err(explain)?;
+        let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
         let context = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(fault)?;
+        let plan = frame.create_physical_plan().await.map_err(explain)?;
         let schema = plan.schema();
         let n_parts = plan.output_partitioning().partition_count();
-        // The parts of a UNION are read one after the other, so that the same input gives the same
-        // rows in the same order.
+        // The partitions of a UNION are read in turn, so that the order of rows is deterministic.
         let rows = futures_util::stream::iter(0..n_parts).flat_map(move |part| {
             match plan.execute(part, context.clone()) {
                 Ok(rows) => rows.boxed(),
@@ -235,59 +240,59 @@ impl Engine {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
-    /// The same over what `bounds` allow.
-    pub fn within(&self, bounds: &Bounds) -> Result<Self> {
-        Self::new(&self.schema, bounds)
+    /// Creates an engine of the same schema with other limits.
+    pub fn within(&self, limits: &QueryLimits) -> Result<Self> {
+        Self::new(&self.schema, limits)
     }
 
-    /// The context, for plans that are made of expressions.
+    /// The `DataFusion` session, for plans built from expressions.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
 
-    /// An error of a query that is running.
-    pub fn explain(&self, error: &DataFusionError, place: Place, text: &str) -> DatasetError {
-        fault::explained(error, place, text, &self.schema)
+    /// Explains an error of a running query.
+    pub fn explain(&self, error: &DataFusionError, option: SqlOption, text: &str) -> DatasetError {
+        error::explain(error, option, text, &self.schema)
     }
 
     fn df_schema(&self) -> std::result::Result<DFSchema, DataFusionError> {
         DFSchema::try_from(self.schema.as_ref().clone())
     }
 
-    /// Plans a query over an empty `data`.
-    fn plan(&self, sql: &str, place: Place, text: &str) -> Result<LogicalPlan> {
-        let fault = |error| fault::explained_below(&error, place, text, &self.schema);
-        let empty = MemTable::try_new(self.schema.clone(), vec![vec![]]).map_err(fault)?;
-        self.context.register_table(TABLE, Arc::new(empty)).map_err(fault)?;
+    /// Plans a query over an empty table `data`.
+    fn plan(&self, sql: &str, option: SqlOption, text: &str) -> Result<LogicalPlan> {
+        let explain = |error| error::explain_below(&error, option, text, &self.schema);
+        let empty = MemTable::try_new(self.schema.clone(), vec![vec![]]).map_err(explain)?;
+        self.context.register_table(TABLE, Arc::new(empty)).map_err(explain)?;
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(sql, &dialect).map_err(fault)?;
+        let statement = state.sql_to_statement(sql, &dialect).map_err(explain)?;
         refuse_statements(&statement)?;
         let plan = futures_util::FutureExt::now_or_never(state.statement_to_plan(statement))
-            .ok_or_else(|| place.fault("only expressions over one row"))?
-            .map_err(fault)?;
-        read_only(&plan).map_err(fault)?;
-        self.context.deregister_table(TABLE).map_err(fault)?;
+            .ok_or_else(|| option.error("only expressions over one row"))?
+            .map_err(explain)?;
+        read_only(&plan).map_err(explain)?;
+        self.context.deregister_table(TABLE).map_err(explain)?;
         Ok(plan)
     }
 }
 
-/// The columns that an expression reads.
+/// Input columns that an expression reads.
 fn columns(expr: &Expr) -> Vec<String> {
     let first = |path: Vec<String>| path.into_iter().next();
     paths(expr).into_iter().filter_map(first).collect()
 }
 
-/// The parts that `AND` joins.
+/// Splits an expression into the parts joined by `AND`.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other expression is a part")]
-fn split(expr: ast::Expr, parts: &mut Vec<ast::Expr>) {
+fn split_and(expr: ast::Expr, parts: &mut Vec<ast::Expr>) {
     let mut waiting = vec![expr];
     while let Some(expr) = waiting.pop() {
         if let ast::Expr::BinaryOp { left, op: ast::BinaryOperator::And, right } = expr {
             waiting.extend([*right, *left]);
             continue;
         }
-        // Brackets round a conjunction add nothing to it.
+        // Parentheses around a conjunction are dropped.
         let is_and = |inner: &ast::Expr| {
             let and = ast::BinaryOperator::And;
             matches!(inner, ast::Expr::BinaryOp { op, .. } if *op == and)
@@ -299,8 +304,8 @@ fn split(expr: ast::Expr, parts: &mut Vec<ast::Expr>) {
     }
 }
 
-/// A condition looks at one row.
-fn refuse_many_rows(expr: &Expr, place: Place, text: &str) -> Result<()> {
+/// Refuses aggregates, windows and subqueries: a condition sees one row.
+fn refuse_many_rows(expr: &Expr, option: SqlOption, text: &str) -> Result<()> {
     let mut many = false;
     let seen = expr.apply(|expr| {
         many |= matches!(
@@ -317,12 +322,12 @@ fn refuse_many_rows(expr: &Expr, place: Place, text: &str) -> Result<()> {
     });
     if many || seen.is_err() {
         let problem = format!("'{text}' looks at more than one row; --sql takes a whole query");
-        return Err(place.fault(problem));
+        return Err(option.error(problem));
     }
     Ok(())
 }
 
-/// Only queries are run.
+/// Refuses every statement but SELECT.
 fn refuse_statements(statement: &Statement) -> Result<()> {
     let is_query = match statement {
         Statement::Statement(statement) => matches!(**statement, ast::Statement::Query(_)),
@@ -335,10 +340,10 @@ fn refuse_statements(statement: &Statement) -> Result<()> {
         return Ok(());
     }
     let problem = format!("only SELECT over the table {TABLE} is run, and no other statement");
-    Err(Place::Sql.fault(problem))
+    Err(SqlOption::Sql.error(problem))
 }
 
-/// Queries read `data` and change nothing.
+/// Refuses plans that change data or settings.
 fn read_only(plan: &LogicalPlan) -> std::result::Result<(), DataFusionError> {
     SQLOptions::new()
         .with_allow_ddl(false)

@@ -1,14 +1,14 @@
-//! What an expression reads.
+//! Columns and fields that an expression reads.
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;
 
-use crate::scan::term::Path;
+use crate::scan::condition::FieldPath;
 
-/// The columns, and the fields of objects in them, that an expression reads.
-pub(super) fn paths(expr: &Expr) -> Vec<Path> {
-    let mut found: Vec<Path> = Vec::new();
+/// Paths of the columns and nested fields that an expression reads, each once.
+pub(super) fn paths(expr: &Expr) -> Vec<FieldPath> {
+    let mut found: Vec<FieldPath> = Vec::new();
     let walked = expr.apply(|expr| {
         Ok(match path(expr) {
             Some(path) => {
@@ -24,9 +24,9 @@ pub(super) fn paths(expr: &Expr) -> Vec<Path> {
     found
 }
 
-/// A column, or fields taken out of one by name.
+/// The path of a column or of a field access by name.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other expression is walked into")]
-fn path(expr: &Expr) -> Option<Path> {
+fn path(expr: &Expr) -> Option<FieldPath> {
     match expr {
         Expr::Column(column) => Some(vec![column.name.clone()]),
         Expr::ScalarFunction(function) if function.func.name() == "get_field" => {

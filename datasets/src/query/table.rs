@@ -1,4 +1,4 @@
-//! The table `data`: a scan that takes conditions and columns from the query.
+//! The table `data`: a scan with projection and filter pushdown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use futures_util::stream;
 
 use super::paths::paths;
 use crate::scan::Scan;
-use crate::scan::term::{Term, narrow};
+use crate::scan::condition::{Condition, narrow};
 
-/// What is told of rows that cannot be read.
+/// Callback for rows that cannot be read.
 pub type OnReject = Arc<dyn Fn(&crate::source::Reject) -> crate::Result<()> + Send + Sync>;
 
-/// The table `data`.
+/// `DataFusion` table provider over a [`Scan`].
 pub struct ScanTable {
     scan: Scan,
     on_reject: OnReject,
 }
 
 impl ScanTable {
-    /// Over everything that `scan` reads; rows that cannot be read are handed to `on_reject`.
+    /// Creates a table over `scan`; rows that cannot be read go to `on_reject`.
     pub fn new(scan: Scan, on_reject: OnReject) -> Self {
         Self { scan, on_reject }
     }
@@ -72,24 +72,25 @@ impl TableProvider for ScanTable {
             let narrow = narrow(scan.dataset.schema(), &paths);
             let narrow = DFSchema::try_from(narrow)?;
             let filter = unqualified(filter.clone())?;
-            scan.terms.push(Term {
+            scan.conditions.push(Condition {
                 text: filter.to_string(),
                 paths,
-                whole: state.create_physical_expr(filter.clone(), &whole)?,
-                narrow: state.create_physical_expr(filter, &narrow)?,
+                expr: state.create_physical_expr(filter.clone(), &whole)?,
+                narrow_expr: state.create_physical_expr(filter, &narrow)?,
             });
         }
-        // Columns are read in the order of the file, and put into that of the query.
-        let mut rising = projection.cloned();
-        if let Some(columns) = &mut rising {
+        // Columns are read in file order and then put in the order of the query.
+        let mut sorted = projection.cloned();
+        if let Some(columns) = &mut sorted {
             columns.sort_unstable();
             columns.dedup();
         }
-        let order: Option<Vec<usize>> = projection.zip(rising.as_ref()).map(|(asked, rising)| {
-            let place = |column: &usize| rising.binary_search(column);
-            asked.iter().filter_map(|column| place(column).ok()).collect()
-        });
-        scan.columns = rising;
+        let order: Option<Vec<usize>> =
+            projection.zip(sorted.as_ref()).map(|(requested, sorted)| {
+                let position = |column: &usize| sorted.binary_search(column);
+                requested.iter().filter_map(|column| position(column).ok()).collect()
+            });
+        scan.columns = sorted;
         let partition =
             Partition { schema: scan.schema(), scan, on_reject: self.on_reject.clone() };
         let schema = partition.schema.clone();
@@ -105,7 +106,7 @@ impl TableProvider for ScanTable {
     }
 }
 
-/// Conditions name columns by their table, which a scan does not know.
+/// Removes the table name from columns, which a scan does not know.
 fn unqualified(expr: Expr) -> Result<Expr> {
     use datafusion::common::tree_node::{Transformed, TreeNode as _};
     let plain = expr.transform(|expr| {
@@ -118,7 +119,7 @@ fn unqualified(expr: Expr) -> Result<Expr> {
     Ok(plain.data)
 }
 
-/// The one partition.
+/// The only partition of the table.
 struct Partition {
     scan: Scan,
     schema: SchemaRef,
@@ -139,11 +140,11 @@ impl PartitionStream for Partition {
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let on_reject = self.on_reject.clone();
         let rows = self.scan.clone().rows().map(move |scanned| {
-            let told = scanned.and_then(|scanned| {
+            let batch = scanned.and_then(|scanned| {
                 scanned.rejects.iter().try_for_each(|reject| on_reject(reject))?;
                 Ok(scanned.data)
             });
-            told.map_err(|error| DataFusionError::External(Box::new(error)))
+            batch.map_err(|error| DataFusionError::External(Box::new(error)))
         });
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream::iter(rows)))
     }

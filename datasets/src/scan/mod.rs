@@ -1,11 +1,11 @@
-//! The rows of a dataset that meet conditions, in order, by several threads.
+//! Filtered scan of a dataset with several threads; rows come out in dataset order.
 //!
-//! Each condition sees the rows that the ones before it have left, and counts what it drops. Parquet
-//! is read row group by row group: the columns of a condition first, and the others for the rows
-//! that are left. Everything else is read as [`crate::source`] reads it.
+//! Conditions are applied in turn, and each counts the rows that it drops. Parquet is read by row
+//! group with late materialisation: the columns of a condition first, the others for the rows that
+//! are left. Other formats are read by [`crate::source`].
 
+pub(crate) mod condition;
 mod ordered;
-pub mod term;
 
 use std::fs::File;
 use std::ops::Range;
@@ -21,69 +21,76 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter,
 };
 
-use self::ordered::{Ordered, Out};
-use self::term::{Term, mask, met};
+pub use self::condition::{Condition, FieldPath};
+use self::condition::{evaluate, mask};
+use self::ordered::{OrderedResults, PieceOutput};
 use crate::format::Format;
 use crate::source::{Dataset, Reject};
 use crate::{DatasetError, Result};
 
-/// Rows that a piece of work has at least, if its file has as many: with less, opening takes longer
-/// than reading.
+/// Minimum rows of a piece of work: with fewer, opening a file takes longer than reading it.
 const PIECE_ROWS: u64 = 64 << 10;
 
-/// What is to be read.
+/// A dataset with conditions and a projection.
 #[derive(Debug, Clone)]
 pub struct Scan {
+    /// The rows to read.
     pub dataset: Dataset,
-    pub terms: Vec<Term>,
-    /// Positions of the columns to read, rising; all if not set.
+    /// Conditions that a row must meet, applied in order.
+    pub conditions: Vec<Condition>,
+    /// Ascending positions of the columns to read; `None` for all.
     pub columns: Option<Vec<usize>>,
-    /// Threads that read.
+    /// Number of reader threads.
     pub threads: usize,
 }
 
-/// Rows that meet every condition.
+/// Rows of a scan that meet every condition.
 #[derive(Debug)]
-pub struct Scanned {
+pub struct ScannedBatch {
+    /// The rows, with the projected columns.
     pub data: RecordBatch,
+    /// Rows among them that could not be read.
     pub rejects: Vec<Reject>,
 }
 
-/// What was counted so far.
+/// Counters of a running scan.
 #[derive(Debug)]
-pub struct Counts {
+pub struct ScanCounts {
     read: AtomicU64,
     dropped: Vec<AtomicU64>,
 }
 
-/// Some row groups of a Parquet file, or a whole file.
+/// A unit of work: some row groups of a Parquet file, or a complete file.
 #[derive(Debug)]
 struct Piece {
     file: usize,
     row_groups: Option<Range<usize>>,
 }
 
-/// Rows of a scan, in order.
-pub struct Rows {
-    ordered: Ordered<Scanned>,
-    counts: Arc<Counts>,
+/// Iterator over the batches of a scan, in dataset order.
+pub struct ScanRows {
+    ordered: OrderedResults<ScannedBatch>,
+    counts: Arc<ScanCounts>,
 }
 
-impl Counts {
-    fn new(terms: usize) -> Self {
-        Self { read: AtomicU64::new(0), dropped: (0..terms).map(|_| AtomicU64::new(0)).collect() }
+impl ScanCounts {
+    fn new(conditions: usize) -> Self {
+        Self {
+            read: AtomicU64::new(0),
+            dropped: (0..conditions).map(|_| AtomicU64::new(0)).collect(),
+        }
     }
 
     fn add(counter: &AtomicU64, rows: usize) {
         counter.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    /// Rows that were read.
+    /// Number of rows read.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Rows that each condition dropped.
+    /// Number of rows that each condition dropped.
     pub fn dropped(&self) -> Vec<u64> {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         self.dropped.iter().map(load).collect()
@@ -91,7 +98,7 @@ impl Counts {
 }
 
 impl Scan {
-    /// The columns of the rows.
+    /// Schema of the projected rows.
     pub fn schema(&self) -> SchemaRef {
         let schema = self.dataset.schema();
         match &self.columns {
@@ -102,12 +109,12 @@ impl Scan {
         }
     }
 
-    /// Starts to read.
-    pub fn rows(self) -> Rows {
-        let counts = Arc::new(Counts::new(self.terms.len()));
+    /// Starts the reader threads.
+    pub fn rows(self) -> ScanRows {
+        let counts = Arc::new(ScanCounts::new(self.conditions.len()));
         let pieces = pieces(&self.dataset);
         let (own, threads) = (counts.clone(), self.threads);
-        let ordered = Ordered::start(pieces.len(), threads, move |piece, out| {
+        let ordered = OrderedResults::start(pieces.len(), threads, move |piece, out| {
             let piece = &pieces[piece];
             let read = match &piece.row_groups {
                 Some(groups) => self.row_groups(piece.file, groups.clone(), &own, out),
@@ -117,18 +124,23 @@ impl Scan {
                 out.put(Err(error), 0);
             }
         });
-        Rows { ordered, counts }
+        ScanRows { ordered, counts }
     }
 
-    /// Reads a file by its reader, conditions after that.
-    fn file(&self, file: usize, counts: &Counts, out: &Out<'_, Scanned>) -> Result<()> {
+    /// Reads a file with its [`crate::source`] reader, then applies the conditions.
+    fn file(
+        &self,
+        file: usize,
+        counts: &ScanCounts,
+        out: &PieceOutput<'_, ScannedBatch>,
+    ) -> Result<()> {
         for batch in self.dataset.file_batches(file) {
             let batch = batch?;
-            Counts::add(&counts.read, batch.data.num_rows());
+            ScanCounts::add(&counts.read, batch.data.num_rows());
             let data = self
                 .kept(batch.data, counts)
                 .map_err(|error| DatasetError::file(&batch.file, shown(&error)))?;
-            let scanned = Scanned { data, rejects: batch.rejects };
+            let scanned = ScannedBatch { data, rejects: batch.rejects };
             if (scanned.data.num_rows() > 0 || !scanned.rejects.is_empty()) && !put(out, scanned) {
                 return Ok(());
             }
@@ -139,11 +151,11 @@ impl Scan {
     fn kept(
         &self,
         mut data: RecordBatch,
-        counts: &Counts,
+        counts: &ScanCounts,
     ) -> std::result::Result<RecordBatch, ArrowError> {
-        for (term, dropped) in self.terms.iter().zip(&counts.dropped) {
-            let met = met(&term.whole, &data)?;
-            Counts::add(dropped, met.len() - met.true_count());
+        for (condition, dropped) in self.conditions.iter().zip(&counts.dropped) {
+            let met = evaluate(&condition.expr, &data)?;
+            ScanCounts::add(dropped, met.len() - met.true_count());
             data = filter_record_batch(&data, &met)?;
         }
         match &self.columns {
@@ -152,13 +164,13 @@ impl Scan {
         }
     }
 
-    /// Reads row groups of a Parquet file whose columns are those of the dataset.
+    /// Reads row groups of a Parquet file that has the schema of the dataset.
     fn row_groups(
         &self,
         file: usize,
         groups: Range<usize>,
-        counts: &Arc<Counts>,
-        out: &Out<'_, Scanned>,
+        counts: &Arc<ScanCounts>,
+        out: &PieceOutput<'_, ScannedBatch>,
     ) -> Result<()> {
         let input = &self.dataset.files()[file];
         input.refuse_changed()?;
@@ -167,22 +179,22 @@ impl Scan {
             let rows = metadata.metadata().row_group(group).num_rows();
             usize::try_from(rows).unwrap_or(0)
         });
-        Counts::add(&counts.read, rows.sum());
+        ScanCounts::add(&counts.read, rows.sum());
         let opened = File::open(input.path()).map_err(DatasetError::io("read", input.path()))?;
         let leaves = metadata.parquet_schema().clone();
         let projection = match &self.columns {
             Some(columns) => ProjectionMask::roots(&leaves, columns.iter().copied()),
             None => ProjectionMask::all(),
         };
-        let predicate = |(index, term): (usize, &Term)| -> Box<dyn ArrowPredicate> {
-            let (counts, expr) = (counts.clone(), term.narrow.clone());
-            Box::new(ArrowPredicateFn::new(mask(&leaves, &term.paths), move |batch| {
-                let met = met(&expr, &batch)?;
-                Counts::add(&counts.dropped[index], met.len() - met.true_count());
+        let predicate = |(index, condition): (usize, &Condition)| -> Box<dyn ArrowPredicate> {
+            let (counts, expr) = (counts.clone(), condition.narrow_expr.clone());
+            Box::new(ArrowPredicateFn::new(mask(&leaves, &condition.paths), move |batch| {
+                let met = evaluate(&expr, &batch)?;
+                ScanCounts::add(&counts.dropped[index], met.len() - met.true_count());
                 Ok(met)
             }))
         };
-        let predicates: Vec<_> = self.terms.iter().enumerate().map(predicate).collect();
+        let predicates: Vec<_> = self.conditions.iter().enumerate().map(predicate).collect();
         let schema = self.schema();
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata.clone())
             .with_row_groups(groups.collect())
@@ -195,7 +207,7 @@ impl Scan {
             let data = batch.and_then(|batch| retyped(&batch, &schema));
             let data = data.map_err(|error| DatasetError::file(input.name(), shown(&error)))?;
             let rejects = Vec::new();
-            if data.num_rows() > 0 && !put(out, Scanned { data, rejects }) {
+            if data.num_rows() > 0 && !put(out, ScannedBatch { data, rejects }) {
                 return Ok(());
             }
         }
@@ -203,7 +215,7 @@ impl Scan {
     }
 }
 
-/// The same columns under the schema of the dataset, which leaves out what a writer noted.
+/// Replaces the schema of a batch by that of the dataset, which has no writer metadata.
 fn retyped(
     batch: &RecordBatch,
     schema: &SchemaRef,
@@ -212,7 +224,7 @@ fn retyped(
     RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)
 }
 
-/// What a condition says of a value that it cannot work with, without the layers around it.
+/// Message of an evaluation error, without the layers of wrapping.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
 fn shown(error: &ArrowError) -> String {
     match error {
@@ -222,27 +234,27 @@ fn shown(error: &ArrowError) -> String {
     }
 }
 
-fn put(out: &Out<'_, Scanned>, scanned: Scanned) -> bool {
+fn put(out: &PieceOutput<'_, ScannedBatch>, scanned: ScannedBatch) -> bool {
     let bytes = scanned.data.get_array_memory_size();
     out.put(Ok(scanned), bytes)
 }
 
-impl Rows {
-    /// What is counted; whole once all rows were read.
-    pub fn counts(&self) -> Arc<Counts> {
+impl ScanRows {
+    /// The counters; final once all rows were read.
+    pub fn counts(&self) -> Arc<ScanCounts> {
         self.counts.clone()
     }
 }
 
-impl Iterator for Rows {
-    type Item = Result<Scanned>;
+impl Iterator for ScanRows {
+    type Item = Result<ScannedBatch>;
 
-    fn next(&mut self) -> Option<Result<Scanned>> {
+    fn next(&mut self) -> Option<Result<ScannedBatch>> {
         self.ordered.next()
     }
 }
 
-/// The work, in the order of the rows.
+/// Splits a dataset into pieces of work, in row order.
 fn pieces(dataset: &Dataset) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (index, file) in dataset.files().iter().enumerate() {

@@ -1,8 +1,7 @@
-//! Pieces of work done side by side, whose results come out in order.
+//! Parallel work on numbered pieces, with results in the order of the pieces.
 //!
-//! Workers take pieces from the front. What a worker finds before its turn is kept, up to a number
-//! of bytes for all of them; the piece whose turn it is always has room, so that nobody waits for
-//! somebody who waits.
+//! Workers take pieces from the front. Results of later pieces are buffered up to a total number of
+//! bytes; the front piece has a buffer of its own, so that workers cannot deadlock.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -10,19 +9,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crate::{DatasetError, Result};
 
-/// Bytes that the piece at the front may have waiting.
+/// Maximum buffered bytes of the front piece.
 const FRONT_BYTES: usize = 32 << 20;
 
-/// Bytes that all pieces behind it may have waiting.
+/// Maximum buffered bytes of all other pieces.
 const BEHIND_BYTES: usize = 160 << 20;
 
-/// Results of pieces, in the order of the pieces. Workers stop when it is dropped.
-pub(super) struct Ordered<T> {
+/// Iterator over the results of all pieces, in order. Workers stop when it is dropped.
+pub(super) struct OrderedResults<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// What workers and the reader share. A lock, because several workers wait for one reader and the
-/// reader for the one worker whose turn it is; it is held for moments, once a batch.
+/// State shared by workers and reader. A mutex with a condition variable, because workers wait for
+/// the reader and the reader waits for the worker of the front piece; held briefly, once a batch.
 struct Shared<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -30,11 +29,11 @@ struct Shared<T> {
 
 struct State<T> {
     pieces: Vec<Piece<T>>,
-    /// The piece whose results are read.
+    /// Index of the piece that is being read.
     front: usize,
-    /// The first piece that nobody has taken.
+    /// Index of the first piece without a worker.
     next: usize,
-    /// Bytes that wait, of all pieces.
+    /// Buffered bytes of all pieces.
     bytes: usize,
     is_over: bool,
 }
@@ -45,23 +44,19 @@ struct Piece<T> {
     is_done: bool,
 }
 
-/// Where a worker puts the results of its piece.
-pub(super) struct Out<'s, T> {
+/// Handle with which a worker hands over the results of its piece.
+pub(super) struct PieceOutput<'s, T> {
     shared: &'s Shared<T>,
     piece: usize,
 }
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state
-            .lock()
-            .expect("nobody panics while holding the lock: it guards plain bookkeeping")
+        self.state.lock().expect("no code panics while holding the lock")
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, State<T>>) -> MutexGuard<'s, State<T>> {
-        self.changed
-            .wait(state)
-            .expect("nobody panics while holding the lock: it guards plain bookkeeping")
+        self.changed.wait(state).expect("no code panics while holding the lock")
     }
 
     fn take(&self) -> Option<usize> {
@@ -79,8 +74,9 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Out<'_, T> {
-    /// Hands over a result of so many bytes, once there is room. False if nobody wants any more.
+impl<T> PieceOutput<'_, T> {
+    /// Hands over a result of `bytes` bytes, waiting for buffer space. Returns false if the reader has
+    /// stopped.
     pub(super) fn put(&self, result: Result<T>, bytes: usize) -> bool {
         let mut state = self.shared.lock();
         loop {
@@ -107,11 +103,11 @@ impl<T> Out<'_, T> {
     }
 }
 
-impl<T: Send + 'static> Ordered<T> {
-    /// Starts `workers` threads over `n_pieces` pieces. `work` puts the results of a piece.
+impl<T: Send + 'static> OrderedResults<T> {
+    /// Starts `workers` threads over `n_pieces` pieces; `work` produces the results of one piece.
     pub(super) fn start<F>(n_pieces: usize, workers: usize, work: F) -> Self
     where
-        F: Fn(usize, &Out<'_, T>) + Send + Sync + 'static,
+        F: Fn(usize, &PieceOutput<'_, T>) + Send + Sync + 'static,
     {
         let empty = || Piece { waiting: VecDeque::new(), bytes: 0, is_done: false };
         let shared = Arc::new(Shared {
@@ -129,8 +125,8 @@ impl<T: Send + 'static> Ordered<T> {
             let (shared, work) = (shared.clone(), work.clone());
             std::thread::spawn(move || {
                 while let Some(piece) = shared.take() {
-                    let out = Out { shared: &shared, piece };
-                    // A reader of a broken file that panics must not leave the others waiting.
+                    let out = PieceOutput { shared: &shared, piece };
+                    // A panic on a corrupt file must not leave the reader waiting.
                     if std::panic::catch_unwind(AssertUnwindSafe(|| work(piece, &out))).is_err() {
                         let problem = "a file is broken in a way that its reader does not expect";
                         out.put(Err(DatasetError::file("input", problem)), 0);
@@ -143,7 +139,7 @@ impl<T: Send + 'static> Ordered<T> {
     }
 }
 
-impl<T> Iterator for Ordered<T> {
+impl<T> Iterator for OrderedResults<T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
@@ -171,7 +167,7 @@ impl<T> Iterator for Ordered<T> {
     }
 }
 
-impl<T> Drop for Ordered<T> {
+impl<T> Drop for OrderedResults<T> {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_all();
@@ -186,7 +182,7 @@ mod tests {
     fn results_come_in_order() {
         #[track_caller]
         fn check(n_pieces: usize, workers: usize, bytes: usize) {
-            let ordered = Ordered::start(n_pieces, workers, move |piece, out| {
+            let ordered = OrderedResults::start(n_pieces, workers, move |piece, out| {
                 for item in 0..piece % 4 {
                     out.put(Ok((piece, item)), bytes);
                 }
@@ -200,14 +196,14 @@ mod tests {
             check(0, workers, 0);
             check(1, workers, 1);
             check(50, workers, 1);
-            // Each result is more than all the room there is.
+            // Each result is larger than both buffers.
             check(50, workers, 1 << 30);
         }
     }
 
     #[test]
     fn an_error_is_the_last_result() {
-        let ordered = Ordered::start(10, 2, |piece, out| {
+        let ordered = OrderedResults::start(10, 2, |piece, out| {
             out.put(Ok(piece), 1);
             if piece == 3 {
                 out.put(Err(DatasetError::file("f", "broken")), 0);
@@ -218,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error() {
-        let ordered = Ordered::start(2, 1, |piece, out| {
+    fn worker_panic_becomes_an_error() {
+        let ordered = OrderedResults::start(2, 1, |piece, out| {
             assert!(piece == 0, "a worker's panic, which this test is about");
             out.put(Ok(piece), 1);
         });
@@ -228,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_may_leave_early() {
-        let mut ordered = Ordered::start(100, 3, |_, out| while out.put(Ok(()), 1 << 20) {});
+    fn dropping_the_reader_stops_the_workers() {
+        let mut ordered = OrderedResults::start(100, 3, |_, out| while out.put(Ok(()), 1 << 20) {});
         assert!(ordered.next().is_some());
         let shared = Arc::downgrade(&ordered.shared);
         drop(ordered);
-        // Workers let go of what they share once they see that nobody reads.
+        // Workers drop the shared state once they see that the reader is gone.
         while shared.strong_count() > 0 {
             std::thread::yield_now();
         }

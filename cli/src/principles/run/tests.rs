@@ -2,8 +2,8 @@ use datasets::source::{Dataset, SourceOptions};
 use rubrics::feedback;
 use serde_json::Value;
 
-use super::super::ColumnArgs;
 use super::*;
+use curation::principles::{ExtractionCounts, ExtractionOptions};
 
 /// A judge that says the same of the same words.
 struct Canned;
@@ -57,8 +57,11 @@ impl Judge for Canned {
     }
 }
 
-/// Passes rows with these annotators each, and gives what was counted and written.
-fn passed(rows: &[&[&str]], steps: &StepArgs) -> (Counts, Vec<Value>, Vec<Value>) {
+/// Runs rows with these annotators each; returns the counts, the written and the rejected rows.
+fn passed(
+    rows: &[&[&str]],
+    options: &ExtractionOptions,
+) -> (ExtractionCounts, Vec<Value>, Vec<Value>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("plain").to_owned();
     let line = |(id, feedback): (usize, &&[&str])| {
@@ -67,32 +70,27 @@ fn passed(rows: &[&[&str]], steps: &StepArgs) -> (Counts, Vec<Value>, Vec<Value>
     let lines: String = rows.iter().enumerate().map(line).collect();
     std::fs::write(path("in.jsonl"), lines).expect("the folder is ours");
     let dataset = Dataset::open(&[path("in.jsonl")], &SourceOptions::default()).expect("rows");
-    let args = ColumnArgs {
-        prompt: "prompt".to_owned(),
-        response: "response".to_owned(),
-        feedback: Vec::new(),
-        carry: vec!["id".to_owned()],
-    };
-    let columns = Columns::find(&args, dataset.schema()).expect("columns");
-    let taken = columns.taken(&args.carry, dataset.schema()).expect("columns");
-    let table = Table::new(taken).expect("names differ");
-    let options = datasets::sink::SinkOptions::default();
-    let output = DatasetOutput::create(&path("out.jsonl"), table.schema(), &options);
-    let mut passing = Passing {
+    let feedback = ["feedback".to_owned()];
+    let columns = FeedbackColumns::find(dataset.schema(), "prompt", "response", &feedback);
+    let columns = columns.expect("columns");
+    let carried = columns.carried(&["id".to_owned()], dataset.schema()).expect("columns");
+    let table = PrincipleTable::new(carried).expect("names differ");
+    let sink = datasets::sink::SinkOptions::default();
+    let output = DatasetOutput::create(&path("out.jsonl"), table.schema(), &sink);
+    let mut run = Run {
         columns,
         table,
         judge: Box::new(Canned),
         similarity: Similarity::Ngram,
-        steps,
-        left_out: steps.left_out(),
+        extraction: Extraction::new(options.clone()),
         output: output.expect("the folder is ours"),
-        counts: Counts::default(),
     };
     let mut progress = Progress::start("rows", dataset.rows());
     for batch in dataset.batches() {
-        passing.batch(&batch.expect("rows"), &mut progress).expect("nothing stops it");
+        run.batch(&batch.expect("rows"), &mut progress).expect("nothing stops it");
     }
-    let Passing { output, counts, .. } = passing;
+    let Run { output, extraction, .. } = run;
+    let counts = extraction.counts;
     let finished = output.finish().expect("the folder is ours");
     let read = |path: &str| -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -103,20 +101,20 @@ fn passed(rows: &[&[&str]], steps: &StepArgs) -> (Counts, Vec<Value>, Vec<Value>
     (counts, read(&path("out.jsonl")), rejects)
 }
 
-fn steps(contradictions: ContradictionsArg) -> StepArgs {
-    StepArgs {
+fn steps(keep_contradictions: bool) -> ExtractionOptions {
+    ExtractionOptions {
         min_annotators: 2,
         evidence: 60.0,
         cosine: 0.8,
-        leave_out: Vec::new(),
-        contradictions,
+        left_out: vec!["helpfulness".to_owned()],
+        keep_contradictions,
     }
 }
 
 #[test]
 fn principles_pass_the_steps_and_each_step_says_what_it_drops() {
     let three: Vec<&str> = LISTS[..3].iter().map(|(words, _)| *words).collect();
-    let (counts, written, rejects) = passed(&[&three], &steps(ContradictionsArg::Drop));
+    let (counts, written, rejects) = passed(&[&three], &steps(false));
     // Of 14: the voice is nowhere in the feedback; nobody else speaks of elegance; helpfulness goes
     // by name, three times; brevity is met partially once and clarity both met and not, three times;
     // correctness is said three times and brevity twice more, of which the first stay.
@@ -151,7 +149,7 @@ fn principles_pass_the_steps_and_each_step_says_what_it_drops() {
         [row("correctness", "yes", "Correct result"), row("brevity", "no", "too long")]
     );
     assert_eq!(rejects, Vec::<Value>::new());
-    let (counts, written, _) = passed(&[&three], &steps(ContradictionsArg::Keep));
+    let (counts, written, _) = passed(&[&three], &steps(true));
     assert_eq!((counts.contradicted, counts.repeated, counts.written), (0, 4, 4));
     let clarity: Vec<&Value> = written[2..].iter().map(|row| &row["verdict"]).collect();
     assert_eq!(clarity, ["yes", "no"]);
@@ -164,7 +162,7 @@ fn a_row_with_an_annotator_who_cannot_be_heard_is_rejected() {
     let silent = [three[0], "Nothing to say."];
     let alone = [three[0], " "];
     let rows: [&[&str]; 4] = [&broken, &silent, &alone, &three];
-    let (counts, written, rejects) = passed(&rows, &steps(ContradictionsArg::Drop));
+    let (counts, written, rejects) = passed(&rows, &steps(false));
     assert_eq!((counts.rows, counts.too_few_annotators, counts.asked), (4, 1, 8));
     assert_eq!(counts.failures.get("parse_error"), Some(&1));
     // What the others of the rejected row said counts nowhere; who lists nothing agrees with nobody.
@@ -186,7 +184,7 @@ fn all_that_is_listed_is_dropped_once_or_written() {
     let all: Vec<&str> = LISTS[..4].iter().map(|(words, _)| *words).collect();
     for n in 2..=4 {
         for cosine in [-1.0, 0.3, 0.8, 1.0] {
-            let steps = StepArgs { cosine, ..steps(ContradictionsArg::Drop) };
+            let steps = ExtractionOptions { cosine, ..steps(false) };
             let counts = passed(&[&all[..n], &all[4 - n..]], &steps).0;
             let dropped = counts.without_evidence
                 + counts.without_consensus

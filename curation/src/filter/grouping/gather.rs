@@ -14,11 +14,11 @@ use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::super::dedupe::{RowDigest, digest};
-use super::super::passage::{Counted, Source, Taken};
-use super::{Content, Expr, Grouping};
+use super::super::pass::{FilteredRows, RowBatch, StepCounts};
+use super::{Expr, Grouping, RowContent};
 use crate::groups::normalised;
 use crate::seeded;
-use datasets::query::Place;
+use datasets::query::SqlOption;
 use datasets::{DatasetError, Result};
 
 /// The number of a row's group, in the order of first rows.
@@ -64,12 +64,12 @@ fn against_type() -> DataType {
 
 /// Rows of a source on their way to be sorted.
 pub(super) struct Gather {
-    source: Source,
+    source: FilteredRows,
     schema: SchemaRef,
     keys: Vec<Expr>,
     key_rows: RowConverter,
     score: Option<Expr>,
-    content: Content,
+    content: RowContent,
     /// For whole rows: the columns that have an order, and how they become bytes.
     whole: Option<(Vec<usize>, RowConverter)>,
     prompt: Option<Expr>,
@@ -85,14 +85,14 @@ impl Grouping {
     pub(super) fn key_rows(&self) -> Result<RowConverter> {
         let field = |(_, data_type): &(Expr, DataType)| SortField::new(data_type.clone());
         RowConverter::new(self.keys.iter().map(field).collect())
-            .map_err(|error| Place::GroupBy.fault(error))
+            .map_err(|error| SqlOption::GroupBy.error(error))
     }
 
     /// What makes bytes of whole rows; columns of types that have no order are left out.
     fn whole_rows(&self) -> Result<Option<(Vec<usize>, RowConverter)>> {
         match self.content {
-            Content::None | Content::Answer(_) | Content::Response(_) => return Ok(None),
-            Content::ResponseAndRow(_) | Content::Row => {}
+            RowContent::None | RowContent::Answer(_) | RowContent::Response(_) => return Ok(None),
+            RowContent::ResponseAndRow(_) | RowContent::Row => {}
         }
         let field = |column: &usize| {
             let field = SortField::new(self.schema.field(*column).data_type().clone());
@@ -101,13 +101,13 @@ impl Grouping {
         let columns: Vec<usize> =
             (0..self.schema.fields().len()).filter(|column| field(column).is_some()).collect();
         let rows = RowConverter::new(columns.iter().filter_map(field).collect());
-        let rows = rows.map_err(|error| Place::GroupBy.fault(error))?;
+        let rows = rows.map_err(|error| SqlOption::GroupBy.error(error))?;
         Ok(Some((columns, rows)))
     }
 }
 
 impl Gather {
-    pub(super) fn new(grouping: &Grouping, source: Source) -> Result<Self> {
+    pub(super) fn new(grouping: &Grouping, source: FilteredRows) -> Result<Self> {
         Ok(Self {
             source,
             schema: schema(),
@@ -139,7 +139,7 @@ impl Gather {
     }
 
     /// What became of the rows until here.
-    pub(super) fn counted(&self) -> Counted {
+    pub(super) fn counted(&self) -> StepCounts {
         self.source.counted(false)
     }
 
@@ -149,7 +149,7 @@ impl Gather {
         self.numbers.capacity() * 8 / 7 * (size_of::<(RowDigest, u32)>() + 1)
     }
 
-    fn gathered(&mut self, taken: &Taken) -> Result<RecordBatch> {
+    fn gathered(&mut self, taken: &RowBatch) -> Result<RecordBatch> {
         let batch = &taken.batch;
         let (groups, kept) = self.groups_of(batch)?;
         let scores = self.scores(batch)?;
@@ -160,12 +160,12 @@ impl Gather {
         let kept_rows = UInt64Array::from_iter_values(kept.iter().map(|index| *index as u64));
         let of_kept = |column: &ArrayRef| {
             let taken = take(column, &kept_rows, None);
-            taken.map_err(|error| Place::Against.fault(error))
+            taken.map_err(|error| SqlOption::Against.error(error))
         };
         let has_response = |index: usize| match self.content {
             // A response that is null is none, and has no score.
-            Content::Response(_) | Content::ResponseAndRow(_) => !contents[index].is_empty(),
-            Content::None | Content::Answer(_) | Content::Row => true,
+            RowContent::Response(_) | RowContent::ResponseAndRow(_) => !contents[index].is_empty(),
+            RowContent::None | RowContent::Answer(_) | RowContent::Row => true,
         };
         let score = |index: &usize| scores[*index].filter(|_| has_response(*index));
         let tie = |index: &usize| {
@@ -180,11 +180,11 @@ impl Gather {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(UInt64Array::from(groups)),
             match self.content {
-                Content::None => numbers(&|_| 0),
-                Content::Answer(_)
-                | Content::Response(_)
-                | Content::ResponseAndRow(_)
-                | Content::Row => numbers(&tie),
+                RowContent::None => numbers(&|_| 0),
+                RowContent::Answer(_)
+                | RowContent::Response(_)
+                | RowContent::ResponseAndRow(_)
+                | RowContent::Row => numbers(&tie),
             },
             numbers(&|index| taken.positions[*index]),
             Arc::new(kept.iter().map(score).collect::<Float64Array>()),
@@ -199,7 +199,7 @@ impl Gather {
 
     /// For each row with a key the number of its group, and its index.
     fn groups_of(&mut self, batch: &RecordBatch) -> Result<(Vec<u64>, Vec<usize>)> {
-        let evaluated = |key: &Expr| values(key, batch, Place::GroupBy);
+        let evaluated = |key: &Expr| values(key, batch, SqlOption::GroupBy);
         let keys: Vec<ArrayRef> = self.keys.iter().map(evaluated).collect::<Result<_>>()?;
         let nulls: Vec<Option<NullBuffer>> = keys.iter().map(Array::logical_nulls).collect();
         let is_null = |index: usize| {
@@ -207,7 +207,7 @@ impl Gather {
             nulls.all(|nulls| nulls.as_ref().is_some_and(|nulls| nulls.is_null(index)))
         };
         let rows = self.key_rows.convert_columns(&keys);
-        let rows = rows.map_err(|error| Place::GroupBy.fault(error))?;
+        let rows = rows.map_err(|error| SqlOption::GroupBy.error(error))?;
         let (mut groups, mut kept) = (Vec::new(), Vec::new());
         for (index, row) in rows.iter().enumerate() {
             if is_null(index) {
@@ -233,9 +233,9 @@ impl Gather {
         let Some(score) = &self.score else {
             return Ok(vec![Some(1.0); batch.num_rows()]);
         };
-        let scores = values(score, batch, Place::Score)?;
+        let scores = values(score, batch, SqlOption::Score)?;
         let scores = cast(&scores, &DataType::Float64);
-        let scores = scores.map_err(|error| Place::Score.fault(error))?;
+        let scores = scores.map_err(|error| SqlOption::Score.error(error))?;
         let scores = scores.as_primitive::<Float64Type>().iter();
         Ok(scores.map(|score| score.filter(|score| score.is_finite())).collect())
     }
@@ -246,29 +246,31 @@ impl Gather {
         };
         let columns: Vec<ArrayRef> = columns.iter().map(|at| batch.column(*at).clone()).collect();
         let rows = rows.convert_columns(&columns);
-        rows.map(Some).map_err(|error| Place::GroupBy.fault(error))
+        rows.map(Some).map_err(|error| SqlOption::GroupBy.error(error))
     }
 
     /// A digest of what stands for each row's content; empty where it has none.
     fn contents(&self, batch: &RecordBatch, wholes: Option<&Rows>) -> Result<Vec<String>> {
         match (&self.content, wholes) {
-            (Content::Answer(answer), _) => {
-                let answers = values(answer, batch, Place::Answer)?;
+            (RowContent::Answer(answer), _) => {
+                let answers = values(answer, batch, SqlOption::Answer)?;
                 let answers = cast(&answers, &DataType::LargeUtf8);
-                let answers = answers.map_err(|error| Place::Answer.fault(error))?;
+                let answers = answers.map_err(|error| SqlOption::Answer.error(error))?;
                 let digested = |answer: Option<&str>| {
                     let answer = answer.and_then(normalised);
                     answer.map_or_else(String::new, |answer| hexadecimal(answer.as_bytes()))
                 };
                 Ok(answers.as_string::<i64>().iter().map(digested).collect())
             }
-            (Content::Response(response) | Content::ResponseAndRow(response), _) => {
-                digests(response, batch, Place::Response)
+            (RowContent::Response(response) | RowContent::ResponseAndRow(response), _) => {
+                digests(response, batch, SqlOption::Response)
             }
-            (Content::Row, Some(rows)) => {
+            (RowContent::Row, Some(rows)) => {
                 Ok(rows.iter().map(|row| hexadecimal(row.as_ref())).collect())
             }
-            (Content::None, _) | (Content::Row, None) => Ok(vec![String::new(); batch.num_rows()]),
+            (RowContent::None, _) | (RowContent::Row, None) => {
+                Ok(vec![String::new(); batch.num_rows()])
+            }
         }
     }
 
@@ -278,13 +280,13 @@ impl Gather {
             let none = |data_type| new_null_array(data_type, batch.num_rows());
             return Ok((none(&DataType::UInt64), none(&against_type())));
         };
-        let as_type = |expr: &Expr, place: Place, data_type| {
+        let as_type = |expr: &Expr, place: SqlOption, data_type| {
             let found = values(expr, batch, place)?;
-            cast(&found, data_type).map_err(|error| place.fault(error))
+            cast(&found, data_type).map_err(|error| place.error(error))
         };
         Ok((
-            as_type(index, Place::Index, &DataType::UInt64)?,
-            as_type(against, Place::Against, &against_type())?,
+            as_type(index, SqlOption::Index, &DataType::UInt64)?,
+            as_type(against, SqlOption::Against, &against_type())?,
         ))
     }
 
@@ -292,7 +294,7 @@ impl Gather {
         let Some(prompt) = &self.prompt else {
             return Ok(vec![0; batch.num_rows()]);
         };
-        let prompts = digests(prompt, batch, Place::Prompt)?;
+        let prompts = digests(prompt, batch, SqlOption::Prompt)?;
         let hash = |prompt: &String| seeded::hash_bytes(0, prompt.as_bytes());
         Ok(prompts.iter().map(hash).collect())
     }
@@ -308,19 +310,19 @@ impl Iterator for Gather {
 }
 
 /// The values of an expression.
-fn values(expr: &Expr, batch: &RecordBatch, place: Place) -> Result<ArrayRef> {
+fn values(expr: &Expr, batch: &RecordBatch, place: SqlOption) -> Result<ArrayRef> {
     let values = expr.evaluate(batch);
     let values = values.and_then(|values| values.into_array(batch.num_rows()));
-    values.map_err(|error| place.fault(error.strip_backtrace()))
+    values.map_err(|error| place.error(error.strip_backtrace()))
 }
 
 /// A digest of each value, of whatever type; empty for a null.
-fn digests(expr: &Expr, batch: &RecordBatch, place: Place) -> Result<Vec<String>> {
+fn digests(expr: &Expr, batch: &RecordBatch, place: SqlOption) -> Result<Vec<String>> {
     let column = values(expr, batch, place)?;
     let nulls = column.logical_nulls();
     let rows = RowConverter::new(vec![SortField::new(column.data_type().clone())])
         .and_then(|rows| rows.convert_columns(std::slice::from_ref(&column)));
-    let rows = rows.map_err(|error| place.fault(error))?;
+    let rows = rows.map_err(|error| place.error(error))?;
     let is_null = |index| nulls.as_ref().is_some_and(|nulls| nulls.is_null(index));
     let digested = |(index, row): (usize, arrow::row::Row<'_>)| {
         if is_null(index) { String::new() } else { hexadecimal(row.as_ref()) }
@@ -340,7 +342,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn too_many() -> DatasetError {
-    Place::GroupBy.fault(format!(
+    SqlOption::GroupBy.error(format!(
         "more than {MOST_GROUPS} groups; divide the rows by something that groups share"
     ))
 }

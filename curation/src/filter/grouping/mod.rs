@@ -9,11 +9,11 @@
 //! stand has no say.
 
 mod decide;
+mod drop_counts;
 mod gather;
+mod group_exprs;
 mod operation;
 mod pairs;
-mod tally;
-mod texts;
 
 use std::sync::{Arc, Mutex};
 
@@ -22,19 +22,19 @@ use arrow::datatypes::{DataType, Float64Type, SchemaRef, UInt64Type};
 use datafusion::physical_plan::PhysicalExpr;
 use futures_util::StreamExt as _;
 
-use self::decide::{Decided, Judge, Pair, Row};
+use self::decide::{GroupDecider, GroupDecisions, GroupRow, PairPositions};
+use self::drop_counts::DropReason;
 use self::gather::{AGAINST, CONTENT, GROUP, Gather, INDEX, POSITION, PROMPT, SCORE, TIE};
+use self::group_exprs::{GroupExpr, GroupExprs, check};
 use self::operation::Reads;
-pub use self::operation::{GroupOptions, Operation, Orders};
+pub use self::operation::{ComparisonColumns, GroupOperation, GroupOptions};
 use self::pairs::PairColumns;
 pub(super) use self::pairs::PairRows;
-use self::tally::Why;
-use self::texts::{Text, Texts, check};
 use super::GroupReport;
-use super::columns::{Needed, projected};
-use super::passage::{Earlier, Source, lock};
-use super::sorting::{self, Fault, rising};
-use datasets::query::{Bounds, Engine, Place};
+use super::columns::{NeededColumns, projected};
+use super::pass::{EarlierPass, FilteredRows, lock};
+use super::sorting::{self, FirstError, rising};
+use datasets::query::{QueryLimits, SqlEngine, SqlOption};
 use datasets::{DatasetError, Result};
 
 /// An expression over the rows that the pass reads.
@@ -49,7 +49,7 @@ pub(super) struct Grouping {
     schema: SchemaRef,
     keys: Vec<(Expr, DataType)>,
     score: Option<Expr>,
-    content: Content,
+    content: RowContent,
     prompt: Option<Expr>,
     /// Lists of comparisons and places in them.
     orders: Option<(Expr, Expr)>,
@@ -58,7 +58,7 @@ pub(super) struct Grouping {
 
 /// What stands for the content of a row.
 #[derive(Debug, Clone)]
-enum Content {
+enum RowContent {
     /// Nothing: the decision does not look at it.
     None,
     /// An answer, in its normal form.
@@ -76,18 +76,18 @@ impl Grouping {
     /// before.
     pub(super) fn new(
         (schema, exact): (&SchemaRef, Option<&[String]>),
-        bounds: &Bounds,
+        bounds: &QueryLimits,
         options: &GroupOptions,
     ) -> Result<Self> {
         if let Some(problem) = options.operation.problem() {
             return Err(DatasetError::Usage(problem));
         }
-        let texts = Texts::new(schema, options)?;
-        let whole = Engine::new(schema, bounds)?;
+        let texts = GroupExprs::new(schema, options)?;
+        let whole = SqlEngine::new(schema, bounds)?;
         let reads = options.operation.reads();
         let mut needed = match reads {
-            Reads::Responses => Needed::all(),
-            Reads::Scores | Reads::Pairs | Reads::Answers => Needed::default(),
+            Reads::Responses => NeededColumns::all(),
+            Reads::Scores | Reads::Pairs | Reads::Answers => NeededColumns::default(),
         };
         needed.add_exact(exact);
         for (text, place) in texts.expressions() {
@@ -97,24 +97,24 @@ impl Grouping {
         }
         let columns = needed.positions(schema);
         let own = projected(schema, columns.as_deref());
-        let engine = Engine::new(&own, bounds)?;
-        let one = |text: &Option<Text>, place| -> Result<Option<Expr>> {
+        let engine = SqlEngine::new(&own, bounds)?;
+        let one = |text: &Option<GroupExpr>, place| -> Result<Option<Expr>> {
             let found = text.as_ref().map(|text| engine.expression(&text.sql, place));
             Ok(found.transpose()?.map(|found| found.expr))
         };
-        let keys = engine.select(&texts.keys.sql, Place::GroupBy)?;
+        let keys = engine.select(&texts.keys.sql, SqlOption::GroupBy)?;
         if keys.is_empty() {
-            return Err(Place::GroupBy.fault("a column is wanted"));
+            return Err(SqlOption::GroupBy.error("a column is wanted"));
         }
         let keys: Vec<_> = keys.into_iter().map(|key| (key.expr, key.data_type)).collect();
-        let response = one(&texts.response, Place::Response)?;
-        let answer = one(&texts.answer, Place::Answer)?;
+        let response = one(&texts.response, SqlOption::Response)?;
+        let answer = one(&texts.answer, SqlOption::Answer)?;
         let content = match (reads, response, answer) {
-            (_, _, Some(answer)) => Content::Answer(answer),
-            (Reads::Pairs, Some(response), None) => Content::Response(response),
-            (_, Some(response), None) => Content::ResponseAndRow(response),
-            (Reads::Responses, None, None) => Content::Row,
-            (Reads::Scores | Reads::Pairs | Reads::Answers, None, None) => Content::None,
+            (_, _, Some(answer)) => RowContent::Answer(answer),
+            (Reads::Pairs, Some(response), None) => RowContent::Response(response),
+            (_, Some(response), None) => RowContent::ResponseAndRow(response),
+            (Reads::Responses, None, None) => RowContent::Row,
+            (Reads::Scores | Reads::Pairs | Reads::Answers, None, None) => RowContent::None,
         };
         let pairs = match (reads, &texts.prompt, &texts.response) {
             (Reads::Pairs, Some(prompt), Some(response)) => {
@@ -124,9 +124,10 @@ impl Grouping {
         };
         let grouping = Self {
             options: options.clone(),
-            score: one(&texts.score, Place::Score)?,
-            prompt: one(&texts.prompt, Place::Prompt)?,
-            orders: one(&texts.against, Place::Against)?.zip(one(&texts.index, Place::Index)?),
+            score: one(&texts.score, SqlOption::Score)?,
+            prompt: one(&texts.prompt, SqlOption::Prompt)?,
+            orders: one(&texts.against, SqlOption::Against)?
+                .zip(one(&texts.index, SqlOption::Index)?),
             columns,
             schema: own,
             keys,
@@ -151,24 +152,24 @@ impl Grouping {
     /// Decides every group.
     pub(super) async fn pass(
         &self,
-        source: Source,
-        bounds: &Bounds,
+        source: FilteredRows,
+        bounds: &QueryLimits,
         seed: u64,
-    ) -> Result<(Earlier, GroupReport, Vec<Pair>)> {
+    ) -> Result<(EarlierPass, GroupReport, Vec<PairPositions>)> {
         let gather = Arc::new(Mutex::new(Gather::new(self, source)?));
         let own = gather.clone();
-        let fault = Fault::default();
+        let fault = FirstError::default();
         let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
-        let judge = Judge { operation: &self.options.operation, by: &self.options.by, seed };
+        let judge = GroupDecider { operation: &self.options.operation, by: &self.options.by, seed };
         let decided = judged(&judge, batches, bounds, &gather).await;
         let mut decided = fault.or(decided)?;
         let gather = lock(&gather);
         let without_key = usize::try_from(gather.without_key());
-        decided.tally.rows(Why::NoKey, without_key.unwrap_or(usize::MAX));
+        decided.tally.rows(DropReason::NoKey, without_key.unwrap_or(usize::MAX));
         let operation = self.words();
         let mut counted = gather.counted();
         counted.dropped.extend(decided.tally.told(&operation));
-        let pair_bytes = decided.pairs.capacity() * size_of::<Pair>();
+        let pair_bytes = decided.pairs.capacity() * size_of::<PairPositions>();
         let report = GroupReport {
             operation,
             groups: gather.groups(),
@@ -178,27 +179,27 @@ impl Grouping {
             band: self.options.operation.band(),
         };
         let kept = Arc::new(decided.kept);
-        Ok((Earlier { kept, counted }, report, decided.pairs))
+        Ok((EarlierPass { kept, counted }, report, decided.pairs))
     }
 }
 
 /// Sorts rows by groups and decides one after the other.
 async fn judged(
-    judge: &Judge<'_>,
+    judge: &GroupDecider<'_>,
     batches: sorting::Batches,
-    bounds: &Bounds,
+    bounds: &QueryLimits,
     gather: &Mutex<Gather>,
-) -> Result<Decided> {
+) -> Result<GroupDecisions> {
     let schema = gather::schema();
-    let engine = Engine::new(&schema, bounds)?;
-    let fault = |error| engine.explain(&error, Place::GroupBy, "");
+    let engine = SqlEngine::new(&schema, bounds)?;
+    let fault = |error| engine.explain(&error, SqlOption::GroupBy, "");
     let frame = sorting::frame(&engine, &schema, batches).await;
     let by = [GROUP, TIE, POSITION].map(rising).to_vec();
     let sorted = frame.and_then(|frame| frame.sort(by)).map_err(fault)?;
     let mut stream = sorted.execute_stream().await.map_err(fault)?;
     let mut next = stream.next().await.transpose().map_err(fault)?;
     // A sort gives its first rows once it has seen the last.
-    let mut decided = Decided::new(lock(gather).positions());
+    let mut decided = GroupDecisions::new(lock(gather).positions());
     let (mut group, mut rows) = (None, Vec::new());
     while let Some(batch) = next {
         for (number, row) in read(&batch) {
@@ -218,7 +219,7 @@ async fn judged(
 }
 
 /// The rows of a sorted batch, each with its group.
-fn read(batch: &RecordBatch) -> impl Iterator<Item = (u64, Row)> {
+fn read(batch: &RecordBatch) -> impl Iterator<Item = (u64, GroupRow)> {
     let column = |name: &str| {
         let column = batch.column_by_name(name);
         column.expect("a column of our own table").clone()
@@ -230,7 +231,7 @@ fn read(batch: &RecordBatch) -> impl Iterator<Item = (u64, Row)> {
     let contents = column(CONTENT).as_string::<i32>().clone();
     let against = column(AGAINST).as_list::<i32>().clone();
     (0..batch.num_rows()).map(move |index| {
-        let row = Row {
+        let row = GroupRow {
             position: positions.value(index),
             score: scores.is_valid(index).then(|| scores.value(index)),
             content: contents.value(index).to_owned(),

@@ -16,13 +16,13 @@ pub struct GroupOptions {
     /// The column of the response; `response` if not set.
     pub response: Option<String>,
     /// What is decided.
-    pub operation: Operation,
+    pub operation: GroupOperation,
 }
 
 /// What is decided over the rows of a group, which are the responses to one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Operation {
+pub enum GroupOperation {
     /// All rows stay of groups whose share of passing rows lies in a band.
     PassRate {
         /// The band, ends included.
@@ -42,7 +42,7 @@ pub enum Operation {
         /// By how much the scores differ at least.
         margin: f64,
         /// What a judge of pairs said in both orders, which must agree; not asked if not set.
-        orders: Option<Orders>,
+        orders: Option<ComparisonColumns>,
     },
     /// The rows of the answer that most rows give stay.
     Majority {
@@ -60,7 +60,7 @@ pub enum Operation {
 
 /// Where a row has its place in a matrix of comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Orders {
+pub struct ComparisonColumns {
     /// A list as an expression: the probabilities that this row is the better one of the two when it
     /// is shown first, against each row of the group.
     pub against: String,
@@ -81,7 +81,7 @@ pub(super) enum Reads {
     Answers,
 }
 
-impl Operation {
+impl GroupOperation {
     pub(super) fn reads(&self) -> Reads {
         match self {
             Self::PassRate { .. } => Reads::Scores,

@@ -18,13 +18,13 @@ use arrow::compute::{cast, concat_batches, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, UInt64Type};
 use futures_util::StreamExt as _;
 
-use super::super::columns::{Needed, projected};
-use super::super::kept::changed;
-use super::super::passage::{Source, Taken};
-use super::super::sorting::{self, Fault, rising};
+use super::super::columns::{NeededColumns, projected};
+use super::super::kept_rows::changed;
+use super::super::pass::{FilteredRows, RowBatch};
+use super::super::sorting::{self, FirstError, rising};
 use super::Expr;
-use super::decide::Pair;
-use datasets::query::{Bounds, Engine, Place, Selected};
+use super::decide::PairPositions;
+use datasets::query::{QueryLimits, SelectedColumn, SqlEngine, SqlOption};
 use datasets::{DatasetError, Result};
 
 /// Twice the number of a pair, and one more for the rejected row.
@@ -39,8 +39,8 @@ pub(in super::super) struct PairColumns {
     pub(in super::super) columns: Option<Vec<usize>>,
     /// The columns of pairs.
     pub(in super::super) schema: SchemaRef,
-    prompt: Selected,
-    response: Selected,
+    prompt: SelectedColumn,
+    response: SelectedColumn,
 }
 
 /// Pairs in the order of their groups.
@@ -55,7 +55,7 @@ pub(in super::super) struct PairRows {
     /// Nobody wants any more.
     is_over: Arc<AtomicBool>,
     schema: SchemaRef,
-    pairs: Vec<Pair>,
+    pairs: Vec<PairPositions>,
     /// Pairs that came out.
     n_done: usize,
     /// A chosen row whose rejected row is still to come.
@@ -65,21 +65,21 @@ pub(in super::super) struct PairRows {
 impl PairColumns {
     pub(super) fn new(
         (schema, exact): (&SchemaRef, Option<&[String]>),
-        bounds: &Bounds,
+        bounds: &QueryLimits,
         (prompt, response): (&str, &str),
     ) -> Result<Self> {
-        let whole = Engine::new(schema, bounds)?;
-        let mut needed = Needed::default();
+        let whole = SqlEngine::new(schema, bounds)?;
+        let mut needed = NeededColumns::default();
         needed.add_exact(exact);
-        for (text, place) in [(prompt, Place::Prompt), (response, Place::Response)] {
+        for (text, place) in [(prompt, SqlOption::Prompt), (response, SqlOption::Response)] {
             needed.add(whole.expression(text, place)?.reads);
         }
         let columns = needed.positions(schema);
-        let engine = Engine::new(&projected(schema, columns.as_deref()), bounds)?;
-        let prompt = engine.expression(prompt, Place::Prompt)?;
-        let response = engine.expression(response, Place::Response)?;
+        let engine = SqlEngine::new(&projected(schema, columns.as_deref()), bounds)?;
+        let prompt = engine.expression(prompt, SqlOption::Prompt)?;
+        let response = engine.expression(response, SqlOption::Response)?;
         let any_messages = [&prompt, &response].iter().any(|column| is_messages(&column.data_type));
-        let field = |name: &str, column: &Selected| {
+        let field = |name: &str, column: &SelectedColumn| {
             if any_messages && column.data_type.is_string() {
                 return Field::new(name, messages_type(), true);
             }
@@ -100,9 +100,9 @@ impl PairColumns {
     /// The rows of `pairs`, which `source` keeps. A thread reads and sorts them.
     pub(in super::super) fn rows(
         &self,
-        source: Source,
-        pairs: Vec<Pair>,
-        bounds: Bounds,
+        source: FilteredRows,
+        pairs: Vec<PairPositions>,
+        bounds: QueryLimits,
     ) -> PairRows {
         let fields = [("prompt", &self.prompt), ("response", &self.response)];
         let mut fields: Vec<Field> =
@@ -132,8 +132,8 @@ impl PairColumns {
 }
 
 /// For each row of a pair, in the order of the rows: its position and its slot.
-fn slots(pairs: &[Pair]) -> Vec<(u64, u64)> {
-    let of_pair = |(number, pair): (u64, &Pair)| {
+fn slots(pairs: &[PairPositions]) -> Vec<(u64, u64)> {
+    let of_pair = |(number, pair): (u64, &PairPositions)| {
         let chosen = (pair.chosen, 2 * number);
         [chosen, (pair.rejected, 2 * number + 1)]
     };
@@ -144,7 +144,7 @@ fn slots(pairs: &[Pair]) -> Vec<(u64, u64)> {
 
 /// The rows of pairs as they stand in the source, with their slots.
 struct Numbered {
-    source: Source,
+    source: FilteredRows,
     slots: std::vec::IntoIter<(u64, u64)>,
     prompt: Expr,
     response: Expr,
@@ -153,7 +153,7 @@ struct Numbered {
 }
 
 impl Numbered {
-    fn numbered(&mut self, taken: &Taken) -> Result<RecordBatch> {
+    fn numbered(&mut self, taken: &RowBatch) -> Result<RecordBatch> {
         let mut slots = Vec::with_capacity(taken.positions.len());
         for position in &taken.positions {
             match self.slots.next() {
@@ -162,18 +162,18 @@ impl Numbered {
             }
         }
         let rows = taken.batch.num_rows();
-        let column = |expr: &Expr, place: Place| {
+        let column = |expr: &Expr, place: SqlOption| {
             let values = expr.evaluate(&taken.batch);
             let values = values.and_then(|values| values.into_array(rows));
-            values.map_err(|error| place.fault(error))
+            values.map_err(|error| place.error(error))
         };
         let columns: Vec<ArrayRef> = vec![
-            column(&self.prompt, Place::Prompt)?,
-            column(&self.response, Place::Response)?,
+            column(&self.prompt, SqlOption::Prompt)?,
+            column(&self.response, SqlOption::Response)?,
             Arc::new(UInt64Array::from(slots)),
         ];
         let batch = RecordBatch::try_new(self.schema.clone(), columns);
-        batch.map_err(|error| Place::Response.fault(error))
+        batch.map_err(|error| SqlOption::Response.error(error))
     }
 }
 
@@ -190,16 +190,16 @@ impl Iterator for Numbered {
 }
 
 /// Sends rows by their slots, and at last what went wrong, if something did.
-fn sort(numbered: Numbered, bounds: &Bounds, sender: &SyncSender<Result<RecordBatch>>) {
+fn sort(numbered: Numbered, bounds: &QueryLimits, sender: &SyncSender<Result<RecordBatch>>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .expect("a runtime without drivers needs nothing from the system");
-    let fault = Fault::default();
+    let fault = FirstError::default();
     let schema = numbered.schema.clone();
     let batches = fault.watch(numbered);
     let sent = runtime.block_on(async {
-        let engine = Engine::new(&schema, bounds)?;
-        let failed = |error| engine.explain(&error, Place::Response, "");
+        let engine = SqlEngine::new(&schema, bounds)?;
+        let failed = |error| engine.explain(&error, SqlOption::Response, "");
         let frame = sorting::frame(&engine, &schema, batches).await;
         let frame = frame.and_then(|frame| frame.sort(vec![rising(SLOT)]));
         let mut stream = frame.map_err(failed)?.execute_stream().await.map_err(failed)?;
@@ -241,7 +241,7 @@ impl PairRows {
             let rows = UInt64Array::from_iter_values(rows);
             take(batch.column(column), &rows, None).expect("rows of this batch")
         };
-        let score = |of: fn(&Pair) -> f64| -> ArrayRef {
+        let score = |of: fn(&PairPositions) -> f64| -> ArrayRef {
             Arc::new(Float64Array::from_iter_values(pairs.iter().map(of)))
         };
         let typed = |(column, index, role): (ArrayRef, usize, &str)| {
@@ -258,7 +258,7 @@ impl PairRows {
             score(|pair| pair.chosen_score - pair.rejected_score),
         ]);
         let pairs = RecordBatch::try_new(self.schema.clone(), columns);
-        pairs.map_err(|error| Place::Response.fault(error))
+        pairs.map_err(|error| SqlOption::Response.error(error))
     }
 }
 

@@ -34,8 +34,8 @@ const ROWS: [(Option<&str>, &str, Option<f64>); 13] = [
     (Some("c"), "c0", Some(1.0)),
 ];
 
-fn group(operation: Operation) -> Options {
-    Options {
+fn group(operation: GroupOperation) -> FilterOptions {
+    FilterOptions {
         group: Some(GroupOptions {
             by: "q".to_owned(),
             score: None,
@@ -43,32 +43,32 @@ fn group(operation: Operation) -> Options {
             response: None,
             operation,
         }),
-        ..Options::default()
+        ..FilterOptions::default()
     }
 }
 
-fn pass_rate(low: f64, high: f64, least: usize) -> Operation {
-    Operation::PassRate { band: Band::new(low, high).expect("a band"), mark: 0.5, least }
+fn pass_rate(low: f64, high: f64, least: usize) -> GroupOperation {
+    GroupOperation::PassRate { band: Band::new(low, high).expect("a band"), mark: 0.5, least }
 }
 
-fn pairs(margin: f64) -> Operation {
-    Operation::BestWorstPairs { margin, orders: None }
+fn pairs(margin: f64) -> GroupOperation {
+    GroupOperation::BestWorstPairs { margin, orders: None }
 }
 
-fn majority() -> Operation {
-    Operation::Majority { answer: "substr(response, 1, 2)".to_owned() }
+fn majority() -> GroupOperation {
+    GroupOperation::Majority { answer: "substr(response, 1, 2)".to_owned() }
 }
 
 /// Why rows were dropped, with the groups and the rows.
-type Why = (String, Option<u64>, u64);
+type DropReason = (String, Option<u64>, u64);
 
 /// The rows that an operation gives of some lines, and what it dropped: the reason, groups, rows.
-fn found(lines: &str, options: &Options) -> (Vec<Value>, Vec<Why>) {
+fn found(lines: &str, options: &FilterOptions) -> (Vec<Value>, Vec<DropReason>) {
     let files = files(lines);
     let mut answers = files.datasets.iter().map(|dataset| {
         let (lines, report) =
             answer(dataset, &files.spill, options.clone()).expect("a good question");
-        let told = |dropped: &Dropped| {
+        let told = |dropped: &DroppedRows| {
             let rows = dropped.rows.expect("known");
             let why = dropped.why.unwrap_or_default();
             (why.to_owned(), dropped.groups, rows)
@@ -94,7 +94,7 @@ fn ids(rows: &[Value]) -> Vec<u64> {
 #[test]
 fn groups_are_decided_and_counted() {
     #[track_caller]
-    fn check(operation: &Operation, kept: &[u64], dropped: &[(&str, Option<u64>, u64)]) {
+    fn check(operation: &GroupOperation, kept: &[u64], dropped: &[(&str, Option<u64>, u64)]) {
         let (rows, found) = found(&scored(&ROWS), &group(operation.clone()));
         assert_eq!(ids(&rows), kept, "{operation:?}");
         let found: Vec<_> =
@@ -130,12 +130,12 @@ fn groups_are_decided_and_counted() {
     );
     let other = |rows| ("another was chosen", None, rows);
     check(
-        &Operation::BestOfN { n: Some(3) },
+        &GroupOperation::BestOfN { n: Some(3) },
         &[0, 8],
         &[no_key, ("too few with a score", Some(3), 6), other(4)],
     );
     check(
-        &Operation::Filtration { filter: Filtration::Reweight, keep: Some(9) },
+        &GroupOperation::Filtration { filter: Filtration::Reweight, keep: Some(9) },
         &[0, 3, 7, 8, 9, 12],
         &[no_key, unmeasured, other(2), ("every score is 0", Some(1), 2)],
     );
@@ -209,9 +209,12 @@ fn both_orders_must_prefer_the_chosen_response() {
                 "against": [0.5]}),
         ];
         let lines: String = rows.map(|row| row.to_string() + "\n").concat();
-        let mut options = group(Operation::BestWorstPairs {
+        let mut options = group(GroupOperation::BestWorstPairs {
             margin: 0.0,
-            orders: Some(Orders { against: "against".to_owned(), index: "at".to_owned() }),
+            orders: Some(ComparisonColumns {
+                against: "against".to_owned(),
+                index: "at".to_owned(),
+            }),
         });
         options.group.as_mut().expect("set").score = Some("s_score".to_owned());
         let (rows, dropped) = found(&lines, &options);
@@ -265,7 +268,7 @@ fn messages_stay_messages_and_texts_join_them() {
 
 #[test]
 fn steps_after_groups_see_what_they_leave() {
-    let options = Options {
+    let options = FilterOptions {
         wheres: vec!["id < 12".to_owned()],
         order_by: Some("id DESC".to_owned()),
         top_k: Some(2),
@@ -275,16 +278,16 @@ fn steps_after_groups_see_what_they_leave() {
     let (rows, dropped) = found(&scored(&ROWS), &options);
     assert_eq!(rows, [json!({"id": 7, "q": "a"}), json!({"id": 2, "q": "a"})]);
     assert_eq!(dropped.last().map(|(_, _, rows)| *rows), Some(1));
-    let options = Options {
+    let options = FilterOptions {
         select: Some("margin * 2 AS twice".to_owned()),
         order_by: Some("chosen_score".to_owned()),
         ..group(pairs(0.0))
     };
     assert_eq!(found(&scored(&ROWS), &options).0, [json!({"twice": 2.0})]);
-    let options = Options {
+    let options = FilterOptions {
         dedupe: Some(Dedupe::Exact { by: vec!["q".to_owned()] }),
         limit: Some(1),
-        ..group(Operation::BestOfN { n: None })
+        ..group(GroupOperation::BestOfN { n: None })
     };
     let files = files(&scored(&ROWS));
     let (lines, report) =
@@ -314,7 +317,7 @@ fn keys_of_every_kind_make_groups() {
             .concat();
         let files = files(&lines);
         for dataset in &files.datasets {
-            let options = Options {
+            let options = FilterOptions {
                 group: Some(GroupOptions {
                     by: by.to_owned(),
                     score: Some("s".to_owned()),
@@ -322,7 +325,7 @@ fn keys_of_every_kind_make_groups() {
                     response: None,
                     operation: pass_rate(0.0, 1.0, 1),
                 }),
-                ..Options::default()
+                ..FilterOptions::default()
             };
             let (_, report) = answer(dataset, &files.spill, options).expect("a good question");
             let groups = report.groups.expect("groups were asked for");
@@ -390,25 +393,25 @@ fn columns_of_groups_are_checked() {
 
 #[test]
 fn numbers_of_groups_are_checked() {
-    let check = |operation: Operation, parts: &[&str]| {
+    let check = |operation: GroupOperation, parts: &[&str]| {
         check_refused(|group| group.operation = operation.clone(), parts);
     };
     for margin in [-0.5, f64::NAN, f64::INFINITY] {
         check(pairs(margin), &["--margin", "0 or more"]);
     }
-    check(Operation::BestOfN { n: Some(0) }, &["--best-of-n 0"]);
-    let filtration = |filter, keep| Operation::Filtration { filter, keep };
+    check(GroupOperation::BestOfN { n: Some(0) }, &["--best-of-n 0"]);
+    let filtration = |filter, keep| GroupOperation::Filtration { filter, keep };
     check(filtration(Filtration::BestRandom, Some(2)), &["keeps two rows", "--keep"]);
     check(filtration(Filtration::Reweight, None), &["--keep"]);
     check(filtration(Filtration::Reweight, Some(0)), &["1 or more"]);
-    let orders = |against: &str, index: &str| Operation::BestWorstPairs {
+    let orders = |against: &str, index: &str| GroupOperation::BestWorstPairs {
         margin: 0.0,
-        orders: Some(Orders { against: against.to_owned(), index: index.to_owned() }),
+        orders: Some(ComparisonColumns { against: against.to_owned(), index: index.to_owned() }),
     };
     check(orders("text", "id"), &["--against: 'text' is text, and no list of numbers"]);
     check(orders("[1.0]", "text"), &["--index: 'text' is text, and no place in a list"]);
     let answer = "scores".to_owned();
-    check(Operation::Majority { answer }, &["--answer: 'scores' is an object", "no answer"]);
+    check(GroupOperation::Majority { answer }, &["--answer: 'scores' is an object", "no answer"]);
 }
 
 #[test]
@@ -467,12 +470,13 @@ fn many_groups_go_through_little_memory() {
             group.score = Some("s_score".to_owned());
         }
         let resources = resources(memory_bytes, &files.spill);
-        let mut kept = Kept::default();
-        let plan = Plan::new(&files.datasets[1], options, resources).expect("a good question");
+        let mut kept = CollectedLines::default();
+        let plan =
+            FilterPlan::new(&files.datasets[1], options, resources).expect("a good question");
         plan.run(&mut kept, Box::new(|_| Ok(()))).expect("there is room on the disk");
         kept.lines
     };
-    for operation in [pairs(0.0), Operation::BestOfN { n: None }] {
+    for operation in [pairs(0.0), GroupOperation::BestOfN { n: None }] {
         let lines = run(MEMORY_BYTES, operation.clone());
         assert_eq!(lines.lines().count(), 30_000);
         assert!(run(2 << 20, operation) == lines);
@@ -511,15 +515,15 @@ proptest! {
         turned.reverse();
         for operation in [
             pass_rate(0.25, 0.75, 1),
-            Operation::BestOfN { n: None },
-            Operation::BestOfN { n: Some(2) },
-            Operation::Filtration { filter: Filtration::BestRandom, keep: None },
-            Operation::Filtration { filter: Filtration::BestWorst, keep: None },
-            Operation::Filtration { filter: Filtration::Reweight, keep: Some(2) },
+            GroupOperation::BestOfN { n: None },
+            GroupOperation::BestOfN { n: Some(2) },
+            GroupOperation::Filtration { filter: Filtration::BestRandom, keep: None },
+            GroupOperation::Filtration { filter: Filtration::BestWorst, keep: None },
+            GroupOperation::Filtration { filter: Filtration::Reweight, keep: Some(2) },
             pairs(0.25),
             majority(),
         ] {
-            let options = Options { seed, ..group(operation.clone()) };
+            let options = FilterOptions { seed, ..group(operation.clone()) };
             let sorted = |lines: &[String]| {
                 let (rows, dropped) = found(&lines.concat(), &options);
                 let mut rows: Vec<String> = rows.iter().map(Value::to_string).collect();
@@ -553,7 +557,7 @@ proptest! {
         }
         expected.sort_unstable();
         prop_assert_eq!(ids(&kept), expected);
-        let (best, _) = found(&lines, &group(Operation::BestOfN { n: None }));
+        let (best, _) = found(&lines, &group(GroupOperation::BestOfN { n: None }));
         let (made, _) = found(&lines, &group(pairs(0.0)));
         let (mut n_best, mut n_pairs) = (0, 0);
         for (key, rows) in &groups {
