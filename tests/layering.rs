@@ -28,7 +28,6 @@ const TABLE: &[Row] = &[
     row(7, "cli", EVERYTHING),
     row(7, "xtask", &[]),
     row(
-<<<<<<< HEAD
         6,
         "benchmarks",
         &["testkit", "rubrics", "engine", "models", "chat", "verifiers", "openapi"],
@@ -64,51 +63,6 @@ const EVERYTHING: &[&str] = &[
     "maths",
     "openapi",
     "datasets",
-=======
-        5,
-        "tests",
-        &[
-            "cli",
-            "serve",
-            "trainer",
-            "rubrics",
-            "loadtest",
-            "engine",
-            "models",
-            "verifiers",
-            "openapi",
-            "curation",
-            "datasets",
-        ],
-    ),
-    row(
-        4,
-        "cli",
-        &[
-            "serve",
-            "trainer",
-            "rubrics",
-            "loadtest",
-            "engine",
-            "models",
-            "verifiers",
-            "openapi",
-            "curation",
-            "datasets",
-        ],
-    ),
-    row(4, "xtask", &[]),
-    row(3, "serve", &["rubrics", "verifiers", "engine", "models", "openapi"]),
-    row(3, "trainer", &["rubrics", "verifiers", "engine", "models"]),
-    row(2, "rubrics", &["engine", "verifiers"]),
-    row(2, "curation", &["openapi", "datasets"]),
-    row(2, "loadtest", &["openapi"]),
-    row(1, "engine", &["models"]),
-    row(0, "models", &[]),
-    row(0, "verifiers", &[]),
-    row(0, "openapi", &[]),
-    row(0, "datasets", &[]),
->>>>>>> 0ca3300 (curation: move filter, groups, minhash, preferences, principles out of datasets)
 ];
 
 /// Packages from outside that only these crates may name. A pattern that ends in `*` is a prefix.
