@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use curation::principles::{
     Extraction, FeedbackColumns, FeedbackRow, JudgeAnswer, JudgeFailure, ListedPrinciple,
-    PrincipleRow, PrincipleTable, PrincipleVerdict, RowPrinciples,
+    PrincipleRow, PrincipleTable, PrincipleVerdict, RowPrinciples, UsableRows,
 };
 use datasets::source::Batch;
 use openapi::Message;
@@ -116,7 +116,8 @@ impl Run {
         for reject in &batch.rejects {
             self.output.reject(reject)?;
         }
-        let (usable, rejected) = self.extraction.usable(self.columns.rows(&batch.data)?);
+        let UsableRows { usable, rejected } =
+            self.extraction.usable(self.columns.rows(&batch.data)?);
         for (position, reason) in rejected {
             self.output.reject(&batch.reject(position, reason))?;
         }

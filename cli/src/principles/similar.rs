@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curation::principles::{ngram_vectors, unit};
+use curation::principles::{ngram_vectors, unit_vector};
 use rubrics::Served;
 use serde_json::{Value, json};
 

@@ -96,6 +96,15 @@ impl RowPrinciples {
     }
 }
 
+/// The rows of a batch by whether they can be used, with their positions.
+#[derive(Debug, Default)]
+pub struct UsableRows {
+    /// Rows with enough annotators.
+    pub usable: Vec<(usize, FeedbackRow)>,
+    /// Reasons why rows cannot be used.
+    pub rejected: Vec<(usize, String)>,
+}
+
 /// Runs the steps and counts.
 #[derive(Debug)]
 pub struct Extraction {
@@ -115,24 +124,20 @@ impl Extraction {
         &self.options
     }
 
-    /// Counts the rows of a batch. Returns the usable ones with their positions, and the reasons why
-    /// others cannot be used.
-    pub fn usable(
-        &mut self,
-        rows: Vec<Result<FeedbackRow, String>>,
-    ) -> (Vec<(usize, FeedbackRow)>, Vec<(usize, String)>) {
+    /// Counts the rows of a batch. Rows with too few annotators are skipped.
+    pub fn usable(&mut self, rows: Vec<Result<FeedbackRow, String>>) -> UsableRows {
         self.counts.rows += rows.len() as u64;
-        let (mut usable, mut rejected) = (Vec::new(), Vec::new());
+        let mut all = UsableRows::default();
         for (position, row) in rows.into_iter().enumerate() {
             match row {
-                Err(reason) => rejected.push((position, reason)),
+                Err(reason) => all.rejected.push((position, reason)),
                 Ok(row) if row.annotators.len() < self.options.min_annotators => {
                     self.counts.too_few_annotators += 1;
                 }
-                Ok(row) => usable.push((position, row)),
+                Ok(row) => all.usable.push((position, row)),
             }
         }
-        (usable, rejected)
+        all
     }
 
     /// Combines the answers about the annotators of a row and keeps the principles with evidence.

@@ -25,7 +25,7 @@ mod tests;
 
 pub use extraction::{
     Extraction, ExtractionCounts, ExtractionOptions, JudgeAnswer, JudgeFailure, ListedPrinciple,
-    RowPrinciples,
+    RowPrinciples, UsableRows,
 };
 pub use partial_ratio::partial_ratio;
 pub use rows::{FeedbackColumns, FeedbackRow};

@@ -94,7 +94,7 @@ impl BenchmarkRows for RewardBench2 {
             };
             match &known.kind {
                 PromptKind::Best(subset) => {
-                    prompts.push(RewardBench2Prompt::Best { subset: subset.clone(), completions })
+                    prompts.push(RewardBench2Prompt::Best { subset: subset.clone(), completions });
                 }
                 PromptKind::Single(number) => ties.entry(number).or_default().0 = Some(completions),
                 PromptKind::Tied(number) => ties.entry(number).or_default().1 = Some(completions),
