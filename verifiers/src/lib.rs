@@ -16,11 +16,9 @@ mod config;
 pub mod exact;
 pub mod extract;
 pub mod format;
-mod fuel;
 pub mod json;
 pub mod length;
 pub mod math;
-mod number;
 pub mod pattern;
 pub mod similarity;
 pub mod text;
@@ -31,7 +29,7 @@ mod testing;
 
 pub use claim::{Candidate, Claim, Gold};
 pub use config::ConfigError;
-pub use fuel::{Exhausted, Fuel};
+pub use maths::{Exhausted, Fuel};
 pub use verdict::{Reason, Standing, UnitScore, Verdict, VerifierId, VerifyError};
 
 /// One way to check a candidate against a gold answer. An open set: a new check is a new type.

@@ -7,7 +7,7 @@ use super::parse::parse;
 use super::token::Lexed;
 use super::value::{self, NoValue, Reading};
 use super::words::Vocabulary;
-use crate::fuel::Fuel;
+use crate::Fuel;
 
 /// Why an expression has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

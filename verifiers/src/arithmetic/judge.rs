@@ -14,7 +14,7 @@ use super::report::{Check, Rule, Why};
 use super::token::{Kind, Lexed, Op, Word};
 use super::value::{self, NoValue, Reading};
 use super::words::{names_money, same_unit};
-use crate::fuel::Fuel;
+use crate::Fuel;
 
 /// The exact values of both sides.
 type Values = (RBig, RBig);

@@ -14,7 +14,7 @@ use super::parse::parse;
 use super::report::{Check, Equality, Source, Why};
 use super::token::Lexed;
 use super::words::Vocabulary;
-use crate::fuel::{Exhausted, Fuel};
+use crate::{Exhausted, Fuel};
 
 /// Reads steps one after the other, with buffers that are used again.
 pub(super) struct Reader<'a, 's> {

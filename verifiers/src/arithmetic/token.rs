@@ -2,7 +2,7 @@
 
 use dashu::rational::RBig;
 
-use crate::number::Literal;
+use maths::Literal;
 
 use super::report::Why;
 

@@ -6,7 +6,7 @@ use dashu::rational::RBig;
 
 use super::expr::Code;
 use super::token::{Numeral, Op};
-use crate::fuel::{Exhausted, Fuel};
+use crate::{Exhausted, Fuel};
 
 /// Bits that numerator and denominator of a value may have together: about 1,200 digits.
 const MAX_BITS: usize = 4096;

@@ -43,7 +43,6 @@ use serde::Serialize;
 
 pub use marked::{Occurrence, marked};
 pub use thinking::{Visible, visible};
-pub(crate) use trim::unwrapped;
 
 /// What extraction found.
 #[derive(Debug, Clone, PartialEq, Eq)]

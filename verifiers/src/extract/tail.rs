@@ -138,7 +138,7 @@ fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<u
 /// `token` without the punctuation of its sentence and without enclosing marks.
 fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
     let mut inner = &text[token];
-    for _ in 0..trim::MAX_LAYERS {
+    for _ in 0..maths::MAX_LAYERS {
         let before = inner.len();
         inner = inner.trim_end_matches([',', ':', '*', '_', '\'', '’']);
         inner = inner.trim_start_matches([',', ':', '*', '_', '\'', '‘', '~']);
@@ -152,7 +152,7 @@ fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
                 inner = &inner[..inner.len() - 1];
             }
         }
-        inner = trim::unwrapped(inner);
+        inner = maths::unwrapped(inner);
         if inner.len() == before {
             break;
         }

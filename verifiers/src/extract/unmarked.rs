@@ -106,7 +106,7 @@ fn is_answer(line: &str) -> bool {
         }
         count += 1;
     }
-    let inner = trim::unwrapped(line);
+    let inner = maths::unwrapped(line);
     let opens_date = MONTHS.iter().any(|month| inner.starts_with(month));
     let is_number = inner.starts_with(|c: char| c.is_numeric() || "+-−.$€£¥\\([{".contains(c));
     count == 0 || count <= MAX_UNIT_WORDS && (opens_date || is_number)

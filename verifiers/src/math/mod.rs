@@ -1,50 +1,30 @@
 //! Mathematical answers: does the candidate mean the same as the gold answer?
 //!
-//! Both sides are read once, each as a whole or not at all, by one of two grammars (LaTeX and plain
-//! text) into a typed answer ([`form`]) over hash-consed expressions ([`expr`]). The gold answer's
-//! type decides how they are compared ([`compare`]); equality of expressions is a ladder of exact
-//! rules ([`algebra`]), and interval arithmetic ([`enclosure`]) proves what remains different. What
-//! is neither proven equal nor proven different is *undecided*, and says so.
+//! The `maths` crate reads and compares; this module reads gold answers before candidates, bounds
+//! their fuel and turns outcomes into verdicts. What is neither proven equal nor proven different is
+//! *undecided*, and says so.
 //!
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
-mod algebra;
-mod calculus;
-mod calendar;
-mod compare;
 mod convert;
-mod enclosure;
-mod expr;
-mod finding;
-mod form;
-mod measure;
-mod numerals;
-mod policy;
-mod read;
 mod report;
-mod shown;
 pub mod steps;
-mod texts;
-mod tolerance;
 
 use std::borrow::Cow;
 
+use maths::{Answer, AnswerType, Comparer, ReadOptions, Sides, Texts, Unread, Workspace};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use self::compare::{Comparer, Texts};
-use self::expr::{Expr, Node, Workspace};
-use self::form::{Answer, Brackets, Form, Unread};
-use self::read::ReadOptions;
-use self::report::Sides;
 use crate::{
     Candidate, Claim, Exhausted, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier,
     VerifierId, VerifyError,
 };
 
 pub use self::convert::{NotConverted, convert};
-pub use self::policy::{LogBase, Policy, Undecided};
-pub use self::tolerance::{BadBound, Bound, Tolerance};
+pub use maths::{
+    BadBound, Bound, LogBase, PhysicalConstant, Policy, Tolerance, Undecided, UnknownConstant,
+};
 
 /// What a [`Math`] verifier may be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -57,27 +37,6 @@ pub struct MathConfig {
     /// Symbols that stand for constants of physics, in SI units, on both sides: `c`, `h`, `k_B`.
     /// None by default, so that a letter is a letter.
     pub constants: Vec<PhysicalConstant>,
-}
-
-/// The symbol of a constant of physics that the tables know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct PhysicalConstant(String);
-
-/// The tables know no such constant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no constant of physics is known by this symbol; `c`, `h`, `hbar`, `k_B`, `N_A`, `G`, `R` are"
-)]
-pub struct UnknownConstant;
-
-impl std::str::FromStr for PhysicalConstant {
-    type Err = UnknownConstant;
-
-    fn from_str(symbol: &str) -> Result<Self, UnknownConstant> {
-        let known = measure::constants::named(symbol);
-        known.map(|_| Self(symbol.to_owned())).ok_or(UnknownConstant)
-    }
 }
 
 /// Compares answers symbolically.
@@ -134,7 +93,7 @@ impl Math {
         if text.trim().is_empty() {
             return Err(report::bad_reference(Unread::NotMaths, text, entry));
         }
-        let answer = read::answer(text, self.read_options(), ws).and_then(|answer| {
+        let answer = maths::read_answer(text, self.read_options(), ws).and_then(|answer| {
             // As much again must be left for the candidate.
             ws.fuel.clone().spend(ws.fuel.used() - spent)?;
             Ok(answer)
@@ -155,7 +114,7 @@ impl Math {
         let Some(text) = claim.candidate.text().filter(|text| !text.trim().is_empty()) else {
             return Ok(Verdict::no_answer());
         };
-        let candidate = match read::answer(text, self.read_options(), ws) {
+        let candidate = match maths::read_answer(text, self.read_options(), ws) {
             Ok(candidate) => candidate,
             Err(unread) => return Ok(report::unread(unread, text, claim.explain)),
         };
@@ -164,9 +123,9 @@ impl Math {
         for gold in golds {
             let texts = Texts { gold: gold.text, candidate: text };
             // Several marked answers are a list only where a list was asked for.
-            let candidate = match (&gold.answer.form, &several) {
-                (Form::List(_), Some(several)) => several,
-                _ => &candidate,
+            let candidate = match (gold.answer.is_list(), &several) {
+                (true, Some(several)) => several,
+                (true | false, _) => &candidate,
             };
             let pair = Pair { gold: &gold.answer, candidate, texts };
             let judged = self.compare(pair, claim.explain, ws);
@@ -187,9 +146,9 @@ impl Math {
         let Candidate::Several { all, .. } = candidate else {
             return None;
         };
-        let read = |text: &&str| read::answer(text, self.read_options(), ws).ok();
+        let read = |text: &&str| maths::read_answer(text, self.read_options(), ws).ok();
         let members: Option<Vec<Answer>> = all.iter().map(read).collect();
-        Some(Answer { subjects: Vec::new(), form: Form::List(members?), notes: Vec::new() })
+        members.map(Answer::list)
     }
 
     fn compare(
@@ -225,33 +184,16 @@ impl Math {
             return Ok((Cow::Borrowed(gold), Cow::Borrowed(candidate)));
         }
         let mut replaced = |answer: &Answer| {
-            let mut answer = answer.clone();
-            if let Form::Value(value) = &mut answer.form {
-                value.expr = self.evaluated(value.expr, ws)?;
-            }
-            Ok(Cow::Owned(answer))
+            maths::with_constants(answer, &self.config.constants, ws).map(Cow::Owned)
         };
         Ok((replaced(gold)?, replaced(candidate)?))
-    }
-
-    /// `expr` with the configured constants of physics in place of their symbols.
-    fn evaluated(&self, expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
-        ws.replaced(expr, &mut |ws, node| {
-            let Node::Symbol(name) = node else {
-                return Ok(None);
-            };
-            let spelling = ws.spelling(*name);
-            let is_configured = self.config.constants.iter().any(|known| known.0 == spelling);
-            let known = is_configured.then(|| measure::constants::named(spelling)).flatten();
-            known.map(|known| ws.number(known.value)).transpose()
-        })
     }
 
     /// Judges against a list of accepted answers.
     fn any_of(
         &self,
         texts: &[&str],
-        hint: Option<Hint>,
+        hint: Option<AnswerType>,
         claim: &Claim<'_>,
         fuel: &mut Fuel,
     ) -> Result<Verdict, VerifyError> {
@@ -296,56 +238,24 @@ fn weaker(
     if doubt(&first) > doubt(&second) { first } else { second }
 }
 
-/// The type that a request says the gold answer has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hint {
-    Number,
-    Interval,
-    Tuple,
-    Set,
-    Text,
-}
-
-impl Hint {
-    const NAMES: [(&'static str, Self); 5] = [
-        ("number", Self::Number),
-        ("interval", Self::Interval),
-        ("tuple", Self::Tuple),
-        ("set", Self::Set),
-        ("text", Self::Text),
-    ];
-}
-
 /// The gold answer as the type that the request says.
-fn typed(mut gold: ReadGold<'_>, hint: Option<Hint>) -> Result<ReadGold<'_>, VerifyError> {
-    let Some(hint) = hint else {
-        return Ok(gold);
+fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>, VerifyError> {
+    let ReadGold { text, answer } = gold;
+    let Some(wanted) = wanted else {
+        return Ok(ReadGold { text, answer });
     };
-    let form = match (hint, gold.answer.form) {
-        (Hint::Text, _) => Some(Form::Text(gold.text.trim().to_owned())),
-        (Hint::Number, form @ Form::Value(_))
-        | (Hint::Interval, form @ (Form::Region(_) | Form::Inequality(_)))
-        | (Hint::Tuple, form @ Form::Tuple(..)) => Some(form),
-        (Hint::Interval, form @ Form::Tuple(..)) => compare::region_of(&form).map(Form::Region),
-        (Hint::Tuple, Form::List(members)) => Some(Form::Tuple(Brackets::Round, members)),
-        (Hint::Set, Form::Set(members) | Form::List(members) | Form::Tuple(_, members)) => {
-            Some(Form::Set(members))
-        }
-        (Hint::Number | Hint::Interval | Hint::Tuple | Hint::Set, _) => None,
-    };
-    let Some(form) = form else {
-        return Err(VerifyError::BadReference(Reason::with(
+    let answer = answer.into_type(wanted, text).ok_or_else(|| {
+        VerifyError::BadReference(Reason::with(
             "reference_type",
             "the reference is not of the type that the request names",
-        )));
-    };
-    gold.answer.form = form;
-    Ok(gold)
+        ))
+    })?;
+    Ok(ReadGold { text, answer })
 }
 
 /// The accepted answers and the type of a reference given as an object: `{"answer": "(0, 1)",
 /// "type": "interval"}`.
-fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<Hint>), VerifyError> {
+fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType>), VerifyError> {
     let bad =
         |detail: &'static str| VerifyError::BadReference(Reason::with("reference_shape", detail));
     if object.keys().any(|key| key != "answer" && key != "type") {
@@ -365,10 +275,8 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<Hint>), Ve
     let hint = match object.get("type").map(Json::as_str) {
         None => None,
         Some(name) => {
-            let found = Hint::NAMES.iter().find(|(known, _)| Some(*known) == name);
-            let found =
-                found.ok_or_else(|| bad("`type` is one of number, interval, tuple, set, text"))?;
-            Some(found.1)
+            let found = name.and_then(AnswerType::named);
+            Some(found.ok_or_else(|| bad("`type` is one of number, interval, tuple, set, text"))?)
         }
     };
     Ok((answers, hint))
@@ -396,7 +304,5 @@ impl Verifier for Math {
     }
 }
 
-#[cfg(test)]
-mod testing;
 #[cfg(test)]
 mod tests;

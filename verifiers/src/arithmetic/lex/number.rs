@@ -3,7 +3,7 @@
 use super::Lexer;
 use crate::arithmetic::report::Why;
 use crate::arithmetic::token::{Bound, Kind, Numeral, Op, Word};
-use crate::number::Literal;
+use maths::Literal;
 
 impl Lexer<'_, '_> {
     /// A point starts a number when a digit follows and no letter stands before it.

@@ -5,15 +5,13 @@ use std::ops::Range;
 use dashu::base::Abs;
 use dashu::integer::IBig;
 use dashu::rational::RBig;
+use maths::{
+    Assumptions, Dialect, Doubt, Expr, Name, Proof, Unread, Witness, Workspace, algebra, interval,
+};
 
 use super::find;
 use super::report::{Check, Why};
-use crate::fuel::Exhausted;
-use crate::math::expr::{Expr, Function, Name, Node, Workspace, children};
-use crate::math::finding::{Assumptions, Doubt, Finding, Witness};
-use crate::math::form::Unread;
-use crate::math::read::{self, Dialect};
-use crate::math::{algebra, enclosure};
+use crate::Exhausted;
 
 /// Words that say that what follows is a rewriting and no equation.
 const REWRITING: [&str; 7] =
@@ -60,14 +58,14 @@ fn side<'t>(text: &'t str, ws: &mut Workspace<'_>) -> Result<Side<'t>, Exhausted
 /// Reads a side; the marks of alignment are left out.
 fn expression(text: &str, ws: &mut Workspace<'_>) -> Result<Expr, Unread> {
     // Between delimiters letters are variables, and a lone word may be a plain name.
-    let dialect = match read::dialect(text) {
+    let dialect = match maths::dialect(text) {
         Dialect::Plain if text.contains("**") => Dialect::Plain,
         Dialect::Plain | Dialect::Latex => Dialect::Latex,
     };
     if text.contains('&') {
-        return read::expression(&text.replace('&', " "), dialect, ws);
+        return maths::read_expression(&text.replace('&', " "), dialect, ws);
     }
-    read::expression(text, dialect, ws)
+    maths::read_expression(text, dialect, ws)
 }
 
 /// The links of one statement, with their ranges in `formula`.
@@ -105,16 +103,16 @@ fn link(
     let (Some(left_expr), Some(right_expr)) = (left.expr, right.expr) else {
         return Ok(Check::Unchecked(Why::Unread));
     };
-    if is_first && is_name(left_expr, ws) {
+    if is_first && ws.is_name(left_expr) {
         return Ok(Check::Unchecked(Why::Definition));
     }
     match algebra::compare(left_expr, right_expr, Assumptions::default(), ws)? {
-        Finding::Equal(_) => Ok(Check::Right),
-        Finding::Undecided(Doubt::Costly) => Ok(Check::Unchecked(Why::TooCostly)),
-        Finding::Undecided(Doubt::LikelyEqual | Doubt::NoRule | Doubt::NoValue) => {
+        Proof::Equal(_) => Ok(Check::Right),
+        Proof::Undecided(Doubt::Costly) => Ok(Check::Unchecked(Why::TooCostly)),
+        Proof::Undecided(Doubt::LikelyEqual | Doubt::NoRule | Doubt::NoValue) => {
             Ok(Check::Unchecked(Why::Undecided))
         }
-        Finding::Different(_, witness) => {
+        Proof::Different(_, witness) => {
             let is_closed = left.variables.is_empty() && right.variables.is_empty();
             let is_same_kind = !left.variables.is_empty() && left.variables == right.variables;
             if !(is_closed || setting.is_rewriting && is_same_kind) {
@@ -132,11 +130,6 @@ fn link(
     }
 }
 
-/// Whether a left side may be defined rather than claimed: a lone symbol or an unknown function.
-fn is_name(expr: Expr, ws: &Workspace<'_>) -> bool {
-    matches!(ws.node(expr), Node::Symbol(_) | Node::Apply(..))
-}
-
 /// What may explain that the sides differ.
 fn excuse(
     left: &Side<'_>,
@@ -145,7 +138,7 @@ fn excuse(
 ) -> Result<Option<Check>, Exhausted> {
     let sides = [left, right];
     for expr in sides.into_iter().filter_map(|side| side.expr) {
-        if has_plain_angle(expr, ws)? {
+        if maths::has_plain_angle(expr, ws)? {
             return Ok(Some(Check::Unchecked(Why::Degrees)));
         }
     }
@@ -157,11 +150,11 @@ fn excuse(
     };
     let difference = ws.difference(left_expr, right_expr)?;
     let (Some(difference), Some(value)) =
-        (enclosure::interval(difference, 128, ws)?, enclosure::interval(left_expr, 128, ws)?)
+        (interval::enclose(difference, 128, ws)?, interval::enclose(left_expr, 128, ws)?)
     else {
         return Ok(Some(Check::Unchecked(Why::Approximate)));
     };
-    let size = |interval: &enclosure::Interval| interval.lower().abs().max(interval.upper().abs());
+    let size = |interval: &interval::Interval| interval.lower().abs().max(interval.upper().abs());
     let gap = size(&difference);
     if let Some(places) = [right, left].into_iter().find_map(|side| places(side.text)) {
         let half = RBig::ONE / (RBig::from(2) * RBig::from(IBig::from(10).pow(places)));
@@ -171,40 +164,6 @@ fn excuse(
     }
     let is_near = gap * RBig::from(50) <= size(&value);
     Ok(is_near.then_some(Check::Unchecked(Why::Approximate)))
-}
-
-/// Whether a circular function is taken of a number without pi in it: it may be in degrees.
-fn has_plain_angle(expr: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
-    let mut angles = Vec::new();
-    ws.any(expr, &mut |node| {
-        if let Node::Call(
-            Function::Sin
-            | Function::Cos
-            | Function::Tan
-            | Function::Cot
-            | Function::Sec
-            | Function::Csc
-            | Function::Asin
-            | Function::Acos
-            | Function::Atan,
-            _,
-        ) = node
-        {
-            angles.extend(children(node));
-        }
-        false
-    })?;
-    Ok(angles
-        .into_iter()
-        .any(|angle| matches!(ws.node(angle), Node::Number(value) if !value.is_zero()))
-        || has_inverse(expr, ws)?)
-}
-
-/// Whether an angle is the value of some function: it may be given in degrees.
-fn has_inverse(expr: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
-    ws.any(expr, &mut |node| {
-        matches!(node, Node::Call(Function::Asin | Function::Acos | Function::Atan, _))
-    })
 }
 
 fn has_decimal(text: &str) -> bool {
@@ -235,10 +194,10 @@ fn shown(
         None => format!("{} is not {}", left.text, right.text),
     };
     for (place, (symbol, value)) in at.iter().enumerate() {
-        if let Node::Symbol(name) = ws.node(*symbol) {
+        if let Some(name) = ws.symbol_name(*symbol) {
             let joint = if place == 0 { " at " } else { ", " };
             text.push_str(joint);
-            text.push_str(ws.spelling(*name));
+            text.push_str(ws.spelling(name));
             text.push_str(" = ");
             text.push_str(&value.to_string());
         }
@@ -290,7 +249,7 @@ fn claimed_roots(
             Some((name, value)) => {
                 let name = side(name, ws)?;
                 let is_variable = name.variables == [variable]
-                    && name.expr.is_some_and(|expr| matches!(ws.node(expr), Node::Symbol(_)));
+                    && name.expr.is_some_and(|expr| ws.symbol_name(expr).is_some());
                 if !is_variable {
                     return Ok(None);
                 }
@@ -337,23 +296,23 @@ pub(super) fn implication(
     for root in &roots {
         let value = algebra::substitute(polynomial, variable, *root, ws)?;
         match algebra::compare(value, zero, Assumptions::default(), ws)? {
-            Finding::Equal(_) => {}
-            Finding::Different(..) if setting.is_false_on_purpose || has_decimal(conclusion) => {
+            Proof::Equal(_) => {}
+            Proof::Different(..) if setting.is_false_on_purpose || has_decimal(conclusion) => {
                 return Ok(Some(Check::Unchecked(Why::Approximate)));
             }
-            Finding::Different(..) => {
+            Proof::Different(..) => {
                 let witness = format!("{} does not solve {}", conclusion.trim(), premise.trim());
                 return Ok(Some(Check::Wrong { witness }));
             }
-            Finding::Undecided(_) => return Ok(Some(Check::Unchecked(Why::Undecided))),
+            Proof::Undecided(_) => return Ok(Some(Check::Unchecked(Why::Undecided))),
         }
     }
-    for root in rational_roots(polynomial, variable, ws)? {
+    for root in algebra::rational_roots(polynomial, variable, ws)? {
         let expr = ws.number(root.clone())?;
         let mut is_kept = false;
         for claimed in &roots {
             let found = algebra::compare(*claimed, expr, Assumptions::default(), ws)?;
-            is_kept |= !matches!(found, Finding::Different(..));
+            is_kept |= !matches!(found, Proof::Different(..));
         }
         if !is_kept {
             let name = ws.spelling(variable);
@@ -361,39 +320,4 @@ pub(super) fn implication(
         }
     }
     Ok(Some(Check::Right))
-}
-
-/// Rational roots with small numerator and denominator, of a polynomial with small coefficients.
-fn rational_roots(
-    polynomial: Expr,
-    variable: Name,
-    ws: &mut Workspace<'_>,
-) -> Result<Vec<RBig>, Exhausted> {
-    const LARGEST: i64 = 60;
-    const LARGEST_DENOMINATOR: u32 = 6;
-    let Some(coefficients) = algebra::polynomial(polynomial, variable, ws)? else {
-        return Ok(Vec::new());
-    };
-    let mut values = Vec::with_capacity(coefficients.len());
-    for coefficient in coefficients {
-        match algebra::rational(coefficient, ws)? {
-            Some(value) => values.push(value),
-            None => return Ok(Vec::new()),
-        }
-    }
-    let mut roots: Vec<RBig> = Vec::new();
-    for denominator in 1..=LARGEST_DENOMINATOR {
-        for numerator in -LARGEST..=LARGEST {
-            ws.fuel.spend(1 + values.len() as u64)?;
-            let candidate = RBig::from_parts(IBig::from(numerator), denominator.into());
-            let value = values
-                .iter()
-                .rev()
-                .fold(RBig::ZERO, |sum, coefficient| sum * &candidate + coefficient);
-            if value.is_zero() && !roots.contains(&candidate) {
-                roots.push(candidate);
-            }
-        }
-    }
-    Ok(roots)
 }

@@ -24,9 +24,9 @@ use std::ops::Range;
 pub use self::report::{Check, Claim, Step, StepReport, Why};
 
 use self::judge::Setting;
-use super::expr::Workspace;
 use crate::arithmetic::Label;
-use crate::fuel::{Exhausted, Fuel};
+use crate::{Exhausted, Fuel};
+use maths::Workspace;
 
 /// Words that draw a conclusion from the formula before them.
 const CONCLUSIONS: [&str; 10] = [

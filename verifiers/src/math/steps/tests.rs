@@ -1,6 +1,6 @@
 use super::{Check, check};
+use crate::Fuel;
 use crate::arithmetic::Label;
-use crate::fuel::Fuel;
 
 /// The checks of the claims of one step, in letters: right, rounded `~`, partial, wrong, unchecked.
 fn letters(text: &str) -> String {

@@ -1,0 +1,281 @@
+//! What a text says as an answer: the typed forms that readers return and comparisons take.
+//!
+//! A form is decided by how the answer is written, not by what it is compared with: `(0, 1)` is a
+//! pair of values in round brackets, and whether it is a point or an interval is for the gold
+//! answer to say.
+
+use std::fmt;
+
+use super::calendar::{Clock, Date};
+use super::expr::Expr;
+use super::measure::Measure;
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What the answer was said to be of, outermost first: `x` of `x = 5` and of `x \in [0, 1)`,
+    /// `f(x)` of `f(x) = x^2`, `(p, q)` of `(p, q) = (3, 2)`, both `a` and `b` of `a = b = 101`.
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) form: Form,
+    /// What was repaired or noticed while reading, in order.
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Answer {
+    /// Joins `members` into one list.
+    pub fn list(members: Vec<Self>) -> Self {
+        Self { subjects: Vec::new(), form: Form::List(members), notes: Vec::new() }
+    }
+
+    /// Whether the answer is a list without brackets.
+    pub fn is_list(&self) -> bool {
+        matches!(self.form, Form::List(_))
+    }
+}
+
+/// The left-hand side of `x = …` and its kin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A variable, an unknown function's value, a product of capital letters (`AB`), or a quotient
+    /// of such.
+    Expr(Expr),
+    /// `(p, q)`: a tuple or list of such.
+    Several(Vec<Expr>),
+    /// Words: `Area = 5`.
+    Text(String),
+}
+
+/// The types of answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A number or an expression, with or without a unit.
+    Value(Value),
+    /// `left = right` where the left side is more than a [`Subject`].
+    Equation(Expr, Expr),
+    /// `first r1 second r2 third …` with at least one relation that is no `=`.
+    Inequality(Chain),
+    /// Something written with interval brackets `[a, b)`, with `\cup`, `\cap`, `\setminus`, or as a
+    /// named set of numbers.
+    Region(Region),
+    /// `{…}`: a finite set.
+    Set(Vec<Answer>),
+    /// `(…)`, `[…]` or `⟨…⟩` with two members or more.
+    Tuple(Brackets, Vec<Answer>),
+    /// Members without brackets, joined by commas, semicolons, "and", "or", or expanded from `\pm`.
+    List(Vec<Answer>),
+    /// At least one row, all of the same length, which is at least one.
+    Matrix(Vec<Vec<Expr>>),
+    /// Values with the conditions under which they hold; at most one, the last, has none.
+    Piecewise(Vec<(Expr, Option<Condition>)>),
+    /// `residues` modulo `modulus`; at least one residue.
+    Congruence { residues: Vec<Expr>, modulus: Expr },
+    /// A numeral in a base from 2 to 36.
+    Numeral(Numeral),
+    /// `a : b` or longer, at least two terms.
+    Ratio(Vec<Expr>),
+    /// A day of the calendar.
+    Date(Date),
+    /// A time of day.
+    Clock(Clock),
+    /// A truth value: true, false; yes and no are those.
+    Truth(bool),
+    /// Something with an ellipsis: compared as written, without white space and commands that only
+    /// set type.
+    Sequence(String),
+    /// Words.
+    Text(String),
+}
+
+/// A number or an expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// The value in terms of the unit; a percent sign is a factor of 1/100 in it.
+    pub(crate) expr: Expr,
+    /// Where it was written as one decimal literal: the power of ten of its last digit, after
+    /// percent signs and powers of ten.
+    pub(crate) last_digit: Option<i32>,
+    /// Whether it was written with a percent sign.
+    pub(crate) is_percent: bool,
+    pub(crate) unit: Option<Measure>,
+    /// How a fraction was written.
+    pub(crate) is_reduced: bool,
+}
+
+/// How two sides are related.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Relation {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// A chain of relations, `0 < x \le 1`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chain {
+    pub(crate) first: Expr,
+    /// At least one.
+    pub(crate) rest: Vec<(Relation, Expr)>,
+}
+
+/// When a piece holds: all of the chains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition(pub(crate) Vec<Chain>);
+
+/// A set of numbers that is not listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Region {
+    Interval {
+        from: Expr,
+        to: Expr,
+        /// Whether `from` belongs to it.
+        has_from: bool,
+        /// Whether `to` belongs to it.
+        has_to: bool,
+    },
+    Points(Vec<Expr>),
+    Empty,
+    Integers,
+    Naturals,
+    Rationals,
+    Reals,
+    Complexes,
+    Union(Vec<Region>),
+    Intersection(Vec<Region>),
+    /// The first without the second.
+    Difference(Box<Region>, Box<Region>),
+    /// `{ variable | chains }`: where all of the chains hold.
+    Where(Expr, Vec<Chain>),
+}
+
+/// What a tuple stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Brackets {
+    Round,
+    Square,
+    Angle,
+}
+
+/// Digits with a base: `101_2`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Numeral {
+    pub(crate) is_negative: bool,
+    /// Upper case, without leading zeros; "0" for zero. All below `base`.
+    pub(crate) digits: String,
+    pub(crate) base: u8,
+}
+
+/// What a reader repaired or noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Note {
+    /// `\frac12`, `\frac1{72}`.
+    FractionBraces,
+    /// `\sqrt3`.
+    RootBraces,
+    /// A brace or delimiter that opens or shuts nothing was left out.
+    StrayDelimiter,
+    /// Every backslash was written twice.
+    DoubleBackslash,
+    /// A comma was read as a decimal point, as the configuration asks.
+    DecimalComma,
+    /// An approximation after the exact value was left out.
+    ApproximationDropped,
+    /// A chain of equalities was cut to its last side.
+    ChainShortened,
+    /// `\pm` was expanded.
+    PlusMinusExpanded,
+    /// A word for a number was read.
+    NumberWord,
+}
+
+impl Note {
+    /// Stable, for programs.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::FractionBraces => "fraction_braces",
+            Self::RootBraces => "root_braces",
+            Self::StrayDelimiter => "stray_delimiter",
+            Self::DoubleBackslash => "double_backslash",
+            Self::DecimalComma => "decimal_comma",
+            Self::ApproximationDropped => "approximation_dropped",
+            Self::ChainShortened => "chain_shortened",
+            Self::PlusMinusExpanded => "plus_minus_expanded",
+            Self::NumberWord => "number_word",
+        }
+    }
+
+    /// Whether malformed text was repaired, which the configuration can forbid.
+    pub(crate) fn is_repair(self) -> bool {
+        match self {
+            Self::FractionBraces
+            | Self::RootBraces
+            | Self::StrayDelimiter
+            | Self::DoubleBackslash => true,
+            Self::DecimalComma
+            | Self::ApproximationDropped
+            | Self::ChainShortened
+            | Self::PlusMinusExpanded
+            | Self::NumberWord => false,
+        }
+    }
+}
+
+/// Why a text was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// No grammar reads all of it.
+    NotMaths,
+    /// It nests too deep or costs too much.
+    TooCostly,
+    /// It has more than [`MAX_BYTES`].
+    TooLong,
+}
+
+/// The longest text that is read, in bytes.
+pub const MAX_BYTES: usize = 64 * 1024;
+
+impl From<crate::Exhausted> for Unread {
+    fn from(_: crate::Exhausted) -> Self {
+        Self::TooCostly
+    }
+}
+
+impl Form {
+    /// The name of the type, for explanations.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Value(_) => "value",
+            Self::Equation(..) => "equation",
+            Self::Inequality(_) => "inequality",
+            Self::Region(_) => "region",
+            Self::Set(_) => "set",
+            Self::Tuple(..) => "tuple",
+            Self::List(_) => "list",
+            Self::Matrix(_) => "matrix",
+            Self::Piecewise(_) => "piecewise",
+            Self::Congruence { .. } => "congruence",
+            Self::Numeral(_) => "numeral",
+            Self::Ratio(_) => "ratio",
+            Self::Date(_) => "date",
+            Self::Clock(_) => "clock time",
+            Self::Truth(_) => "truth value",
+            Self::Sequence(_) => "sequence",
+            Self::Text(_) => "text",
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Equal => "=",
+            Self::NotEqual => "≠",
+            Self::Less => "<",
+            Self::LessOrEqual => "≤",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => "≥",
+        })
+    }
+}

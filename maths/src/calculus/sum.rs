@@ -1,0 +1,346 @@
+//! Sums and products over the integers of a range.
+
+use std::cmp::Ordering;
+
+use dashu::integer::IBig;
+use dashu::rational::RBig;
+
+use super::build::{add, call, div, is_zero, mul, number, power, small_power, sub, substitute};
+use super::terms::{Shape, Term, expand};
+use crate::expr::{Binder, Bound, Constant, Expr, Function, Node, Workspace};
+use crate::fuel::Exhausted;
+use crate::interval;
+
+/// Most terms that are written out.
+const MAX_COUNT: i64 = 500;
+
+/// Sums of powers up to this degree have a closed form here.
+const MAX_DEGREE: usize = 24;
+
+/// The value of a sum or product.
+pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
+    let (Some(from), Some(to)) = (bound.from, bound.to) else {
+        return Ok(None);
+    };
+    let is_sum = bound.binder == Binder::Sum;
+    let count = match (number(from, ws), number(to, ws)) {
+        (Some(from), Some(to)) => count(from, to),
+        (None, _) | (_, None) => None,
+    };
+    if count == Some(0) {
+        return ws.integer(i64::from(!is_sum)).map(Some);
+    }
+    if is_sum {
+        let by_rule = by_terms(bound, from, to, ws)?;
+        if by_rule.is_some() {
+            return Ok(by_rule);
+        }
+    }
+    match count {
+        Some(count) if count <= MAX_COUNT => written_out(bound, from, count, ws),
+        Some(_) => Ok(None),
+        None if is_sum => Ok(None),
+        None => symbolic_product(bound, from, to, ws),
+    }
+}
+
+/// How many integers there are from one to the other.
+fn count(from: &RBig, to: &RBig) -> Option<i64> {
+    if !from.denominator().is_one() || !to.denominator().is_one() {
+        return None;
+    }
+    let span = i64::try_from(to.numerator() - from.numerator()).ok()?;
+    Some(span.checked_add(1)?.max(0))
+}
+
+fn written_out(
+    bound: &Bound,
+    from: Expr,
+    count: i64,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let is_sum = bound.binder == Binder::Sum;
+    let mut total = ws.integer(i64::from(!is_sum))?;
+    let mut parts = Vec::new();
+    for step in 0..count {
+        let step = ws.integer(step)?;
+        let index = add(from, step, ws)?;
+        let Some(term) = substitute(bound.body, bound.variable, index, ws)? else {
+            return Ok(None);
+        };
+        if number(term, ws).is_none() {
+            parts.push(term);
+        } else if is_sum {
+            total = add(total, term, ws)?;
+        } else {
+            total = mul(total, term, ws)?;
+        }
+    }
+    parts.push(total);
+    // Numbers that are too large to fold end up nested: a flat list nests no deeper than its parts.
+    let whole = if is_sum { ws.sum(parts)? } else { ws.product(parts)? };
+    Ok(Some(whole))
+}
+
+/// Products of the index and of constants.
+fn symbolic_product(
+    bound: &Bound,
+    from: Expr,
+    to: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    if *ws.node(to) == Node::Constant(Constant::Infinity) {
+        return Ok(None);
+    }
+    let Some(terms) = expand(bound.body, bound.variable, ws)? else {
+        return Ok(None);
+    };
+    let [term] = terms.as_slice() else {
+        return Ok(None);
+    };
+    let one = ws.integer(1)?;
+    let is_plain = matches!(term.shape, Shape::One);
+    if !is_plain || from != one || !term.degree.denominator().is_one() {
+        return Ok(None);
+    }
+    let constants = power(term.coefficient, to, ws)?;
+    let factorial = call(Function::Factorial, to, ws)?;
+    let degree = ws.number(term.degree.clone())?;
+    let indices = power(factorial, degree, ws)?;
+    mul(constants, indices, ws).map(Some)
+}
+
+/// The sum, term by term.
+fn by_terms(
+    bound: &Bound,
+    from: Expr,
+    to: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let Some(terms) = expand(bound.body, bound.variable, ws)? else {
+        return Ok(None);
+    };
+    let is_infinite = *ws.node(to) == Node::Constant(Constant::Infinity);
+    let mut sum = ws.integer(0)?;
+    for term in &terms {
+        let part =
+            if is_infinite { infinite(term, from, ws)? } else { finite(term, from, to, ws)? };
+        let Some(part) = part else { return Ok(None) };
+        let part = mul(term.coefficient, part, ws)?;
+        sum = add(sum, part, ws)?;
+    }
+    Ok(Some(sum))
+}
+
+/// The sum of `term` without its coefficient.
+fn finite(
+    term: &Term,
+    from: Expr,
+    to: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let degree = usize::try_from(term.degree.numerator()).unwrap_or(usize::MAX);
+    if !term.degree.denominator().is_one() || degree > MAX_DEGREE {
+        return Ok(None);
+    }
+    let one = ws.integer(1)?;
+    let before = sub(from, one, ws)?;
+    match &term.shape {
+        Shape::One => {
+            let (upper, lower) = (power_sum(degree, to, ws)?, power_sum(degree, before, ws)?);
+            sub(upper, lower, ws).map(Some)
+        }
+        Shape::Exponential { base, a } if degree == 0 => {
+            let ratio = power(*base, *a, ws)?;
+            if !may_differ_from_one(ratio, ws)? {
+                return Ok(None);
+            }
+            // (r^from - r^(to + 1)) / (1 - r)
+            let after = add(to, one, ws)?;
+            let (first, last) = (power(ratio, from, ws)?, power(ratio, after, ws)?);
+            let above = sub(first, last, ws)?;
+            let below = sub(one, ratio, ws)?;
+            div(above, below, ws).map(Some)
+        }
+        Shape::Exponential { base, a } if degree == 1 => {
+            let ratio = power(*base, *a, ws)?;
+            if !may_differ_from_one(ratio, ws)? {
+                return Ok(None);
+            }
+            let upper = weighted(ratio, to, ws)?;
+            let lower = weighted(ratio, before, ws)?;
+            sub(upper, lower, ws).map(Some)
+        }
+        Shape::Exponential { .. }
+        | Shape::Sine { .. }
+        | Shape::Cosine { .. }
+        | Shape::Linear { .. }
+        | Shape::Bell { .. }
+        | Shape::Logarithm => Ok(None),
+    }
+}
+
+/// Whether `ratio` is proven not to be 1, or holds variables: then the formula is undefined where
+/// they make it 1.
+fn may_differ_from_one(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+    if !ws.is_closed(ratio)? {
+        return Ok(true);
+    }
+    let one = ws.integer(1)?;
+    let excess = sub(ratio, one, ws)?;
+    let sign = interval::sign(excess, ws)?;
+    Ok(matches!(sign, Some(Ordering::Less | Ordering::Greater)))
+}
+
+/// `sum of k r^k` from 1 to `n`: `r (1 - (n+1) r^n + n r^(n+1)) / (1-r)^2`.
+fn weighted(ratio: Expr, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+    let one = ws.integer(1)?;
+    let after = add(n, one, ws)?;
+    let (last, next) = (power(ratio, n, ws)?, power(ratio, after, ws)?);
+    let (last, next) = (mul(after, last, ws)?, mul(n, next, ws)?);
+    let difference = sub(next, last, ws)?;
+    let bracket = add(one, difference, ws)?;
+    let below = sub(one, ratio, ws)?;
+    let below = small_power(below, 2, ws)?;
+    let above = mul(ratio, bracket, ws)?;
+    div(above, below, ws)
+}
+
+/// `1^degree + … + n^degree` as a polynomial in `n`, by Bernoulli's numbers.
+fn power_sum(degree: usize, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
+    ws.fuel.spend(4 * (degree as u64 + 1) * (degree as u64 + 1))?;
+    let numbers = bernoulli(degree);
+    let rows = binomials(degree + 1);
+    let scale = RBig::ONE / RBig::from(degree + 1);
+    let mut sum = ws.integer(0)?;
+    for (j, bernoulli) in numbers.iter().enumerate() {
+        let coefficient = &scale * RBig::from(rows[j].clone()) * bernoulli;
+        let coefficient = ws.number(coefficient)?;
+        let exponent = i64::try_from(degree + 1 - j).expect("degrees are small");
+        let raised = if is_zero(n, ws) { n } else { small_power(n, exponent, ws)? };
+        let term = mul(coefficient, raised, ws)?;
+        sum = add(sum, term, ws)?;
+    }
+    Ok(sum)
+}
+
+/// Row `n` of Pascal's triangle.
+fn binomials(n: usize) -> Vec<IBig> {
+    let mut row = vec![IBig::ONE];
+    for k in 0..n {
+        let next = &row[k] * IBig::from(n - k) / IBig::from(k + 1);
+        row.push(next);
+    }
+    row
+}
+
+/// Bernoulli's numbers up to the given one, the first of them with the sign that makes it 1/2.
+fn bernoulli(last: usize) -> Vec<RBig> {
+    let mut numbers = vec![RBig::ONE];
+    for n in 1..=last {
+        let row = binomials(n + 1);
+        let mut sum = RBig::ZERO;
+        for (number, binomial) in numbers.iter().zip(&row) {
+            sum += number * RBig::from(binomial.clone());
+        }
+        numbers.push(-sum / RBig::from(n + 1));
+    }
+    if let Some(first) = numbers.get_mut(1) {
+        *first = -first.clone();
+    }
+    numbers
+}
+
+/// The sum of `term`, without its coefficient, from `from` on.
+fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
+    let start = number(from, ws).and_then(|from| u32::try_from(from.numerator()).ok());
+    let one = ws.integer(1)?;
+    if !term.degree.denominator().is_one() {
+        return Ok(None);
+    }
+    let degree = i64::try_from(term.degree.numerator()).unwrap_or(i64::MAX);
+    match (&term.shape, degree) {
+        (Shape::One, -8..=-2) if start.is_some_and(|start| (1..=50).contains(&start)) => {
+            zeta(degree, start.unwrap_or(1), ws)
+        }
+        (Shape::Exponential { base, a }, 0) => {
+            let ratio = power(*base, *a, ws)?;
+            if !may_converge(ratio, ws)? {
+                return Ok(None);
+            }
+            let first = power(ratio, from, ws)?;
+            let below = sub(one, ratio, ws)?;
+            div(first, below, ws).map(Some)
+        }
+        (Shape::Exponential { base, a }, 1 | 2) if matches!(start, Some(0 | 1)) => {
+            let ratio = power(*base, *a, ws)?;
+            if !may_converge(ratio, ws)? {
+                return Ok(None);
+            }
+            // r / (1-r)^2 and r (1+r) / (1-r)^3
+            let below = sub(one, ratio, ws)?;
+            let below = small_power(below, degree + 1, ws)?;
+            let above = if degree == 1 {
+                ratio
+            } else {
+                let sum = add(one, ratio, ws)?;
+                mul(ratio, sum, ws)?
+            };
+            div(above, below, ws).map(Some)
+        }
+        (Shape::Exponential { base, a }, -1) if start == Some(1) => {
+            // -ln(1 - r), at -1 too.
+            let ratio = power(*base, *a, ws)?;
+            let is_alternating = number(ratio, ws) == Some(&RBig::NEG_ONE);
+            if !is_alternating && !may_converge(ratio, ws)? {
+                return Ok(None);
+            }
+            let below = sub(one, ratio, ws)?;
+            let logarithm = call(Function::Ln, below, ws)?;
+            super::build::neg(logarithm, ws).map(Some)
+        }
+        (
+            Shape::One
+            | Shape::Exponential { .. }
+            | Shape::Sine { .. }
+            | Shape::Cosine { .. }
+            | Shape::Linear { .. }
+            | Shape::Bell { .. }
+            | Shape::Logarithm,
+            _,
+        ) => Ok(None),
+    }
+}
+
+/// Whether `|ratio| < 1` is proven, or holds variables: then the sum is undefined where they make
+/// it larger.
+fn may_converge(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+    if !ws.is_closed(ratio)? {
+        return Ok(true);
+    }
+    let size = call(Function::Abs, ratio, ws)?;
+    let one = ws.integer(1)?;
+    let rest = sub(one, size, ws)?;
+    Ok(interval::sign(rest, ws)? == Some(Ordering::Greater))
+}
+
+/// `sum of k^degree` from `start` on, for -2, -4, -6 and -8.
+fn zeta(degree: i64, start: u32, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
+    let below: u16 = match degree {
+        -2 => 6,
+        -4 => 90,
+        -6 => 945,
+        -8 => 9450,
+        _ => return Ok(None),
+    };
+    let pi = ws.constant(Constant::Pi)?;
+    let raised = small_power(pi, -degree, ws)?;
+    let scale = ws.number(RBig::ONE / RBig::from(below))?;
+    let mut sum = mul(scale, raised, ws)?;
+    let exponent = isize::try_from(degree).expect("a small number");
+    for k in 1..start {
+        let term = ws.number(-RBig::from(k).pow(exponent))?;
+        sum = add(sum, term, ws)?;
+    }
+    Ok(Some(sum))
+}

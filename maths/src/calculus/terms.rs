@@ -1,0 +1,323 @@
+//! A body as a sum of terms that calculus has rules for.
+
+use dashu::base::Signed;
+use dashu::rational::RBig;
+
+use super::build::{add, depends, is_zero, linear, mul, number, power};
+use crate::expr::{Constant, Expr, Function, Name, Node, Workspace};
+use crate::fuel::Exhausted;
+
+/// Most terms that a body is expanded to.
+const MAX_TERMS: usize = 64;
+
+/// Sums are multiplied out up to this power.
+const MAX_POWER: i64 = 16;
+
+/// `coefficient * x^degree * shape`.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    /// Free of `x`.
+    pub(super) coefficient: Expr,
+    pub(super) degree: RBig,
+    pub(super) shape: Shape,
+}
+
+/// What a power of the variable is multiplied by. `a` and `b` are those of `a x + b`.
+#[derive(Debug, Clone)]
+pub(super) enum Shape {
+    One,
+    /// `base^(a x)`.
+    Exponential {
+        base: Expr,
+        a: Expr,
+    },
+    Sine {
+        a: Expr,
+        b: Expr,
+    },
+    Cosine {
+        a: Expr,
+        b: Expr,
+    },
+    /// `(a x + b)^exponent`.
+    Linear {
+        a: Expr,
+        b: Expr,
+        exponent: RBig,
+    },
+    /// `1 / (a x^2 + c)`, both numbers and positive.
+    Bell {
+        a: RBig,
+        c: RBig,
+    },
+    /// `ln(x)`.
+    Logarithm,
+}
+
+/// The terms whose sum is `expr`; `None` where it has another form.
+pub(super) fn expand(
+    expr: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<Term>>, Exhausted> {
+    if !depends(expr, x, ws)? {
+        return Ok(Some(vec![constant(expr)]));
+    }
+    match ws.node(expr).clone() {
+        Node::Symbol(_) => Ok(Some(vec![plain(ws.integer(1)?, RBig::ONE)])),
+        Node::Sum(list) => {
+            let mut terms = Vec::new();
+            for part in list {
+                match expand(part, x, ws)? {
+                    Some(more) if terms.len() + more.len() <= MAX_TERMS => terms.extend(more),
+                    Some(_) | None => return Ok(None),
+                }
+            }
+            Ok(Some(terms))
+        }
+        Node::Product(list) => {
+            let mut terms = vec![constant(ws.integer(1)?)];
+            for part in list {
+                let Some(factor) = expand(part, x, ws)? else {
+                    return Ok(None);
+                };
+                match product(&terms, &factor, ws)? {
+                    Some(expanded) => terms = expanded,
+                    None => return Ok(None),
+                }
+            }
+            Ok(Some(terms))
+        }
+        Node::Power(base, exponent) => expand_power(base, exponent, x, ws),
+        Node::Call(function, arguments) => expand_call(function, arguments[0], x, ws),
+        Node::Number(_) | Node::Constant(_) | Node::Apply(..) | Node::Bound(_) => Ok(None),
+    }
+}
+
+fn constant(coefficient: Expr) -> Term {
+    plain(coefficient, RBig::ZERO)
+}
+
+fn plain(coefficient: Expr, degree: RBig) -> Term {
+    Term { coefficient, degree, shape: Shape::One }
+}
+
+/// A term that is nothing but a shape.
+fn shaped(shape: Shape, coefficient: Expr) -> Vec<Term> {
+    vec![Term { coefficient, degree: RBig::ZERO, shape }]
+}
+
+fn product(
+    left: &[Term],
+    right: &[Term],
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<Term>>, Exhausted> {
+    if left.len() * right.len() > MAX_TERMS {
+        return Ok(None);
+    }
+    let mut terms: Vec<Term> = Vec::new();
+    for one in left {
+        for other in right {
+            ws.fuel.spend(4)?;
+            let Some(shape) = shape_product(&one.shape, &other.shape, ws)? else {
+                return Ok(None);
+            };
+            let coefficient = mul(one.coefficient, other.coefficient, ws)?;
+            let degree = &one.degree + &other.degree;
+            let same = terms.iter_mut().find(|term| {
+                matches!((&term.shape, &shape), (Shape::One, Shape::One)) && term.degree == degree
+            });
+            match same {
+                Some(term) => term.coefficient = add(term.coefficient, coefficient, ws)?,
+                None => terms.push(Term { coefficient, degree, shape }),
+            }
+        }
+    }
+    Ok(Some(terms))
+}
+
+fn shape_product(
+    left: &Shape,
+    right: &Shape,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Shape>, Exhausted> {
+    match (left, right) {
+        (Shape::One, other) | (other, Shape::One) => Ok(Some(other.clone())),
+        (Shape::Exponential { base, a }, Shape::Exponential { base: other_base, a: other_a }) => {
+            if base == other_base {
+                let a = add(*a, *other_a, ws)?;
+                return Ok(Some(Shape::Exponential { base: *base, a }));
+            }
+            let (base, other) = (power(*base, *a, ws)?, power(*other_base, *other_a, ws)?);
+            let base = mul(base, other, ws)?;
+            let a = ws.integer(1)?;
+            Ok(Some(Shape::Exponential { base, a }))
+        }
+        (
+            Shape::Linear { a, b, exponent },
+            Shape::Linear { a: other_a, b: other_b, exponent: other },
+        ) if a == other_a && b == other_b => {
+            Ok(Some(Shape::Linear { a: *a, b: *b, exponent: exponent + other }))
+        }
+        (
+            Shape::Exponential { .. }
+            | Shape::Sine { .. }
+            | Shape::Cosine { .. }
+            | Shape::Linear { .. }
+            | Shape::Bell { .. }
+            | Shape::Logarithm,
+            _,
+        ) => Ok(None),
+    }
+}
+
+fn expand_call(
+    function: Function,
+    argument: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<Term>>, Exhausted> {
+    let Some((a, b)) = linear(argument, x, ws)? else {
+        return Ok(None);
+    };
+    let one = ws.integer(1)?;
+    if function == Function::Sin {
+        return Ok(Some(shaped(Shape::Sine { a, b }, one)));
+    }
+    if function == Function::Cos {
+        return Ok(Some(shaped(Shape::Cosine { a, b }, one)));
+    }
+    if function == Function::Ln && a == one && is_zero(b, ws) {
+        return Ok(Some(shaped(Shape::Logarithm, one)));
+    }
+    if function == Function::Root {
+        // The index is the second argument, which the caller did not pass on.
+        return Ok(None);
+    }
+    Ok(None)
+}
+
+fn expand_power(
+    base: Expr,
+    exponent: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<Term>>, Exhausted> {
+    if !depends(base, x, ws)? {
+        return exponential(base, exponent, x, ws);
+    }
+    let Some(exponent) = number(exponent, ws).cloned() else {
+        return Ok(None);
+    };
+    let one = ws.integer(1)?;
+    if let Some((a, b)) = linear(base, x, ws)? {
+        if is_zero(b, ws) && a == one {
+            return Ok(Some(vec![plain(one, exponent)]));
+        }
+        if is_zero(b, ws) && exponent.denominator().is_one() {
+            let degree = exponent.clone();
+            let exponent = ws.number(exponent)?;
+            return Ok(Some(vec![plain(power(a, exponent, ws)?, degree)]));
+        }
+        if exponent.is_negative() || !exponent.denominator().is_one() {
+            return Ok(Some(shaped(Shape::Linear { a, b, exponent }, one)));
+        }
+    }
+    let whole = i64::try_from(exponent.numerator()).unwrap_or(i64::MAX);
+    let Some(terms) = expand(base, x, ws)? else {
+        return Ok(None);
+    };
+    if exponent == RBig::NEG_ONE {
+        return bell(&terms, one, ws);
+    }
+    if !exponent.denominator().is_one() || !(0..=MAX_POWER).contains(&whole) {
+        return single_power(&terms, &exponent, ws);
+    }
+    let mut expanded = vec![constant(one)];
+    for _ in 0..whole {
+        match product(&expanded, &terms, ws)? {
+            Some(more) => expanded = more,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(expanded))
+}
+
+/// An integer power of a single power of the variable, or of an exponential function of it.
+fn single_power(
+    terms: &[Term],
+    exponent: &RBig,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<Term>>, Exhausted> {
+    let [term] = terms else { return Ok(None) };
+    if !exponent.denominator().is_one() || !term.degree.denominator().is_one() {
+        return Ok(None);
+    }
+    let degree = &term.degree * exponent;
+    let exponent = ws.number(exponent.clone())?;
+    let shape = match &term.shape {
+        Shape::One => Shape::One,
+        Shape::Exponential { base, a } => {
+            Shape::Exponential { base: *base, a: mul(*a, exponent, ws)? }
+        }
+        Shape::Sine { .. }
+        | Shape::Cosine { .. }
+        | Shape::Linear { .. }
+        | Shape::Bell { .. }
+        | Shape::Logarithm => return Ok(None),
+    };
+    let coefficient = power(term.coefficient, exponent, ws)?;
+    Ok(Some(vec![Term { coefficient, degree, shape }]))
+}
+
+/// `1 / (a x^2 + c)` for positive numbers.
+fn bell(terms: &[Term], one: Expr, ws: &mut Workspace<'_>) -> Result<Option<Vec<Term>>, Exhausted> {
+    if let [_] = terms {
+        return single_power(terms, &RBig::NEG_ONE, ws);
+    }
+    let mut square = None;
+    let mut rest = None;
+    for term in terms {
+        let value = number(term.coefficient, ws).filter(|value| **value > RBig::ZERO);
+        let (Some(value), Shape::One) = (value.cloned(), &term.shape) else {
+            return Ok(None);
+        };
+        if term.degree == RBig::from(2) && square.is_none() {
+            square = Some(value);
+        } else if term.degree.is_zero() && rest.is_none() {
+            rest = Some(value);
+        } else {
+            return Ok(None);
+        }
+    }
+    Ok(match (square, rest) {
+        (Some(a), Some(c)) => Some(shaped(Shape::Bell { a, c }, one)),
+        (_, None) | (None, _) => None,
+    })
+}
+
+/// `base^(a x + b)`.
+fn exponential(
+    base: Expr,
+    exponent: Expr,
+    x: Name,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<Term>>, Exhausted> {
+    let Some((a, b)) = linear(exponent, x, ws)? else {
+        return Ok(None);
+    };
+    let coefficient = power(base, b, ws)?;
+    Ok(Some(shaped(Shape::Exponential { base, a }, coefficient)))
+}
+
+/// Whether `base` is certainly a positive number.
+pub(super) fn is_positive(base: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+    if *ws.node(base) == Node::Constant(Constant::E) {
+        return Ok(true);
+    }
+    if let Some(value) = number(base, ws) {
+        return Ok(*value > RBig::ZERO);
+    }
+    let sign = crate::interval::sign(base, ws)?;
+    Ok(sign == Some(std::cmp::Ordering::Greater))
+}

@@ -1,0 +1,125 @@
+//! Residue classes: `x ≡ 3 (mod 7)`.
+
+use std::collections::BTreeSet;
+
+use dashu::base::{Gcd as _, RemEuclid as _};
+use dashu::integer::{IBig, UBig};
+
+use super::{Comparer, Outcome, bare, mismatch};
+use crate::algebra;
+use crate::answer::{Answer, Form};
+use crate::expr::Expr;
+use crate::fuel::Exhausted;
+
+/// Residues that are listed when two moduli are brought to a common one.
+const MAX_RESIDUES: u64 = 100_000;
+
+impl Comparer<'_, '_> {
+    /// Compares with gold residue classes. `7k + 3` says the same as `3 (mod 7)`.
+    pub(super) fn for_congruence(
+        &mut self,
+        residues: &[Expr],
+        modulus: Expr,
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        if let Form::Congruence { residues: others, modulus: other } = &candidate.form {
+            return self.congruences((residues, modulus), (others, *other));
+        }
+        let Form::Value(value) = &candidate.form else {
+            return Ok(mismatch());
+        };
+        match self.family_residue(value.expr)? {
+            Some((residue, step)) => self.congruences((residues, modulus), (&[residue], step)),
+            None => Ok(mismatch()),
+        }
+    }
+
+    /// Whether two lists of residues are the same classes.
+    pub(super) fn congruences(
+        &mut self,
+        gold: (&[Expr], Expr),
+        other: (&[Expr], Expr),
+    ) -> Result<Outcome, Exhausted> {
+        let own = self.classes(gold)?;
+        let theirs = self.classes(other)?;
+        let (Some(own), Some(theirs)) = (own, theirs) else {
+            return self.symbolic_congruences(gold, other);
+        };
+        let common = &own.1 / (&own.1).gcd(&theirs.1) * &theirs.1;
+        let (Some(own), Some(theirs)) =
+            (self.listed(&own, &common)?, self.listed(&theirs, &common)?)
+        else {
+            return Ok(Outcome::incomparable("congruence_no_rule"));
+        };
+        Ok(Outcome::proven(own == theirs, "congruence_equal", "congruence_different"))
+    }
+
+    fn symbolic_congruences(
+        &mut self,
+        gold: (&[Expr], Expr),
+        other: (&[Expr], Expr),
+    ) -> Result<Outcome, Exhausted> {
+        if !self.exprs(gold.1, other.1)?.is_equal() {
+            return Ok(Outcome::incomparable("congruence_no_rule"));
+        }
+        let answers = |exprs: &[Expr]| exprs.iter().map(|e| bare(*e)).collect::<Vec<_>>();
+        Ok(match self.in_order(&answers(gold.0), &answers(other.0))? {
+            Outcome::Equal(_) => Outcome::equal("congruence_equal"),
+            Outcome::Different(_) | Outcome::Incomparable(_) | Outcome::Undecided(_) => {
+                Outcome::incomparable("congruence_no_rule")
+            }
+        })
+    }
+
+    /// Residues and modulus as integers, where they are; a modulus of 0 has no classes.
+    fn classes(
+        &mut self,
+        (residues, modulus): (&[Expr], Expr),
+    ) -> Result<Option<(Vec<IBig>, UBig)>, Exhausted> {
+        let Some(modulus) = self.whole(modulus)? else {
+            return Ok(None);
+        };
+        let (_, modulus) = modulus.into_parts();
+        if modulus.is_zero() {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(residues.len());
+        for residue in residues {
+            let Some(value) = self.whole(*residue)? else {
+                return Ok(None);
+            };
+            values.push(value);
+        }
+        Ok(Some((values, modulus)))
+    }
+
+    fn whole(&mut self, expr: Expr) -> Result<Option<IBig>, Exhausted> {
+        let value = algebra::rational(expr, self.ws)?;
+        Ok(value.and_then(|value| IBig::try_from(value).ok()))
+    }
+
+    /// The residues modulo `common`, a multiple of their own modulus.
+    fn listed(
+        &mut self,
+        (residues, modulus): &(Vec<IBig>, UBig),
+        common: &UBig,
+    ) -> Result<Option<BTreeSet<IBig>>, Exhausted> {
+        let repeats = u64::try_from(common / modulus).unwrap_or(u64::MAX);
+        let count = repeats.saturating_mul(residues.len() as u64);
+        if count > MAX_RESIDUES {
+            return Ok(None);
+        }
+        self.ws.fuel.spend(1 + count)?;
+        let modulus = IBig::from(modulus.clone());
+        let mut all = BTreeSet::new();
+        for residue in residues {
+            let mut value = IBig::from(residue.rem_euclid(&modulus));
+            for _ in 0..repeats {
+                let next = &value + &modulus;
+                all.insert(value);
+                value = next;
+            }
+        }
+        Ok(Some(all))
+    }
+}

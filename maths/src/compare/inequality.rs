@@ -1,0 +1,450 @@
+//! Equations up to a factor, inequalities by their solutions or link by link.
+
+use std::cmp::Ordering;
+
+use dashu::rational::RBig;
+
+use super::region::{End, Span, Spans, point};
+use super::{Comparer, Outcome, mismatch, region_of, value};
+use crate::algebra;
+use crate::answer::{Answer, Chain, Form, Relation, Subject};
+use crate::expr::{Expr, Function, Node};
+use crate::fuel::Exhausted;
+use crate::interval;
+
+/// A link of a chain with everything on its left side: `difference relation 0`, where the relation
+/// is one of `=`, `≠`, `<`, `≤`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Link {
+    difference: Expr,
+    relation: Relation,
+}
+
+impl Comparer<'_, '_> {
+    /// Compares with a gold equation.
+    pub(super) fn for_equation(
+        &mut self,
+        gold: (Expr, Expr),
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        if let Form::Equation(left, right) = candidate.form {
+            return self.equations(gold, (left, right));
+        }
+        match as_equation(candidate) {
+            Some(other) => self.equations(gold, other),
+            None => Ok(mismatch()),
+        }
+    }
+
+    /// Two equations say the same where their differences are the same up to a constant factor.
+    pub(super) fn equations(
+        &mut self,
+        gold: (Expr, Expr),
+        other: (Expr, Expr),
+    ) -> Result<Outcome, Exhausted> {
+        let own = self.ws.difference(gold.0, gold.1)?;
+        let theirs = self.ws.difference(other.0, other.1)?;
+        Ok(match self.proportional(own, theirs)? {
+            Outcome::Equal(_) => Outcome::equal("equation_equal"),
+            Outcome::Different(_) if self.is_polynomial(own)? && self.is_polynomial(theirs)? => {
+                Outcome::different("equation_different")
+            }
+            // Other factors, such as a denominator, may make up the difference.
+            Outcome::Different(_) => Outcome::incomparable("equation_no_rule"),
+            rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => rest,
+        })
+    }
+
+    fn is_polynomial(&mut self, expr: Expr) -> Result<bool, Exhausted> {
+        for name in algebra::variables(expr, self.ws) {
+            if algebra::polynomial(expr, name, self.ws)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Compares with a gold inequality.
+    pub(super) fn for_inequality(
+        &mut self,
+        gold: &Chain,
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        if let Form::Inequality(other) = &candidate.form {
+            return self.inequalities(gold, other);
+        }
+        let Some(region) = region_of(&candidate.form) else {
+            return Ok(mismatch());
+        };
+        match self.solved(std::slice::from_ref(gold))? {
+            Some((_, spans)) => {
+                let other = self.spans(&region)?;
+                self.same_spans(Some(spans), other)
+            }
+            None => Ok(mismatch()),
+        }
+    }
+
+    /// Two inequalities say the same where they have the same solutions, or the same links.
+    pub(super) fn inequalities(
+        &mut self,
+        gold: &Chain,
+        other: &Chain,
+    ) -> Result<Outcome, Exhausted> {
+        if gold == other {
+            return Ok(Outcome::equal("identical"));
+        }
+        let own = self.solved(std::slice::from_ref(gold))?;
+        let theirs = self.solved(std::slice::from_ref(other))?;
+        if let (Some((name, own)), Some((other_name, theirs))) = (own, theirs) {
+            if name != other_name {
+                return Ok(Outcome::different("variable_different"));
+            }
+            return Ok(match self.same_spans(Some(own), Some(theirs))? {
+                Outcome::Equal(_) => Outcome::equal("inequality_equal"),
+                Outcome::Different(_) => Outcome::different("inequality_different"),
+                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => rest,
+            });
+        }
+        self.same_links(gold, other)
+    }
+
+    /// Whether every link of one chain has its equal in the other, up to a positive factor.
+    fn same_links(&mut self, gold: &Chain, other: &Chain) -> Result<Outcome, Exhausted> {
+        let own = self.links(gold)?;
+        let mut free = self.links(other)?;
+        if own.len() != free.len() {
+            return Ok(Outcome::incomparable("inequality_no_rule"));
+        }
+        for link in own {
+            let mut found = None;
+            for (place, candidate) in free.iter().enumerate() {
+                if self.is_same_link(link, *candidate)? {
+                    found = Some(place);
+                    break;
+                }
+            }
+            match found {
+                Some(place) => {
+                    free.swap_remove(place);
+                }
+                None => return self.opposed(gold, other),
+            }
+        }
+        Ok(Outcome::equal("inequality_equal"))
+    }
+
+    /// Single links whose sides are proportional and whose relations differ are proven different.
+    fn opposed(&mut self, gold: &Chain, other: &Chain) -> Result<Outcome, Exhausted> {
+        let (own, theirs) = (self.links(gold)?, self.links(other)?);
+        let ([own], [theirs]) = (own.as_slice(), theirs.as_slice()) else {
+            return Ok(Outcome::incomparable("inequality_no_rule"));
+        };
+        let sides = self.proportional(own.difference, theirs.difference)?;
+        Ok(match sides {
+            Outcome::Equal(_) => Outcome::different("inequality_different"),
+            Outcome::Different(_) | Outcome::Incomparable(_) | Outcome::Undecided(_) => {
+                Outcome::incomparable("inequality_no_rule")
+            }
+        })
+    }
+
+    fn links(&mut self, chain: &Chain) -> Result<Vec<Link>, Exhausted> {
+        let mut links = Vec::with_capacity(chain.rest.len());
+        let mut left = chain.first;
+        for (relation, right) in &chain.rest {
+            let (small, large, relation) = match relation {
+                Relation::Greater => (*right, left, Relation::Less),
+                Relation::GreaterOrEqual => (*right, left, Relation::LessOrEqual),
+                Relation::Equal | Relation::NotEqual | Relation::Less | Relation::LessOrEqual => {
+                    (left, *right, *relation)
+                }
+            };
+            links.push(Link { difference: self.ws.difference(small, large)?, relation });
+            left = *right;
+        }
+        Ok(links)
+    }
+
+    fn is_same_link(&mut self, own: Link, other: Link) -> Result<bool, Exhausted> {
+        if own.relation != other.relation
+            || !self.proportional(own.difference, other.difference)?.is_equal()
+        {
+            return Ok(false);
+        }
+        match own.relation {
+            Relation::Equal | Relation::NotEqual => Ok(true),
+            Relation::Less
+            | Relation::LessOrEqual
+            | Relation::Greater
+            | Relation::GreaterOrEqual => {
+                let sign = self.factor_sign(own.difference, other.difference)?;
+                Ok(sign == Some(Ordering::Greater))
+            }
+        }
+    }
+
+    /// The sign of the constant factor between two expressions, from a point where neither is zero.
+    fn factor_sign(&mut self, left: Expr, right: Expr) -> Result<Option<Ordering>, Exhausted> {
+        let product = self.ws.product(vec![left, right])?;
+        let names = algebra::variables(product, self.ws);
+        for attempt in 1..=4i64 {
+            let mut at_point = product;
+            for (index, name) in (1i64..).zip(&names) {
+                let value = RBig::from_parts((7 * attempt + 3 * index).into(), 5u8.into());
+                let value = self.ws.number(value)?;
+                at_point = algebra::substitute(at_point, *name, value, self.ws)?;
+            }
+            let sign = interval::sign(at_point, self.ws)?;
+            if sign.is_some_and(|sign| sign != Ordering::Equal) {
+                return Ok(sign);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The variable of chains in one variable, and the numbers for which all of them hold.
+    pub(super) fn solved(
+        &mut self,
+        chains: &[Chain],
+    ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
+        let mut unknown = None;
+        let mut all = vec![self.line()?];
+        for chain in chains {
+            for (relation, left, right) in pairs(chain) {
+                let Some((own, spans)) = self.solved_pair(relation, left, right)? else {
+                    return Ok(None);
+                };
+                if *unknown.get_or_insert(own) != own {
+                    return Ok(None);
+                }
+                let Some(common) = self.common(&all, &spans)? else {
+                    return Ok(None);
+                };
+                all = common;
+            }
+        }
+        Ok(unknown.map(|unknown| (unknown, all)))
+    }
+
+    /// The solutions of `left relation right` in its only unknown: a variable, or the value of an
+    /// unknown function that stands alone.
+    fn solved_pair(
+        &mut self,
+        relation: Relation,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
+        for (side, other, relation) in [(left, right, relation), (right, left, mirrored(relation))]
+        {
+            let is_value = matches!(self.ws.node(side), Node::Apply(..) | Node::Symbol(_));
+            if is_value && self.ws.is_closed(other)? {
+                let spans = self.beyond(relation, other)?;
+                return Ok(Some((side, spans)));
+            }
+            if let Node::Call(Function::Abs, arguments) = self.ws.node(side) {
+                let inner = arguments[0];
+                if self.ws.is_closed(other)? {
+                    return self.solved_abs(relation, inner, other);
+                }
+            }
+        }
+        let difference = self.ws.difference(left, right)?;
+        let names = algebra::variables(difference, self.ws);
+        let [only] = names.as_slice() else {
+            return Ok(None);
+        };
+        let Some(coefficients) = algebra::polynomial(difference, *only, self.ws)? else {
+            return Ok(None);
+        };
+        let spans = self.solved_polynomial(relation, &coefficients)?;
+        let unknown = self.ws.intern(Node::Symbol(*only))?;
+        Ok(spans.map(|spans| (unknown, spans)))
+    }
+
+    /// `|inner| relation bound`.
+    fn solved_abs(
+        &mut self,
+        relation: Relation,
+        inner: Expr,
+        bound: Expr,
+    ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
+        let below = self.ws.negated(bound)?;
+        let zero = self.ws.integer(0)?;
+        if !matches!(self.order(zero, bound)?, Some(Ordering::Less | Ordering::Equal)) {
+            return Ok(None);
+        }
+        let upper = self.solved_pair(relation, inner, bound)?;
+        let lower = self.solved_pair(mirrored(relation), inner, below)?;
+        let (Some((unknown, upper)), Some((_, lower))) = (upper, lower) else {
+            return Ok(None);
+        };
+        let spans = match relation {
+            Relation::Less | Relation::LessOrEqual | Relation::NotEqual => {
+                self.common(&upper, &lower)?
+            }
+            Relation::Greater | Relation::GreaterOrEqual | Relation::Equal => {
+                self.merged([upper, lower].concat())?
+            }
+        };
+        Ok(spans.map(|spans| (unknown, spans)))
+    }
+
+    /// Where a polynomial of degree 1 or 2 with constant coefficients, from degree 0 up, has the
+    /// relation to 0.
+    fn solved_polynomial(
+        &mut self,
+        relation: Relation,
+        coefficients: &[Expr],
+    ) -> Result<Spans, Exhausted> {
+        for coefficient in coefficients {
+            if !self.ws.is_closed(*coefficient)? {
+                return Ok(None);
+            }
+        }
+        let Some(lead) = coefficients.last() else {
+            return Ok(None);
+        };
+        let Some(lead_sign) = interval::sign(*lead, self.ws)? else {
+            return Ok(None);
+        };
+        // Dividing by a negative number turns the relation round.
+        let relation = match lead_sign {
+            Ordering::Less => mirrored(relation),
+            Ordering::Greater => relation,
+            Ordering::Equal => return Ok(None),
+        };
+        match coefficients {
+            [start, slope] => {
+                let root = self.ws.quotient(*start, *slope)?;
+                let root = self.ws.negated(root)?;
+                let root = self.simple(root)?;
+                self.beyond(relation, root).map(Some)
+            }
+            [c, b, a] => self.solved_quadratic(relation, (*a, *b, *c)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Where `a x^2 + b x + c`, divided by `a`, has the relation to 0.
+    fn solved_quadratic(
+        &mut self,
+        relation: Relation,
+        (a, b, c): (Expr, Expr, Expr),
+    ) -> Result<Spans, Exhausted> {
+        let four = self.ws.integer(-4)?;
+        let two = self.ws.integer(2)?;
+        let square = self.ws.product(vec![b, b])?;
+        let product = self.ws.product(vec![four, a, c])?;
+        let discriminant = self.ws.sum(vec![square, product])?;
+        let Some(sign) = interval::sign(discriminant, self.ws)? else {
+            return Ok(None);
+        };
+        let twice = self.ws.product(vec![two, a])?;
+        let minus_b = self.ws.negated(b)?;
+        let centre = self.ws.quotient(minus_b, twice)?;
+        let (first, last) = match sign {
+            Ordering::Less => {
+                let holds = match relation {
+                    Relation::Greater | Relation::GreaterOrEqual | Relation::NotEqual => true,
+                    Relation::Less | Relation::LessOrEqual | Relation::Equal => false,
+                };
+                let line = self.line()?;
+                return Ok(Some(if holds { vec![line] } else { Vec::new() }));
+            }
+            Ordering::Equal => {
+                let root = self.simple(centre)?;
+                (root, root)
+            }
+            Ordering::Greater => {
+                let one_half = self.ws.number(RBig::from_parts(1.into(), 2u8.into()))?;
+                let root = self.ws.power(discriminant, one_half)?;
+                let root = self.ws.quotient(root, twice)?;
+                let (below, above) =
+                    (self.ws.difference(centre, root)?, self.ws.sum(vec![centre, root])?);
+                let (below, above) = (self.simple(below)?, self.simple(above)?);
+                match self.order(below, above)? {
+                    Some(Ordering::Less) => (below, above),
+                    Some(Ordering::Greater) => (above, below),
+                    Some(Ordering::Equal) | None => return Ok(None),
+                }
+            }
+        };
+        let inside = Span {
+            from: End { at: first, is_in: relation == Relation::LessOrEqual },
+            to: End { at: last, is_in: relation == Relation::LessOrEqual },
+        };
+        match relation {
+            Relation::Less | Relation::LessOrEqual => self.merged(vec![inside]),
+            Relation::Equal => self.merged(vec![point(first), point(last)]),
+            Relation::NotEqual => {
+                let points = self.merged(vec![point(first), point(last)])?;
+                match points {
+                    Some(points) => self.complement(&points).map(Some),
+                    None => Ok(None),
+                }
+            }
+            Relation::Greater | Relation::GreaterOrEqual => {
+                let closed = relation == Relation::Greater;
+                let inside = Span {
+                    from: End { at: first, is_in: closed },
+                    to: End { at: last, is_in: closed },
+                };
+                let inside = self.merged(vec![inside])?.unwrap_or_default();
+                self.complement(&inside).map(Some)
+            }
+        }
+    }
+
+    /// The numbers with the relation to `bound`.
+    fn beyond(&mut self, relation: Relation, bound: Expr) -> Result<Vec<Span>, Exhausted> {
+        let line = self.line()?;
+        let end = |is_in| End { at: bound, is_in };
+        // `x < ∞` says that x is a number.
+        let is_infinite = value::infinity(self.ws, bound).is_some();
+        let below = |is_in: bool| Span { from: line.from, to: end(is_in && !is_infinite) };
+        let above = |is_in: bool| Span { from: end(is_in && !is_infinite), to: line.to };
+        Ok(match relation {
+            Relation::Less => vec![below(false)],
+            Relation::LessOrEqual => vec![below(true)],
+            Relation::Greater => vec![above(false)],
+            Relation::GreaterOrEqual => vec![above(true)],
+            Relation::Equal => vec![point(bound)],
+            Relation::NotEqual => vec![below(false), above(false)],
+        })
+    }
+
+    /// `expr` as a number where it is rational.
+    fn simple(&mut self, expr: Expr) -> Result<Expr, Exhausted> {
+        match algebra::rational(expr, self.ws)? {
+            Some(value) => self.ws.number(value),
+            None => Ok(expr),
+        }
+    }
+}
+
+/// `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's value.
+pub(super) fn as_equation(answer: &Answer) -> Option<(Expr, Expr)> {
+    let ([Subject::Expr(subject)], Form::Value(value)) = (answer.subjects.as_slice(), &answer.form)
+    else {
+        return None;
+    };
+    value.unit.is_none().then_some((*subject, value.expr))
+}
+
+/// The relation read from right to left.
+fn mirrored(relation: Relation) -> Relation {
+    match relation {
+        Relation::Less => Relation::Greater,
+        Relation::LessOrEqual => Relation::GreaterOrEqual,
+        Relation::Greater => Relation::Less,
+        Relation::GreaterOrEqual => Relation::LessOrEqual,
+        Relation::Equal | Relation::NotEqual => relation,
+    }
+}
+
+/// The links of a chain as written.
+fn pairs(chain: &Chain) -> impl Iterator<Item = (Relation, Expr, Expr)> + '_ {
+    let lefts = std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
+    lefts.zip(&chain.rest).map(|(left, (relation, right))| (*relation, left, *right))
+}

@@ -1,0 +1,273 @@
+//! Answers of several members: in order, or as sets in which repeats count.
+
+use super::{Comparer, Outcome, mismatch, region_of};
+use crate::algebra;
+use crate::answer::{Answer, Form, Region, Subject};
+use crate::expr::{Expr, Node};
+use crate::fuel::Exhausted;
+
+/// Members of an answer without order: their matching takes a comparison for each pair.
+const MAX_UNORDERED: usize = 256;
+
+impl Comparer<'_, '_> {
+    /// Compares a gold set or list.
+    pub(super) fn for_members(
+        &mut self,
+        gold: &Answer,
+        members: &[Answer],
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        if let Some(outcome) = self.families(members, candidate)? {
+            return Ok(outcome);
+        }
+        match &candidate.form {
+            Form::Set(others) | Form::List(others) => self.unordered(members, others),
+            // A list of one, or `x = 1, y = 2` for which a tuple says the values in that order.
+            Form::Tuple(_, others) if members.iter().all(|m| !m.subjects.is_empty()) => {
+                self.in_order(members, others)
+            }
+            Form::Region(region) => {
+                let Some(own) = region_of(&gold.form) else {
+                    return Ok(mismatch());
+                };
+                self.regions(&own, region)
+            }
+            Form::Value(_) if members.len() == 1 => self.answers(&members[0], candidate, None),
+            Form::Value(_) => self.some_of(members, candidate),
+            Form::Equation(..)
+            | Form::Inequality(_)
+            | Form::Tuple(..)
+            | Form::Matrix(_)
+            | Form::Piecewise(_)
+            | Form::Congruence { .. }
+            | Form::Numeral(_)
+            | Form::Ratio(_)
+            | Form::Date(_)
+            | Form::Clock(_)
+            | Form::Truth(_)
+            | Form::Sequence(_)
+            | Form::Text(_) => Ok(mismatch()),
+        }
+    }
+
+    /// One answer where several were asked for: wrong, unless all of them are that one.
+    fn some_of(&mut self, members: &[Answer], candidate: &Answer) -> Result<Outcome, Exhausted> {
+        for (index, member) in members.iter().enumerate() {
+            match self.answers(member, candidate, None)? {
+                Outcome::Equal(_) => {}
+                Outcome::Different(_) => {
+                    return Ok(Outcome::different("members_missing").at(index));
+                }
+                Outcome::Incomparable(_) => return Ok(mismatch()),
+                Outcome::Undecided(doubt) => return Ok(Outcome::Undecided(doubt)),
+            }
+        }
+        Ok(if self.policy.collapse_repeats {
+            Outcome::equal("members_equal")
+        } else {
+            Outcome::different("members_missing")
+        })
+    }
+
+    /// Compares member by member.
+    pub(super) fn in_order(
+        &mut self,
+        members: &[Answer],
+        others: &[Answer],
+    ) -> Result<Outcome, Exhausted> {
+        if members.len() != others.len() {
+            return Ok(Outcome::different("length_different"));
+        }
+        let mut open = None;
+        for (index, (member, other)) in members.iter().zip(others).enumerate() {
+            match self.answers(member, other, None)? {
+                Outcome::Equal(_) => {}
+                Outcome::Different(ground) => return Ok(Outcome::Different(ground).at(index)),
+                // A later member may still prove a difference.
+                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                    open = open.or(Some(rest.at(index)));
+                }
+            }
+        }
+        Ok(open.unwrap_or(Outcome::equal("members_equal")))
+    }
+
+    /// Compares without order. Equality carries over, so each candidate member can take the first
+    /// gold member that it equals.
+    fn unordered(&mut self, members: &[Answer], others: &[Answer]) -> Result<Outcome, Exhausted> {
+        self.ws.fuel.spend(1 + members.len() as u64)?;
+        if members == others {
+            return Ok(Outcome::equal("members_equal"));
+        }
+        if self.policy.collapse_repeats {
+            let (members, others) = (self.distinct(members)?, self.distinct(others)?);
+            return self.matched(&members, &others);
+        }
+        let members: Vec<&Answer> = members.iter().collect();
+        let others: Vec<&Answer> = others.iter().collect();
+        self.matched(&members, &others)
+    }
+
+    fn matched(&mut self, members: &[&Answer], others: &[&Answer]) -> Result<Outcome, Exhausted> {
+        if members.len() > MAX_UNORDERED || others.len() > MAX_UNORDERED {
+            return Ok(Outcome::incomparable("too_many_members"));
+        }
+        let mut free: Vec<&Answer> = others.to_vec();
+        let mut open = None;
+        let mut missing = None;
+        for (index, member) in members.iter().enumerate() {
+            let mut own_open = None;
+            let mut found = None;
+            for (place, other) in free.iter().enumerate() {
+                match self.answers(member, other, None)? {
+                    Outcome::Equal(_) => {
+                        found = Some(place);
+                        break;
+                    }
+                    Outcome::Different(_) => {}
+                    rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                        own_open = own_open.or(Some(rest.at(index)));
+                    }
+                }
+            }
+            match (found, own_open) {
+                (Some(place), _) => {
+                    free.swap_remove(place);
+                }
+                (None, Some(rest)) => open = open.or(Some(rest)),
+                (None, None) => missing = missing.or(Some(index)),
+            }
+        }
+        // A gold member that differs from all that is left proves the difference, whatever is open.
+        Ok(match (missing, open, free.is_empty()) {
+            (Some(index), _, _) => Outcome::different("members_missing").at(index),
+            (None, Some(open), _) if members.len() == others.len() => open,
+            (None, Some(_), _) => Outcome::different("length_different"),
+            (None, None, false) => Outcome::different("members_added"),
+            (None, None, true) => Outcome::equal("members_equal"),
+        })
+    }
+
+    /// The members without those that equal an earlier one.
+    fn distinct<'a>(&mut self, members: &'a [Answer]) -> Result<Vec<&'a Answer>, Exhausted> {
+        let mut kept: Vec<&Answer> = Vec::new();
+        'members: for member in members {
+            for earlier in &kept {
+                if self.answers(earlier, member, None)?.is_equal() {
+                    continue 'members;
+                }
+            }
+            kept.push(member);
+        }
+        Ok(kept)
+    }
+
+    /// `x = 3k, k \in \mathbb{Z}`: families of values over integer parameters. `None` where neither
+    /// side declares one.
+    fn families(
+        &mut self,
+        members: &[Answer],
+        candidate: &Answer,
+    ) -> Result<Option<Outcome>, Exhausted> {
+        let others = if let Form::List(others) = &candidate.form {
+            others.as_slice()
+        } else {
+            std::slice::from_ref(candidate)
+        };
+        let (own, other) = (self.family(members), self.family(others));
+        let (Some(own), other) = (own, other) else {
+            return Ok(None);
+        };
+        let other = match other {
+            Some(other) => other,
+            // The candidate may leave the declaration out where it uses the same letter.
+            None => others.iter().collect::<Vec<_>>(),
+        };
+        self.families_match(&own, &other).map(Some)
+    }
+
+    /// The values of a list that declares an integer parameter, without the declaration.
+    fn family<'a>(&self, members: &'a [Answer]) -> Option<Vec<&'a Answer>> {
+        let is_declaration = |member: &&Answer| {
+            let of_symbol = match member.subjects.as_slice() {
+                [Subject::Expr(expr)] => matches!(self.ws.node(*expr), Node::Symbol(_)),
+                _ => false,
+            };
+            let is_integers =
+                matches!(&member.form, Form::Region(Region::Integers | Region::Naturals));
+            of_symbol && is_integers
+        };
+        let (declarations, values): (Vec<&Answer>, Vec<&Answer>) =
+            members.iter().partition(is_declaration);
+        (!declarations.is_empty() && !values.is_empty()).then_some(values)
+    }
+
+    fn families_match(&mut self, own: &[&Answer], other: &[&Answer]) -> Result<Outcome, Exhausted> {
+        if own.len() != other.len() {
+            return Ok(Outcome::incomparable("families_different"));
+        }
+        let mut free = other.to_vec();
+        for member in own {
+            let mut found = None;
+            for (place, candidate) in free.iter().enumerate() {
+                if self.is_same_family(member, candidate)? {
+                    found = Some(place);
+                    break;
+                }
+            }
+            match found {
+                Some(place) => {
+                    free.swap_remove(place);
+                }
+                None => return Ok(Outcome::incomparable("families_different")),
+            }
+        }
+        Ok(Outcome::equal("families_equal"))
+    }
+
+    /// Whether two members run through the same values while their parameters run through the
+    /// integers: `a + b·k` and `c ± b·m` with (a - c)/b an integer.
+    fn is_same_family(&mut self, gold: &Answer, candidate: &Answer) -> Result<bool, Exhausted> {
+        let (Form::Value(own), Form::Value(other)) = (&gold.form, &candidate.form) else {
+            return Ok(self.answers(gold, candidate, None)?.is_equal());
+        };
+        if self.exprs(own.expr, other.expr)?.is_equal() {
+            return Ok(true);
+        }
+        let (Some(own), Some(other)) = (self.progression(own.expr)?, self.progression(other.expr)?)
+        else {
+            return Ok(false);
+        };
+        let opposite = self.ws.negated(other.1)?;
+        if !self.exprs(own.1, other.1)?.is_equal() && !self.exprs(own.1, opposite)?.is_equal() {
+            return Ok(false);
+        }
+        let shift = self.ws.difference(own.0, other.0)?;
+        let steps = self.ws.quotient(shift, own.1)?;
+        let steps = algebra::rational(steps, self.ws)?;
+        Ok(steps.is_some_and(|steps| steps.is_int()))
+    }
+
+    /// Start and step of an expression that is linear in its only variable.
+    fn progression(&mut self, expr: Expr) -> Result<Option<(Expr, Expr)>, Exhausted> {
+        let variables = algebra::variables(expr, self.ws);
+        let [only] = variables.as_slice() else {
+            return Ok(None);
+        };
+        let linear = algebra::linear(expr, *only, self.ws)?;
+        Ok(linear.map(|(step, start)| (start, step)))
+    }
+
+    /// Residue and modulus of `7k + 3` with a whole step.
+    pub(super) fn family_residue(&mut self, expr: Expr) -> Result<Option<(Expr, Expr)>, Exhausted> {
+        let Some((start, step)) = self.progression(expr)? else {
+            return Ok(None);
+        };
+        let are_whole = [start, step].map(|expr| algebra::rational(expr, self.ws));
+        let mut both = true;
+        for value in are_whole {
+            both &= value?.is_some_and(|value| value.is_int());
+        }
+        Ok(both.then_some((start, step)))
+    }
+}

@@ -1,0 +1,474 @@
+//! Whether a candidate answer means the same as the gold answer.
+//!
+//! The gold answer decides what is asked. Every pair of types has its row in [`forms`]: equal types
+//! are compared by their own rule, a few others are converted (with or without a flag), and the rest
+//! is *unlike*: no rule tells, which is neither a proof nor a score of its own.
+
+mod answer_type;
+mod congruence;
+mod extremum;
+mod inequality;
+mod members;
+mod outcome;
+mod piecewise;
+mod region;
+mod subject;
+mod text_compare;
+mod value;
+
+use super::algebra;
+use super::answer::{Answer, Brackets, Form, Region, Value};
+use super::calendar::Clock;
+use super::expr::{Expr, Workspace};
+use super::interval::{self, Separation};
+use super::policy::Policy;
+use super::proof::{Assumptions, Doubt, Proof, Rule};
+use super::tolerance::Tolerance;
+use crate::fuel::Exhausted;
+
+pub use self::answer_type::AnswerType;
+pub use self::outcome::{Evidence, Outcome, Texts};
+
+/// What comparisons need.
+pub struct Comparer<'c, 'f> {
+    /// The workspace of both answers.
+    pub ws: &'c mut Workspace<'f>,
+    /// What counts as equal beyond mathematics.
+    pub policy: Policy,
+    /// How far a candidate may lie from the gold value.
+    pub tolerance: &'c Tolerance,
+}
+
+impl Comparer<'_, '_> {
+    /// Compares whole answers.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub fn answers(
+        &mut self,
+        gold: &Answer,
+        candidate: &Answer,
+        texts: Option<Texts<'_>>,
+    ) -> Result<Outcome, Exhausted> {
+        self.ws.fuel.spend(1)?;
+        let candidate = match subject::relate(self.ws, gold, candidate) {
+            subject::Relation::Conflict => return Ok(Outcome::different("variable_different")),
+            subject::Relation::Same => candidate,
+            subject::Relation::Reordered(ref order) => &subject::reordered(candidate, order),
+        };
+        let outcome = self.forms(gold, candidate)?;
+        let (false, Some(texts)) = (outcome.is_equal(), texts) else {
+            return Ok(outcome);
+        };
+        if text_compare::are_same_letters(texts, self.ws.fuel)? {
+            return Ok(Outcome::equal("text_equal"));
+        }
+        if text_compare::may_be_words(&gold.form, &candidate.form) {
+            return Ok(text_compare::compare(texts, self.ws.fuel)?.unwrap_or(outcome));
+        }
+        Ok(outcome)
+    }
+
+    /// The table of types: gold in rows, candidates in columns.
+    fn forms(&mut self, gold: &Answer, candidate: &Answer) -> Result<Outcome, Exhausted> {
+        match &gold.form {
+            Form::Value(value) => self.for_value(gold, value, candidate),
+            Form::Equation(left, right) => self.for_equation((*left, *right), candidate),
+            Form::Inequality(chain) => self.for_inequality(chain, candidate),
+            Form::Region(region) => self.for_region(region, candidate),
+            Form::Set(members) | Form::List(members) => self.for_members(gold, members, candidate),
+            Form::Tuple(brackets, members) => self.for_tuple(*brackets, members, candidate),
+            Form::Matrix(rows) => self.for_matrix(rows, candidate),
+            Form::Piecewise(pieces) => {
+                let Form::Piecewise(others) = &candidate.form else {
+                    return Ok(mismatch());
+                };
+                self.piecewise(pieces, others)
+            }
+            Form::Congruence { residues, modulus } => {
+                self.for_congruence(residues, *modulus, candidate)
+            }
+            Form::Numeral(numeral) => Ok(value::numeral(numeral, &candidate.form)),
+            Form::Ratio(terms) => self.for_ratio(terms, candidate),
+            Form::Clock(clock) => self.for_clock(*clock, candidate),
+            Form::Date(_) | Form::Truth(_) | Form::Sequence(_) | Form::Text(_) => {
+                Ok(as_written(&gold.form, &candidate.form))
+            }
+        }
+    }
+
+    fn for_value(
+        &mut self,
+        gold: &Answer,
+        value: &Value,
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        match &candidate.form {
+            Form::Value(other) => {
+                let outcome = self.values(value, other)?;
+                self.renamed_or(outcome, value.expr, other.expr)
+            }
+            Form::Equation(left, right) => match inequality::as_equation(gold) {
+                Some(equation) => self.equations(equation, (*left, *right)),
+                None => Ok(mismatch()),
+            },
+            Form::Set(members) | Form::List(members) => self.one_of_many(gold, members),
+            Form::Numeral(numeral) => {
+                let expr = self.ws.number(numeral.value())?;
+                self.exprs(value.expr, expr)
+            }
+            Form::Ratio(terms) => match terms.as_slice() {
+                [a, b] if self.policy.ratio_as_fraction => {
+                    let quotient = self.ws.quotient(*a, *b)?;
+                    self.exprs(value.expr, quotient)
+                }
+                _ => Ok(mismatch()),
+            },
+            Form::Congruence { residues, modulus } => {
+                let family = self.family_residue(value.expr)?;
+                match (family, residues.as_slice()) {
+                    (Some((residue, step)), [_]) => {
+                        self.congruences((&[residue], step), (residues, *modulus))
+                    }
+                    _ => Ok(mismatch()),
+                }
+            }
+            Form::Matrix(rows) => match rows.as_slice() {
+                [row] if row.len() == 1 => self.exprs(value.expr, row[0]),
+                _ => Ok(mismatch()),
+            },
+            Form::Inequality(_)
+            | Form::Region(_)
+            | Form::Tuple(..)
+            | Form::Piecewise(_)
+            | Form::Date(_)
+            | Form::Clock(_)
+            | Form::Truth(_)
+            | Form::Sequence(_)
+            | Form::Text(_) => Ok(mismatch()),
+        }
+    }
+
+    /// A candidate with several answers for a gold answer of one: right only where all of them are
+    /// that one.
+    fn one_of_many(&mut self, gold: &Answer, members: &[Answer]) -> Result<Outcome, Exhausted> {
+        for (index, member) in members.iter().enumerate() {
+            let outcome = self.answers(gold, member, None)?;
+            if members.len() == 1 {
+                return Ok(outcome);
+            }
+            match outcome {
+                Outcome::Equal(_) => {}
+                Outcome::Different(_) => return Ok(Outcome::different("several_answers").at(index)),
+                Outcome::Incomparable(_) => return Ok(Outcome::incomparable("several_answers")),
+                Outcome::Undecided(doubt) => return Ok(Outcome::Undecided(doubt)),
+            }
+        }
+        Ok(Outcome::equal("members_equal"))
+    }
+
+    fn for_tuple(
+        &mut self,
+        brackets: Brackets,
+        members: &[Answer],
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        match &candidate.form {
+            Form::Tuple(others_in, others) => {
+                // A pair may be an interval, where brackets mean something.
+                let is_pair = members.len() == 2 && others.len() == 2;
+                let may_differ = |b| b == Brackets::Angle;
+                if is_pair
+                    && brackets != *others_in
+                    && !may_differ(brackets)
+                    && !may_differ(*others_in)
+                {
+                    return Ok(Outcome::different("brackets_different"));
+                }
+                self.in_order(members, others)
+            }
+            Form::Matrix(rows) if self.policy.column_as_tuple => match entries(rows) {
+                Some(entries) => self.in_order(members, &entries),
+                None => Ok(mismatch()),
+            },
+            Form::Region(region) => match region::of_pair(brackets, members) {
+                Some(interval) => self.regions(&interval, region),
+                None => Ok(mismatch()),
+            },
+            Form::Inequality(chain) => match region::of_pair(brackets, members) {
+                Some(interval) => self.interval_by_inequality(&interval, chain),
+                None => Ok(mismatch()),
+            },
+            // `x = 1, y = 2` says what `(1, 2)` says; `1, 2` might mean either of two things.
+            Form::List(others) if others.iter().all(|other| !other.subjects.is_empty()) => {
+                self.in_order(members, others)
+            }
+            Form::Value(_)
+            | Form::Equation(..)
+            | Form::Set(_)
+            | Form::List(_)
+            | Form::Matrix(_)
+            | Form::Piecewise(_)
+            | Form::Congruence { .. }
+            | Form::Numeral(_)
+            | Form::Ratio(_)
+            | Form::Date(_)
+            | Form::Clock(_)
+            | Form::Truth(_)
+            | Form::Sequence(_)
+            | Form::Text(_) => Ok(mismatch()),
+        }
+    }
+
+    fn for_matrix(&mut self, rows: &[Vec<Expr>], candidate: &Answer) -> Result<Outcome, Exhausted> {
+        if let Form::Matrix(others) = &candidate.form {
+            if rows.len() != others.len() || rows[0].len() != others[0].len() {
+                return Ok(Outcome::different("shape_different"));
+            }
+            let flat = |rows: &[Vec<Expr>]| -> Vec<Answer> {
+                rows.iter().flatten().map(|entry| bare(*entry)).collect()
+            };
+            return self.in_order(&flat(rows), &flat(others));
+        }
+        let Form::Tuple(_, members) = &candidate.form else {
+            return Ok(mismatch());
+        };
+        match entries(rows) {
+            Some(entries) if self.policy.column_as_tuple => self.in_order(&entries, members),
+            Some(_) | None => Ok(mismatch()),
+        }
+    }
+
+    fn for_ratio(&mut self, terms: &[Expr], candidate: &Answer) -> Result<Outcome, Exhausted> {
+        if let Form::Ratio(others) = &candidate.form {
+            return self.ratios(terms, others);
+        }
+        if let (Form::Value(value), [a, b]) = (&candidate.form, terms)
+            && self.policy.ratio_as_fraction
+        {
+            let quotient = self.ws.quotient(*a, *b)?;
+            return self.exprs(quotient, value.expr);
+        }
+        let Form::Clock(clock) = &candidate.form else {
+            return Ok(mismatch());
+        };
+        match self.clock_of(terms)? {
+            Some(own) => Ok(agreement(Some(own.agrees(clock)), "time")),
+            None => Ok(mismatch()),
+        }
+    }
+
+    fn for_clock(&mut self, clock: Clock, candidate: &Answer) -> Result<Outcome, Exhausted> {
+        let other = if let Form::Ratio(terms) = &candidate.form {
+            self.clock_of(terms)?
+        } else if let Form::Clock(other) = candidate.form {
+            Some(other)
+        } else {
+            None
+        };
+        Ok(other.map_or_else(mismatch, |other| agreement(Some(clock.agrees(&other)), "time")))
+    }
+
+    /// `7:30` as a time of day.
+    fn clock_of(&mut self, terms: &[Expr]) -> Result<Option<Clock>, Exhausted> {
+        let mut parts = Vec::with_capacity(terms.len());
+        for term in terms {
+            let value = algebra::rational(*term, self.ws)?;
+            parts.push(value.and_then(|value| {
+                u8::try_from(value.trunc()).ok().filter(|n| value == (*n).into())
+            }));
+        }
+        Ok(match parts.as_slice() {
+            [Some(hour @ 0..24), Some(minute @ 0..60)] => Some(Clock {
+                hour: *hour,
+                minute: *minute,
+                second: None,
+                is_open_half: (1..=12).contains(hour),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Whether two expressions have the same value.
+    pub(super) fn exprs(&mut self, gold: Expr, candidate: Expr) -> Result<Outcome, Exhausted> {
+        if gold == candidate {
+            return Ok(Outcome::equal("identical"));
+        }
+        let finding = self.compared(gold, candidate)?;
+        match finding {
+            Proof::Undecided(doubt) if doubt != Doubt::LikelyEqual && self.is_plain(gold)? => {
+                Ok(Outcome::incomparable(blame(doubt)))
+            }
+            Proof::Equal(_) | Proof::Different(..) | Proof::Undecided(_) => Ok(outcome(finding)),
+        }
+    }
+
+    /// Whether an expression has a value that can be told: what is undecided about a candidate is
+    /// then the candidate's doing. Were that no 0, a response could choose not to be judged.
+    fn is_plain(&mut self, gold: Expr) -> Result<bool, Exhausted> {
+        let one = self.ws.integer(1)?;
+        let other = self.ws.sum(vec![gold, one])?;
+        let found = algebra::separate(gold, other, self.assumptions(), self.ws)?;
+        Ok(matches!(found, Separation::Apart(_)))
+    }
+
+    /// What algebra finds, under the policy on logarithms.
+    fn compared(&mut self, gold: Expr, candidate: Expr) -> Result<Proof, Exhausted> {
+        let assumptions = self.assumptions();
+        let gold = extremum::settled(self.ws, gold)?;
+        let candidate = extremum::settled(self.ws, candidate)?;
+        value::with_logs(self.ws, self.policy.log, (gold, candidate), |ws, left, right| {
+            algebra::compare(left, right, assumptions, ws)
+        })
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions { positive: self.policy.positive_variables }
+    }
+
+    /// The order of two real constants, where it is proven.
+    pub(super) fn order(
+        &mut self,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Option<std::cmp::Ordering>, Exhausted> {
+        use std::cmp::Ordering;
+        if left == right {
+            return Ok(Some(Ordering::Equal));
+        }
+        let ends = (value::infinity(self.ws, left), value::infinity(self.ws, right));
+        match ends {
+            (Some(a), Some(b)) => return Ok(Some(a.cmp(&b))),
+            (Some(a), None) => return Ok(Some(a)),
+            (None, Some(b)) => return Ok(Some(b.reverse())),
+            (None, None) => {}
+        }
+        let values = (algebra::rational(left, self.ws)?, algebra::rational(right, self.ws)?);
+        if let (Some(a), Some(b)) = &values {
+            return Ok(Some(a.cmp(b)));
+        }
+        if matches!(self.compared(left, right)?, Proof::Equal(_)) {
+            return Ok(Some(Ordering::Equal));
+        }
+        let difference = self.ws.difference(left, right)?;
+        interval::sign(difference, self.ws)
+    }
+}
+
+/// The entries of a matrix of one column or one row.
+fn entries(rows: &[Vec<Expr>]) -> Option<Vec<Answer>> {
+    let is_line = rows.len() == 1 || rows.iter().all(|row| row.len() == 1);
+    is_line.then(|| rows.iter().flatten().map(|entry| bare(*entry)).collect())
+}
+
+/// An expression as an answer of its own.
+pub(super) fn bare(expr: Expr) -> Answer {
+    Answer { subjects: Vec::new(), form: Form::Value(Value::bare(expr)), notes: Vec::new() }
+}
+
+/// Compares the types that are equal to none but their own: dates, truth values, sequences.
+fn as_written(gold: &Form, candidate: &Form) -> Outcome {
+    if let (Form::Date(own), Form::Date(other)) = (gold, candidate) {
+        return agreement(own.agrees(other), "date");
+    }
+    if let (Form::Truth(own), Form::Truth(other)) = (gold, candidate) {
+        return Outcome::proven(own == other, "truth_equal", "truth_different");
+    }
+    // Texts of whole answers are compared with their typesetting; these are members of an answer.
+    if let (Form::Text(own), Form::Text(other)) = (gold, candidate)
+        && text_compare::words(own) == text_compare::words(other)
+    {
+        return Outcome::equal("text_equal");
+    }
+    let (Form::Sequence(own), Form::Sequence(other)) = (gold, candidate) else {
+        return mismatch();
+    };
+    if own == other {
+        Outcome::equal("sequence_equal")
+    } else {
+        Outcome::incomparable("sequence_as_written")
+    }
+}
+
+/// No rule compares the two types.
+pub(super) fn mismatch() -> Outcome {
+    Outcome::incomparable("type_mismatch")
+}
+
+/// What dates and times say of each other.
+fn agreement(agrees: Option<bool>, what: &'static str) -> Outcome {
+    match (agrees, what) {
+        (Some(true), "date") => Outcome::equal("date_equal"),
+        (Some(false), "date") => Outcome::different("date_different"),
+        (Some(true), _) => Outcome::equal("time_equal"),
+        (Some(false), _) => Outcome::different("time_different"),
+        (None, _) => Outcome::incomparable("date_incomplete"),
+    }
+}
+
+/// The reason why a candidate is at fault for a doubt.
+fn blame(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::LikelyEqual => "likely_equal",
+        Doubt::NoRule => "candidate_no_rule",
+        Doubt::NoValue => "candidate_no_value",
+        Doubt::Costly => "candidate_too_costly",
+    }
+}
+
+/// A finding of algebra as an outcome.
+pub(super) fn outcome(finding: Proof) -> Outcome {
+    match finding {
+        Proof::Equal(rule) => Outcome::equal(equal_code(rule)),
+        Proof::Different(rule, witness) => {
+            Outcome::Different(Evidence { code: different_code(rule), witness, member: None })
+        }
+        Proof::Undecided(doubt) => Outcome::Undecided(doubt),
+    }
+}
+
+fn equal_code(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Identical => "identical",
+        Rule::Rational => "rational_equal",
+        Rule::RationalFunction => "rational_function_equal",
+        Rule::Algebraic => "algebraic_equal",
+        Rule::Elementary => "elementary_equal",
+        Rule::Calculus => "calculus_equal",
+        Rule::Enclosure => "enclosure_equal",
+        Rule::Definedness => "both_undefined",
+    }
+}
+
+fn different_code(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Identical => "symbols_different",
+        Rule::Rational => "rational_different",
+        Rule::RationalFunction => "rational_function_different",
+        Rule::Algebraic => "algebraic_different",
+        Rule::Elementary => "elementary_different",
+        Rule::Calculus => "calculus_different",
+        Rule::Enclosure => "enclosure_different",
+        Rule::Definedness => "definedness_different",
+    }
+}
+
+/// Names the regions that a candidate's form may be.
+pub(super) fn region_of(form: &Form) -> Option<Region> {
+    if let Form::Region(region) = form {
+        return Some(region.clone());
+    }
+    if let Form::Tuple(brackets, members) = form {
+        return region::of_pair(*brackets, members);
+    }
+    let Form::Set(members) = form else {
+        return None;
+    };
+    let point = |member: &Answer| {
+        let Form::Value(value) = &member.form else {
+            return None;
+        };
+        value.unit.is_none().then_some(value.expr)
+    };
+    members.iter().map(point).collect::<Option<_>>().map(Region::Points)
+}

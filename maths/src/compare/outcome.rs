@@ -1,0 +1,76 @@
+//! The outcome of a comparison and the evidence for it.
+
+use crate::proof::{Doubt, Witness};
+
+/// The outcome of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// They mean the same, by proof or by a documented rule.
+    Equal(Evidence),
+    /// They differ, by proof or by a documented rule.
+    Different(Evidence),
+    /// The candidate is of a type that no rule compares with the gold answer's.
+    Incomparable(Evidence),
+    /// Both were understood, and nothing was proven.
+    Undecided(Doubt),
+}
+
+/// The rule that decided, and what shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Stable, for programs: the reason code of the verdict.
+    pub code: &'static str,
+    /// A point where two expressions differ.
+    pub(crate) witness: Option<Witness>,
+    /// The member of the gold answer that decided, counted from 1.
+    pub(crate) member: Option<usize>,
+}
+
+impl Evidence {
+    pub(crate) fn new(code: &'static str) -> Self {
+        Self { code, witness: None, member: None }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn equal(code: &'static str) -> Self {
+        Self::Equal(Evidence::new(code))
+    }
+
+    pub(crate) fn different(code: &'static str) -> Self {
+        Self::Different(Evidence::new(code))
+    }
+
+    pub(crate) fn incomparable(code: &'static str) -> Self {
+        Self::Incomparable(Evidence::new(code))
+    }
+
+    /// `equal` or `different`, by a rule that is a proof either way.
+    pub(crate) fn proven(is_equal: bool, equal: &'static str, different: &'static str) -> Self {
+        if is_equal { Self::equal(equal) } else { Self::different(different) }
+    }
+
+    pub(crate) fn is_equal(&self) -> bool {
+        matches!(self, Self::Equal(_))
+    }
+
+    /// The same with its place in a longer answer.
+    pub(super) fn at(self, member: usize) -> Self {
+        let place = |ground: Evidence| Evidence { member: Some(member + 1), ..ground };
+        match self {
+            Self::Equal(ground) => Self::Equal(place(ground)),
+            Self::Different(ground) => Self::Different(place(ground)),
+            Self::Incomparable(ground) => Self::Incomparable(place(ground)),
+            Self::Undecided(doubt) => Self::Undecided(doubt),
+        }
+    }
+}
+
+/// The texts of both sides, for answers that are compared as they are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'t> {
+    /// The gold answer as given.
+    pub gold: &'t str,
+    /// The candidate as given.
+    pub candidate: &'t str,
+}

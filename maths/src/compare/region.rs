@@ -1,0 +1,329 @@
+//! Sets of real numbers: intervals, unions, complements.
+//!
+//! A region is brought to *spans*: sorted, disjoint, none empty, none touching. Two regions are the
+//! same when their spans are. Sorting takes proofs about the order of their ends; where one fails,
+//! there are no spans.
+
+use std::cmp::Ordering;
+
+use super::{Comparer, Outcome, bare, mismatch};
+use crate::answer::{Answer, Brackets, Chain, Form, Region};
+use crate::expr::{Constant, Expr};
+use crate::fuel::Exhausted;
+
+/// Spans in one region: sorting them takes proofs.
+const MAX_SPANS: usize = 64;
+
+/// One side of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) at: Expr,
+    /// Whether the number itself belongs to the span; never of an infinite end.
+    pub(super) is_in: bool,
+}
+
+/// The numbers between two ends; a single number where both are equal and in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) from: End,
+    pub(super) to: End,
+}
+
+/// Spans, or `None` where the order of their ends is not known.
+pub(super) type Spans = Option<Vec<Span>>;
+
+/// The interval that a pair in brackets may be.
+pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> {
+    let [from, to] = members else {
+        return None;
+    };
+    let end = |answer: &Answer| {
+        let Form::Value(value) = &answer.form else {
+            return None;
+        };
+        (value.unit.is_none() && answer.subjects.is_empty()).then_some(value.expr)
+    };
+    let is_in = match brackets {
+        Brackets::Round => false,
+        Brackets::Square => true,
+        Brackets::Angle => return None,
+    };
+    Some(Region::Interval { from: end(from)?, to: end(to)?, has_from: is_in, has_to: is_in })
+}
+
+impl Comparer<'_, '_> {
+    /// Compares with a gold region.
+    pub(super) fn for_region(
+        &mut self,
+        gold: &Region,
+        candidate: &Answer,
+    ) -> Result<Outcome, Exhausted> {
+        if let Form::Inequality(chain) = &candidate.form {
+            return self.interval_by_inequality(gold, chain);
+        }
+        match super::region_of(&candidate.form) {
+            Some(other) => self.regions(gold, &other),
+            None => Ok(mismatch()),
+        }
+    }
+
+    /// An inequality where an interval was asked for: only by policy.
+    pub(super) fn interval_by_inequality(
+        &mut self,
+        gold: &Region,
+        chain: &Chain,
+    ) -> Result<Outcome, Exhausted> {
+        if !self.policy.inequality_as_interval {
+            return Ok(mismatch());
+        }
+        match self.solved(std::slice::from_ref(chain))? {
+            Some((_, spans)) => {
+                let own = self.spans(gold)?;
+                self.same_spans(own, Some(spans))
+            }
+            None => Ok(mismatch()),
+        }
+    }
+
+    /// Whether two regions are the same set.
+    pub(super) fn regions(&mut self, gold: &Region, other: &Region) -> Result<Outcome, Exhausted> {
+        if gold == other {
+            return Ok(Outcome::equal("identical"));
+        }
+        let (own_spans, other_spans) = (self.spans(gold)?, self.spans(other)?);
+        if own_spans.is_some() && other_spans.is_some() {
+            return self.same_spans(own_spans, other_spans);
+        }
+        if let (Some(own), Some(other)) = (interval(gold), interval(other)) {
+            return self.same_ends(own, other);
+        }
+        let are_named = [gold, other].map(is_named);
+        Ok(match are_named {
+            // Two of the named sets, or one and an interval: never the same.
+            [true, true] => Outcome::different("region_different"),
+            [true, false] if other_spans.is_some() => Outcome::different("region_different"),
+            [false, true] if own_spans.is_some() => Outcome::different("region_different"),
+            [true | false, true | false] => Outcome::incomparable("region_no_rule"),
+        })
+    }
+
+    pub(super) fn same_spans(&mut self, own: Spans, other: Spans) -> Result<Outcome, Exhausted> {
+        let (Some(own), Some(other)) = (own, other) else {
+            return Ok(Outcome::incomparable("region_no_rule"));
+        };
+        if own.len() != other.len() {
+            return Ok(Outcome::different("region_different"));
+        }
+        let mut open = None;
+        for (index, (own, other)) in own.iter().zip(&other).enumerate() {
+            match self.same_ends(*own, *other)? {
+                Outcome::Equal(_) => {}
+                Outcome::Different(ground) => return Ok(Outcome::Different(ground).at(index)),
+                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                    open = open.or(Some(rest))
+                }
+            }
+        }
+        Ok(open.unwrap_or(Outcome::equal("region_equal")))
+    }
+
+    fn same_ends(&mut self, own: Span, other: Span) -> Result<Outcome, Exhausted> {
+        let mut open = None;
+        for (own, other) in [(own.from, other.from), (own.to, other.to)] {
+            let is_alike = own.is_in == other.is_in;
+            let (own, other) = (bare(own.at), bare(other.at));
+            match self.answers(&own, &other, None)? {
+                Outcome::Equal(_) if is_alike => {}
+                Outcome::Equal(_) => return Ok(Outcome::different("end_bracket_different")),
+                Outcome::Different(_) => return Ok(Outcome::different("region_different")),
+                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                    open = open.or(Some(rest))
+                }
+            }
+        }
+        Ok(open.unwrap_or(Outcome::equal("region_equal")))
+    }
+
+    /// The spans of a region of real numbers.
+    pub(super) fn spans(&mut self, region: &Region) -> Result<Spans, Exhausted> {
+        match region {
+            Region::Interval { .. } => {
+                let span = interval(region).expect("it is an interval");
+                self.merged(vec![span])
+            }
+            Region::Points(points) => {
+                let spans = points.iter().map(|at| point(*at)).collect();
+                self.merged(spans)
+            }
+            Region::Empty => Ok(Some(Vec::new())),
+            Region::Reals => self.line().map(|line| Some(vec![line])),
+            Region::Integers | Region::Naturals | Region::Rationals | Region::Complexes => Ok(None),
+            Region::Union(parts) => {
+                let mut all = Vec::new();
+                for part in parts {
+                    let Some(spans) = self.spans(part)? else {
+                        return Ok(None);
+                    };
+                    all.extend(spans);
+                }
+                self.merged(all)
+            }
+            Region::Intersection(parts) => {
+                let mut all = vec![self.line()?];
+                for part in parts {
+                    let Some(spans) = self.spans(part)? else {
+                        return Ok(None);
+                    };
+                    let Some(common) = self.common(&all, &spans)? else {
+                        return Ok(None);
+                    };
+                    all = common;
+                }
+                Ok(Some(all))
+            }
+            Region::Difference(whole, without) => {
+                let (Some(whole), Some(without)) = (self.spans(whole)?, self.spans(without)?)
+                else {
+                    return Ok(None);
+                };
+                let rest = self.complement(&without)?;
+                self.common(&whole, &rest)
+            }
+            Region::Where(_, chains) => Ok(self.solved(chains)?.map(|(_, spans)| spans)),
+        }
+    }
+
+    /// All real numbers.
+    pub(super) fn line(&mut self) -> Result<Span, Exhausted> {
+        let at = self.ws.constant(Constant::Infinity)?;
+        let below = self.ws.negated(at)?;
+        let end = |at| End { at, is_in: false };
+        Ok(Span { from: end(below), to: end(at) })
+    }
+
+    /// Sorts spans, leaves empty ones out and joins what touches.
+    pub(super) fn merged(&mut self, spans: Vec<Span>) -> Result<Spans, Exhausted> {
+        if spans.len() > MAX_SPANS {
+            return Ok(None);
+        }
+        let mut sorted: Vec<Span> = Vec::with_capacity(spans.len());
+        for span in spans {
+            match self.order(span.from.at, span.to.at)? {
+                None => return Ok(None),
+                Some(Ordering::Greater) => continue,
+                Some(Ordering::Equal) if !(span.from.is_in && span.to.is_in) => continue,
+                Some(Ordering::Equal | Ordering::Less) => {}
+            }
+            let mut place = sorted.len();
+            while place > 0 {
+                match self.starts(sorted[place - 1].from, span.from)? {
+                    None => return Ok(None),
+                    Some(Ordering::Greater) => place -= 1,
+                    Some(Ordering::Less | Ordering::Equal) => break,
+                }
+            }
+            sorted.insert(place, span);
+        }
+        let mut merged: Vec<Span> = Vec::with_capacity(sorted.len());
+        for span in sorted {
+            let Some(last) = merged.last().copied() else {
+                merged.push(span);
+                continue;
+            };
+            let Some(gap) = self.order(last.to.at, span.from.at)? else {
+                return Ok(None);
+            };
+            let touches = gap == Ordering::Equal && (last.to.is_in || span.from.is_in);
+            if gap != Ordering::Greater && !touches {
+                merged.push(span);
+                continue;
+            }
+            match self.stops(last.to, span.to)? {
+                None => return Ok(None),
+                Some(Ordering::Less) => merged.last_mut().expect("one is there").to = span.to,
+                Some(Ordering::Equal | Ordering::Greater) => {}
+            }
+        }
+        Ok(Some(merged))
+    }
+
+    /// Which of two starts comes first; a start that is in comes before one that is not.
+    fn starts(&mut self, a: End, b: End) -> Result<Option<Ordering>, Exhausted> {
+        let order = self.order(a.at, b.at)?;
+        Ok(order.map(|order| order.then(b.is_in.cmp(&a.is_in))))
+    }
+
+    /// Which of two ends comes first; an end that is in comes after one that is not.
+    fn stops(&mut self, a: End, b: End) -> Result<Option<Ordering>, Exhausted> {
+        let order = self.order(a.at, b.at)?;
+        Ok(order.map(|order| order.then(a.is_in.cmp(&b.is_in))))
+    }
+
+    /// What two lists of spans have in common.
+    pub(super) fn common(&mut self, left: &[Span], right: &[Span]) -> Result<Spans, Exhausted> {
+        let mut all = Vec::new();
+        for a in left {
+            for b in right {
+                let (Some(start), Some(stop)) =
+                    (self.starts(a.from, b.from)?, self.stops(a.to, b.to)?)
+                else {
+                    return Ok(None);
+                };
+                all.push(Span {
+                    from: if start == Ordering::Less { b.from } else { a.from },
+                    to: if stop == Ordering::Less { a.to } else { b.to },
+                });
+            }
+        }
+        self.merged(all)
+    }
+
+    /// The real numbers outside sorted, disjoint spans.
+    pub(super) fn complement(&mut self, spans: &[Span]) -> Result<Vec<Span>, Exhausted> {
+        let line = self.line()?;
+        let flipped = |end: End| End { is_in: !end.is_in, ..end };
+        let mut rest = Vec::with_capacity(spans.len() + 1);
+        let mut from = line.from;
+        for span in spans {
+            if span.from.at != line.from.at {
+                let to = flipped(span.from);
+                rest.push(Span { from, to });
+            }
+            from = flipped(span.to);
+        }
+        if from.at != line.to.at {
+            rest.push(Span { from, to: line.to });
+        }
+        Ok(rest)
+    }
+}
+
+/// One number.
+pub(super) fn point(at: Expr) -> Span {
+    let end = End { at, is_in: true };
+    Span { from: end, to: end }
+}
+
+/// A region that is one interval.
+fn interval(region: &Region) -> Option<Span> {
+    let Region::Interval { from, to, has_from, has_to } = region else {
+        return None;
+    };
+    let end = |at: Expr, is_in: bool| End { at, is_in };
+    Some(Span { from: end(*from, *has_from), to: end(*to, *has_to) })
+}
+
+/// A set of numbers with a name that is no set of spans.
+fn is_named(region: &Region) -> bool {
+    match region {
+        Region::Integers | Region::Naturals | Region::Rationals | Region::Complexes => true,
+        Region::Interval { .. }
+        | Region::Points(_)
+        | Region::Empty
+        | Region::Reals
+        | Region::Union(_)
+        | Region::Intersection(_)
+        | Region::Difference(..)
+        | Region::Where(..) => false,
+    }
+}

@@ -1,0 +1,113 @@
+//! Answers in words, and forms that are compared as they are written.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::outcome::{Outcome, Texts};
+use crate::answer::Form;
+use crate::fuel::{Exhausted, Fuel};
+
+/// Whether two forms may be words: a text on either side, or letters that read as a product.
+pub(super) fn may_be_words(gold: &Form, candidate: &Form) -> bool {
+    let is_text = |form: &Form| matches!(form, Form::Text(_));
+    is_text(gold) || is_text(candidate)
+}
+
+/// Whether both sides are the same letters in the same case, with nothing but typesetting around
+/// them: `E` and `\text{E}`, whatever else these may stand for.
+pub(super) fn are_same_letters(texts: Texts<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
+    let bytes = texts.gold.len() + texts.candidate.len();
+    fuel.spend(1 + bytes as u64 / 8)?;
+    let letters = |text: &str| without_typesetting(text).trim().to_owned();
+    let gold = letters(texts.gold);
+    let is_word = !gold.is_empty() && gold.chars().all(char::is_alphabetic);
+    Ok(is_word && gold == letters(texts.candidate))
+}
+
+/// Compares the sides as words; `None` where either has no letters.
+pub(super) fn compare(texts: Texts<'_>, fuel: &mut Fuel) -> Result<Option<Outcome>, Exhausted> {
+    let bytes = texts.gold.len() + texts.candidate.len();
+    fuel.spend(1 + bytes as u64 / 8)?;
+    let (gold, candidate) = (words(texts.gold), words(texts.candidate));
+    if !gold.chars().any(char::is_alphabetic) || !candidate.chars().any(char::is_alphabetic) {
+        return Ok(None);
+    }
+    Ok(Some(if gold == candidate {
+        Outcome::equal("text_equal")
+    } else {
+        // Two different wordings may still mean the same.
+        Outcome::incomparable("text_differs")
+    }))
+}
+
+/// `text` as words: without typesetting and punctuation at its ends, NFKC, case folded, white space
+/// as single spaces.
+pub(super) fn words(text: &str) -> String {
+    let bare = without_typesetting(text);
+    let folded = caseless::default_case_fold_str(&bare.nfkc().collect::<String>());
+    let trimmed = folded.trim_matches(|c: char| {
+        c.is_whitespace()
+            || matches!(c, '.' | ',' | ';' | ':' | '"' | '“' | '”' | '*' | '$' | '(' | ')')
+    });
+    let mut out = String::with_capacity(trimmed.len());
+    for word in trimmed.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out += word;
+    }
+    out
+}
+
+/// `text` without dollar signs, braces, spacing commands and commands that only set a font.
+fn without_typesetting(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match c {
+            '$' | '{' | '}' => after,
+            '~' => {
+                out.push(' ');
+                after
+            }
+            '\\' => command(after, &mut out),
+            _ => {
+                out.push(c);
+                after
+            }
+        };
+    }
+    out
+}
+
+/// Appends what a backslash and what follows it stand for, and gives the rest.
+fn command<'a>(after: &'a str, out: &mut String) -> &'a str {
+    let length = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (name, rest) = after.split_at(length);
+    match name {
+        "" => match after.chars().next() {
+            Some(symbol @ (',' | ';' | ':' | ' ')) => {
+                out.push(' ');
+                &after[symbol.len_utf8()..]
+            }
+            Some(symbol @ ('(' | ')' | '[' | ']' | '!')) => &after[symbol.len_utf8()..],
+            Some(symbol) => {
+                out.push(symbol);
+                &after[symbol.len_utf8()..]
+            }
+            None => after,
+        },
+        "text" | "textbf" | "textit" | "textrm" | "textsf" | "textnormal" | "mathrm" | "mathbf"
+        | "mathit" | "mathsf" | "mbox" | "hbox" | "boxed" | "fbox" | "operatorname" | "left"
+        | "right" | "displaystyle" | "textstyle" => rest,
+        "quad" | "qquad" => {
+            out.push(' ');
+            rest
+        }
+        _ => {
+            out.push('\\');
+            out.push_str(name);
+            rest
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Numbers and expressions: units, percent signs, tolerance, logarithms without a base.
+
+use std::cmp::Ordering;
+
+use dashu::base::{Abs, Signed};
+use dashu::integer::{IBig, UBig};
+use dashu::rational::RBig;
+
+use super::{Comparer, Outcome, bare, mismatch, outcome};
+use crate::algebra;
+use crate::answer::{Answer, Form, Numeral, Value};
+use crate::expr::{Constant, Expr, Function, Name, Node, Workspace};
+use crate::fuel::Exhausted;
+use crate::interval;
+use crate::measure::{Conversion, Measure};
+use crate::number;
+use crate::policy::LogBase;
+use crate::proof::Proof;
+use crate::tolerance::Tolerance;
+
+/// How the units of both sides are related.
+enum Units {
+    /// The same, or none.
+    Same,
+    /// Only the gold answer has one.
+    Dropped,
+    /// Only the candidate has one.
+    Added,
+    /// The candidate's value in the gold answer's unit.
+    Converted(Expr),
+    /// One side has a unit where the other one has a letter (`3 m` and `3m`): both sides as
+    /// expressions.
+    Symbol { gold: Expr, candidate: Expr },
+}
+
+impl Comparer<'_, '_> {
+    /// Compares two values with their units.
+    pub(super) fn values(&mut self, gold: &Value, candidate: &Value) -> Result<Outcome, Exhausted> {
+        let units = match self.units(gold, candidate)? {
+            Ok(units) => units,
+            Err(outcome) => return Ok(outcome),
+        };
+        let expr = match units {
+            Units::Converted(expr) => expr,
+            Units::Same | Units::Dropped | Units::Added => candidate.expr,
+            Units::Symbol { gold, candidate } => return self.exprs(gold, candidate),
+        };
+        let outcome = self.amounts(gold, candidate, expr)?;
+        let Outcome::Equal(ground) = outcome else {
+            return Ok(outcome);
+        };
+        if self.policy.reduced && gold.is_reduced && !candidate.is_reduced {
+            return Ok(Outcome::different("not_reduced"));
+        }
+        let is_exact = ground.code != "within_tolerance";
+        Ok(match units {
+            Units::Dropped if self.policy.unit_required => Outcome::different("unit_missing"),
+            Units::Dropped if is_exact => Outcome::equal("unit_dropped"),
+            Units::Added if is_exact => Outcome::equal("unit_added"),
+            Units::Converted(_) if is_exact => Outcome::equal("unit_converted"),
+            Units::Same
+            | Units::Dropped
+            | Units::Added
+            | Units::Converted(_)
+            | Units::Symbol { .. } => Outcome::Equal(ground),
+        })
+    }
+
+    /// The relation of the units, or what it decides by itself.
+    fn units(
+        &mut self,
+        gold: &Value,
+        candidate: &Value,
+    ) -> Result<Result<Units, Outcome>, Exhausted> {
+        let (own, other) = match (&gold.unit, &candidate.unit) {
+            (None, None) => return Ok(Ok(Units::Same)),
+            (Some(mixed), None) | (None, Some(mixed)) if mixed.is_mixed => {
+                return Ok(Err(Outcome::incomparable("unit_missing")));
+            }
+            (Some(own), None) if self.is_symbolic(candidate.expr)? => {
+                return Ok(Ok(Units::Symbol {
+                    gold: self.with_symbol(gold.expr, own)?,
+                    candidate: candidate.expr,
+                }));
+            }
+            (None, Some(other)) if self.is_symbolic(gold.expr)? => {
+                return Ok(Ok(Units::Symbol {
+                    gold: gold.expr,
+                    candidate: self.with_symbol(candidate.expr, other)?,
+                }));
+            }
+            (Some(own), None) => {
+                return Ok(Ok(match self.in_radians(own, candidate.expr)? {
+                    Some(expr) => Units::Converted(expr),
+                    None => Units::Dropped,
+                }));
+            }
+            (None, Some(_)) => return Ok(Ok(Units::Added)),
+            (Some(own), Some(other)) => (own, other),
+        };
+        Ok(match other.conversion(own) {
+            Conversion::Same => Ok(Units::Same),
+            Conversion::Linear { factor, offset } => {
+                let factor = self.ws.number(factor)?;
+                let scaled = self.ws.product(vec![factor, candidate.expr])?;
+                let offset = self.ws.number(offset)?;
+                Ok(Units::Converted(self.ws.sum(vec![scaled, offset])?))
+            }
+            Conversion::OtherDimension => Err(Outcome::different("units_different")),
+            Conversion::OtherThing => Err(Outcome::incomparable("units_different")),
+        })
+    }
+
+    fn is_symbolic(&mut self, expr: Expr) -> Result<bool, Exhausted> {
+        self.ws.is_closed(expr).map(|is_closed| !is_closed)
+    }
+
+    /// `expr` times a variable with the name of the unit.
+    fn with_symbol(&mut self, expr: Expr, unit: &Measure) -> Result<Expr, Exhausted> {
+        let symbol = self.ws.symbol(&unit.name)?;
+        self.ws.product(vec![expr, symbol])
+    }
+
+    /// A bare candidate for degrees, as an angle in radians where the policy says so and it holds
+    /// pi: `π/2` for `90°`.
+    fn in_radians(&mut self, own: &Measure, expr: Expr) -> Result<Option<Expr>, Exhausted> {
+        if !self.policy.degrees_as_radians || !own.is_degrees() || !holds_pi(self.ws, expr)? {
+            return Ok(None);
+        }
+        let degrees = self.ws.integer(180)?;
+        let pi = self.ws.constant(Constant::Pi)?;
+        let product = self.ws.product(vec![expr, degrees])?;
+        self.ws.quotient(product, pi).map(Some)
+    }
+
+    /// Compares two amounts in one unit, exactly and then within the tolerance.
+    fn amounts(
+        &mut self,
+        gold: &Value,
+        candidate: &Value,
+        expr: Expr,
+    ) -> Result<Outcome, Exhausted> {
+        let outcome = self.exprs(gold.expr, expr)?;
+        if outcome.is_equal() {
+            return Ok(outcome);
+        }
+        if self.policy.percent_as_number && gold.is_percent != candidate.is_percent {
+            let hundred = self.ws.integer(100)?;
+            let (mut left, mut right) = (gold.expr, expr);
+            let percent = if gold.is_percent { &mut left } else { &mut right };
+            *percent = self.ws.product(vec![*percent, hundred])?;
+            if self.exprs(left, right)?.is_equal() {
+                return Ok(Outcome::equal("percent_as_number"));
+            }
+        }
+        if self.is_within(gold, expr)? {
+            return Ok(Outcome::equal("within_tolerance"));
+        }
+        Ok(outcome)
+    }
+
+    /// Whether `expr` lies within the tolerance of the gold value, by proof.
+    fn is_within(&mut self, gold: &Value, expr: Expr) -> Result<bool, Exhausted> {
+        let Some(bound) = self.bound(gold)? else {
+            return Ok(false);
+        };
+        let values = (algebra::rational(gold.expr, self.ws)?, algebra::rational(expr, self.ws)?);
+        if let (Some(own), Some(other)) = values {
+            let digits = digits(&own) + digits(&other) + digits(&bound);
+            self.ws.fuel.spend(number::cost(digits))?;
+            return Ok((own - other).abs() <= bound);
+        }
+        let difference = self.ws.difference(gold.expr, expr)?;
+        let square = self.ws.product(vec![difference, difference])?;
+        let bound = self.ws.number(&bound * &bound)?;
+        let room = self.ws.difference(bound, square)?;
+        let sign = interval::sign(room, self.ws)?;
+        Ok(sign.is_some_and(|sign| sign != Ordering::Less))
+    }
+
+    /// How far from the gold value a candidate may lie; `None` where it must be exact.
+    fn bound(&mut self, gold: &Value) -> Result<Option<RBig>, Exhausted> {
+        let bound = match self.tolerance {
+            Tolerance::Exact => return Ok(None),
+            Tolerance::Absolute(bound) => bound.value().clone(),
+            Tolerance::Relative(bound) => {
+                let Some(own) = algebra::rational(gold.expr, self.ws)? else {
+                    return Ok(None);
+                };
+                let digits = digits(&own) + digits(bound.value());
+                self.ws.fuel.spend(number::cost(digits))?;
+                bound.value() * own.abs()
+            }
+            Tolerance::GoldDigits => {
+                let Some(exponent) = gold.last_digit else {
+                    return Ok(None);
+                };
+                let digits = usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX);
+                self.ws.fuel.spend(number::cost(digits))?;
+                number::power_of_ten(exponent) / UBig::from(2u8)
+            }
+        };
+        Ok((!bound.is_zero()).then_some(bound))
+    }
+
+    /// `found`, unless renaming the variables that only one side has makes the sides equal: that is
+    /// equal under its flag, and without it no proof of a difference.
+    pub(super) fn renamed_or(
+        &mut self,
+        found: Outcome,
+        gold: Expr,
+        candidate: Expr,
+    ) -> Result<Outcome, Exhausted> {
+        if !matches!(found, Outcome::Different(_)) {
+            return Ok(found);
+        }
+        let (own, other) =
+            (algebra::variables(gold, self.ws), algebra::variables(candidate, self.ws));
+        let only_own: Vec<_> = own.iter().copied().filter(|n| !other.contains(n)).collect();
+        let only_other: Vec<_> = other.iter().copied().filter(|n| !own.contains(n)).collect();
+        if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
+            return Ok(found);
+        }
+        // `R` for `r` is another quantity, not another name.
+        let same_letter =
+            |a: &Name, b: &Name| self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b));
+        if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
+            return Ok(found);
+        }
+        for order in orders(only_other.len()) {
+            let mut renamed = candidate;
+            for (from, to) in order.iter().zip(&only_own) {
+                let to = self.ws.intern(Node::Symbol(*to))?;
+                renamed = algebra::substitute(renamed, only_other[*from], to, self.ws)?;
+            }
+            if self.exprs(gold, renamed)?.is_equal() {
+                return Ok(if self.policy.renamed_constants {
+                    Outcome::equal("renamed_equal")
+                } else {
+                    Outcome::incomparable("variables_renamed")
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Compares two ratios of any length.
+    pub(super) fn ratios(&mut self, terms: &[Expr], others: &[Expr]) -> Result<Outcome, Exhausted> {
+        if terms.len() != others.len() {
+            return Ok(Outcome::different("ratio_different"));
+        }
+        // Nothing cancels where a term is 0: `12:0` is not `1:0`.
+        if self.any_zero(terms)? || self.any_zero(others)? {
+            return Ok(match self.in_order(&all_bare(terms), &all_bare(others))? {
+                Outcome::Equal(_) => Outcome::equal("ratio_equal"),
+                Outcome::Different(_) => Outcome::different("ratio_different"),
+                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => rest,
+            });
+        }
+        for (term, other) in terms.iter().zip(others).skip(1) {
+            let left = self.ws.product(vec![terms[0], *other])?;
+            let right = self.ws.product(vec![others[0], *term])?;
+            match self.exprs(left, right)? {
+                Outcome::Equal(_) => {}
+                Outcome::Different(_) => return Ok(Outcome::different("ratio_different")),
+                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => return Ok(rest),
+            }
+        }
+        Ok(Outcome::equal("ratio_equal"))
+    }
+
+    fn any_zero(&mut self, terms: &[Expr]) -> Result<bool, Exhausted> {
+        for term in terms {
+            if algebra::rational(*term, self.ws)?.is_some_and(|value| value.is_zero()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the sides are equal up to a constant factor.
+    pub(super) fn proportional(&mut self, left: Expr, right: Expr) -> Result<Outcome, Exhausted> {
+        if left == right {
+            return Ok(Outcome::equal("identical"));
+        }
+        let assumptions = self.assumptions();
+        let finding = with_logs(self.ws, self.policy.log, (left, right), |ws, left, right| {
+            algebra::proportional(left, right, assumptions, ws)
+        })?;
+        Ok(outcome(finding))
+    }
+}
+
+fn all_bare(exprs: &[Expr]) -> Vec<Answer> {
+    exprs.iter().map(|expr| bare(*expr)).collect()
+}
+
+/// The orders of `n` things, for small `n`.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for shorter in orders(n - 1) {
+        for at in 0..n {
+            let mut order = shorter.clone();
+            order.insert(at, n - 1);
+            all.push(order);
+        }
+    }
+    all
+}
+
+/// Compares a numeral with a base. Its base was asked for: a value in another one is no answer to
+/// that, and digits without a base are a number of base ten.
+pub(super) fn numeral(gold: &Numeral, candidate: &Form) -> Outcome {
+    let Form::Numeral(other) = candidate else {
+        return mismatch();
+    };
+    if gold.base == other.base {
+        return Outcome::proven(gold == other, "numeral_equal", "numeral_different");
+    }
+    if gold.value() == other.value() {
+        return Outcome::incomparable("base_different");
+    }
+    Outcome::different("numeral_different")
+}
+
+/// `find` on both sides with every bare logarithm given its base; both readings are tried where
+/// either will do.
+pub(super) fn with_logs(
+    ws: &mut Workspace<'_>,
+    base: LogBase,
+    (left, right): (Expr, Expr),
+    mut find: impl FnMut(&mut Workspace<'_>, Expr, Expr) -> Result<Proof, Exhausted>,
+) -> Result<Proof, Exhausted> {
+    if !holds_bare_log(ws, left)? && !holds_bare_log(ws, right)? {
+        return find(ws, left, right);
+    }
+    let mut reading = |ws: &mut Workspace<'_>, base| {
+        let left = based(ws, left, base)?;
+        let right = based(ws, right, base)?;
+        find(ws, left, right)
+    };
+    match base {
+        LogBase::Ten => reading(ws, LogBase::Ten),
+        LogBase::E => reading(ws, LogBase::E),
+        LogBase::Either => {
+            let found = reading(ws, LogBase::Ten)?;
+            if matches!(found, Proof::Equal(_)) {
+                return Ok(found);
+            }
+            let natural = reading(ws, LogBase::E)?;
+            Ok(match natural {
+                Proof::Equal(rule) => Proof::Equal(rule),
+                Proof::Different(..) | Proof::Undecided(_) => found,
+            })
+        }
+    }
+}
+
+fn holds_bare_log(ws: &mut Workspace<'_>, expr: Expr) -> Result<bool, Exhausted> {
+    ws.any(expr, &mut |node| matches!(node, Node::Call(Function::LogBare, _)))
+}
+
+/// Whether `expr` holds pi.
+fn holds_pi(ws: &mut Workspace<'_>, expr: Expr) -> Result<bool, Exhausted> {
+    ws.any(expr, &mut |node| *node == Node::Constant(Constant::Pi))
+}
+
+/// `expr` with `log` replaced by the logarithm to `base`.
+fn based(ws: &mut Workspace<'_>, expr: Expr, base: LogBase) -> Result<Expr, Exhausted> {
+    ws.replaced(expr, &mut |ws, node| {
+        let Node::Call(Function::LogBare, arguments) = node else {
+            return Ok(None);
+        };
+        let argument = arguments[0];
+        let natural = ws.call(Function::Ln, vec![argument])?;
+        if base == LogBase::E {
+            return Ok(Some(natural));
+        }
+        let ten = ws.integer(10)?;
+        ws.call(Function::Log, vec![argument, ten]).map(Some)
+    })
+}
+
+/// Which infinity `expr` is, if it is one: `Greater` for the positive.
+pub(super) fn infinity(ws: &Workspace<'_>, expr: Expr) -> Option<Ordering> {
+    if is_infinity(ws, expr) {
+        return Some(Ordering::Greater);
+    }
+    let Node::Product(factors) = ws.node(expr) else {
+        return None;
+    };
+    let [factor, infinite] = factors.as_ref() else {
+        return None;
+    };
+    let Node::Number(value) = ws.node(*factor) else {
+        return None;
+    };
+    let sign = if value.is_negative() { Ordering::Less } else { Ordering::Greater };
+    (is_infinity(ws, *infinite) && !value.is_zero()).then_some(sign)
+}
+
+fn is_infinity(ws: &Workspace<'_>, expr: Expr) -> bool {
+    *ws.node(expr) == Node::Constant(Constant::Infinity)
+}
+
+/// The decimal digits of both parts of `value`, at most.
+fn digits(value: &RBig) -> usize {
+    use dashu::base::BitTest;
+    // Three bits make less than one decimal digit.
+    (value.numerator().bit_len() + value.denominator().bit_len()) / 3 + 1
+}
+
+impl Numeral {
+    /// What it is worth.
+    pub(crate) fn value(&self) -> RBig {
+        let value = IBig::from_str_radix(&self.digits, u32::from(self.base))
+            .expect("its digits are below its base");
+        RBig::from(if self.is_negative { -value } else { value })
+    }
+}
+
+impl Value {
+    /// An expression without anything around it.
+    pub(crate) fn bare(expr: Expr) -> Self {
+        Self { expr, last_digit: None, is_percent: false, unit: None, is_reduced: true }
+    }
+}

@@ -1,0 +1,244 @@
+//! Answers for people, as they were understood.
+
+use super::answer::{Answer, Brackets, Chain, Condition, Form, Numeral, Region, Relation, Subject};
+use super::calendar::{Clock, Date};
+use super::expr::{Expr, Workspace};
+
+/// Texts in a sentence have at most this many characters.
+const MAX_CHARS: usize = 120;
+
+/// How formulas are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    Latex,
+}
+
+/// Writes answers of one workspace.
+pub(super) struct Display<'s, 'f> {
+    pub(super) ws: &'s Workspace<'f>,
+    pub(super) style: Style,
+}
+
+impl Display<'_, '_> {
+    /// `answer` with what it is of.
+    pub(super) fn answer(&self, answer: &Answer) -> String {
+        let mut out = String::new();
+        for subject in &answer.subjects {
+            out += &self.subject(subject);
+            out += match &answer.form {
+                Form::Region(_) => self.words(" in ", " \\in "),
+                Form::Value(_)
+                | Form::Equation(..)
+                | Form::Inequality(_)
+                | Form::Set(_)
+                | Form::Tuple(..)
+                | Form::List(_)
+                | Form::Matrix(_)
+                | Form::Piecewise(_)
+                | Form::Congruence { .. }
+                | Form::Numeral(_)
+                | Form::Ratio(_)
+                | Form::Date(_)
+                | Form::Clock(_)
+                | Form::Truth(_)
+                | Form::Sequence(_)
+                | Form::Text(_) => " = ",
+            };
+        }
+        out += &self.form(&answer.form);
+        shortened(out)
+    }
+
+    fn subject(&self, subject: &Subject) -> String {
+        match subject {
+            Subject::Expr(expr) => self.expr(*expr),
+            Subject::Several(exprs) => format!("({})", self.exprs(exprs, ", ")),
+            Subject::Text(text) => text.clone(),
+        }
+    }
+
+    fn form(&self, form: &Form) -> String {
+        match form {
+            Form::Value(value) => {
+                let mut out = self.expr(value.expr);
+                if let Some(unit) = &value.unit {
+                    out.push(' ');
+                    out += &unit.name;
+                }
+                out
+            }
+            Form::Equation(left, right) => {
+                format!("{} = {}", self.expr(*left), self.expr(*right))
+            }
+            Form::Inequality(chain) => self.chain(chain),
+            Form::Region(region) => self.region(region),
+            Form::Set(members) => {
+                let (open, close) = match self.style {
+                    Style::Plain => ("{", "}"),
+                    Style::Latex => ("\\{", "\\}"),
+                };
+                format!("{open}{}{close}", self.members(members))
+            }
+            Form::Tuple(brackets, members) => {
+                let (open, close) = match (brackets, self.style) {
+                    (Brackets::Round, _) => ("(", ")"),
+                    (Brackets::Square, _) => ("[", "]"),
+                    (Brackets::Angle, Style::Plain) => ("⟨", "⟩"),
+                    (Brackets::Angle, Style::Latex) => ("\\langle ", " \\rangle"),
+                };
+                format!("{open}{}{close}", self.members(members))
+            }
+            Form::List(members) => self.members(members),
+            Form::Matrix(rows) => self.matrix(rows),
+            Form::Piecewise(pieces) => {
+                let pieces = pieces.iter().map(|(value, condition)| {
+                    format!("{} {}", self.expr(*value), self.condition(condition.as_ref()))
+                });
+                pieces.collect::<Vec<_>>().join("; ")
+            }
+            Form::Congruence { residues, modulus } => {
+                let (residues, modulus) = (self.exprs(residues, ", "), self.expr(*modulus));
+                match self.style {
+                    Style::Plain => format!("{residues} (mod {modulus})"),
+                    Style::Latex => format!("{residues} \\pmod{{{modulus}}}"),
+                }
+            }
+            Form::Numeral(numeral) => numeral_text(numeral),
+            Form::Ratio(terms) => self.exprs(terms, ":"),
+            Form::Date(date) => date_text(date),
+            Form::Clock(clock) => clock_text(*clock),
+            Form::Truth(truth) => truth.to_string(),
+            Form::Sequence(text) | Form::Text(text) => text.clone(),
+        }
+    }
+
+    fn region(&self, region: &Region) -> String {
+        let joined = |parts: &[Region], sign: &str| {
+            let parts: Vec<String> = parts.iter().map(|part| self.region(part)).collect();
+            parts.join(sign)
+        };
+        match region {
+            Region::Interval { from, to, has_from, has_to } => {
+                let (open, close) =
+                    (if *has_from { '[' } else { '(' }, if *has_to { ']' } else { ')' });
+                format!("{open}{}, {}{close}", self.expr(*from), self.expr(*to))
+            }
+            Region::Points(points) => format!("{{{}}}", self.exprs(points, ", ")),
+            Region::Empty => self.words("∅", "\\emptyset").to_owned(),
+            Region::Integers => self.words("ℤ", "\\mathbb{Z}").to_owned(),
+            Region::Naturals => self.words("ℕ", "\\mathbb{N}").to_owned(),
+            Region::Rationals => self.words("ℚ", "\\mathbb{Q}").to_owned(),
+            Region::Reals => self.words("ℝ", "\\mathbb{R}").to_owned(),
+            Region::Complexes => self.words("ℂ", "\\mathbb{C}").to_owned(),
+            Region::Union(parts) => joined(parts, self.words(" ∪ ", " \\cup ")),
+            Region::Intersection(parts) => joined(parts, self.words(" ∩ ", " \\cap ")),
+            Region::Difference(whole, without) => {
+                let sign = self.words(" \\ ", " \\setminus ");
+                format!("{}{sign}{}", self.region(whole), self.region(without))
+            }
+            Region::Where(variable, chains) => {
+                let chains: Vec<String> = chains.iter().map(|chain| self.chain(chain)).collect();
+                format!("{{{} | {}}}", self.expr(*variable), chains.join(", "))
+            }
+        }
+    }
+
+    fn matrix(&self, rows: &[Vec<Expr>]) -> String {
+        match self.style {
+            Style::Plain => {
+                let rows: Vec<String> =
+                    rows.iter().map(|row| format!("[{}]", self.exprs(row, ", "))).collect();
+                format!("[{}]", rows.join(", "))
+            }
+            Style::Latex => {
+                let rows: Vec<String> = rows.iter().map(|row| self.exprs(row, " & ")).collect();
+                format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", rows.join(" \\\\ "))
+            }
+        }
+    }
+
+    fn condition(&self, condition: Option<&Condition>) -> String {
+        match condition {
+            None => "otherwise".to_owned(),
+            Some(Condition(chains)) => {
+                let chains: Vec<String> = chains.iter().map(|chain| self.chain(chain)).collect();
+                format!("if {}", chains.join(" and "))
+            }
+        }
+    }
+
+    fn chain(&self, chain: &Chain) -> String {
+        let mut out = self.expr(chain.first);
+        for (relation, side) in &chain.rest {
+            let sign = match self.style {
+                Style::Plain => relation.to_string(),
+                Style::Latex => latex_sign(*relation).to_owned(),
+            };
+            for part in [" ", &sign, " ", &self.expr(*side)] {
+                out.push_str(part);
+            }
+        }
+        out
+    }
+
+    fn members(&self, members: &[Answer]) -> String {
+        let members: Vec<String> = members.iter().map(|member| self.answer(member)).collect();
+        members.join(", ")
+    }
+
+    fn exprs(&self, exprs: &[Expr], sign: &str) -> String {
+        let exprs: Vec<String> = exprs.iter().map(|expr| self.expr(*expr)).collect();
+        exprs.join(sign)
+    }
+
+    /// One expression.
+    pub(super) fn expr(&self, expr: Expr) -> String {
+        match self.style {
+            Style::Plain => self.ws.plain(expr),
+            Style::Latex => self.ws.latex(expr),
+        }
+    }
+
+    fn words(&self, plain: &'static str, latex: &'static str) -> &'static str {
+        match self.style {
+            Style::Plain => plain,
+            Style::Latex => latex,
+        }
+    }
+}
+
+fn latex_sign(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Equal => "=",
+        Relation::NotEqual => "\\neq",
+        Relation::Less => "<",
+        Relation::LessOrEqual => "\\leq",
+        Relation::Greater => ">",
+        Relation::GreaterOrEqual => "\\geq",
+    }
+}
+
+fn numeral_text(numeral: &Numeral) -> String {
+    let sign = if numeral.is_negative { "-" } else { "" };
+    format!("{sign}{}_{}", numeral.digits, numeral.base)
+}
+
+fn date_text(date: &Date) -> String {
+    let year = date.year.map_or_else(|| "????".to_owned(), |year| format!("{year:04}"));
+    let day = date.day.map_or_else(|| "??".to_owned(), |day| format!("{day:02}"));
+    format!("{year}-{:02}-{day}", date.month)
+}
+
+fn clock_text(clock: Clock) -> String {
+    let second = clock.second.map_or_else(String::new, |second| format!(":{second:02}"));
+    format!("{:02}:{:02}{second}", clock.hour, clock.minute)
+}
+
+/// `text` cut to a length that fits a sentence.
+pub(super) fn shortened(text: String) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

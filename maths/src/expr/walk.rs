@@ -1,0 +1,106 @@
+//! Walks over expressions. Shared parts are visited once: as a tree, an expression can be
+//! exponentially larger than its nodes are many.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Bound, Expr, Node, Workspace, children};
+use crate::fuel::Exhausted;
+
+/// What a replacement makes of a node: another expression, or nothing where it stays.
+type Replacement<'r, 'f> =
+    &'r mut dyn FnMut(&mut Workspace<'f>, &Node) -> Result<Option<Expr>, Exhausted>;
+
+impl<'f> Workspace<'f> {
+    /// Whether any node of `expr` satisfies `wanted`.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub(crate) fn any(
+        &mut self,
+        expr: Expr,
+        wanted: &mut dyn FnMut(&Node) -> bool,
+    ) -> Result<bool, Exhausted> {
+        let mut seen = HashSet::new();
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            if !seen.insert(expr) {
+                continue;
+            }
+            self.fuel.spend(1)?;
+            let node = self.node(expr);
+            if wanted(node) {
+                return Ok(true);
+            }
+            open.extend(children(node));
+        }
+        Ok(false)
+    }
+
+    /// Whether `expr` holds neither a variable nor an unknown function.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub(crate) fn is_closed(&mut self, expr: Expr) -> Result<bool, Exhausted> {
+        let is_open =
+            self.any(expr, &mut |node| matches!(node, Node::Symbol(_) | Node::Apply(..)))?;
+        Ok(!is_open)
+    }
+
+    /// `expr` with every node for which `by` gives something replaced by that, from the leaves up:
+    /// `by` sees nodes whose children are replaced already.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub(crate) fn replaced(
+        &mut self,
+        expr: Expr,
+        by: Replacement<'_, 'f>,
+    ) -> Result<Expr, Exhausted> {
+        let mut done = HashMap::new();
+        self.replaced_in(expr, by, &mut done)
+    }
+
+    /// Recurses to the depth of the expression, which is bounded.
+    fn replaced_in(
+        &mut self,
+        expr: Expr,
+        by: Replacement<'_, 'f>,
+        done: &mut HashMap<Expr, Expr>,
+    ) -> Result<Expr, Exhausted> {
+        if let Some(known) = done.get(&expr) {
+            return Ok(*known);
+        }
+        self.fuel.spend(1)?;
+        let mut node = self.node(expr).clone();
+        let mut all = |ws: &mut Self, list: &mut [Expr]| -> Result<(), Exhausted> {
+            for child in list {
+                *child = ws.replaced_in(*child, by, done)?;
+            }
+            Ok(())
+        };
+        match &mut node {
+            Node::Number(_) | Node::Symbol(_) | Node::Constant(_) => {}
+            Node::Sum(list) | Node::Product(list) | Node::Call(_, list) | Node::Apply(_, list) => {
+                all(self, list)?;
+            }
+            Node::Power(base, exponent) => {
+                let mut both = [*base, *exponent];
+                all(self, &mut both)?;
+                [*base, *exponent] = both;
+            }
+            Node::Bound(bound) => {
+                let Bound { from, to, body, .. } = bound.as_mut();
+                for end in [from, to].into_iter().flatten() {
+                    all(self, std::slice::from_mut(end))?;
+                }
+                all(self, std::slice::from_mut(body))?;
+            }
+        }
+        let replaced = match by(self, &node)? {
+            Some(other) => other,
+            None => self.intern(node)?,
+        };
+        done.insert(expr, replaced);
+        Ok(replaced)
+    }
+}

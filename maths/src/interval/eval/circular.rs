@@ -1,0 +1,169 @@
+//! Circular and hyperbolic functions and their inverses.
+
+use std::cmp::Ordering;
+
+use super::Evaluator;
+use crate::interval::Stop;
+use crate::interval::bounds::Interval;
+use crate::interval::value::Value;
+
+impl Evaluator<'_, '_, '_> {
+    /// The sine of `angle` plus quarter turns.
+    fn shifted_sine(&mut self, angle: &Value, quarters: u8) -> Result<Value, Stop> {
+        if let Value::Exact(angle) = angle
+            && angle.is_zero()
+        {
+            return Ok(Value::integer(i32::from(quarters % 2)));
+        }
+        let bits = self.bits();
+        self.spend_function()?;
+        if !matches!(angle, Value::Complex(..)) {
+            let sine = self.kernel.sine(&angle.real(bits)?, quarters)?;
+            return Ok(Value::from_interval(sine));
+        }
+        // (e^iz - e^-iz) / 2i, or (e^iz + e^-iz) / 2.
+        let forward = Value::from_parts(self.parts(angle)?.times_i());
+        let backward = self.negated(&forward)?;
+        let (forward, backward) = (self.exp(&forward)?, self.exp(&backward)?);
+        if quarters == 1 {
+            let sum = self.add(&forward, &backward)?;
+            return self.halved(&sum);
+        }
+        let difference = self.sub(&backward, &forward)?;
+        let half = self.halved(&difference)?;
+        Ok(Value::from_parts(self.parts(&half)?.times_i()))
+    }
+
+    pub(super) fn sin(&mut self, angle: &Value) -> Result<Value, Stop> {
+        self.shifted_sine(angle, 0)
+    }
+
+    pub(super) fn cos(&mut self, angle: &Value) -> Result<Value, Stop> {
+        self.shifted_sine(angle, 1)
+    }
+
+    pub(super) fn tan(&mut self, angle: &Value) -> Result<Value, Stop> {
+        let (sine, cosine) = (self.sin(angle)?, self.cos(angle)?);
+        self.div(&sine, &cosine)
+    }
+
+    pub(super) fn atan(&mut self, value: &Value) -> Result<Value, Stop> {
+        self.spend_function()?;
+        let bits = self.bits();
+        let angle = self.kernel.atan(&value.real(bits)?)?;
+        Ok(Value::from_interval(angle))
+    }
+
+    /// The arcsine of real numbers from -1 to 1.
+    pub(super) fn asin(&mut self, value: &Value) -> Result<Value, Stop> {
+        self.spend_function()?;
+        let bits = self.bits();
+        let sine = value.real(bits)?;
+        let one = Interval::integer(1);
+        if sine == one || sine == one.neg() {
+            let quarter = self.kernel.pi()?.scaled(-1)?;
+            let is_positive = sine == one;
+            return Ok(Value::Real(if is_positive { quarter } else { quarter.neg() }));
+        }
+        // (1 - x)(1 + x) loses less than 1 - x^2 near the ends.
+        let square = one.sub(&sine, bits)?.mul(&one.add(&sine, bits)?, bits)?;
+        match square.sign() {
+            Some(Ordering::Greater) => {}
+            Some(Ordering::Less) => return Err(Stop::NoValue),
+            Some(Ordering::Equal) | None => return Err(Stop::Imprecise),
+        }
+        let tangent = sine.div(&square.root(2, bits)?, bits)?;
+        Ok(Value::from_interval(self.kernel.atan(&tangent)?))
+    }
+
+    pub(super) fn acos(&mut self, value: &Value) -> Result<Value, Stop> {
+        if let Value::Exact(value) = value
+            && value.is_one()
+        {
+            return Ok(Value::integer(0));
+        }
+        let angle = self.asin(value)?;
+        let quarter = Value::Real(self.kernel.pi()?.scaled(-1)?);
+        self.sub(&quarter, &angle)
+    }
+
+    /// The arc cotangent of numbers that are not negative: for the others there are two usages.
+    pub(super) fn acot(&mut self, value: &Value) -> Result<Value, Stop> {
+        match value.sign()? {
+            Ordering::Less => Err(Stop::NoValue),
+            Ordering::Equal => Ok(Value::Real(self.kernel.pi()?.scaled(-1)?)),
+            Ordering::Greater => {
+                let inverse = self.recip(value)?;
+                self.atan(&inverse)
+            }
+        }
+    }
+
+    /// The hyperbolic sine and cosine.
+    fn hyperbolic(&mut self, value: &Value) -> Result<(Value, Value), Stop> {
+        let forward = self.exp(value)?;
+        let backward = self.recip(&forward)?;
+        let difference = self.sub(&forward, &backward)?;
+        let sum = self.add(&forward, &backward)?;
+        Ok((self.halved(&difference)?, self.halved(&sum)?))
+    }
+
+    pub(super) fn sinh(&mut self, value: &Value) -> Result<Value, Stop> {
+        Ok(self.hyperbolic(value)?.0)
+    }
+
+    pub(super) fn cosh(&mut self, value: &Value) -> Result<Value, Stop> {
+        Ok(self.hyperbolic(value)?.1)
+    }
+
+    pub(super) fn tanh(&mut self, value: &Value) -> Result<Value, Stop> {
+        let (sine, cosine) = self.hyperbolic(value)?;
+        self.div(&sine, &cosine)
+    }
+
+    /// `ln(|x| + sqrt(x^2 + 1))` with the sign of `x`.
+    pub(super) fn asinh(&mut self, value: &Value) -> Result<Value, Stop> {
+        let sign = value.sign()?;
+        if sign == Ordering::Equal {
+            return Ok(Value::integer(0));
+        }
+        self.spend_function()?;
+        let bits = self.bits();
+        let size = value.real(bits)?.abs();
+        let hypotenuse = size.square(bits)?.add(&Interval::integer(1), bits)?;
+        let sum = size.add(&hypotenuse.root(2, bits)?, bits)?;
+        let logarithm = self.kernel.ln(&sum)?;
+        let is_negative = sign == Ordering::Less;
+        Ok(Value::Real(if is_negative { logarithm.neg() } else { logarithm }))
+    }
+
+    /// `ln(x + sqrt(x^2 - 1))` of real numbers from 1.
+    pub(super) fn acosh(&mut self, value: &Value) -> Result<Value, Stop> {
+        self.spend_function()?;
+        let bits = self.bits();
+        let value = value.real(bits)?;
+        let excess = value.sub(&Interval::integer(1), bits)?;
+        if excess.sign() == Some(Ordering::Less) {
+            return Err(Stop::NoValue);
+        }
+        let square = excess.mul(&value.add(&Interval::integer(1), bits)?, bits)?;
+        let sum = value.add(&square.root(2, bits)?, bits)?;
+        Ok(Value::from_interval(self.kernel.ln(&sum)?))
+    }
+
+    /// `ln((1 + x) / (1 - x)) / 2` of real numbers between -1 and 1.
+    pub(super) fn atanh(&mut self, value: &Value) -> Result<Value, Stop> {
+        self.spend_function()?;
+        let bits = self.bits();
+        let value = value.real(bits)?;
+        let one = Interval::integer(1);
+        let ratio = one.add(&value, bits)?.div(&one.sub(&value, bits)?, bits)?;
+        match ratio.sign() {
+            Some(Ordering::Greater) => {}
+            Some(Ordering::Less | Ordering::Equal) => return Err(Stop::NoValue),
+            None => return Err(Stop::Imprecise),
+        }
+        let logarithm = self.kernel.ln(&ratio)?;
+        Ok(Value::from_interval(logarithm.scaled(-1)?))
+    }
+}

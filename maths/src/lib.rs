@@ -1,0 +1,49 @@
+//! Mathematical answers: reading, algebra, comparison and units.
+//!
+//! A text is read as a whole or not at all, by one of two grammars (LaTeX and plain text), into a
+//! typed [`Answer`] over the hash-consed expressions of a [`Workspace`]. The gold answer's type
+//! decides how two answers are compared ([`Comparer`]); equality of expressions is a ladder of
+//! exact rules ([`algebra`]), and interval arithmetic proves differences. What is neither proven
+//! equal nor proven different is undecided.
+//!
+//! Work is counted in [`Fuel`]. This crate knows nothing of scores, verdicts, responses or
+//! extraction: the `verifiers` crate turns an [`Outcome`] into a verdict.
+
+pub mod algebra;
+mod angle;
+mod answer;
+mod calculus;
+mod calendar;
+mod compare;
+mod constants;
+mod delimiters;
+mod display;
+mod explain;
+mod expr;
+mod fuel;
+pub mod interval;
+mod measure;
+mod number;
+mod numerals;
+mod policy;
+mod proof;
+mod read;
+mod tolerance;
+
+#[cfg(test)]
+mod testing;
+
+pub use angle::has_plain_angle;
+pub use answer::{Answer, MAX_BYTES, Unread};
+pub use compare::{AnswerType, Comparer, Evidence, Outcome, Texts};
+pub use constants::{PhysicalConstant, UnknownConstant, with_constants};
+pub use delimiters::{MAX_LAYERS, unwrapped};
+pub use explain::{Sides, quoted};
+pub use expr::{Expr, Name, Workspace};
+pub use fuel::{Exhausted, Fuel};
+pub use measure::{UnitError, convert_unit};
+pub use number::Literal;
+pub use policy::{LogBase, Policy, Undecided};
+pub use proof::{Assumptions, Doubt, Proof, Rule, Witness};
+pub use read::{Dialect, ReadOptions, dialect, read_answer, read_expression};
+pub use tolerance::{BadBound, Bound, Tolerance};

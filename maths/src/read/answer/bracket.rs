@@ -1,0 +1,116 @@
+//! What one pair of brackets encloses: tuples, intervals, sets.
+
+use crate::answer::{Answer, Brackets, Form, Region, Unread};
+use crate::read::Dialect;
+use crate::read::parse::Read;
+use crate::read::token::{Bracket, Environment, Token};
+
+use super::region::inside;
+use super::{Reader, Span, answer_of, bare_value, is_plus_minus, is_separator};
+
+impl Reader<'_, '_, '_> {
+    /// The form of `span`, which `bracket` and its partner enclose; `None` where it is an
+    /// expression like others.
+    pub(super) fn enclosed(&mut self, span: &Span, bracket: Bracket) -> Read<Option<Form>> {
+        let inner = inside(span);
+        let Token::Close(closing) = self.token(span.end - 1) else {
+            return Err(Unread::NotMaths);
+        };
+        let has_several = self.has_top(&inner, is_separator);
+        match bracket {
+            Bracket::Environment(Environment::Matrix) => self.matrix(&inner).map(Some),
+            Bracket::Environment(Environment::Determinant) => {
+                let value = bare_value(self.determinant_of(&inner)?);
+                Ok(Some(Form::Value(value)))
+            }
+            Bracket::Environment(Environment::Cases) => self.cases(&inner).map(Some),
+            Bracket::Brace => self.set(&inner).map(Some),
+            Bracket::Group if has_several || self.setting.dialect == Dialect::Plain => {
+                self.set(&inner).map(Some)
+            }
+            Bracket::Round | Bracket::Square | Bracket::Reversed if has_several => {
+                self.tuple(span, (bracket, closing)).map(Some)
+            }
+            Bracket::Angle => self.tuple(span, (bracket, closing)).map(Some),
+            Bracket::Round | Bracket::Square if bracket == closing => self.single(inner),
+            Bracket::Reversed | Bracket::Round | Bracket::Square => Err(Unread::NotMaths),
+            Bracket::Group | Bracket::Bar | Bracket::Floor | Bracket::Ceiling => Ok(None),
+        }
+    }
+
+    /// One member in brackets, which then mean nothing.
+    fn single(&mut self, inner: Span) -> Read<Option<Form>> {
+        let answer = self.whole(inner)?;
+        if answer.subjects.is_empty() { Ok(Some(answer.form)) } else { Err(Unread::NotMaths) }
+    }
+
+    /// Two members or more between round, square or angle brackets, or an interval.
+    fn tuple(&mut self, span: &Span, brackets: (Bracket, Bracket)) -> Read<Form> {
+        if self.setting.plus_minus.is_none() && self.has(span, is_plus_minus) {
+            return self.both_signs(span.clone());
+        }
+        let inner = inside(span);
+        let parts = self.split(&inner, is_separator);
+        let kind = match brackets {
+            (Bracket::Round, Bracket::Round) => Brackets::Round,
+            (Bracket::Square, Bracket::Square) => Brackets::Square,
+            (Bracket::Angle, Bracket::Angle) => Brackets::Angle,
+            _ => return self.interval(&parts, brackets),
+        };
+        if parts.len() < 2 {
+            return Err(Unread::NotMaths);
+        }
+        let mut members = Vec::with_capacity(parts.len());
+        for part in &parts {
+            members.push(self.member(part.clone())?);
+        }
+        if members.len() == 2 && members.iter().any(|member| self.is_unbounded(member)) {
+            return self.interval(&parts, brackets);
+        }
+        Ok(Form::Tuple(kind, members))
+    }
+
+    fn is_unbounded(&self, member: &Answer) -> bool {
+        matches!(&member.form, Form::Value(value) if self.is_infinite(value.expr))
+    }
+
+    fn interval(&mut self, parts: &[Span], brackets: (Bracket, Bracket)) -> Read<Form> {
+        let [from, to] = parts else {
+            return Err(Unread::NotMaths);
+        };
+        let is_closed = |bracket| match bracket {
+            Bracket::Square => Ok(true),
+            Bracket::Round | Bracket::Reversed => Ok(false),
+            _ => Err(Unread::NotMaths),
+        };
+        Ok(Form::Region(Region::Interval {
+            from: self.expression(from)?,
+            to: self.expression(to)?,
+            has_from: is_closed(brackets.0)?,
+            has_to: is_closed(brackets.1)?,
+        }))
+    }
+
+    /// What braces of a set hold.
+    fn set(&mut self, inner: &Span) -> Read<Form> {
+        if inner.is_empty() {
+            return Ok(Form::Region(Region::Empty));
+        }
+        if let Some(region) = self.set_builder(inner)? {
+            return Ok(Form::Region(region));
+        }
+        let mut members = Vec::new();
+        for part in self.split(inner, is_separator) {
+            if self.has(&part, |token| token == Token::Ellipsis) {
+                return self.sequence(inner.start - 1..inner.end + 1);
+            }
+            let member = self.member(part)?;
+            match member.form {
+                // `\pm` in a set adds both members to it.
+                Form::List(expanded) if member.subjects.is_empty() => members.extend(expanded),
+                form => members.push(Answer { subjects: member.subjects, ..answer_of(form) }),
+            }
+        }
+        Ok(Form::Set(members))
+    }
+}

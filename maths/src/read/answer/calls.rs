@@ -1,0 +1,151 @@
+//! Answers that `SymPy` writes as calls: `Eq(a, b)`, `Interval.open(0, 1)`, `Matrix([[1, 2]])`.
+
+use crate::answer::{Chain, Form, Region, Relation, Unread};
+use crate::read::names;
+use crate::read::parse::Read;
+use crate::read::token::{Bracket, Style, Token};
+
+use super::environment::rectangular;
+use super::region::{as_region, inside, points};
+use super::{Reader, Span};
+
+impl Reader<'_, '_, '_> {
+    /// The form that a call or a name of the plain grammar states, if `span` is one.
+    pub(super) fn plain_call(&mut self, span: &Span) -> Read<Option<Form>> {
+        // What stands between two operators may be nothing at all.
+        let first = self.slice(span).first().map(|item| item.token);
+        let Some(Token::Word { text, style: Style::Plain }) = first else {
+            return Ok(None);
+        };
+        if span.len() == 1 {
+            let named = names::numbers(text).map(super::region::named);
+            return Ok(named.map(Form::Region));
+        }
+        let inner = span.start + 1..span.end;
+        if !self.is_enclosed(&inner, Bracket::Round) {
+            return Ok(None);
+        }
+        let inner = inside(&inner);
+        let parts = self.split(&inner, |token| token == Token::Comma);
+        self.called(text, &inner, &parts)
+    }
+
+    fn called(&mut self, name: &str, inner: &Span, parts: &[Span]) -> Read<Option<Form>> {
+        let form = match name {
+            "Eq" | "Ne" | "Lt" | "Le" | "Gt" | "Ge" => self.related(name, parts)?,
+            "Interval" | "Interval.open" | "Interval.Lopen" | "Interval.Ropen" => {
+                let (from, to) = two(parts)?;
+                Form::Region(Region::Interval {
+                    from: self.expression(&from)?,
+                    to: self.expression(&to)?,
+                    has_from: matches!(name, "Interval" | "Interval.Ropen"),
+                    has_to: matches!(name, "Interval" | "Interval.Lopen"),
+                })
+            }
+            "FiniteSet" => {
+                let members: Read<Vec<_>> =
+                    parts.iter().map(|part| self.member(part.clone())).collect();
+                Form::Set(members?)
+            }
+            "Union" => Form::Region(Region::Union(self.regions(parts)?)),
+            "Intersection" => Form::Region(Region::Intersection(self.regions(parts)?)),
+            "Complement" => {
+                let (from, without) = two(parts)?;
+                let from = self.sympy_region(from)?;
+                let without = self.sympy_region(without)?;
+                Form::Region(Region::Difference(Box::new(from), Box::new(without)))
+            }
+            "Matrix" | "ImmutableMatrix" => self.plain_matrix(inner)?,
+            "Piecewise" => self.plain_piecewise(parts)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(form))
+    }
+
+    fn related(&mut self, name: &str, parts: &[Span]) -> Read<Form> {
+        let (left, right) = two(parts)?;
+        let relation = match name {
+            "Ne" => Relation::NotEqual,
+            "Lt" => Relation::Less,
+            "Le" => Relation::LessOrEqual,
+            "Gt" => Relation::Greater,
+            "Ge" => Relation::GreaterOrEqual,
+            _ => return self.equation_form(&left, &right),
+        };
+        Ok(Form::Inequality(Chain {
+            first: self.expression(&left)?,
+            rest: vec![(relation, self.expression(&right)?)],
+        }))
+    }
+
+    fn equation_form(&mut self, left: &Span, right: &Span) -> Read<Form> {
+        if let Some(value) = self.try_expression(right)? {
+            return Ok(Form::Equation(self.expression(left)?, value));
+        }
+        // `Eq(k, {1, 2})` says what k is.
+        self.expression(left)?;
+        self.value(right.clone())
+    }
+
+    fn regions(&mut self, parts: &[Span]) -> Read<Vec<Region>> {
+        parts.iter().map(|part| self.sympy_region(part.clone())).collect()
+    }
+
+    fn sympy_region(&mut self, span: Span) -> Read<Region> {
+        let form = self.value(span)?;
+        match as_region(form)? {
+            Form::Region(region) => Ok(region),
+            Form::Set(members) => points(members).map(Region::Points),
+            _ => Err(Unread::NotMaths),
+        }
+    }
+
+    /// `[[1, 2], [3, 4]]`.
+    pub(super) fn plain_matrix(&mut self, inner: &Span) -> Read<Form> {
+        if !self.is_enclosed(inner, Bracket::Square) {
+            return Err(Unread::NotMaths);
+        }
+        let mut rows = Vec::new();
+        for row in self.split(&inside(inner), |token| token == Token::Comma) {
+            let cells = if self.is_enclosed(&row, Bracket::Square) {
+                self.split(&inside(&row), |token| token == Token::Comma)
+            } else {
+                vec![row]
+            };
+            let cells: Read<Vec<_>> = cells.iter().map(|cell| self.expression(cell)).collect();
+            rows.push(cells?);
+        }
+        rectangular(rows)
+    }
+
+    /// `Piecewise((x, x > 0), (-x, True))`.
+    fn plain_piecewise(&mut self, parts: &[Span]) -> Read<Form> {
+        let mut pieces = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            if !self.is_enclosed(part, Bracket::Round) {
+                return Err(Unread::NotMaths);
+            }
+            let inner = inside(part);
+            let cells = self.split(&inner, |token| token == Token::Comma);
+            let (value, condition) = two(&cells)?;
+            let value = self.expression(&value)?;
+            let is_rest =
+                condition.len() == 1 && self.token(condition.start).word() == Some("True");
+            if is_rest && index + 1 == parts.len() {
+                pieces.push((value, None));
+            } else {
+                let condition = self.condition(&condition)?;
+                pieces.push((value, Some(condition)));
+            }
+        }
+        Ok(Form::Piecewise(pieces))
+    }
+}
+
+/// The only two of `parts`.
+fn two(parts: &[Span]) -> Read<(Span, Span)> {
+    match parts {
+        [left, right] => Ok((left.clone(), right.clone())),
+        _ => Err(Unread::NotMaths),
+    }
+}

@@ -1,0 +1,75 @@
+//! Congruences: `x \equiv 3 \pmod 7`, `3 (mod 7)`, `x ≡ 3, 5 mod 7`.
+
+use crate::answer::{Answer, Form, Unread};
+use crate::read::parse::Read;
+use crate::read::token::{Bracket, Token};
+
+use super::region::inside;
+use super::{Reader, Span, answer_of, is_separator};
+
+impl Reader<'_, '_, '_> {
+    /// The congruence that `span` states, if it is one.
+    pub(super) fn congruence(&mut self, span: Span) -> Read<Option<Answer>> {
+        let signs = self.split(&span, |token| token == Token::Congruent);
+        if signs.len() > 2 {
+            return Ok(None);
+        }
+        let Some((residues_end, modulus)) = self.modulus(&span, signs.len() == 2) else {
+            return if signs.len() == 2 { Err(Unread::NotMaths) } else { Ok(None) };
+        };
+        let mut subjects = Vec::new();
+        let start = match signs.as_slice() {
+            [left, right] => {
+                subjects.push(self.subject(left)?.ok_or(Unread::NotMaths)?);
+                right.start
+            }
+            _ => span.start,
+        };
+        let residues = start..residues_end;
+        let is_border =
+            |token: Token<'_>| is_separator(token) || matches!(token.word(), Some("and" | "or"));
+        let parts = self.split(&residues, is_border);
+        // `x ≡ 1 mod 3 and x ≡ 2 mod 5` is no single congruence.
+        let modulus = self.expression(&modulus)?;
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            if self.setting.plus_minus.is_none() && self.has(part, super::is_plus_minus) {
+                for is_plus in [true, false] {
+                    self.setting.plus_minus = Some(is_plus);
+                    let value = self.expression(part);
+                    self.setting.plus_minus = None;
+                    values.push(value?);
+                }
+            } else {
+                values.push(self.expression(part)?);
+            }
+        }
+        if values.is_empty() {
+            return Err(Unread::NotMaths);
+        }
+        Ok(Some(Answer { subjects, ..answer_of(Form::Congruence { residues: values, modulus }) }))
+    }
+
+    /// Where the modulus stands at the end of `span`, and where what is before it ends.
+    fn modulus(&self, span: &Span, is_congruence: bool) -> Option<(usize, Span)> {
+        if let Some(at) = self.find_top(span, |token| token == Token::PostfixMod) {
+            return Some((at, at + 1..span.end));
+        }
+        let last = span.end.checked_sub(1)?;
+        let open = self.items[last].mate;
+        if self.token(last) == Token::Close(Bracket::Round) && open > span.start {
+            let inner = inside(&(open..span.end));
+            if !inner.is_empty() && is_mod(self.token(inner.start)) {
+                return Some((open, inner.start + 1..inner.end));
+            }
+        }
+        let at = self.find_top(span, is_mod).filter(|_| is_congruence)?;
+        Some((at, at + 1..span.end))
+    }
+}
+
+fn is_mod(token: Token<'_>) -> bool {
+    token == Token::Mod
+        || token == Token::PostfixMod
+        || matches!(token.word(), Some("mod" | "modulo"))
+}

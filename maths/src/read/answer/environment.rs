@@ -1,0 +1,92 @@
+//! Matrices and cases.
+
+use crate::answer::{Condition, Form, Unread};
+use crate::expr::Expr;
+use crate::read::parse::Read;
+use crate::read::token::Token;
+
+use super::{Reader, Span};
+
+impl Reader<'_, '_, '_> {
+    /// The rows of `inner`, without an empty one at the end.
+    fn rows(&self, inner: &Span) -> Vec<Span> {
+        let mut rows = self.split(inner, |token| token == Token::NewRow);
+        if rows.len() > 1 && rows.last().is_some_and(Span::is_empty) {
+            rows.pop();
+        }
+        rows
+    }
+
+    pub(super) fn matrix(&mut self, inner: &Span) -> Read<Form> {
+        let mut rows: Vec<Vec<Expr>> = Vec::new();
+        for row in self.rows(inner) {
+            let cells = self.split(&row, |token| token == Token::Ampersand);
+            let cells: Read<Vec<Expr>> = cells.iter().map(|cell| self.expression(cell)).collect();
+            rows.push(cells?);
+        }
+        rectangular(rows)
+    }
+
+    pub(super) fn cases(&mut self, inner: &Span) -> Read<Form> {
+        let mut pieces = Vec::new();
+        let rows = self.rows(inner);
+        for (index, row) in rows.iter().enumerate() {
+            let (value, condition) = self.piece(row)?;
+            if condition.is_none() && index + 1 < rows.len() {
+                return Err(Unread::NotMaths);
+            }
+            pieces.push((value, condition));
+        }
+        Ok(Form::Piecewise(pieces))
+    }
+
+    /// A value and its condition.
+    fn piece(&mut self, row: &Span) -> Read<(Expr, Option<Condition>)> {
+        let is_border = |token: Token<'_>| token == Token::Ampersand || is_if(token);
+        let at = self
+            .find_top(row, is_border)
+            .or_else(|| self.find_top(row, |token| token == Token::Comma))
+            .ok_or(Unread::NotMaths)?;
+        let mut value = row.start..at;
+        if !value.is_empty() && self.token(value.end - 1) == Token::Comma {
+            value.end -= 1;
+        }
+        let mut rest = at..row.end;
+        let is_filler =
+            |token: Token<'_>| matches!(token, Token::Ampersand | Token::Comma) || is_if(token);
+        while !rest.is_empty() && is_filler(self.token(rest.start)) {
+            rest.start += 1;
+        }
+        while !rest.is_empty()
+            && matches!(self.token(rest.end - 1), Token::Comma | Token::Semicolon)
+        {
+            rest.end -= 1;
+        }
+        let value = self.expression(&value)?;
+        let is_otherwise = |token: Token<'_>| matches!(token.word(), Some("otherwise" | "else"));
+        if rest.len() == 1 && is_otherwise(self.token(rest.start)) {
+            return Ok((value, None));
+        }
+        Ok((value, Some(self.condition(&rest)?)))
+    }
+
+    pub(super) fn condition(&mut self, span: &Span) -> Read<Condition> {
+        let is_border = |token: Token<'_>| token == Token::Comma || token.word() == Some("and");
+        let parts = self.split(span, is_border);
+        let chains: Read<Vec<_>> = parts.iter().map(|part| self.chain(part)).collect();
+        Ok(Condition(chains?))
+    }
+}
+
+fn is_if(token: Token<'_>) -> bool {
+    matches!(token.word(), Some("if" | "when" | "for" | "where"))
+}
+
+/// The matrix of `rows`, which must be of one length.
+pub(super) fn rectangular(rows: Vec<Vec<Expr>>) -> Read<Form> {
+    let width = rows.first().map_or(0, Vec::len);
+    if width == 0 || rows.iter().any(|row| row.len() != width) {
+        return Err(Unread::NotMaths);
+    }
+    Ok(Form::Matrix(rows))
+}

@@ -1,0 +1,111 @@
+//! Lists without brackets: commas, semicolons, "and", "or", wide spaces.
+
+use crate::answer::{Answer, Brackets, Form, Unread};
+use crate::read::parse::Read;
+use crate::read::token::{Gap, Style, Token};
+
+use super::{Reader, Span, answer_of};
+
+impl Reader<'_, '_, '_> {
+    /// The members of `span`, where it has several.
+    pub(super) fn members(&mut self, span: Span) -> Read<Option<Answer>> {
+        let strong = self.strong_parts(&span);
+        let mut parts: Vec<Vec<Span>> = Vec::with_capacity(strong.len());
+        for part in strong {
+            parts.push(self.split(&part, |token| token == Token::Comma));
+        }
+        if parts.iter().flatten().any(Span::is_empty) {
+            return Err(Unread::NotMaths);
+        }
+        if parts.len() == 1 && parts[0].len() == 1 {
+            // Something was trimmed: `1, 2;`.
+            let only = parts[0][0].clone();
+            return if only == span { Ok(None) } else { self.member(only).map(Some) };
+        }
+        let width = parts[0].len();
+        let is_nested = parts.len() > 1 && width > 1 && parts.iter().all(|p| p.len() == width);
+        if !is_nested {
+            let flat: Vec<Span> = parts.into_iter().flatten().collect();
+            return self.list(&flat).map(Some);
+        }
+        let mut members = Vec::with_capacity(parts.len());
+        for part in parts {
+            let group = self.list(&part)?;
+            // Within a group of `1, 2; 3, 4` the order says which is which.
+            members.push(match group.form {
+                Form::List(inner) if group.subjects.is_empty() => {
+                    answer_of(Form::Tuple(Brackets::Round, inner))
+                }
+                _ => group,
+            });
+        }
+        Ok(Some(answer_of(Form::List(members))))
+    }
+
+    /// The parts between semicolons, connectives and wide spaces between relations, without the
+    /// commas at their ends.
+    fn strong_parts(&self, span: &Span) -> Vec<Span> {
+        let relations = self
+            .tops(span)
+            .filter(|at| matches!(self.token(*at), Token::Relation(_) | Token::In))
+            .count();
+        let mut parts = Vec::new();
+        let mut start = span.start;
+        for at in self.tops(span) {
+            let item = self.items[at];
+            if item.token == Token::Semicolon || self.is_connective(at, span) {
+                parts.push(start..at);
+                start = at + 1;
+            } else if item.gap == Gap::Wide && relations > 1 && at > start {
+                parts.push(start..at);
+                start = at;
+            }
+        }
+        parts.push(start..span.end);
+        let is_comma = |at: usize| self.token(at) == Token::Comma;
+        for part in &mut parts {
+            while part.start < part.end && is_comma(part.end - 1) {
+                part.end -= 1;
+            }
+            while part.start < part.end && is_comma(part.start) {
+                part.start += 1;
+            }
+        }
+        // Separators that stand together are one.
+        parts.retain(|part| !part.is_empty());
+        if parts.is_empty() { vec![span.clone()] } else { parts }
+    }
+
+    /// "and" or "or" between two members.
+    fn is_connective(&self, at: usize, span: &Span) -> bool {
+        let Token::Word { text, style } = self.token(at) else {
+            return false;
+        };
+        let is_word = text.eq_ignore_ascii_case("and") || text.eq_ignore_ascii_case("or");
+        let is_lower = style != Style::Formula || text.bytes().all(|b| b.is_ascii_lowercase());
+        is_word && is_lower && at > span.start && at + 1 < span.end
+    }
+
+    /// A list of `spans`; what its first member is said to be of is said of all of them where no
+    /// other member has a relation.
+    fn list(&mut self, spans: &[Span]) -> Read<Answer> {
+        let mut members = Vec::with_capacity(spans.len());
+        for span in spans {
+            let member = self.member(span.clone())?;
+            let is_expansion = spans.len() > 1 && member.subjects.is_empty();
+            match member.form {
+                // `\pm` in a list adds its members to it.
+                Form::List(inner) if is_expansion => members.extend(inner),
+                form => members.push(Answer { form, ..member }),
+            }
+        }
+        let mut subjects = Vec::new();
+        let is_relation =
+            |token| matches!(token, Token::Relation(_) | Token::In | Token::Approx | Token::Colon);
+        let is_alone = spans[1..].iter().all(|span| !self.has_top(span, is_relation));
+        if is_alone && spans.len() > 1 {
+            subjects = std::mem::take(&mut members[0].subjects);
+        }
+        Ok(Answer { subjects, ..answer_of(Form::List(members)) })
+    }
+}

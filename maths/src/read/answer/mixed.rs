@@ -1,0 +1,136 @@
+//! Amounts in several units: `1 hour 30 minutes`, `5 ft 3 in`, `30^\circ 15'`.
+
+use dashu::rational::RBig;
+
+use crate::answer::Value;
+use crate::measure::{self, Measure};
+use crate::read::literal::Literal;
+use crate::read::parse::Read;
+use crate::read::token::{Gap, Style, Token};
+
+use super::{Reader, Span, bare_value};
+
+/// Most units of one amount.
+const MAX_PARTS: usize = 6;
+
+/// Units whose amounts "and" joins. Two lengths in metres and centimetres, so joined, are
+/// two lengths.
+const JOINED: [&str; 12] =
+    ["ft", "in", "lb", "oz", "yd", "wk", "d", "h", "min", "s", "month", "year"];
+
+/// An amount in one unit.
+struct Part<'t> {
+    literal: Literal<'t>,
+    unit: Measure,
+    /// Whether "and" stands after it.
+    is_joined: bool,
+}
+
+impl<'t> Reader<'t, '_, '_> {
+    /// The value that all of `span` states, where it is one amount in two units or more, each
+    /// smaller than the one before. It is told in the last.
+    pub(super) fn mixed(&mut self, span: &Span) -> Read<Option<Value>> {
+        let is_negative = self.slice(span).first().is_some_and(|i| i.token == Token::Minus);
+        let Some(parts) = self.parts_of_amount(span.start + usize::from(is_negative)..span.end)
+        else {
+            return Ok(None);
+        };
+        let Some(last) = parts.last().filter(|_| are_one_amount(&parts)) else {
+            return Ok(None);
+        };
+        let mut sum = RBig::ZERO;
+        let mut before: Option<&Part<'_>> = None;
+        for part in &parts {
+            let amount = part.literal.value(self.ws.fuel)?;
+            // `1 h 90 min` is no usual way to write an amount.
+            let is_full = before.is_some_and(|b| &amount * &part.unit.scale >= b.unit.scale);
+            if is_full {
+                return Ok(None);
+            }
+            sum += amount * &part.unit.scale / &last.unit.scale;
+            before = Some(part);
+        }
+        let expr = self.ws.number(if is_negative { -sum } else { sum })?;
+        let mut unit = last.unit.clone();
+        unit.is_mixed = true;
+        Ok(Some(Value { unit: Some(unit), ..bare_value(expr) }))
+    }
+
+    /// Numbers, each with its unit, that fill `span`.
+    fn parts_of_amount(&self, span: Span) -> Option<Vec<Part<'t>>> {
+        let mut parts = Vec::new();
+        let mut at = span.start;
+        while at < span.end {
+            let Token::Number(literal) = self.token(at) else {
+                return None;
+            };
+            let is_border = |token: Token<'_>| {
+                matches!(token, Token::Number(_) | Token::Comma) || token.word() == Some("and")
+            };
+            let rest = at + 1..span.end;
+            let end = rest.clone().find(|at| is_border(self.token(*at)));
+            let end = end.unwrap_or(span.end);
+            let unit = self.unit_of_part(&(at + 1..end), parts.is_empty())?;
+            let next = end + self.joint(end..span.end)?;
+            if parts.len() == MAX_PARTS {
+                return None;
+            }
+            parts.push(Part { literal, unit, is_joined: next > end });
+            at = next;
+        }
+        Some(parts)
+    }
+
+    /// How many tokens join the part before `rest` and the next one: "and", with or without a comma
+    /// before it. Amounts between commas alone are a list.
+    fn joint(&self, rest: Span) -> Option<usize> {
+        let tokens = self.slice(&rest).iter().take(3).map(|item| item.token);
+        let tokens: Vec<Token<'_>> = tokens.collect();
+        match tokens.as_slice() {
+            [] | [Token::Number(_), ..] => Some(0),
+            [and, Token::Number(_), ..] if and.word() == Some("and") => Some(1),
+            [Token::Comma, and, Token::Number(_)] if and.word() == Some("and") => Some(2),
+            _ => None,
+        }
+    }
+
+    /// The unit that `span`, words or marks of angles, states.
+    fn unit_of_part(&self, span: &Span, is_first: bool) -> Option<Measure> {
+        let items = self.slice(span);
+        match items {
+            [] => None,
+            [degree] if degree.token == Token::Degree => measure::read("°"),
+            [prime] if prime.token == Token::Prime && !is_first => measure::read("arcmin"),
+            [one, two] if one.token == Token::Prime && two.token == Token::Prime => {
+                measure::read("arcsec").filter(|_| !is_first)
+            }
+            [first, ..] => {
+                let is_words = items.iter().all(|item| item.token.word().is_some());
+                let is_upright = matches!(first.token, Token::Word { style: Style::Upright, .. });
+                // A letter that touches its number is a variable.
+                let is_apart = is_upright || first.gap >= Gap::Thin;
+                (is_words && is_apart).then(|| self.measure(span, None))?
+            }
+        }
+    }
+}
+
+/// Whether the units are of one dimension, without things that are counted, each smaller than the
+/// one before, and may be joined as they are.
+fn are_one_amount(parts: &[Part<'_>]) -> bool {
+    let is_plain = |unit: &Measure| unit.things.is_empty() && unit.of.is_none() && unit.is_linear();
+    let is_joint = |unit: &Measure| JOINED.contains(&unit.name.as_str());
+    let is_integer = |part: &Part<'_>| part.literal.is_integer();
+    let [whole @ .., _] = parts else {
+        return false;
+    };
+    let has_joint = parts.iter().any(|part| part.is_joined);
+    parts.len() >= 2
+        && whole.iter().all(is_integer)
+        && parts.iter().all(|part| is_plain(&part.unit))
+        && (!has_joint || parts.iter().all(|part| is_joint(&part.unit)))
+        && parts.windows(2).all(|pair| {
+            pair[0].unit.dimension == pair[1].unit.dimension
+                && pair[0].unit.scale > pair[1].unit.scale
+        })
+}

@@ -1,0 +1,291 @@
+//! From tokens to an answer: lists, subjects, relations, and what stands between them.
+//!
+//! Every function takes a span of tokens and reads all of it. Spans are split at tokens that
+//! stand in no bracket, and a bracket is skipped in one step, so that reading costs time in
+//! proportion to the text and to how deep answers nest.
+
+mod bracket;
+mod calls;
+mod congruence;
+mod environment;
+mod list;
+mod matrix;
+mod mixed;
+mod numeral;
+mod quantity;
+mod region;
+mod relation;
+mod subject;
+mod text;
+
+use std::ops::Range;
+
+use crate::answer::{Answer, Form, Note, Unread, Value};
+use crate::expr::{Expr, Workspace};
+
+use super::Dialect;
+use super::explode::exploded;
+use super::parse::{self, Read, Setting};
+use super::token::{Bracket, Item, Token};
+
+pub(super) use self::numeral::prefixed;
+pub(super) use self::text::{bare, is_date_like, prose};
+
+/// A span of tokens.
+type Span = Range<usize>;
+
+/// Fuel for what every expression costs, beside that of its text.
+const EXPRESSION: u64 = 6;
+
+/// Answers may nest so deep: sets of tuples of values.
+const MAX_NESTING: u16 = 12;
+
+/// What reads answers.
+pub(super) struct Reader<'t, 'w, 'f> {
+    items: &'t [Item<'t>],
+    ws: &'w mut Workspace<'f>,
+    setting: Setting,
+    notes: Vec<Note>,
+    nesting: u16,
+}
+
+/// The answer that all of `items` state.
+pub(super) fn answer(items: &[Item<'_>], setting: Setting, ws: &mut Workspace<'_>) -> Read<Answer> {
+    let mut reader = Reader { items, ws, setting, notes: Vec::new(), nesting: 0 };
+    let mut answer = reader.whole(0..items.len())?;
+    answer.notes = reader.notes;
+    answer.notes.dedup();
+    Ok(answer)
+}
+
+impl<'t> Reader<'t, '_, '_> {
+    /// An answer with all that may be part of one.
+    fn whole(&mut self, span: Span) -> Read<Answer> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return Err(Unread::TooCostly);
+        }
+        let span = self.peeled(span);
+        let answer = self.dispatched(span);
+        self.nesting -= 1;
+        answer
+    }
+
+    fn dispatched(&mut self, span: Span) -> Read<Answer> {
+        if span.is_empty() {
+            return Err(Unread::NotMaths);
+        }
+        if let Some(form) = self.words(span.clone())? {
+            return Ok(answer_of(form));
+        }
+        if self.has(&span, |token| token == Token::Ellipsis) {
+            return Ok(answer_of(self.sequence(span)?));
+        }
+        if let Some(answer) = self.congruence(span.clone())? {
+            return Ok(answer);
+        }
+        if let Some(value) = self.mixed(&span)? {
+            return Ok(answer_of(Form::Value(value)));
+        }
+        match self.members(span.clone())? {
+            Some(answer) => Ok(answer),
+            None => self.member(span),
+        }
+    }
+
+    /// `span` without braces around all of it, which are not seen.
+    fn peeled(&self, mut span: Span) -> Span {
+        // In plain text braces are those of a set.
+        if self.setting.dialect == Dialect::Plain {
+            return span;
+        }
+        while self.is_enclosed(&span, Bracket::Group)
+            && !self.has_top(&(span.start + 1..span.end - 1), is_separator)
+            && !self.has_top(&(span.start + 1..span.end - 1), |t| t == Token::Choose)
+        {
+            span = span.start + 1..span.end - 1;
+        }
+        span
+    }
+
+    /// Whether one pair of brackets, opened by `bracket`, encloses all of `span`.
+    fn is_enclosed(&self, span: &Span, bracket: Bracket) -> bool {
+        self.enclosure(span) == Some(bracket)
+    }
+
+    /// The bracket that opens a pair around all of `span`.
+    fn enclosure(&self, span: &Span) -> Option<Bracket> {
+        let first = self.items.get(span.start).filter(|_| span.len() >= 2)?;
+        match first.token {
+            Token::Open(bracket) if first.mate + 1 == span.end => Some(bracket),
+            _ => None,
+        }
+    }
+
+    fn token(&self, at: usize) -> Token<'t> {
+        self.items[at].token
+    }
+
+    /// The tokens of `span`.
+    fn slice(&self, span: &Span) -> &'t [Item<'t>] {
+        &self.items[span.clone()]
+    }
+
+    /// Whether any token of `span` is such.
+    fn has(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> bool {
+        self.slice(span).iter().any(|item| is_such(item.token))
+    }
+
+    /// Whether any token of `span` that stands in no bracket is such.
+    fn has_top(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> bool {
+        self.find_top(span, is_such).is_some()
+    }
+
+    /// The first token of `span` that stands in no bracket and is such.
+    fn find_top(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> Option<usize> {
+        self.tops(span).find(|at| is_such(self.token(*at)))
+    }
+
+    /// The places in `span` that stand in no bracket, brackets themselves by their opening.
+    fn tops(&self, span: &Span) -> impl Iterator<Item = usize> + use<'t> {
+        let items = self.items;
+        let end = span.end;
+        let mut next = span.start;
+        std::iter::from_fn(move || {
+            let at = next;
+            if at >= end {
+                return None;
+            }
+            next = items[at].mate.max(at) + 1;
+            Some(at)
+        })
+    }
+
+    /// The parts of `span` between top-level tokens that are such.
+    fn split(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> Vec<Span> {
+        let mut parts = Vec::new();
+        let mut start = span.start;
+        for at in self.tops(span) {
+            if is_such(self.token(at)) {
+                parts.push(start..at);
+                start = at + 1;
+            }
+        }
+        parts.push(start..span.end);
+        parts
+    }
+
+    /// The expression that all of `span` states.
+    fn expression(&mut self, span: &Span) -> Read<Expr> {
+        if span.is_empty() {
+            return Err(Unread::NotMaths);
+        }
+        self.ws.fuel.spend(EXPRESSION)?;
+        let items = exploded(self.slice(span))?;
+        parse::expression(&items, self.setting, self.ws, &mut self.notes)
+    }
+
+    /// [`Self::expression`], or `None` where there is none.
+    fn try_expression(&mut self, span: &Span) -> Read<Option<Expr>> {
+        let notes = self.notes.len();
+        match self.expression(span) {
+            Ok(expr) => Ok(Some(expr)),
+            Err(Unread::NotMaths) => {
+                self.notes.truncate(notes);
+                Ok(None)
+            }
+            Err(error @ (Unread::TooCostly | Unread::TooLong)) => Err(error),
+        }
+    }
+
+    /// What stands between relations and separators.
+    fn value(&mut self, span: Span) -> Read<Form> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return Err(Unread::TooCostly);
+        }
+        let span = self.peeled(span);
+        let form = self.typed(span);
+        self.nesting -= 1;
+        form
+    }
+
+    fn typed(&mut self, span: Span) -> Read<Form> {
+        if span.is_empty() {
+            return Err(Unread::NotMaths);
+        }
+        if let Some(form) = self.words(span.clone())? {
+            return Ok(form);
+        }
+        if let Some(form) = self.plain_call(&span)? {
+            return Ok(form);
+        }
+        if self.has_top(&span, is_set_operator) || self.is_named_set(&span) {
+            return Ok(Form::Region(self.region(span)?));
+        }
+        if let Some(bracket) = self.enclosure(&span)
+            && let Some(form) = self.enclosed(&span, bracket)?
+        {
+            return Ok(form);
+        }
+        if self.setting.plus_minus.is_none() && self.has(&span, is_plus_minus) {
+            return self.both_signs(span);
+        }
+        if self.has_matrix(&span) {
+            return self.matrix_value(&span);
+        }
+        if self.has_top(&span, |token| token == Token::Colon) {
+            return self.ratio(&span);
+        }
+        if let Some(value) = self.mixed(&span)? {
+            return Ok(Form::Value(value));
+        }
+        if let Some(numeral) = self.numeral(&span) {
+            return Ok(Form::Numeral(numeral));
+        }
+        self.quantity(span).map(Form::Value)
+    }
+
+    /// `\pm`: both readings, plus first.
+    fn both_signs(&mut self, span: Span) -> Read<Form> {
+        self.notes.push(Note::PlusMinusExpanded);
+        let mut members = Vec::with_capacity(2);
+        for is_plus in [true, false] {
+            self.setting.plus_minus = Some(is_plus);
+            let form = self.typed(span.clone());
+            self.setting.plus_minus = None;
+            members.push(answer_of(form?));
+        }
+        Ok(Form::List(members))
+    }
+
+    /// `a : b : c`.
+    fn ratio(&mut self, span: &Span) -> Read<Form> {
+        let parts = self.split(span, |token| token == Token::Colon);
+        let terms: Read<Vec<Expr>> = parts.iter().map(|part| self.expression(part)).collect();
+        Ok(Form::Ratio(terms?))
+    }
+}
+
+/// An answer without subjects.
+fn answer_of(form: Form) -> Answer {
+    Answer { subjects: Vec::new(), form, notes: Vec::new() }
+}
+
+/// A value with nothing around it.
+fn bare_value(expr: Expr) -> Value {
+    Value { expr, last_digit: None, is_percent: false, unit: None, is_reduced: true }
+}
+
+fn is_separator(token: Token<'_>) -> bool {
+    matches!(token, Token::Comma | Token::Semicolon)
+}
+
+fn is_set_operator(token: Token<'_>) -> bool {
+    matches!(token, Token::Union | Token::Intersection | Token::Without)
+        || token.word() == Some("U")
+}
+
+fn is_plus_minus(token: Token<'_>) -> bool {
+    matches!(token, Token::PlusMinus | Token::MinusPlus)
+}

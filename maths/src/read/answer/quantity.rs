@@ -1,0 +1,314 @@
+//! A number or an expression with what stands around it: currency, scale word, percent, unit.
+
+use dashu::integer::{IBig, UBig};
+use dashu::rational::RBig;
+
+use crate::answer::{Unread, Value};
+use crate::expr::{Expr, Node};
+use crate::measure::{self, Measure};
+use crate::number;
+use crate::read::names;
+use crate::read::parse::Read;
+use crate::read::token::{Bracket, Gap, Style, Token};
+
+use super::{Reader, Span, bare_value};
+
+/// Words that multiply the number before them.
+const SCALES: [(&str, u64); 6] = [
+    ("dozen", 12),
+    ("hundred", 100),
+    ("thousand", 1_000),
+    ("million", 1_000_000),
+    ("billion", 1_000_000_000),
+    ("trillion", 1_000_000_000_000),
+];
+
+/// Currency codes that may stand before a number.
+const CODES: [&str; 7] = ["USD", "EUR", "GBP", "JPY", "INR", "Rs", "CNY"];
+
+impl Reader<'_, '_, '_> {
+    /// The value that all of `span` states.
+    pub(super) fn quantity(&mut self, span: Span) -> Read<Value> {
+        let (is_negative, currency, body) = self.prefix(&span);
+        let end = self.number_end(&body, currency.is_some());
+        let number = body.start..end;
+        let mut value = bare_value(self.expression(&number)?);
+        value.last_digit = self.last_digit(&number);
+        value.is_reduced = self.is_reduced(value.expr)?;
+        if is_negative {
+            value.expr = self.ws.negated(value.expr)?;
+        }
+        let mut rest = end..body.end;
+        self.scale(&mut rest, &mut value)?;
+        self.percent(&mut rest, &number, &mut value)?;
+        value.unit = self.unit(&rest, currency.as_deref())?;
+        Ok(value)
+    }
+
+    /// A currency before the number, with a sign before or after it.
+    fn prefix(&self, span: &Span) -> (bool, Option<String>, Span) {
+        let mut at = span.start;
+        let is_negative = self.token(at) == Token::Minus;
+        at += usize::from(is_negative || self.token(at) == Token::Plus);
+        let name = |at: usize| match (at < span.end).then(|| self.token(at)) {
+            Some(Token::Currency(name)) => Some((name.to_owned(), at + 1)),
+            Some(Token::Word { text: "US", .. }) if at + 1 < span.end => {
+                let is_dollar = self.token(at + 1) == Token::Currency("dollar");
+                is_dollar.then(|| ("dollar".to_owned(), at + 2))
+            }
+            Some(Token::Word { text, .. }) if CODES.contains(&text) && at + 1 < span.end => {
+                let is_number = matches!(self.token(at + 1), Token::Number(_));
+                is_number.then(|| (text.to_owned(), at + 1))
+            }
+            _ => None,
+        };
+        match name(at) {
+            Some((currency, after)) => (is_negative, Some(currency), after..span.end),
+            // Without a currency the sign belongs to the expression.
+            None => (false, None, span.clone()),
+        }
+    }
+
+    /// Where the number or expression ends and words about it begin.
+    fn number_end(&self, span: &Span, has_currency: bool) -> usize {
+        let mut is_symbolic = false;
+        for at in self.tops(span) {
+            let is_first = at == span.start;
+            match self.token(at) {
+                Token::Percent | Token::Currency(_) if !is_first => return at,
+                Token::Degree if !is_first && !is_symbolic => return at,
+                // `$18/hour` is no quotient.
+                Token::Slash if !is_first && self.is_per(at, span, has_currency, is_symbolic) => {
+                    return at;
+                }
+                Token::Word { text, style } => {
+                    if !is_first && self.starts_unit(at, span, is_symbolic) {
+                        return at;
+                    }
+                    is_symbolic |= style != Style::Upright || text.len() == 1;
+                }
+                Token::Name(_) | Token::Function(_) | Token::Constant(_) => is_symbolic = true,
+                Token::Open(_) => {
+                    let inner = at + 1..self.items[at].mate;
+                    is_symbolic |= self.has(&inner, |token| {
+                        matches!(token, Token::Word { .. } | Token::Name(_) | Token::Function(_))
+                    });
+                }
+                _ => {}
+            }
+        }
+        span.end
+    }
+
+    /// Whether the slash at `at` stands before the word of a unit and after an amount of money.
+    fn is_per(&self, at: usize, span: &Span, has_currency: bool, is_symbolic: bool) -> bool {
+        let next = (at + 1 < span.end).then(|| self.token(at + 1));
+        let is_word = matches!(next, Some(Token::Word { text, .. }) if text.len() > 1);
+        has_currency && !is_symbolic && is_word
+    }
+
+    /// Whether the word at `at` starts a unit, a scale or a percentage and belongs to no formula.
+    fn starts_unit(&self, at: usize, span: &Span, is_symbolic: bool) -> bool {
+        let item = self.items[at];
+        let Token::Word { text, style } = item.token else {
+            return false;
+        };
+        // `120 min` are minutes, and no minimum of nothing.
+        let is_time = matches!(text, "min" | "sec") && at + 1 == span.end;
+        let is_function = names::function(text).is_some_and(|_| text.len() > 2)
+            || text == "ln"
+            || text == "mod"
+            || text == "pi"
+            || text == "oo"
+            || (names::greek(text).is_some() && text != "mu");
+        let is_mathematical = is_function && !is_time;
+        if is_mathematical || matches!(self.token(at - 1), Token::Underscore | Token::Caret) {
+            return false;
+        }
+        match style {
+            Style::Upright => !matches!(text, "e" | "i" | "d"),
+            Style::Plain | Style::Formula => {
+                let is_apart = item.gap >= Gap::Thin;
+                let is_long = text.len() > 1 || style == Style::Plain;
+                let rest = at..span.end;
+                let has_letters =
+                    text.len() > 3 || text == "pct" || self.measure(&rest, None).is_some();
+                is_apart && is_long && !is_symbolic && has_letters
+            }
+        }
+    }
+
+    /// `1.5 million`.
+    fn scale(&mut self, rest: &mut Span, value: &mut Value) -> Read<()> {
+        let Some(word) = self.slice(rest).first().and_then(|item| item.token.word()) else {
+            return Ok(());
+        };
+        let singular = word.strip_suffix('s').unwrap_or(word);
+        let named = |(scale, _): &&(&str, u64)| scale.eq_ignore_ascii_case(singular);
+        let Some((_, factor)) = SCALES.iter().find(named) else {
+            return Ok(());
+        };
+        let zeros = factor.ilog10();
+        let exponent = (10u64.pow(zeros) == *factor).then(|| zeros.cast_signed());
+        self.multiply(value, &RBig::from(*factor), exponent)?;
+        rest.start += 1;
+        Ok(())
+    }
+
+    /// A percent sign or word, after a number without variables.
+    fn percent(&mut self, rest: &mut Span, number: &Span, value: &mut Value) -> Read<()> {
+        let words: Vec<Option<&str>> =
+            self.slice(rest).iter().take(2).map(|item| item.token.word()).collect();
+        let taken = match (self.slice(rest).first().map(|item| item.token), words.as_slice()) {
+            (Some(Token::Percent), _) | (_, [Some("percent" | "pct" | "percentage"), ..]) => 1,
+            (_, [Some("per"), Some("cent")]) => 2,
+            _ => return Ok(()),
+        };
+        let is_symbolic = self.has(number, |token| {
+            matches!(token, Token::Word { .. } | Token::Name(_) | Token::Constant(_))
+        });
+        if is_symbolic {
+            return Err(Unread::NotMaths);
+        }
+        self.multiply(value, &number::power_of_ten(-2), Some(-2))?;
+        value.is_percent = true;
+        rest.start += taken;
+        Ok(())
+    }
+
+    /// Multiplies `value` by `factor`, which is a power of ten where `exponent` says so.
+    fn multiply(&mut self, value: &mut Value, factor: &RBig, exponent: Option<i32>) -> Read<()> {
+        value.last_digit = value.last_digit.zip(exponent).map(|(last, e)| last + e);
+        value.expr = if let Node::Number(number) = self.ws.node(value.expr) {
+            let product = number * factor;
+            self.ws.number(product)?
+        } else {
+            let factor = self.ws.number(factor.clone())?;
+            self.ws.product(vec![value.expr, factor])?
+        };
+        Ok(())
+    }
+
+    /// The unit that all of `rest` and a currency before the number say.
+    fn unit(&self, rest: &Span, currency: Option<&str>) -> Read<Option<Measure>> {
+        if rest.is_empty() && currency.is_none() {
+            return Ok(None);
+        }
+        let unit = self.measure(rest, currency);
+        unit.map(Some).ok_or(Unread::NotMaths)
+    }
+
+    pub(super) fn measure(&self, rest: &Span, currency: Option<&str>) -> Option<Measure> {
+        let mut text = String::new();
+        let mut is_marked = currency.is_some();
+        let mut last_word = "";
+        if let Some(currency) = currency {
+            text.push_str(currency);
+            last_word = currency;
+        }
+        let inner = self.slice(rest);
+        for (index, item) in inner.iter().enumerate() {
+            match item.token {
+                Token::Word { text: word, style } => {
+                    is_marked |= style == Style::Upright;
+                    // `$5 dollars` says it once.
+                    if index == 0 && word.strip_suffix('s').unwrap_or(word) == last_word {
+                        continue;
+                    }
+                    // `cm` that ran into nothing else keeps its own place.
+                    if !text.is_empty() && !text.ends_with(['/', '*', '°']) {
+                        text.push(' ');
+                    }
+                    text.push_str(word);
+                    last_word = word;
+                }
+                Token::Number(literal) if literal.is_digits() => text.push_str(literal.whole),
+                Token::Caret => text.push('^'),
+                Token::Slash => text.push('/'),
+                Token::Times if !text.is_empty() => text.push('*'),
+                Token::Minus if text.ends_with(['^', '{']) => text.push('-'),
+                Token::Open(Bracket::Group) if text.ends_with('^') => text.push('{'),
+                Token::Close(Bracket::Group) if text.contains('{') => text.push('}'),
+                Token::Degree => text.push('°'),
+                Token::Currency(name) => text.push_str(name),
+                Token::Prime => text.push('\''),
+                _ => return None,
+            }
+            if text.len() > 80 {
+                return None;
+            }
+        }
+        if is_marked { measure::read_marked(&text) } else { measure::read(&text) }
+    }
+
+    /// The power of ten of the last digit of `span`, where it is one decimal literal with a sign
+    /// or a power of ten.
+    fn last_digit(&self, span: &Span) -> Option<i32> {
+        let tokens: Vec<Token<'_>> =
+            self.slice(span).iter().take(9).map(|item| item.token).collect();
+        let mut unsigned = tokens.as_slice();
+        if let [Token::Minus | Token::Plus, rest @ ..] = unsigned {
+            unsigned = rest;
+        }
+        let (literal, exponent) = match unsigned {
+            [Token::Number(literal)] => (literal, 0),
+            [Token::Number(literal), Token::Times, Token::Number(ten), Token::Caret, rest @ ..]
+                if ten.whole == "10" && ten.is_digits() =>
+            {
+                (literal, small_exponent(rest)?)
+            }
+            _ => return None,
+        };
+        literal.last_digit()?.checked_add(exponent)
+    }
+
+    /// Whether `expr`, where it is a fraction of two literals, is in lowest terms.
+    fn is_reduced(&mut self, expr: Expr) -> Read<bool> {
+        let Node::Product(factors) = self.ws.node(expr) else {
+            return Ok(true);
+        };
+        let [above, inverse] = **factors else {
+            return Ok(true);
+        };
+        let (Node::Number(above), Node::Power(below, exponent)) =
+            (self.ws.node(above), self.ws.node(inverse))
+        else {
+            return Ok(true);
+        };
+        let (Node::Number(below), Node::Number(exponent)) =
+            (self.ws.node(*below), self.ws.node(*exponent))
+        else {
+            return Ok(true);
+        };
+        let is_fraction = above.is_int()
+            && below.is_int()
+            && exponent.is_int()
+            && *exponent.numerator() == IBig::NEG_ONE;
+        if !is_fraction || below.is_zero() {
+            return Ok(true);
+        }
+        let above = above.numerator().clone();
+        let below: UBig = below.numerator().clone().into_parts().1;
+        let digits = below.to_le_bytes().len() * 5 / 2;
+        self.ws.fuel.spend(number::cost(digits))?;
+        let is_integer = below == UBig::ONE;
+        let reduced = RBig::from_parts(above, below.clone());
+        Ok(!is_integer && *reduced.denominator() == below)
+    }
+}
+
+/// The exponent of a power of ten: `3`, `{-20}`, `(3)`.
+fn small_exponent(mut tokens: &[Token<'_>]) -> Option<i32> {
+    if let [Token::Open(_), inner @ .., Token::Close(_)] = tokens {
+        tokens = inner;
+    }
+    let (is_negative, inner) = match tokens {
+        [Token::Minus, rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let [Token::Number(literal)] = inner else {
+        return None;
+    };
+    let magnitude: i32 = literal.whole.parse().ok().filter(|_| literal.is_digits())?;
+    Some(if is_negative { -magnitude } else { magnitude })
+}

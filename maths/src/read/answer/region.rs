@@ -1,0 +1,184 @@
+//! Sets of numbers: intervals, unions, sets by their conditions, sets with names.
+
+use crate::answer::{Answer, Brackets, Form, Region, Subject, Unread};
+use crate::expr::{Constant, Expr, Node};
+use crate::read::parse::Read;
+use crate::read::token::{Bracket, Numbers, Token};
+
+use super::{Reader, Span, is_separator};
+
+impl Reader<'_, '_, '_> {
+    /// Whether `span` is the name of a set of numbers.
+    pub(super) fn is_named_set(&self, span: &Span) -> bool {
+        span.len() == 1 && matches!(self.token(span.start), Token::Numbers(_))
+    }
+
+    /// What `\cup`, `\cap` and `\setminus` join; intersections bind tightest, the others are read
+    /// from left to right.
+    pub(super) fn region(&mut self, span: Span) -> Read<Region> {
+        self.nesting += 1;
+        if self.nesting > super::MAX_NESTING {
+            return Err(Unread::TooCostly);
+        }
+        let mut operators = Vec::new();
+        let mut parts = Vec::new();
+        let mut start = span.start;
+        for at in self.tops(&span) {
+            let token = self.token(at);
+            if token == Token::Union || token == Token::Without || token.word() == Some("U") {
+                operators.push(token == Token::Without);
+                parts.push(start..at);
+                start = at + 1;
+            }
+        }
+        parts.push(start..span.end);
+        let mut region = self.intersection(&parts[0])?;
+        for (is_difference, part) in operators.into_iter().zip(&parts[1..]) {
+            let right = self.intersection(part)?;
+            region = match region {
+                left if is_difference => Region::Difference(Box::new(left), Box::new(right)),
+                Region::Union(mut members) => {
+                    members.push(right);
+                    Region::Union(members)
+                }
+                left => Region::Union(vec![left, right]),
+            };
+        }
+        self.nesting -= 1;
+        Ok(region)
+    }
+
+    fn intersection(&mut self, span: &Span) -> Read<Region> {
+        let parts = self.split(span, |token| token == Token::Intersection);
+        let mut members = Vec::with_capacity(parts.len());
+        for part in parts {
+            members.push(self.region_operand(part)?);
+        }
+        match members.len() {
+            1 => Ok(members.remove(0)),
+            _ => Ok(Region::Intersection(members)),
+        }
+    }
+
+    fn region_operand(&mut self, span: Span) -> Read<Region> {
+        if self.is_named_set(&span) {
+            return match self.token(span.start) {
+                Token::Numbers(numbers) => Ok(named(numbers)),
+                _ => Err(Unread::NotMaths),
+            };
+        }
+        let form = match self.enclosure(&span) {
+            Some(Bracket::Group) if !self.has_top(&inside(&span), is_separator) => {
+                let inner = inside(&span);
+                // `\setminus {2}`: braces around one member are those of a set here.
+                if self.has_top(&inner, super::is_set_operator) || self.is_named_set(&inner) {
+                    return self.region(inner);
+                }
+                if self.enclosure(&inner).is_some() {
+                    return self.region_operand(inner);
+                }
+                return Ok(Region::Points(vec![self.expression(&inner)?]));
+            }
+            Some(Bracket::Round) if !self.has_top(&inside(&span), is_separator) => {
+                return self.region(inside(&span));
+            }
+            Some(bracket) => self.enclosed(&span, bracket)?,
+            None => self.plain_call(&span)?,
+        };
+        match as_region(form.ok_or(Unread::NotMaths)?)? {
+            Form::Region(region) => Ok(region),
+            Form::Set(members) => points(members).map(Region::Points),
+            _ => Err(Unread::NotMaths),
+        }
+    }
+
+    /// `{x | x > 3}` and `{x \in R : x > 3}`, from what the braces hold.
+    pub(super) fn set_builder(&mut self, inner: &Span) -> Read<Option<Region>> {
+        let is_bar = |token| matches!(token, Token::Bar | Token::Mid | Token::Colon);
+        let Some(at) = self.find_top(inner, is_bar) else {
+            return Ok(None);
+        };
+        let left = inner.start..at;
+        let (variable, domain) = match self.find_top(&left, |token| token == Token::In) {
+            Some(member) => {
+                let variable = self.symbol(&(left.start..member))?;
+                (variable, Some(self.region(member + 1..left.end)?))
+            }
+            None => match self.subject(&left)? {
+                Some(Subject::Expr(variable)) => (variable, None),
+                // `{|x|, 2}` is no set by a condition.
+                Some(_) | None => return Ok(None),
+            },
+        };
+        let mut chains = Vec::new();
+        let conditions = at + 1..inner.end;
+        for part in
+            self.split(&conditions, |token| is_separator(token) || token.word() == Some("and"))
+        {
+            chains.push(self.chain(&part)?);
+        }
+        let found = Region::Where(variable, chains);
+        Ok(Some(match domain {
+            Some(domain) => Region::Intersection(vec![domain, found]),
+            None => found,
+        }))
+    }
+
+    /// Whether `expr` is an infinity.
+    pub(super) fn is_infinite(&self, expr: Expr) -> bool {
+        match self.ws.node(expr) {
+            Node::Constant(Constant::Infinity) => true,
+            Node::Product(factors) => {
+                matches!(factors.as_ref(), [_, last] if matches!(self.ws.node(*last),
+                    Node::Constant(Constant::Infinity)))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What stands inside the brackets around `span`.
+pub(super) fn inside(span: &Span) -> Span {
+    span.start + 1..span.end - 1
+}
+
+pub(super) fn named(numbers: Numbers) -> Region {
+    match numbers {
+        Numbers::Empty => Region::Empty,
+        Numbers::Integers => Region::Integers,
+        Numbers::Naturals => Region::Naturals,
+        Numbers::Rationals => Region::Rationals,
+        Numbers::Reals => Region::Reals,
+        Numbers::Complexes => Region::Complexes,
+    }
+}
+
+/// What `form` says as a set: pairs in brackets are intervals.
+pub(super) fn as_region(form: Form) -> Read<Form> {
+    let (brackets, members) = match form {
+        Form::Region(_) | Form::Set(_) => return Ok(form),
+        Form::Tuple(brackets, members) if members.len() == 2 => (brackets, members),
+        _ => return Err(Unread::NotMaths),
+    };
+    let is_closed = match brackets {
+        Brackets::Round => false,
+        Brackets::Square => true,
+        Brackets::Angle => return Err(Unread::NotMaths),
+    };
+    let ends = points(members)?;
+    Ok(Form::Region(Region::Interval {
+        from: ends[0],
+        to: ends[1],
+        has_from: is_closed,
+        has_to: is_closed,
+    }))
+}
+
+/// The values of `members`, where all are values without units.
+pub(super) fn points(members: Vec<Answer>) -> Read<Vec<Expr>> {
+    let point = |member: Answer| match member.form {
+        Form::Value(value) if value.unit.is_none() && member.subjects.is_empty() => Ok(value.expr),
+        _ => Err(Unread::NotMaths),
+    };
+    members.into_iter().map(point).collect()
+}

@@ -1,0 +1,257 @@
+//! Answers in words: truth values, numbers in words, names, and sequences that go on.
+
+use std::borrow::Cow;
+
+use crate::answer::{Form, Note, Region, Unread};
+use crate::numerals;
+use crate::read::literal::Literal;
+use crate::read::names;
+use crate::read::parse::Read;
+use crate::read::token::{Bracket, Style, Token};
+
+use super::{Reader, Span, bare_value};
+
+/// The longest answer in words, in bytes.
+const MAX_TEXT: usize = 400;
+
+/// Short words that are words and no products of variables.
+const SHORT_WORDS: [&str; 24] = [
+    "odd", "yes", "no", "red", "one", "two", "six", "ten", "all", "any", "not", "the", "day",
+    "sun", "mon", "tue", "wed", "thu", "fri", "sat", "dne", "to", "is", "of",
+];
+
+impl Reader<'_, '_, '_> {
+    /// What `span` says, where it is nothing but words.
+    pub(super) fn words(&mut self, span: Span) -> Read<Option<Form>> {
+        let Some((text, is_marked)) = self.spelled(&span) else {
+            return Ok(None);
+        };
+        let lower = text.to_ascii_lowercase();
+        let form = match lower.as_str() {
+            "true" | "yes" => Form::Truth(true),
+            "false" | "no" => Form::Truth(false),
+            "all real numbers" | "all reals" | "real numbers" | "the real numbers"
+            | "all real number" => Form::Region(Region::Reals),
+            "all integers" | "integers" | "the integers" => Form::Region(Region::Integers),
+            "empty set" | "the empty set" => Form::Region(Region::Empty),
+            _ => {
+                if let Some(value) = numerals::words(&text).filter(|_| text.len() > 1) {
+                    self.notes.push(Note::NumberWord);
+                    return Ok(Some(Form::Value(bare_value(self.ws.number(value)?))));
+                }
+                if !is_prose(&text, is_marked) {
+                    return Ok(None);
+                }
+                Form::Text(text)
+            }
+        };
+        Ok(Some(form))
+    }
+
+    /// The words of `span`, where it holds words, hyphens and apostrophes only, and whether a font
+    /// marks them as words.
+    fn spelled(&self, span: &Span) -> Option<(String, bool)> {
+        let mut text = String::new();
+        let mut is_marked = false;
+        for item in self.slice(span) {
+            let is_apart = item.gap > crate::read::token::Gap::None;
+            let mark = match item.token {
+                Token::Word { text: word, style } => {
+                    is_marked |= style == Style::Upright && word.len() > 1;
+                    word
+                }
+                Token::Minus => "-",
+                Token::Prime => "'",
+                _ => return None,
+            };
+            if is_apart && !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(mark);
+            if text.len() > MAX_TEXT {
+                return None;
+            }
+        }
+        text.starts_with(char::is_alphabetic).then_some((text, is_marked))
+    }
+
+    /// `1, 2, \ldots, n`: as written, token by token.
+    pub(super) fn sequence(&mut self, span: Span) -> Read<Form> {
+        let mut text = String::new();
+        let mut has_content = false;
+        for item in self.slice(&span) {
+            has_content |=
+                matches!(item.token, Token::Number(_) | Token::Word { .. } | Token::Name(_));
+            written(item.token, &mut text)?;
+        }
+        // `0.333...` is a number that nobody finished.
+        let is_unfinished = !self.has(&span, |token| {
+            matches!(
+                token,
+                Token::Comma
+                    | Token::Semicolon
+                    | Token::Colon
+                    | Token::Plus
+                    | Token::Times
+                    | Token::Relation(_)
+            )
+        });
+        if !has_content || is_unfinished {
+            return Err(Unread::NotMaths);
+        }
+        Ok(Form::Sequence(text))
+    }
+}
+
+/// Writes `token` in one spelling for all that mean the same.
+fn written(token: Token<'_>, out: &mut String) -> Read<()> {
+    let text = match token {
+        Token::Number(literal) => {
+            write_literal(&literal, out);
+            return Ok(());
+        }
+        Token::Word { text, .. } | Token::Name(text) => {
+            if out.ends_with(char::is_alphabetic) {
+                out.push(' ');
+            }
+            text
+        }
+        Token::Function(function) => function.plain(),
+        Token::Constant(constant) => match constant {
+            crate::expr::Constant::Pi => "pi",
+            crate::expr::Constant::E => "e",
+            crate::expr::Constant::I => "i",
+            crate::expr::Constant::Infinity => "oo",
+            crate::expr::Constant::Undefined => return Err(Unread::NotMaths),
+        },
+        Token::Fraction => "frac",
+        Token::SquareRoot | Token::RootSign(2) => "sqrt",
+        Token::Plus => "+",
+        Token::Minus => "-",
+        Token::Times => "*",
+        Token::Slash => "/",
+        Token::Caret => "^",
+        Token::Underscore => "_",
+        Token::Bang => "!",
+        Token::Prime => "'",
+        Token::Comma => ",",
+        Token::Semicolon => ";",
+        Token::Colon => ":",
+        Token::Ellipsis => "...",
+        Token::Relation(relation) => {
+            out.push_str(&relation.to_string());
+            return Ok(());
+        }
+        Token::Open(Bracket::Round) => "(",
+        Token::Open(Bracket::Square) => "[",
+        Token::Open(Bracket::Group) => "{",
+        Token::Open(Bracket::Brace) => "\\{",
+        Token::Close(Bracket::Round) => ")",
+        Token::Close(Bracket::Square) => "]",
+        Token::Close(Bracket::Group) => "}",
+        Token::Close(Bracket::Brace) => "\\}",
+        _ => return Err(Unread::NotMaths),
+    };
+    out.push_str(text);
+    Ok(())
+}
+
+fn write_literal(literal: &Literal<'_>, out: &mut String) {
+    out.extend(literal.whole.chars().filter(char::is_ascii_digit));
+    if let Some(fraction) = literal.fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    for (mark, part) in [("r", literal.repeat), ("e", literal.exponent)] {
+        if let Some(part) = part {
+            out.push_str(mark);
+            out.push_str(part);
+        }
+    }
+}
+
+/// Whether `text`, words only, is prose and no formula.
+fn is_prose(text: &str, is_marked: bool) -> bool {
+    let words = text.split([' ', '-', '\'']).filter(|word| !word.is_empty());
+    let mut is_prose = false;
+    let mut is_formula = false;
+    for word in words {
+        is_formula |= is_mathematical(word);
+        is_prose |= is_wordy(word) || (is_marked && word.len() > 1);
+    }
+    is_prose && !is_formula
+}
+
+fn is_mathematical(word: &str) -> bool {
+    (names::function(word).is_some() && word.len() > 2)
+        || names::greek(word).is_some_and(|_| word.len() > 3)
+        || names::numbers(word).is_some()
+        || matches!(word, "pi" | "ln" | "oo" | "infinity" | "Infinity" | "inf" | "mod")
+}
+
+/// Whether `word` is a word of a language rather than a product of variables.
+fn is_wordy(word: &str) -> bool {
+    if !word.is_ascii() {
+        return true;
+    }
+    let lower = word.to_ascii_lowercase();
+    if SHORT_WORDS.contains(&lower.as_str()) && word.len() > 2 {
+        return true;
+    }
+    let is_upper = word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
+    let has_vowel = lower.contains(['a', 'e', 'i', 'o', 'u', 'y']);
+    // `abcd` and `wxyz` are products.
+    let is_sorted = lower.as_bytes().is_sorted();
+    is_upper || (word.len() > 3 && has_vowel && !is_sorted)
+}
+
+/// `text` without `\text{…}` and its kin around its words; `None` where other commands remain.
+pub(in crate::read) fn bare(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains(['\\', '$']) {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', '$', '}']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let wrappers = ["\\text{", "\\textbf{", "\\mathrm{", "\\textit{", "\\mbox{"];
+        let spaces = ["\\ ", "\\,", "\\;", "~"];
+        if let Some(wrapper) = wrappers.into_iter().find(|w| rest.starts_with(w)) {
+            rest = &rest[wrapper.len()..];
+        } else if let Some(space) = spaces.into_iter().find(|s| rest.starts_with(s)) {
+            out.push(' ');
+            rest = &rest[space.len()..];
+        } else if rest.starts_with(['$', '}']) {
+            rest = &rest[1..];
+        } else {
+            return None;
+        }
+    }
+    out.push_str(rest);
+    Some(Cow::Owned(out))
+}
+
+/// Whether `text` may be a date or a time of day: short, and with letters or separators beside
+/// digits, or one of the few times that are words.
+pub(in crate::read) fn is_date_like(text: &str) -> bool {
+    if text.len() > 48 {
+        return false;
+    }
+    let has_digit = text.bytes().any(|b| b.is_ascii_digit());
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let separators = |c: char| text.matches(c).count();
+    has_digit
+        && (letters > 1 || ['/', '-', '.', ':'].into_iter().any(|c| separators(c) > 1))
+        && !text.contains(['=', '^', '*', '+', '(', '\\'])
+        || matches!(text.to_ascii_lowercase().as_str(), "noon" | "midnight")
+}
+
+/// `text` where it is prose that the lexer refused, with points among its words.
+pub(in crate::read) fn prose(text: &str) -> Option<String> {
+    let is_word = |c: char| c.is_alphabetic() || c.is_whitespace() || "-'’.,".contains(c);
+    if text.len() > MAX_TEXT || !text.chars().all(is_word) {
+        return None;
+    }
+    is_prose(text, false).then(|| text.trim().to_owned())
+}

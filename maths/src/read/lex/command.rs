@@ -1,0 +1,259 @@
+//! Commands: fonts, sizes, spaces, delimiters, environments.
+
+use crate::answer::Note;
+use crate::read::names;
+use crate::read::token::{Bracket, Environment, Gap, Token};
+
+use super::{Lexer, Opened};
+
+impl<'a> Lexer<'a> {
+    /// A backslash and what belongs to it.
+    pub(super) fn command(&mut self) -> Option<()> {
+        self.at += 1;
+        let rest = self.rest();
+        let len = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        if len == 0 {
+            return self.symbol();
+        }
+        let name = &rest[..len];
+        self.at += len;
+        match name {
+            "left" | "right" | "mleft" | "mright" => return self.delimiter(name.ends_with("eft")),
+            "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl"
+            | "biggr" | "displaystyle" | "textstyle" | "scriptstyle" | "limits" | "nolimits"
+            | "rm" | "bf" | "it" | "large" | "Large" | "small" => {}
+            "quad" | "qquad" => self.space(Gap::Wide),
+            "thinspace" | "enspace" | "space" | "hfill" => self.space(Gap::Blank),
+            "text" | "textrm" | "textbf" | "textit" | "textnormal" | "mathrm" | "mbox" | "hbox"
+            | "textup" | "textsf" => self.font(true),
+            "mathbf" | "mathit" | "mathsf" | "boldsymbol" | "bm" | "mathcal" | "mathscr"
+            | "mathfrak" | "pmb" => self.font(false),
+            "boxed" | "fbox" => return self.boxed(),
+            "mathbb" => return self.blackboard(),
+            "operatorname" => return self.operator(),
+            "begin" => return self.begin(),
+            "end" => return self.end(),
+            _ => return self.named(name),
+        }
+        Some(())
+    }
+
+    fn named(&mut self, name: &'a str) -> Option<()> {
+        if let Some(token) = names::command(name) {
+            match token {
+                Token::Open(bracket) => self.open(bracket),
+                Token::Close(bracket) => return self.close(bracket),
+                Token::Degree => self.degree(),
+                token => self.push(token),
+            }
+            return Some(());
+        }
+        // `\quadx` is a space that ran into its neighbour, as `\vertx` is a bar.
+        for (prefix, gap) in [("qquad", Gap::Wide), ("quad", Gap::Wide)] {
+            if name.starts_with(prefix) && self.options.repair {
+                self.at -= name.len() - prefix.len();
+                self.space(gap);
+                return Some(());
+            }
+        }
+        None
+    }
+
+    /// `^\circ` and `^{\circ}` are one token.
+    fn degree(&mut self) {
+        let items = &mut self.lexed.items;
+        match items.as_slice() {
+            [.., caret, brace]
+                if caret.token == Token::Caret && brace.token == Token::Open(Bracket::Group) =>
+            {
+                if let Some(rest) = self.text[self.at..].trim_start().strip_prefix('}') {
+                    self.at = self.text.len() - rest.len();
+                    items.truncate(items.len() - 2);
+                    self.open.pop();
+                }
+            }
+            [.., caret] if caret.token == Token::Caret => {
+                items.pop();
+            }
+            _ => {}
+        }
+        self.push(Token::Degree);
+    }
+
+    /// What follows `\left` or `\right`.
+    fn delimiter(&mut self, is_left: bool) -> Option<()> {
+        self.skip_blanks();
+        if self.eat(".") {
+            return None;
+        }
+        for bar in ["|", "\\vert", "\\lvert", "\\rvert"] {
+            if self.eat(bar) {
+                if is_left {
+                    self.open(Bracket::Bar);
+                    return Some(());
+                }
+                return self.close(Bracket::Bar);
+            }
+        }
+        if is_left && self.eat("{") {
+            self.open(Bracket::Brace);
+            return Some(());
+        }
+        if !is_left && self.eat("}") {
+            return self.close(Bracket::Brace);
+        }
+        for (written, bracket) in [("[", Bracket::Square), ("(", Bracket::Round)] {
+            if self.eat(written) {
+                if is_left {
+                    self.open(bracket);
+                    return Some(());
+                }
+                return self.close(Bracket::Reversed);
+            }
+        }
+        if is_left && self.eat("]") {
+            self.open(Bracket::Reversed);
+        }
+        Some(())
+    }
+
+    /// A font: its braces are left out where it holds nothing but words, and group elsewhere.
+    fn font(&mut self, upright: bool) {
+        self.skip_blanks();
+        if !self.eat("{") {
+            // `\mathbf x`: a font of one letter.
+            return;
+        }
+        let rest = self.rest();
+        let words = rest.find(|c: char| !(c.is_alphabetic() || " .,'-/:;".contains(c)));
+        let is_words = words.is_some_and(|end| rest[end..].starts_with('}'));
+        if upright {
+            self.upright += 1;
+            self.open.push(Opened::Font { upright });
+            self.space(Gap::Thin);
+        } else if is_words && self.previous() != Some(Token::Underscore) {
+            self.open.push(Opened::Font { upright });
+        } else {
+            self.open(Bracket::Group);
+        }
+    }
+
+    /// A box around an answer, or around one of several: its braces mean nothing.
+    fn boxed(&mut self) -> Option<()> {
+        self.skip_blanks();
+        let is_start = match self.previous() {
+            None => true,
+            Some(token) => !token.ends_operand() || token.word().is_some(),
+        };
+        if !is_start || !self.eat("{") {
+            return None;
+        }
+        self.open.push(Opened::Box);
+        self.space(Gap::Blank);
+        Some(())
+    }
+
+    /// The name in braces after a command.
+    fn braced(&mut self) -> Option<&'a str> {
+        self.skip_blanks();
+        self.eat("*");
+        let inner = self.rest().strip_prefix('{')?;
+        let len = inner.find(|c: char| !(c.is_ascii_alphabetic() || c == '*'))?;
+        let name = &inner[..len];
+        inner[len..].strip_prefix('}')?;
+        self.at += len + 2;
+        Some(name)
+    }
+
+    fn blackboard(&mut self) -> Option<()> {
+        self.skip_blanks();
+        let letter = match self.rest().get(..1) {
+            Some("{") => self.braced()?,
+            Some(letter) => {
+                self.at += 1;
+                letter
+            }
+            None => return None,
+        };
+        let numbers = names::blackboard(letter)?;
+        self.push(Token::Numbers(numbers));
+        Some(())
+    }
+
+    fn operator(&mut self) -> Option<()> {
+        let name = self.braced()?;
+        self.push(names::function(name)?);
+        Some(())
+    }
+
+    fn begin(&mut self) -> Option<()> {
+        let environment = environment(self.braced()?)?;
+        // The columns of an array.
+        if self.rest().starts_with(['{', '[']) && environment == Environment::Matrix {
+            let end = self.rest().find(['}', ']'])?;
+            let is_columns = self.rest()[1..end].chars().all(|c| "lcr| ".contains(c));
+            self.at += if is_columns { end + 1 } else { 0 };
+        }
+        self.open(Bracket::Environment(environment));
+        Some(())
+    }
+
+    fn end(&mut self) -> Option<()> {
+        let environment = environment(self.braced()?)?;
+        self.close(Bracket::Environment(environment))
+    }
+
+    /// A backslash and one character that is not a letter.
+    fn symbol(&mut self) -> Option<()> {
+        let symbol = self.rest().chars().next()?;
+        self.at += symbol.len_utf8();
+        match symbol {
+            ',' | ';' | ':' | '>' => self.space(Gap::Thin),
+            '!' => {}
+            ' ' | '\n' => self.space(Gap::Blank),
+            '%' => self.push(Token::Percent),
+            '$' => self.push(Token::Currency("dollar")),
+            '{' => self.open(Bracket::Brace),
+            '}' => return self.close(Bracket::Brace),
+            '(' | '[' => {
+                self.in_formula = true;
+                self.space(Gap::Blank);
+            }
+            ')' | ']' => {
+                self.in_formula = false;
+                self.space(Gap::Blank);
+            }
+            '\\' => return self.row(),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// `\\`: the end of a row, or a backslash that was escaped once too often.
+    fn row(&mut self) -> Option<()> {
+        if self.has_rows {
+            self.push(Token::NewRow);
+            return Some(());
+        }
+        let is_command = self.rest().starts_with(|c: char| c.is_ascii_alphabetic());
+        if !is_command || !self.options.repair {
+            return None;
+        }
+        self.lexed.notes.push(Note::StrayDelimiter);
+        self.command_after_backslash()
+    }
+
+    fn command_after_backslash(&mut self) -> Option<()> {
+        self.at -= 1;
+        self.command()
+    }
+}
+
+fn environment(name: &str) -> Option<Environment> {
+    Some(match name.strip_suffix('*').unwrap_or(name) {
+        "pmatrix" | "bmatrix" | "matrix" | "smallmatrix" | "array" => Environment::Matrix,
+        "vmatrix" => Environment::Determinant,
+        "cases" | "dcases" => Environment::Cases,
+        _ => return None,
+    })
+}

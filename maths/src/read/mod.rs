@@ -1,0 +1,251 @@
+//! From text to an answer: the whole text, or nothing.
+//!
+//! Two dialects share one lexer and one parser: LaTeX, where letters are variables, and plain
+//! text as calculators and `SymPy` write it, where names are words. Nothing is evaluated; a text
+//! that only starts with mathematics is unread.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a reader takes the few tokens that it expects and refuses all others"
+)]
+
+mod answer;
+mod explode;
+mod lex;
+mod literal;
+mod names;
+mod parse;
+mod token;
+mod unicode;
+
+use std::borrow::Cow;
+
+use super::answer::{Answer, Form, MAX_BYTES, Note, Unread, Value};
+use super::calendar;
+use super::expr::{Expr, Workspace};
+use super::measure;
+use crate::delimiters::unwrapped;
+
+use self::parse::Setting;
+use self::token::{Gap, Item, Token};
+use crate::number::Literal;
+
+/// Literals up to this many bytes fit machine words and cost next to nothing.
+const SHORT: usize = 19;
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// LaTeX: letters are variables.
+    Latex,
+    /// Plain text, as calculators and `SymPy` write it: names are words.
+    Plain,
+}
+
+/// What a reader may be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Whether malformed LaTeX whose meaning is clear may be repaired.
+    pub repair: bool,
+    /// Whether a comma may be the decimal point.
+    pub decimal_comma: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { repair: true, decimal_comma: false }
+    }
+}
+
+/// The dialect that `text` looks like.
+pub fn dialect(text: &str) -> Dialect {
+    let is_command =
+        |at: usize| text.as_bytes().get(at + 1).is_some_and(|next| !next.is_ascii_whitespace());
+    let has_command = memchr::memchr_iter(b'\\', text.as_bytes()).any(is_command);
+    let has_groups = text.contains("^{") || text.contains("_{");
+    let dollars = memchr::memchr_iter(b'$', text.as_bytes()).take(2).count();
+    if has_command || has_groups || dollars == 2 { Dialect::Latex } else { Dialect::Plain }
+}
+
+/// The answer that all of `text` states.
+///
+/// # Errors
+/// [`Unread`] says why there is none.
+pub fn read_answer(
+    text: &str,
+    options: ReadOptions,
+    ws: &mut Workspace<'_>,
+) -> Result<Answer, Unread> {
+    if text.len() > MAX_BYTES {
+        return Err(Unread::TooLong);
+    }
+    ws.fuel.spend(length(text))?;
+    if let Some(answer) = plain_number(text.trim(), ws)? {
+        return Ok(answer);
+    }
+    let dialect = dialect(text);
+    let text = unwrapped(text);
+    if let Some(form) = timed(text) {
+        return Ok(of_form(form));
+    }
+    if let Some(numeral) = answer::prefixed(text) {
+        return Ok(of_form(Form::Numeral(numeral)));
+    }
+    if let Some(answer) = with_chinese_unit(text, ws)? {
+        return Ok(answer);
+    }
+    let normal = unicode::normalised(text).ok_or(Unread::NotMaths)?;
+    let (normal, is_doubled) = single_backslashes(normal);
+    let lexed = match lex::items(&normal, dialect, options) {
+        Ok(lexed) => lexed,
+        Err(error) => {
+            let bare = answer::bare(&normal);
+            let prose = bare.and_then(|bare| answer::prose(&bare));
+            return prose.map(|text| of_form(Form::Text(text))).ok_or(error);
+        }
+    };
+    let setting = Setting { dialect, repair: options.repair, plus_minus: None };
+    let mut lexed = lexed;
+    crosses(&mut lexed.items);
+    let mut answer = answer::answer(&lexed.items, setting, ws)?;
+    answer.notes.splice(0..0, lexed.notes);
+    if is_doubled {
+        answer.notes.insert(0, Note::DoubleBackslash);
+    }
+    let is_forbidden = |note: &Note| note.is_repair() && !options.repair;
+    if answer.notes.iter().any(is_forbidden) {
+        return Err(Unread::NotMaths);
+    }
+    Ok(answer)
+}
+
+/// `text` with one backslash where each command has two, as in data that was escaped twice. Where
+/// lines end in two backslashes, they stay.
+fn single_backslashes(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
+    let is_doubled = |at: usize| {
+        let bytes = text.as_bytes();
+        bytes.get(at + 1) == Some(&b'\\') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic)
+    };
+    let mut places = memchr::memchr_iter(b'\\', text.as_bytes());
+    if text.contains("\\begin") || !places.any(is_doubled) {
+        return (text, false);
+    }
+    (Cow::Owned(text.replace("\\\\", "\\")), true)
+}
+
+/// `1.5 x 10^3`: an x between a number and a power of ten, with space on both sides, is a cross.
+fn crosses(items: &mut [Item<'_>]) {
+    for at in 1..items.len().saturating_sub(2) {
+        let is_ten =
+            matches!(items[at + 1].token, Token::Number(n) if n.whole == "10" && n.is_digits());
+        let is_cross = items[at].token.word() == Some("x")
+            && matches!(items[at - 1].token, Token::Number(_))
+            && is_ten
+            && items[at + 2].token == Token::Caret;
+        if is_cross && items[at].gap >= Gap::Thin && items[at + 1].gap >= Gap::Thin {
+            items[at].token = Token::Times;
+        }
+    }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+fn of_form(form: Form) -> Answer {
+    Answer { subjects: Vec::new(), form, notes: Vec::new() }
+}
+
+/// The fast path: a short decimal with or without a sign.
+fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let Some(literal) = Literal::scan(unsigned) else {
+        return Ok(None);
+    };
+    if literal.len() != unsigned.len() || literal.len() > SHORT {
+        return Ok(None);
+    }
+    let value = literal.value();
+    let decimals = literal.decimals().and_then(|n| i32::try_from(n).ok());
+    let expr = ws.number(if text.starts_with('-') { -value } else { value })?;
+    Ok(Some(of_form(Form::Value(Value {
+        expr,
+        last_digit: decimals.map(|n| -n),
+        is_percent: false,
+        unit: None,
+        is_reduced: true,
+    }))))
+}
+
+/// The longest text of a date or a time with its typesetting, in bytes.
+const MAX_TIME: usize = 80;
+
+/// A number and its unit in Chinese, `300分钟`.
+fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
+    let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c);
+    let Some(at) = text.find(is_chinese) else {
+        return Ok(None);
+    };
+    let Some(unit) = measure::read_marked(text[at..].trim()) else {
+        return Ok(None);
+    };
+    let Some(mut answer) = plain_number(text[..at].trim(), ws)? else {
+        return Ok(None);
+    };
+    if let Form::Value(value) = &mut answer.form {
+        value.unit = Some(unit);
+    }
+    Ok(Some(answer))
+}
+
+/// A date or a time of day. `7:30` and `1:2:3` without more are ratios.
+fn timed(text: &str) -> Option<Form> {
+    if text.len() > MAX_TIME {
+        return None;
+    }
+    let bare = answer::bare(text)?;
+    if !answer::is_date_like(bare.trim()) {
+        return None;
+    }
+    if let Some(date) = calendar::date(&bare) {
+        return Some(Form::Date(date));
+    }
+    let has_letters = bare.contains(|c: char| c.is_alphabetic());
+    let has_zero = bare.starts_with('0');
+    let clock = calendar::clock(&bare).filter(|_| has_letters || has_zero)?;
+    Some(Form::Clock(clock))
+}
+
+/// The expression that all of `text` states.
+///
+/// # Errors
+/// [`Unread`] says why there is none.
+pub fn read_expression(
+    text: &str,
+    dialect: Dialect,
+    ws: &mut Workspace<'_>,
+) -> Result<Expr, Unread> {
+    if text.len() > MAX_BYTES {
+        return Err(Unread::TooLong);
+    }
+    whole(text, dialect, ReadOptions::default(), ws, &mut Vec::new())
+}
+
+fn whole(
+    text: &str,
+    dialect: Dialect,
+    options: ReadOptions,
+    ws: &mut Workspace<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<Expr, Unread> {
+    ws.fuel.spend(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
+    let text = unicode::normalised(text).ok_or(Unread::NotMaths)?;
+    let lexed = lex::items(&text, dialect, options)?;
+    notes.extend(lexed.notes);
+    let items = explode::exploded(&lexed.items)?;
+    let setting = Setting { dialect, repair: options.repair, plus_minus: None };
+    parse::expression(&items, setting, ws, notes)
+}
+
+#[cfg(test)]
+mod tests;

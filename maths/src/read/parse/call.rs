@@ -1,0 +1,231 @@
+//! Functions and their arguments, with and without brackets.
+
+use crate::answer::Unread;
+use crate::expr::{Expr, Function, Node};
+use crate::read::Dialect;
+use crate::read::token::{Bracket, Token};
+
+use super::{Parser, Read, is_minus_one};
+
+/// Where the arguments of a call were found.
+struct Arguments {
+    list: Vec<Expr>,
+    /// Whether they stood in brackets, so that an exponent after them is one of the call.
+    are_bracketed: bool,
+}
+
+impl Parser<'_, '_, '_, '_> {
+    /// A function of ours, from after its name on.
+    pub(super) fn function(&mut self, function: Function) -> Read<Expr> {
+        let mut base = None;
+        let mut exponent = None;
+        loop {
+            match self.peek() {
+                Some(Token::Underscore) if function == Function::LogBare && base.is_none() => {
+                    self.at += 1;
+                    base = Some(self.small_operand()?);
+                }
+                Some(Token::Caret) if exponent.is_none() => {
+                    self.at += 1;
+                    exponent = Some(self.exponent()?);
+                }
+                _ => break,
+            }
+        }
+        let inverse = match exponent {
+            Some(exponent) if self.is_minus_one(exponent) => {
+                Some(inverse_of(function).ok_or(Unread::NotMaths)?)
+            }
+            _ => None,
+        };
+        let is_angle = is_trigonometric(function);
+        self.angles += u16::from(is_angle);
+        let arguments = self.call_arguments(function)?;
+        self.angles -= u16::from(is_angle);
+        let call = self.called(inverse.unwrap_or(function), base, arguments.list)?;
+        match exponent {
+            Some(exponent) if inverse.is_none() => Ok(self.ws.power(call, exponent)?),
+            _ if arguments.are_bracketed => self.raised(call),
+            _ => Ok(call),
+        }
+    }
+
+    fn is_minus_one(&self, expr: Expr) -> bool {
+        matches!(self.ws.node(expr), Node::Number(value) if is_minus_one(value))
+    }
+
+    /// The call of `function` with as many arguments as it takes.
+    fn called(
+        &mut self,
+        function: Function,
+        base: Option<Expr>,
+        mut arguments: Vec<Expr>,
+    ) -> Read<Expr> {
+        let mut function = function;
+        if let Some(base) = base {
+            arguments.push(base);
+            function = Function::Log;
+        } else if function == Function::LogBare && arguments.len() == 2 {
+            function = Function::Log;
+        }
+        let (fewest, most) = function.arity();
+        if !(fewest..=most).contains(&arguments.len()) {
+            return Err(Unread::NotMaths);
+        }
+        Ok(self.ws.call(function, arguments)?)
+    }
+
+    /// Arguments in brackets, or the run of factors that follows.
+    fn call_arguments(&mut self, function: Function) -> Read<Arguments> {
+        let brackets = match self.peek() {
+            Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace)) => true,
+            Some(Token::Open(Bracket::Group)) => {
+                // `\max{1, 2}`, but not `\sin{x}`, which is `\sin x`.
+                let close = self.items[self.at].mate;
+                function.arity().1 > 1 && self.commas(self.at, close) > 0
+            }
+            _ => false,
+        };
+        if brackets {
+            let close = self.items[self.at].mate;
+            self.at += 1;
+            let list = self.arguments(close)?;
+            return Ok(Arguments { list, are_bracketed: true });
+        }
+        if function.arity().0 > 1 || !is_written_bare(function) {
+            return Err(Unread::NotMaths);
+        }
+        let list = vec![self.juxtaposed()?];
+        Ok(Arguments { list, are_bracketed: false })
+    }
+
+    /// Arguments separated by commas up to the bracket at `close`, and the bracket.
+    pub(super) fn arguments(&mut self, close: usize) -> Read<Vec<Expr>> {
+        if close >= self.end {
+            return Err(Unread::NotMaths);
+        }
+        let from = self.at;
+        let arguments = self.within(from, close, |parser| {
+            let mut arguments = vec![parser.sum()?];
+            while parser.eat(Token::Comma) {
+                arguments.push(parser.sum()?);
+            }
+            Ok(arguments)
+        })?;
+        self.at = close + 1;
+        Ok(arguments)
+    }
+
+    /// The argument of a function without brackets: factors up to the next function, operator or,
+    /// where something other than a number came before it, bracket.
+    fn juxtaposed(&mut self) -> Read<Expr> {
+        let is_negative = self.sign()?;
+        let mut factors = vec![self.power()?];
+        while let Some(token) = self.peek() {
+            let goes_on = match token {
+                Token::Function(_) | Token::Exponential | Token::Big(_) | Token::BigCall(_) => {
+                    false
+                }
+                Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace) => {
+                    self.are_constants(&factors)
+                }
+                token => self.starts_operand(token),
+            };
+            if !goes_on {
+                break;
+            }
+            self.check_juxtaposed(token)?;
+            factors.push(self.power()?);
+        }
+        let product = self.ws.product(factors)?;
+        if is_negative { self.negated(product) } else { Ok(product) }
+    }
+
+    fn are_constants(&self, factors: &[Expr]) -> bool {
+        let is_constant =
+            |factor: &Expr| matches!(self.ws.node(*factor), Node::Number(_) | Node::Constant(_));
+        factors.iter().all(is_constant)
+    }
+
+    /// `\exp`, from after its name on.
+    pub(super) fn exponential(&mut self) -> Read<Expr> {
+        let is_bracketed = matches!(
+            self.peek(),
+            Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace))
+        );
+        let argument = if is_bracketed { self.only_argument()? } else { self.juxtaposed()? };
+        let base = self.ws.constant(crate::expr::Constant::E)?;
+        let power = self.ws.power(base, argument)?;
+        if is_bracketed { self.raised(power) } else { Ok(power) }
+    }
+
+    /// The one argument in the bracket that follows.
+    pub(super) fn only_argument(&mut self) -> Read<Expr> {
+        let close = self.items[self.at].mate;
+        self.at += 1;
+        let arguments = self.arguments(close)?;
+        match arguments.as_slice() {
+            [only] => Ok(*only),
+            _ => Err(Unread::NotMaths),
+        }
+    }
+
+    /// Whether the text is LaTeX.
+    pub(super) fn is_latex(&self) -> bool {
+        self.setting.dialect == Dialect::Latex
+    }
+}
+
+fn is_trigonometric(function: Function) -> bool {
+    matches!(
+        function,
+        Function::Sin
+            | Function::Cos
+            | Function::Tan
+            | Function::Cot
+            | Function::Sec
+            | Function::Csc
+    )
+}
+
+/// Whether `function` may stand before its argument without brackets.
+fn is_written_bare(function: Function) -> bool {
+    is_trigonometric(function)
+        || inverse_of(function).is_some()
+        || matches!(
+            function,
+            Function::Asin
+                | Function::Acos
+                | Function::Atan
+                | Function::Acot
+                | Function::Asec
+                | Function::Acsc
+                | Function::Sech
+                | Function::Csch
+                | Function::Coth
+                | Function::Asinh
+                | Function::Acosh
+                | Function::Atanh
+                | Function::Ln
+                | Function::LogBare
+                | Function::Arg
+                | Function::Re
+                | Function::Im
+        )
+}
+
+/// What `\sin^{-1}` and its kin mean.
+fn inverse_of(function: Function) -> Option<Function> {
+    Some(match function {
+        Function::Sin => Function::Asin,
+        Function::Cos => Function::Acos,
+        Function::Tan => Function::Atan,
+        Function::Cot => Function::Acot,
+        Function::Sec => Function::Asec,
+        Function::Csc => Function::Acsc,
+        Function::Sinh => Function::Asinh,
+        Function::Cosh => Function::Acosh,
+        Function::Tanh => Function::Atanh,
+        _ => return None,
+    })
+}

@@ -1,0 +1,205 @@
+//! Variables with their subscripts and primes, and functions that nobody defines.
+
+use crate::answer::Unread;
+use crate::expr::{Constant, Expr, Function, Node};
+use crate::read::token::{Bracket, Token};
+
+use super::{Parser, Read};
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 64;
+
+impl<'a> Parser<'_, 'a, '_, '_> {
+    /// A variable that starts with `letters`, or what it is applied to.
+    pub(super) fn variable(&mut self, letters: &'a str) -> Read<Expr> {
+        let spelling = self.marked(letters.to_owned())?;
+        if spelling.len() == letters.len() && !self.bound.contains(&spelling) {
+            match letters {
+                "e" => return Ok(self.ws.constant(Constant::E)?),
+                "i" => return Ok(self.ws.constant(Constant::I)?),
+                _ => {}
+            }
+        }
+        if let Some(applied) = self.applied(letters, &spelling)? {
+            return Ok(applied);
+        }
+        self.late_subscript(spelling)
+    }
+
+    /// `\bar{z}`, from after the command on.
+    pub(super) fn accented(&mut self, accent: &str) -> Read<Expr> {
+        let mut inner = String::new();
+        self.name_part(&mut inner)?;
+        let spelling = self.marked(format!("{accent}{{{inner}}}"))?;
+        self.late_subscript(spelling)
+    }
+
+    /// `spelling` with the subscripts and primes that follow.
+    fn marked(&mut self, mut spelling: String) -> Read<String> {
+        loop {
+            match (self.peek(), self.peek_at(1)) {
+                (Some(Token::Underscore), _) => {
+                    self.at += 1;
+                    self.subscript(&mut spelling)?;
+                }
+                (Some(Token::Prime), _) => {
+                    self.at += 1;
+                    spelling.push('\'');
+                }
+                (Some(Token::Caret), Some(Token::Prime)) => {
+                    self.at += 2;
+                    spelling.push('\'');
+                }
+                _ => return Ok(spelling),
+            }
+            if spelling.len() > MAX_NAME {
+                return Err(Unread::NotMaths);
+            }
+        }
+    }
+
+    /// `x^2_1`: the subscript belongs to the name although it stands after the exponent.
+    fn late_subscript(&mut self, mut spelling: String) -> Read<Expr> {
+        // In plain text the subscript of `x^y_1` is one of the exponent.
+        let is_name = matches!(self.peek_at(1), Some(Token::Name(_)));
+        if self.peek() == Some(Token::Caret) && (self.is_latex() || !is_name) {
+            let before = self.at;
+            let is_marked = self.after_exponent() == Some(Token::Underscore);
+            if is_marked {
+                self.at += 1;
+                let exponent = self.exponent()?;
+                self.expect(Token::Underscore)?;
+                self.subscript(&mut spelling)?;
+                let base = self.ws.symbol(&spelling)?;
+                return Ok(self.ws.power(base, exponent)?);
+            }
+            self.at = before;
+        }
+        Ok(self.ws.symbol(&spelling)?)
+    }
+
+    /// The token after an exponent of one token or group.
+    fn after_exponent(&self) -> Option<Token<'a>> {
+        let first = self.at + 1;
+        let last = if first < self.end { self.items[first].mate } else { first };
+        (last + 1 < self.end).then(|| self.items[last + 1].token)
+    }
+
+    /// Writes `_` and a subscript to `spelling`.
+    fn subscript(&mut self, spelling: &mut String) -> Read<()> {
+        let mut text = String::new();
+        self.name_part(&mut text)?;
+        let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric());
+        spelling.push('_');
+        if is_word {
+            spelling.push_str(&text);
+        } else {
+            spelling.push('{');
+            spelling.push_str(&text);
+            spelling.push('}');
+        }
+        Ok(())
+    }
+
+    /// Writes one token, or what a group holds, as a part of a name.
+    fn name_part(&mut self, out: &mut String) -> Read<()> {
+        let end = match self.peek() {
+            Some(Token::Open(Bracket::Group)) => self.items[self.at].mate,
+            Some(_) => self.at,
+            None => return Err(Unread::NotMaths),
+        };
+        let from = if end == self.at { self.at } else { self.at + 1 };
+        let to = if end == self.at { end + 1 } else { end };
+        if from == to {
+            return Err(Unread::NotMaths);
+        }
+        for item in &self.items[from..to] {
+            match item.token {
+                Token::Number(literal) if literal.is_digits() => out.push_str(literal.whole),
+                Token::Name(name) => out.push_str(name),
+                Token::Constant(Constant::Pi) => out.push_str("pi"),
+                Token::Constant(Constant::E) => out.push('E'),
+                Token::Constant(Constant::I) => out.push('I'),
+                Token::Function(function) => out.push_str(function.plain()),
+                Token::Comma => out.push(','),
+                Token::Plus => out.push('+'),
+                Token::Minus => out.push('-'),
+                Token::Times => out.push('*'),
+                Token::Caret => out.push('^'),
+                Token::Underscore => out.push('_'),
+                Token::Prime => out.push('\''),
+                Token::Open(Bracket::Group) => out.push('{'),
+                Token::Close(Bracket::Group) => out.push('}'),
+                _ => return Err(Unread::NotMaths),
+            }
+            if out.len() > MAX_NAME {
+                return Err(Unread::NotMaths);
+            }
+        }
+        self.at = end + 1;
+        Ok(())
+    }
+
+    /// `f(x)`, `P(n, k)` and their kin: what is no product of a variable and a bracket.
+    fn applied(&mut self, letters: &str, spelling: &str) -> Read<Option<Expr>> {
+        let inverse = matches!(letters, "f" | "g" | "h") && self.is_inverse();
+        let open = if inverse { self.after_group() } else { self.at };
+        if open >= self.end || self.items[open].token != Token::Open(Bracket::Round) {
+            return Ok(None);
+        }
+        let close = self.items[open].mate;
+        let is_single = close == open + 2;
+        let commas = self.commas(open, close);
+        let counts = match letters {
+            "P" | "C" if commas == 1 => {
+                Some(if letters == "P" { Function::Permutations } else { Function::Binomial })
+            }
+            _ => None,
+        };
+        let is_function = match letters {
+            "f" | "g" => true,
+            "h" | "F" | "G" | "H" | "P" | "Q" => is_single || inverse || spelling.ends_with('\''),
+            _ => false,
+        };
+        if counts.is_none() && !is_function {
+            return Ok(None);
+        }
+        self.at = open + 1;
+        let arguments = self.arguments(close)?;
+        if let Some(function) = counts {
+            return Ok(Some(self.ws.call(function, arguments)?));
+        }
+        let name = if inverse { format!("{spelling}^{{-1}}") } else { spelling.to_owned() };
+        let name = self.ws.name(&name);
+        Ok(Some(self.ws.intern(Node::Apply(name, arguments.into()))?))
+    }
+
+    /// Whether `^{-1}` and a bracket follow.
+    fn is_inverse(&self) -> bool {
+        let items = &self.items[self.at..self.end];
+        let minus_one = |rest: &[_]| {
+            matches!(rest, [Token::Open(Bracket::Group), Token::Minus, Token::Number(one),
+                Token::Close(Bracket::Group), ..] if one.whole == "1" && one.is_digits())
+        };
+        let tokens: Vec<Token<'_>> = items.iter().take(6).map(|item| item.token).collect();
+        tokens.first() == Some(&Token::Caret)
+            && minus_one(&tokens[1..])
+            && tokens.get(5) == Some(&Token::Open(Bracket::Round))
+    }
+
+    /// The place after `^{…}`.
+    fn after_group(&self) -> usize {
+        self.items[self.at + 1].mate + 1
+    }
+
+    /// Commas between `open` and `close` that stand in no inner bracket.
+    pub(super) fn commas(&self, open: usize, close: usize) -> usize {
+        let mut at = open + 1;
+        let mut commas = 0;
+        while at < close {
+            commas += usize::from(self.items[at].token == Token::Comma);
+            at = self.items[at].mate.max(at) + 1;
+        }
+        commas
+    }
+}

@@ -1,0 +1,152 @@
+use super::{check, read};
+use crate::Fuel;
+use crate::algebra;
+use crate::answer::{MAX_BYTES, Unread};
+use crate::expr::{Expr, Workspace};
+use crate::proof::{Assumptions, Proof};
+use crate::read::{Dialect, ReadOptions, read_answer, read_expression};
+use proptest::prelude::*;
+
+#[test]
+fn malformed_texts() {
+    for text in r"( ; ) ; \frac{d}{dx} ; \sqrt ; { ; } ; \frac{2}{} ; \frac{}{2} ; \int ; ! ; !0 ; _ ; ^ ; \lfloor x ; \lfloor a \rceil ; () ; ((())) ; - ; \sin^x ; \cos^2 ; @ ; # ; $ ; % ; & ; * ; \ ; ~ ; \frac{(2 + x}{1 - x)} ; a\% ; \%100 ; \$ ; ||x| ; x=".split(" ; ") {
+        assert!(read(text, ReadOptions::default()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn commands_that_do_things() {
+    for text in [
+        r"\input{/etc/passwd}",
+        r"\def\x{4}\x",
+        r"\newcommand{\x}{4}",
+        r"\catcode`\@=11",
+        "(  m,=j)U",
+        "__import__('os').system('true')",
+        "eval(\"4\")",
+        "eval(4)",
+        "S(\"4\")",
+        r"\write18{ls}",
+        "4\u{202E}5",
+    ] {
+        assert!(read(text, ReadOptions::default()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn bombs() {
+    let deep =
+        |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
+    for text in [
+        deep("{", "}", 10_000),
+        deep("(", ")", 10_000),
+        deep("\\sqrt{", "}", 5_000),
+        deep("|", "|", 10_000),
+        deep("2^{", "}", 1_000),
+        "-".repeat(60_000),
+        "\\text{".repeat(10_000),
+        "x_".repeat(30_000),
+        "f(".repeat(20_000),
+        "[".repeat(60_000),
+        "]".repeat(60_000),
+        format!("1{}", "}".repeat(60_000)),
+        "$".repeat(60_001),
+        "{".repeat(60_000),
+    ] {
+        assert!(read(&text, ReadOptions::default()).is_err(), "{}", &text[..20]);
+    }
+    let _ = read(&"1,".repeat(30_000), ReadOptions::default());
+    let long = "9".repeat(MAX_BYTES - 1);
+    assert!(read(&long, ReadOptions::default()).is_ok());
+    assert_eq!(read(&"9".repeat(1 << 20), ReadOptions::default()), Err(Unread::TooLong));
+    assert_eq!(read("1e999999999", ReadOptions::default()), Err(Unread::TooCostly));
+    check(&[("3**1500000000", "3^1500000000"), ("factorial(10**7)", "factorial(10^7)")]);
+}
+
+/// Texts of the plain grammar.
+fn formulas() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("x".to_owned()),
+        Just("y_1".to_owned()),
+        Just("alpha".to_owned()),
+        Just("pi".to_owned()),
+        Just("I".to_owned()),
+        (0u32..40).prop_map(|n| n.to_string()),
+        (0u32..40).prop_map(|n| format!("{n}.5")),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        prop_oneof![
+            two.clone().prop_map(|(a, b)| format!("({a})+({b})")),
+            two.clone().prop_map(|(a, b)| format!("{a}-({b})")),
+            two.clone().prop_map(|(a, b)| format!("({a})*({b})")),
+            two.clone().prop_map(|(a, b)| format!("({a})/({b})")),
+            two.clone().prop_map(|(a, b)| format!("({a})^({b})")),
+            two.prop_map(|(a, b)| format!("log({a}, {b})")),
+            inner.clone().prop_map(|a| format!("-({a})")),
+            inner.clone().prop_map(|a| format!("sqrt({a})")),
+            inner.clone().prop_map(|a| format!("sin({a})")),
+            inner.clone().prop_map(|a| format!("Abs({a})")),
+            inner.clone().prop_map(|a| format!("({a})!")),
+            inner.prop_map(|a| format!("Sum({a}, (x, 1, y_1))")),
+        ]
+    })
+}
+
+/// Whether no proof tells the two apart.
+fn may_be_equal(first: Expr, again: Expr, ws: &mut Workspace<'_>) -> bool {
+    let found = algebra::compare(first, again, Assumptions::default(), ws);
+    !matches!(found, Ok(Proof::Different(..)))
+}
+
+/// What was read is written in both dialects, and read again. Each has fuel of its own: to compare
+/// may take all there is.
+fn check_written(text: &str) {
+    for dialect in [Dialect::Plain, Dialect::Latex] {
+        let mut fuel = Fuel::default();
+        let mut ws = Workspace::new(&mut fuel);
+        let first = read_expression(text, Dialect::Plain, &mut ws).expect(text);
+        let shown = match dialect {
+            Dialect::Plain => ws.plain(first),
+            Dialect::Latex => ws.latex(first),
+        };
+        let again = read_expression(&shown, dialect, &mut ws);
+        let again = again.unwrap_or_else(|error| panic!("{text} as {shown}: {error:?}"));
+        assert!(may_be_equal(first, again, &mut ws), "{text} as {shown}");
+    }
+}
+
+#[test]
+fn what_takes_long_to_compare_is_read_again() {
+    for text in ["((sin(0.5))!-(pi))^((0.5)+(x))", "(sin(0.5))!", "((sin(0.5))!)^x"] {
+        check_written(text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn what_is_written_reads_as_what_was_read(text in formulas()) {
+        check_written(&text);
+    }
+
+    #[test]
+    fn no_text_is_too_strange(
+        text in prop_oneof![
+            any::<String>(),
+            "(\\\\frac|\\\\sqrt|\\\\left|\\\\right|[\\[\\](){}$0-9 .,;:|%=<>x^_!'*/+-]|\\\\pm|\\\\text){1,14}",
+            "(and|or|mod|sin|log|x|e|i|\\\\in|\\\\cup|\\\\begin\\{cases\\}|\\\\end\\{cases\\}|[&,;0-9 ()=]|\\\\\\\\){1,12}",
+        ],
+    ) {
+        for options in [
+            ReadOptions::default(),
+            ReadOptions { repair: false, decimal_comma: true },
+        ] {
+            let mut fuel = Fuel::new(20_000);
+            let mut ws = Workspace::new(&mut fuel);
+            let first = read_answer(&text, options, &mut ws);
+            prop_assert_eq!(first, read_answer(&text, options, &mut ws));
+        }
+    }
+}
