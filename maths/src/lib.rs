@@ -42,7 +42,7 @@ pub use explain::{Sides, quoted};
 pub use expr::{Expr, Name, Workspace};
 pub use fuel::{Exhausted, Fuel};
 pub use measure::{UnitError, convert_unit};
-pub use number::Literal;
+pub use number::DecimalLiteral;
 pub use policy::{LogBase, Policy, Undecided};
 pub use proof::{Assumptions, Doubt, Proof, Rule, Witness};
 pub use read::{Dialect, ReadOptions, dialect, read_answer, read_expression};

@@ -8,7 +8,7 @@ use dashu::rational::RBig;
 
 /// A literal at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Literal<'a> {
+pub struct DecimalLiteral<'a> {
     /// Digits before the point, with thousands separators where they were written; may be empty.
     whole: &'a str,
     /// Digits after the point, where one was written.
@@ -17,7 +17,7 @@ pub struct Literal<'a> {
     len: usize,
 }
 
-impl<'a> Literal<'a> {
+impl<'a> DecimalLiteral<'a> {
     /// The longest literal at the start of `text`.
     ///
     /// Commas belong to it only as valid thousands separators: `1,234` is one number, `1,23` and
@@ -45,7 +45,7 @@ impl<'a> Literal<'a> {
     }
 
     /// Bytes of the literal.
-    pub fn len(&self) -> usize {
+    pub fn byte_len(&self) -> usize {
         self.len
     }
 
@@ -54,7 +54,7 @@ impl<'a> Literal<'a> {
         self.fraction.map(str::len)
     }
 
-    /// The exact value. Costs time with the digits; charge fuel for [`Self::len`] first.
+    /// The exact value. Costs time with the digits; charge fuel for [`Self::byte_len`] first.
     pub fn value(&self) -> RBig {
         let fraction = self.fraction.unwrap_or("");
         if self.len <= 19 {
@@ -125,7 +125,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<(&str, usize, Option<usize>)>) {
-        let found = Literal::scan(text).map(|l| (l.value().to_string(), l.len(), l.decimals()));
+        let found =
+            DecimalLiteral::scan(text).map(|l| (l.value().to_string(), l.byte_len(), l.decimals()));
         let expected = expected.map(|(v, len, decimals)| (v.to_owned(), len, decimals));
         assert_eq!(found, expected, "{text}");
     }

@@ -120,7 +120,7 @@ impl Comparer<'_, '_> {
                 Outcome::Equal(_) => {}
                 Outcome::Different(ground) => return Ok(Outcome::Different(ground).at(index)),
                 rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
-                    open = open.or(Some(rest))
+                    open = open.or(Some(rest));
                 }
             }
         }
@@ -137,7 +137,7 @@ impl Comparer<'_, '_> {
                 Outcome::Equal(_) => return Ok(Outcome::different("end_bracket_different")),
                 Outcome::Different(_) => return Ok(Outcome::different("region_different")),
                 rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
-                    open = open.or(Some(rest))
+                    open = open.or(Some(rest));
                 }
             }
         }

@@ -28,7 +28,7 @@ use crate::delimiters::unwrapped;
 
 use self::parse::Setting;
 use self::token::{Gap, Item, Token};
-use crate::number::Literal;
+use crate::number::DecimalLiteral;
 
 /// Literals up to this many bytes fit machine words and cost next to nothing.
 const SHORT: usize = 19;
@@ -159,10 +159,10 @@ fn of_form(form: Form) -> Answer {
 /// The fast path: a short decimal with or without a sign.
 fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let Some(literal) = Literal::scan(unsigned) else {
+    let Some(literal) = DecimalLiteral::scan(unsigned) else {
         return Ok(None);
     };
-    if literal.len() != unsigned.len() || literal.len() > SHORT {
+    if literal.byte_len() != unsigned.len() || literal.byte_len() > SHORT {
         return Ok(None);
     }
     let value = literal.value();

@@ -115,7 +115,7 @@ pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
         return None;
     };
     let decimals = literal.decimals()?;
-    if decimals < 2 || literal.len() > LONGEST_ROUNDED {
+    if decimals < 2 || literal.byte_len() > LONGEST_ROUNDED {
         return None;
     }
     let value = literal.value();

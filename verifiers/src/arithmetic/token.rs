@@ -2,7 +2,7 @@
 
 use dashu::rational::RBig;
 
-use maths::Literal;
+use maths::DecimalLiteral;
 
 use super::report::Why;
 
@@ -155,7 +155,7 @@ pub(super) enum Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numeral<'a> {
     /// Digits.
-    Decimal(Literal<'a>),
+    Decimal(DecimalLiteral<'a>),
     /// One character that is a fraction or an exponent: `½`, `²`.
     Small { numerator: u8, denominator: u8 },
 }
@@ -164,7 +164,9 @@ impl Numeral<'_> {
     /// Whether this is the small whole number `expected`.
     pub(super) fn is(&self, expected: u8) -> bool {
         match self {
-            Self::Decimal(literal) => literal.len() <= 6 && literal.value() == RBig::from(expected),
+            Self::Decimal(literal) => {
+                literal.byte_len() <= 6 && literal.value() == RBig::from(expected)
+            }
             Self::Small { .. } => false,
         }
     }

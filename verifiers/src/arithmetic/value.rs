@@ -84,9 +84,9 @@ fn pop(stack: &mut Vec<RBig>) -> RBig {
 /// The value of a number as it is written.
 pub(super) fn numeral(numeral: Numeral<'_>, fuel: &mut Fuel) -> Result<RBig, NoValue> {
     match numeral {
-        Numeral::Decimal(literal) if literal.len() > MAX_LITERAL => Err(NoValue::TooCostly),
+        Numeral::Decimal(literal) if literal.byte_len() > MAX_LITERAL => Err(NoValue::TooCostly),
         Numeral::Decimal(literal) => {
-            fuel.spend(1 + literal.len() as u64 / 16)?;
+            fuel.spend(1 + literal.byte_len() as u64 / 16)?;
             Ok(literal.value())
         }
         Numeral::Small { numerator, denominator } => {

@@ -3,7 +3,7 @@
 use super::Lexer;
 use crate::arithmetic::report::Why;
 use crate::arithmetic::token::{Bound, Kind, Numeral, Op, Word};
-use maths::Literal;
+use maths::DecimalLiteral;
 
 impl Lexer<'_, '_> {
     /// A point starts a number when a digit follows and no letter stands before it.
@@ -19,10 +19,10 @@ impl Lexer<'_, '_> {
 
     /// The number that starts here.
     pub(super) fn number(&mut self) {
-        let Some(literal) = Literal::scan(&self.text[self.at..]) else {
+        let Some(literal) = DecimalLiteral::scan(&self.text[self.at..]) else {
             return self.push(1, Kind::Boundary(Bound::Mark));
         };
-        let len = literal.len();
+        let len = literal.byte_len();
         if let Some((len, why)) = self.odd_format(len) {
             return self.push(len, Kind::Broken(why));
         }

@@ -70,7 +70,7 @@ impl Parser<'_, '_, '_> {
 
     fn push_numeral(&mut self, index: usize) {
         if let Numeral::Decimal(literal) = self.lexed.numerals[index] {
-            self.traits.float |= literal.decimals().is_some() && literal.len() > FLOAT_DIGITS;
+            self.traits.float |= literal.decimals().is_some() && literal.byte_len() > FLOAT_DIGITS;
         }
         self.out.code.push(Code::Push(index));
         let end = self.out.units.len();
