@@ -124,7 +124,7 @@ fn openai_chats_and_completions() {
 
 #[test]
 fn recipes_of_the_wires() {
-    runs("wires.py", reward_model, &["rm"]);
+    runs("compat.py", reward_model, &["rm"]);
 }
 
 /// The clients come faster than they may, and wait.

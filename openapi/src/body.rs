@@ -46,7 +46,8 @@ pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
     }
 }
 
-pub(crate) fn malformed(error: &serde_json::Error) -> BodyError {
+/// The error of a text that is not JSON.
+pub fn malformed(error: &serde_json::Error) -> BodyError {
     BodyError::Malformed {
         line: error.line(),
         column: error.column(),

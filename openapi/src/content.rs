@@ -14,8 +14,6 @@ use utoipa::openapi::schema::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::map_only::object;
-
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
@@ -26,7 +24,7 @@ pub struct Message {
     pub content: String,
 }
 
-object!(Message);
+crate::object!(Message);
 
 /// A prompt or a response: plain text, or a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

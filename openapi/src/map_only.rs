@@ -11,10 +11,12 @@ use serde::forward_to_deserialize_any;
 use crate::unused::{PassingOver, Unused};
 
 /// A deserializer whose structs are maps and nothing else.
-pub(crate) struct MapOnly<D> {
-    pub(crate) inner: D,
+#[derive(Debug)]
+pub struct MapOnly<D> {
+    /// Reads the body.
+    pub inner: D,
     /// Fields that are passed over.
-    pub(crate) unused: &'static [Unused],
+    pub unused: &'static [Unused],
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for MapOnly<D> {
@@ -58,9 +60,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
 
 /// Implements `Serialize` and `Deserialize` for a type that derives both with
 /// `#[serde(remote = "Self")]`.
+#[macro_export]
 macro_rules! object {
     ($type:ty) => {
-        $crate::map_only::object!($type, but & []);
+        $crate::object!($type, but & []);
     };
     // With fields of published interfaces that this server has no use for.
     ($type:ty, but $unused:expr) => {
@@ -70,14 +73,15 @@ macro_rules! object {
             }
         }
 
-        $crate::map_only::read_object!($type, but $unused);
+        $crate::read_object!($type, but $unused);
     };
 }
 
 /// Implements `Deserialize` alone, for a type that derives it with `#[serde(remote = "Self")]`.
+#[macro_export]
 macro_rules! read_object {
     ($type:ty) => {
-        $crate::map_only::read_object!($type, but & []);
+        $crate::read_object!($type, but & []);
     };
     ($type:ty, but $unused:expr) => {
         impl<'de> serde::Deserialize<'de> for $type {
@@ -90,5 +94,3 @@ macro_rules! read_object {
         }
     };
 }
-
-pub(crate) use {object, read_object};

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::map_only::object;
 use crate::{Content, Reference, whole};
 
 /// Most inputs that one request may carry.
@@ -84,9 +83,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-object!(ScoreRequest);
-object!(ScoreInput);
-object!(Options);
+crate::object!(ScoreRequest);
+crate::object!(ScoreInput);
+crate::object!(Options);
 
 /// Which queue the work waits in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

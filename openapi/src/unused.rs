@@ -9,12 +9,12 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializ
 use serde_json::Value;
 
 /// A field by name, and the values of it that are passed over.
-#[derive(Clone, Copy)]
-pub(crate) struct Unused(pub(crate) &'static str, pub(crate) Harmless);
+#[derive(Debug, Clone, Copy)]
+pub struct Unused(pub &'static str, pub Harmless);
 
 /// Values that do not change the answer. Null never does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Harmless {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harmless {
     /// All of them.
     Every,
     /// None but null.

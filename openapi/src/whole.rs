@@ -9,14 +9,12 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
 /// Reads a whole number that is not negative.
-pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     deserializer.deserialize_any(WholeVisitor)
 }
 
 /// Reads a whole number above zero, or null.
-pub(crate) fn read_positive<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+pub fn read_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     match deserializer.deserialize_option(OptionVisitor)? {
         Some(0) => Err(D::Error::invalid_value(Unexpected::Unsigned(0), &"a whole number above 0")),
         other => Ok(other),
@@ -24,17 +22,13 @@ pub(crate) fn read_positive<'de, D: Deserializer<'de>>(
 }
 
 /// Reads a whole number that is not negative, or null.
-pub(crate) fn read_option<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+pub fn read_option<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     deserializer.deserialize_option(OptionVisitor)
 }
 
 /// Reads a whole number of either sign, or null. As an integer it may have all 64 bits; as a float
 /// it is held to 2^53.
-pub(crate) fn read_signed<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<i64>, D::Error> {
+pub fn read_signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     deserializer.deserialize_any(SignedVisitor)
 }
 

@@ -1,9 +1,9 @@
 //! The application: every route in one place, behind one guard.
 
+use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
-use actix_web::{App, Error, body::BoxBody, web};
-use openapi::{ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError};
+use actix_web::{App, Error, web};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -11,12 +11,17 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 
+use crate::compat::error_bodies::{
+    ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError,
+};
+use crate::compat::openai_batches::{batches, files};
+use crate::compat::openai_chat::routes::{chat, completions};
+use crate::compat::shared_routes::{classify, decisions, rerank as shared_rerank};
+use crate::compat::vllm::{generative, lora, pooling, rerank, score as pairs, tokenize};
+use crate::compat::{nemo_gym, openai_graders as graders, openrlhf, sglang, slime, tei};
 use crate::middleware::{guard, observe};
-use crate::routes::{chat, completions, decisions, meta, score};
+use crate::routes::{meta, score};
 use crate::state::State;
-use crate::wires::openai_batches::{batches, files};
-use crate::wires::vllm::{classify, generative, lora, pooling, rerank, score as pairs, tokenize};
-use crate::wires::{graders, nemo_gym, openrlhf, sglang, slime, tei};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -56,8 +61,8 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(nemo_gym::compare)
         .service(classify::classify)
         .service(pairs::score)
-        .service(rerank::rerank)
-        .service(rerank::reranking)
+        .service(shared_rerank::rerank)
+        .service(shared_rerank::reranking)
         .service(rerank::v1_rerank)
         .service(rerank::v1_reranking)
         .service(rerank::v2_rerank)

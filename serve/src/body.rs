@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 
 use crate::admit::Permit;
 use crate::error::{ApiError, Code};
-use crate::in_batch::InBatch;
+use crate::extensions::BatchLine;
 use crate::state::State;
 
 /// Above this a body is parsed on a blocking thread: an event loop that parses megabytes answers
@@ -62,7 +62,7 @@ pub(crate) fn enter(
         return Err(ApiError::new(Code::Draining, "the server is shutting down"));
     }
     let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
-    if InBatch::of(request).is_some() {
+    if BatchLine::of(request).is_some() {
         return state.admission.enter_behind(bytes).map_err(refused);
     }
     let client = state.clients.of(request, &state.keys);

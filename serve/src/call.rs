@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::ContentType;
 use actix_web::web::{self, Bytes, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
-use openapi::{BodyError, CacheMode, ShapeError};
+use openapi::{BodyError, CacheMode};
 use rubrics::{Ask, Input, Priority, Scorer};
 use serde::Serialize;
 
@@ -14,13 +14,11 @@ use crate::admit::{Permit, Refused};
 use crate::body::{self, INLINE_BYTES};
 use crate::convert;
 use crate::error::{ApiError, Code};
+use crate::extensions::{Arrived, BatchLine, RequestId, StageTimes};
 use crate::hosts::Served;
-use crate::in_batch::InBatch;
 use crate::metrics::Stage;
-use crate::middleware::{Arrived, RequestId, StageTimes};
 use crate::state::State;
 use crate::verdicts::{self, Answered, Answering};
-use crate::wires::{Dialect, Refusal};
 
 /// A request whose body has been read.
 pub(crate) struct Call<'r> {
@@ -99,19 +97,6 @@ impl<'r> Call<'r> {
         parsed.map_err(ApiError::body)
     }
 
-    /// The body of a path that several interfaces share. What is wrong with it is told in the shape
-    /// of the interface that it is of.
-    pub(crate) async fn parse_shape<T: Send + 'static>(
-        &self,
-        parse: fn(&[u8]) -> Result<T, ShapeError>,
-    ) -> Result<T, Refusal> {
-        let parsed = self.parse(move |bytes| Ok(parse(bytes))).await;
-        let parsed = parsed.map_err(Dialect::of(self.request.path()).refusal())?;
-        parsed.map_err(|ShapeError { shape, error }| {
-            Dialect::of_shape(shape).refusal()(ApiError::body(error))
-        })
-    }
-
     /// The body as it was sent.
     pub(crate) fn body(&self) -> Bytes {
         self.bytes.clone()
@@ -127,7 +112,7 @@ impl<'r> Call<'r> {
     /// When the server gives up.
     pub(crate) fn deadline(&self) -> Instant {
         let own = self.arrived + self.state.config.deadline;
-        InBatch::of(self.request).map_or(own, |line| line.deadline)
+        BatchLine::of(self.request).map_or(own, |line| line.deadline)
     }
 
     /// Takes `items` in hand, if they can be answered before `deadline`. Gives the time that is
@@ -213,7 +198,7 @@ impl<'r> Call<'r> {
         manner: Manner,
     ) -> Result<Judged<'r>, ApiError> {
         let (read, parse) = self.times();
-        let line = InBatch::of(self.request);
+        let line = BatchLine::of(self.request);
         let limit = self.deadline();
         let asked = manner.deadline.and_then(|time| self.arrived.checked_add(time));
         let deadline = asked.map_or(limit, |asked| asked.min(limit));

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::Host;
+use engine::{Host, Tokenizer};
+use models::template::Part;
 use rubrics::config::nearest;
-
 use tokio::sync::Mutex;
 
-use crate::generate::Generating;
 use crate::labels::Labels;
+use crate::pace::Pace;
 
 /// Every model, and by its own name every adapter of each.
 #[derive(Debug, Default)]
@@ -22,7 +22,8 @@ pub struct Hosts {
 #[derive(Debug)]
 struct Entry {
     host: Arc<Host>,
-    generating: Arc<Generating>,
+    pace: Arc<Pace>,
+    template_shows_tools: bool,
     labels: Arc<Labels>,
 }
 
@@ -33,8 +34,10 @@ pub struct Served {
     pub host: Arc<Host>,
     /// The adapter that the name stands for, where it is one's.
     pub adapter: Option<Arc<str>>,
-    /// What generating text with the model takes beside it.
-    pub generating: Arc<Generating>,
+    /// Time per token of its engine.
+    pub pace: Arc<Pace>,
+    /// Whether the chat template writes the tools into the prompt.
+    pub template_shows_tools: bool,
     /// What its files say of its head's outputs.
     pub labels: Arc<Labels>,
 }
@@ -50,7 +53,8 @@ impl Hosts {
     /// Of models whose names differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
         let entry = |host: Arc<Host>| Entry {
-            generating: Arc::new(Generating::new(&host)),
+            pace: Arc::default(),
+            template_shows_tools: shows_tools(&host.tokenizer),
             labels: Arc::new(Labels::read(&host)),
             host,
         };
@@ -62,7 +66,8 @@ impl Hosts {
         let served = |entry: &Entry, adapter| Served {
             host: entry.host.clone(),
             adapter,
-            generating: entry.generating.clone(),
+            pace: entry.pace.clone(),
+            template_shows_tools: entry.template_shows_tools,
             labels: entry.labels.clone(),
         };
         if let Some(entry) = self.entries.iter().find(|entry| &*entry.host.name == name) {
@@ -139,4 +144,13 @@ impl rubrics::Models for Hosts {
     fn near(&self, given: &str) -> Vec<Arc<str>> {
         Hosts::near(self, given)
     }
+}
+
+/// A template that cannot be examined is one that cannot be rendered either.
+fn shows_tools(tokenizer: &Tokenizer) -> bool {
+    let report = tokenizer.template().report();
+    report.is_ok_and(|report| {
+        let refused = report.refuses.iter().any(|refusal| refusal.part == Part::Tools);
+        !report.missing && !refused && !report.drops.contains(&Part::Tools)
+    })
 }

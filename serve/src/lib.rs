@@ -5,17 +5,21 @@
 pub mod admit;
 mod app;
 mod background;
+mod batch_runner;
 pub mod batches;
 mod body;
 pub mod cache;
 mod call;
+mod caller;
 pub mod clients;
+mod clock;
+mod compat;
 pub mod config;
 pub mod convert;
+mod engine_errors;
 pub mod error;
-mod generate;
+mod extensions;
 pub mod hosts;
-mod in_batch;
 pub mod keys;
 pub mod labels;
 mod load;
@@ -23,10 +27,10 @@ pub mod logs;
 pub mod metrics;
 mod middleware;
 mod names;
+mod pace;
 mod routes;
 pub mod state;
 mod verdicts;
-mod wires;
 
 use std::future::Future;
 use std::net::TcpListener;
@@ -65,7 +69,7 @@ pub async fn run(
         .h1_allow_half_closed(false)
         .listen(listener)?
         .run();
-    let batches = batches::runner::start(&state, &document);
+    let batches = batch_runner::start(&state, &document);
     let handle = server.handle();
     actix_web::rt::spawn(async move {
         shutdown.await;

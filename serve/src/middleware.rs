@@ -9,24 +9,12 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
 
-use crate::in_batch::InBatch;
+use crate::compat::ApiFlavor;
+use crate::extensions::{Arrived, BatchLine, RequestId, StageTimes};
 use crate::state::State;
-use crate::wires::Dialect;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-
-/// The id of a request: the client's own where it sent a usable one.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestId(pub String);
-
-/// When the request's head had been read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrived(pub Instant);
-
-/// Finished stages of a request, as the value of a `server-timing` header.
-#[derive(Debug, Clone)]
-pub(crate) struct StageTimes(pub String);
 
 /// Counts a request that ends without a reply, which is what a client that left looks like.
 struct Leaving {
@@ -68,10 +56,10 @@ pub(crate) async fn guard(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     // A line of a batch is the server's own request: its batch has passed here.
-    if InBatch::of(request.request()).is_none()
+    if BatchLine::of(request.request()).is_none()
         && let Err(error) = shared(&request).keys.check(request.headers())
     {
-        let reply = Dialect::of(request.path()).response(&error);
+        let reply = ApiFlavor::of(request.path()).response(&error);
         return Ok(request.into_response(reply));
     }
     next.call(request).await.map(ServiceResponse::map_into_boxed_body)

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rubrics::decide::Calibrations;
 use rubrics::{NoModels, Pool, Registry, Tools};
@@ -13,6 +12,7 @@ use crate::admit::Admission;
 use crate::batches::Batches;
 use crate::cache::Cache;
 use crate::clients::Clients;
+use crate::clock::unix_seconds;
 use crate::hosts::Hosts;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
@@ -107,10 +107,4 @@ impl State {
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }
-}
-
-/// Unix time in seconds.
-pub fn unix_seconds() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |elapsed| elapsed.as_secs())
 }

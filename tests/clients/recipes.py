@@ -1,4 +1,4 @@
-"""Runs the commands of docs/wires.md and docs/clients.md as they are written.
+"""Runs the commands of docs/compat.md and docs/clients.md as they are written.
 
 `cargo xtask test --clients -- commands` makes an environment with the packages of
 `tests/clients/requirements/trainers.txt` and `trainers.alone.txt`, and runs it. By hand, in such an
@@ -30,7 +30,7 @@ except ImportError as error:
     raise SystemExit(0) from None
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("wires.md", "clients.md")
+PAGES = ("compat.md", "clients.md")
 TOKENS = "[9454, 2753]"
 """Ids of a real vocabulary, for which a tiny one has others."""
 

@@ -1,6 +1,7 @@
 //! The server over real connections.
 
 mod chat;
+mod compat;
 mod completions;
 mod contract;
 mod decision_prompts;
@@ -16,4 +17,3 @@ mod models;
 mod models_route;
 mod scorers;
 mod serving;
-mod wires;

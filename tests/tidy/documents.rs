@@ -73,7 +73,7 @@ fn names_of_what_is_gone_are_caught() {
     check("`serve/src/cache.rs` and `docs/gone.md`", &[1]);
     check("`serve/src/` and `docs/`", &[]);
     check("`server/`", &[1]);
-    check("`serve/src/wires`", &[1]);
+    check("`serve/src/compat`", &[1]);
     check("`serve/src/cache.rs::hit`", &[]);
     check("`serve/src/cache.rs::tests::hit`", &[]);
     check("`serve/src/cache.rs::hits`", &[1]);

@@ -5,11 +5,12 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-use openapi::BatchFault;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+
+use crate::batches::record::BatchFault;
 
 /// Faults that are told; more are counted.
 const MOST_FAULTS: usize = 100;

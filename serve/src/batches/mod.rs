@@ -3,32 +3,30 @@
 //!
 //! What is known about files and batches is in a database ([`store`]), the files themselves and a
 //! journal for each batch in a folder ([`disk`], [`journal`]). A batch goes from state to state
-//! ([`status`]) by steps that can all be begun anew ([`runner`]): after a crash the record says
+//! ([`status`]) by steps that can all be begun anew (`batch_runner`): after a crash the record says
 //! which state a batch was in, and the journal which lines are answered. Each line goes through the
-//! server's own routes ([`inside`]). Nothing here knows how anything is judged.
+//! server's own routes. Nothing here knows how anything is judged.
 
-mod disk;
+pub(crate) mod disk;
 mod error;
 pub(crate) mod ids;
-mod inside;
-mod journal;
-mod lines;
-mod output;
+pub(crate) mod journal;
+pub(crate) mod lines;
+pub(crate) mod output;
 pub(crate) mod record;
-pub(crate) mod runner;
-mod send;
 pub(crate) mod status;
 mod store;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use openapi::BatchCounts;
 use tokio::sync::{Notify, watch};
+
+use crate::batches::record::BatchCounts;
 
 pub(crate) use disk::Writing;
 use disk::{Disk, Faults, NoFaults};
@@ -40,8 +38,8 @@ use status::{Event, after, is_over};
 use store::Store;
 pub(crate) use store::{Beginning, Deleting};
 
+use crate::clock::unix_seconds;
 use crate::config::Config;
-use crate::state::unix_seconds;
 
 /// Batches that may be unfinished at a time.
 const MOST_UNFINISHED: usize = 1_000;
@@ -73,26 +71,26 @@ pub(crate) const ENDPOINTS: [&str; 15] = [
 
 /// A batch that is being worked on.
 #[derive(Debug, Default)]
-struct Live {
-    completed: AtomicU32,
-    failed: AtomicU32,
+pub(crate) struct Live {
+    pub(crate) completed: AtomicU32,
+    pub(crate) failed: AtomicU32,
     /// Somebody wants its end.
-    cancelled: Notify,
+    pub(crate) cancelled: Notify,
 }
 
 /// Files and batches.
 #[derive(Debug)]
 pub struct Batches {
-    disk: Arc<Disk>,
-    store: Store,
-    bounds: Bounds,
+    pub(crate) disk: Arc<Disk>,
+    pub(crate) store: Store,
+    pub(crate) bounds: Bounds,
     /// Lines that are answered at a time.
-    concurrency: usize,
+    pub(crate) concurrency: usize,
     /// A lock: it is held for a look into the map alone.
-    live: Mutex<HashMap<BatchId, Arc<Live>>>,
+    pub(crate) live: Mutex<HashMap<BatchId, Arc<Live>>>,
     /// There is a batch that nobody works on.
-    fresh: Notify,
-    stop: watch::Sender<bool>,
+    pub(crate) fresh: Notify,
+    pub(crate) stop: watch::Sender<bool>,
 }
 
 impl Batches {
@@ -108,7 +106,7 @@ impl Batches {
         })
     }
 
-    fn open_with(
+    pub(crate) fn open_with(
         folder: &Path,
         config: &Config,
         faults: Arc<dyn Faults>,
@@ -168,7 +166,7 @@ impl Batches {
         self.lives().len()
     }
 
-    fn lives(&self) -> std::sync::MutexGuard<'_, HashMap<BatchId, Arc<Live>>> {
+    pub(crate) fn lives(&self) -> std::sync::MutexGuard<'_, HashMap<BatchId, Arc<Live>>> {
         // A map of handles is whole, whoever panicked.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -300,7 +298,7 @@ impl Batches {
     }
 
     /// Removes files whose life is over, and forgets batches of long ago.
-    fn sweep(&self) -> Result<(), StorageError> {
+    pub(crate) fn sweep(&self) -> Result<(), StorageError> {
         let now = unix_seconds();
         for file in self.store.files()? {
             if file.is_expired(now)

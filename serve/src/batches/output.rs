@@ -3,21 +3,34 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
+use std::time::Duration;
 
-use openapi::{BatchCounts, BatchStatus, FilePurpose};
+use actix_web::http::StatusCode;
+use actix_web::web::Bytes;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::disk::{Disk, Writing};
 use super::error::StorageError;
 use super::ids::{FileId, LineId};
-use super::inside::Answer;
 use super::journal::{Entry, Fate, Journal};
 use super::lines::{self, Bounds, Lines};
 use super::record::{BatchRecord, FileRecord};
+use crate::batches::record::{BatchCounts, FilePurpose};
+use crate::batches::status::BatchStatus;
 
 /// Bytes that are put together before they are written.
 const PIECE: usize = 1 << 20;
+
+/// What a route answers.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) request_id: String,
+    pub(crate) body: Bytes,
+    /// When another try makes sense, where there was no room.
+    pub(crate) busy: Option<Duration>,
+}
 
 /// What an answer is in the journal, and later in the output.
 pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> Entry {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use openapi::{BatchCounts, BatchErrors, BatchFault, BatchObject, BatchStatus, FileObject};
-use openapi::{FilePurpose, FileStatus};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::ids::{BatchId, FileId};
+use super::status::BatchStatus;
 
 /// The only window that there is: a day.
 pub(crate) const WINDOW_SECONDS: u64 = 24 * 60 * 60;
@@ -38,21 +38,6 @@ impl FileRecord {
     /// Whether its life is over.
     pub(crate) fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
-    }
-
-    /// As clients see it.
-    pub(crate) fn wire(self) -> FileObject {
-        FileObject {
-            id: self.id.as_str().to_owned(),
-            object: "file".to_owned(),
-            bytes: self.bytes,
-            created_at: self.created_at,
-            expires_at: self.expires_at,
-            filename: self.filename,
-            purpose: self.purpose,
-            status: FileStatus::Processed,
-            status_details: None,
-        }
     }
 }
 
@@ -111,32 +96,38 @@ impl BatchRecord {
         };
         time.get_or_insert(now);
     }
+}
 
-    /// As clients see it.
-    pub(crate) fn wire(self) -> BatchObject {
-        let text = |id: &FileId| id.as_str().to_owned();
-        BatchObject {
-            id: self.id.as_str().to_owned(),
-            object: "batch".to_owned(),
-            expires_at: Some(self.expires_at()),
-            input_file_id: text(&self.input),
-            output_file_id: self.output.as_ref().map(text),
-            error_file_id: self.error.as_ref().map(text),
-            errors: (!self.faults.is_empty())
-                .then(|| BatchErrors { object: "list".to_owned(), data: self.faults }),
-            endpoint: self.endpoint,
-            completion_window: WINDOW.to_owned(),
-            status: self.status,
-            created_at: self.created_at,
-            in_progress_at: self.times.in_progress,
-            finalizing_at: self.times.finalizing,
-            completed_at: self.times.completed,
-            failed_at: self.times.failed,
-            expired_at: self.times.expired,
-            cancelling_at: self.times.cancelling,
-            cancelled_at: self.times.cancelled,
-            request_counts: self.counts,
-            metadata: self.metadata,
-        }
-    }
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FilePurpose {
+    /// The requests of a batch.
+    Batch,
+    /// What came of them.
+    BatchOutput,
+}
+
+/// How many requests there are of each fate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BatchCounts {
+    /// All of them.
+    pub(crate) total: u32,
+    /// Answered with success.
+    pub(crate) completed: u32,
+    /// Answered with an error.
+    pub(crate) failed: u32,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BatchFault {
+    /// The kind of fault.
+    pub(crate) code: String,
+    /// In a sentence.
+    pub(crate) message: String,
+    /// The field.
+    pub(crate) param: Option<String>,
+    /// The line, from 1.
+    pub(crate) line: Option<u64>,
 }

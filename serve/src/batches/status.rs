@@ -1,6 +1,31 @@
 //! The states of a batch and what leads from one to another.
 
-use openapi::BatchStatus as Status;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use self::BatchStatus as Status;
+
+/// How far a batch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BatchStatus {
+    /// Its file is read.
+    Validating,
+    /// Its file cannot be used.
+    Failed,
+    /// Its requests are sent.
+    InProgress,
+    /// Its files are written.
+    Finalizing,
+    /// All was answered.
+    Completed,
+    /// Its time was over before all was answered.
+    Expired,
+    /// Somebody asked for its end.
+    Cancelling,
+    /// It was ended.
+    Cancelled,
+}
 
 /// What happens to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use actix_web::http::header::{ALLOW, ContentType, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, get, web};
 use openapi::{
-    ErrorBody, Health, MAX_INPUTS, MAX_PROMPTS, ModelDigests, ModelInfo, ModelLimits, ModelList,
-    Readiness,
+    ErrorBody, Health, MAX_INPUTS, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness,
 };
 
+use crate::compat::openai_chat::types::MAX_PROMPTS;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 

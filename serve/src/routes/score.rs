@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::{
-    MAX_INPUTS, Options, Priority, ScoreBody, ScoreFailure, ScoreReply, ScoreRequest,
-    ScoreResponse, ScoreResult, Usage, parse_score,
-};
+use openapi::{MAX_INPUTS, Options, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage};
 use rubrics::Scorer;
 
 use crate::call::{Call, Manner};
+use crate::clock::unix_seconds;
+use crate::compat::error_bodies::ScoreFailure;
+use crate::compat::shared_routes::bodies::{ScoreBody, ScoreReply, parse_score};
+use crate::compat::{ApiFlavor, Refusal, sglang, shared_routes, vllm};
 use crate::convert::{self, Echo, Frame};
 use crate::error::{ApiError, Code};
 use crate::names;
-use crate::state::{State, unix_seconds};
+use crate::state::State;
 use crate::verdicts::Answered;
-use crate::wires::{Dialect, Refusal, sglang, vllm};
 
 /// Scores a batch of inputs with one scorer.
 ///
@@ -52,16 +52,16 @@ pub(crate) async fn score(
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
     let begun = Call::begin(&request, payload, &state).await;
-    let call = begun.map_err(Dialect::Own.refusal())?;
-    match call.parse_shape(parse_score).await? {
-        ScoreBody::Own(asked) => answer(call, asked).await.map_err(Dialect::Own.refusal()),
+    let call = begun.map_err(ApiFlavor::Own.refusal())?;
+    match shared_routes::parse(&call, parse_score).await? {
+        ScoreBody::Own(asked) => answer(call, asked).await.map_err(ApiFlavor::Own.refusal()),
         ScoreBody::Vllm(asked) => {
             let answered = vllm::score::answer(call, asked).await;
-            answered.map_err(Dialect::Vllm.refusal())
+            answered.map_err(ApiFlavor::Vllm.refusal())
         }
         ScoreBody::Sglang(asked) => {
             let answered = sglang::score(call, asked).await;
-            answered.map_err(Dialect::Sglang.refusal())
+            answered.map_err(ApiFlavor::Sglang.refusal())
         }
     }
 }

@@ -85,7 +85,7 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof::of("graders", OPENAI, "tests/clients/graders.py", Against::Served(Kind::Writer)),
     Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(Kind::Writer)),
     Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(Kind::Writer)),
-    Proof::of("recipes", OPENAI, "tests/clients/wires.py", Against::Served(Kind::Reward)),
+    Proof::of("recipes", OPENAI, "tests/clients/compat.py", Against::Served(Kind::Reward)),
     Proof::of(
         "verifiers",
         VERIFIERS,

@@ -1,8 +1,7 @@
-//! Journals, lines, and batches whose process ends at any step.
+//! Journals and lines, and a disk that fails at any step.
 
 mod journal;
 mod lines;
-mod whole;
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +10,7 @@ use super::disk::{Faults, Step};
 
 /// Lets so many steps pass, and then so many fail.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     passing: usize,
     failing: usize,
     kind: ErrorKind,
@@ -19,12 +18,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(passing: usize, failing: usize, kind: ErrorKind) -> Plan {
+    pub(crate) fn new(passing: usize, failing: usize, kind: ErrorKind) -> Plan {
         Plan { passing, failing, kind, seen: AtomicUsize::new(0) }
     }
 
     /// Whether something has failed.
-    pub(super) fn tripped(&self) -> bool {
+    pub(crate) fn tripped(&self) -> bool {
         self.seen.load(Ordering::SeqCst) > self.passing
     }
 }

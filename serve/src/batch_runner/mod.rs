@@ -1,0 +1,273 @@
+//! Works on batches: one task for each, all on one thread of their own beside the event loops.
+//!
+//! A task looks at the state that its batch is in and does what leads out of it. Every such step
+//! can be done again from its beginning, so that a fault of the disk, or a new process, does just
+//! that.
+
+mod local_routes;
+mod send;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::rt::task::JoinHandle;
+use actix_web::web::Data;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use self::local_routes::LocalRoutes;
+use self::send::Ended;
+use self::waiting::{aside, stopped};
+use crate::batches::ids::BatchId;
+use crate::batches::lines::{self, Checked};
+use crate::batches::record::BatchRecord;
+use crate::batches::status::BatchStatus;
+use crate::batches::status::is_over;
+use crate::batches::status::{Event, after, name};
+use crate::batches::{Batches, Live, StorageError, output};
+use crate::clock::unix_seconds;
+use crate::routes::meta::Document;
+use crate::state::State;
+
+/// How often it is looked for files whose life is over, and for batches that nobody works on.
+const ROUND: Duration = Duration::from_mins(1);
+
+/// How long it is waited after a fault of the disk: at first, and at most.
+const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+
+/// Begins to work on batches, where there is a folder for them. It ends when it is told to stop.
+pub(crate) fn start(state: &Data<State>, document: &Data<Document>) -> Option<JoinHandle<()>> {
+    let batches = state.batches.clone()?;
+    let (state, document) = (state.clone(), document.clone());
+    Some(actix_web::rt::spawn(async move {
+        let Some(routes) = LocalRoutes::new(state.clone(), document).await else {
+            tracing::error!("batches stand still: the routes cannot be called");
+            return;
+        };
+        let permits = Arc::new(Semaphore::new(batches.concurrency));
+        let crew = Crew { batches, state, routes, permits };
+        crew.run().await;
+    }))
+}
+
+/// Who works on batches.
+#[derive(Clone)]
+struct Crew {
+    batches: Arc<Batches>,
+    state: Data<State>,
+    routes: LocalRoutes,
+    /// For the lines of all batches together; who waits longest is first.
+    permits: Arc<Semaphore>,
+}
+
+impl Crew {
+    async fn run(self) {
+        let mut stop = self.batches.stop.subscribe();
+        let mut tasks = JoinSet::new();
+        let mut round = tokio::time::interval(ROUND);
+        loop {
+            if let Err(error) = self.adopt(&mut tasks).await {
+                self.report(&error, "batches could not be looked for");
+                tokio::time::sleep(WAITS.0).await;
+                self.batches.fresh.notify_one();
+            }
+            tokio::select! {
+                biased;
+                () = stopped(&mut stop) => break,
+                () = self.batches.fresh.notified() => {}
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
+                    if ended.is_err() {
+                        tracing::error!("a panic ended the work on a batch; it begins anew");
+                        self.state.metrics.batch_fault();
+                        tokio::time::sleep(WAITS.1).await;
+                    }
+                }
+                _ = round.tick() => {
+                    let batches = self.batches.clone();
+                    if let Err(error) = aside(move || batches.sweep()).await {
+                        self.report(&error, "old files could not be removed");
+                    }
+                }
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// Begins a task for each batch that is not over and has none.
+    async fn adopt(&self, tasks: &mut JoinSet<()>) -> Result<(), StorageError> {
+        let batches = self.batches.clone();
+        let mut known = aside(move || batches.store.batches()).await?;
+        known.retain(|batch| !is_over(batch.status));
+        known.sort_by_key(|batch| batch.place);
+        for batch in known {
+            let live = Arc::new(Live::default());
+            let mut lives = self.batches.lives();
+            if !lives.contains_key(&batch.id) {
+                lives.insert(batch.id.clone(), live.clone());
+                let work = Work { crew: self.clone(), id: batch.id, live };
+                tasks.spawn_local(work.pursue());
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, error: &StorageError, what: &str) {
+        tracing::error!(%error, "{what}");
+        self.state.metrics.batch_fault();
+    }
+}
+
+/// The work on one batch.
+struct Work {
+    crew: Crew,
+    id: BatchId,
+    live: Arc<Live>,
+}
+
+impl Drop for Work {
+    /// However it ends, somebody else may work on the batch from now on.
+    fn drop(&mut self) {
+        self.crew.batches.lives().remove(&self.id);
+    }
+}
+
+/// What follows a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Another step.
+    Step,
+    /// Nothing.
+    End,
+}
+
+impl Work {
+    /// Step after step, until the batch is over or the server stops.
+    async fn pursue(self) {
+        let mut stop = self.crew.batches.stop.subscribe();
+        let mut wait = WAITS.0;
+        loop {
+            match self.step().await {
+                Ok(Next::Step) => wait = WAITS.0,
+                Ok(Next::End) => break,
+                Err(error) => {
+                    self.crew.report(&error, "a batch waits for the disk");
+                    tokio::select! {
+                        () = stopped(&mut stop) => break,
+                        () = tokio::time::sleep(wait) => wait = (wait * 2).min(WAITS.1),
+                    }
+                }
+            }
+        }
+    }
+
+    async fn step(&self) -> Result<Next, StorageError> {
+        let (batches, id) = (self.crew.batches.clone(), self.id.clone());
+        let Some(batch) = aside(move || batches.store.batch(&id)).await? else {
+            return Ok(Next::End);
+        };
+        match batch.status {
+            BatchStatus::Validating => self.validate(batch).await,
+            BatchStatus::InProgress => self.send(batch).await,
+            BatchStatus::Finalizing | BatchStatus::Cancelling => self.publish(batch).await,
+            BatchStatus::Failed
+            | BatchStatus::Completed
+            | BatchStatus::Expired
+            | BatchStatus::Cancelled => {
+                let batches = self.crew.batches.clone();
+                let journal = batches.disk.journal(&batch.id);
+                aside(move || Ok(batches.disk.remove(&journal)?)).await?;
+                Ok(Next::End)
+            }
+        }
+    }
+
+    async fn validate(&self, batch: BatchRecord) -> Result<Next, StorageError> {
+        let batches = self.crew.batches.clone();
+        let after_it = aside(move || {
+            let file = batches.content(&batch.input)?;
+            let reader = std::io::BufReader::new(file);
+            let checked = lines::check(reader, &batch.endpoint, batches.bounds)?;
+            validated(&batches, &batch.id, &checked)
+        });
+        self.note(after_it.await?);
+        Ok(Next::Step)
+    }
+
+    async fn send(&self, batch: BatchRecord) -> Result<Next, StorageError> {
+        let Crew { batches, state, routes, permits } = &self.crew;
+        let sending =
+            send::Sending { batches, state, routes, permits, live: &self.live, batch: &batch };
+        match sending.run().await? {
+            Ended::Stopped => Ok(Next::End),
+            Ended::Cancelled => Ok(Next::Step),
+            Ended::Closed => {
+                let (batches, now) = (batches.clone(), unix_seconds());
+                let closing = aside(move || {
+                    batches.store.change(&batch.id, &[], |batch| moved(batch, Event::Closed, now))
+                });
+                self.note(closing.await?);
+                Ok(Next::Step)
+            }
+        }
+    }
+
+    async fn publish(&self, batch: BatchRecord) -> Result<Next, StorageError> {
+        let batches = self.crew.batches.clone();
+        let publishing = aside(move || {
+            let now = unix_seconds();
+            let frame = (batches.store.place(), now);
+            let made = output::make(&batches.disk, &batch, batches.bounds, frame)?;
+            let files: Vec<_> =
+                [&made.output, &made.error].into_iter().flatten().cloned().collect();
+            batches.store.change(&batch.id, &files, |batch| {
+                let unfinished = made.unfinished > 0;
+                batch.counts = made.counts;
+                batch.output = made.output.as_ref().map(|file| file.id.clone());
+                batch.error = made.error.as_ref().map(|file| file.id.clone());
+                moved(batch, Event::Published { unfinished }, now)
+            })
+        });
+        self.note(publishing.await?);
+        Ok(Next::Step)
+    }
+
+    /// Counts a batch that is over now.
+    fn note(&self, changed: Option<(BatchRecord, bool)>) {
+        if let Some((batch, true)) = changed
+            && is_over(batch.status)
+        {
+            self.crew.state.metrics.batch_ended(name(batch.status));
+        }
+    }
+}
+
+/// Puts down what was found in the file of a batch.
+fn validated(
+    batches: &Batches,
+    id: &BatchId,
+    checked: &Checked,
+) -> Result<Option<(BatchRecord, bool)>, StorageError> {
+    let now = unix_seconds();
+    let (event, total) = if checked.faults.is_empty() {
+        (Event::Valid, checked.requests)
+    } else {
+        (Event::Invalid, 0)
+    };
+    batches.store.change(id, &[], |batch| {
+        batch.counts.total = total;
+        batch.faults.clone_from(&checked.faults);
+        moved(batch, event, now)
+    })
+}
+
+/// Moves a batch, if the event has a meaning for it.
+fn moved(batch: &mut BatchRecord, event: Event, now: u64) -> bool {
+    let next = after(batch.status, event);
+    if let Some(next) = next {
+        batch.enter(next, now);
+    }
+    next.is_some()
+}

@@ -1,0 +1,350 @@
+//! Batches from their file to their output, through processes that end at any step.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::rt::System;
+use actix_web::web::Data;
+use proptest::prelude::*;
+use rubrics::Registry;
+use serde_json::{Value, json};
+
+use crate::batch_runner;
+use crate::batches::disk::{Faults, NoFaults};
+use crate::batches::ids::{BatchId, FileId};
+use crate::batches::record::{BatchCounts, FilePurpose};
+use crate::batches::record::{BatchRecord, FileRecord, MOST_SECONDS, Times, WINDOW_SECONDS};
+use crate::batches::status::BatchStatus;
+use crate::batches::status::is_over;
+use crate::batches::tests::Plan;
+use crate::batches::{Batches, Deleting};
+use crate::clock::unix_seconds;
+use crate::config::Config;
+use crate::keys::Keys;
+use crate::routes::meta::Document;
+use crate::state::State;
+
+const LINES: usize = 9;
+const OWNER: &str = "somebody";
+
+fn config() -> Config {
+    Config {
+        threads: 1,
+        workers: 1,
+        batches_concurrency: 3,
+        drain: Duration::from_secs(1),
+        ..Config::default()
+    }
+}
+
+/// Lines of which every fourth asks for a scorer that is not there.
+fn requests() -> String {
+    let line = |n: usize| {
+        let model = if n % 4 == 3 { "nobody" } else { "math" };
+        let input = json!({ "response": n.to_string(), "reference": "2" });
+        let body = json!({ "model": model, "inputs": [input] });
+        let line = json!({ "custom_id": format!("q{n}"), "method": "POST", "url": "/v1/score", "body": body });
+        line.to_string() + "\n"
+    };
+    (0..LINES).map(line).collect()
+}
+
+fn open(folder: &Path) -> Option<Batches> {
+    let faults: Arc<dyn Faults> = Arc::new(NoFaults);
+    open_with(folder, &faults)
+}
+
+fn open_with(folder: &Path, faults: &Arc<dyn Faults>) -> Option<Batches> {
+    // The process before may not have let go of the database yet.
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match Batches::open_with(folder, &config(), faults.clone()) {
+            Ok(batches) => return Some(batches),
+            Err(error) if error.to_string().contains("already open") => {
+                assert!(Instant::now() < end, "{error}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(_) => return None,
+        }
+    }
+}
+
+fn given(batches: &Batches, text: &str) -> BatchId {
+    let mut writing = batches.begin_file().expect("room");
+    writing.write(text.as_bytes()).expect("room");
+    let file = batches.keep_file(writing, |id, place, bytes| FileRecord {
+        id,
+        place,
+        owner: OWNER.to_owned(),
+        bytes,
+        created_at: unix_seconds(),
+        expires_at: None,
+        filename: "requests.jsonl".to_owned(),
+        purpose: FilePurpose::Batch,
+    });
+    let input = file.expect("room").id;
+    let begun = batches.begin(|id, place| BatchRecord {
+        id,
+        place,
+        owner: OWNER.to_owned(),
+        endpoint: "/v1/score".to_owned(),
+        input,
+        metadata: None,
+        keep_seconds: MOST_SECONDS,
+        status: BatchStatus::Validating,
+        created_at: unix_seconds(),
+        times: Times::default(),
+        faults: Vec::new(),
+        counts: BatchCounts::default(),
+        output: None,
+        error: None,
+    });
+    begun.expect("room").0.id
+}
+
+/// A process: works until the batch is over or `ends` says so, and then ends without a word.
+fn process<F: Faults + 'static>(
+    folder: &Path,
+    faults: &Arc<F>,
+    id: &BatchId,
+    ends: impl Fn() -> bool,
+) {
+    let faults: Arc<dyn Faults> = faults.clone();
+    let Some(batches) = open_with(folder, &faults) else {
+        return;
+    };
+    let state = State::new(config(), Registry::built_in(), Keys::default());
+    let mut state = state.expect("threads start");
+    let batches = Arc::new(batches);
+    state.batches = Some(batches.clone());
+    let state = Data::new(state);
+    let document = Data::new(Document::new(String::new()));
+    System::new().block_on(async {
+        let working = batch_runner::start(&state, &document).expect("there is a folder");
+        let end = Instant::now() + Duration::from_mins(1);
+        let over = || {
+            let batch = batches.batch(id, OWNER);
+            // A database that fails says nothing of the batch.
+            batch.is_ok_and(|batch| batch.is_some_and(|batch| is_over(batch.status)))
+        };
+        while !ends() && !over() {
+            assert!(Instant::now() < end, "the batch stands still");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        working.abort();
+        let _ = working.await;
+    });
+}
+
+fn finished(folder: &Path, id: &BatchId) -> (BatchRecord, Vec<Value>, Vec<Value>) {
+    process(folder, &Arc::new(NoFaults), id, || false);
+    let batches = open(folder).expect("it is usable");
+    let batch = batches.batch(id, OWNER).expect("readable").expect("known");
+    let lines = |id: &Option<FileId>| {
+        let Some(id) = id else { return Vec::new() };
+        let record = batches.file(id, OWNER).expect("readable").expect("known");
+        let mut text = String::new();
+        let mut file = batches.content(id).expect("it is there");
+        file.read_to_string(&mut text).expect("UTF-8");
+        assert_eq!(record.bytes, text.len() as u64);
+        let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        lines.collect()
+    };
+    let (output, error) = (lines(&batch.output), lines(&batch.error));
+    assert!(batches.disk.journal_names().expect("readable").is_empty() || !is_over(batch.status));
+    (batch, output, error)
+}
+
+fn check_all_once(folder: &Path, id: &BatchId) {
+    let (batch, output, error) = finished(folder, id);
+    assert_eq!(batch.status, BatchStatus::Completed);
+    let expected = BatchCounts { total: 9, completed: 7, failed: 2 };
+    assert_eq!(batch.counts, expected);
+    let mut statuses: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in output.iter().chain(&error) {
+        let id = line["custom_id"].as_str().expect("text");
+        let status = line["response"]["status_code"].as_u64().expect("a number");
+        assert_eq!(statuses.insert(id, status), None, "{id} is there twice");
+        assert_eq!(line["error"], Value::Null);
+        let own = line["response"]["request_id"] == line["id"];
+        assert!(own, "{line}");
+    }
+    for n in 0..LINES {
+        let expected = if n % 4 == 3 { 404 } else { 200 };
+        assert_eq!(statuses.get(format!("q{n}").as_str()), Some(&expected));
+    }
+    let second = output.iter().find(|line| line["custom_id"] == "q2").expect("it was asked");
+    assert_eq!(second["response"]["body"]["results"][0]["score"], 1.0);
+    let order: Vec<&Value> = output.iter().map(|line| &line["custom_id"]).collect();
+    assert_eq!(order, ["q0", "q1", "q2", "q4", "q5", "q6", "q8"], "as in the file");
+}
+
+fn begun(folder: &Path, text: &str) -> BatchId {
+    let batches = open(folder).expect("it is usable");
+    given(&batches, text)
+}
+
+#[test]
+fn a_batch_that_nothing_happens_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    check_all_once(folder.path(), &id);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Processes that end at any of their steps, one after the other.
+    #[test]
+    fn whenever_processes_end(ends in prop::collection::vec(0_usize..40, 1..4)) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let id = begun(folder.path(), &requests());
+        for passing in ends {
+            let plan = Arc::new(Plan::new(passing, usize::MAX, ErrorKind::BrokenPipe));
+            process(folder.path(), &plan, &id, || plan.tripped());
+        }
+        check_all_once(folder.path(), &id);
+    }
+
+    /// A disk that is full, or cannot be written, for a while.
+    #[test]
+    fn whenever_the_disk_is_full(passing in 1_usize..30, failing in 1_usize..4, full: bool) {
+        let kind = if full { ErrorKind::StorageFull } else { ErrorKind::ReadOnlyFilesystem };
+        let folder = tempfile::tempdir().expect("a folder");
+        let id = begun(folder.path(), &requests());
+        let plan = Arc::new(Plan::new(passing, failing, kind));
+        process(folder.path(), &plan, &id, || false);
+        check_all_once(folder.path(), &id);
+    }
+}
+
+#[test]
+fn a_batch_that_is_cancelled_before_it_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    let batches = open(folder.path()).expect("it is usable");
+    assert!(batches.cancel(&id, "another").expect("writable").is_none());
+    for _ in 0..2 {
+        let (batch, done) = batches.cancel(&id, OWNER).expect("writable").expect("known");
+        assert_eq!((batch.status, done), (BatchStatus::Cancelling, true));
+    }
+    drop(batches);
+    let (batch, output, error) = finished(folder.path(), &id);
+    assert_eq!(batch.status, BatchStatus::Cancelled);
+    assert_eq!((output, error), (vec![], vec![]), "nothing was known of its lines");
+    let batches = open(folder.path()).expect("it is usable");
+    let (_, done) = batches.cancel(&id, OWNER).expect("writable").expect("known");
+    assert!(!done, "it is over");
+}
+
+/// Puts a batch into a state, as a process leaves it behind.
+fn left_behind(folder: &Path, id: &BatchId, change: impl Fn(&mut BatchRecord)) {
+    let batches = open(folder).expect("it is usable");
+    let change = |batch: &mut BatchRecord| {
+        change(batch);
+        true
+    };
+    batches.store.change(id, &[], change).expect("writable");
+}
+
+#[test]
+fn what_is_being_written_cannot_be_cancelled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    left_behind(folder.path(), &id, |batch| {
+        batch.enter(BatchStatus::Finalizing, 1);
+    });
+    let batches = open(folder.path()).expect("it is usable");
+    let (batch, done) = batches.cancel(&id, OWNER).expect("writable").expect("known");
+    assert_eq!((batch.status, done), (BatchStatus::Finalizing, false));
+}
+
+#[test]
+fn what_is_left_when_the_time_is_over_is_told() {
+    for cancelled in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let id = begun(folder.path(), &requests());
+        left_behind(folder.path(), &id, |batch| {
+            batch.enter(BatchStatus::InProgress, 1);
+            batch.counts.total = 9;
+            if cancelled {
+                batch.enter(BatchStatus::Cancelling, 2);
+            } else {
+                batch.created_at -= WINDOW_SECONDS + 1;
+            }
+        });
+        let (batch, output, error) = finished(folder.path(), &id);
+        let (status, code) = if cancelled {
+            (BatchStatus::Cancelled, "batch_cancelled")
+        } else {
+            (BatchStatus::Expired, "batch_expired")
+        };
+        assert_eq!(batch.status, status);
+        assert_eq!((output.len(), error.len()), (0, LINES));
+        for (n, line) in error.iter().enumerate() {
+            assert_eq!(line["custom_id"], format!("q{n}"));
+            assert_eq!(line["response"], Value::Null);
+            assert_eq!(line["error"]["code"], code);
+        }
+    }
+}
+
+#[test]
+fn files_whose_life_is_over_go() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    let batches = open(folder.path()).expect("it is usable");
+    let batch = batches.batch(&id, OWNER).expect("readable").expect("known");
+    let file = batches.file(&batch.input, OWNER).expect("readable").expect("known");
+    assert_eq!(batches.file(&batch.input, "another").expect("readable"), None);
+    let old = FileRecord { expires_at: Some(1), ..file };
+    batches.store.add_file(&old).expect("writable");
+    assert_eq!(batches.file(&batch.input, OWNER).expect("readable"), None);
+    batches.sweep().expect("it works");
+    assert!(batches.content(&batch.input).is_ok(), "its batch needs it");
+    let needed = batches.delete_file(&batch.input, OWNER).expect("it works");
+    assert_eq!(needed, Deleting::Needed(id.clone()));
+    drop(batches);
+    left_behind(folder.path(), &id, |batch| {
+        batch.enter(BatchStatus::Failed, 1);
+    });
+    let batches = open(folder.path()).expect("it is usable");
+    batches.sweep().expect("it works");
+    assert!(batches.content(&batch.input).is_err());
+    assert_eq!(batches.bytes(), 0);
+}
+
+/// A file without a record, or half of one, is what a process leaves that ends between the two.
+#[test]
+fn what_nobody_knows_of_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    let batches = open(folder.path()).expect("it is usable");
+    let known = batches.bytes();
+    let mut writing = batches.begin_file().expect("room");
+    writing.write(b"half").expect("room");
+    std::mem::forget(writing);
+    let mut writing = batches.begin_file().expect("room");
+    writing.write(b"without a record").expect("room");
+    writing.keep(&FileId::new().expect("randomness")).expect("room");
+    let other = BatchId::new().expect("randomness");
+    std::fs::write(batches.disk.journal(&other), b"of nothing").expect("writable");
+    drop(batches);
+    let batches = open(folder.path()).expect("it is usable");
+    assert_eq!(batches.bytes(), known);
+    assert_eq!(batches.disk.file_names().expect("readable").len(), 1);
+    drop(batches);
+    check_all_once(folder.path(), &id);
+}
+
+#[test]
+fn two_servers_do_not_share_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = Batches::open(folder.path(), &config()).expect("it is usable");
+    let second = Batches::open(folder.path(), &config()).expect_err("it is in use");
+    assert!(second.to_string().contains("already open"), "{second}");
+    drop(first);
+}

@@ -1,0 +1,20 @@
+//! Waiting for the disk and for the end of the server.
+
+use actix_web::web;
+use tokio::sync::watch;
+
+use crate::batches::StorageError;
+
+/// Waits for the word to stop.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Who gives the word lives as long as the process.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Runs what waits for the disk.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, StorageError> {
+    let done = web::block(work).await;
+    done.map_err(|error| StorageError::Database(error.to_string()))?
+}

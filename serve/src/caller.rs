@@ -1,0 +1,67 @@
+//! The sender of a request, as engines see it: whose share it takes, how urgent it is, and until
+//! when its answer is of use.
+
+use std::time::{Duration, Instant};
+
+use actix_web::HttpRequest;
+use actix_web::http::header::AUTHORIZATION;
+use engine::Priority;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{ApiError, Code};
+use crate::extensions::BatchLine;
+
+/// The sender of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    /// Identifies the API key, or the owner of a batch; 0 without a key.
+    pub(crate) client: u64,
+    /// When the server gives up.
+    pub(crate) deadline: Instant,
+    is_batch_line: bool,
+}
+
+impl Caller {
+    /// The sender of `request`, whose answer is due at `deadline`.
+    pub(crate) fn new(request: &HttpRequest, deadline: Instant) -> Caller {
+        let key = request.headers().get(AUTHORIZATION);
+        let line = BatchLine::of(request);
+        let client = || key.map_or(0, |key| digest_u64(key.as_bytes()));
+        Caller {
+            client: line.map_or_else(client, |line| line.client),
+            deadline,
+            is_batch_line: line.is_some(),
+        }
+    }
+
+    /// The priority of the request's work: `requested`, or `Batch` for a line of a batch.
+    pub(crate) fn priority(&self, requested: Priority) -> Priority {
+        if self.is_batch_line { Priority::Batch } else { requested }
+    }
+
+    /// Runs `work` until the deadline.
+    ///
+    /// # Errors
+    /// Those of `work`, and 504 at the deadline: a text that was begun and is not done is no reply.
+    pub(crate) async fn in_time<T>(
+        self,
+        work: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let done = tokio::time::timeout(self.time_left(), work).await;
+        done.unwrap_or_else(|_| {
+            let message = "the deadline passed before the text was done";
+            Err(ApiError::new(Code::DeadlinePassed, message))
+        })
+    }
+
+    fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+/// The first 64 bits of a SHA-256 digest, little-endian.
+pub(crate) fn digest_u64(bytes: &[u8]) -> u64 {
+    let digest = Sha256::digest(bytes);
+    let first = digest.first_chunk().expect("a digest has 32 bytes");
+    u64::from_le_bytes(*first)
+}

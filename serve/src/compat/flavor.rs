@@ -1,0 +1,238 @@
+//! How each wire says that something went wrong: its own shape, and the statuses that its clients
+//! act on.
+//!
+//! What went wrong is an [`ApiError`] like everywhere else; only its clothes differ.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+
+use super::error_bodies::{
+    DetailError, Details, FieldError, PathPart, SglangError, TeiError, TeiErrorType, VllmError,
+    VllmErrorDetail,
+};
+use crate::error::{ApiError, Code};
+
+/// A family of error replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApiFlavor {
+    /// This server's own, which OpenAI's clients read.
+    Own,
+    /// The same, but an overload is a 429, which OpenAI's clients wait for and try again.
+    OpenAi,
+    /// `{"detail": …}`, as services written with `FastAPI` answer: `OpenRLHF`, slime, `NeMo`-Gym.
+    FastApi,
+    /// `{"error": {…, "code": 400}}`. verl gives up at any 4xx, and tries again after a 5xx.
+    Vllm,
+    /// `{"object": "error", …, "code": 400}`.
+    Sglang,
+    /// `{"error": "…", "error_type": "…"}`.
+    Tei,
+}
+
+impl ApiFlavor {
+    /// The flavor of a path, for what goes wrong before its body is read.
+    pub(crate) fn of(path: &str) -> ApiFlavor {
+        match path {
+            "/get_reward" | "/remote_rm" | "/verify" | "/seed_session" | "/aggregate_metrics"
+            | "/reverify_mode" | "/compare" => ApiFlavor::FastApi,
+            "/classify"
+            | "/score"
+            | "/rerank"
+            | "/reranking"
+            | "/v1/rerank"
+            | "/v1/reranking"
+            | "/v2/rerank"
+            | "/pooling"
+            | "/generative_scoring"
+            | "/tokenize"
+            | "/detokenize"
+            | "/v1/embeddings"
+            | "/v1/load_lora_adapter"
+            | "/v1/unload_lora_adapter" => ApiFlavor::Vllm,
+            "/v1/classify" => ApiFlavor::Sglang,
+            "/predict" | "/info" => ApiFlavor::Tei,
+            _ if path.starts_with("/ng-rollout/") => ApiFlavor::FastApi,
+            "/v1/fine_tuning/alpha/graders/run"
+            | "/v1/fine_tuning/alpha/graders/validate"
+            | "/v1/files"
+            | "/v1/batches" => ApiFlavor::OpenAi,
+            _ if path.starts_with("/v1/files/") || path.starts_with("/v1/batches/") => {
+                ApiFlavor::OpenAi
+            }
+            _ => ApiFlavor::Own,
+        }
+    }
+
+    /// An error as a reply.
+    pub(crate) fn response(self, error: &ApiError) -> HttpResponse {
+        let status = self.status(error);
+        let mut head = error.head(status);
+        match self {
+            ApiFlavor::Own | ApiFlavor::OpenAi => head.json(error.wire()),
+            ApiFlavor::FastApi => head.json(detail(error)),
+            ApiFlavor::Vllm => head.json(VllmError {
+                error: VllmErrorDetail {
+                    message: error.to_string(),
+                    kind: kind(status).to_owned(),
+                    param: error.param().map(str::to_owned),
+                    code: status.as_u16(),
+                },
+            }),
+            ApiFlavor::Sglang => head.json(SglangError {
+                object: "error".to_owned(),
+                message: error.to_string(),
+                kind: kind(status).to_owned(),
+                param: error.param().map(str::to_owned),
+                code: status.as_u16(),
+            }),
+            ApiFlavor::Tei => {
+                head.json(TeiError { error: error.to_string(), error_type: tei_type(error.code()) })
+            }
+        }
+    }
+
+    /// What `map_err` takes to make an error this flavor's.
+    pub(crate) fn refusal(self) -> impl Fn(ApiError) -> Refusal {
+        move |error| Refusal { flavor: self, error }
+    }
+
+    fn status(self, error: &ApiError) -> StatusCode {
+        match (self, error.code()) {
+            (ApiFlavor::FastApi, Code::MalformedJson) => StatusCode::UNPROCESSABLE_ENTITY,
+            (ApiFlavor::Vllm | ApiFlavor::Sglang, Code::InvalidBody | Code::ContextLength) => {
+                StatusCode::BAD_REQUEST
+            }
+            // Their clients try again after a 5xx alone.
+            (ApiFlavor::FastApi | ApiFlavor::Vllm | ApiFlavor::Sglang, Code::TooFast) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            (ApiFlavor::Tei | ApiFlavor::OpenAi, Code::Overloaded) => StatusCode::TOO_MANY_REQUESTS,
+            (ApiFlavor::Tei, Code::Internal) => StatusCode::FAILED_DEPENDENCY,
+            _ => error.status_code(),
+        }
+    }
+}
+
+/// What vLLM and `SGLang` call the statuses.
+fn kind(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 | 408 | 413 => "BadRequestError",
+        401 | 403 => "PermissionDeniedError",
+        404 | 405 => "NotFoundError",
+        422 => "UnprocessableEntityError",
+        503 => "ServiceUnavailableError",
+        _ => "InternalServerError",
+    }
+}
+
+fn tei_type(code: Code) -> TeiErrorType {
+    match code {
+        Code::Overloaded | Code::TooFast => TeiErrorType::Overloaded,
+        Code::Draining | Code::DeadlinePassed => TeiErrorType::Unhealthy,
+        Code::Internal | Code::ToolFailed | Code::StorageFull | Code::StorageFailed => {
+            TeiErrorType::Backend
+        }
+        Code::ContextLength => TeiErrorType::Tokenizer,
+        Code::MalformedJson
+        | Code::InvalidApiKey
+        | Code::Forbidden
+        | Code::MalformedForm
+        | Code::NotFound
+        | Code::Conflict
+        | Code::RouteNotFound
+        | Code::MethodNotAllowed
+        | Code::ScorerNotFound
+        | Code::BodyTimeout
+        | Code::BodyTooLarge
+        | Code::InvalidBody
+        | Code::Unmeasured => TeiErrorType::Validation,
+    }
+}
+
+/// An error in a wire's own shape.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    flavor: ApiFlavor,
+    error: ApiError,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl ResponseError for Refusal {
+    fn status_code(&self) -> StatusCode {
+        self.flavor.status(&self.error)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.flavor.response(&self.error)
+    }
+}
+
+/// Faults of the body are a list with places, everything else is a sentence.
+fn detail(error: &ApiError) -> DetailError {
+    let detail = match error.code() {
+        Code::InvalidBody | Code::MalformedJson => Details::Fields(vec![FieldError {
+            kind: error.wire().error.code,
+            loc: location(error.param().unwrap_or_default()),
+            msg: error.to_string(),
+        }]),
+        Code::InvalidApiKey
+        | Code::Forbidden
+        | Code::MalformedForm
+        | Code::NotFound
+        | Code::Conflict
+        | Code::StorageFull
+        | Code::StorageFailed
+        | Code::RouteNotFound
+        | Code::MethodNotAllowed
+        | Code::ScorerNotFound
+        | Code::BodyTimeout
+        | Code::BodyTooLarge
+        | Code::ContextLength
+        | Code::Unmeasured
+        | Code::ToolFailed
+        | Code::Overloaded
+        | Code::TooFast
+        | Code::Draining
+        | Code::DeadlinePassed
+        | Code::Internal => Details::Text(error.to_string()),
+    };
+    DetailError { detail }
+}
+
+/// `inputs[3].response` as `["body", "inputs", 3, "response"]`.
+fn location(path: &str) -> Vec<PathPart> {
+    let mut parts = vec![PathPart::Name("body".to_owned())];
+    let pieces = path.split(['.', '[', ']']).filter(|piece| !piece.is_empty());
+    parts.extend(pieces.map(|piece| match piece.parse() {
+        Ok(index) => PathPart::Index(index),
+        Err(_) => PathPart::Name(piece.to_owned()),
+    }));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
+    fn check(path: &str, expected: Value) {
+        assert_eq!(json!(location(path)), expected, "{path}");
+    }
+
+    #[test]
+    fn places_of_fastapi() {
+        check("", json!(["body"]));
+        check("query", json!(["body", "query"]));
+        check("a[3].b", json!(["body", "a", 3, "b"]));
+        check("a.b[0][1]", json!(["body", "a", "b", 0, 1]));
+    }
+}

@@ -1,0 +1,211 @@
+//! The figures that `NeMo`-Gym makes of verify replies: mean, greatest, least, median and standard
+//! deviation of every numeric field, for each task and over all.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value, json};
+
+use super::types::AggregateReply;
+
+const TASK: &str = "_ng_task_index";
+const ROLLOUT: &str = "_ng_rollout_index";
+const FAILURE: &str = "_ng_failure_class";
+/// True where the environment failed and not the policy, in rows of other servers.
+const MASKED: &str = "mask_sample";
+
+/// Numbers by the name of their field.
+type Columns = BTreeMap<String, Vec<f64>>;
+
+/// The figures of rows, without those that were not measured.
+pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
+    let measured = |row: &&Map<String, Value>| {
+        row.get(FAILURE).is_none_or(Value::is_null) && row.get(MASKED) != Some(&Value::Bool(true))
+    };
+    let mut tasks: BTreeMap<i64, Vec<&Map<String, Value>>> = BTreeMap::new();
+    for row in rows.iter().filter(measured) {
+        tasks.entry(index(row, TASK)).or_default().push(row);
+    }
+    if tasks.is_empty() {
+        return AggregateReply::default();
+    }
+    let all = described(&columns(tasks.values().flatten().copied()));
+    let key_metrics = all.iter().filter(|(name, _)| name.starts_with("mean/"));
+    AggregateReply {
+        key_metrics: key_metrics.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        agent_metrics: all,
+        group_level_metrics: tasks.iter().map(|(task, rows)| group(*task, rows)).collect(),
+    }
+}
+
+/// The figures of one task.
+fn group(task: i64, rows: &[&Map<String, Value>]) -> Map<String, Value> {
+    let mut figures = described(&columns(rows.iter().copied()));
+    let mut infos: Vec<(i64, Value)> = rows.iter().map(|row| info(task, row)).collect();
+    infos.sort_by_key(|(rollout, _)| *rollout);
+    let infos: Value = infos.into_iter().map(|(_, info)| info).collect();
+    let more = [
+        (TASK, json!(task)),
+        ("sample", json!({ "agent_ref": { "name": "agent" } })),
+        ("num_rollouts", json!(rows.len())),
+        ("expected_num_rollouts", json!(rows.len())),
+        ("missing_num_rollouts", json!(0)),
+        ("reward_profile_completion_pct", json!(100.0)),
+        ("rollout_infos", infos),
+    ];
+    figures.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    figures
+}
+
+/// What is kept of one rollout.
+fn info(task: i64, row: &Map<String, Value>) -> (i64, Value) {
+    let rollout = index(row, ROLLOUT);
+    let mut info = Map::new();
+    info.insert("rollout_id".to_owned(), json!(format!("{task}:{rollout}")));
+    info.insert(TASK.to_owned(), json!(task));
+    info.insert(ROLLOUT.to_owned(), json!(rollout));
+    for (name, value) in numbers(row) {
+        info.insert(name.to_owned(), number(value));
+    }
+    (rollout, info.into())
+}
+
+fn index(row: &Map<String, Value>, name: &str) -> i64 {
+    row.get(name).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// The numeric fields of a row and of its response's usage; what is true or false is 1 or 0.
+fn numbers(row: &Map<String, Value>) -> impl Iterator<Item = (&str, f64)> {
+    let usage = row.get("response").and_then(|response| response.get("usage"));
+    let usage = usage.and_then(Value::as_object).into_iter().flatten();
+    let own = row.iter().filter(|(name, _)| *name != TASK && *name != ROLLOUT);
+    own.chain(usage).filter_map(|(name, value)| {
+        let value = match value {
+            Value::Bool(value) => f64::from(u8::from(*value)),
+            Value::Number(value) => value.as_f64()?,
+            Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => return None,
+        };
+        Some((name.as_str(), value))
+    })
+}
+
+fn columns<'r>(rows: impl Iterator<Item = &'r Map<String, Value>>) -> Columns {
+    let mut columns = Columns::new();
+    for row in rows {
+        // The usage's fields stand in the place of the row's of the same name.
+        let own: BTreeMap<&str, f64> = numbers(row).collect();
+        for (name, value) in own {
+            columns.entry(name.to_owned()).or_default().push(value);
+        }
+    }
+    columns
+}
+
+fn described(columns: &Columns) -> Map<String, Value> {
+    // One value has no deviation. Where that is so of all fields it reads better as 0.
+    let lone = columns.values().all(|values| values.len() < 2);
+    let figures = columns.iter().flat_map(|(name, values)| {
+        let std = deviation(values).or(lone.then_some(0.0));
+        let figures = [
+            ("mean", Some(mean(values))),
+            ("max", values.iter().copied().reduce(f64::max)),
+            ("min", values.iter().copied().reduce(f64::min)),
+            ("median", Some(median(values))),
+            ("std", std),
+        ];
+        let named = figures.map(|(figure, value)| (format!("{figure}/{name}"), value));
+        named.into_iter()
+    });
+    figures.filter_map(|(name, value)| Some((name, number(value?)))).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of rows is below 2^53")]
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    }
+}
+
+/// Of a sample.
+fn deviation(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a count of rows is below 2^53")]
+    let others = (values.len() - 1) as f64;
+    Some((squares / others).sqrt())
+}
+
+/// JSON has no number for what overflowed.
+fn number(value: f64) -> Value {
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: Value) -> Vec<Map<String, Value>> {
+        serde_json::from_value(rows).expect("a list of objects")
+    }
+
+    fn check(figures: &Map<String, Value>, name: &str, expected: Option<f64>) {
+        let found = figures.get(name).and_then(Value::as_f64);
+        let near = match (found, expected) {
+            (Some(found), Some(expected)) => (found - expected).abs() < 1e-12,
+            (found, expected) => found.is_none() && expected.is_none(),
+        };
+        assert!(near, "{name}: {found:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn figures_of_tasks_and_of_all() {
+        let rows = rows(json!([
+            { TASK: 1, ROLLOUT: 1, "reward": 1.0, "right": true, "name": "b" },
+            { TASK: 1, ROLLOUT: 0, "reward": 0.0, "right": false,
+              "response": { "usage": { "total_tokens": 12 } } },
+            { TASK: 0, "reward": 0.5 },
+            { TASK: 0, ROLLOUT: 1, "reward": 0.0, FAILURE: "judge_failed" },
+        ]));
+        let figures = figures(&rows);
+        let all = &figures.agent_metrics;
+        check(all, "mean/reward", Some(0.5));
+        check(all, "median/reward", Some(0.5));
+        check(all, "std/reward", Some(0.5));
+        check(all, "max/right", Some(1.0));
+        check(all, "std/total_tokens", None);
+        check(all, "mean/total_tokens", Some(12.0));
+        assert_eq!(figures.key_metrics.len(), 3, "{:?}", figures.key_metrics);
+        let [zero, one] = &figures.group_level_metrics[..] else {
+            unreachable!("two tasks: {:?}", figures.group_level_metrics)
+        };
+        check(zero, "mean/reward", Some(0.5));
+        check(zero, "std/reward", Some(0.0));
+        check(zero, "num_rollouts", Some(1.0));
+        check(one, "std/reward", Some(0.5_f64.sqrt()));
+        let ids: Vec<&Value> = one["rollout_infos"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|info| &info["rollout_id"])
+            .collect();
+        assert_eq!(ids, ["1:0", "1:1"]);
+    }
+
+    #[test]
+    fn nothing_measured_has_no_figures() {
+        let nothing = rows(json!([{ "reward": 0.0, FAILURE: "judge_failed" }]));
+        assert_eq!(figures(&nothing), AggregateReply::default());
+        assert_eq!(figures(&[]), AggregateReply::default());
+    }
+}

@@ -1,0 +1,380 @@
+//! `NeMo`-Gym: the routes of a resources server, so that this server stands in the place of one.
+//!
+//! A verdict depends on its request alone: sessions have nothing to seed, and stored rollouts may be
+//! verified again. A judgement that failed is a row of its own kind, as `NeMo`-Gym defines it: with a
+//! class, which keeps it out of every figure, and the number 0, which that interface cannot do
+//! without.
+
+mod aggregate;
+mod items;
+pub(crate) mod rollout_types;
+pub(crate) mod types;
+
+use std::sync::Arc;
+
+use actix_web::web::{self, Bytes, Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, get, post};
+use openapi::parse_body;
+use rubrics::{FailureKind, Input, Member, Outcome, Passage, Reference, Responses, Turn};
+use serde_json::{Map, Value};
+
+use self::types::{
+    AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, RawRow,
+    ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
+};
+use super::{ApiFlavor, Refusal, check_samples, invalid, rewards, target};
+use crate::call::{Call, Judged, Manner, json};
+use crate::compat::error_bodies::DetailError;
+use crate::compat::gold_label::Label;
+use crate::convert::{self, Echo, Frame};
+use crate::error::ApiError;
+use crate::state::State;
+
+/// Verifies a rollout as `NeMo`-Gym asks a resources server for it.
+///
+/// `?model=` names the scorer; without it `wires.scorer` is asked, or the only reward model. The
+/// reply is the row with its reward; a row that could not be measured has a `_ng_failure_class`.
+#[utoipa::path(
+    tag = "wires",
+    params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
+    request_body = VerifyRequest,
+    responses(
+        (status = 200, description = "The row and its reward.", body = VerifyReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/verify")]
+pub(crate) async fn verify(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = verified(&request, payload, &state).await;
+    answered.map_err(ApiFlavor::FastApi.refusal())
+}
+
+/// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
+#[utoipa::path(
+    tag = "wires",
+    params(
+        ("rollout_id" = String, Path, description = "Of the client alone."),
+        ("model" = Option<String>, Query, description = "A scorer, a model or an adapter."),
+    ),
+    request_body = VerifyRequest,
+    responses(
+        (status = 200, description = "The row and its reward.", body = VerifyReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/ng-rollout/{rollout_id}/verify")]
+pub(crate) async fn verify_observed(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = verified(&request, payload, &state).await;
+    answered.map_err(ApiFlavor::FastApi.refusal())
+}
+
+/// Seeds a session, of which there is nothing to keep.
+#[utoipa::path(
+    tag = "wires",
+    request_body = Object,
+    responses(
+        (status = 200, description = "Nothing was seeded.", body = SessionSeed),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "The body is no object.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError),
+    )
+)]
+#[post("/seed_session")]
+pub(crate) async fn seed_session(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<web::Json<SessionSeed>, Refusal> {
+    seeded(&request, payload, &state).await
+}
+
+/// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
+#[utoipa::path(
+    tag = "wires",
+    params(("rollout_id" = String, Path, description = "Of the client alone.")),
+    request_body = Object,
+    responses(
+        (status = 200, description = "Nothing was seeded.", body = SessionSeed),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "The body is no object.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError),
+    )
+)]
+#[post("/ng-rollout/{rollout_id}/seed_session")]
+pub(crate) async fn seed_observed(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<web::Json<SessionSeed>, Refusal> {
+    seeded(&request, payload, &state).await
+}
+
+async fn seeded(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<web::Json<SessionSeed>, Refusal> {
+    let seeding = async {
+        let call = Call::begin(request, payload, state).await?;
+        call.parse(parse_body::<Map<String, Value>>).await
+    };
+    seeding.await.map_err(ApiFlavor::FastApi.refusal())?;
+    Ok(web::Json(SessionSeed {}))
+}
+
+/// Makes figures of verify replies: rows that were not measured count for nothing.
+#[utoipa::path(
+    tag = "wires",
+    request_body = AggregateRequest,
+    responses(
+        (status = 200, description = "The figures.", body = AggregateReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError),
+    )
+)]
+#[post("/aggregate_metrics")]
+pub(crate) async fn aggregate_metrics(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let aggregating = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        let asked = call.parse(parse_body::<AggregateRequest>).await?;
+        let work = move || serde_json::to_vec(&aggregate::figures(&asked.verify_responses));
+        let bytes = web::block(work).await.map_err(ApiError::internal)?;
+        bytes.map(json).map_err(ApiError::internal)
+    };
+    aggregating.await.map_err(ApiFlavor::FastApi.refusal())
+}
+
+/// Whether stored rollouts may be verified again.
+#[utoipa::path(
+    tag = "wires",
+    responses(
+        (status = 200, description = "They may.", body = ReverifyMode),
+        (status = 401, description = "No valid API key.", body = DetailError),
+    )
+)]
+#[get("/reverify_mode")]
+pub(crate) async fn reverify_mode() -> web::Json<ReverifyMode> {
+    web::Json(ReverifyMode::Stateless)
+}
+
+/// Compares responses to one conversation.
+///
+/// `?model=` names the scorer; without it `wires.scorer` is asked. A scorer that judges pairs gives
+/// their outcomes too; one that judges each response by itself gives its rewards alone.
+#[utoipa::path(
+    tag = "wires",
+    params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
+    request_body = CompareRequest,
+    responses(
+        (status = 200, description = "A reward for each response.", body = CompareReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape, or responses that cannot be \
+                                      compared.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 502, description = "A tool failed.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/compare")]
+pub(crate) async fn compare(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = compared(&request, payload, &state).await;
+    answered.map_err(ApiFlavor::FastApi.refusal())
+}
+
+async fn verified(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<VerifyRequest>).await?;
+    let row = repeated(&call, asked.is_verified).await?;
+    let scorer = target::scorer_of_url(&call)?;
+    let reference = reference(&asked)?;
+    let prompt = items::prompt("responses_create_params", asked.responses_create_params)?;
+    let input = Input {
+        prompt: passage(prompt),
+        reference,
+        ..Input::of(items::response("response", asked.response)?)
+    };
+    let judged = call.judge(scorer, &[Arc::new(input)], Manner::default()).await?;
+    let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
+    Ok(judged.reply_bytes(joined(&row, &verdict)))
+}
+
+/// The row as the reply repeats it: what it was before it was verified.
+async fn repeated(call: &Call<'_>, is_verified: bool) -> Result<Bytes, ApiError> {
+    if !is_verified {
+        return Ok(call.body());
+    }
+    let without = |bytes: &[u8]| {
+        let mut row: RawRow = parse_body(bytes)?;
+        row.retain(|name, _| !VerifyReply::FIELDS.contains(&name.as_str()));
+        Ok(serde_json::to_vec(&row).expect("a row of JSON is JSON"))
+    };
+    call.parse(without).await.map(Bytes::from)
+}
+
+/// Two objects of JSON as one. The first has members: a row has a response.
+fn joined(first: &[u8], second: &[u8]) -> Vec<u8> {
+    let end = first.iter().rposition(|byte| *byte == b'}');
+    let first = &first[..end.expect("an object ends with a brace")];
+    [first, b",", &second[1..]].concat()
+}
+
+/// The gold answer of a row, in its own fields or in its `verifier_metadata`.
+fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
+    let nested = asked.verifier_metadata.as_ref().and_then(Value::as_object);
+    let own = Some(&asked.gold);
+    for (above, fields) in [("", own), ("verifier_metadata.", nested)] {
+        for name in VerifyRequest::REFERENCES {
+            let Some(value) = fields.and_then(|fields| fields.get(name)) else {
+                continue;
+            };
+            let label: Result<Label, _> = serde_json::from_value(value.clone());
+            let Label(label) = label.map_err(|error| invalid(format!("{above}{name}"), error))?;
+            if let Some(label) = label {
+                return Ok(Some(convert::reference(label)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// What the reply has beside the row.
+fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
+    let answer = &judged.answers[0];
+    let outcome: &Outcome = &answer.outcome;
+    let evidence = match outcome {
+        Ok(reward) => &reward.evidence,
+        Err(failure) => &failure.evidence,
+    };
+    let failure = outcome.as_ref().err();
+    let frame = Frame {
+        scorer_digest: &judged.scorer.digest_text(),
+        queue: answer.queue,
+        exec: answer.exec,
+        cached: answer.cached,
+    };
+    VerifyReply {
+        row: Map::new(),
+        reward: outcome.as_ref().map_or(0.0, |reward| reward.score),
+        extracted_answer: evidence.candidate.as_ref().map(|found| found.text.clone()),
+        tribunal: convert::result(0, Echo::default(), outcome, frame),
+        failure_class: failure.map(|_| "judge_failed".to_owned()),
+        judge_error: failure.map(rewards::told),
+        terminal: failure.map(|failure| is_terminal(failure.kind)),
+    }
+}
+
+/// Whether another try comes to the same. What a model wrote may come out otherwise with another
+/// model, but not here and now.
+fn is_terminal(kind: FailureKind) -> bool {
+    kind.is_lasting()
+}
+
+async fn compared(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<CompareRequest>).await?;
+    let scorer = target::scorer_of_url(&call)?;
+    check_samples("response_objs", asked.response_objs.len())?;
+    let objects = asked.response_objs.into_iter().enumerate();
+    let texts = objects.map(|(at, object)| items::response(&path(at), object));
+    let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+    let turns = asked
+        .conversation_history
+        .into_iter()
+        .map(|message| Turn { role: message.role, content: message.content });
+    let input = Input {
+        prompt: passage(turns.collect()),
+        principles: asked.principle.map(|principle| vec![principle]),
+        responses: Responses::Group(texts.into_iter().map(Passage::Text).collect()),
+        ..Input::of("")
+    };
+    let judged = call.judge(scorer, &[Arc::new(input)], Manner::default()).await?;
+    let reply = comparison(state, &judged)?;
+    judged.reply(reply).await
+}
+
+fn comparison(state: &State, judged: &Judged<'_>) -> Result<CompareReply, ApiError> {
+    let whole = rewards::rewards(state, &judged.answers, |_| "response_objs".to_owned())?;
+    let members = whole[0].evidence.members.as_deref().unwrap_or_default();
+    let rewards = members.iter().enumerate().map(|(at, member)| {
+        let outcome = member.outcome.as_ref();
+        outcome
+            .map(|reward| reward.score)
+            .map_err(|failure| rewards::unmeasured(state, &path(at), failure))
+    });
+    let rewards: Vec<f64> = rewards.collect::<Result<_, _>>()?;
+    let metrics = [("mean_reward".to_owned(), whole[0].score)];
+    Ok(CompareReply { rewards, comparison_results: pairs(members), metrics: Some(metrics.into()) })
+}
+
+/// The pairs that were judged, where pairs were.
+fn pairs(members: &[Member]) -> Option<Vec<Comparison>> {
+    let mut pairs = Vec::new();
+    for (i, member) in members.iter().enumerate() {
+        let against = member.against.as_ref()?.iter().enumerate().skip(i + 1);
+        pairs.extend(against.filter_map(|(j, preference)| {
+            Some(Comparison { response_i: i, response_j: j, preference: (*preference)? })
+        }));
+    }
+    Some(pairs)
+}
+
+fn passage(turns: Vec<Turn>) -> Option<Passage> {
+    (!turns.is_empty()).then_some(Passage::Turns(turns))
+}
+
+fn path(at: usize) -> String {
+    format!("response_objs[{at}]")
+}

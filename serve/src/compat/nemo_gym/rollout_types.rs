@@ -1,0 +1,338 @@
+//! OpenAI's Responses API, as far as a rollout is read: who said what.
+//!
+//! Everything else that an item has, such as the ids and log-probabilities of its tokens, is passed
+//! over in the one pass that reads it.
+
+use std::fmt;
+
+use openapi::read_object;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// What a policy was asked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, remote = "Self")]
+pub(crate) struct RolloutParams {
+    /// Said before everything else; what is no text is passed over.
+    pub(crate) instructions: Loose,
+    /// The conversation.
+    pub(crate) input: Option<RolloutInput>,
+}
+
+/// A conversation, or the only thing that was said.
+#[derive(Debug)]
+pub(crate) enum RolloutInput {
+    /// By the user.
+    Text(String),
+    /// Messages, calls, what tools answered, thoughts.
+    Items(Vec<RolloutItem>),
+}
+
+/// What a policy answered.
+#[derive(Debug, Deserialize)]
+#[serde(remote = "Self")]
+pub(crate) struct RolloutResponse {
+    /// Messages, calls, thoughts.
+    pub(crate) output: Vec<RolloutItem>,
+}
+
+/// One item of a conversation.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, remote = "Self")]
+pub(crate) struct RolloutItem {
+    /// `message` where it is absent.
+    #[serde(rename = "type")]
+    pub(crate) kind: Loose,
+    /// Who said it.
+    pub(crate) role: Loose,
+    /// What was said.
+    pub(crate) content: RolloutContent,
+    /// The tool that is called.
+    pub(crate) name: Option<Value>,
+    /// What it is called with.
+    pub(crate) arguments: Option<Value>,
+    /// What a tool answered.
+    pub(crate) output: Loose,
+}
+
+read_object!(RolloutParams);
+read_object!(RolloutResponse);
+read_object!(RolloutItem);
+
+/// What was said: whoever needs it to be text finds out whether it is.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum RolloutContent {
+    /// Nothing.
+    #[default]
+    None,
+    /// A text.
+    Text(String),
+    /// The `text` or `refusal` of each part, where it has one.
+    Parts(Vec<Option<String>>),
+    /// Something else.
+    Other,
+}
+
+/// A text, where there is one; nothing of another type is an error.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loose(pub(crate) Option<String>);
+
+impl Loose {
+    /// The text.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+/// What JSON of any type is to a visitor.
+trait Seen<'de>: Sized {
+    fn none() -> Self;
+    fn other() -> Self;
+    fn text(text: String) -> Self;
+    fn list<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::other())
+    }
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::other())
+    }
+}
+
+struct Anything<T>(std::marker::PhantomData<T>);
+
+impl<'de, T: Seen<'de>> Visitor<'de> for Anything<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::none())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
+        Ok(T::other())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<T, E> {
+        Ok(T::other())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<T, E> {
+        Ok(T::other())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<T, E> {
+        Ok(T::other())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok(T::text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
+        T::list(seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::object(map)
+    }
+}
+
+fn any<'de, T: Seen<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_any(Anything(std::marker::PhantomData))
+}
+
+impl Seen<'_> for Loose {
+    fn none() -> Self {
+        Self(None)
+    }
+
+    fn other() -> Self {
+        Self(None)
+    }
+
+    fn text(text: String) -> Self {
+        Self(Some(text))
+    }
+}
+
+/// A part of a message.
+struct Part(Option<String>);
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum PartField {
+    Text,
+    Refusal,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Seen<'de> for Part {
+    fn none() -> Self {
+        Self(None)
+    }
+
+    fn other() -> Self {
+        Self(None)
+    }
+
+    fn text(_: String) -> Self {
+        Self(None)
+    }
+
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let (mut text, mut refusal) = (Loose(None), Loose(None));
+        while let Some(field) = map.next_key()? {
+            match field {
+                PartField::Text => text = map.next_value()?,
+                PartField::Refusal => refusal = map.next_value()?,
+                PartField::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(Self(text.0.or(refusal.0)))
+    }
+}
+
+impl<'de> Seen<'de> for RolloutContent {
+    fn none() -> Self {
+        Self::None
+    }
+
+    fn other() -> Self {
+        Self::Other
+    }
+
+    fn text(text: String) -> Self {
+        Self::Text(text)
+    }
+
+    fn list<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(Part(part)) = seq.next_element()? {
+            parts.push(part);
+        }
+        Ok(Self::Parts(parts))
+    }
+}
+
+macro_rules! deserialize_any {
+    ($($type:ty)*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                any(deserializer)
+            }
+        }
+    )*};
+}
+
+deserialize_any!(Loose Part RolloutContent);
+
+impl<'de> Deserialize<'de> for RolloutInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InputVisitor)
+    }
+}
+
+struct InputVisitor;
+
+impl<'de> Visitor<'de> for InputVisitor {
+    type Value = RolloutInput;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of items")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<RolloutInput, E> {
+        Ok(RolloutInput::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RolloutInput, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(RolloutInput::Items(items))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::compat::nemo_gym::types::VerifyRequest;
+    use openapi::{BodyError, parse_body};
+
+    /// The kind, role and content of the response's only item.
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
+    fn check(item: Value, kind: Option<&str>, content: RolloutContent) {
+        let body = json!({ "output": [item.clone()] }).to_string();
+        let response: RolloutResponse = parse_body(body.as_bytes()).expect("it is read");
+        assert_eq!(response.output[0].kind.as_str(), kind, "{item}");
+        assert_eq!(response.output[0].content, content, "{item}");
+    }
+
+    #[test]
+    fn what_is_said_is_read_and_the_rest_passed_over() {
+        let parts = |parts: &[Option<&str>]| {
+            let parts = parts.iter().map(|part| part.map(str::to_owned));
+            RolloutContent::Parts(parts.collect())
+        };
+        check(json!({}), None, RolloutContent::None);
+        check(json!({ "content": null, "type": 3 }), None, RolloutContent::None);
+        check(
+            json!({ "type": "message", "content": "a", "token_ids": [1, [2]], "x": { "y": {} } }),
+            Some("message"),
+            RolloutContent::Text("a".to_owned()),
+        );
+        check(
+            json!({ "content": [{ "type": "output_text", "text": "a\n", "logprobs": [{}] },
+                                { "refusal": "No." }, { "text": null, "refusal": "b" },
+                                { "text": 3 }, "c", null, [{ "text": "d" }], {}] }),
+            None,
+            parts(&[Some("a\n"), Some("No."), Some("b"), None, None, None, None, None]),
+        );
+        for other in [json!(1), json!(-1), json!(1.5), json!(true), json!({ "text": "a" })] {
+            check(json!({ "content": other }), None, RolloutContent::Other);
+        }
+    }
+
+    /// Where a row is wrong, or nothing.
+    fn check_row(row: &Value, expected: Option<(&str, &str)>) {
+        match (parse_body::<VerifyRequest>(row.to_string().as_bytes()), expected) {
+            (Ok(_), None) => {}
+            (Err(BodyError::Invalid { path, message }), Some((place, part))) => {
+                assert_eq!(path, place, "{row}");
+                assert!(message.contains(part), "{row}: {message}");
+            }
+            (read, _) => panic!("{row}: {read:?}"),
+        }
+    }
+
+    #[test]
+    fn a_row_of_another_shape_is_refused_where_it_is_wrong() {
+        let row = |input: Value, output: Value| json!({ "responses_create_params": { "input": input }, "response": { "output": output } });
+        check_row(&row(json!(null), json!([])), None);
+        check_row(&row(json!("a"), json!([{}])), None);
+        let items = "a text or a list of items";
+        check_row(&row(json!(3), json!([])), Some(("responses_create_params.input", items)));
+        let place = "responses_create_params.input[1]";
+        check_row(&row(json!([{}, "a"]), json!([])), Some((place, "an object")));
+        check_row(&row(json!([]), json!("a")), Some(("response.output", "a sequence")));
+        check_row(&row(json!([]), json!([["a"]])), Some(("response.output[0]", "an object")));
+        let mut bare = row(json!([]), json!([]));
+        bare["response"] = json!({});
+        check_row(&bare, Some(("response", "`output`")));
+        bare["response"] = json!([[]]);
+        check_row(&bare, Some(("response", "an object")));
+        check_row(
+            &json!({ "response": { "output": [] } }),
+            Some((".", "`responses_create_params`")),
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Probabilities of tokens that may come next after a query and each of many items: what vLLM calls
+//! generative scoring, and `SGLang` scoring.
+
+use std::sync::Arc;
+
+use engine::{Output, Read, RequestOutput, RequestParams};
+
+use super::pooling::{self, Tokens};
+use super::{check_count, invalid};
+use crate::call::Call;
+use crate::compat::openai_chat::types::Prompt;
+use crate::error::ApiError;
+use crate::hosts::Served;
+use crate::labels::softmax;
+use crate::names::not_found;
+
+/// What stands before the token that is read.
+#[derive(Debug)]
+pub(crate) struct Prompts {
+    pub(crate) query: Prompt,
+    pub(crate) items: Prompt,
+    pub(crate) item_first: bool,
+    /// Whether the tokenizer puts its own tokens around the query.
+    pub(crate) special: bool,
+}
+
+/// How logits become numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scale {
+    /// The labels share all probability, their logits divided by a temperature.
+    Labels { temperature: f64 },
+    /// The whole vocabulary does.
+    Vocabulary,
+}
+
+/// Query and item as one sequence each.
+///
+/// # Errors
+/// No items, a query that is several, a sequence without tokens, ids beyond the vocabulary.
+pub(crate) async fn sequences(served: &Served, prompts: Prompts) -> Result<Vec<Tokens>, ApiError> {
+    let query = match prompts.query {
+        Prompt::Text(text) if text.is_empty() => Vec::new(),
+        query @ (Prompt::Text(_) | Prompt::Tokens(_)) => {
+            let read = pooling::texts(served, "query", query, prompts.special).await?;
+            read.into_iter().flat_map(|tokens| tokens.ids).collect()
+        }
+        Prompt::Texts(list) if list.is_empty() => Vec::new(),
+        Prompt::Texts(_) | Prompt::TokenLists(_) => {
+            return Err(invalid("query", "expected one text, or the token ids of one"));
+        }
+    };
+    let items = match prompts.items {
+        Prompt::Text(text) => Prompt::Texts(vec![text]),
+        Prompt::Tokens(ids) => Prompt::TokenLists(vec![ids]),
+        items @ (Prompt::Texts(_) | Prompt::TokenLists(_)) => items,
+    };
+    let items = pooling::texts(served, "items", items, false).await?;
+    let joined = |item: Tokens| Tokens {
+        ids: if prompts.item_first {
+            [&item.ids[..], &query].concat()
+        } else {
+            [&query[..], &item.ids].concat()
+        },
+        path: item.path,
+    };
+    Ok(items.into_iter().map(joined).collect())
+}
+
+/// The numbers of each sequence's labels, and the tokens that were read.
+///
+/// # Errors
+/// A model without a vocabulary, labels that are none of its tokens, and what [`pooling::read`]
+/// fails at.
+pub(crate) async fn read(
+    call: &mut Call<'_>,
+    served: &Served,
+    sequences: Vec<(Tokens, Arc<[u32]>)>,
+    scale: Scale,
+) -> Result<(Vec<Vec<f64>>, u64), ApiError> {
+    let mass = matches!(scale, Scale::Vocabulary);
+    let sequences = sequences
+        .into_iter()
+        .map(|(tokens, columns)| tokens.at_last(Read::Labels { columns, mass }));
+    let answers =
+        pooling::read(call, served, sequences.collect(), RequestParams::default()).await?;
+    let rows = answers.iter().map(|answer| numbers(answer, scale));
+    Ok((rows.collect::<Result<_, _>>()?, pooling::tokens(&answers)))
+}
+
+/// Label tokens, held against the vocabulary.
+///
+/// # Errors
+/// None, more than can be, one that is given twice, one that is no token, and a model that has no
+/// vocabulary.
+pub(crate) fn labels(served: &Served, path: &str, ids: Vec<u32>) -> Result<Arc<[u32]>, ApiError> {
+    let limits = served.host.engine.limits();
+    if !limits.has_vocabulary {
+        let message = format!("'{}' has no vocabulary to be read", served.name());
+        return Err(not_found(message));
+    }
+    check_count(path, ids.len(), 1..=MOST_LABELS)?;
+    for (at, id) in ids.iter().enumerate() {
+        let place = format!("{path}[{at}]");
+        if *id as usize >= limits.vocab_size {
+            let what = format_args!("the vocabulary has {} tokens", limits.vocab_size);
+            return Err(invalid(place, what));
+        }
+        if ids[..at].contains(id) {
+            return Err(invalid(place, "the same token stands earlier in the list"));
+        }
+    }
+    Ok(ids.into())
+}
+
+const MOST_LABELS: usize = 1024;
+
+fn numbers(answer: &RequestOutput, scale: Scale) -> Result<Vec<f64>, ApiError> {
+    let [Output::Labels { logits, log_normalizer }] = pooling::rows(answer)? else {
+        return Err(ApiError::internal("labels were read and something else came"));
+    };
+    let logits = logits.iter().copied().map(f64::from);
+    match (scale, log_normalizer) {
+        (Scale::Labels { temperature }, _) => {
+            Ok(softmax(&logits.map(|logit| logit / temperature).collect::<Vec<_>>()))
+        }
+        (Scale::Vocabulary, Some(normalizer)) => {
+            let normalizer = f64::from(*normalizer);
+            Ok(logits.map(|logit| (logit - normalizer).exp()).collect())
+        }
+        (Scale::Vocabulary, None) => Err(ApiError::internal("labels came without their mass")),
+    }
+}

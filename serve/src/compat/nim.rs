@@ -1,0 +1,204 @@
+//! Reward models as NVIDIA's NIM answers for them: `POST /v1/chat/completions`, where the reply to a
+//! conversation that the assistant has ended is its reward.
+//!
+//! The reply is a chat completion whose text is `name:number` pairs, and whose log-probabilities
+//! carry the same numbers: clients read either.
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use rubrics::{Input, Passage, Reward, Scorer, Trace, Turn};
+
+use super::{invalid, rewards};
+use crate::call::{Call, Manner};
+use crate::clock::unix_seconds;
+use crate::compat::openai_chat::types::{
+    ChatChoice, ChatLogprobs, ChatMessage, ChatRequest, ChatResponse, GenerationDigests,
+    GenerationExtension, GenerationUsage, PromptTokensDetails, ReplyMessage, Role, TokenLogprob,
+};
+use crate::error::ApiError;
+use crate::names;
+use crate::state::State;
+
+/// The scorer that a chat request asks, where it asks one: its name is a scorer's of the
+/// configuration, or that of a model which has a head and no vocabulary, and the assistant has the
+/// last word.
+///
+/// # Errors
+/// A model without a vocabulary whose head is not a scorer by itself.
+pub(crate) fn scorer(state: &State, asked: &ChatRequest) -> Result<Option<Arc<Scorer>>, ApiError> {
+    let name = asked.model.as_str();
+    let last = asked.messages.last();
+    if last.is_none_or(|last| last.role != Role::Assistant) {
+        return Ok(None);
+    }
+    if let Some(scorer) = state.registry.get(name) {
+        return Ok(Some(scorer.clone()));
+    }
+    match state.hosts.get(name) {
+        Some(served) if !served.host.engine.limits().has_vocabulary => {
+            names::scorer(state, name).map(Some)
+        }
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// The reward of a conversation, as a chat completion.
+///
+/// # Errors
+/// A conversation that the assistant did not end, fields that only a text could answer, and a
+/// response that cannot be measured.
+pub(crate) async fn answer(
+    call: Call<'_>,
+    scorer: Arc<Scorer>,
+    asked: ChatRequest,
+) -> Result<HttpResponse, ApiError> {
+    refuse_generation(&asked)?;
+    let input = Arc::new(input(asked.messages)?);
+    let (state, id) = (call.state, call.id());
+    let judged = call.judge(scorer, &[input], Manner::default()).await?;
+    let rewards = rewards::rewards(state, &judged.answers, |_| "messages".to_owned())?;
+    let body = reply(state, &id, &judged.scorer, rewards[0]);
+    judged.reply(body).await
+}
+
+/// What would change a text is refused: there is none.
+fn refuse_generation(asked: &ChatRequest) -> Result<(), ApiError> {
+    let given = [
+        ("stream", asked.stream == Some(true)),
+        ("n", asked.n.is_some_and(|n| n != 1)),
+        ("tools", asked.tools.as_ref().is_some_and(|tools| !tools.is_empty())),
+        ("response_format", asked.response_format.is_some()),
+        ("continue_final_message", asked.continue_final_message == Some(true)),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((field, _)) => Err(invalid(*field, "a scorer gives a number and no text")),
+    }
+}
+
+fn input(messages: Vec<ChatMessage>) -> Result<Input, ApiError> {
+    let mut turns = Vec::with_capacity(messages.len());
+    for (at, message) in messages.into_iter().enumerate() {
+        if message.tool_calls.is_some_and(|calls| !calls.is_empty()) {
+            let path = format!("messages[{at}].tool_calls");
+            return Err(invalid(path, "a scorer reads texts"));
+        }
+        let content =
+            message.content.map(crate::compat::openai_chat::types::ChatContent::into_text);
+        turns.push(Turn {
+            role: role(message.role).to_owned(),
+            content: content.or(message.refusal).unwrap_or_default(),
+        });
+    }
+    let last = turns.pop().filter(|turn| turn.role == "assistant");
+    let last = last.ok_or_else(|| {
+        invalid("messages", "a scorer judges the last message, which is the assistant's")
+    })?;
+    Ok(Input {
+        prompt: (!turns.is_empty()).then_some(Passage::Turns(turns)),
+        ..Input::of(last.content)
+    })
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::System | Role::Developer => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}
+
+fn reply(state: &State, id: &str, scorer: &Scorer, reward: &Reward) -> ChatResponse {
+    let is_native = state.registry.get(scorer.name()).is_none();
+    let pairs = pairs(reward, is_native);
+    let text: Vec<String> = pairs.iter().map(|(name, x)| format!("{name}:{x}")).collect();
+    let trace = reward.evidence.trace.as_ref();
+    ChatResponse {
+        id: format!("chatcmpl-{id}"),
+        object: "chat.completion".to_owned(),
+        created: unix_seconds(),
+        model: scorer.name().to_owned(),
+        choices: vec![ChatChoice {
+            index: 0,
+            message: ReplyMessage {
+                role: "assistant".to_owned(),
+                content: Some(text.join(",")),
+                refusal: None,
+                tool_calls: None,
+            },
+            logprobs: Some(ChatLogprobs {
+                content: pairs.into_iter().map(as_logprob).collect(),
+                refusal: None,
+            }),
+            finish_reason: "stop".to_owned(),
+        }],
+        usage: usage(trace),
+        system_fingerprint: fingerprint(scorer),
+        tribunal: extension(trace),
+    }
+}
+
+/// The attributes that a reward is made of, and the reward itself under the name `reward`: the
+/// logit of a model's own head, the score of a scorer.
+fn pairs(reward: &Reward, is_native: bool) -> Vec<(String, f64)> {
+    let parts = reward.evidence.parts.iter().flatten();
+    let mut pairs: Vec<(String, f64)> = parts
+        .filter_map(|part| {
+            let own = part.outcome.as_ref()?.as_ref().ok()?;
+            Some((plain(&part.name), own.raw.unwrap_or(own.score)))
+        })
+        .collect();
+    let whole = reward.raw.filter(|_| is_native).unwrap_or(reward.score);
+    pairs.push(("reward".to_owned(), whole));
+    pairs
+}
+
+/// A name without what clients split the text at.
+fn plain(name: &str) -> String {
+    name.replace([',', ':'], "_")
+}
+
+fn as_logprob((token, value): (String, f64)) -> TokenLogprob {
+    TokenLogprob {
+        bytes: Some(token.as_bytes().to_vec()),
+        token,
+        #[expect(clippy::cast_possible_truncation, reason = "the text has all digits")]
+        logprob: value as f32,
+        top_logprobs: Vec::new(),
+    }
+}
+
+fn usage(trace: Option<&Trace>) -> GenerationUsage {
+    let usage = trace.map(|trace| trace.usage).unwrap_or_default();
+    let (prompt_tokens, completion_tokens) =
+        (usage.input_tokens as u64, usage.output_tokens as u64);
+    GenerationUsage {
+        prompt_tokens,
+        completion_tokens,
+        total_tokens: prompt_tokens + completion_tokens,
+        prompt_tokens_details: PromptTokensDetails { cached_tokens: usage.cached_tokens as u64 },
+    }
+}
+
+fn extension(trace: Option<&Trace>) -> GenerationExtension {
+    let usage = trace.map(|trace| trace.usage).unwrap_or_default();
+    let text = |digest: &Option<Arc<str>>| digest.as_deref().map(str::to_owned);
+    GenerationExtension {
+        computed_tokens: usage.computed_tokens as u64,
+        cached_tokens: usage.cached_tokens as u64,
+        digests: GenerationDigests {
+            model: trace.and_then(|trace| text(&trace.model)).unwrap_or_default(),
+            adapter: trace.and_then(|trace| text(&trace.adapter)),
+            prompt: trace.and_then(|trace| text(&trace.prompt)),
+            revisions: trace.and_then(|trace| trace.revisions).map(crate::convert::revisions),
+        },
+    }
+}
+
+/// A short name of what judges, that follows from the scorer's digest.
+fn fingerprint(scorer: &Scorer) -> String {
+    let digits = scorer.digest().iter().take(6);
+    digits.fold("fp_".to_owned(), |all, byte| format!("{all}{byte:02x}"))
+}

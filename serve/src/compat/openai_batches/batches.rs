@@ -1,0 +1,289 @@
+//! `/v1/batches`: files of requests that are answered when there is time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, get, post};
+use openapi::{ErrorBody, parse_body};
+use serde::Deserialize;
+
+use super::types::{BatchErrors, BatchList, BatchObject, BatchRequest};
+use super::upload::{check_anchor, check_seconds};
+use super::{Page, absent, aside, enabled, limit, owner, part, query};
+use crate::batches::ids::{BatchId, FileId};
+use crate::batches::record::{BatchCounts, FilePurpose};
+use crate::batches::record::{BatchRecord, MOST_SECONDS, Times, WINDOW};
+use crate::batches::status::BatchStatus;
+use crate::batches::status::name;
+use crate::batches::{Batches, Beginning, ENDPOINTS, StorageError};
+use crate::call::Call;
+use crate::clock::unix_seconds;
+use crate::compat::{ApiFlavor, Refusal, invalid};
+use crate::error::{ApiError, Code};
+use crate::state::State;
+
+/// Batches of a page, and the most of them.
+const PAGE: (usize, usize) = (20, 100);
+
+/// Most entries of a batch's metadata, and characters of their names and texts.
+const METADATA: (usize, usize, usize) = (16, 64, 512);
+
+/// When to try again where there are too many batches.
+const LATER: Duration = Duration::from_mins(1);
+
+/// Begins a batch: its requests are answered behind those that somebody waits for.
+#[utoipa::path(
+    tag = "wires",
+    request_body = BatchRequest,
+    responses(
+        (status = 200, description = "The batch.", body = BatchObject),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No such file.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "A field that cannot be used.", body = ErrorBody),
+        (status = 429, description = "Overloaded, or too many unfinished batches.",
+         body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Draining.", body = ErrorBody),
+        (status = 507, description = "No room.", body = ErrorBody),
+    )
+)]
+#[post("/v1/batches")]
+pub(crate) async fn create_batch(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        let batches = enabled(&state)?;
+        let asked: BatchRequest = call.parse(parse_body).await?;
+        check(&asked)?;
+        let given = asked.input_file_id.clone();
+        let missing = || absent("file", &given, "input_file_id");
+        let input = FileId::parse(&given).ok_or_else(missing)?;
+        let owner = owner(&request, &state);
+        let (looking, id, of) = (batches.clone(), input.clone(), owner.clone());
+        let file = aside(move || looking.file(&id, &of)).await?;
+        if file.ok_or_else(missing)?.purpose != FilePurpose::Batch {
+            return Err(invalid("input_file_id", "the file's purpose is not 'batch'"));
+        }
+        let (batch, beginning) =
+            aside(move || batches.begin(|id, place| record(id, place, &asked, (input, owner))))
+                .await?;
+        match beginning {
+            Beginning::Begun => Ok(HttpResponse::Ok().json(batch_object(batch))),
+            Beginning::NoFile => Err(missing()),
+            Beginning::TooMany => Err(ApiError::overloaded(LATER)),
+        }
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+fn check(asked: &BatchRequest) -> Result<(), ApiError> {
+    if !ENDPOINTS.contains(&asked.endpoint.as_str()) {
+        let message = format!("one of {} is taken", ENDPOINTS.join(", "));
+        return Err(invalid("endpoint", message));
+    }
+    if asked.completion_window != WINDOW {
+        return Err(invalid("completion_window", "'24h' is taken"));
+    }
+    if let Some(after) = &asked.output_expires_after {
+        check_anchor("output_expires_after.anchor", Some(&after.anchor))?;
+        check_seconds("output_expires_after.seconds", after.seconds)?;
+    }
+    asked.metadata.as_ref().map_or(Ok(()), check_metadata)
+}
+
+fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), ApiError> {
+    let (entries, names, texts) = METADATA;
+    let long = |(name, text): (&String, &String)| {
+        name.chars().count() > names || text.chars().count() > texts
+    };
+    if metadata.len() > entries || metadata.iter().any(long) {
+        let message = format!(
+            "{entries} entries are taken, with names of {names} characters and texts of {texts}"
+        );
+        return Err(invalid("metadata", message));
+    }
+    Ok(())
+}
+
+/// A batch that begins now.
+fn record(
+    id: BatchId,
+    place: u64,
+    asked: &BatchRequest,
+    (input, owner): (FileId, String),
+) -> BatchRecord {
+    let kept = asked.output_expires_after.as_ref();
+    BatchRecord {
+        id,
+        place,
+        owner,
+        endpoint: asked.endpoint.clone(),
+        input,
+        metadata: asked.metadata.clone(),
+        keep_seconds: kept.map_or(MOST_SECONDS, |after| after.seconds),
+        status: BatchStatus::Validating,
+        created_at: unix_seconds(),
+        times: Times::default(),
+        faults: Vec::new(),
+        counts: BatchCounts::default(),
+        output: None,
+        error: None,
+    }
+}
+
+/// What a list of batches is asked for with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchQuery {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// The batches of a client, newest first.
+#[utoipa::path(
+    tag = "wires",
+    params(
+        ("after" = Option<String>, Query, description = "The last id of the page before."),
+        ("limit" = Option<usize>, Query, minimum = 1, maximum = 100,
+         description = "Batches of the page; 20 unless given."),
+    ),
+    responses(
+        (status = 200, description = "A page of batches.", body = BatchList),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No batch of the id in `after`.", body = ErrorBody),
+        (status = 422, description = "A query that cannot be used.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+    )
+)]
+#[get("/v1/batches")]
+pub(crate) async fn list_batches(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let batches = enabled(&state)?;
+        let asked: BatchQuery = query(&request)?;
+        let limit = limit(asked.limit, PAGE.0, PAGE.1)?;
+        let owner = owner(&request, &state);
+        let all = aside(move || batches.batches(&owner)).await?;
+        let page = Page::of(all, asked.after.as_deref(), limit, |batch| batch.id.as_str())?;
+        let data: Vec<BatchObject> = page.items.into_iter().map(batch_object).collect();
+        Ok(HttpResponse::Ok().json(BatchList {
+            object: "list".to_owned(),
+            first_id: data.first().map(|batch| batch.id.clone()),
+            last_id: data.last().map(|batch| batch.id.clone()),
+            has_more: page.has_more,
+            data,
+        }))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// What `ask` has of the batch that a path names, for whoever asks.
+async fn named<T: Send + 'static>(
+    request: &HttpRequest,
+    state: &State,
+    ask: fn(&Batches, &BatchId, &str) -> Result<Option<T>, StorageError>,
+) -> Result<T, ApiError> {
+    let batches = enabled(state)?;
+    let given = part(request, "batch_id");
+    let missing = || absent("batch", given, "batch_id");
+    let id = BatchId::parse(given).ok_or_else(missing)?;
+    let owner = owner(request, state);
+    let found = aside(move || ask(&batches, &id, &owner)).await?;
+    found.ok_or_else(missing)
+}
+
+/// About a batch.
+#[utoipa::path(
+    tag = "wires",
+    params(("batch_id" = String, Path, description = "The batch's id.")),
+    responses(
+        (status = 200, description = "The batch.", body = BatchObject),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No such batch.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+    )
+)]
+#[get("/v1/batches/{batch_id}")]
+pub(crate) async fn retrieve_batch(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let found = named(&request, &state, Batches::batch).await?;
+        Ok(HttpResponse::Ok().json(batch_object(found)))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// Ends a batch: what is answered is kept, the rest is not sent.
+#[utoipa::path(
+    tag = "wires",
+    params(("batch_id" = String, Path, description = "The batch's id.")),
+    responses(
+        (status = 200, description = "The batch, which is ending.", body = BatchObject),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No such batch.", body = ErrorBody),
+        (status = 409, description = "It has ended, or nothing is left to send.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 507, description = "No room.", body = ErrorBody),
+    )
+)]
+#[post("/v1/batches/{batch_id}/cancel")]
+pub(crate) async fn cancel_batch(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        match named(&request, &state, Batches::cancel).await? {
+            (batch, true) => Ok(HttpResponse::Ok().json(batch_object(batch))),
+            (batch, false) => {
+                let status = name(batch.status);
+                let message = format!("a batch of status '{status}' cannot be cancelled");
+                Err(ApiError::new(Code::Conflict, message).at("batch_id"))
+            }
+        }
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// A batch as clients see it.
+fn batch_object(batch: BatchRecord) -> BatchObject {
+    let text = |id: &FileId| id.as_str().to_owned();
+    BatchObject {
+        id: batch.id.as_str().to_owned(),
+        object: "batch".to_owned(),
+        expires_at: Some(batch.expires_at()),
+        input_file_id: text(&batch.input),
+        output_file_id: batch.output.as_ref().map(text),
+        error_file_id: batch.error.as_ref().map(text),
+        errors: (!batch.faults.is_empty())
+            .then(|| BatchErrors { object: "list".to_owned(), data: batch.faults }),
+        endpoint: batch.endpoint,
+        completion_window: WINDOW.to_owned(),
+        status: batch.status,
+        created_at: batch.created_at,
+        in_progress_at: batch.times.in_progress,
+        finalizing_at: batch.times.finalizing,
+        completed_at: batch.times.completed,
+        failed_at: batch.times.failed,
+        expired_at: batch.times.expired,
+        cancelling_at: batch.times.cancelling,
+        cancelled_at: batch.times.cancelled,
+        request_counts: batch.counts,
+        metadata: batch.metadata,
+    }
+}

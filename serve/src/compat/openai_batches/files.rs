@@ -1,0 +1,286 @@
+//! `/v1/files`: the requests of batches, and what came of them.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use actix_web::http::header::{CONTENT_LENGTH, ContentType};
+use actix_web::web::{self, Bytes, Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, delete, get, post};
+use futures_util::stream;
+use openapi::ErrorBody;
+use serde::Deserialize;
+
+use super::types::{FileDeleted, FileList, FileObject, FileStatus, FileUpload};
+use super::{Page, absent, aside, enabled, limit, owner, part, query, upload};
+use crate::batches::Deleting;
+use crate::batches::ids::FileId;
+use crate::batches::record::FilePurpose;
+use crate::batches::record::FileRecord;
+use crate::body;
+use crate::clock::unix_seconds;
+use crate::compat::{ApiFlavor, Refusal};
+use crate::error::{ApiError, Code};
+use crate::state::State;
+
+/// Most files of a page, and how many it has unless somebody says.
+const MOST_FILES: usize = 10_000;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 256 << 10;
+
+/// Keeps a file.
+#[utoipa::path(
+    tag = "wires",
+    request_body(content = FileUpload, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The file.", body = FileObject),
+        (status = 400, description = "No form with a file.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
+        (status = 408, description = "It did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "It is too large.", body = ErrorBody),
+        (status = 422, description = "A field that cannot be used.", body = ErrorBody),
+        (status = 429, description = "Overloaded.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Draining.", body = ErrorBody),
+        (status = 507, description = "No room.", body = ErrorBody),
+    )
+)]
+#[post("/v1/files")]
+pub(crate) async fn upload_file(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let batches = enabled(&state)?;
+        let most = state.config.batches_max_file;
+        if body::announced_bytes(&request) > most.saturating_add(upload::FORM_BYTES) {
+            return Err(upload::too_large(most));
+        }
+        // The bytes are on their way to the disk and not in hand.
+        let _permit = body::enter(&request, 0, &state)?;
+        let form = upload::read(&request, payload, &state, &batches).await?;
+        let (owner, now) = (owner(&request, &state), unix_seconds());
+        let kept = aside(move || {
+            batches.keep_file(form.file, |id, place, bytes| FileRecord {
+                id,
+                place,
+                owner,
+                bytes,
+                created_at: now,
+                expires_at: Some(now.saturating_add(form.seconds)),
+                filename: form.name,
+                purpose: FilePurpose::Batch,
+            })
+        });
+        Ok(HttpResponse::Ok().json(file_object(kept.await?)))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// What a list of files is asked for with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileQuery {
+    after: Option<String>,
+    limit: Option<usize>,
+    order: Option<Order>,
+    purpose: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Asc,
+    Desc,
+}
+
+/// The files of a client.
+#[utoipa::path(
+    tag = "wires",
+    params(
+        ("after" = Option<String>, Query, description = "The last id of the page before."),
+        ("limit" = Option<usize>, Query, minimum = 1, maximum = 10_000,
+         description = "Files of the page; 10,000 unless given."),
+        ("order" = Option<String>, Query, description = "`asc` or `desc`, by age; `desc` unless given."),
+        ("purpose" = Option<String>, Query, description = "Files of this purpose alone."),
+    ),
+    responses(
+        (status = 200, description = "A page of files.", body = FileList),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No file of the id in `after`.", body = ErrorBody),
+        (status = 422, description = "A query that cannot be used.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+    )
+)]
+#[get("/v1/files")]
+pub(crate) async fn list_files(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let batches = enabled(&state)?;
+        let asked: FileQuery = query(&request)?;
+        let limit = limit(asked.limit, MOST_FILES, MOST_FILES)?;
+        let owner = owner(&request, &state);
+        let mut files = aside(move || batches.files(&owner)).await?;
+        if let Some(purpose) = &asked.purpose {
+            files.retain(|file| purpose_name(file.purpose) == purpose);
+        }
+        if asked.order == Some(Order::Asc) {
+            files.reverse();
+        }
+        let page = Page::of(files, asked.after.as_deref(), limit, |file| file.id.as_str())?;
+        let data: Vec<FileObject> = page.items.into_iter().map(file_object).collect();
+        Ok(HttpResponse::Ok().json(FileList {
+            object: "list".to_owned(),
+            first_id: data.first().map(|file| file.id.clone()),
+            last_id: data.last().map(|file| file.id.clone()),
+            has_more: page.has_more,
+            data,
+        }))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+fn purpose_name(purpose: FilePurpose) -> &'static str {
+    match purpose {
+        FilePurpose::Batch => "batch",
+        FilePurpose::BatchOutput => "batch_output",
+    }
+}
+
+/// About a file.
+#[utoipa::path(
+    tag = "wires",
+    params(("file_id" = String, Path, description = "The file's id.")),
+    responses(
+        (status = 200, description = "The file.", body = FileObject),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No such file.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+    )
+)]
+#[get("/v1/files/{file_id}")]
+pub(crate) async fn retrieve_file(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let file = find(&request, &state).await?;
+        Ok(HttpResponse::Ok().json(file_object(file)))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// The bytes of a file.
+#[utoipa::path(
+    tag = "wires",
+    params(("file_id" = String, Path, description = "The file's id.")),
+    responses(
+        (status = 200, description = "The bytes.", body = String,
+         content_type = "application/octet-stream"),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No such file.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+    )
+)]
+#[get("/v1/files/{file_id}/content")]
+pub(crate) async fn file_content(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let found = find(&request, &state).await?;
+        let batches = enabled(&state)?;
+        let bytes = found.bytes;
+        let file = aside(move || batches.content(&found.id)).await?;
+        Ok(HttpResponse::Ok()
+            .content_type(ContentType::octet_stream())
+            .insert_header((CONTENT_LENGTH, bytes))
+            .no_chunking(bytes)
+            .streaming(pieces(file)))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// Deletes a file. One that an unfinished batch needs stays.
+#[utoipa::path(
+    tag = "wires",
+    params(("file_id" = String, Path, description = "The file's id.")),
+    responses(
+        (status = 200, description = "It is gone.", body = FileDeleted),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
+        (status = 404, description = "No such file.", body = ErrorBody),
+        (status = 409, description = "A batch needs it.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+    )
+)]
+#[delete("/v1/files/{file_id}")]
+pub(crate) async fn delete_file(
+    request: HttpRequest,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let file = find(&request, &state).await?;
+        let (batches, owner) = (enabled(&state)?, owner(&request, &state));
+        let id = file.id.clone();
+        match aside(move || batches.delete_file(&id, &owner)).await? {
+            Deleting::Deleted => Ok(HttpResponse::Ok().json(FileDeleted {
+                id: file.id.as_str().to_owned(),
+                object: "file".to_owned(),
+                deleted: true,
+            })),
+            Deleting::Absent => Err(absent("file", file.id.as_str(), "file_id")),
+            Deleting::Needed(batch) => {
+                let message = format!("{} needs it: cancel that first", batch.as_str());
+                Err(ApiError::new(Code::Conflict, message).at("file_id"))
+            }
+        }
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+async fn find(request: &HttpRequest, state: &State) -> Result<FileRecord, ApiError> {
+    let batches = enabled(state)?;
+    let given = part(request, "file_id");
+    let missing = || absent("file", given, "file_id");
+    let id = FileId::parse(given).ok_or_else(missing)?;
+    let owner = owner(request, state);
+    let found = aside(move || batches.file(&id, &owner)).await?;
+    found.ok_or_else(missing)
+}
+
+/// A file in pieces, each read away from the event loop.
+fn pieces(file: File) -> impl stream::Stream<Item = io::Result<Bytes>> {
+    stream::try_unfold(file, |mut file| async move {
+        let reading = web::block(move || {
+            let mut piece = Vec::new();
+            file.by_ref().take(PIECE as u64).read_to_end(&mut piece)?;
+            Ok::<_, io::Error>((Bytes::from(piece), file))
+        });
+        let (piece, file) = reading.await.map_err(io::Error::other)??;
+        Ok((!piece.is_empty()).then_some((piece, file)))
+    })
+}
+
+/// A file as clients see it.
+fn file_object(file: FileRecord) -> FileObject {
+    FileObject {
+        id: file.id.as_str().to_owned(),
+        object: "file".to_owned(),
+        bytes: file.bytes,
+        created_at: file.created_at,
+        expires_at: file.expires_at,
+        filename: file.filename,
+        purpose: file.purpose,
+        status: FileStatus::Processed,
+        status_details: None,
+    }
+}

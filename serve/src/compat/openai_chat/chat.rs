@@ -1,0 +1,327 @@
+//! A chat request as an order: the conversation becomes the model's prompt.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::{Conversation, Tokenizer};
+use models::template::{LocalTime, Rendered};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::call::Calling;
+use super::order::{Order, PromptTokens, Prompts};
+use super::settings::{self, Own, Settings};
+use super::types::{
+    ChatContent, ChatMessage, ChatRequest, FunctionDefinition, Role, Tool, ToolCall, ToolChoice,
+};
+use super::{constraint, invalid};
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::hosts::Served;
+
+/// A chat whose prompt is tokens.
+#[derive(Debug)]
+pub(crate) struct ChatOrder {
+    pub(crate) order: Order,
+    pub(super) calling: Calling,
+    /// Functions that may be called.
+    pub(super) functions: Vec<String>,
+}
+
+/// Renders and encodes a conversation and checks everything else that a request says.
+///
+/// # Errors
+/// What cannot be done, by its path.
+pub(crate) fn chat(
+    mut asked: ChatRequest,
+    served: Served,
+    caller: Caller,
+) -> Result<ChatOrder, ApiError> {
+    let mut generation = asked.take_generation();
+    generation.max_tokens = max_tokens(generation.max_tokens, asked.max_completion_tokens)?;
+    let tools = asked.tools.take().unwrap_or_default();
+    check_tools(&tools)?;
+    let choice = asked.tool_choice.take();
+    let several = asked.parallel_tool_calls.unwrap_or(true);
+    let plan = plan_calls(&tools, choice, several)?;
+    if plan.calling != Calling::Never && plan.forced.is_none() && !served.template_shows_tools {
+        let message = "the model's chat template has no place for tools; with tool_choice \
+                       \"required\" or a function's name they still hold the reply";
+        return Err(invalid("tools", message));
+    }
+    let logprobs = logprobs(&asked)?;
+    let grammar = match (constraint::grammar(&generation)?, plan.forced) {
+        (Some(_), Some(_)) => {
+            let message = "a call is asked for, and another field says what the text must be";
+            return Err(invalid("tool_choice", message));
+        }
+        (given, forced) => given.or(forced),
+    };
+    let own = Own { max_tokens: usize::MAX, logprobs, grammar };
+    let settings = Settings::new(&generation, own, &served.host)?;
+    let shown = (plan.calling != Calling::Never).then_some(&tools[..]);
+    let prompt = prompt(&mut asked, shown, &served.host.tokenizer)?;
+    let prompts = Prompts { all: vec![prompt], param: "messages" };
+    let order = Order::new((asked.model, served), prompts, &generation, settings, caller)?;
+    Ok(ChatOrder {
+        order,
+        calling: plan.calling,
+        functions: tools.into_iter().map(|tool| tool.function.name).collect(),
+    })
+}
+
+fn max_tokens(old: Option<u64>, new: Option<u64>) -> Result<Option<u64>, ApiError> {
+    match (old, new) {
+        (_, Some(0)) => Err(invalid("max_completion_tokens", "0; at least 1 is generated")),
+        (Some(old), Some(new)) if old != new => {
+            let message = format!("{new}, and max_tokens says {old}");
+            Err(invalid("max_completion_tokens", message))
+        }
+        (old, new) => Ok(new.or(old)),
+    }
+}
+
+fn logprobs(asked: &ChatRequest) -> Result<Option<usize>, ApiError> {
+    match (asked.logprobs.unwrap_or(false), asked.top_logprobs) {
+        (true, top) => settings::top("top_logprobs", top.unwrap_or(0)).map(Some),
+        (false, None | Some(0)) => Ok(None),
+        (false, Some(_)) => Err(invalid("top_logprobs", "it needs logprobs: true")),
+    }
+}
+
+/// Whether and how functions are called.
+struct Plan {
+    calling: Calling,
+    /// The constraint, where a call is asked for.
+    forced: Option<engine::sampling::Grammar>,
+}
+
+fn plan_calls(tools: &[Tool], choice: Option<ToolChoice>, several: bool) -> Result<Plan, ApiError> {
+    let functions: Vec<&FunctionDefinition> = tools.iter().map(|tool| &tool.function).collect();
+    let forced = |functions: &[&FunctionDefinition]| Plan {
+        calling: Calling::Whole,
+        forced: Some(constraint::call_of(functions)),
+    };
+    let free = |calling| Plan { calling, forced: None };
+    match choice {
+        None | Some(ToolChoice::Auto) if functions.is_empty() => Ok(free(Calling::Never)),
+        None | Some(ToolChoice::Auto) => Ok(free(Calling::Blocks { several })),
+        Some(ToolChoice::None) => Ok(free(Calling::Never)),
+        Some(ToolChoice::Required) if functions.is_empty() => {
+            Err(invalid("tool_choice", "there are no tools to call"))
+        }
+        Some(ToolChoice::Required) => Ok(forced(&functions)),
+        Some(ToolChoice::Function(name)) => {
+            let function = functions.iter().find(|function| function.name == name);
+            let function = function.ok_or_else(|| {
+                let shown: String = name.chars().take(64).collect();
+                let message = format!("no function is called {shown:?}");
+                invalid("tool_choice.function.name", message)
+            })?;
+            Ok(forced(&[function]))
+        }
+    }
+}
+
+fn check_tools(tools: &[Tool]) -> Result<(), ApiError> {
+    for (at, tool) in tools.iter().enumerate() {
+        let name = &tool.function.name;
+        let path = format!("tools[{at}].function.name");
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(fits) {
+            let message = "a name has 1 to 64 ASCII letters, digits, '_', '-' or '.'";
+            return Err(invalid(&path, message));
+        }
+        if tools[..at].iter().any(|other| other.function.name == *name) {
+            return Err(invalid(&path, "another function is called so"));
+        }
+    }
+    Ok(())
+}
+
+fn prompt(
+    asked: &mut ChatRequest,
+    tools: Option<&[Tool]>,
+    tokenizer: &Tokenizer,
+) -> Result<PromptTokens, ApiError> {
+    let continued = asked.continue_final_message.unwrap_or(false);
+    let rendering = Rendering {
+        opened: asked.add_generation_prompt.unwrap_or(!continued),
+        continued,
+        kwargs: asked.chat_template_kwargs.take().unwrap_or_default(),
+        tools: tools.map(<[Tool]>::to_vec),
+    };
+    render(std::mem::take(&mut asked.messages), rendering, tokenizer)
+}
+
+/// How a conversation becomes a prompt.
+pub(crate) struct Rendering {
+    /// Whether it ends where the assistant is to speak.
+    pub(crate) opened: bool,
+    /// Whether it ends within the last message.
+    pub(crate) continued: bool,
+    /// The template's own switches.
+    pub(crate) kwargs: Map<String, Value>,
+    /// Functions that the template may show.
+    pub(crate) tools: Option<Vec<Tool>>,
+}
+
+/// A conversation as the model's template renders it, and its tokens.
+///
+/// # Errors
+/// What the template refuses, and messages that cannot be, by their paths.
+pub(crate) fn render(
+    messages: Vec<ChatMessage>,
+    rendering: Rendering,
+    tokenizer: &Tokenizer,
+) -> Result<PromptTokens, ApiError> {
+    let continued = rendering.continued;
+    if continued && rendering.opened {
+        let message = "the last message is continued, so that no other one can begin";
+        return Err(invalid("add_generation_prompt", message));
+    }
+    if messages.is_empty() {
+        return Err(invalid("messages", "there are none"));
+    }
+    let messages = messages.into_iter().enumerate();
+    let messages: Result<Vec<Value>, ApiError> = messages.map(|(at, m)| message(at, m)).collect();
+    let tools = rendering.tools;
+    let conversation = Conversation {
+        messages: messages?,
+        tools: tools.map(|tools| tools.iter().map(|tool| json!(tool)).collect()),
+        documents: None,
+        add_generation_prompt: rendering.opened,
+        kwargs: rendering.kwargs,
+        now: Some(now()),
+    };
+    let unusable = |error: models::ModelError| invalid("messages", error);
+    if !continued {
+        let encoded = tokenizer.encode_chat(&conversation).map_err(unusable)?;
+        return Ok(PromptTokens {
+            token_ids: encoded.token_ids.into(),
+            digest: encoded.digest,
+            echo: None,
+        });
+    }
+    let rendered = tokenizer.template().render(&conversation).map_err(unusable)?;
+    let end = end_of_last(&rendered, &conversation)?;
+    let text = rendered.text.part(0..end);
+    let digest = Sha256::digest(text.as_str());
+    Ok(PromptTokens {
+        token_ids: tokenizer.encode_text(&text).map_err(unusable)?.into(),
+        digest: hex(&digest),
+        echo: None,
+    })
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
+}
+
+/// The time for templates that ask for it, in UTC. Only those prompts depend on it.
+fn now() -> LocalTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = since.map_or(0, |since| since.as_secs());
+    LocalTime::from_unix(i64::try_from(seconds).unwrap_or(i64::MAX), 0)
+}
+
+/// Where the last message ends in the prompt. A template may trim the message.
+fn end_of_last(rendered: &Rendered, conversation: &Conversation) -> Result<usize, ApiError> {
+    let last = conversation.messages.last();
+    let content = last.and_then(|message| message["content"].as_str());
+    let content = content.unwrap_or_default();
+    let trimmed = content.trim();
+    let refused = |message: &str| invalid("continue_final_message", message);
+    if trimmed.is_empty() {
+        return Err(refused("the last message has no text"));
+    }
+    let prompt = rendered.as_str();
+    let start = prompt.rfind(trimmed);
+    let start = start.ok_or_else(|| refused("the template does not show the last message"))?;
+    let after = &content[content.find(trimmed).unwrap_or(0)..];
+    let kept = if prompt[start..].starts_with(after) { after } else { trimmed };
+    Ok(start + kept.len())
+}
+
+/// A message as templates read it.
+fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
+    let path = |field: &str| format!("messages[{at}].{field}");
+    let role = match message.role {
+        // What replaced `system` at OpenAI; hardly any template knows it by that name.
+        Role::System | Role::Developer => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    };
+    let is_assistant = message.role == Role::Assistant;
+    let only = |there: bool, holder: bool, field: &str| {
+        if there && !holder {
+            let message = format!("a message of role {role} has none");
+            return Err(invalid(&path(field), message));
+        }
+        Ok(())
+    };
+    only(message.tool_calls.is_some(), is_assistant, "tool_calls")?;
+    only(message.refusal.is_some(), is_assistant, "refusal")?;
+    only(message.reasoning_content.is_some(), is_assistant, "reasoning_content")?;
+    only(message.tool_call_id.is_some(), message.role == Role::Tool, "tool_call_id")?;
+    let calls = message.tool_calls.unwrap_or_default();
+    let content = message.content.map(|content| text(content, is_assistant, &path("content")));
+    let content = content.transpose()?.or(message.refusal);
+    let mut fields = Map::new();
+    fields.insert("role".to_owned(), role.into());
+    match content {
+        Some(content) => fields.insert("content".to_owned(), content.into()),
+        None if !calls.is_empty() => fields.insert("content".to_owned(), "".into()),
+        None => return Err(invalid(&path("content"), "missing")),
+    };
+    for (name, value) in [
+        ("name", message.name),
+        ("tool_call_id", message.tool_call_id),
+        ("reasoning_content", message.reasoning_content),
+    ] {
+        fields.extend(value.map(|value| (name.to_owned(), value.into())));
+    }
+    if !calls.is_empty() {
+        let call = |(index, call)| tool_call(&path(&format!("tool_calls[{index}]")), &call);
+        let calls: Result<Vec<Value>, ApiError> = calls.into_iter().enumerate().map(call).collect();
+        fields.insert("tool_calls".to_owned(), calls?.into());
+    }
+    Ok(Value::Object(fields))
+}
+
+/// The text of a message, each of whose parts has what its type says.
+fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, ApiError> {
+    if let ChatContent::Parts(parts) = &content {
+        for (at, part) in parts.iter().enumerate() {
+            let (own, other, field) = match part.kind {
+                super::types::PartKind::Text => (&part.text, &part.refusal, "text"),
+                super::types::PartKind::Refusal => (&part.refusal, &part.text, "refusal"),
+            };
+            if own.is_none() || other.is_some() {
+                let message = format!("a part of type {field} has a {field} and no more");
+                return Err(invalid(&format!("{path}[{at}]"), message));
+            }
+            if part.kind == super::types::PartKind::Refusal && !is_assistant {
+                return Err(invalid(&format!("{path}[{at}]"), "only an assistant refuses"));
+            }
+        }
+    }
+    Ok(content.into_text())
+}
+
+/// Arguments travel as the text of an object; templates show the object.
+fn tool_call(path: &str, call: &ToolCall) -> Result<Value, ApiError> {
+    let given = call.function.arguments.trim();
+    let arguments: Map<String, Value> = match given {
+        "" => Map::new(),
+        _ => serde_json::from_str(given).map_err(|error| {
+            let path = format!("{path}.function.arguments");
+            invalid(&path, format!("no JSON object: {error}"))
+        })?,
+    };
+    Ok(json!({
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.function.name, "arguments": arguments},
+    }))
+}

@@ -1,0 +1,194 @@
+//! How a chat's reply looks.
+
+use std::sync::Arc;
+
+use engine::{FinishReason, SampledToken, Tokenizer};
+
+use super::call::{Separator, with_ids};
+use super::chat::ChatOrder;
+use super::choice::{Piece, reason};
+use super::logprobs;
+use super::run::{Answered, Wire};
+use super::types::{
+    ChatChoice, ChatChunk, ChatLogprobs, ChatResponse, ChunkChoice, Delta, DeltaToolCall,
+    GenerationExtension, GenerationUsage, ReplyMessage, ToolCall,
+};
+use crate::clock::unix_seconds;
+
+/// How a chat's reply looks, and what its choices hold back.
+pub(crate) struct ChatWire {
+    id: String,
+    request: String,
+    created: u64,
+    model: String,
+    fingerprint: String,
+    tokenizer: Arc<Tokenizer>,
+    wants_logprobs: bool,
+    functions: Vec<String>,
+    choices: Vec<Held>,
+}
+
+/// What one choice holds back.
+struct Held {
+    separator: Separator,
+    /// Tokens whose text may belong to a call.
+    tokens: Vec<SampledToken>,
+}
+
+impl ChatWire {
+    /// Of a reply to the request of this id.
+    pub(crate) fn new(order: &ChatOrder, request: &str) -> ChatWire {
+        let held = |_| Held { separator: Separator::new(order.calling), tokens: Vec::new() };
+        let ChatOrder { order, functions, .. } = order;
+        ChatWire {
+            id: format!("chatcmpl-{request}"),
+            request: request.to_owned(),
+            created: unix_seconds(),
+            model: order.model.clone(),
+            fingerprint: order.fingerprint(),
+            tokenizer: order.served.host.tokenizer.clone(),
+            wants_logprobs: order.settings.logprobs.is_some(),
+            functions: functions.clone(),
+            choices: (0..order.n).map(held).collect(),
+        }
+    }
+
+    /// The whole reply.
+    pub(crate) fn whole(mut self, answered: Answered) -> ChatResponse {
+        let mut choices = Vec::new();
+        for (at, done) in answered.sequences.into_iter().enumerate() {
+            let finish = done.finish.expect("all sequences are done");
+            let before = self.choices[at].separator.push(done.text);
+            let ended = self.ended(at, before, &finish);
+            choices.push(ChatChoice {
+                index: at as u64,
+                message: ReplyMessage {
+                    role: "assistant".to_owned(),
+                    content: match (ended.text, &ended.calls) {
+                        (text, Some(_)) if text.is_empty() => None,
+                        (text, _) => Some(text),
+                    },
+                    refusal: None,
+                    tool_calls: ended.calls,
+                },
+                logprobs: self.logprobs(&done.tokens),
+                finish_reason: ended.reason.to_owned(),
+            });
+        }
+        ChatResponse {
+            id: self.id,
+            object: "chat.completion".to_owned(),
+            created: self.created,
+            model: self.model,
+            choices,
+            usage: answered.usage,
+            system_fingerprint: self.fingerprint,
+            tribunal: answered.extension,
+        }
+    }
+
+    /// The end of a choice: what it held back is text or calls.
+    fn ended(&mut self, at: usize, mut text: String, finish: &FinishReason) -> Ended {
+        let functions = &self.functions;
+        let known = |name: &str| functions.iter().any(|function| function == name);
+        let is_whole = *finish != FinishReason::Length;
+        let separator = &mut self.choices[at].separator;
+        let (rest, calls) = separator.finish(is_whole, known);
+        text += &rest;
+        if calls.is_empty() {
+            return Ended { text, calls: None, reason: reason(finish) };
+        }
+        Ended { text, calls: Some(with_ids(calls, &self.request, at as u64)), reason: "tool_calls" }
+    }
+
+    fn logprobs(&self, tokens: &[SampledToken]) -> Option<ChatLogprobs> {
+        self.wants_logprobs.then(|| logprobs::chat(&self.tokenizer, tokens))
+    }
+
+    fn chunk(&self, choices: Vec<ChunkChoice>) -> ChatChunk {
+        ChatChunk {
+            id: self.id.clone(),
+            object: "chat.completion.chunk".to_owned(),
+            created: self.created,
+            model: self.model.clone(),
+            choices,
+            system_fingerprint: self.fingerprint.clone(),
+            usage: None,
+            tribunal: None,
+        }
+    }
+}
+
+/// How a choice ended.
+struct Ended {
+    text: String,
+    calls: Option<Vec<ToolCall>>,
+    reason: &'static str,
+}
+
+impl Wire for ChatWire {
+    type Chunk = ChatChunk;
+
+    fn opening(&mut self) -> Vec<ChatChunk> {
+        let role = |index: usize| {
+            let delta = Delta {
+                role: Some("assistant".to_owned()),
+                content: Some(String::new()),
+                tool_calls: None,
+            };
+            self.chunk(vec![ChunkChoice {
+                index: index as u64,
+                delta,
+                logprobs: None,
+                finish_reason: None,
+            }])
+        };
+        (0..self.choices.len()).map(role).collect()
+    }
+
+    fn piece(&mut self, sequence: usize, piece: Piece) -> Option<ChatChunk> {
+        let held = &mut self.choices[sequence];
+        held.tokens.extend(piece.tokens);
+        let text = held.separator.push(piece.text);
+        if text.is_empty() {
+            return None;
+        }
+        let tokens = std::mem::take(&mut held.tokens);
+        Some(self.chunk(vec![ChunkChoice {
+            index: sequence as u64,
+            delta: Delta { content: Some(text), ..Delta::default() },
+            logprobs: self.logprobs(&tokens),
+            finish_reason: None,
+        }]))
+    }
+
+    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> ChatChunk {
+        let held = &mut self.choices[sequence];
+        held.tokens.extend(piece.tokens);
+        let tokens = std::mem::take(&mut held.tokens);
+        let before = held.separator.push(piece.text);
+        let ended = self.ended(sequence, before, finish);
+        let call = |(index, call): (usize, ToolCall)| DeltaToolCall {
+            index: index as u64,
+            id: call.id,
+            kind: call.kind,
+            function: call.function,
+        };
+        let calls = ended.calls.map(|calls| calls.into_iter().enumerate().map(call).collect());
+        let logprobs = self.logprobs(&tokens).filter(|list| !list.content.is_empty());
+        self.chunk(vec![ChunkChoice {
+            index: sequence as u64,
+            delta: Delta {
+                role: None,
+                content: Some(ended.text).filter(|text| !text.is_empty()),
+                tool_calls: calls,
+            },
+            logprobs,
+            finish_reason: Some(ended.reason.to_owned()),
+        }])
+    }
+
+    fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> ChatChunk {
+        ChatChunk { usage: Some(usage), tribunal: Some(extension), ..self.chunk(Vec::new()) }
+    }
+}

@@ -1,0 +1,139 @@
+//! A completion request as an order: prompts are continued as they are.
+
+use engine::Tokenizer;
+use sha2::{Digest as _, Sha256};
+
+use super::chat::hex;
+use super::order::{Order, PromptTokens, Prompts};
+use super::prompt_logprobs::{self, Places};
+use super::settings::{self, Own, Settings};
+use super::types::{CompletionRequest, MAX_PROMPTS, Prompt};
+use super::{constraint, invalid};
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::hosts::Served;
+
+/// Tokens that a completion generates unless it says otherwise, as OpenAI's do.
+const MAX_TOKENS: usize = 16;
+
+/// Completions whose prompts are tokens.
+#[derive(Debug)]
+pub(crate) struct CompletionOrder {
+    pub(crate) order: Order,
+    pub(super) echo: bool,
+    /// How many of the most likely tokens are listed at each place of a prompt.
+    pub(super) prompt_logprobs: Option<usize>,
+}
+
+/// Encodes the prompts and checks everything else that a request says.
+///
+/// # Errors
+/// What cannot be done, by its path.
+pub(crate) fn completion(
+    mut asked: CompletionRequest,
+    served: Served,
+    caller: Caller,
+) -> Result<CompletionOrder, ApiError> {
+    let generation = asked.take_generation();
+    let top = |given| settings::top("logprobs", given);
+    let own = Own {
+        max_tokens: MAX_TOKENS,
+        logprobs: asked.logprobs.map(top).transpose()?,
+        grammar: constraint::grammar(&generation)?,
+    };
+    let settings = Settings::new(&generation, own, &served.host)?;
+    let echo = asked.echo.unwrap_or(false);
+    let prompt_logprobs = prompt_logprobs::wanted(asked.prompt_logprobs)?;
+    let stream = generation.stream.unwrap_or(false);
+    prompt_logprobs::refuse_in_stream(prompt_logprobs.is_some(), stream)?;
+    let reading = Reading {
+        tokenizer: &served.host.tokenizer,
+        vocab_size: served.host.engine.limits().vocab_size,
+        add_special: asked.add_special_tokens.unwrap_or(true),
+        echo: echo.then_some(settings.skip_special),
+    };
+    let prompts = Prompts { all: reading.prompts(asked.prompt)?, param: "prompt" };
+    let order = Order::new((asked.model, served), prompts, &generation, settings, caller)?;
+    Ok(CompletionOrder { order, echo, prompt_logprobs })
+}
+
+impl CompletionOrder {
+    /// What is known of the prompts' tokens, where anything is asked of them.
+    ///
+    /// # Errors
+    /// As those of a generation.
+    pub(crate) async fn places(&self) -> Result<Option<Vec<Places>>, ApiError> {
+        let echoed = self.order.settings.logprobs.filter(|_| self.echo);
+        match self.prompt_logprobs.max(echoed) {
+            None => Ok(None),
+            Some(n_top) => prompt_logprobs::read_prompts(&self.order, n_top).await.map(Some),
+        }
+    }
+}
+
+/// How prompts become tokens.
+struct Reading<'r> {
+    tokenizer: &'r Tokenizer,
+    vocab_size: usize,
+    add_special: bool,
+    /// Whether prompts are repeated, and whether special tokens are left out of them then.
+    echo: Option<bool>,
+}
+
+impl Reading<'_> {
+    fn prompts(&self, prompt: Prompt) -> Result<Vec<PromptTokens>, ApiError> {
+        let list = |at: usize| format!("prompt[{at}]");
+        let n_prompts = match &prompt {
+            Prompt::Text(_) | Prompt::Tokens(_) => 1,
+            Prompt::Texts(texts) => texts.len(),
+            Prompt::TokenLists(lists) => lists.len(),
+        };
+        if !(1..=MAX_PROMPTS).contains(&n_prompts) {
+            let message = format!("{n_prompts} prompts; a request takes 1 to {MAX_PROMPTS}");
+            return Err(invalid("prompt", message));
+        }
+        match prompt {
+            Prompt::Text(text) => Ok(vec![self.text("prompt", text)?]),
+            Prompt::Tokens(ids) => Ok(vec![self.tokens("prompt", ids)?]),
+            Prompt::Texts(texts) => {
+                let texts = texts.into_iter().enumerate();
+                texts.map(|(at, text)| self.text(&list(at), text)).collect()
+            }
+            Prompt::TokenLists(lists) => {
+                let lists = lists.into_iter().enumerate();
+                lists.map(|(at, ids)| self.tokens(&list(at), ids)).collect()
+            }
+        }
+    }
+
+    /// A text from a request: special tokens in it are text.
+    fn text(&self, path: &str, text: String) -> Result<PromptTokens, ApiError> {
+        let encoded = self.tokenizer.encode_untrusted(&text, self.add_special);
+        let token_ids = encoded.map_err(|error| invalid(path, error))?;
+        if token_ids.is_empty() {
+            return Err(invalid(path, "it has no tokens"));
+        }
+        Ok(PromptTokens {
+            token_ids: token_ids.into(),
+            digest: hex(&Sha256::digest(&text)),
+            echo: self.echo.map(|_| text),
+        })
+    }
+
+    fn tokens(&self, path: &str, ids: Vec<u32>) -> Result<PromptTokens, ApiError> {
+        if ids.is_empty() {
+            return Err(invalid(path, "it has no tokens"));
+        }
+        if let Some(at) = ids.iter().position(|id| *id as usize >= self.vocab_size) {
+            let message = format!("the vocabulary has {} tokens", self.vocab_size);
+            return Err(invalid(&format!("{path}[{at}]"), message));
+        }
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let echo = self.echo.map(|skip| self.tokenizer.decode(&ids, skip));
+        Ok(PromptTokens {
+            digest: hex(&Sha256::digest(&bytes)),
+            echo: echo.transpose().map_err(|error| invalid(path, error))?,
+            token_ids: ids.into(),
+        })
+    }
+}

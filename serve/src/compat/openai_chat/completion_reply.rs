@@ -1,0 +1,189 @@
+//! How a completion's reply looks.
+
+use std::sync::Arc;
+
+use engine::{FinishReason, SampledToken, Tokenizer};
+
+use super::choice::{Piece, reason};
+use super::completion::CompletionOrder;
+use super::logprobs::{Entry, Lists};
+use super::prompt_logprobs::{Places, table};
+use super::run::{Answered, Wire};
+use super::types::{
+    CompletionChoice, CompletionLogprobs, CompletionResponse, GenerationExtension, GenerationUsage,
+};
+use crate::clock::unix_seconds;
+
+/// How a completion's reply looks.
+pub(crate) struct CompletionWire {
+    id: String,
+    created: u64,
+    model: String,
+    fingerprint: String,
+    tokenizer: Arc<Tokenizer>,
+    skip_special: bool,
+    wants_logprobs: bool,
+    /// How many of the most likely tokens of a prompt are listed as vLLM does.
+    prompt_logprobs: Option<usize>,
+    /// Choices by sequence.
+    choices: Vec<Begun>,
+}
+
+/// A choice that has begun.
+struct Begun {
+    /// The prompt, where it is repeated.
+    echo: Option<Echo>,
+    prompt: Arc<Prompt>,
+    lists: Lists,
+}
+
+/// A prompt to repeat.
+struct Echo {
+    text: String,
+}
+
+/// What is known of a prompt.
+struct Prompt {
+    first: u32,
+    places: Option<Places>,
+}
+
+impl CompletionWire {
+    /// Of a reply to the request of this id, with what is known of the prompts' tokens.
+    pub(crate) fn new(
+        asked: &CompletionOrder,
+        places: Option<Vec<Places>>,
+        request: &str,
+    ) -> CompletionWire {
+        let order = &asked.order;
+        let mut places = places.into_iter().flatten();
+        let mut choices = Vec::new();
+        for prompt in &order.prompts {
+            let known = Arc::new(Prompt { first: prompt.token_ids[0], places: places.next() });
+            choices.extend((0..order.n).map(|_| Begun {
+                echo: prompt.echo.clone().map(|text| Echo { text }),
+                prompt: known.clone(),
+                lists: Lists::default(),
+            }));
+        }
+        CompletionWire {
+            id: format!("cmpl-{request}"),
+            created: unix_seconds(),
+            model: order.model.clone(),
+            fingerprint: order.fingerprint(),
+            tokenizer: order.served.host.tokenizer.clone(),
+            skip_special: order.settings.skip_special,
+            wants_logprobs: order.settings.logprobs.is_some(),
+            prompt_logprobs: asked.prompt_logprobs,
+            choices,
+        }
+    }
+
+    /// The whole reply.
+    pub(crate) fn whole(mut self, answered: Answered) -> CompletionResponse {
+        let mut choices = Vec::new();
+        let mut read = 0;
+        let mut seen: Vec<*const Prompt> = Vec::new();
+        for (at, done) in answered.sequences.into_iter().enumerate() {
+            let finish = done.finish.expect("all sequences are done");
+            let piece = Piece { text: done.text, tokens: done.tokens };
+            let mut choice = self.choice(at, &piece, Some(&finish));
+            let prompt = &self.choices[at].prompt;
+            if let Some(places) = &prompt.places {
+                if let Some(n_top) = self.prompt_logprobs {
+                    choice.prompt_logprobs = Some(table(&self.tokenizer, &places.places, n_top));
+                }
+                if !seen.contains(&Arc::as_ptr(prompt)) {
+                    seen.push(Arc::as_ptr(prompt));
+                    read += places.computed_tokens;
+                }
+            }
+            choices.push(choice);
+        }
+        let mut extension = answered.extension;
+        extension.computed_tokens += read;
+        CompletionResponse {
+            usage: Some(answered.usage),
+            tribunal: Some(extension),
+            ..self.reply(choices)
+        }
+    }
+
+    fn reply(&self, choices: Vec<CompletionChoice>) -> CompletionResponse {
+        CompletionResponse {
+            id: self.id.clone(),
+            object: "text_completion".to_owned(),
+            created: self.created,
+            model: self.model.clone(),
+            choices,
+            system_fingerprint: self.fingerprint.clone(),
+            usage: None,
+            tribunal: None,
+        }
+    }
+
+    /// What is new of a choice, after its prompt where that is repeated and has not been.
+    fn choice(
+        &mut self,
+        at: usize,
+        piece: &Piece,
+        finish: Option<&FinishReason>,
+    ) -> CompletionChoice {
+        let echo = self.choices[at].echo.take();
+        let logprobs = self.wants_logprobs.then(|| self.lists(at, echo.is_some(), &piece.tokens));
+        CompletionChoice {
+            index: at as u64,
+            text: echo.map_or_else(String::new, |echo| echo.text) + &piece.text,
+            logprobs,
+            finish_reason: finish.map(|finish| reason(finish).to_owned()),
+            prompt_logprobs: None,
+        }
+    }
+
+    fn lists(&mut self, at: usize, echoed: bool, tokens: &[SampledToken]) -> CompletionLogprobs {
+        let begun = &mut self.choices[at];
+        let prompt = begun.prompt.clone();
+        let places = prompt.places.iter().filter(|_| echoed);
+        let first =
+            places.clone().map(|_| Entry { token_id: prompt.first, logprob: None, top: &[] });
+        let others = places.flat_map(|places| &places.places).map(|place| Entry {
+            token_id: place.token_id,
+            logprob: Some(place.logprob),
+            top: &place.top,
+        });
+        let entries = first.chain(others).chain(tokens.iter().map(Entry::from));
+        begun.lists.of(&self.tokenizer, self.skip_special, entries)
+    }
+}
+
+impl Wire for CompletionWire {
+    type Chunk = CompletionResponse;
+
+    fn opening(&mut self) -> Vec<CompletionResponse> {
+        let echoed = |at: &usize| self.choices[*at].echo.is_some();
+        let echoed: Vec<usize> = (0..self.choices.len()).filter(echoed).collect();
+        let open = |at: usize| {
+            let choice = self.choice(at, &Piece::default(), None);
+            self.reply(vec![choice])
+        };
+        echoed.into_iter().map(open).collect()
+    }
+
+    fn piece(&mut self, sequence: usize, piece: Piece) -> Option<CompletionResponse> {
+        let choice = self.choice(sequence, &piece, None);
+        Some(self.reply(vec![choice]))
+    }
+
+    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> CompletionResponse {
+        let choice = self.choice(sequence, &piece, Some(finish));
+        self.reply(vec![choice])
+    }
+
+    fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> CompletionResponse {
+        CompletionResponse {
+            usage: Some(usage),
+            tribunal: Some(extension),
+            ..self.reply(Vec::new())
+        }
+    }
+}

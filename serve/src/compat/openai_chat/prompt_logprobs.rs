@@ -1,0 +1,198 @@
+//! Log-probabilities of a prompt's own tokens.
+//!
+//! They take a row of logits for every token, and a row has as many numbers as the vocabulary has
+//! tokens. So the rows come a few at a time and only what is asked for is kept of them; the prefix
+//! that they share is computed once, as any prefix is.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use actix_web::web;
+use engine::{Output, Read, Request, Task, TaskOutput};
+
+use super::invalid;
+use super::logprobs::{bytes_of, text_of};
+use super::order::{Order, PromptTokens};
+use super::types::PromptLogprob;
+use crate::engine_errors::engine_failure;
+use crate::error::ApiError;
+
+/// Rows in hand at a time.
+const ROWS: usize = 16;
+
+/// What is known of a prompt's token, the first one excepted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    pub(super) token_id: u32,
+    pub(super) logprob: f32,
+    /// 1 for the most likely.
+    pub(super) rank: u64,
+    /// The most likely tokens, most likely first.
+    pub(super) top: Vec<(u32, f32)>,
+}
+
+/// What is known of a prompt's tokens, and what it took.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Places {
+    /// One for each token from the second on.
+    pub(super) places: Vec<Place>,
+    pub(super) computed_tokens: u64,
+}
+
+/// Reads off the tokens of every prompt of an order.
+///
+/// # Errors
+/// As those of a generation.
+pub(super) async fn read_prompts(order: &Order, n_top: usize) -> Result<Vec<Places>, ApiError> {
+    let mut all = Vec::new();
+    for prompt in &order.prompts {
+        all.push(read_prompt(order, prompt, n_top).await?);
+    }
+    Ok(all)
+}
+
+async fn read_prompt(
+    order: &Order,
+    prompt: &PromptTokens,
+    n_top: usize,
+) -> Result<Places, ApiError> {
+    let ids = &prompt.token_ids;
+    let mut read = Places::default();
+    let ends: Vec<usize> = (1..ids.len()).collect();
+    for rows in ends.chunks(ROWS) {
+        let (first, last) = (rows[0], rows[rows.len() - 1]);
+        let works = vec![Request {
+            token_ids: ids[..last].into(),
+            adapter: order.served.adapter.clone(),
+            task: Task::Rows(rows.iter().map(|at| (at - 1, Read::Vocab)).collect()),
+        }];
+        let answer = order.give(works)?.all().await.pop();
+        let answer = answer.ok_or_else(|| ApiError::internal("no answer for a work"))?;
+        let answer = answer.map_err(|failure| engine_failure(&failure))?;
+        read.computed_tokens += answer.usage.computed_tokens as u64;
+        let TaskOutput::Rows(outputs) = answer.output else {
+            return Err(ApiError::internal("the engine gave tokens for rows"));
+        };
+        let targets: Vec<u32> = ids[first..=last].to_vec();
+        // A row of a large vocabulary takes a while, and the event loop has others to serve.
+        let places = web::block(move || reduce(&outputs, &targets, n_top)).await;
+        read.places.extend(places.map_err(ApiError::internal)??);
+    }
+    Ok(read)
+}
+
+fn reduce(outputs: &[Output], targets: &[u32], n_top: usize) -> Result<Vec<Place>, ApiError> {
+    let place = |(output, target): (&Output, &u32)| match output {
+        Output::Vocab(logits) => place(logits, *target, n_top)
+            .ok_or_else(|| ApiError::internal("a logit of the prompt is not finite")),
+        Output::Head(_) | Output::Labels { .. } | Output::Logprob { .. } | Output::Hidden(_) => {
+            Err(ApiError::internal("the engine gave no logits"))
+        }
+    };
+    outputs.iter().zip(targets).map(place).collect()
+}
+
+/// What the logits say of a token; nothing where one of them is not finite.
+fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0_f64;
+    for logit in logits {
+        if !logit.is_finite() {
+            return None;
+        }
+        sum += f64::from(logit - max).exp();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "given out as the float it was read as")]
+    let logprob = |logit: f32| (f64::from(logit - max) - sum.ln()) as f32;
+    let own = *logits.get(target as usize)?;
+    // All of them are finite.
+    let ahead = |(id, logit): &(u32, &f32)| match logit.total_cmp(&own) {
+        Ordering::Greater => true,
+        Ordering::Equal => *id < target,
+        Ordering::Less => false,
+    };
+    let n_ahead = (0..).zip(logits).filter(ahead).count();
+    Some(Place {
+        token_id: target,
+        logprob: logprob(own),
+        rank: n_ahead as u64 + 1,
+        top: largest(logits, n_top).into_iter().map(|(id, logit)| (id, logprob(logit))).collect(),
+    })
+}
+
+/// The largest `n` logits, largest first, of equal ones that of the smaller id.
+fn largest(logits: &[f32], n: usize) -> Vec<(u32, f32)> {
+    let mut top: Vec<(u32, f32)> = Vec::with_capacity(n + 1);
+    for (id, logit) in (0..).zip(logits.iter().copied()) {
+        let full = top.len() == n;
+        if full && top.last().is_none_or(|(_, least)| logit <= *least) {
+            continue;
+        }
+        let at = top.partition_point(|(_, other)| *other >= logit);
+        top.insert(at, (id, logit));
+        top.truncate(n);
+    }
+    top
+}
+
+/// vLLM's table of a prompt: nothing for the first token, then the token itself and the most
+/// likely ones by their ids.
+pub(super) fn table(
+    tokenizer: &engine::Tokenizer,
+    places: &[Place],
+    n_top: usize,
+) -> Vec<Option<BTreeMap<String, PromptLogprob>>> {
+    let entry = |id: u32, logprob: f32, rank: u64| {
+        let decoded_token = text_of(&bytes_of(tokenizer, id));
+        let entry = PromptLogprob { logprob, rank, decoded_token };
+        (id.to_string(), entry)
+    };
+    let row = |place: &Place| {
+        let top = (1..).zip(&place.top).take(n_top);
+        let mut row: BTreeMap<_, _> = top.map(|(rank, (id, p))| entry(*id, *p, rank)).collect();
+        row.extend([entry(place.token_id, place.logprob, place.rank)]);
+        Some(row)
+    };
+    std::iter::once(None).chain(places.iter().map(row)).collect()
+}
+
+/// How many of the most likely tokens `prompt_logprobs` asks for.
+pub(super) fn wanted(given: Option<u64>) -> Result<Option<usize>, ApiError> {
+    let top = |given| super::settings::top("prompt_logprobs", given);
+    given.map(top).transpose()
+}
+
+/// Streams have no place for them.
+pub(super) fn refuse_in_stream(wanted: bool, stream: bool) -> Result<(), ApiError> {
+    if wanted && stream {
+        return Err(invalid("prompt_logprobs", "a stream has no place for them"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_where_a_token_stands() {
+        let logits = [1.0, 3.0, 2.0, 3.0, -1.0];
+        let found = place(&logits, 3, 3).expect("finite");
+        assert_eq!((found.rank, found.token_id), (2, 3));
+        let ids: Vec<u32> = found.top.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, [1, 3, 2]);
+        let all = largest(&logits, 9);
+        assert_eq!(all.len(), 5);
+        let mass: f32 = place(&logits, 0, 5)
+            .expect("finite")
+            .top
+            .iter()
+            .map(|(_, logprob)| logprob.exp())
+            .sum();
+        assert!((mass - 1.0).abs() < 1e-6, "{mass}");
+        assert_eq!(place(&logits, 5, 1), None);
+        assert_eq!(place(&[0.0, f32::NAN], 0, 1), None);
+        assert_eq!(place(&[0.0, f32::INFINITY], 0, 1), None);
+        assert!(place(&[0.0], 0, 0).expect("finite").top.is_empty());
+    }
+}

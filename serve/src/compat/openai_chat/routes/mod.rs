@@ -1,0 +1,125 @@
+//! What the routes that generate text have in common: how a request comes in, and how its reply
+//! goes out.
+
+pub(crate) mod chat;
+pub(crate) mod completions;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderName};
+use actix_web::web::{self, Data};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use serde::Serialize;
+
+use crate::admit::Permit;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::compat::openai_chat::{Answered, Order, Wire, answer, stream};
+use crate::error::{ApiError, Code};
+use crate::extensions::StageTimes;
+use crate::hosts::Served;
+use crate::metrics::Stage;
+use crate::names::shown;
+use crate::state::State;
+
+/// A request that was read, and what it holds until its reply is made.
+pub(super) struct Incoming {
+    pub(super) caller: Caller,
+    /// Its id, of which ids in the reply are made.
+    pub(super) id: String,
+    permit: Permit,
+    read: Duration,
+    parsing: Instant,
+}
+
+impl Incoming {
+    /// Of a request whose body has been read.
+    pub(super) fn of(call: Call<'_>) -> Incoming {
+        Incoming {
+            caller: Caller::new(call.request, call.deadline()),
+            id: call.id(),
+            read: call.times().0,
+            parsing: call.parsing(),
+            permit: call.into_permit(),
+        }
+    }
+}
+
+/// The model or adapter of a name.
+pub(super) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
+    if let Some(served) = state.hosts.get(name) {
+        return Ok(served);
+    }
+    let shown = shown(name);
+    let message = if state.registry.get(name).is_some() {
+        format!(
+            "{shown:?} is a scorer: it judges a conversation that the assistant has ended, and generates nothing"
+        )
+    } else {
+        let near = state.hosts.near(name);
+        let hint = if near.is_empty() {
+            "GET /v1/models lists the models".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        };
+        format!("no model {shown:?}; {hint}")
+    };
+    Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
+}
+
+/// Runs what takes longer than an event loop has: rendering, encoding, compiling.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    web::block(work).await.map_err(ApiError::internal)?
+}
+
+/// Submits an order and answers by it, whole or in pieces.
+pub(super) async fn reply<W, R>(
+    request: &HttpRequest,
+    state: Data<State>,
+    incoming: Incoming,
+    (order, wire): (Order, W),
+    whole: impl FnOnce(W, Answered) -> R,
+) -> Result<HttpResponse, ApiError>
+where
+    W: Wire + 'static,
+    R: Serialize,
+{
+    // Time series go by the model: adapters may come and go without number.
+    let name = order.served.host.name.clone();
+    let order = Arc::new(order);
+    let submitting = order.clone();
+    let progress = aside(move || submitting.submit()).await?;
+    let parse = incoming.parsing.elapsed();
+    for (stage, time) in [(Stage::Read, incoming.read), (Stage::Parse, parse)] {
+        state.metrics.stage(&name, stage, [time]);
+    }
+    if order.stream {
+        let events = stream(order, progress, wire, incoming.permit, state);
+        return Ok(HttpResponse::Ok()
+            .content_type("text/event-stream; charset=utf-8")
+            .insert_header((CACHE_CONTROL, "no-cache"))
+            .insert_header((HeaderName::from_static("x-accel-buffering"), "no"))
+            .streaming(events));
+    }
+    let running = Instant::now();
+    let answered = incoming.caller.in_time(answer(&order, progress)).await?;
+    let (exec, replying) = (running.elapsed(), Instant::now());
+    let body = serde_json::to_vec(&whole(wire, answered)).map_err(ApiError::internal)?;
+    let last = replying.elapsed();
+    for (stage, time) in [(Stage::Exec, exec), (Stage::Reply, last)] {
+        state.metrics.stage(&name, stage, [time]);
+    }
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let times = format!(
+        "read;dur={:.3}, parse;dur={:.3}, exec;dur={:.3}, reply;dur={:.3}",
+        millis(incoming.read),
+        millis(parse),
+        millis(exec),
+        millis(last)
+    );
+    request.extensions_mut().insert(StageTimes(times));
+    Ok(HttpResponse::Ok().content_type(ContentType::json()).body(body))
+}

@@ -1,0 +1,212 @@
+//! OpenAI's Decisions.
+
+mod input;
+pub(crate) mod types;
+
+use std::collections::HashSet;
+
+use rubrics::decide::{
+    Alternative, Decided, DecisionAnswer, DecisionVerdict, Kind, Place, Question,
+};
+
+use self::types::{
+    ChoiceOption, ChoiceProbability, ChoiceValue, Decision, DecisionAnswer as WireAnswer,
+    DecisionInputTokens, DecisionOutputTokens, DecisionQuestion, DecisionQuestionType,
+    DecisionRequest, DecisionUsage, MAX_PROMPT_CACHE_KEY_CHARS, MAX_SAFETY_IDENTIFIER_CHARS,
+    ScoreLevel, ScoreProbability,
+};
+use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
+use crate::compat::decisions::{self, Asked, Wire};
+use crate::compat::{self, Json};
+use crate::error::ApiError;
+
+/// What a reply needs of a request.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    questions: Vec<DecisionQuestion>,
+}
+
+/// Reads a request.
+pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, Echo), ApiError> {
+    decisions::check_questions(request.questions.len())?;
+    let texts = [
+        ("prompt_cache_key", &request.prompt_cache_key, MAX_PROMPT_CACHE_KEY_CHARS),
+        ("safety_identifier", &request.safety_identifier, MAX_SAFETY_IDENTIFIER_CHARS),
+    ];
+    for (field, text, most) in texts {
+        if let Some(text) = text {
+            check_chars(field, text, most)?;
+        }
+    }
+    let asked = Asked {
+        model: Some(request.model),
+        input: input::read(&request.input)?,
+        questions: request
+            .questions
+            .iter()
+            .enumerate()
+            .map(|(at, asked)| question(&format!("questions[{at}]"), asked))
+            .collect::<Result<_, _>>()?,
+        template_kwargs: serde_json::Map::new(),
+        temperature: None,
+        cache_key: request.prompt_cache_key,
+    };
+    let echo = Echo { questions: request.questions };
+    Ok((asked, echo))
+}
+
+fn check_chars(path: &str, text: &str, most: usize) -> Result<(), ApiError> {
+    let given = text.chars().count();
+    if given <= most {
+        return Ok(());
+    }
+    Err(compat::invalid(path, format_args!("{given} characters; at most {most} are taken")))
+}
+
+fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> {
+    let missing = |field: &str, what| Err(compat::invalid(format!("{path}.{field}"), what));
+    let choices = ("choices", asked.choices.is_some());
+    let levels = ("levels", asked.levels.is_some());
+    let kind = match asked.kind {
+        DecisionQuestionType::Predicate => {
+            compat::refuse(path, "predicate", [choices, levels])?;
+            Kind::Predicate { yes: None, no: None }
+        }
+        DecisionQuestionType::Choice => {
+            compat::refuse(path, "choice", [levels])?;
+            let Some(choices) = &asked.choices else {
+                return missing("choices", "a choice has choices");
+            };
+            choice(&format!("{path}.choices"), choices)?
+        }
+        DecisionQuestionType::Score => {
+            compat::refuse(path, "score", [choices])?;
+            let Some(levels) = &asked.levels else {
+                return missing("levels", "a score has levels");
+            };
+            compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
+            let level = |level: &ScoreLevel| Alternative {
+                text: level.label.clone(),
+                description: described(level.description.as_ref()),
+            };
+            Kind::Score { levels: levels.iter().map(level).collect() }
+        }
+    };
+    let instructions = input::instructions(&format!("{path}.instructions"), &asked.instructions)?;
+    Ok(Question { instructions, kind })
+}
+
+/// A text and a boolean of the same spelling are two choices; the model can only tell them apart
+/// by quotation marks.
+fn choice(path: &str, choices: &[ChoiceOption]) -> Result<Kind, ApiError> {
+    compat::check_count(path, choices.len(), 2..=MAX_CHOICES)?;
+    let mut seen = HashSet::with_capacity(choices.len());
+    for (at, choice) in choices.iter().enumerate() {
+        if !seen.insert(&choice.value) {
+            let what = "the same choice stands earlier in the list";
+            return Err(compat::invalid(format!("{path}[{at}].value"), what));
+        }
+    }
+    let spelled = |value: &ChoiceValue| match value {
+        ChoiceValue::Bool(value) => value.to_string(),
+        ChoiceValue::Text(text) => {
+            let boolean = text.parse().map(ChoiceValue::Bool);
+            if boolean.is_ok_and(|boolean| seen.contains(&boolean)) {
+                format!("\"{text}\"")
+            } else {
+                text.clone()
+            }
+        }
+    };
+    let option = |choice: &ChoiceOption| Alternative {
+        text: spelled(&choice.value),
+        description: described(choice.description.as_ref()),
+    };
+    Ok(Kind::Choice { options: choices.iter().map(option).collect() })
+}
+
+fn described(description: Option<&String>) -> Option<String> {
+    description.filter(|text| !text.trim().is_empty()).cloned()
+}
+
+impl Wire for Echo {
+    fn path(&self, question: usize, place: Place) -> String {
+        let path = format!("questions[{question}]");
+        let (list, field) = match self.questions[question].kind {
+            DecisionQuestionType::Choice => ("choices", "value"),
+            DecisionQuestionType::Score | DecisionQuestionType::Predicate => ("levels", "label"),
+        };
+        match place {
+            Place::Whole => path,
+            Place::Instructions => path + ".instructions",
+            Place::Alternatives => format!("{path}.{list}"),
+            Place::Alternative(at) => format!("{path}.{list}[{at}].{field}"),
+        }
+    }
+
+    fn input_path(&self) -> &'static str {
+        "input"
+    }
+
+    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
+        let usage = decided.usage;
+        let pairs = self.questions.into_iter().zip(&decided.answers);
+        let (input, output) = (usage.input_tokens as u64, usage.output_tokens as u64);
+        serde_json::to_vec(&Decision {
+            model,
+            answers: pairs.map(|(asked, answer)| reply_to(asked, answer)).collect(),
+            usage: DecisionUsage {
+                input_tokens: input,
+                input_tokens_details: DecisionInputTokens {
+                    cached_tokens: usage.cached_tokens as u64,
+                    cache_write_tokens: usage.computed_tokens as u64,
+                },
+                output_tokens: output,
+                // No verdict here is reasoned about first.
+                output_tokens_details: DecisionOutputTokens { reasoning_tokens: 0 },
+                total_tokens: input + output,
+            },
+            tribunal: notes,
+        })
+    }
+}
+
+fn reply_to(asked: DecisionQuestion, answer: &DecisionAnswer) -> WireAnswer {
+    let tribunal = decisions::notes(answer);
+    let name = asked.name;
+    let probabilities = answer.probabilities.iter().copied();
+    match answer.verdict {
+        DecisionVerdict::Predicate { probability } => {
+            WireAnswer::Predicate { name, probability, tribunal }
+        }
+        DecisionVerdict::Choice { option, confidence } => {
+            let values = asked.choices.unwrap_or_default().into_iter();
+            let probabilities: Vec<ChoiceProbability> = values
+                .zip(probabilities)
+                .map(|(ChoiceOption { value, .. }, probability)| ChoiceProbability {
+                    value,
+                    probability,
+                })
+                .collect();
+            WireAnswer::Choice {
+                name,
+                choice: probabilities[option].value.clone(),
+                confidence,
+                probabilities,
+                tribunal,
+            }
+        }
+        DecisionVerdict::Score { value, confidence } => {
+            let levels = asked.levels.unwrap_or_default().into_iter().zip(0..);
+            let probabilities = levels
+                .zip(probabilities)
+                .map(|((level, value), probability)| ScoreProbability {
+                    value,
+                    label: level.label,
+                    probability,
+                })
+                .collect();
+            WireAnswer::Score { name, score: value, confidence, probabilities, tribunal }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! OpenAI's graders: `POST /v1/fine_tuning/alpha/graders/run` and `…/validate`.
+//!
+//! Texts are compared by `verifiers::similarity`, models are asked the way chats are, and formulas
+//! are `rubrics::formula`'s. What cannot be measured has no reward, and flags that say why.
+
+mod grade;
+mod reply_types;
+mod run;
+mod spec;
+mod template;
+pub(crate) mod types;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use openapi::{BodyError, ErrorBody, parse_body};
+use serde_json::Value;
+
+use self::grade::Grade;
+use self::reply_types::{GraderMetadata, GraderRunReply, GraderValidateReply};
+use self::spec::{Checked, Work};
+use self::template::Subject;
+use self::types::{GraderRunRequest, GraderValidateRequest};
+use crate::call::{Call, json};
+use crate::caller::Caller;
+use crate::compat::{ApiFlavor, Refusal};
+use crate::error::ApiError;
+use crate::state::State;
+
+/// Grades a sample.
+///
+/// A grader that is wrong in itself is refused; one that cannot grade this sample has no reward and
+/// a flag in `metadata.errors`. Overload is a 429 with the time to wait, as OpenAI's clients expect.
+#[utoipa::path(
+    tag = "wires",
+    request_body = GraderRunRequest,
+    responses(
+        (status = 200, description = "What the grader found.", body = GraderRunReply),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 404, description = "No such model.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "A grader that cannot be; `param` is the place.",
+         body = ErrorBody),
+        (status = 429, description = "Overloaded.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."),
+                 ("retry-after-ms" = u64, description = "Milliseconds to wait."))),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Draining.", body = ErrorBody),
+        (status = 504, description = "The deadline passed.", body = ErrorBody),
+    )
+)]
+#[post("/v1/fine_tuning/alpha/graders/run")]
+pub(crate) async fn run_grader(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let mut call = Call::begin(&request, payload, &state).await?;
+        let asked: GraderRunRequest = call.parse(parse_body).await?;
+        let working = Instant::now();
+        let grader = Checked::read(&state, "grader", asked.grader)?;
+        call.admit(grader.count(), call.deadline())?;
+        let caller = Caller::new(&request, call.deadline());
+        let subject = Arc::new(Subject::new(&asked.model_sample, asked.item));
+        let grade = caller.in_time(run::run(&grader, &subject, caller)).await?;
+        let (exec, replying) = (working.elapsed(), Instant::now());
+        let reply = reply(&grader, grade, exec.as_secs_f64());
+        let bytes = serde_json::to_vec(&reply).map_err(ApiError::internal)?;
+        let parse = working - call.parsing();
+        call.count_read("graders", 1, [parse, exec, replying.elapsed()]);
+        Ok(json(bytes))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// Checks a grader without running it: fields, templates, formulas, names of models.
+#[utoipa::path(
+    tag = "wires",
+    request_body = GraderValidateRequest,
+    responses(
+        (status = 200, description = "It can be run.", body = GraderValidateReply),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 404, description = "No such model.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "A grader that cannot be; `param` is the place.",
+         body = ErrorBody),
+        (status = 429, description = "Overloaded.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."),
+                 ("retry-after-ms" = u64, description = "Milliseconds to wait."))),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Draining.", body = ErrorBody),
+    )
+)]
+#[post("/v1/fine_tuning/alpha/graders/validate")]
+pub(crate) async fn validate_grader(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let mut call = Call::begin(&request, payload, &state).await?;
+        let (asked, given) = call.parse(with_text).await?;
+        call.admit(1, call.deadline())?;
+        Checked::read(&state, "grader", asked.grader)?;
+        let reply = GraderValidateReply { grader: given };
+        let bytes = serde_json::to_vec(&reply).map_err(ApiError::internal)?;
+        Ok(json(bytes))
+    };
+    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+}
+
+/// A grader, and as it was written.
+fn with_text(bytes: &[u8]) -> Result<(GraderValidateRequest, Value), BodyError> {
+    let asked = parse_body(bytes)?;
+    let mut given: Value = parse_body(bytes)?;
+    Ok((asked, given["grader"].take()))
+}
+
+fn reply(grader: &Checked, grade: Grade, seconds: f64) -> GraderRunReply {
+    let sampled = match &grader.work {
+        Work::Asked(asked) => Some(asked.model.clone()),
+        Work::Texts(_) | Work::Formula(..) => None,
+    };
+    let tokens: u64 = grade.tokens.values().sum();
+    GraderRunReply {
+        reward: grade.reward,
+        metadata: GraderMetadata {
+            name: grader.name.clone(),
+            kind: grader.kind,
+            errors: grade::errors(&grade.problems),
+            execution_time: seconds,
+            scores: grade.parts.clone(),
+            token_usage: (!grade.tokens.is_empty()).then_some(tokens),
+            sampled_model_name: sampled,
+        },
+        sub_rewards: grade.parts,
+        model_grader_token_usage_per_model: grade.tokens,
+        tribunal: grade::notes(grade.problems),
+    }
+}

@@ -1,0 +1,213 @@
+//! Runs graders: those of a formula side by side.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use actix_web::web;
+use futures_util::future::try_join_all;
+use rubrics::formula::NoValue;
+use serde_json::{Value, json};
+use verifiers::Fuel;
+use verifiers::similarity::{TooLong, similarity};
+
+use super::grade::{Flag, Grade, Problem};
+use super::spec::{Asked, Checked, Comparison, Texts, Work};
+use super::template::Subject;
+use crate::caller::Caller;
+use crate::compat::invalid;
+use crate::compat::openai_chat::types::ChatRequest;
+use crate::compat::openai_chat::{answer, chat};
+use crate::error::{ApiError, Code};
+
+/// Tokens of a model's text, unless the grader says so.
+const DEFAULT_TOKENS: u64 = 1024;
+
+/// What a grader finds.
+///
+/// # Errors
+/// What is no finding: no room, no time, a request that a model refuses.
+pub(super) async fn run(
+    grader: &Checked,
+    subject: &Arc<Subject>,
+    caller: Caller,
+) -> Result<Grade, ApiError> {
+    let Work::Formula(formula, parts) = &grader.work else {
+        return single(grader, subject, caller).await;
+    };
+    let running = parts.iter().map(|(_, part)| single(part, subject, caller));
+    let grades = try_join_all(running).await?;
+    let mut whole = Grade::default();
+    for ((name, _), grade) in parts.iter().zip(grades) {
+        whole.parts.insert(name.clone(), grade.reward);
+        whole.problems.extend(grade.problems);
+        for (model, tokens) in grade.tokens {
+            *whole.tokens.entry(model).or_default() += tokens;
+        }
+    }
+    let value = formula.value(&|name| whole.parts.get(name).copied().flatten());
+    match value {
+        Ok(value) => whole.reward = Some(value),
+        // Its part has said why.
+        Err(NoValue::Unknown(_)) => {}
+        Err(NoValue::NotFinite) => whole.problems.push(Problem::new(
+            Flag::NoNumber,
+            format!("{}.calculate_output", grader.path),
+            "the formula came to no number: it divides by zero or overflows",
+        )),
+    }
+    Ok(whole)
+}
+
+async fn single(
+    grader: &Checked,
+    subject: &Arc<Subject>,
+    caller: Caller,
+) -> Result<Grade, ApiError> {
+    match &grader.work {
+        Work::Texts(texts) => {
+            let (texts, subject) = (texts.clone(), subject.clone());
+            let path = grader.path.clone();
+            let comparing = web::block(move || compared(&texts, &path, &subject)).await;
+            comparing.map_err(ApiError::internal)
+        }
+        Work::Asked(asked) => told(asked, &grader.path, subject, caller).await,
+        Work::Formula(..) => Err(ApiError::internal("a formula within a formula was read")),
+    }
+}
+
+fn compared(texts: &Texts, path: &str, subject: &Subject) -> Grade {
+    let filled =
+        texts.input.fill(subject).and_then(|input| Ok((input, texts.reference.fill(subject)?)));
+    let (input, reference) = match filled {
+        Ok(filled) => filled,
+        Err(problem) => return Grade::failed(problem),
+    };
+    let metric = match texts.how {
+        Comparison::Check(check) => {
+            let passes = check.passes(&input, &reference);
+            return Grade::of(if passes { 1.0 } else { 0.0 });
+        }
+        Comparison::Alike(metric) => metric,
+    };
+    let too_long = |field: &str| {
+        let message = "the text is longer than what this measure takes";
+        Problem::new(Flag::TooLong, format!("{path}.{field}"), message)
+    };
+    match similarity(metric, &input, &reference, &mut Fuel::default()) {
+        Ok(score) => Grade::of(score.get()),
+        Err(TooLong::Reference) => Grade::failed(too_long("reference")),
+        // Whoever wrote it has earned that, as with every verifier.
+        Err(TooLong::Input) => Grade { reward: Some(0.0), ..Grade::failed(too_long("input")) },
+    }
+}
+
+/// What a model comes to.
+async fn told(
+    asked: &Asked,
+    path: &str,
+    subject: &Subject,
+    caller: Caller,
+) -> Result<Grade, ApiError> {
+    let body = match body(asked, subject) {
+        Ok(body) => body,
+        Err(problem) => return Ok(Grade::failed(problem)),
+    };
+    let request: ChatRequest = serde_json::from_value(body).map_err(ApiError::internal)?;
+    let served = asked.served.clone();
+    let submitting = web::block(move || {
+        let order = chat(request, served, caller)?.order;
+        let progress = order.submit()?;
+        Ok((order, progress))
+    });
+    let submitted = submitting.await.map_err(ApiError::internal)?;
+    let answered = match submitted {
+        Ok((order, progress)) => answer(&order, progress).await,
+        Err(error) => Err(error),
+    };
+    let answered = match answered {
+        Ok(answered) => answered,
+        Err(error) => return fault(error, path).map(Grade::failed),
+    };
+    let (text, tokens) = answered.into_text();
+    let mut grade = match asked.goal.reward(&text) {
+        Some(reward) => Grade::of(reward),
+        None => Grade::failed(Problem::new(
+            Flag::ModelParse,
+            path,
+            format!("the model's text ended before its result: {}", start_of(&text)),
+        )),
+    };
+    grade.tokens = BTreeMap::from([(asked.model.clone(), tokens)]);
+    Ok(grade)
+}
+
+/// The request that the model is asked with.
+fn body(asked: &Asked, subject: &Subject) -> Result<Value, Problem> {
+    let mut messages = Vec::with_capacity(asked.messages.len());
+    for (role, parts) in &asked.messages {
+        let texts: Result<Vec<String>, Problem> =
+            parts.iter().map(|part| part.fill(subject)).collect();
+        messages.push(json!({ "role": role, "content": texts?.join("\n") }));
+    }
+    let sampling = &asked.sampling;
+    let schema = json!({ "name": "grade", "schema": asked.goal.schema() });
+    Ok(json!({
+        "model": asked.model,
+        "messages": messages,
+        "max_completion_tokens": sampling.max_completions_tokens.unwrap_or(DEFAULT_TOKENS),
+        "seed": sampling.seed,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "response_format": { "type": "json_schema", "json_schema": schema },
+    }))
+}
+
+/// A fault of one measurement as a problem; what concerns the request as the error that it is.
+fn fault(error: ApiError, path: &str) -> Result<Problem, ApiError> {
+    match error.code() {
+        Code::ContextLength => {
+            let path = format!("{path}.input");
+            Ok(Problem::new(Flag::TooLong, path, error.to_string()))
+        }
+        Code::Internal => {
+            if let Some(cause) = error.log() {
+                tracing::error!(cause, "a grader's model failed");
+            }
+            Ok(Problem::new(Flag::ModelFailed, path, error.to_string()))
+        }
+        Code::InvalidBody => {
+            let param = error.param().unwrap_or_default();
+            let place = match param {
+                "max_completion_tokens" | "max_tokens" => "sampling_params.max_completions_tokens",
+                "temperature" | "top_p" | "seed" => &format!("sampling_params.{param}"),
+                _ => "input",
+            };
+            Err(invalid(format!("{path}.{place}"), error))
+        }
+        Code::MalformedJson
+        | Code::InvalidApiKey
+        | Code::Forbidden
+        | Code::MalformedForm
+        | Code::NotFound
+        | Code::Conflict
+        | Code::StorageFull
+        | Code::StorageFailed
+        | Code::RouteNotFound
+        | Code::MethodNotAllowed
+        | Code::ScorerNotFound
+        | Code::BodyTimeout
+        | Code::BodyTooLarge
+        | Code::Unmeasured
+        | Code::ToolFailed
+        | Code::Overloaded
+        | Code::TooFast
+        | Code::Draining
+        | Code::DeadlinePassed => Err(error),
+    }
+}
+
+/// The start of a text as one quoted line.
+fn start_of(text: &str) -> String {
+    let start: String = text.chars().take(80).collect();
+    format!("{start:?}")
+}

@@ -1,0 +1,310 @@
+//! Texts in which `{{ item.NAME }}` and `{{ sample.NAME }}` are replaced.
+//!
+//! What is put in is never read as a template: a sample that spells `{{ item.answer }}` stays as it
+//! is.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use super::grade::{Flag, Problem};
+use crate::compat::invalid;
+use crate::error::ApiError;
+
+/// Variables of one text, at most.
+const MAX_VARIABLES: usize = 256;
+/// Bytes that all variables of a request put in together, at most: a large item that is named often
+/// would be a small request for a lot of memory.
+const MAX_FILLED: usize = 32 << 20;
+
+/// What templates are filled with.
+#[derive(Debug)]
+pub(super) struct Subject {
+    item: Value,
+    sample: Value,
+    /// Why `sample.output_json` is not there, where it is not.
+    no_json: Option<String>,
+    /// Bytes that may still be put in.
+    room: AtomicUsize,
+}
+
+impl Subject {
+    /// Of what a model wrote and of a row of a dataset.
+    pub(super) fn new(sample: &str, item: Option<Map<String, Value>>) -> Subject {
+        let read: Result<Value, serde_json::Error> = serde_json::from_str(sample);
+        let message = json!({ "role": "assistant", "content": sample, "tool_calls": [] });
+        let mut fields = json!({
+            "output_tools": [],
+            "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }],
+            "output_text": sample,
+        });
+        let no_json = match read {
+            Ok(value) => {
+                fields["output_json"] = value;
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        Subject {
+            item: Value::Object(item.unwrap_or_default()),
+            sample: fields,
+            no_json,
+            room: AtomicUsize::new(MAX_FILLED),
+        }
+    }
+
+    /// Takes the room for a text of so many bytes, if there is.
+    fn has_room(&self, len: usize) -> bool {
+        let order = Ordering::Relaxed;
+        let take = |room: usize| room.checked_sub(len);
+        self.room.fetch_update(order, order, take).is_ok()
+    }
+}
+
+/// A text with places to be filled.
+#[derive(Debug, Clone)]
+pub(super) struct Template {
+    /// Where it stands in the request.
+    path: String,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    Variable(Variable),
+}
+
+#[derive(Debug, Clone)]
+struct Variable {
+    namespace: Namespace,
+    steps: Vec<Step>,
+    /// As it is written.
+    shown: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Namespace {
+    Item,
+    Sample,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Name(String),
+    Index(usize),
+}
+
+impl Template {
+    /// Reads a text that stands at `path`.
+    ///
+    /// # Errors
+    /// Braces that hold no variable.
+    pub(super) fn read(path: impl Into<String>, text: &str) -> Result<Template, ApiError> {
+        let path = path.into();
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(start) = rest.find("{{") {
+            let inside = &rest[start + 2..];
+            let Some(end) = inside.find("}}") else {
+                return Err(invalid(path, "`{{` is not closed by `}}`"));
+            };
+            let variable = Variable::read(&inside[..end]).map_err(|what| {
+                let shown: String = inside[..end].chars().take(64).collect();
+                invalid(path.clone(), format_args!("`{{{{{shown}}}}}`: {what}"))
+            })?;
+            pieces.push(Piece::Text(rest[..start].to_owned()));
+            pieces.push(Piece::Variable(variable));
+            if pieces.len() > 2 * MAX_VARIABLES {
+                let what = format_args!("a text has at most {MAX_VARIABLES} variables");
+                return Err(invalid(path, what));
+            }
+            rest = &inside[end + 2..];
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Template { path, pieces })
+    }
+
+    /// The text for a subject.
+    ///
+    /// # Errors
+    /// A variable that the subject does not have.
+    pub(super) fn fill(&self, subject: &Subject) -> Result<String, Problem> {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(piece) => text += piece,
+                Piece::Variable(variable) => {
+                    let value = variable.value(subject);
+                    let value = value.map_err(|(flag, what)| {
+                        let message = format!("`{}`: {what}", variable.shown);
+                        Problem::new(flag, self.path.clone(), message)
+                    })?;
+                    let value = match value {
+                        Value::String(value) => Cow::Borrowed(value.as_str()),
+                        Value::Null
+                        | Value::Bool(_)
+                        | Value::Number(_)
+                        | Value::Array(_)
+                        | Value::Object(_) => Cow::Owned(value.to_string()),
+                    };
+                    if !subject.has_room(value.len()) {
+                        let message = "all variables together are longer than what is filled in";
+                        return Err(Problem::new(Flag::TooLong, self.path.clone(), message));
+                    }
+                    text += &value;
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl Variable {
+    /// What stands between braces.
+    fn read(text: &str) -> Result<Variable, &'static str> {
+        const FORM: &str = "a variable is item.NAME or sample.NAME, with .NAME, [0] or [\"NAME\"] \
+                            for what is within";
+        let shown = text.trim();
+        let end = shown.find(['.', '[']).unwrap_or(shown.len());
+        let namespace = match &shown[..end] {
+            "item" => Namespace::Item,
+            "sample" => Namespace::Sample,
+            _ => return Err(FORM),
+        };
+        let mut steps = Vec::new();
+        let mut rest = &shown[end..];
+        while !rest.is_empty() {
+            let (step, after) = step(rest).ok_or(FORM)?;
+            steps.push(step);
+            rest = after;
+        }
+        if steps.is_empty() {
+            return Err(FORM);
+        }
+        Ok(Variable { namespace, steps, shown: shown.to_owned() })
+    }
+
+    fn value<'s>(&self, subject: &'s Subject) -> Result<&'s Value, (Flag, String)> {
+        let mut value = match self.namespace {
+            Namespace::Item => &subject.item,
+            Namespace::Sample => &subject.sample,
+        };
+        let of_json = self.namespace == Namespace::Sample
+            && self.steps.first() == Some(&Step::Name("output_json".to_owned()));
+        if let (true, Some(what)) = (of_json, &subject.no_json) {
+            return Err((Flag::SampleParse, format!("the sample is no JSON: {what}")));
+        }
+        for step in &self.steps {
+            let next = match step {
+                Step::Name(name) => value.get(name),
+                Step::Index(index) => value.get(index),
+            };
+            value = next.ok_or_else(|| {
+                let what = match step {
+                    Step::Name(name) => format!("there is no {name:?}"),
+                    Step::Index(index) => format!("there is no element {index}"),
+                };
+                (Flag::InvalidVariable, what)
+            })?;
+        }
+        Ok(value)
+    }
+}
+
+/// The first step of a path, and the rest.
+fn step(path: &str) -> Option<(Step, &str)> {
+    if let Some(inner) = path.strip_prefix('.') {
+        let end = inner.find(['.', '[']).unwrap_or(inner.len());
+        let name = inner[..end].trim_end();
+        let fits = !name.is_empty() && !name.contains([']', '{', '}', '"', '\'']);
+        return fits.then(|| (Step::Name(name.to_owned()), &inner[end..]));
+    }
+    let inner = path.strip_prefix('[')?;
+    for quote in ['"', '\''] {
+        if let Some(quoted) = inner.strip_prefix(quote) {
+            let (name, after) = quoted.split_once(quote)?;
+            return Some((Step::Name(name.to_owned()), after.strip_prefix(']')?));
+        }
+    }
+    let (index, after) = inner.split_once(']')?;
+    Some((Step::Index(index.trim().parse().ok()?), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str, sample: &str) -> Result<String, String> {
+        let item = json!({
+            "answer": "4", "n": 4, "none": null, "deep": { "list": [1, { "a b": true }] },
+            "{{ item.n }}": "odd",
+        });
+        let item = item.as_object().cloned();
+        let subject = Subject::new(sample, item);
+        let template = Template::read("grader.input", text).map_err(|error| error.to_string())?;
+        let filled = template.fill(&subject);
+        filled.map_err(|problem| format!("{:?}: {}", problem.flag, problem.message))
+    }
+
+    #[test]
+    fn places_are_filled() {
+        let check = |text: &str, expected: &str| {
+            let sample = r#"{"x": [0.5, "{{ item.answer }}"]}"#;
+            assert_eq!(filled(text, sample).as_deref(), Ok(expected), "{text}");
+        };
+        check("", "");
+        check("plain } } { text }}", "plain } } { text }}");
+        check("{{item.answer}}", "4");
+        check("<{{ item.answer }}{{ item.n }}>", "<44>");
+        check("{{ item.none }}", "null");
+        check("{{ item.deep }}", r#"{"list":[1,{"a b":true}]}"#);
+        check("{{ item.deep.list[0] }}", "1");
+        check("{{ item.deep.list[1][\"a b\"] }}", "true");
+        check("{{ item.deep.list[1]['a b'] }}", "true");
+        check("{{ item.deep.list[ 1 ].a b }}", "true");
+        check("{{ sample.output_json.x[0] }}", "0.5");
+        check("{{ sample.output_json.x[1] }}", "{{ item.answer }}");
+        check("{{ sample.output_tools }}", "[]");
+        check("{{ sample.choices[0].message.content }}", r#"{"x": [0.5, "{{ item.answer }}"]}"#);
+    }
+
+    #[test]
+    fn a_request_is_filled_with_so_much_and_no_more() {
+        let subject = Subject::new(&"x".repeat(1 << 20), None);
+        let text = "{{ sample.output_text }}";
+        let template = Template::read("grader.input", &text.repeat(20)).expect("it is one");
+        assert_eq!(template.fill(&subject).expect("room").len(), 20 << 20);
+        let problem = template.fill(&subject).expect_err("no room");
+        assert_eq!(problem.flag, Flag::TooLong);
+    }
+
+    #[test]
+    fn what_cannot_be_filled() {
+        let check = |text: &str, expected: &str| {
+            let found = filled(text, "no json").expect_err(text);
+            assert!(found.contains(expected), "{text}: {found}");
+        };
+        check("{{ item.answer", "not closed");
+        check("{{}}", "a variable is");
+        check("{{ item }}", "a variable is");
+        check("{{ answer }}", "a variable is");
+        check("{{ items.answer }}", "a variable is");
+        check("{{ item. }}", "a variable is");
+        check("{{ item..a }}", "a variable is");
+        check("{{ item.a[ }}", "a variable is");
+        check("{{ item.a[-1] }}", "a variable is");
+        check("{{ item.a[x] }}", "a variable is");
+        check("{{ item.a | upper }}{{ item['x] }}", "a variable is");
+        check("{{ item.missing }}", "InvalidVariable: `item.missing`: there is no \"missing\"");
+        check("{{ item.answer.x }}", "there is no \"x\"");
+        check("{{ item.deep.list[2] }}", "there is no element 2");
+        check("{{ sample.output_audio }}", "InvalidVariable");
+        check(
+            "{{ sample.output_json.x }}",
+            "SampleParse: `sample.output_json.x`: the sample is no JSON",
+        );
+        check(&"{{ item.n }}".repeat(300), "at most 256");
+    }
+}

@@ -1,0 +1,177 @@
+//! `OpenRLHF`'s remote reward model: `POST /get_reward`.
+//!
+//! The client posts one sample at a time and retries whatever is not a success; with several
+//! servers it posts empty lists to all but the first, and all of them have to succeed.
+
+pub(crate) mod types;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use engine::{RequestParams, Text};
+use openapi::parse_body;
+use rubrics::{Input, Passage, Scorer};
+
+use self::types::{RewardQuery, RewardReply};
+use super::target::{self, Target};
+use super::{ApiFlavor, Refusal, chat_split, invalid, pooling, rewards};
+use crate::call::{Call, Manner, json};
+use crate::compat::error_bodies::DetailError;
+use crate::compat::gold_label::Label;
+use crate::convert;
+use crate::error::ApiError;
+use crate::hosts::Served;
+use crate::state::State;
+
+/// Rewards samples as `OpenRLHF`'s remote reward client asks for it.
+///
+/// `?model=` names the scorer or reward model; without it `wires.scorer` is asked, or the only
+/// reward model. A scorer is given the response, the turns of the prompt and the label. A model by
+/// its own name reads the query as it stands, as `OpenRLHF`'s own reward server does. A sample
+/// that cannot be measured fails the request: no number stands for it.
+#[utoipa::path(
+    tag = "wires",
+    params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
+    request_body = RewardQuery,
+    responses(
+        (status = 200, description = "A reward for each sample.", body = RewardReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape, or a sample that cannot be \
+                                      measured.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 502, description = "A tool failed.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/get_reward")]
+pub(crate) async fn get_reward(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = answer(&request, payload, &state).await;
+    answered.map_err(ApiFlavor::FastApi.refusal())
+}
+
+async fn answer(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<RewardQuery>).await?;
+    let n_queries = asked.query.len();
+    let lengths = [
+        ("prompts", asked.prompts.as_ref().map(Vec::len)),
+        ("labels", asked.labels.as_ref().map(Vec::len)),
+    ];
+    for (field, length) in lengths {
+        if let Some(length) = length.filter(|length| *length != n_queries) {
+            let what = format_args!("{length} given for {n_queries} in query");
+            return Err(invalid(field, what));
+        }
+    }
+    super::check_samples("query", n_queries)?;
+    let target = target::of_url(&call)?;
+    if n_queries == 0 {
+        return reply(&RewardReply::default());
+    }
+    match target {
+        Target::Scorer(scorer) => judged(call, scorer, asked).await,
+        Target::Model(served) => read(call, &served, asked).await,
+    }
+}
+
+/// By a scorer, which is given prompt and response apart.
+async fn judged(
+    call: Call<'_>,
+    scorer: Arc<Scorer>,
+    asked: RewardQuery,
+) -> Result<HttpResponse, ApiError> {
+    let labels = asked.labels.unwrap_or_default().into_iter();
+    let mut labels = labels.chain(std::iter::repeat(Label::default()));
+    let mut inputs = Vec::with_capacity(asked.query.len());
+    for (at, query) in asked.query.iter().enumerate() {
+        let prompt = asked.prompts.as_ref().map(|prompts| &*prompts[at]);
+        let Label(label) = labels.next().expect("it goes on for ever");
+        let reference = label.map(convert::reference);
+        inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
+    }
+    let state = call.state;
+    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let rewards = rewards::rewards(state, &judged.answers, path)?;
+    let scores: Vec<f64> = rewards.iter().map(|reward| reward.score).collect();
+    let body = with_scores(scores.clone(), scores);
+    judged.reply(body).await
+}
+
+/// By a model's own head, which reads the whole query.
+async fn read(
+    mut call: Call<'_>,
+    served: &Served,
+    asked: RewardQuery,
+) -> Result<HttpResponse, ApiError> {
+    pooling::check_scalar(served)?;
+    let prompts = asked.prompts.unwrap_or_default().into_iter().map(Some);
+    let prompts = prompts.chain(std::iter::repeat(None));
+    let texts = asked.query.iter().zip(prompts).enumerate();
+    let text = |(at, (query, prompt)): (usize, (&String, Option<String>))| {
+        let known = prompt.as_deref();
+        let text = match known.and_then(|prompt| Some((prompt, query.strip_prefix(prompt)?))) {
+            Some((prompt, response)) => pooling::continued(prompt, response),
+            None => Text::template(query.as_str()),
+        };
+        (path(at), text)
+    };
+    let texts = texts.map(text).collect();
+    let encoded = pooling::encode(served, texts, pooling::by_origin).await?;
+    let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
+    let answers = pooling::read(&mut call, served, sequences, RequestParams::default()).await?;
+    let raws = answers.iter().map(pooling::scalar);
+    let raws: Vec<f64> = raws.collect::<Result<_, _>>()?;
+    let scores = raws.iter().copied().map(rubrics::calibration::sigmoid);
+    let scores = scores.collect();
+    reply(&with_scores(raws, scores))
+}
+
+/// Prompt and response of a query. One that does not begin with its prompt, as where a long prompt
+/// was cut at its beginning, is taken apart by its marks.
+fn input(path: &str, query: &str, prompt: Option<&str>) -> Result<Input, ApiError> {
+    let known = prompt.and_then(|prompt| Some((prompt, query.strip_prefix(prompt)?)));
+    let (prompt, response) = known.or_else(|| chat_split::cut(query)).ok_or_else(|| {
+        let what = match prompt {
+            Some(_) => {
+                "it does not begin with its prompt, and no mark tells where the answer begins"
+            }
+            None => "without prompts, and without a mark of where the answer begins",
+        };
+        invalid(path, what)
+    })?;
+    let prompt = chat_split::prompt(prompt);
+    let response = prompt.begun + chat_split::response(response);
+    let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
+    Ok(Input { prompt: turns.map(Passage::Turns), ..Input::of(response) })
+}
+
+fn path(at: usize) -> String {
+    format!("query[{at}]")
+}
+
+fn with_scores(rewards: Vec<f64>, scores: Vec<f64>) -> RewardReply {
+    RewardReply {
+        rewards,
+        extra_logs: BTreeMap::from([("score".to_owned(), scores.clone())]),
+        scores,
+    }
+}
+
+fn reply(body: &RewardReply) -> Result<HttpResponse, ApiError> {
+    serde_json::to_vec(body).map(json).map_err(ApiError::internal)
+}

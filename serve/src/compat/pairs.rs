@@ -1,0 +1,158 @@
+//! Pairs of texts, scored: a query with a document, by a scorer or by a reward model's head.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::HttpResponse;
+use engine::RequestParams;
+use rubrics::{Input, Passage, Scorer};
+use serde::Serialize;
+
+use super::target::Target;
+use super::{invalid, pooling, rewards};
+use crate::call::{Call, Judged, Manner};
+use crate::error::ApiError;
+use crate::hosts::Served;
+
+/// Two texts and the part of the request that the second comes from.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) document: String,
+}
+
+/// Pairs with their scores.
+pub(crate) struct Scored<'r> {
+    /// Who scored.
+    pub(crate) model: String,
+    /// One for each pair, in order.
+    pub(crate) scores: Vec<f64>,
+    /// Tokens read.
+    pub(crate) tokens: u64,
+    done: Done<'r>,
+}
+
+/// What the reply still has to count.
+enum Done<'r> {
+    Judged(Judged<'r>),
+    Read { call: Call<'r>, served: Served, working: Instant },
+}
+
+/// Scores pairs. A scorer judges the document as the response to the query. A model reads both as
+/// one text, the document behind the query, as rerankers that are language models are asked.
+///
+/// # Errors
+/// A pair that cannot be scored, by its place; a model without a head of one output.
+pub(crate) async fn score(
+    call: Call<'_>,
+    target: Target,
+    pairs: Vec<Pair>,
+    (activate, terms): (bool, RequestParams),
+) -> Result<Scored<'_>, ApiError> {
+    match target {
+        Target::Scorer(scorer) => judged(call, scorer, pairs, activate).await,
+        Target::Model(served) => read(call, served, pairs, (activate, terms)).await,
+    }
+}
+
+impl Scored<'_> {
+    /// The reply, counted.
+    ///
+    /// # Errors
+    /// A reply that cannot be written.
+    pub(crate) async fn reply(
+        self,
+        body: impl Serialize + Send + 'static,
+    ) -> Result<HttpResponse, ApiError> {
+        match self.done {
+            Done::Judged(judged) => judged.reply(body).await,
+            Done::Read { call, served, working } => {
+                call.read_reply(&served, (self.scores.len(), working), body)
+            }
+        }
+    }
+}
+
+async fn judged(
+    call: Call<'_>,
+    scorer: Arc<Scorer>,
+    pairs: Vec<Pair>,
+    activate: bool,
+) -> Result<Scored<'_>, ApiError> {
+    let (mut paths, mut inputs) = (Vec::new(), Vec::new());
+    for pair in pairs {
+        paths.push(pair.path);
+        inputs.push(Arc::new(Input {
+            prompt: Some(Passage::Text(pair.query)),
+            ..Input::of(pair.document)
+        }));
+    }
+    let state = call.state;
+    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let rewards = rewards::rewards(state, &judged.answers, |at| paths[at].clone())?;
+    let tokens = rewards.iter().filter_map(|reward| reward.evidence.trace.as_ref());
+    let tokens = tokens.map(|trace| trace.usage.input_tokens as u64).sum();
+    let score = |reward: &&rubrics::Reward| {
+        if activate {
+            return Ok(reward.score);
+        }
+        reward.raw.ok_or_else(|| {
+            let what = format_args!("'{}' has no raw value", judged.scorer.name());
+            invalid("use_activation", what)
+        })
+    };
+    let scores: Vec<f64> = rewards.iter().map(score).collect::<Result<_, _>>()?;
+    Ok(Scored {
+        model: judged.scorer.name().to_owned(),
+        scores,
+        tokens,
+        done: Done::Judged(judged),
+    })
+}
+
+async fn read(
+    mut call: Call<'_>,
+    served: Served,
+    pairs: Vec<Pair>,
+    (activate, terms): (bool, RequestParams),
+) -> Result<Scored<'_>, ApiError> {
+    pooling::check_scalar(&served)?;
+    let texts = pairs.into_iter().map(|pair| (pair.path, pair.query + &pair.document));
+    let encoded = pooling::encode(&served, texts.collect(), pooling::as_written).await?;
+    let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
+    let working = Instant::now();
+    let answers = pooling::read(&mut call, &served, sequences, terms).await?;
+    let score = |answer: &engine::RequestOutput| {
+        let logits = pooling::lone(answer)?;
+        Ok(if activate { served.labels.activated(&logits)[0] } else { logits[0] })
+    };
+    let scores = answers.iter().map(score).collect::<Result<_, ApiError>>()?;
+    Ok(Scored {
+        model: served.name().to_string(),
+        tokens: pooling::tokens(&answers),
+        scores,
+        done: Done::Read { call, served, working },
+    })
+}
+
+/// Every text against one query.
+pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<Pair> {
+    let texts = texts.iter().enumerate();
+    texts
+        .map(|(at, text)| Pair {
+            path: format!("{path}[{at}]"),
+            query: query.to_owned(),
+            document: text.clone(),
+        })
+        .collect()
+}
+
+/// Indexes and scores, best first, equal ones in their own order; so many of them, or all.
+pub(crate) fn best(scores: &[f64], top_n: Option<u64>) -> impl Iterator<Item = (usize, f64)> {
+    let mut ranked: Vec<(usize, f64)> = scores.iter().copied().enumerate().collect();
+    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let most =
+        top_n.filter(|n| *n > 0).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    ranked.into_iter().take(most)
+}

@@ -1,0 +1,99 @@
+//! Texts, token ids and conversations as sequences for a head.
+
+use actix_web::web;
+
+use super::Tokens;
+use super::types::Pooled;
+use crate::compat::openai_chat::types::Prompt;
+use crate::compat::openai_chat::{Rendering, render};
+use crate::compat::{check_count, invalid};
+use crate::error::ApiError;
+use crate::hosts::Served;
+
+/// Most texts of a request.
+const MOST_TEXTS: usize = openapi::MAX_INPUTS;
+
+/// What a request's `input` or `messages` are as tokens.
+///
+/// # Errors
+/// Neither or both of them, a text without tokens, ids beyond the vocabulary.
+pub(crate) async fn sequences(served: &Served, asked: Pooled) -> Result<Vec<Tokens>, ApiError> {
+    check_truncation(asked.truncate_prompt_tokens)?;
+    match (asked.input, asked.messages) {
+        (Some(input), None) => {
+            let special = asked.add_special_tokens.unwrap_or(true);
+            texts(served, "input", input, special).await
+        }
+        (None, Some(messages)) => {
+            let rendering = Rendering {
+                opened: asked.add_generation_prompt.unwrap_or(false),
+                continued: asked.continue_final_message.unwrap_or(false),
+                kwargs: asked.chat_template_kwargs.unwrap_or_default(),
+                tools: None,
+            };
+            let tokenizer = served.host.tokenizer.clone();
+            let rendering = move || render(messages, rendering, &tokenizer);
+            let prompt = web::block(rendering).await.map_err(ApiError::internal)??;
+            Ok(vec![Tokens { path: "messages".to_owned(), ids: prompt.token_ids.to_vec() }])
+        }
+        (Some(_), Some(_)) => Err(invalid("messages", "give either `input` or `messages`")),
+        (None, None) => Err(invalid("input", "it is missing, and so is `messages`")),
+    }
+}
+
+/// Texts whose special tokens are meant, or token ids as they are.
+///
+/// # Errors
+/// None, too many, a text without tokens, ids beyond the vocabulary.
+pub(crate) async fn texts(
+    served: &Served,
+    path: &str,
+    input: Prompt,
+    special: bool,
+) -> Result<Vec<Tokens>, ApiError> {
+    let at = |index: usize| format!("{path}[{index}]");
+    let texts = match input {
+        Prompt::Text(text) => vec![(path.to_owned(), text)],
+        Prompt::Texts(texts) => {
+            check_count(path, texts.len(), 1..=MOST_TEXTS)?;
+            let texts = texts.into_iter().enumerate();
+            texts.map(|(index, text)| (at(index), text)).collect()
+        }
+        Prompt::Tokens(ids) => return Ok(vec![super::given(served, path.to_owned(), ids)?]),
+        Prompt::TokenLists(lists) => {
+            check_count(path, lists.len(), 1..=MOST_TEXTS)?;
+            let lists = lists.into_iter().enumerate();
+            let all = lists.map(|(index, ids)| super::given(served, at(index), ids));
+            return all.collect();
+        }
+    };
+    let encode = if special { super::as_written } else { super::bare };
+    super::encode(served, texts, encode).await
+}
+
+/// Whether logits become probabilities.
+///
+/// # Errors
+/// Two words for it that disagree.
+pub(crate) fn activates(new: Option<bool>, old: Option<bool>) -> Result<bool, ApiError> {
+    match (new, old) {
+        (Some(new), Some(old)) if new != old => {
+            Err(invalid("activation", "use_activation says otherwise"))
+        }
+        (new, old) => Ok(new.or(old).unwrap_or(true)),
+    }
+}
+
+/// Nothing is ever cut: what is too long is refused with its count.
+///
+/// # Errors
+/// A number of tokens to keep.
+pub(crate) fn check_truncation(asked: Option<i64>) -> Result<(), ApiError> {
+    match asked {
+        None | Some(-1) => Ok(()),
+        Some(_) => Err(invalid(
+            "truncate_prompt_tokens",
+            "texts are not cut here: what is too long is refused",
+        )),
+    }
+}

@@ -1,0 +1,352 @@
+//! Sequences of tokens, read by an engine: what wires ask that carry texts which are rendered
+//! already.
+//!
+//! Such a text is read as its sender's template wrote it: special tokens in it are special tokens,
+//! because without them the model would see something else than it was trained on. Where a wire
+//! tells prompt and response apart, the response has no such right.
+
+mod input;
+pub(crate) mod types;
+
+use std::time::Instant;
+
+use actix_web::web;
+use engine::{
+    HeadConfig, Origin, Output, Read, Request, RequestOutput, RequestParams, Task, TaskOutput,
+    Text, Tokenizer,
+};
+
+pub(crate) use self::input::{activates, check_truncation, sequences, texts};
+use self::types::Classified;
+use crate::call::{Call, deadline_passed};
+use crate::caller::{Caller, digest_u64};
+use crate::compat::{chat_split, invalid};
+use crate::engine_errors::{engine_failure, submit_error};
+use crate::error::{ApiError, Code};
+use crate::hosts::Served;
+use crate::names::not_found;
+
+/// Tokens, and the part of the request that they come from.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    pub(crate) path: String,
+    pub(crate) ids: Vec<u32>,
+}
+
+/// A sequence and what is to be read of it: tokens by index, and what to read there.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    pub(crate) tokens: Tokens,
+    pub(crate) reads: Vec<(usize, Read)>,
+}
+
+impl Tokens {
+    /// Read by the head at the last token.
+    pub(crate) fn last(self) -> Sequence {
+        self.at_last(Read::Head)
+    }
+
+    /// Read in some way at the last token.
+    pub(crate) fn at_last(self, read: Read) -> Sequence {
+        Sequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
+    }
+
+    /// Read by the head at every token.
+    pub(crate) fn everywhere(self) -> Sequence {
+        Sequence { reads: (0..self.ids.len()).map(|at| (at, Read::Head)).collect(), tokens: self }
+    }
+}
+
+/// A rendered prompt and the response that continues it, as one text. Tokens that end a text are
+/// meant where the response ends; special tokens within it are text.
+pub(crate) fn continued(prompt: &str, response: &str) -> Text {
+    let said = chat_split::response(response);
+    let mut text = Text::template(prompt);
+    text.push_str(said, Origin::Reply);
+    text.push_str(&response[said.len()..], Origin::Template);
+    text
+}
+
+/// Encodes texts away from the event loop, each with the part of the request that it comes from.
+///
+/// # Errors
+/// What `encode` fails at, and a text that has no tokens.
+pub(crate) async fn encode<T: Send + 'static>(
+    served: &Served,
+    texts: Vec<(String, T)>,
+    encode: impl Fn(&Tokenizer, T) -> Result<Vec<u32>, String> + Send + 'static,
+) -> Result<Vec<Tokens>, ApiError> {
+    let tokenizer = served.host.tokenizer.clone();
+    let one = move |(path, text): (String, T)| {
+        let ids = encode(&tokenizer, text).map_err(|what| invalid(path.as_str(), what))?;
+        if ids.is_empty() {
+            return Err(invalid(path, "it has no tokens"));
+        }
+        Ok(Tokens { path, ids })
+    };
+    let all = move || texts.into_iter().map(one).collect();
+    web::block(all).await.map_err(ApiError::internal)?
+}
+
+/// Text of known origins.
+#[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
+pub(crate) fn by_origin(tokenizer: &Tokenizer, text: Text) -> Result<Vec<u32>, String> {
+    tokenizer.encode_text(&text).map_err(|error| error.to_string())
+}
+
+/// Text whose special tokens are meant, with the tokenizer's own around it.
+#[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
+pub(crate) fn as_written(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
+    tokenizer.encode(&text, true).map_err(|error| error.to_string())
+}
+
+/// The same without any around it.
+#[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
+pub(crate) fn bare(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
+    tokenizer.encode(&text, false).map_err(|error| error.to_string())
+}
+
+/// Token ids of a request, held against the vocabulary.
+///
+/// # Errors
+/// One that is not in it, and a list without any.
+pub(crate) fn given(served: &Served, path: String, ids: Vec<u32>) -> Result<Tokens, ApiError> {
+    let size = served.host.engine.limits().vocab_size;
+    if let Some(at) = ids.iter().position(|id| *id as usize >= size) {
+        let what = format_args!("the vocabulary has {size} tokens");
+        return Err(invalid(format!("{path}[{at}]"), what));
+    }
+    if ids.is_empty() {
+        return Err(invalid(path, "it has no tokens"));
+    }
+    Ok(Tokens { path, ids })
+}
+
+/// The salt of a client's word: prefixes are shared by equal salts, and 0 is left to those without.
+pub(crate) fn salt(word: &str) -> u64 {
+    digest_u64(word.as_bytes()) | 1
+}
+
+/// RequestParams of a request that may have a salt.
+pub(crate) fn salted(word: Option<&str>) -> RequestParams {
+    RequestParams { salt: word.map_or(0, salt), ..RequestParams::default() }
+}
+
+/// Of the tokens that an engine's queue holds, a request takes at most one in this many at a time,
+/// so that a large one leaves room for others and is not refused for its own size.
+const QUEUE_SHARE: usize = 4;
+
+/// Reads sequences, one answer for each, in order.
+///
+/// # Errors
+/// 422 for one that is longer than the model's context, before anything is computed; 503 where
+/// there is no room; 504 past the deadline; what the engine fails at.
+pub(crate) async fn read(
+    call: &mut Call<'_>,
+    served: &Served,
+    sequences: Vec<Sequence>,
+    terms: RequestParams,
+) -> Result<Vec<RequestOutput>, ApiError> {
+    check_lengths(served, &sequences)?;
+    let deadline = call.deadline();
+    let patience = call.admit(sequences.len(), deadline)?;
+    let caller = Caller::new(call.request, deadline);
+    let terms = RequestParams {
+        client: caller.client,
+        priority: caller.priority(terms.priority),
+        deadline: Some(deadline),
+        ..terms
+    };
+    let reading = tokio::time::timeout(patience, in_waves(served, sequences, terms));
+    reading.await.map_err(|_| deadline_passed())?
+}
+
+async fn in_waves(
+    served: &Served,
+    sequences: Vec<Sequence>,
+    terms: RequestParams,
+) -> Result<Vec<RequestOutput>, ApiError> {
+    let engine = &served.host.engine;
+    let share = (engine.limits().queue_tokens / QUEUE_SHARE).max(1);
+    let mut answers = Vec::with_capacity(sequences.len());
+    let mut rest = sequences.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let path = first.tokens.path.clone();
+        let mut tokens = first.tokens.ids.len();
+        let mut wave = vec![work(served, first)];
+        while let Some(next) = rest.next_if(|next| tokens + next.tokens.ids.len() <= share) {
+            tokens += next.tokens.ids.len();
+            wave.push(work(served, next));
+        }
+        // Who has begun waits for room; who has not is told that there is none.
+        let _room = if answers.is_empty() {
+            None
+        } else {
+            Some(engine.reserve_batch_capacity(tokens).await)
+        };
+        let (begun, in_hand) = (Instant::now(), engine.queued_tokens() + tokens);
+        let ticket = engine.submit(wave, terms);
+        let ticket = ticket.map_err(|error| submit_error(&error, &served.pace, &path))?;
+        for answer in ticket.all().await {
+            answers.push(answer.map_err(|failure| engine_failure(&failure))?);
+        }
+        served.pace.learn(in_hand, begun.elapsed());
+    }
+    Ok(answers)
+}
+
+fn work(served: &Served, sequence: Sequence) -> Request {
+    Request {
+        token_ids: sequence.tokens.ids.into(),
+        adapter: served.adapter.clone(),
+        task: Task::Rows(sequence.reads),
+    }
+}
+
+fn check_lengths(served: &Served, sequences: &[Sequence]) -> Result<(), ApiError> {
+    let most = served.host.engine.limits().context();
+    let long = sequences.iter().find(|one| one.tokens.ids.len() > most);
+    long.map_or(Ok(()), |long| {
+        let Tokens { path, ids } = &long.tokens;
+        let message =
+            format!("{path}: {} tokens; '{}' reads at most {most}", ids.len(), served.name());
+        Err(ApiError::new(Code::ContextLength, message).at(path.clone()))
+    })
+}
+
+/// What a head is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// To be read at the last token of a text.
+    Whole {
+        /// Outputs.
+        n_labels: usize,
+    },
+    /// To be read at any token: at steps, as a rule.
+    Tokens,
+}
+
+/// The head that reads for a name.
+///
+/// # Errors
+/// 404 where there is none.
+pub(crate) fn head(served: &Served) -> Result<Head, ApiError> {
+    let name = served.name();
+    let known = rubrics::Served::of(&served.host, name);
+    let known = known.ok_or_else(|| not_found(format!("'{name}' was taken out of service")))?;
+    let Some(n_labels) = known.head_labels() else {
+        return Err(not_found(format!("'{name}' has no score head to be read")));
+    };
+    let own = known.adapter.is_some_and(|adapter| adapter.head_labels.is_some());
+    match served.host.config.head {
+        HeadConfig::Token { .. } | HeadConfig::Process { .. } if !own => Ok(Head::Tokens),
+        HeadConfig::Token { .. }
+        | HeadConfig::Process { .. }
+        | HeadConfig::Vocab
+        | HeadConfig::Value
+        | HeadConfig::Sequence { .. }
+        | HeadConfig::Reward { .. } => Ok(Head::Whole { n_labels }),
+    }
+}
+
+/// Refuses a model that has no head to be read at the last token. Gives its number of outputs.
+///
+/// # Errors
+/// 404 with what it lacks.
+pub(crate) fn check_whole(served: &Served) -> Result<usize, ApiError> {
+    match head(served)? {
+        Head::Whole { n_labels } => Ok(n_labels),
+        Head::Tokens => Err(not_found(format!(
+            "the head of '{}' reads steps and no whole text; a [[scorer]] of kind process makes \
+             one number of them",
+            served.name()
+        ))),
+    }
+}
+
+/// Refuses a model that has no head of one output, to be read at the last token.
+///
+/// # Errors
+/// 404 with what it lacks.
+pub(crate) fn check_scalar(served: &Served) -> Result<(), ApiError> {
+    match check_whole(served)? {
+        1 => Ok(()),
+        n => Err(not_found(format!(
+            "the head of '{}' has {n} outputs and no one score; a [[scorer]] of kind reward says \
+             what counts",
+            served.name()
+        ))),
+    }
+}
+
+/// The outputs of each row that was read.
+///
+/// # Errors
+/// Something else than rows: a fault of ours.
+pub(crate) fn rows(answer: &RequestOutput) -> Result<&[Output], ApiError> {
+    match &answer.output {
+        TaskOutput::Rows(rows) => Ok(rows),
+        TaskOutput::Tokens { .. } => Err(ApiError::internal("rows were read and tokens came")),
+    }
+}
+
+/// A head's outputs as numbers.
+///
+/// # Errors
+/// Another output: a fault of ours.
+pub(crate) fn logits(output: &Output) -> Result<Vec<f64>, ApiError> {
+    match output {
+        Output::Head(logits) => Ok(logits.iter().copied().map(f64::from).collect()),
+        Output::Vocab(_) | Output::Labels { .. } | Output::Logprob { .. } | Output::Hidden(_) => {
+            Err(ApiError::internal("a head was read and something else came"))
+        }
+    }
+}
+
+/// The outputs of a head that was read once.
+///
+/// # Errors
+/// As [`rows`] and [`logits`].
+pub(crate) fn lone(answer: &RequestOutput) -> Result<Vec<f64>, ApiError> {
+    match rows(answer)? {
+        [row] => logits(row),
+        _ => Err(ApiError::internal("one row was read and others came")),
+    }
+}
+
+/// The one output of a head that was read once.
+///
+/// # Errors
+/// As [`lone`].
+pub(crate) fn scalar(answer: &RequestOutput) -> Result<f64, ApiError> {
+    match lone(answer)?[..] {
+        [logit] => Ok(logit),
+        _ => Err(ApiError::internal("a scalar head gave several outputs")),
+    }
+}
+
+/// Tokens that were read, over all.
+pub(crate) fn tokens(answers: &[RequestOutput]) -> u64 {
+    answers.iter().map(|answer| answer.usage.input_tokens as u64).sum()
+}
+
+/// A head's outputs at a text's last token, as probabilities or as they are.
+pub(crate) fn outputs(
+    served: &Served,
+    answer: &RequestOutput,
+    activate: bool,
+) -> Result<Vec<f64>, ApiError> {
+    let logits = lone(answer)?;
+    Ok(if activate { served.labels.activated(&logits) } else { logits })
+}
+
+/// With the likeliest class, the first of several.
+pub(crate) fn classified(served: &Served, index: usize, probs: Vec<f64>) -> Classified {
+    let mut best = 0;
+    for (at, p) in probs.iter().enumerate() {
+        if *p > probs[best] {
+            best = at;
+        }
+    }
+    Classified { index, label: Some(served.labels.name(best)), num_classes: probs.len(), probs }
+}

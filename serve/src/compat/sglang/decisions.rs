@@ -1,0 +1,179 @@
+//! `SGLang`'s decisions: an input, and a list of questions with ids.
+
+use rubrics::decide::{
+    Decided, DecisionAnswer, DecisionVerdict, Kind, PROMPT_FORMAT, Place, Question,
+};
+
+use super::decision_types::{
+    SglangAnswer, SglangCachedTokens, SglangDecision, SglangDecisionRequest, SglangQuestion,
+    SglangQuestionType, SglangUsage,
+};
+use crate::compat::decisions::text::{Named, TextOrJson};
+use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
+use crate::compat::decisions::{self, Asked, Wire};
+use crate::compat::{self, Json};
+use crate::error::ApiError;
+
+/// What a reply needs of a request.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    questions: Vec<SglangQuestion>,
+    tokens: bool,
+}
+
+/// Reads a request.
+pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, Echo), ApiError> {
+    compat::refuse_images(&request.images)?;
+    decisions::check_template_kwargs(&request.chat_template_kwargs)?;
+    decisions::check_questions(request.questions.len())?;
+    if let Some(version) = request.prompt_format_version
+        && version != u64::from(PROMPT_FORMAT)
+    {
+        let what = format_args!(
+            "version {version} is not served; the wording here is version {PROMPT_FORMAT}"
+        );
+        return Err(compat::invalid("prompt_format_version", what));
+    }
+    if let Some(temperature) = request.temperature
+        && temperature <= 0.0
+    {
+        return Err(compat::invalid("temperature", format_args!("{temperature} is not above 0")));
+    }
+    let mut ids = std::collections::HashSet::new();
+    for (at, question) in request.questions.iter().enumerate() {
+        let path = format!("questions[{at}].id");
+        if question.id.trim().is_empty() {
+            return Err(compat::invalid(path, "an id is not blank"));
+        }
+        if !ids.insert(&question.id) {
+            let what = format_args!("{:?} is another question's id", question.id);
+            return Err(compat::invalid(path, what));
+        }
+    }
+    let asked = Asked {
+        model: request.model,
+        input: decisions::document("input", &request.input)?,
+        questions: request
+            .questions
+            .iter()
+            .enumerate()
+            .map(|(at, asked)| question(&format!("questions[{at}]"), asked))
+            .collect::<Result<_, _>>()?,
+        template_kwargs: request.chat_template_kwargs,
+        temperature: request.temperature,
+        cache_key: None,
+    };
+    let echo = Echo { questions: request.questions, tokens: request.return_prompt_token_ids };
+    Ok((asked, echo))
+}
+
+fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
+    let missing = |field: &str, what| Err(compat::invalid(format!("{path}.{field}"), what));
+    let options = ("options", asked.options.is_some());
+    let levels = ("levels", asked.levels.is_some());
+    let outcomes = [("yes", asked.yes.is_some()), ("no", asked.no.is_some())];
+    let kind = match asked.kind {
+        SglangQuestionType::Choice => {
+            compat::refuse(path, "choice", outcomes.into_iter().chain([levels]))?;
+            let Some(options) = &asked.options else {
+                return missing("options", "a choice has options");
+            };
+            compat::check_count(&format!("{path}.options"), options.len(), 2..=MAX_CHOICES)?;
+            let option = |option: &super::decision_types::SglangOption| {
+                decisions::alternative(&option.name, option.description.as_ref())
+            };
+            Kind::Choice { options: options.iter().map(option).collect() }
+        }
+        SglangQuestionType::Score => {
+            compat::refuse(path, "score", outcomes.into_iter().chain([options]))?;
+            let Some(levels) = &asked.levels else {
+                return missing("levels", "a score has levels");
+            };
+            compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
+            let level = |level: &TextOrJson| decisions::alternative(level.text(), None);
+            Kind::Score { levels: levels.iter().map(level).collect() }
+        }
+        SglangQuestionType::YesNo => {
+            compat::refuse(path, "yes_no", [options, levels])?;
+            let meaning =
+                |given: &Option<TextOrJson>| decisions::alternative("", given.as_ref()).description;
+            Kind::Predicate { yes: meaning(&asked.yes), no: meaning(&asked.no) }
+        }
+    };
+    Ok(Question { instructions: asked.question.text().into_owned(), kind })
+}
+
+impl Wire for Echo {
+    fn path(&self, question: usize, place: Place) -> String {
+        let path = format!("questions[{question}]");
+        let list = match self.questions[question].kind {
+            SglangQuestionType::Choice => "options",
+            SglangQuestionType::Score | SglangQuestionType::YesNo => "levels",
+        };
+        match place {
+            Place::Whole => path,
+            Place::Instructions => path + ".question",
+            Place::Alternatives => format!("{path}.{list}"),
+            Place::Alternative(at) => format!("{path}.{list}[{at}]"),
+        }
+    }
+
+    fn input_path(&self) -> &'static str {
+        "input"
+    }
+
+    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
+        let tokens = self.tokens;
+        let (input, output) =
+            (decided.usage.input_tokens as u64, decided.usage.output_tokens as u64);
+        let pairs = self.questions.into_iter().zip(decided.answers);
+        serde_json::to_vec(&SglangDecision {
+            object: "decisions".to_owned(),
+            model,
+            prompt_format_version: PROMPT_FORMAT,
+            answers: Named(
+                pairs
+                    .map(|(asked, answer)| (asked.id.clone(), reply_to(asked, &answer, tokens)))
+                    .collect(),
+            ),
+            usage: SglangUsage {
+                prompt_tokens: input,
+                completion_tokens: output,
+                total_tokens: input + output,
+                prompt_tokens_details: SglangCachedTokens {
+                    cached_tokens: decided.usage.cached_tokens as u64,
+                },
+            },
+            tribunal: notes,
+        })
+    }
+}
+
+fn reply_to(asked: SglangQuestion, answer: &DecisionAnswer, tokens: bool) -> SglangAnswer {
+    let names: Vec<String> = match asked.kind {
+        SglangQuestionType::Choice => {
+            let options = asked.options.unwrap_or_default();
+            options.into_iter().map(|option| option.name).collect()
+        }
+        SglangQuestionType::Score => {
+            decisions::level_names().take(answer.probabilities.len()).collect()
+        }
+        SglangQuestionType::YesNo => vec!["yes".to_owned(), "no".to_owned()],
+    };
+    let (choice, score) = match answer.verdict {
+        DecisionVerdict::Predicate { .. } => (None, None),
+        DecisionVerdict::Choice { option, .. } => (Some(names[option].clone()), None),
+        DecisionVerdict::Score { value, .. } => (None, Some(value)),
+    };
+    let label_ids = answer.label_token_ids.as_deref().filter(|_| tokens);
+    SglangAnswer {
+        kind: asked.kind,
+        probabilities: Named(names.into_iter().zip(answer.probabilities.iter().copied()).collect()),
+        label_mass: answer.label_mass,
+        choice,
+        score,
+        prompt_token_ids: tokens.then(|| answer.prompt_token_ids.to_vec()),
+        label_token_ids: label_ids.map(<[u32]>::to_vec),
+        tribunal: decisions::notes(answer),
+    }
+}

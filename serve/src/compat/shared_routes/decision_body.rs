@@ -1,0 +1,163 @@
+//! Which of the three shapes a body has.
+
+use openapi::{BodyError, parse_body};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+
+use crate::compat::openai_decisions::types::DecisionRequest;
+use crate::compat::sglang::decision_types::SglangDecisionRequest;
+use crate::compat::systemone::types::SystemOneRequest;
+
+/// A body of `POST /v1/decisions`.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(title = "DecisionBody")]
+#[serde(untagged)]
+pub(crate) enum DecisionBody {
+    /// OpenAI's: `input`, and a list of questions with `instructions`.
+    OpenAi(DecisionRequest),
+    /// `SGLang`'s: `input`, and a list of questions with `id` and `question`.
+    Sglang(SglangDecisionRequest),
+    /// System One's: `state`, and questions by name.
+    SystemOne(SystemOneRequest),
+}
+
+/// Just enough of a body to tell its shape. What is wrong inside of it is for the parser of that
+/// shape to say.
+#[derive(Deserialize)]
+struct Outline {
+    state: Option<IgnoredAny>,
+    temperature: Option<IgnoredAny>,
+    chat_template_kwargs: Option<IgnoredAny>,
+    prompt_format_version: Option<IgnoredAny>,
+    return_prompt_token_ids: Option<IgnoredAny>,
+    questions: Option<Questions>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Questions {
+    List(Vec<Fields>),
+    ByName {},
+    Other(IgnoredAny),
+}
+
+/// Fields of a question by which the lists differ.
+#[derive(Deserialize)]
+struct Fields {
+    id: Option<IgnoredAny>,
+    question: Option<IgnoredAny>,
+    instructions: Option<IgnoredAny>,
+}
+
+enum Shape {
+    OpenAi,
+    Sglang,
+    SystemOne,
+}
+
+/// Reads a body of `POST /v1/decisions` by its shape: System One's has `state` or questions by
+/// name; `SGLang`'s has a field of its own or asks by `question`; any other is OpenAI's.
+///
+/// # Errors
+/// As [`parse_body`], for the shape that the body has.
+pub(crate) fn parse_decision(bytes: &[u8]) -> Result<DecisionBody, BodyError> {
+    match shape(bytes) {
+        Shape::OpenAi => parse_body(bytes).map(DecisionBody::OpenAi),
+        Shape::Sglang => parse_body(bytes).map(DecisionBody::Sglang),
+        Shape::SystemOne => parse_body(bytes).map(DecisionBody::SystemOne),
+    }
+}
+
+fn shape(bytes: &[u8]) -> Shape {
+    let Ok(outline) = serde_json::from_slice::<Outline>(bytes) else {
+        return Shape::OpenAi;
+    };
+    let own = [
+        outline.temperature,
+        outline.chat_template_kwargs,
+        outline.prompt_format_version,
+        outline.return_prompt_token_ids,
+    ];
+    match outline.questions {
+        Some(Questions::ByName {}) => Shape::SystemOne,
+        _ if outline.state.is_some() => Shape::SystemOne,
+        _ if own.iter().any(Option::is_some) => Shape::Sglang,
+        Some(Questions::List(list)) => {
+            let asks = |fields: &Fields| {
+                fields.question.is_some() || (fields.id.is_some() && fields.instructions.is_none())
+            };
+            if list.iter().any(asks) { Shape::Sglang } else { Shape::OpenAi }
+        }
+        Some(Questions::Other(_)) | None => Shape::OpenAi,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expected: &str) {
+        let found = match parse_decision(body.as_bytes()) {
+            Ok(DecisionBody::OpenAi(_)) => "openai".to_owned(),
+            Ok(DecisionBody::Sglang(_)) => "sglang".to_owned(),
+            Ok(DecisionBody::SystemOne(_)) => "systemone".to_owned(),
+            Err(BodyError::Invalid { path, .. }) => format!("invalid {path}"),
+            Err(BodyError::Malformed { line, column, .. }) => format!("malformed {line}:{column}"),
+        };
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn shapes_are_told_apart() {
+        check(
+            r#"{"model":"m","input":"x","questions":[{"type":"predicate","instructions":"?"}]}"#,
+            "openai",
+        );
+        check(r#"{"model":"m","input":"x","questions":[]}"#, "openai");
+        check(r#"{"input":"x","questions":[{"id":"a","type":"yes_no","question":"?"}]}"#, "sglang");
+        check(r#"{"model":"m","input":{"a":1},"questions":[],"temperature":2}"#, "sglang");
+        check(
+            r#"{"model":"m","state":[1],"questions":{"a":{"type":"noul","instructions":"?"}}}"#,
+            "systemone",
+        );
+    }
+
+    #[test]
+    fn errors_name_the_place_in_the_shape() {
+        check("{", "malformed 1:1");
+        check("[]", "invalid .");
+        check(r#"{"model":"m","input":"x","questions":{}}"#, "invalid input");
+        check(r#"{"model":"m","state":"x","questions":[]}"#, "invalid questions");
+        check(
+            r#"{"model":"m","input":"x","questions":[{"type":"predicate","instruction":"?"}]}"#,
+            "invalid questions[0].instruction",
+        );
+        check(
+            r#"{"model":"m","input":[{"role":"user","content":[{"type":"text"}]}],"questions":[]}"#,
+            "invalid input[0].content[0].type",
+        );
+        check(
+            r#"{"model":"m","input":"x","questions":[{"type":"choice","instructions":"?","choices":[{"value":1}]}]}"#,
+            "invalid questions[0].choices[0].value",
+        );
+        check(r#"{"model":"m","input":"x","questions":3}"#, "invalid questions");
+        check(
+            r#"{"input":"x","questions":[{"id":"a","type":"choice","question":"?","options":[{"nam":"x"}]}]}"#,
+            "invalid questions[0].options[0].nam",
+        );
+        check(r#"{"model":"m","state":5,"questions":{"a":{"type":"noul"}}}"#, "invalid state");
+        check(
+            r#"{"model":"m","state":"x","questions":{"a":{"type":"noul","x":1}}}"#,
+            "invalid questions.a.x",
+        );
+        check(
+            r#"{"model":"m","state":"x","questions":{"a":{"type":"choice","criteria":{"b":1}}}}"#,
+            "invalid questions.a.criteria.b",
+        );
+        check(
+            r#"{"model":"m","state":"x","questions":{"a":{"type":"noul","instructions":"?"},"a":{"type":"noul","instructions":"?"}}}"#,
+            "invalid questions",
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! `POST /v1/decisions` and `POST /v1/systemone`: typed questions to a model.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::web::{self, Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use engine::{RequestError, RequestParams, SubmitError};
+use openapi::{ErrorBody, parse_body};
+use rubrics::decide::{Asking, Calibrations, DecideError, Place, Temperature, prepare};
+
+use super::decision_body::{DecisionBody, parse_decision};
+use crate::call::{Call, deadline_passed, json};
+use crate::caller::Caller;
+use crate::compat::decisions::{Asked, Wire, reply_notes};
+use crate::compat::openai_decisions::types::Decision;
+use crate::compat::pooling::salt;
+use crate::compat::systemone::types::{SystemOneReply, SystemOneRequest};
+use crate::compat::{invalid, openai_decisions, sglang, systemone as system_one};
+use crate::error::{ApiError, Code};
+use crate::hosts::Served;
+use crate::names::{self, not_found};
+use crate::state::State;
+
+/// Answers typed questions about an input from the probabilities of labels. No text is generated.
+///
+/// Takes OpenAI's, `SGLang`'s and System One's bodies, and tells them apart by their shape; the
+/// reply has the shape of the request. Every reply holds answers to all questions.
+#[utoipa::path(
+    tag = "decisions",
+    request_body = DecisionBody,
+    responses(
+        (status = 200, description = "One answer for each question, in order.", body = Decision),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 404, description = "No such model; near names are listed.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "A question that cannot be asked, or an input that is too \
+          long; `param` is its path.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed first.", body = ErrorBody),
+    )
+)]
+#[post("/v1/decisions")]
+pub(crate) async fn decisions(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(&request, payload, &state).await?;
+    match call.parse(parse_decision).await? {
+        DecisionBody::OpenAi(body) => answer(call, openai_decisions::asked(body)?).await,
+        DecisionBody::Sglang(body) => answer(call, sglang::decisions::asked(body)?).await,
+        DecisionBody::SystemOne(body) => answer(call, system_one::asked(body)?).await,
+    }
+}
+
+/// The same in the shape of System One alone.
+#[utoipa::path(
+    tag = "decisions",
+    request_body = SystemOneRequest,
+    responses(
+        (status = 200, description = "One answer for each question, by name.",
+         body = SystemOneReply),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 404, description = "No such model; near names are listed.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too large.", body = ErrorBody),
+        (status = 422, description = "A question that cannot be asked, or a state that is too \
+          long; `param` is its path.", body = ErrorBody),
+        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed first.", body = ErrorBody),
+    )
+)]
+#[post("/v1/systemone")]
+pub(crate) async fn systemone(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(&request, payload, &state).await?;
+    let body = call.parse(parse_body::<SystemOneRequest>).await?;
+    answer(call, system_one::asked(body)?).await
+}
+
+async fn answer<W: Wire>(
+    mut call: Call<'_>,
+    (asked, wire): (Asked, W),
+) -> Result<HttpResponse, ApiError> {
+    let state = call.state;
+    let served = names::model(state, asked.model.as_deref())?;
+    let (_, parse) = call.times();
+    let deadline = call.deadline();
+    let patience = call.admit(asked.questions.len(), deadline)?;
+    let working = Instant::now();
+    let terms = RequestParams {
+        priority: Caller::new(call.request, deadline).priority(engine::Priority::default()),
+        salt: asked.cache_key.as_deref().map_or(0, salt),
+        deadline: Some(deadline),
+        ..RequestParams::default()
+    };
+    let deciding = decide(state, &served, asked, terms);
+    let decided = tokio::time::timeout(patience, deciding).await;
+    let decided = decided.map_err(|_| deadline_passed())?;
+    let decided = decided.map_err(|error| api_error(&error, &wire))?;
+    let exec = working.elapsed();
+
+    let replying = Instant::now();
+    let n_answers = decided.answers.len();
+    let model = served.adapter.as_ref().unwrap_or(&served.host.name);
+    let notes = reply_notes(&decided, &served.host.digest);
+    let reply = wire.reply(model.to_string(), decided, notes);
+    let bytes = reply.map_err(ApiError::internal)?;
+    // The permit goes without a word of how long it was held: the pace that admission learns is
+    // that of the verifiers, and the engine counts its own tokens.
+    let times = [parse, exec, replying.elapsed()];
+    call.count_read(&served.host.name, n_answers, times);
+    Ok(json(bytes))
+}
+
+async fn decide(
+    state: &State,
+    served: &Served,
+    asked: Asked,
+    terms: RequestParams,
+) -> Result<rubrics::decide::Decided, DecideError> {
+    let own = || state.calibrations.get(&served.host.name).cloned();
+    let temperature = asked.temperature.and_then(Temperature::new);
+    let asking = Asking {
+        adapter: served.adapter.clone(),
+        calibrations: temperature
+            .map(|temperature| Arc::new(Calibrations::uniform("request", temperature)))
+            .or_else(own),
+        template_kwargs: asked.template_kwargs,
+    };
+    let host = served.host.clone();
+    let preparing = web::block(move || prepare(&host, &asked.input, asked.questions, asking)).await;
+    let failed = |error: actix_web::error::BlockingError| RequestError::Model(error.to_string());
+    preparing.map_err(failed)??.run(terms).await
+}
+
+/// Tokens a second that an engine is taken to have until it says better: what is told to a client
+/// is within a second and a minute in any case.
+const TOKENS_PER_SECOND: f64 = 1_000.0;
+
+fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {
+    match error {
+        DecideError::Question { question, place, what } => {
+            invalid(wire.path(*question, *place), what)
+        }
+        DecideError::TooLong { question, .. } => {
+            let path = wire.input_path();
+            let asked = wire.path(*question, Place::Whole);
+            let message = format!("{path}: with {asked}, {error}");
+            ApiError::new(Code::InvalidBody, message).at(path)
+        }
+        DecideError::Unsupported(_) => invalid("model", error),
+        DecideError::Submit(SubmitError::Overloaded { queued, .. }) => {
+            ApiError::overloaded(engine::error::retry_after(*queued, TOKENS_PER_SECOND))
+        }
+        DecideError::Submit(SubmitError::TooLong { .. }) => invalid(wire.input_path(), error),
+        DecideError::Submit(SubmitError::UnknownAdapter { .. })
+        | DecideError::Failed(RequestError::AdapterGone(_)) => not_found(error.to_string()),
+        DecideError::Submit(SubmitError::ShuttingDown)
+        | DecideError::Failed(RequestError::ShuttingDown) => {
+            ApiError::new(Code::Draining, error.to_string())
+        }
+        DecideError::Failed(RequestError::Deadline) => deadline_passed(),
+        DecideError::Submit(SubmitError::Invalid { .. })
+        | DecideError::Failed(
+            RequestError::Model(_) | RequestError::NotFinite { .. } | RequestError::Constraint(_),
+        ) => ApiError::internal(error),
+    }
+}

@@ -1,0 +1,27 @@
+//! Routes whose path several interfaces share. The interface of a body is detected by its fields,
+//! and its reply, errors included, has the shape of that interface.
+
+pub(crate) mod bodies;
+pub(crate) mod classify;
+mod decision_body;
+pub(crate) mod decisions;
+mod detect;
+pub(crate) mod rerank;
+
+use self::bodies::FlavoredError;
+use super::{ApiFlavor, Refusal};
+use crate::call::Call;
+use crate::error::ApiError;
+
+/// Reads the body of a call; an error has the shape of the interface that the body belongs to.
+///
+/// # Errors
+/// As [`Call::parse`].
+pub(crate) async fn parse<T: Send + 'static>(
+    call: &Call<'_>,
+    parse: fn(&[u8]) -> Result<T, FlavoredError>,
+) -> Result<T, Refusal> {
+    let parsed = call.parse(move |bytes| Ok(parse(bytes))).await;
+    let parsed = parsed.map_err(ApiFlavor::of(call.request.path()).refusal())?;
+    parsed.map_err(|FlavoredError { flavor, error }| flavor.refusal()(ApiError::body(error)))
+}

@@ -1,0 +1,152 @@
+//! slime's `remote_rm`: `POST /remote_rm`, one sample a request, whose reply is the reward.
+
+pub(crate) mod types;
+
+use std::sync::Arc;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use engine::RequestParams;
+use openapi::{Content, parse_body};
+use rubrics::{Input, Passage, Scorer};
+
+use self::types::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
+use super::target::{self, ReplyShape, Target};
+use super::{ApiFlavor, Refusal, chat_split, pooling, rewards};
+use crate::call::{Call, Manner, json};
+use crate::compat::error_bodies::DetailError;
+use crate::error::ApiError;
+use crate::hosts::Served;
+use crate::state::State;
+use crate::{convert, names};
+
+/// Rewards a sample as slime's `remote_rm` asks for it.
+///
+/// `?model=` names the scorer or reward model; without it `wires.scorer` is asked, or the only
+/// reward model. The reply is a number; with `?reply=object` it is an object, of which slime is to
+/// read one field (`--reward-key score`). A sample that cannot be measured is an error.
+#[utoipa::path(
+    tag = "wires",
+    params(
+        ("model" = Option<String>, Query, description = "A scorer, a model or an adapter."),
+        ("reply" = Option<String>, Query, description = "`number` or `object`."),
+    ),
+    request_body = RemoteRewardRequest,
+    responses(
+        (status = 200, description = "The reward.", body = RemoteRewardReply),
+        (status = 401, description = "No valid API key.", body = DetailError),
+        (status = 404, description = "No such scorer.", body = DetailError),
+        (status = 408, description = "The body did not arrive in time.", body = DetailError),
+        (status = 413, description = "The body is too large.", body = DetailError),
+        (status = 422, description = "A body of the wrong shape, or a sample that cannot be \
+                                      measured.", body = DetailError),
+        (status = 500, description = "A fault of the server.", body = DetailError),
+        (status = 502, description = "A tool failed.", body = DetailError),
+        (status = 503, description = "Overloaded or draining.", body = DetailError,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
+        (status = 504, description = "The deadline passed.", body = DetailError),
+    )
+)]
+#[post("/remote_rm")]
+pub(crate) async fn remote_rm(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answered = answer(&request, payload, &state).await;
+    answered.map_err(ApiFlavor::FastApi.refusal())
+}
+
+async fn answer(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let call = Call::begin(request, payload, state).await?;
+    let asked = call.parse(parse_body::<RemoteRewardRequest>).await?;
+    let shape = target::reply_shape(&call)?;
+    match target::of_url(&call)? {
+        Target::Scorer(scorer) => judged(call, scorer, asked, shape).await,
+        Target::Model(served) => match &asked.prompt {
+            // What is rendered for the policy is read as it stands.
+            Content::Text(text) if chat_split::read(text).is_some() => {
+                read(call, &served, &asked, shape).await
+            }
+            Content::Text(_) | Content::Messages(_) => {
+                let scorer = names::scorer(call.state, served.name())?;
+                judged(call, scorer, asked, shape).await
+            }
+        },
+    }
+}
+
+async fn judged(
+    call: Call<'_>,
+    scorer: Arc<Scorer>,
+    asked: RemoteRewardRequest,
+    shape: ReplyShape,
+) -> Result<HttpResponse, ApiError> {
+    let is_native = call.state.registry.get(scorer.name()).is_none();
+    let state = call.state;
+    let inputs = [Arc::new(input(asked))];
+    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let rewards = rewards::rewards(state, &judged.answers, |_| "response".to_owned())?;
+    let reward = rewards[0];
+    let known = RemoteReward {
+        reward: reward.raw.filter(|_| is_native).unwrap_or(reward.score),
+        score: reward.score,
+        raw: reward.raw,
+        label: reward.label.as_deref().map(str::to_owned),
+    };
+    judged.reply(shaped(known, shape)).await
+}
+
+async fn read(
+    mut call: Call<'_>,
+    served: &Served,
+    asked: &RemoteRewardRequest,
+    shape: ReplyShape,
+) -> Result<HttpResponse, ApiError> {
+    pooling::check_scalar(served)?;
+    let prompt = match &asked.prompt {
+        Content::Text(text) => text.as_str(),
+        Content::Messages(_) => "",
+    };
+    let text = pooling::continued(prompt, &asked.response);
+    let texts = vec![("response".to_owned(), text)];
+    let encoded = pooling::encode(served, texts, pooling::by_origin).await?;
+    let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
+    let answers = pooling::read(&mut call, served, sequences, RequestParams::default()).await?;
+    let raw = pooling::scalar(&answers[0])?;
+    let known = RemoteReward {
+        reward: raw,
+        score: rubrics::calibration::sigmoid(raw),
+        raw: Some(raw),
+        label: None,
+    };
+    let bytes = serde_json::to_vec(&shaped(known, shape));
+    bytes.map(json).map_err(ApiError::internal)
+}
+
+fn input(asked: RemoteRewardRequest) -> Input {
+    let (prompt, begun) = match asked.prompt {
+        Content::Text(text) => {
+            let prompt = chat_split::prompt(&text);
+            let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
+            (turns.map(Passage::Turns), prompt.begun)
+        }
+        messages @ Content::Messages(_) => (Some(convert::passage(messages)), String::new()),
+    };
+    Input {
+        prompt,
+        reference: asked.label.0.map(convert::reference),
+        ..Input::of(begun + chat_split::response(&asked.response))
+    }
+}
+
+fn shaped(known: RemoteReward, shape: ReplyShape) -> RemoteRewardReply {
+    match shape {
+        ReplyShape::Number => RemoteRewardReply::Number(known.reward),
+        ReplyShape::Object => RemoteRewardReply::Object(known),
+    }
+}

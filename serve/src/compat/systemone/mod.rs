@@ -1,0 +1,161 @@
+//! System One: a state, and questions by name.
+
+pub(crate) mod types;
+
+use rubrics::decide::{Decided, DecisionAnswer, DecisionVerdict, Kind, Place, Question};
+
+use self::types::{
+    SystemOneAnswer, SystemOneCriteria, SystemOneQuestion, SystemOneQuestionType, SystemOneReply,
+    SystemOneRequest, SystemOneUsage,
+};
+use crate::compat::decisions::text::{Named, TextOrJson};
+use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
+use crate::compat::decisions::{self, Asked, Wire};
+use crate::compat::{self, Json};
+use crate::error::ApiError;
+
+/// What a reply needs of a request.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    questions: Vec<(String, SystemOneQuestion)>,
+}
+
+/// Reads a request.
+pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, Echo), ApiError> {
+    compat::refuse_images(&request.images)?;
+    decisions::check_template_kwargs(&request.chat_template_kwargs)?;
+    let Named(questions) = request.questions;
+    decisions::check_questions(questions.len())?;
+    let asked = Asked {
+        model: Some(request.model),
+        input: decisions::document("state", &request.state)?,
+        questions: questions
+            .iter()
+            .map(|(name, asked)| question(&format!("questions.{name}"), asked))
+            .collect::<Result<_, _>>()?,
+        template_kwargs: request.chat_template_kwargs,
+        temperature: None,
+        cache_key: None,
+    };
+    Ok((asked, Echo { questions }))
+}
+
+fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError> {
+    let criteria = format!("{path}.criteria");
+    let kind = match (asked.kind, &asked.criteria) {
+        (SystemOneQuestionType::Noul, None) => Kind::Predicate { yes: None, no: None },
+        (SystemOneQuestionType::Noul, Some(SystemOneCriteria::ByName(outcomes))) => {
+            noul(&criteria, outcomes)?
+        }
+        (SystemOneQuestionType::Choice, Some(SystemOneCriteria::ByName(Named(options)))) => {
+            compat::check_count(&criteria, options.len(), 2..=MAX_CHOICES)?;
+            let option = |(name, meaning): &(String, Option<TextOrJson>)| {
+                decisions::alternative(name, meaning.as_ref())
+            };
+            Kind::Choice { options: options.iter().map(option).collect() }
+        }
+        (SystemOneQuestionType::Score, Some(SystemOneCriteria::Levels(levels))) => {
+            compat::check_count(&criteria, levels.len(), 2..=MAX_LEVELS)?;
+            let level = |level: &TextOrJson| decisions::alternative(level.text(), None);
+            Kind::Score { levels: levels.iter().map(level).collect() }
+        }
+        (SystemOneQuestionType::Noul, Some(SystemOneCriteria::Levels(_))) => {
+            return Err(compat::invalid(
+                criteria,
+                "a noul takes an object with `true` and `false`",
+            ));
+        }
+        (SystemOneQuestionType::Choice, None | Some(SystemOneCriteria::Levels(_))) => {
+            return Err(compat::invalid(criteria, "a choice takes an object of options"));
+        }
+        (SystemOneQuestionType::Score, None | Some(SystemOneCriteria::ByName(_))) => {
+            return Err(compat::invalid(criteria, "a score takes a list of levels"));
+        }
+    };
+    Ok(Question { instructions: asked.instructions.text().into_owned(), kind })
+}
+
+fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Kind, ApiError> {
+    let (mut yes, mut no) = (None, None);
+    for (name, meaning) in outcomes {
+        let outcome = match name.as_str() {
+            "true" => &mut yes,
+            "false" => &mut no,
+            _ => {
+                let what = "a noul has the outcomes `true` and `false`";
+                return Err(compat::invalid(format!("{path}.{name}"), what));
+            }
+        };
+        *outcome = decisions::alternative(name, meaning.as_ref()).description;
+    }
+    Ok(Kind::Predicate { yes, no })
+}
+
+impl Wire for Echo {
+    fn path(&self, question: usize, place: Place) -> String {
+        let (name, asked) = &self.questions[question];
+        let path = format!("questions.{name}");
+        match (place, &asked.criteria) {
+            (Place::Whole, _) => path,
+            (Place::Instructions, _) => path + ".instructions",
+            (Place::Alternative(at), Some(SystemOneCriteria::ByName(Named(options)))) => {
+                format!("{path}.criteria.{}", options[at].0)
+            }
+            (Place::Alternative(at), Some(SystemOneCriteria::Levels(_))) => {
+                format!("{path}.criteria[{at}]")
+            }
+            (Place::Alternatives, _) | (Place::Alternative(_), None) => path + ".criteria",
+        }
+    }
+
+    fn input_path(&self) -> &'static str {
+        "state"
+    }
+
+    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
+        let pairs = self.questions.into_iter().zip(&decided.answers);
+        serde_json::to_vec(&SystemOneReply {
+            model,
+            answers: Named(
+                pairs.map(|((name, asked), answer)| (name, reply_to(asked, answer))).collect(),
+            ),
+            usage: SystemOneUsage {
+                input_tokens: decided.usage.input_tokens as u64,
+                output_tokens: decided.usage.output_tokens as u64,
+            },
+            tribunal: notes,
+        })
+    }
+}
+
+fn reply_to(asked: SystemOneQuestion, answer: &DecisionAnswer) -> SystemOneAnswer {
+    let tribunal = decisions::notes(answer);
+    let probabilities = answer.probabilities.iter().copied();
+    let (options, levels) = match asked.criteria {
+        Some(SystemOneCriteria::ByName(Named(options))) => (options, Vec::new()),
+        Some(SystemOneCriteria::Levels(levels)) => (Vec::new(), levels),
+        None => (Vec::new(), Vec::new()),
+    };
+    match answer.verdict {
+        DecisionVerdict::Predicate { probability } => {
+            SystemOneAnswer::Noul { noul: probability, tribunal }
+        }
+        DecisionVerdict::Choice { option, confidence } => {
+            let names = options.into_iter().map(|(name, _)| name);
+            let probabilities: Vec<(String, f64)> = names.zip(probabilities).collect();
+            SystemOneAnswer::Choice {
+                choice: probabilities[option].0.clone(),
+                confidence,
+                probabilities: Named(probabilities),
+                tribunal,
+            }
+        }
+        DecisionVerdict::Score { value, confidence } => SystemOneAnswer::Score {
+            score: value,
+            confidence,
+            legend: Named(decisions::level_names().zip(levels).collect()),
+            probabilities: Named(decisions::level_names().zip(probabilities).collect()),
+            tribunal,
+        },
+    }
+}

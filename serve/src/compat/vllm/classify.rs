@@ -1,0 +1,42 @@
+//! `POST /classify`: the outputs of a head as classes. verl reads a reward model's logit here.
+
+use std::time::Instant;
+
+use actix_web::HttpResponse;
+
+use super::types::VllmClassifyRequest;
+use crate::call::Call;
+use crate::clock::unix_seconds;
+use crate::compat::pooling::types::{ClassifyReply, PooledUsage};
+use crate::compat::pooling::{self, Tokens};
+use crate::error::ApiError;
+use crate::names;
+
+/// Answers vLLM's body.
+pub(crate) async fn answer(
+    mut call: Call<'_>,
+    mut asked: VllmClassifyRequest,
+) -> Result<HttpResponse, ApiError> {
+    let asked = asked.take_pooled();
+    let served = names::model(call.state, asked.model.as_deref())?;
+    pooling::check_whole(&served)?;
+    let activate = pooling::activates(asked.use_activation, asked.activation)?;
+    let terms = pooling::salted(asked.cache_salt.as_deref());
+    let tokens = pooling::sequences(&served, asked).await?;
+    let working = Instant::now();
+    let sequences = tokens.into_iter().map(Tokens::last).collect();
+    let answers = pooling::read(&mut call, &served, sequences, terms).await?;
+    let data = answers.iter().enumerate().map(|(index, answer)| {
+        let probabilities = pooling::outputs(&served, answer, activate)?;
+        Ok(pooling::classified(&served, index, probabilities))
+    });
+    let reply = ClassifyReply {
+        id: format!("classify-{}", call.id()),
+        object: "list".to_owned(),
+        created: unix_seconds(),
+        model: served.name().to_string(),
+        data: data.collect::<Result<_, ApiError>>()?,
+        usage: PooledUsage::of(pooling::tokens(&answers)),
+    };
+    call.read_reply(&served, (answers.len(), working), reply)
+}

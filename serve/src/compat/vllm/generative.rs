@@ -1,0 +1,75 @@
+//! `POST /generative_scoring`: how likely a label is to come next.
+
+use std::time::Instant;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use openapi::parse_body;
+
+use super::types::{GenerativeScoringRequest, PairScore, PairScores};
+use crate::call::Call;
+use crate::clock::unix_seconds;
+use crate::compat::next_token::{self, Prompts, Scale};
+use crate::compat::pooling::types::PooledUsage;
+use crate::compat::responses::VllmFailures;
+use crate::compat::{ApiFlavor, Refusal};
+use crate::error::ApiError;
+use crate::names;
+use crate::state::State;
+
+/// The probability of the first label as the token after the query and each item, as vLLM has it.
+#[utoipa::path(
+    tag = "wires",
+    request_body = GenerativeScoringRequest,
+    responses(
+        (status = 200, description = "A score for each item, in order.", body = PairScores),
+        VllmFailures,
+    )
+)]
+#[post("/generative_scoring")]
+pub(crate) async fn generative_scoring(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        let asked = call.parse(parse_body).await?;
+        answer(call, asked).await
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+async fn answer(
+    mut call: Call<'_>,
+    asked: GenerativeScoringRequest,
+) -> Result<HttpResponse, ApiError> {
+    let served = names::model(call.state, asked.model.as_deref())?;
+    let labels = next_token::labels(&served, "label_token_ids", asked.label_token_ids)?;
+    let prompts = Prompts {
+        query: asked.query,
+        items: asked.items,
+        item_first: asked.item_first,
+        special: asked.add_special_tokens,
+    };
+    let sequences = next_token::sequences(&served, prompts).await?;
+    let sequences = sequences.into_iter().map(|tokens| (tokens, labels.clone()));
+    let scale =
+        if asked.apply_softmax { Scale::Labels { temperature: 1.0 } } else { Scale::Vocabulary };
+    let working = Instant::now();
+    let (rows, tokens) = next_token::read(&mut call, &served, sequences.collect(), scale).await?;
+    let data = rows.iter().enumerate().map(|(index, row)| PairScore {
+        index,
+        object: "score".to_owned(),
+        score: row[0],
+    });
+    let reply = PairScores {
+        id: format!("generative-scoring-{}", call.id()),
+        object: "list".to_owned(),
+        created: unix_seconds(),
+        model: served.name().to_string(),
+        data: data.collect(),
+        usage: PooledUsage::of(tokens),
+    };
+    call.read_reply(&served, (rows.len(), working), reply)
+}

@@ -1,0 +1,294 @@
+//! `POST /v1/load_lora_adapter` and `POST /v1/unload_lora_adapter`.
+//!
+//! A path in a request is a way into the server's files. So the routes do nothing until
+//! `wires.adapters` names a folder; what a request names must lie in it, links followed; and what
+//! the configuration has loaded can neither be replaced nor taken away.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use actix_web::http::header::ContentType;
+use actix_web::web::{self, Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use engine::Host;
+use openapi::parse_body;
+
+use super::types::{LoadAdapterRequest, UnloadAdapterRequest};
+use crate::call::Call;
+use crate::compat::error_bodies::VllmError;
+use crate::compat::responses::VllmFailures;
+use crate::compat::{ApiFlavor, Refusal, invalid};
+use crate::error::{ApiError, Code};
+use crate::hosts::Served;
+use crate::names::{self, not_found, shown};
+use crate::state::State;
+
+/// Adapters that requests may have loaded at a time, each with its memory.
+const MOST_ADAPTERS: usize = 64;
+
+/// Loads an adapter from the folder that `wires.adapters` names, and serves it under a name.
+#[utoipa::path(
+    tag = "wires",
+    request_body = LoadAdapterRequest,
+    responses(
+        (status = 200, description = "It is being served.", body = String,
+         content_type = "text/plain"),
+        (status = 403, description = "Not allowed here; the message says by what.",
+         body = VllmError),
+        VllmFailures,
+    )
+)]
+#[post("/v1/load_lora_adapter")]
+pub(crate) async fn load_lora_adapter(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let mut call = Call::begin(&request, payload, &state).await?;
+        let folder = folder(&state)?;
+        let asked: LoadAdapterRequest = call.parse(parse_body).await?;
+        call.admit(1, call.deadline())?;
+        load(&state, folder, asked).await
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+/// Takes an adapter out of service that a request has loaded.
+#[utoipa::path(
+    tag = "wires",
+    request_body = UnloadAdapterRequest,
+    responses(
+        (status = 200, description = "It is served no more.", body = String,
+         content_type = "text/plain"),
+        (status = 403, description = "Not allowed here; the message says by what.",
+         body = VllmError),
+        VllmFailures,
+    )
+)]
+#[post("/v1/unload_lora_adapter")]
+pub(crate) async fn unload_lora_adapter(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let mut call = Call::begin(&request, payload, &state).await?;
+        folder(&state)?;
+        let asked: UnloadAdapterRequest = call.parse(parse_body).await?;
+        call.admit(1, call.deadline())?;
+        unload(&state, &asked.lora_name).await
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+fn folder(state: &State) -> Result<&Path, ApiError> {
+    state.config.wires_adapters.as_deref().ok_or_else(|| {
+        forbidden(
+            "adapters are not loaded by request here: set wires.adapters to the folder that they \
+             may come from",
+        )
+    })
+}
+
+async fn load(
+    state: &State,
+    folder: &Path,
+    asked: LoadAdapterRequest,
+) -> Result<HttpResponse, ApiError> {
+    let name = asked.lora_name;
+    if !rubrics::config::fits_name(&name) {
+        return Err(invalid("lora_name", rubrics::config::NAME_RULE));
+    }
+    let host = base(state, asked.base_model_name.as_deref())?;
+    let path = inside(folder, &asked.lora_path)?;
+    // Held to the end: of two requests for one name the second finds what the first has done.
+    let mut loaded = state.hosts.loaded.lock().await;
+    check_name(state, &loaded, &name, asked.load_inplace)?;
+    let is_new = !loaded.iter().any(|known| **known == name);
+    if is_new && loaded.len() >= MOST_ADAPTERS {
+        let what =
+            format_args!("{MOST_ADAPTERS} adapters are loaded by request, which is the most");
+        return Err(invalid("lora_name", what));
+    }
+    let (of, into) = (host.clone(), name.clone());
+    let loading = web::block(move || read(&of, &into, &path)).await;
+    let loading = loading.map_err(ApiError::internal)?;
+    loading.map_err(|what| invalid("lora_path", hidden(folder, &what)))?;
+    if is_new {
+        loaded.push(name.as_str().into());
+    }
+    tracing::info!(adapter = name, model = &*host.name, "loaded by request");
+    let text = format!("Success: LoRA adapter '{name}' added successfully.");
+    Ok(plain(text))
+}
+
+async fn unload(state: &State, name: &str) -> Result<HttpResponse, ApiError> {
+    let mut loaded = state.hosts.loaded.lock().await;
+    let Some(at) = loaded.iter().position(|known| **known == *name) else {
+        return Err(if state.hosts.get(name).is_some() {
+            forbidden("what the configuration has loaded is not taken away by request")
+        } else {
+            not_found(format!("no adapter {:?} was loaded by request", shown(name)))
+        });
+    };
+    let name = loaded.swap_remove(at);
+    for host in state.hosts.iter() {
+        let removed = host.engine.remove_adapter(name.clone()).await;
+        removed.map_err(ApiError::internal)?;
+    }
+    tracing::info!(adapter = &*name, "unloaded by request");
+    let text = format!("Success: LoRA adapter '{name}' removed successfully.");
+    Ok(plain(text))
+}
+
+/// The model that an adapter is for.
+fn base(state: &State, name: Option<&str>) -> Result<Arc<Host>, ApiError> {
+    match names::model(state, name) {
+        Ok(Served { host, adapter: None, .. }) => Ok(host),
+        Ok(_) => Err(invalid("base_model_name", "that is an adapter itself")),
+        Err(error) if name.is_none() && error.code() == Code::InvalidBody => {
+            Err(invalid("base_model_name", "it is missing, and there are several models"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn check_name(
+    state: &State,
+    loaded: &[Arc<str>],
+    name: &str,
+    in_place: bool,
+) -> Result<(), ApiError> {
+    let own = loaded.iter().any(|known| **known == *name);
+    if own && in_place {
+        return Ok(());
+    }
+    if own {
+        let what = "an adapter of this name is loaded; `load_inplace` would replace it";
+        return Err(invalid("lora_name", what));
+    }
+    if state.registry.get(name).is_some() || state.hosts.get(name).is_some() {
+        return Err(forbidden(
+            "the configuration has given this name, and a request does not take it",
+        ));
+    }
+    Ok(())
+}
+
+/// The folder that a request means, which lies within `folder` whatever links there are. What lies
+/// elsewhere is refused in the same words whether it exists or not.
+fn inside(folder: &Path, asked: &str) -> Result<PathBuf, ApiError> {
+    let outside = || forbidden("lora_path: adapters come from the folder of wires.adapters alone");
+    let asked = Path::new(asked);
+    let climbs = |part: Component<'_>| matches!(part, Component::ParentDir);
+    if asked.components().any(climbs) {
+        return Err(outside());
+    }
+    let root = folder.canonicalize().map_err(ApiError::internal)?;
+    let relative =
+        asked.strip_prefix(&root).or_else(|_| asked.strip_prefix(folder)).unwrap_or(asked);
+    if relative.is_absolute() {
+        return Err(outside());
+    }
+    let missing = || not_found("lora_path: the folder of wires.adapters has no such folder");
+    let found = root.join(relative).canonicalize().map_err(|_| missing())?;
+    if !found.starts_with(&root) {
+        return Err(outside());
+    }
+    if found == root || !found.is_dir() {
+        return Err(missing());
+    }
+    Ok(found)
+}
+
+/// Reads a folder into an engine. The engine answers from its own thread, so that any way to wait
+/// will do.
+fn read(host: &Host, name: &str, path: &Path) -> Result<(), String> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+    let loading = runtime.block_on(host.load_adapter(name, path));
+    loading.map(drop).map_err(|error| error.to_string())
+}
+
+/// A message without where the folder lies. One that names a file elsewhere, as of the base model,
+/// is for the log alone.
+fn hidden(folder: &Path, message: &str) -> String {
+    let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let told = message.replace(&*root.to_string_lossy(), "adapters");
+    let is_path = |word: &str| word.starts_with('/');
+    if told.split([' ', '`', '"', '\'', '(']).any(is_path) {
+        tracing::warn!(message, "an adapter could not be loaded by request");
+        return "it could not be loaded; the server's log says why".to_owned();
+    }
+    told
+}
+
+fn forbidden(message: &str) -> ApiError {
+    ApiError::new(Code::Forbidden, message)
+}
+
+fn plain(text: String) -> HttpResponse {
+    HttpResponse::Ok().content_type(ContentType::plaintext()).body(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(folder: &Path, asked: &str, expected: Result<&str, Code>) {
+        let found = inside(folder, asked).map_err(|error| error.code());
+        let root = folder.canonicalize().expect("it is there");
+        let found = found.map(|path| {
+            let inner = path.strip_prefix(&root).expect("it is inside");
+            inner.to_string_lossy().into_owned()
+        });
+        assert_eq!(found, expected.map(str::to_owned), "{asked}");
+    }
+
+    #[test]
+    fn messages_name_no_other_place() {
+        let folder = std::env::temp_dir();
+        let root = folder.canonicalize().expect("it is there");
+        let own = format!("{}/a/adapter_config.json: `r` is 0", root.display());
+        let told = "adapters/a/adapter_config.json: `r` is 0";
+        assert_eq!(hidden(&folder, &own), told);
+        let hidden_words = "it could not be loaded; the server's log says why";
+        for other in ["/srv/rm: gone", "reading \"/srv/rm\": gone", "in `/srv/rm`"] {
+            assert_eq!(hidden(&folder, other), hidden_words, "{other}");
+        }
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        let place = std::env::temp_dir().join(format!("adapters-{}", std::process::id()));
+        let folder = place.join("adapters");
+        std::fs::create_dir_all(folder.join("a/b")).expect("a folder");
+        std::fs::create_dir_all(place.join("adapters-secret")).expect("a folder");
+        std::fs::write(folder.join("file"), "").expect("a file");
+        std::os::unix::fs::symlink(&place, folder.join("out")).expect("a link");
+        std::os::unix::fs::symlink("a", folder.join("in")).expect("a link");
+        let absolute = folder.join("a").to_string_lossy().into_owned();
+        let forbidden = Err(Code::Forbidden);
+        let missing = Err(Code::ScorerNotFound);
+        check(&folder, "a", Ok("a"));
+        check(&folder, "a/b", Ok("a/b"));
+        check(&folder, "./a", Ok("a"));
+        check(&folder, "in", Ok("a"));
+        check(&folder, &absolute, Ok("a"));
+        check(&folder, "", missing);
+        check(&folder, ".", missing);
+        check(&folder, "file", missing);
+        check(&folder, "nothing", missing);
+        check(&folder, "nul\0", missing);
+        check(&folder, "..", forbidden);
+        check(&folder, "a/../../adapters-secret", forbidden);
+        check(&folder, "../adapters-secret", forbidden);
+        check(&folder, "out", forbidden);
+        check(&folder, "out/adapters-secret", forbidden);
+        check(&folder, "/etc", forbidden);
+        check(&folder, "/no/such/place", forbidden);
+        check(&folder, &format!("{}-secret", folder.display()), forbidden);
+        std::fs::remove_dir_all(&place).expect("it was made here");
+    }
+}

@@ -1,0 +1,110 @@
+//! `POST /pooling`: the outputs of a head as they are, one row a text or one a token, as numbers or
+//! as base64.
+
+use std::time::Instant;
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use engine::RequestOutput;
+use openapi::parse_body;
+
+use super::types::{PooledRows, PoolingReply, PoolingRequest, PoolingTask, Rows};
+use crate::call::Call;
+use crate::clock::unix_seconds;
+use crate::compat::pooling::types::{Encoding, PooledUsage};
+use crate::compat::pooling::{self as heads, Head, Tokens};
+use crate::compat::responses::VllmFailures;
+use crate::compat::{ApiFlavor, Refusal, base64, invalid};
+use crate::error::ApiError;
+use crate::hosts::Served;
+use crate::names;
+use crate::state::State;
+
+/// Reads a model's head, as vLLM does: at the last token of each text, or, for heads that read
+/// steps, at every token.
+#[utoipa::path(
+    tag = "wires",
+    request_body = PoolingRequest,
+    responses(
+        (status = 200, description = "One for each text, in order.", body = PoolingReply),
+        VllmFailures,
+    )
+)]
+#[post("/pooling")]
+pub(crate) async fn pooling(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        let asked = call.parse(parse_body).await?;
+        answer(call, asked).await
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpResponse, ApiError> {
+    let asked = request.take_pooled();
+    let served = names::model(call.state, asked.model.as_deref())?;
+    let task = task(&served, request.task)?;
+    let activate = heads::activates(asked.use_activation, asked.activation)?;
+    let terms = heads::salted(asked.cache_salt.as_deref());
+    let tokens = heads::sequences(&served, asked).await?;
+    let sequence = match task {
+        PoolingTask::Classify => Tokens::last,
+        PoolingTask::TokenClassify => Tokens::everywhere,
+    };
+    let working = Instant::now();
+    let sequences = tokens.into_iter().map(sequence).collect();
+    let answers = heads::read(&mut call, &served, sequences, terms).await?;
+    let data = answers.iter().enumerate().map(|(index, answer)| {
+        let rows = rows(&served, answer, activate)?;
+        Ok(PooledRows {
+            index,
+            object: "pooling".to_owned(),
+            data: written(rows, task, request.encoding_format),
+        })
+    });
+    let reply = PoolingReply {
+        id: format!("pooling-{}", call.id()),
+        object: "list".to_owned(),
+        created: unix_seconds(),
+        model: served.name().to_string(),
+        data: data.collect::<Result<_, ApiError>>()?,
+        usage: PooledUsage::of(heads::tokens(&answers)),
+    };
+    call.read_reply(&served, (answers.len(), working), reply)
+}
+
+fn task(served: &Served, asked: Option<PoolingTask>) -> Result<PoolingTask, ApiError> {
+    match (heads::head(served)?, asked) {
+        (Head::Whole { .. }, None) => Ok(PoolingTask::Classify),
+        (Head::Tokens, None) => Ok(PoolingTask::TokenClassify),
+        (Head::Tokens, Some(PoolingTask::Classify)) => {
+            let what = format_args!("the head of '{}' reads steps", served.name());
+            Err(invalid("task", what))
+        }
+        (Head::Whole { .. } | Head::Tokens, Some(task)) => Ok(task),
+    }
+}
+
+fn rows(
+    served: &Served,
+    answer: &RequestOutput,
+    activate: bool,
+) -> Result<Vec<Vec<f64>>, ApiError> {
+    let rows = heads::rows(answer)?.iter().map(|row| {
+        let logits = heads::logits(row)?;
+        Ok(if activate { served.labels.activated(&logits) } else { logits })
+    });
+    rows.collect()
+}
+
+fn written(mut rows: Vec<Vec<f64>>, task: PoolingTask, encoding: Encoding) -> Rows {
+    match (encoding, task) {
+        (Encoding::Base64, _) => Rows::Base64(base64::floats(rows.iter().flatten().copied())),
+        (Encoding::Float, PoolingTask::Classify) => Rows::Row(rows.pop().unwrap_or_default()),
+        (Encoding::Float, PoolingTask::TokenClassify) => Rows::Tokens(rows),
+    }
+}

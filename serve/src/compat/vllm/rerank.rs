@@ -1,0 +1,112 @@
+//! Ranking: one query, many documents, best first. Cohere, Jina, vLLM and llama.cpp share one body
+//! and one reply; Text Embeddings Inference has its own, told by its fields.
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use openapi::parse_body;
+
+use super::types::{RerankReply, RerankRequest, RerankText, Reranked};
+use crate::call::Call;
+use crate::compat::pooling::types::PooledUsage;
+use crate::compat::responses::VllmFailures;
+use crate::compat::{ApiFlavor, Refusal, check_count, pairs, pooling, target};
+use crate::error::ApiError;
+use crate::state::State;
+
+/// The same in the shape of Cohere's first version and of Jina.
+#[utoipa::path(
+    tag = "wires",
+    request_body = RerankRequest,
+    responses(
+        (status = 200, description = "Best first.", body = RerankReply),
+        VllmFailures,
+    )
+)]
+#[post("/v1/rerank")]
+pub(crate) async fn v1_rerank(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    cohere(&request, payload, &state).await
+}
+
+/// The same under the name that llama.cpp gives it too.
+#[utoipa::path(
+    tag = "wires",
+    request_body = RerankRequest,
+    responses(
+        (status = 200, description = "Best first.", body = RerankReply),
+        VllmFailures,
+    )
+)]
+#[post("/v1/reranking")]
+pub(crate) async fn v1_reranking(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    cohere(&request, payload, &state).await
+}
+
+/// The same in the shape of Cohere's second version.
+#[utoipa::path(
+    tag = "wires",
+    request_body = RerankRequest,
+    responses(
+        (status = 200, description = "Best first.", body = RerankReply),
+        VllmFailures,
+    )
+)]
+#[post("/v2/rerank")]
+pub(crate) async fn v2_rerank(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    cohere(&request, payload, &state).await
+}
+
+async fn cohere(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let call = Call::begin(request, payload, state).await?;
+        let asked = call.parse(parse_body).await?;
+        answer(call, asked).await
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+/// Answers Cohere's body.
+///
+/// # Errors
+/// No documents, and documents that cannot be scored.
+pub(crate) async fn answer(call: Call<'_>, asked: RerankRequest) -> Result<HttpResponse, ApiError> {
+    pooling::check_truncation(asked.truncate_prompt_tokens)?;
+    check_count("documents", asked.documents.len(), 1..=openapi::MAX_INPUTS)?;
+    let activate = pooling::activates(asked.use_activation, asked.activation)?;
+    let terms = pooling::salted(asked.cache_salt.as_deref());
+    let target = target::of_body(&call, asked.model.as_deref())?;
+    let texts: Vec<String> = asked.documents.into_iter().map(|one| one.text).collect();
+    let pairs = pairs::against("documents", &asked.query, &texts);
+    let id = format!("score-{}", call.id());
+    let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
+    let repeats = asked.return_documents.unwrap_or(true);
+    let document = |index: usize| RerankText { text: texts[index].clone() };
+    let results = pairs::best(&scored.scores, asked.top_n).map(|(index, score)| Reranked {
+        index,
+        document: repeats.then(|| document(index)),
+        relevance_score: score,
+    });
+    let reply = RerankReply {
+        id,
+        object: "list".to_owned(),
+        model: scored.model.clone(),
+        usage: PooledUsage::of(scored.tokens),
+        results: results.collect(),
+    };
+    scored.reply(reply).await
+}

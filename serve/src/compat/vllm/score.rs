@@ -1,0 +1,123 @@
+//! `POST /score`, and the same body at `POST /v1/score`: pairs of texts.
+
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use openapi::parse_body;
+
+use super::types::{PairScore, PairScores, VllmScoreRequest};
+use crate::call::Call;
+use crate::clock::unix_seconds;
+use crate::compat::openai_chat::types::Texts;
+use crate::compat::pairs::{self, Pair};
+use crate::compat::pooling::types::PooledUsage;
+use crate::compat::responses::VllmFailures;
+use crate::compat::{ApiFlavor, Refusal, check_count, invalid, pooling, target};
+use crate::error::ApiError;
+use crate::state::State;
+
+/// Scores pairs of texts, as vLLM does: one against one, one against many, or as many against as
+/// many.
+///
+/// A scorer judges the second text as the response to the first. A reward model by its own name
+/// reads both as one text.
+#[utoipa::path(
+    tag = "wires",
+    request_body = VllmScoreRequest,
+    responses(
+        (status = 200, description = "A score for each pair, in order.", body = PairScores),
+        VllmFailures,
+    )
+)]
+#[post("/score")]
+pub(crate) async fn score(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let call = Call::begin(&request, payload, &state).await?;
+        let asked = call.parse(parse_body).await?;
+        answer(call, asked).await
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+/// Scores the pairs of a request.
+///
+/// # Errors
+/// Texts that make no pairs, and pairs that cannot be scored.
+pub(crate) async fn answer(
+    call: Call<'_>,
+    asked: VllmScoreRequest,
+) -> Result<HttpResponse, ApiError> {
+    pooling::check_truncation(asked.truncate_prompt_tokens)?;
+    let activate = pooling::activates(asked.use_activation, asked.activation)?;
+    let terms = pooling::salted(asked.cache_salt.as_deref());
+    let target = target::of_body(&call, asked.model.as_deref())?;
+    let pairs = pairs(asked)?;
+    let id = format!("score-{}", call.id());
+    let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
+    let data = scored.scores.iter().enumerate();
+    let reply = PairScores {
+        id,
+        object: "list".to_owned(),
+        created: unix_seconds(),
+        model: scored.model.clone(),
+        data: data
+            .map(|(index, own)| PairScore { index, object: "score".to_owned(), score: *own })
+            .collect(),
+        usage: PooledUsage::of(scored.tokens),
+    };
+    scored.reply(reply).await
+}
+
+/// A list of texts and what the request calls it.
+type Named = (&'static str, Texts);
+
+fn pairs(asked: VllmScoreRequest) -> Result<Vec<Pair>, ApiError> {
+    let (one, other) = lists(asked)?;
+    let (name, documents) = (other.0, other.1.into_list());
+    check_count(name, documents.len(), 1..=openapi::MAX_INPUTS)?;
+    let queries = one.1.into_list();
+    if queries.len() != 1 && queries.len() != documents.len() {
+        let what = format_args!(
+            "{} given for {} in {name}: one goes with all, or each with its own",
+            queries.len(),
+            documents.len()
+        );
+        return Err(invalid(one.0, what));
+    }
+    let queries = queries.into_iter().cycle();
+    let pairs = queries.zip(documents).enumerate();
+    Ok(pairs
+        .map(|(at, (query, document))| Pair { path: format!("{name}[{at}]"), query, document })
+        .collect())
+}
+
+/// The two lists, of which each has several names that go together.
+fn lists(asked: VllmScoreRequest) -> Result<(Named, Named), ApiError> {
+    let mut given: Vec<Named> = Vec::new();
+    for (name, texts) in [
+        ("queries", asked.queries),
+        ("data_1", asked.data_1),
+        ("text_1", asked.text_1),
+        ("documents", asked.documents),
+        ("items", asked.items),
+        ("data_2", asked.data_2),
+        ("text_2", asked.text_2),
+    ] {
+        given.extend(texts.map(|texts| (name, texts)));
+    }
+    let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    match names[..] {
+        ["queries", "documents" | "items"] | ["data_1", "data_2"] | ["text_1", "text_2"] => {}
+        _ => {
+            let what = "give `queries` with `documents` or `items`, `data_1` with `data_2`, or \
+                        `text_1` with `text_2`";
+            return Err(invalid(*names.first().unwrap_or(&"queries"), what));
+        }
+    }
+    let other = given.pop().expect("two were given");
+    let one = given.pop().expect("two were given");
+    Ok((one, other))
+}

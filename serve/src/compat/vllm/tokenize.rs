@@ -1,0 +1,122 @@
+//! `POST /tokenize` and `POST /detokenize`.
+
+use actix_web::web::{self, Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, post};
+use openapi::parse_body;
+use serde::Serialize;
+
+use super::types::{DetokenizeReply, DetokenizeRequest, TokenizeReply, TokenizeRequest};
+use crate::call::{Call, json};
+use crate::compat::openai_chat::{Rendering, render};
+use crate::compat::pooling::{self, Tokens};
+use crate::compat::responses::VllmFailures;
+use crate::compat::{ApiFlavor, Refusal, invalid};
+use crate::error::ApiError;
+use crate::hosts::Served;
+use crate::names;
+use crate::state::State;
+
+/// The tokens of a text or of a conversation.
+///
+/// Special tokens in a text are meant; in a conversation they are text, as for chats.
+#[utoipa::path(
+    tag = "wires",
+    request_body = TokenizeRequest,
+    responses(
+        (status = 200, description = "The tokens.", body = TokenizeReply),
+        VllmFailures,
+    )
+)]
+#[post("/tokenize")]
+pub(crate) async fn tokenize(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let mut call = Call::begin(&request, payload, &state).await?;
+        let asked: TokenizeRequest = call.parse(parse_body).await?;
+        call.admit(1, call.deadline())?;
+        let served = names::model(&state, asked.model.as_deref())?;
+        let spells = asked.return_token_strs.unwrap_or(false);
+        let ids = encoded(&served, asked).await?.ids;
+        let spelled = |id: &u32| served.host.tokenizer.token(*id).unwrap_or_default();
+        written(&TokenizeReply {
+            count: ids.len(),
+            max_model_len: served.host.engine.limits().context(),
+            token_strs: spells.then(|| ids.iter().map(spelled).collect()),
+            tokens: ids,
+        })
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+/// The text of tokens, special ones written out.
+#[utoipa::path(
+    tag = "wires",
+    request_body = DetokenizeRequest,
+    responses(
+        (status = 200, description = "The text.", body = DetokenizeReply),
+        VllmFailures,
+    )
+)]
+#[post("/detokenize")]
+pub(crate) async fn detokenize(
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let mut call = Call::begin(&request, payload, &state).await?;
+        let asked: DetokenizeRequest = call.parse(parse_body).await?;
+        call.admit(1, call.deadline())?;
+        let served = names::model(&state, asked.model.as_deref())?;
+        if asked.tokens.is_empty() {
+            return written(&DetokenizeReply::default());
+        }
+        let tokens = pooling::given(&served, "tokens".to_owned(), asked.tokens)?;
+        let tokenizer = served.host.tokenizer.clone();
+        let decoding = web::block(move || tokenizer.decode(&tokens.ids, false)).await;
+        let prompt = decoding.map_err(ApiError::internal)?;
+        let prompt = prompt.map_err(|error| invalid("tokens", error))?;
+        written(&DetokenizeReply { prompt })
+    };
+    answering.await.map_err(ApiFlavor::Vllm.refusal())
+}
+
+async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiError> {
+    match (asked.prompt, asked.messages) {
+        (Some(prompt), None) if prompt.is_empty() => {
+            Ok(Tokens { path: "prompt".to_owned(), ids: Vec::new() })
+        }
+        (Some(prompt), None) => {
+            let encode = if asked.add_special_tokens.unwrap_or(true) {
+                pooling::as_written
+            } else {
+                pooling::bare
+            };
+            let texts = vec![("prompt".to_owned(), prompt)];
+            let mut encoded = pooling::encode(served, texts, encode).await?;
+            encoded.pop().ok_or_else(|| ApiError::internal("one text was encoded and none came"))
+        }
+        (None, Some(messages)) => {
+            let continued = asked.continue_final_message.unwrap_or(false);
+            let rendering = Rendering {
+                opened: asked.add_generation_prompt.unwrap_or(!continued),
+                continued,
+                kwargs: asked.chat_template_kwargs.unwrap_or_default(),
+                tools: asked.tools,
+            };
+            let tokenizer = served.host.tokenizer.clone();
+            let rendering = move || render(messages, rendering, &tokenizer);
+            let prompt = web::block(rendering).await.map_err(ApiError::internal)??;
+            Ok(Tokens { path: "messages".to_owned(), ids: prompt.token_ids.to_vec() })
+        }
+        (Some(_), Some(_)) => Err(invalid("messages", "give either `prompt` or `messages`")),
+        (None, None) => Err(invalid("prompt", "it is missing, and so is `messages`")),
+    }
+}
+
+fn written(body: &impl Serialize) -> Result<HttpResponse, ApiError> {
+    serde_json::to_vec(body).map(json).map_err(ApiError::internal)
+}
