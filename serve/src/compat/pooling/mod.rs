@@ -127,7 +127,7 @@ pub(crate) fn salt(word: &str) -> u64 {
     digest_u64(word.as_bytes()) | 1
 }
 
-/// RequestParams of a request that may have a salt.
+/// Makes the parameters of a request that may have a cache salt.
 pub(crate) fn salted(word: Option<&str>) -> RequestParams {
     RequestParams { salt: word.map_or(0, salt), ..RequestParams::default() }
 }
