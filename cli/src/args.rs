@@ -1,8 +1,8 @@
-//! The command line as a whole.
+//! The commands and their arguments.
 
+use benchmarks::BenchCommand;
 use clap::{Parser, Subcommand};
 
-use crate::bench::BenchCommand;
 use crate::calibrate::CalibrateArgs;
 use crate::doctor::DoctorArgs;
 use crate::eval::EvalArgs;
@@ -34,20 +34,20 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve scorers over HTTP
     Serve(ServeArgs),
     /// Score the rows of a dataset
     Score(Box<ScoreArgs>),
-    /// Put the outputs of shards together
+    /// Merge the outputs of shards
     Merge(MergeArgs),
     /// Keep the rows of a dataset that meet conditions
     Filter(Box<FilterArgs>),
-    /// Flip, smooth, drop or keep preference pairs by what several scorers say
+    /// Flip, smooth, drop or keep preference pairs by the votes of several scorers
     Denoise(Box<DenoiseArgs>),
-    /// Make rows of principles of people's feedback
+    /// Extract principles from people's feedback
     Principles(Box<PrinciplesArgs>),
     /// Compare answers with gold answers
     Verify(VerifyArgs),
@@ -58,15 +58,15 @@ pub(crate) enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Train a model by a run file
+    /// Train a model from a run file
     Train(TrainArgs),
-    /// Check rubric files, and show what a policy is shown of them
+    /// Check rubric files, and print the scaffolds that a policy sees
     #[command(subcommand)]
     Rubric(RubricCommand),
-    /// Look into model and adapter folders
+    /// Inspect model and adapter folders
     #[command(subcommand)]
     Models(ModelsCommand),
-    /// Check models on this machine, and say what it can hold
+    /// Check models on this machine and its capacity for them
     Doctor(DoctorArgs),
     /// Print the description of the HTTP interface (the `OpenAPI` document)
     #[command(after_help = "Example:\n  tribunal openapi > openapi.json")]

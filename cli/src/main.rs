@@ -1,35 +1,23 @@
 //! The `tribunal` binary: everything that the other crates do, from a shell.
 //!
-//! Each command has a module; what commands share is small: how they end ([`error`]), how verdicts
-//! look in files ([`verdict`]) and how they are counted ([`tally`]), and large inputs in bounded
-//! memory ([`stream`]).
+//! Each command has a module with its arguments and what it prints; the work is done by libraries.
 
 mod args;
-mod attempts;
-mod bench;
 mod calibrate;
 mod dataset_files;
 mod doctor;
 mod error;
 mod eval;
 mod filter;
-mod loaded;
-mod memory;
 mod merge;
 mod models;
 mod openapi;
 mod preferences;
 mod principles;
-mod progress;
 mod rubric;
 mod score;
-mod scorers;
 mod serve;
-mod stream;
-mod tally;
-mod temporary;
 mod train;
-mod verdict;
 mod verify;
 
 use std::io::Write as _;
@@ -38,9 +26,14 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use base::memory;
+use scoring::backend::block_on;
+use scoring::backend::http_retry as attempts;
+use scoring::{progress, scorers, tally};
+
 use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
-use error::CliError;
+use error::{CliError, Outcome, exit_code};
 
 /// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
 #[global_allocator]
@@ -66,7 +59,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Eval(args) => eval::run(&args),
-        Command::Bench(command) => bench::run(command),
+        Command::Bench(command) => benchmarks::run(command).map(Outcome::failed_if),
         Command::Train(args) => train::run(&args),
         Command::Rubric(command) => rubric::run(command),
         Command::Models(command) => models::run(command),
@@ -77,7 +70,7 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.exit_code(),
         Err(error) => {
             eprintln!("error: {error}");
-            error.exit_code()
+            exit_code(&error)
         }
     }
 }
@@ -87,10 +80,4 @@ fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(CliError::file("write", Path::new("standard output")))
-}
-
-/// Waits for `future` on this thread. The scorers' own threads do the work.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime.expect("a runtime without drivers needs nothing from the system").block_on(future)
 }

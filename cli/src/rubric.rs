@@ -7,7 +7,7 @@ use rubrics::rubric::scaffold::{self, GroupDecay, Sample, Schedule, StepDecay};
 use rubrics::rubric::{Rubric, parse};
 
 use crate::error::{CliError, Outcome};
-use crate::scorers;
+use scoring::scorers;
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
     let threads = ::models::threads();
     eprintln!(
         "{} numbers are trained, on {threads} thread{}; steps {} to {} into {}",
-        crate::tally::grouped(run.policy().trainable() as u64),
+        base::human::grouped(run.policy().trainable() as u64, ','),
         if threads == 1 { "" } else { "s" },
         run.done() + 1,
         run.steps(),

@@ -1,4 +1,5 @@
-//! `tribunal calibrate`: from raw values and labels to a map that a scorer's configuration names.
+//! `tribunal calibrate`: fits a map from raw values to probabilities, which a scorer's configuration
+//! names.
 
 mod plot;
 mod report;
@@ -6,12 +7,14 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 
+use base::file::write_atomic;
 use rubrics::calibration::{
     Calibration, FitError, Method, Prediction, Sample, ScorerCalibration, cross_fit, figures, fit,
 };
 
+use scoring::files::refuse_same_file;
+
 use crate::error::{CliError, Outcome};
-use crate::score::{PartialFile, refuse_same_file};
 use report::Report;
 use rows::{Columns, Rows};
 
@@ -24,13 +27,13 @@ A row is {"raw": 1.7, "label": 1}, or a row that `tribunal score` has written, w
 `label`: 1, 0, true or false. Rows whose status is not `ok`, and verdicts without a raw value, are
 counted and left out.
 
-The figures are those of the raw values as they are (through the logistic function), of the map on
-the rows that it was fitted on, and of maps that were fitted without the rows that they are
-measured on (cross-validated): trust the last.
+Three rows of figures: the raw values through the logistic function (uncalibrated), the map on the rows
+that it was fitted on (in sample), and maps on rows that they were not fitted on (cross-validated).
+Trust the last.
 
 Exit code: 0 the file was written; 2 the rows cannot be calibrated, or wrong use."#;
 
-/// Fewer rows say nothing about a probability.
+/// Fewest rows to fit a map on.
 const LEAST_ROWS: usize = 20;
 
 /// Fits a calibration on labelled rows.
@@ -53,7 +56,7 @@ pub(crate) struct CalibrateArgs {
     rest: RestArgs,
 }
 
-/// What few calls need.
+/// Rarely used options.
 #[derive(Debug, clap::Args)]
 struct RestArgs {
     /// Column of the truth
@@ -125,7 +128,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// The map, and what maps without each row's fold say of it.
+/// Fits the map, and predicts each row by a map that was fitted without the row's fold.
 fn fitted(
     args: &CalibrateArgs,
     rows: &Rows,
@@ -169,7 +172,7 @@ fn report<'r>(
     }
 }
 
-/// What a map says of samples.
+/// Applies a map to samples.
 fn mapped(samples: &[Sample], map: &Calibration) -> Vec<Prediction> {
     let said: Vec<f64> = samples.iter().map(|sample| map.apply(sample.raw)).collect();
     predictions(samples, &said)
@@ -189,9 +192,6 @@ fn name(args: &CalibrateArgs) -> String {
     own.unwrap_or_else(|| stem().to_string_lossy().into_owned())
 }
 
-/// A file that appears whole or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    let mut file = PartialFile::create(path)?;
-    file.write(bytes)?;
-    file.commit(false)
+    write_atomic(path, bytes).map_err(CliError::file("write", path))
 }

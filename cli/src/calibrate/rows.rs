@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use openapi::Status;
 use rubrics::calibration::Sample;
+use scoring::lines::{Input, Line};
+use scoring::mapping::Row;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::CliError;
-use crate::score::{Row, RowInput};
-use crate::stream::Line;
 
 /// Bad rows that are listed; the rest are counted.
 const LISTED: usize = 10;
@@ -60,10 +60,10 @@ impl Rows {
 /// Reads all rows. Rows that cannot be read are an error that names their lines: a calibration of
 /// the rest would be one of other data.
 pub(super) fn read(input: &str, columns: Columns<'_>) -> Result<Rows, CliError> {
-    let mut file = RowInput::open(input, None)?;
+    let mut file = Input::open(input, None)?;
     let mut rows = Rows::default();
     let (mut bad, mut n_bad) = (String::new(), 0_usize);
-    while let Some(chunk) = file.next()? {
+    while let Some(chunk) = file.next_chunk()? {
         for line in chunk.lines() {
             match columns.read(line) {
                 Ok(Read::Sample(sample)) => rows.samples.push(sample),

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use rubrics::canary::{CANARIES, PROBES, Probe};
 use rubrics::{Ask, Failure, Input, Passage, Pool, Priority, Reference, Responses, Scorer, Tools};
+use scoring::backend::block_on;
+use scoring::scorers;
 use serde::Serialize;
 
 use crate::error::{CliError, Outcome};
-use crate::scorers;
 
 /// Jobs that may wait; far more than there are.
 const POOL_JOBS: usize = 1 << 16;
@@ -146,7 +147,7 @@ fn score(
     place: Option<usize>,
 ) -> Vec<Result<f64, Failure>> {
     let ask = Ask { priority: Priority::Batch, ..Ask::default() };
-    let scored = crate::block_on(rubrics::score(scorer, inputs, ask, tools));
+    let scored = block_on(rubrics::score(scorer, inputs, ask, tools));
     let own = scored.into_iter().map(|scored| match place {
         None => scored.outcome.map(|reward| reward.score),
         Some(place) => {

@@ -1,14 +1,14 @@
-//! `tribunal doctor`: whether a model works on this machine, and what the machine can hold; and
-//! whether a judge can be had for nothing.
+//! `tribunal doctor`: checks that a model works on this machine, says how much of it the machine can
+//! hold, and checks that a judge does not reward empty answers.
 //!
-//! A model is judged by what the engine promises of every model: the same bits alone and in a
+//! A model is checked for what the engine promises of every model: the same bits alone and in a
 //! batch, from cache and computed, decoded and read. So a check needs no recorded numbers, and
 //! works for any folder.
 
-mod bits;
-mod holds;
+mod capacity;
+mod determinism;
 mod judge;
-mod patient;
+mod probe_engine;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use models::tiny::{self, Preset, TinySpec};
 use models::weights::Storage;
 use models::{ModelConfig, Tokenizer};
 
+use self::capacity::{Capacity, Speed};
+use self::report::{Check, Machine, ModelReport, Report};
 use crate::error::{CliError, Outcome};
-use crate::loaded::Loaded;
-use crate::memory;
-use crate::temporary::TemporaryFolder;
-use report::{Check, Machine, ModelReport, Report};
+use base::memory;
+use benchmarks::Loaded;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,9 +32,10 @@ Examples:
   tribunal doctor --model models/Qwen3-0.6B --model models/judge --json
   tribunal doctor --judge helpful --config tribunal.toml --allow 0.1
 
-With --judge a scorer is asked about responses that deserve nothing: an empty page, praise of itself,
-orders to the judge. Each is one line: ok, or FAILED where it was rewarded too often. Without --model a tiny random model is made in a temporary folder, so that a fresh machine can be
-looked at. Each check is one line: ok, FAILED with the reason, or skipped with the reason.
+Without --model a tiny random model in a temporary folder is checked, which shows that a fresh machine
+works. Each check is one line: ok, FAILED with the reason, or skipped with the reason. With --judge a
+scorer gets responses that deserve nothing: an empty page, praise of itself, orders to the judge. Each
+is one line: ok, or FAILED where it was rewarded too often.
 
 Exit code: 0 every check is ok; 1 a check failed; 2 wrong use.";
 
@@ -45,13 +46,13 @@ pub(crate) struct DoctorArgs {
     /// Model folder in the Hugging Face layout (repeatable)
     #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
-    /// Ask this scorer about responses that deserve nothing, instead of examining models
+    /// Check that this scorer does not reward empty responses, instead of checking models
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     judge: Option<String>,
     /// Configuration file with the judge and its models
     #[arg(long, value_name = "FILE", requires = "judge")]
     config: Option<PathBuf>,
-    /// Score from which on a response counts as rewarded
+    /// Lowest score that counts as a reward
     #[arg(long, value_name = "SCORE", default_value_t = 0.5, requires = "judge")]
     threshold: f64,
     /// Share of the questions, from 0 to 1, on which each such response may be rewarded
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
         models: args.model.iter().map(|dir| examine(dir)).collect(),
     };
     if args.model.is_empty() {
-        report.models.push(examine_a_made_one()?);
+        report.models.push(examine_tiny_model()?);
     }
     crate::print(&report.table())?;
     if args.json {
@@ -120,9 +121,10 @@ fn kernels() -> Check {
     Check::of("kernels", what)
 }
 
-/// A tiny model that exists for as long as it is looked at.
-fn examine_a_made_one() -> Result<ModelReport, CliError> {
-    let folder = TemporaryFolder::new()?;
+/// Examines a tiny random model in a temporary folder.
+fn examine_tiny_model() -> Result<ModelReport, CliError> {
+    let folder = tempfile::Builder::new().prefix("tribunal-").tempdir();
+    let folder = folder.map_err(CliError::file("make", &std::env::temp_dir()))?;
     let dir = folder.path().join("tiny");
     tiny::make(&dir, &TinySpec::from(Preset::Qwen2))
         .map_err(|error| CliError::Failed(format!("no tiny model can be made: {error}")))?;
@@ -131,7 +133,7 @@ fn examine_a_made_one() -> Result<ModelReport, CliError> {
     Ok(report)
 }
 
-/// Everything about one folder. What cannot be checked because of an earlier failure is left out.
+/// Examines one model folder. Checks that an earlier failure makes impossible are left out.
 fn examine(dir: &Path) -> ModelReport {
     let mut report = ModelReport::new(dir);
     let config = ModelConfig::read(dir);
@@ -141,10 +143,14 @@ fn examine(dir: &Path) -> ModelReport {
     let loaded = Loaded::read(dir, Storage::AsStored);
     report.check("weights", loaded.as_ref().map(weights));
     if let Ok(loaded) = loaded {
-        match patient::Patient::new(&loaded) {
-            Ok(mut patient) => {
-                bits::examine(&mut patient, &mut report);
-                holds::examine(&mut patient, &mut report);
+        match probe_engine::ProbeEngine::new(&loaded) {
+            Ok(mut probe) => {
+                determinism::examine(&mut probe, &mut report);
+                report.capacity = Some(Capacity::of(&probe));
+                match Speed::measure(&mut probe) {
+                    Ok(speed) => report.speed = Some(speed),
+                    Err(error) => report.check("speed", Err::<String, _>(error)),
+                }
             }
             Err(error) => report.check("engine", Err::<String, _>(error)),
         }

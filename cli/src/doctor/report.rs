@@ -3,10 +3,10 @@
 use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
 
+use base::memory;
 use serde::Serialize;
 
-use super::holds::{Holds, Speed};
-use crate::memory;
+use super::capacity::{Capacity, Speed};
 
 /// Everything.
 #[derive(Debug, Serialize)]
@@ -34,7 +34,8 @@ pub(super) struct ModelReport {
     /// Whether it was made for this, since none was named.
     pub(super) made: bool,
     checks: Vec<Check>,
-    pub(super) holds: Option<Holds>,
+    #[serde(rename = "holds")]
+    pub(super) capacity: Option<Capacity>,
     pub(super) speed: Option<Speed>,
 }
 
@@ -82,7 +83,7 @@ impl ModelReport {
             path: path.to_owned(),
             made: false,
             checks: Vec::new(),
-            holds: None,
+            capacity: None,
             speed: None,
         }
     }
@@ -102,7 +103,7 @@ impl ModelReport {
             if self.made { " (tiny and random, made for this: --model names another)" } else { "" };
         let mut text = format!("\n{:17} {}{made}\n", "model", self.path.display());
         text.extend(self.checks.iter().map(Check::line));
-        let figures = self.holds.iter().flat_map(Holds::rows);
+        let figures = self.capacity.iter().flat_map(Capacity::rows);
         for (name, figure) in figures.chain(self.speed.iter().flat_map(Speed::rows)) {
             writeln!(text, "{name:17} {figure}").expect("writing to memory does not fail");
         }

@@ -13,7 +13,7 @@ use curation::evaluation::{
 use self::report::{Evaluation, ScorerReport};
 use crate::error::{CliError, Outcome};
 use crate::progress::Progress;
-use crate::score::{Judging, Local, PartialFile, Remote, RemoteArgs};
+use crate::score::{Backend, LocalBackend, PartialFile, RemoteArgs, RemoteBackend};
 use crate::scorers;
 use crate::tally::Tally;
 
@@ -229,7 +229,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<Outcome, CliError> {
     let judging = judging(args)?;
     let scored = score_inputs(&inputs, judging.as_ref(), args.reading.value.value())?;
     let intervals = args.interval.options();
-    let results = judging.judges().into_iter().zip(scored).map(|(judge, scored)| ScorerReport {
+    let results = judging.scorers().into_iter().zip(scored).map(|(judge, scored)| ScorerReport {
         scorer: judge.name,
         digest: judge.digest,
         report: rows.report(&inputs.by_row(scored.scores), intervals),
@@ -271,13 +271,13 @@ struct Scored {
 /// Scores every input with every scorer; returns one entry for each scorer.
 fn score_inputs(
     inputs: &BenchmarkInputs,
-    judging: &dyn Judging,
+    judging: &dyn Backend,
     value: VerdictValue,
 ) -> Result<Vec<Scored>, CliError> {
-    let mut all: Vec<Scored> = judging.judges().iter().map(|_| Scored::default()).collect();
+    let mut all: Vec<Scored> = judging.scorers().iter().map(|_| Scored::default()).collect();
     let mut progress = Progress::start("questions", inputs.inputs().len() as u64);
     for batch in inputs.inputs().chunks(BATCH) {
-        for judged in judging.judge(batch.to_vec())? {
+        for judged in judging.score(batch.to_vec())? {
             let Ok(results) = judged else {
                 for scored in &mut all {
                     scored.refused += 1;
@@ -323,15 +323,15 @@ fn check(args: &EvalArgs) -> Result<(), CliError> {
 }
 
 /// The scorers, here or on a server.
-fn judging(args: &EvalArgs) -> Result<Box<dyn Judging>, CliError> {
+fn judging(args: &EvalArgs) -> Result<Box<dyn Backend>, CliError> {
     if let Some(url) = &args.remote.url {
-        let remote = Remote::connect(&args.remote, url, &args.scorers, false)?;
+        let remote = RemoteBackend::connect(&args.remote.options(), url, &args.scorers, false)?;
         return Ok(Box::new(remote));
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or(cores, usize::from);
     let config = args.config.as_deref();
-    Ok(Box::new(Local::new(&args.scorers, config, threads, false)?))
+    Ok(Box::new(LocalBackend::new(&args.scorers, config, threads, false)?))
 }
 
 /// A file that appears whole or not at all.

@@ -10,7 +10,7 @@ use openapi::ScoreInput;
 
 use super::VoterArgs;
 use crate::error::CliError;
-use crate::score::{Judging, Local, Remote};
+use crate::score::{Backend, LocalBackend, RemoteBackend};
 use crate::scorers;
 use crate::tally::Tally;
 
@@ -28,7 +28,7 @@ pub(super) struct Voting {
 
 /// Scorers and the columns of the pairs that they score.
 struct Scorers {
-    judging: Box<dyn Judging>,
+    judging: Box<dyn Backend>,
     value: VerdictValue,
     pair: PairColumns,
     tallies: Vec<Tally>,
@@ -89,7 +89,7 @@ impl Voting {
 
     /// The scorers with the digests of all that they ask.
     pub(super) fn digests(&self) -> Vec<(String, String)> {
-        let judges = self.scorers.iter().flat_map(|scorers| scorers.judging.judges());
+        let judges = self.scorers.iter().flat_map(|scorers| scorers.judging.scorers());
         judges.map(|judge| (judge.name, judge.digest)).collect()
     }
 
@@ -123,13 +123,13 @@ impl Voting {
 impl Scorers {
     fn load(args: &VoterArgs, pair: PairColumns) -> Result<Self, CliError> {
         scorers::refuse_repeated(&args.scorers)?;
-        let judging: Box<dyn Judging> = if let Some(url) = &args.remote.url {
-            Box::new(Remote::connect(&args.remote, url, &args.scorers, false)?)
+        let judging: Box<dyn Backend> = if let Some(url) = &args.remote.url {
+            Box::new(RemoteBackend::connect(&args.remote.options(), url, &args.scorers, false)?)
         } else {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let threads = args.threads.map_or(cores, usize::from);
             let config = args.config.as_deref();
-            Box::new(Local::new(&args.scorers, config, threads, false)?)
+            Box::new(LocalBackend::new(&args.scorers, config, threads, false)?)
         };
         Ok(Self {
             tallies: vec![Tally::default(); args.scorers.len()],
@@ -156,7 +156,7 @@ impl Scorers {
         }
         for some in questions.chunks(BATCH) {
             let inputs = some.iter().map(|(_, input)| input.clone()).collect();
-            let judged = self.judging.judge(inputs)?;
+            let judged = self.judging.score(inputs)?;
             for ((row, _), results) in some.iter().zip(judged) {
                 let Ok(results) = results else {
                     self.refused += 1;

@@ -1,4 +1,4 @@
-//! `tribunal verify`: answers against gold answers.
+//! `tribunal verify`: compares answers with gold answers.
 
 mod pairs;
 mod show;
@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use openapi::{ScoreResult, Status};
 use rubrics::{Input, Passage};
+use scoring::backend::LocalBackend;
+use scoring::{VerdictJson, scorers};
 
 use crate::error::{CliError, Outcome};
-use crate::score::Local;
-use crate::scorers;
-use crate::verdict::Verdict;
-
-pub(crate) use self::pairs::Pairs;
 
 const EXAMPLES: &str = r#"Examples:
   tribunal verify --gold '\frac12' --pred 'so \boxed{0.5}'
@@ -40,10 +37,10 @@ pub(crate) struct VerifyArgs {
         allow_hyphen_values = true
     )]
     gold: Option<String>,
-    /// Response that is judged
+    /// Response to score
     #[arg(long, value_name = "TEXT", requires = "gold", allow_hyphen_values = true)]
     pred: Option<String>,
-    /// What was asked
+    /// Question
     #[arg(long, value_name = "TEXT", requires = "gold", allow_hyphen_values = true)]
     question: Option<String>,
     /// JSONL file of pairs; `-` for standard input
@@ -62,13 +59,13 @@ pub(crate) struct VerifyArgs {
     rest: RestArgs,
 }
 
-/// What few calls need.
+/// Rarely used options.
 #[derive(Debug, clap::Args)]
 struct RestArgs {
     /// Add reason.detail to the verdicts of --input; a single pair always has it
     #[arg(long)]
     explain: bool,
-    /// Accepted for measuring scripts: this command stores no verdicts, so there is no cache
+    /// Accepted for measuring scripts: this command has no cache
     #[arg(long)]
     no_cache: bool,
     /// Verifier threads [default: the number of cores]
@@ -81,9 +78,9 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.rest.threads.map_or(cores, usize::from);
     let registry = scorers::registry(args.config.as_deref())?;
-    // A pair alone is for a person, who wants to know why.
+    // A single pair is read by a person: show the reason.
     let explain = args.rest.explain || args.input.is_none();
-    let local = Local::with_rules(&registry, threads, explain)?;
+    let local = LocalBackend::with_rules(&registry, threads, explain)?;
     let scorer = local.find(&args.scorer)?;
     if let Some(input) = args.input {
         let run = pairs::Run { local: &local, scorer, json: args.json };
@@ -92,7 +89,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let input = Input::of(args.pred.unwrap_or_default());
     let mut input = input.against(args.gold.unwrap_or_default());
     input.prompt = args.question.map(Passage::Text);
-    let results = local.score(scorer, &[Arc::new(input)]);
+    let results = local.score_with(scorer, &[Arc::new(input)]);
     one(&args.scorer, &results[0], args.json)
 }
 
@@ -103,6 +100,6 @@ fn one(scorer: &str, result: &ScoreResult, json: bool) -> Result<Outcome, CliErr
 }
 
 fn json_line(result: &ScoreResult) -> String {
-    let verdict = serde_json::to_string(&Verdict::from(result));
+    let verdict = serde_json::to_string(&VerdictJson::from(result));
     verdict.expect("a verdict serialises to memory") + "\n"
 }

@@ -5,14 +5,16 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use openapi::{Digests, Reason, ScoreInput, ScoreResult, Status, Timing, Usage};
+use openapi::{Digests, Reason, ScoreResult, Status, Timing, Usage};
+use scoring::backend::LocalBackend;
+use scoring::lines::{Chunk, Input, Line};
+use scoring::ordered::{self, Window};
+use scoring::pairs::Pairs;
+use scoring::tally::{Tally, table};
 use serve::convert;
 
 use super::{json_line, show};
 use crate::error::{CliError, Outcome};
-use crate::score::{Local, Mapping, Row, RowInput};
-use crate::stream::{self, Chunk, Line, Window};
-use crate::tally::{Tally, table};
 
 /// Kinds that files of test cases use for what is called otherwise here.
 const ALIASES: [(&str, &str); 4] = [
@@ -27,44 +29,10 @@ const WINDOW_BYTES: usize = 64 << 20;
 
 /// What a run over pairs needs.
 pub(super) struct Run<'r> {
-    pub(super) local: &'r Local,
+    pub(super) local: &'r LocalBackend,
     /// For pairs that name no kind.
     pub(super) scorer: usize,
     pub(super) json: bool,
-}
-
-/// Reads pairs from lines.
-pub(crate) struct Pairs(Mapping);
-
-/// One line of the file.
-struct Pair {
-    kind: Option<String>,
-    input: ScoreInput,
-}
-
-impl Pairs {
-    pub(crate) fn new() -> Self {
-        Self(Mapping::of_pairs())
-    }
-
-    /// The pair of one line. The error is a sentence.
-    fn read(&self, line: Line<'_>) -> Result<Pair, String> {
-        if let Some(cut) = line.cut {
-            return Err(format!("the line has {} bytes, too many to read", cut.line_bytes));
-        }
-        let text = std::str::from_utf8(line.bytes)
-            .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
-        let row = Row::parse(text)?;
-        let kind = row.column("kind")?.filter(|kind| kind.get() != "null");
-        let kind = kind.map(|kind| serde_json::from_str(kind.get()));
-        let kind = kind.transpose().map_err(|_| "column 'kind' is not a text")?;
-        Ok(Pair { kind, input: self.0.input(&row)? })
-    }
-
-    /// The input of one line, whatever its kind.
-    pub(crate) fn input(&self, line: Line<'_>) -> Result<rubrics::Input, String> {
-        self.read(line).map(|pair| convert::input(pair.input).0)
-    }
 }
 
 /// What became of a chunk.
@@ -75,7 +43,7 @@ struct Judged {
 
 /// Judges every line of `input` and prints what comes out.
 pub(super) fn run(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
-    let mut input = RowInput::open(input, None)?;
+    let mut input = Input::open(input, None)?;
     let mut stdout = std::io::stdout().lock();
     let mut tally = Tally::default();
     let mut print = |text: &str| {
@@ -88,9 +56,9 @@ pub(super) fn run(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
     let pairs = Pairs::new();
     let window = Window { workers: run.local.threads() + 1, bytes: WINDOW_BYTES };
     let process = |chunk: Chunk| Ok(run.chunk(&pairs, &chunk));
-    stream::run(
+    ordered::map(
         window,
-        move || input.next(),
+        move || input.next_chunk(),
         process,
         |judged| {
             tally.merge(&judged.tally);
@@ -124,7 +92,7 @@ impl Run<'_> {
         }
         for (scorer, asked) in by_scorer.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
             let (places, inputs): (Vec<usize>, Vec<_>) = asked.iter().cloned().unzip();
-            for (place, result) in places.into_iter().zip(self.local.score(scorer, &inputs)) {
+            for (place, result) in places.into_iter().zip(self.local.score_with(scorer, &inputs)) {
                 results[place] = Some(result);
             }
         }

@@ -1,0 +1,78 @@
+//! A forward that records the times of its steps, so that time in the forward and time between steps
+//! can be told apart.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use models::adapter::Adapter;
+use models::batch::AdapterSlot;
+use models::{Forward, Outputs, RaggedBatch};
+
+/// One call of the forward.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) begin: Instant,
+    pub(super) end: Instant,
+    pub(super) n_tokens: usize,
+    pub(super) n_sequences: usize,
+}
+
+/// The record, shared with the thread that runs the forward.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StepLog(Arc<Mutex<Vec<Step>>>);
+
+impl StepLog {
+    /// Takes the steps since the last call, in order.
+    pub(super) fn take(&self) -> Vec<Step> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, step: Step) {
+        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.push(step);
+    }
+}
+
+/// A forward whose steps are recorded.
+#[derive(Debug)]
+pub(super) struct Clocked<F> {
+    inner: F,
+    log: StepLog,
+}
+
+impl<F> Clocked<F> {
+    /// Wraps a forward. Returns it and the record of its steps.
+    pub(super) fn new(inner: F) -> (Clocked<F>, StepLog) {
+        let log = StepLog::default();
+        let clocked = Clocked { inner, log: log.clone() };
+        (clocked, log)
+    }
+}
+
+impl<F: Forward> Forward for Clocked<F> {
+    fn forward(&mut self, batch: &RaggedBatch) -> models::Result<Outputs> {
+        let begin = Instant::now();
+        let outputs = self.inner.forward(batch);
+        self.log.push(Step {
+            begin,
+            end: Instant::now(),
+            n_tokens: batch.n_tokens(),
+            n_sequences: batch.n_sequences(),
+        });
+        outputs
+    }
+
+    fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
+        self.inner.insert(adapter)
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.inner.remove(slot)
+    }
+}
+
+/// Returns the seconds within the forward.
+pub(super) fn seconds_within(steps: &[Step]) -> f64 {
+    let within = |step: &Step| (step.end - step.begin).as_secs_f64();
+    steps.iter().map(within).sum()
+}

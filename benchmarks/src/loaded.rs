@@ -1,0 +1,111 @@
+//! A model folder in memory, and engines and runners over its weights, for measurements and self-checks.
+//! All share the weights; each has its own KV blocks.
+
+use std::path::Path;
+use std::time::Instant;
+
+use clap::ValueEnum as _;
+use engine::{Engine, EngineConfig};
+use models::head::Head;
+use models::kv::BLOCK;
+use models::weights::Storage;
+use models::{Forward, LoadOptions, Model, ModelError, Runner};
+
+use scoring::error::RunError;
+
+/// [`Storage`] on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum StorageArg {
+    /// As stored in the files
+    AsStored,
+    /// 32-bit floats
+    F32,
+    /// IEEE half precision
+    F16,
+    /// bfloat16
+    Bf16,
+    /// 8-bit integers in linear layers
+    Int8,
+}
+
+impl StorageArg {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value().expect("no value is hidden");
+        value.get_name().to_owned()
+    }
+}
+
+impl From<StorageArg> for Storage {
+    fn from(arg: StorageArg) -> Storage {
+        match arg {
+            StorageArg::AsStored => Storage::AsStored,
+            StorageArg::F32 => Storage::F32,
+            StorageArg::F16 => Storage::F16,
+            StorageArg::Bf16 => Storage::Bf16,
+            StorageArg::Int8 => Storage::Int8,
+        }
+    }
+}
+
+/// Capacities of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Tokens that the KV memory holds.
+    pub kv_tokens: usize,
+    /// Tokens in one step.
+    pub batch_tokens: usize,
+    /// Sequences that run at once.
+    pub max_sequences: usize,
+    /// Input tokens of all queued and running requests.
+    pub queue_tokens: usize,
+}
+
+/// A model folder in memory.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Configuration, weights and head.
+    pub model: Model,
+    /// Seconds of reading it.
+    pub seconds: f64,
+}
+
+impl Loaded {
+    /// Reads a folder, without its tokenizer.
+    pub fn read(dir: &Path, storage: Storage) -> Result<Loaded, ModelError> {
+        let begin = Instant::now();
+        let model = Model::load(dir, &LoadOptions { storage })?;
+        Ok(Loaded { model, seconds: begin.elapsed().as_secs_f64() })
+    }
+
+    /// Whether it has a vocabulary head.
+    pub fn has_vocabulary(&self) -> bool {
+        self.model.decoder.vocabulary().is_some()
+    }
+
+    /// A runner over the weights with room for `kv_tokens` tokens.
+    pub fn runner(&self, kv_tokens: usize) -> Result<Runner, RunError> {
+        Runner::new(self.model.decoder.clone(), self.model.head.clone())
+            .with_kv(kv_tokens.div_ceil(BLOCK))
+            .map_err(|error| RunError::Failed(error.to_string()))
+    }
+
+    /// An engine over a forward of this model: a runner, or one within another.
+    pub fn engine(
+        &self,
+        forward: impl Forward + Send + 'static,
+        sizes: Sizes,
+    ) -> Result<Engine, RunError> {
+        let config = EngineConfig {
+            n_blocks: sizes.kv_tokens.div_ceil(BLOCK),
+            batch_tokens: sizes.batch_tokens,
+            max_sequences: sizes.max_sequences,
+            queue_tokens: sizes.queue_tokens,
+            max_positions: self.model.config.max_positions,
+            vocab_size: self.model.config.vocab_size,
+            has_vocabulary: self.has_vocabulary(),
+            head_labels: self.model.head.as_ref().map(Head::n_labels),
+        };
+        Engine::start(forward, config).map_err(|error| RunError::Failed(error.to_string()))
+    }
+}

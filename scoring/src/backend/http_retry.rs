@@ -1,0 +1,77 @@
+//! HTTP requests with retries.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::RunError;
+
+/// Longest wait that is granted to a server's `Retry-After`.
+const MAX_WAIT: Duration = Duration::from_mins(1);
+/// Wait before the second try without `Retry-After`; it doubles with every try.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// Why a try failed.
+pub enum Trouble {
+    /// Another try may help, after this wait if the server sent `Retry-After`.
+    Passing(String, Option<Duration>),
+    /// No other try will help.
+    Lasting(String),
+}
+
+/// Calls `attempt` until it succeeds, at most `retries` times after the first.
+///
+/// # Errors
+/// A lasting trouble, or the last passing one.
+pub fn persist<T>(
+    retries: u32,
+    mut attempt: impl FnMut() -> Result<T, Trouble>,
+) -> Result<T, RunError> {
+    let (mut wait, mut left) = (FIRST_WAIT, retries);
+    loop {
+        let (message, asked) = match attempt() {
+            Ok(reply) => return Ok(reply),
+            Err(Trouble::Lasting(message)) => return Err(RunError::Failed(message)),
+            Err(Trouble::Passing(message, asked)) => (message, asked),
+        };
+        if left == 0 {
+            let tries = retries + 1;
+            let message = format!("{message} (gave up after {tries} tries)");
+            return Err(RunError::Failed(message));
+        }
+        left -= 1;
+        std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
+        wait = (wait * 2).min(MAX_WAIT);
+    }
+}
+
+/// Reads the value of the `authorization` header from a key file.
+///
+/// # Errors
+/// A file that cannot be read, or holds no key.
+pub fn authorization(path: &Path) -> Result<String, RunError> {
+    let text = std::fs::read_to_string(path).map_err(RunError::named(path))?;
+    let mut lines = text.lines().map(str::trim);
+    let key = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    match key {
+        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(format!("Bearer {key}")),
+        Some(_) => {
+            let message = format!("{}: a key is printable ASCII without spaces", path.display());
+            Err(RunError::Usage(message))
+        }
+        None => Err(RunError::Usage(format!("{} holds no key", path.display()))),
+    }
+}
+
+/// Reads the `Retry-After` header in seconds; `None` without one, or for a date.
+pub fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Classifies a transport error: a request that cannot be made at all is a lasting trouble.
+pub fn transport(url: &str, error: &ureq::Error) -> Trouble {
+    let message = format!("{url}: {error}");
+    let hopeless =
+        matches!(error, ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_));
+    if hopeless { Trouble::Lasting(message) } else { Trouble::Passing(message, None) }
+}

@@ -1,0 +1,150 @@
+//! Scorers of this process.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openapi::{ScoreInput, ScoreResult};
+use rubrics::{
+    Ask, Input, Models, NoModels, Pool, Priority, Registry, Scored, Scorer, Tape, Tools,
+};
+use serve::convert::{self, Echo, Frame};
+
+use super::{Backend, RowResults};
+use crate::error::RunError;
+use crate::header::ScorerIdentity;
+use crate::scorers;
+
+/// Jobs that may wait in the pool. The window of chunks holds far fewer, so this bound is never
+/// reached.
+const POOL_JOBS: usize = 1 << 20;
+
+/// Scorers of this process and the threads that run them.
+pub struct LocalBackend {
+    scorers: Vec<Arc<Scorer>>,
+    digests: Vec<String>,
+    /// The scorers' digests, each combined with those of its models.
+    identities: Vec<String>,
+    tools: Tools,
+    explain: bool,
+}
+
+impl LocalBackend {
+    /// Finds scorers by name, loads their models and starts the threads.
+    ///
+    /// # Errors
+    /// An unknown scorer, a wrong configuration file, and a model that cannot be loaded.
+    pub fn new(
+        names: &[String],
+        config: Option<&Path>,
+        threads: usize,
+        explain: bool,
+    ) -> Result<Self, RunError> {
+        let registry = scorers::registry(config)?;
+        let (scorers, models) = scorers::named(&registry, config, names)?;
+        Self::of(scorers, models, threads, explain)
+    }
+
+    /// Takes all scorers of a registry that use no model.
+    pub fn with_rules(
+        registry: &Registry,
+        threads: usize,
+        explain: bool,
+    ) -> Result<Self, RunError> {
+        let rules = registry.iter().filter(|scorer| !scorer.asks_models());
+        Self::of(rules.cloned().collect(), Arc::new(NoModels), threads, explain)
+    }
+
+    /// Records the requests to engines on a tape, for a measurement.
+    #[must_use]
+    pub fn with_tape(mut self, tape: Arc<Tape>) -> Self {
+        self.tools.tape = Some(tape);
+        self
+    }
+
+    /// Takes scorers and their models, and starts the threads.
+    pub fn of(
+        scorers: Vec<Arc<Scorer>>,
+        models: Arc<dyn Models>,
+        threads: usize,
+        explain: bool,
+    ) -> Result<Self, RunError> {
+        let pool = Pool::new(threads, POOL_JOBS)
+            .map_err(|error| RunError::Failed(format!("cannot start threads: {error}")))?;
+        let identity = |scorer: &Arc<Scorer>| rubrics::sha256_text(&scorer.digest_with(&*models));
+        Ok(Self {
+            digests: scorers.iter().map(|scorer| scorer.digest_text()).collect(),
+            identities: scorers.iter().map(identity).collect(),
+            scorers,
+            tools: Tools { pool, models, tape: None },
+            explain,
+        })
+    }
+
+    /// Returns the index of the scorer called `name`.
+    pub fn find(&self, name: &str) -> Result<usize, RunError> {
+        let names = self.scorers.iter().map(|scorer| scorer.name());
+        let found = names.clone().position(|known| known == name);
+        found.ok_or_else(|| scorers::unknown(name, names))
+    }
+
+    /// Number of scorers.
+    pub fn count(&self) -> usize {
+        self.scorers.len()
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.tools.pool.threads()
+    }
+
+    /// Scores inputs with one scorer: one result for each, in order.
+    pub fn score_with(&self, scorer: usize, inputs: &[Arc<Input>]) -> Vec<ScoreResult> {
+        let ask = Ask { priority: Priority::Batch, explain: self.explain, ..Ask::default() };
+        let outcomes = block_on(rubrics::score(&self.scorers[scorer], inputs, ask, &self.tools));
+        let result = |(index, scored): (usize, Scored)| {
+            let frame = Frame {
+                scorer_digest: &self.digests[scorer],
+                queue: Duration::ZERO,
+                exec: Duration::ZERO,
+                cached: false,
+            };
+            convert::result(index, Echo::default(), &scored.outcome, frame)
+        };
+        outcomes.into_iter().enumerate().map(result).collect()
+    }
+}
+
+/// Waits for `future` on this thread. The scorers' own threads do the work.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("a runtime without drivers needs nothing from the system").block_on(future)
+}
+
+impl Backend for LocalBackend {
+    fn scorers(&self) -> Vec<ScorerIdentity> {
+        let named = self.scorers.iter().zip(&self.identities);
+        named
+            .map(|(scorer, digest)| ScorerIdentity {
+                name: scorer.name().to_owned(),
+                digest: digest.clone(),
+            })
+            .collect()
+    }
+
+    fn uses_models(&self) -> bool {
+        self.scorers.iter().any(|scorer| scorer.asks_models())
+    }
+
+    fn score(&self, inputs: Vec<ScoreInput>) -> Result<Vec<RowResults>, RunError> {
+        let inputs: Vec<Arc<Input>> =
+            inputs.into_iter().map(|input| Arc::new(convert::input(input).0)).collect();
+        let mut judged: Vec<Vec<ScoreResult>> = vec![Vec::new(); inputs.len()];
+        for scorer in 0..self.scorers.len() {
+            for (results, result) in judged.iter_mut().zip(self.score_with(scorer, &inputs)) {
+                results.push(result);
+            }
+        }
+        Ok(judged.into_iter().map(Ok).collect())
+    }
+}

@@ -1,0 +1,245 @@
+//! Scorers of a server, over `POST /v1/score`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use openapi::{
+    CacheMode, ErrorBody, ModelInfo, ModelList, Options, Priority, ScoreInput, ScoreResponse,
+    ScoreResult,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use ureq::Agent;
+
+use super::http_retry::{self, Trouble, authorization, retry_after, transport};
+use super::{Backend, RowResults};
+use crate::error::RunError;
+use crate::header::ScorerIdentity;
+use crate::scorers;
+
+/// A server and how requests are sent to it.
+#[derive(Debug, Clone, Default)]
+pub struct RemoteOptions {
+    /// Its base URL; `None` scores in this process.
+    pub url: Option<String>,
+    /// File whose first line is the API key.
+    pub api_key_file: Option<PathBuf>,
+    /// Requests in flight at once.
+    pub connections: usize,
+    /// Tries after the first before the run stops.
+    pub retries: u32,
+}
+
+/// Longest time of a request with its reply.
+const EXCHANGE: Duration = Duration::from_mins(5);
+/// Most bytes of a reply that are read.
+const REPLY_BYTES: u64 = 1 << 30;
+/// Most bytes of a request's body besides its inputs.
+const FRAME_BYTES: usize = 1 << 10;
+
+/// Scorers of a server.
+pub struct RemoteBackend {
+    agent: Agent,
+    url: String,
+    authorization: Option<String>,
+    retries: u32,
+    explain: bool,
+    scorers: Vec<ModelInfo>,
+}
+
+/// A request whose inputs are serialised once for several scorers.
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    inputs: &'a [&'a RawValue],
+    options: Options,
+}
+
+impl RemoteBackend {
+    /// Fetches the list of the server's scorers and finds `names` in it.
+    ///
+    /// # Errors
+    /// A URL that is none, an unknown scorer, and a server that does not answer.
+    pub fn connect(
+        options: &RemoteOptions,
+        url: &str,
+        names: &[String],
+        explain: bool,
+    ) -> Result<Self, RunError> {
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            let message = format!("--url '{url}' must start with http:// or https://");
+            return Err(RunError::Usage(message));
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_idle_connections_per_host(options.connections)
+            .timeout_global(Some(EXCHANGE))
+            // The environment decides nothing here: what is meant is written on the command line.
+            .proxy(None)
+            .build();
+        let mut remote = Self {
+            agent: Agent::new_with_config(config),
+            url: url.trim_end_matches('/').to_owned(),
+            authorization: options.api_key_file.as_deref().map(authorization).transpose()?,
+            retries: options.retries,
+            explain,
+            scorers: Vec::new(),
+        };
+        let list: ModelList = http_retry::persist(remote.retries, || remote.get("/v1/models"))?;
+        let is_scorer = |model: &&ModelInfo| model.digests.scorer.is_some();
+        let known = list.data.iter().filter(is_scorer);
+        let known = known.map(|model| model.id.as_str());
+        let find = |name: &String| {
+            let mut found = list.data.iter().filter(is_scorer);
+            let found = found.find(|model| model.id == *name).cloned();
+            found.ok_or_else(|| scorers::unknown(name, known.clone()))
+        };
+        remote.scorers = names.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(remote)
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self.agent.get(&url);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        Self::reply(&url, request.call())
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, Trouble> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self.agent.post(&url).header("content-type", "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        Self::reply(&url, request.send(body))
+    }
+
+    fn reply<T: DeserializeOwned>(
+        url: &str,
+        reply: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T, Trouble> {
+        let mut reply = reply.map_err(|error| transport(url, &error))?;
+        let status = reply.status().as_u16();
+        let wait = retry_after(reply.headers());
+        let body = reply.body_mut().with_config().limit(REPLY_BYTES).read_to_vec();
+        let body = body.map_err(|error| transport(url, &error))?;
+        if status == 200 {
+            return serde_json::from_slice(&body).map_err(|error| {
+                Trouble::Lasting(format!("{url}: the reply is not what was asked for: {error}"))
+            });
+        }
+        let said = serde_json::from_slice::<ErrorBody>(&body);
+        let said = said.map_or_else(|_| String::new(), |body| format!(": {}", body.error.message));
+        let message = format!("{url} answered {status}{said}");
+        Err(match status {
+            408 | 429 | 502 | 503 | 504 => Trouble::Passing(message, wait),
+            _ => Trouble::Lasting(message),
+        })
+    }
+
+    /// Scores `inputs` with one scorer, in as many requests as the server's limits need.
+    fn score_with(
+        &self,
+        scorer: &ModelInfo,
+        inputs: &[&RawValue],
+    ) -> Result<Vec<ScoreResult>, RunError> {
+        let mut results = Vec::with_capacity(inputs.len());
+        for batch in batches(inputs, scorer) {
+            let options = Options {
+                priority: Priority::Batch,
+                cache: CacheMode::Use,
+                explain: self.explain,
+                ..Options::default()
+            };
+            let request = Request { model: &scorer.id, inputs: batch, options };
+            let body = serde_json::to_vec(&request).expect("a request serialises");
+            let reply: ScoreResponse =
+                http_retry::persist(self.retries, || self.post("/v1/score", &body))?;
+            if reply.results.len() != batch.len() {
+                let (n_results, n_inputs) = (reply.results.len(), batch.len());
+                let message =
+                    format!("{} sent {n_results} results for {n_inputs} inputs", self.url);
+                return Err(RunError::Failed(message));
+            }
+            if reply
+                .results
+                .iter()
+                .any(|r| Some(&r.digests.scorer) != scorer.digests.scorer.as_ref())
+            {
+                return Err(RunError::Failed(format!(
+                    "scorer '{}' of {} has changed during the run",
+                    scorer.id, self.url
+                )));
+            }
+            results.extend(reply.results);
+        }
+        Ok(results)
+    }
+}
+
+impl Backend for RemoteBackend {
+    fn scorers(&self) -> Vec<ScorerIdentity> {
+        let judge = |scorer: &ModelInfo| ScorerIdentity {
+            name: scorer.id.clone(),
+            digest: scorer
+                .digests
+                .scorer
+                .clone()
+                .expect("what has no digest of a scorer was not taken for one"),
+        };
+        self.scorers.iter().map(judge).collect()
+    }
+
+    fn uses_models(&self) -> bool {
+        false
+    }
+
+    fn score(&self, inputs: Vec<ScoreInput>) -> Result<Vec<RowResults>, RunError> {
+        let room = self.scorers.iter().map(|scorer| scorer.limits.body_bytes).min();
+        let room = room.unwrap_or(usize::MAX).saturating_sub(FRAME_BYTES);
+        let json = |input| serde_json::value::to_raw_value(&input).expect("an input serialises");
+        let inputs: Vec<Box<RawValue>> = inputs.into_iter().map(json).collect();
+        let fits = |input: &&RawValue| input.get().len() <= room;
+        let sent: Vec<&RawValue> = inputs.iter().map(AsRef::as_ref).filter(fits).collect();
+        let mut by_scorer = Vec::with_capacity(self.scorers.len());
+        for scorer in &self.scorers {
+            by_scorer.push(self.score_with(scorer, &sent)?.into_iter());
+        }
+        let judged = inputs.iter().map(|input| {
+            if !fits(&input.as_ref()) {
+                let bytes = input.get().len();
+                return Err(format!("the input has {bytes} bytes and the server takes {room}"));
+            }
+            let next = |results: &mut std::vec::IntoIter<ScoreResult>| {
+                results.next().expect("every scorer answered every input that was sent")
+            };
+            Ok(by_scorer.iter_mut().map(next).collect())
+        });
+        Ok(judged.collect())
+    }
+}
+
+/// Splits `inputs`, each of which fits by itself, by the limits of the scorer.
+fn batches<'i, 'r>(
+    inputs: &'i [&'r RawValue],
+    scorer: &ModelInfo,
+) -> impl Iterator<Item = &'i [&'r RawValue]> {
+    let room = scorer.limits.body_bytes.saturating_sub(FRAME_BYTES);
+    let count = scorer.limits.inputs.max(1);
+    let mut rest = inputs;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |input: &&&RawValue| {
+            bytes += input.get().len() + 1;
+            bytes <= room + 1
+        };
+        let size = rest.iter().take(count).take_while(fits).count();
+        // The caller keeps inputs away that do not fit even alone.
+        let (batch, later) = rest.split_at(size.max(1).min(rest.len()));
+        rest = later;
+        (!batch.is_empty()).then_some(batch)
+    })
+}

@@ -1,0 +1,41 @@
+//! Locked files beside an output, which one run holds at a time.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use crate::error::RunError;
+
+/// Opens or creates a file and locks it. The system releases the lock with the last handle, so that a
+/// killed run leaves no lock.
+///
+/// # Errors
+/// A file that another run holds, and system errors.
+pub(crate) fn open(path: &Path) -> Result<File, RunError> {
+    loop {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(RunError::file("open", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let path = path.display();
+                let message = format!("another run is writing this output (it holds {path})");
+                return Err(RunError::Failed(message));
+            }
+            Err(TryLockError::Error(error)) => return Err(RunError::file("lock", path)(error)),
+        }
+        // A run that ended between our opening and our locking removed its file.
+        if is_still_at(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+fn is_still_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(open), Ok(named)) => identity(open) == identity(named),
+        (Ok(_) | Err(_), _) => false,
+    }
+}

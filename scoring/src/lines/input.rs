@@ -1,0 +1,69 @@
+//! The input of a run over lines.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use super::reader::{Chunk, Limits, Reader};
+use crate::error::RunError;
+use crate::files::STREAM;
+
+/// An open input.
+pub struct Input {
+    /// The name that the caller gave.
+    name: String,
+    path: PathBuf,
+    reader: Reader<Box<dyn Read + Send>>,
+    /// Size in bytes; `None` for streams.
+    pub(crate) total_bytes: Option<u64>,
+}
+
+impl Input {
+    /// Opens `name`, `-` for standard input, and reads at most `limit` rows of it.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    pub fn open(name: &str, limit: Option<u64>) -> Result<Self, RunError> {
+        // The writer of a pipe may wait for results before it writes more.
+        let (rows, eager) = (limit.unwrap_or(u64::MAX), name == STREAM);
+        Self::with_limits(name, Limits { rows, eager, ..Limits::default() })
+    }
+
+    /// Opens `name` with one row a chunk.
+    #[cfg(test)]
+    pub(crate) fn in_small_chunks(name: &str) -> Self {
+        let limits = Limits { chunk_rows: 1, ..Limits::default() };
+        Self::with_limits(name, limits).expect("the test has written it")
+    }
+
+    fn with_limits(name: &str, limits: Limits) -> Result<Self, RunError> {
+        let path = PathBuf::from(if name == STREAM { "standard input" } else { name });
+        let (source, total_bytes): (Box<dyn Read + Send>, _) = if name == STREAM {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(&path).map_err(RunError::named(&path))?;
+            let metadata = file.metadata().map_err(RunError::file("read", &path))?;
+            (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
+        };
+        let reader = Reader::new(source, limits);
+        Ok(Self { name: name.to_owned(), path, reader, total_bytes })
+    }
+
+    /// Whether it is standard input, which can be read only once.
+    pub fn is_stdin(&self) -> bool {
+        self.name == STREAM
+    }
+
+    /// Returns the next chunk without consuming it.
+    pub(crate) fn peek(&mut self) -> Result<Option<&Chunk>, RunError> {
+        self.reader.peek().map_err(RunError::file("read", &self.path))
+    }
+
+    /// Returns the next chunk; `None` at the end.
+    ///
+    /// # Errors
+    /// A read that fails.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk>, RunError> {
+        self.reader.next().map_err(RunError::file("read", &self.path))
+    }
+}

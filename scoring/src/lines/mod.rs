@@ -1,0 +1,211 @@
+//! Rows as JSON lines: every byte of a line but its column `scores` stays as it was written, and a
+//! journal beside the output lets a later run resume where an earlier one stopped.
+
+mod chunk;
+mod input;
+mod journal;
+mod output;
+mod reader;
+mod rejected_line;
+mod resume;
+mod scores_column;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use datasets::manifest::Time;
+use datasets::sink::beside;
+use datasets::source::InputDigest;
+use serde::Serialize;
+
+use self::chunk::LineScorer;
+pub use self::input::Input;
+use self::output::{Output, StreamOutput};
+pub use self::reader::{Chunk, Line};
+use self::resume::RunState;
+use crate::backend::Backend;
+use crate::counts::Counts;
+use crate::error::RunError;
+use crate::files::{PartialFile, STREAM};
+use crate::header::{Header, ScorerIdentity};
+use crate::job::{Job, WINDOW_BYTES};
+use crate::mapping::{Mapping, Row};
+use crate::ordered::{self, Window};
+use crate::prefetch::prefetch;
+use crate::row_progress::RowProgress;
+use crate::stored_backend::StoredBackend;
+use crate::summary::Summary;
+use crate::target::Destination;
+use crate::verdict_store::VerdictStore;
+
+/// Options that shape the output besides scorers and input, as the journal's header has them.
+#[derive(Debug, Serialize)]
+struct HeaderOptions<'a> {
+    mapping: &'a Mapping,
+    explain: bool,
+    overwrite_scores: bool,
+    limit: Option<u64>,
+    rejects: Option<&'a Path>,
+}
+
+/// Scores the lines of one input.
+pub(crate) fn run(job: &Job) -> Result<Summary, RunError> {
+    let started = Instant::now();
+    let backend = job.backend()?;
+    let mut input = Input::open(job.input(), job.limit)?;
+    check_first_rows(job, &mut input)?;
+    match open_output(job, backend.scorers(), &mut input)? {
+        RunState::Complete(counts) => {
+            let progress = RowProgress::start(None, &counts, job.target.is_stdout());
+            write_manifest(job, backend.as_ref(), &counts, started)?;
+            Ok(Summary::new(job, backend.as_ref(), counts, &progress))
+        }
+        RunState::InProgress(output) if backend.uses_models() && !input.is_stdin() => {
+            let store = prefetched(job, backend.as_ref())?;
+            let stored = StoredBackend::new(backend.as_ref(), &store);
+            let (counts, progress) = score(job, &stored, input, output)?;
+            write_manifest(job, &stored, &counts, started)?;
+            store.remove()?;
+            Ok(Summary::new(job, &stored, counts, &progress))
+        }
+        RunState::InProgress(output) => {
+            let (counts, progress) = score(job, backend.as_ref(), input, output)?;
+            write_manifest(job, backend.as_ref(), &counts, started)?;
+            Ok(Summary::new(job, backend.as_ref(), counts, &progress))
+        }
+    }
+}
+
+/// Looks in the first rows for mistakes that would affect all rows.
+fn check_first_rows(job: &Job, input: &mut Input) -> Result<(), RunError> {
+    let Some(chunk) = input.peek()? else {
+        return Ok(());
+    };
+    let rows = readable_rows(chunk);
+    job.mapping.check(&rows)?;
+    let scored = rows.iter().find_map(|row| scores_column::existing_score(row, &job.scorers));
+    match scored {
+        Some(name) if !job.existing.overwrite_scores => Err(RunError::Usage(format!(
+            "rows of {} have a score of '{name}' already; --overwrite-scores replaces it",
+            job.input()
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn readable_rows(chunk: &Chunk) -> Vec<Row<'_>> {
+    let kept = chunk.lines().filter(|line| line.cut.is_none());
+    let texts = kept.filter_map(|line| std::str::from_utf8(line.bytes).ok());
+    texts.filter_map(|text| Row::parse(text).ok()).collect()
+}
+
+/// Opens the output, where an earlier run stopped if there was one.
+fn open_output(
+    job: &Job,
+    scorers: Vec<ScorerIdentity>,
+    input: &mut Input,
+) -> Result<RunState<Output>, RunError> {
+    let options = HeaderOptions {
+        mapping: &job.mapping,
+        explain: job.explain,
+        overwrite_scores: job.existing.overwrite_scores,
+        limit: job.limit,
+        rejects: job.target.named_rejects(),
+    };
+    let header = Header::of(job.input(), scorers, &options);
+    let (name, sink): (PathBuf, Box<dyn Write>) = match &job.target.destination {
+        Destination::File(paths) => {
+            let opened = resume::open(paths.clone(), &header, job.existing.mode, input)?;
+            return Ok(opened.map(Output::File));
+        }
+        Destination::Stdout => (PathBuf::from("standard output"), Box::new(std::io::stdout())),
+        Destination::Device(path) => {
+            let opened = std::fs::OpenOptions::new().write(true).open(path);
+            (path.clone(), Box::new(opened.map_err(RunError::file("write", path))?))
+        }
+    };
+    let counts = Counts::new(header.scorers.len());
+    let rejects = job.target.named_rejects().map(PartialFile::create).transpose()?;
+    Ok(RunState::InProgress(Output::Stream(StreamOutput { name, sink, rejects, counts })))
+}
+
+/// Scores the distinct inputs of the lines with models, and keeps the verdicts.
+fn prefetched(job: &Job, backend: &dyn Backend) -> Result<VerdictStore, RunError> {
+    let header = job.verdict_header(job.input(), backend.scorers());
+    let folder = job.work_folder();
+    let mut store = match job.target.output() {
+        Some(output) => {
+            VerdictStore::open(&beside(output, ".verdicts"), &header, job.existing.mode.restart)?
+        }
+        None => VerdictStore::unnamed(&folder, &header)?,
+    };
+    let scorer = LineScorer::new(job, backend);
+    let mut input = Input::open(job.input(), job.limit)?;
+    prefetch(
+        backend,
+        &mut store,
+        &folder,
+        || input.next_chunk(),
+        |chunk| Ok(scorer.inputs(chunk)),
+    )?;
+    Ok(store)
+}
+
+fn score(
+    job: &Job,
+    backend: &dyn Backend,
+    mut input: Input,
+    mut output: Output,
+) -> Result<(Counts, RowProgress), RunError> {
+    let mut progress =
+        RowProgress::start(input.total_bytes, output.counts(), job.target.is_stdout());
+    let is_stdin = input.is_stdin();
+    let scorer = LineScorer::new(job, backend);
+    let window = Window { workers: job.workers, bytes: WINDOW_BYTES };
+    let scored = ordered::map(
+        window,
+        move || input.next_chunk(),
+        |chunk| scorer.score(&chunk),
+        |scored| {
+            output.write(&scored, &progress)?;
+            progress.update(scored.end.bytes, output.counts());
+            Ok(())
+        },
+    );
+    progress.finish();
+    if let Err(error) = scored {
+        if let (Output::File(file), false) = (&output, is_stdin) {
+            let rows = file.counts.rows();
+            eprintln!("{rows} rows are done; the same command goes on from there");
+        }
+        return Err(error);
+    }
+    Ok((output.finish()?, progress))
+}
+
+/// Writes the manifest beside the output, where both input and output are files.
+fn write_manifest(
+    job: &Job,
+    backend: &dyn Backend,
+    counts: &Counts,
+    started: Instant,
+) -> Result<(), RunError> {
+    let Some(output) = job.target.output().filter(|_| job.input() != STREAM) else {
+        return Ok(());
+    };
+    let input = Path::new(job.input());
+    let metadata = std::fs::metadata(input).map_err(RunError::file("read", input))?;
+    if !metadata.is_file() {
+        return Ok(());
+    }
+    let inputs = vec![InputDigest {
+        file: job.input().to_owned(),
+        bytes: metadata.len(),
+        digest: datasets::source::digest(input)?,
+    }];
+    let files = [(output.to_owned(), counts.scored)];
+    let time = Time::now(started.elapsed());
+    job.manifest(backend, inputs, counts, (&files, time)).write(output)?;
+    Ok(())
+}

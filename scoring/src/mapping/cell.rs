@@ -1,0 +1,106 @@
+//! Reads the fields of an input from cells.
+
+use openapi::{Content, Reference};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// A cell that is not null: a JSON value or a text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cell<'c> {
+    /// A text, without quotes and escapes.
+    Text(&'c str),
+    /// Any JSON value.
+    Json(&'c RawValue),
+}
+
+impl Cell<'_> {
+    /// Reads a text or messages. `wrong` makes the error's sentence from the expected kind.
+    pub(super) fn content(self, wrong: impl Fn(&str) -> String) -> Result<Content, String> {
+        match self {
+            Self::Text(text) => Ok(Content::Text(text.to_owned())),
+            Self::Json(value) => read(value, "a text or messages", wrong),
+        }
+    }
+
+    /// Reads a list of texts or of messages.
+    pub(super) fn contents(self, wrong: impl Fn(&str) -> String) -> Result<Vec<Content>, String> {
+        self.list("a list of texts or messages", wrong)
+    }
+
+    /// Reads a list of texts.
+    pub(super) fn texts(self, wrong: impl Fn(&str) -> String) -> Result<Vec<String>, String> {
+        self.list("a list of texts", wrong)
+    }
+
+    /// Reads a list of texts, or one text.
+    pub(super) fn text_or_texts(
+        self,
+        wrong: impl Fn(&str) -> String,
+    ) -> Result<Vec<String>, String> {
+        match self {
+            Self::Text(text) => Ok(vec![text.to_owned()]),
+            Self::Json(value) if value.get().starts_with('"') => {
+                Ok(vec![read(value, "a text", wrong)?])
+            }
+            Self::Json(value) => read(value, "a text or a list of texts", wrong),
+        }
+    }
+
+    /// Reads a gold answer. The digits of a number are its text, so that none is lost.
+    pub(super) fn reference(self, wrong: impl Fn(&str) -> String) -> Result<Reference, String> {
+        match self {
+            Self::Text(text) => Ok(Reference::Text(text.to_owned())),
+            Self::Json(value) if is_number(value) => Ok(Reference::Text(value.get().to_owned())),
+            Self::Json(value) => {
+                let expected = "a text, a number, a list of texts or an object";
+                read(value, expected, wrong)
+            }
+        }
+    }
+
+    fn list<T: DeserializeOwned>(
+        self,
+        expected: &str,
+        wrong: impl Fn(&str) -> String,
+    ) -> Result<Vec<T>, String> {
+        match self {
+            Self::Text(_) => Err(wrong(expected)),
+            Self::Json(value) => read(value, expected, wrong),
+        }
+    }
+
+    /// The kind of the value, in words.
+    pub(super) fn kind(self) -> &'static str {
+        let Self::Json(value) = self else {
+            return "a text";
+        };
+        match value.get().as_bytes()[0] {
+            b'{' => "an object",
+            b'[' => "a list",
+            b'"' => "a text",
+            b't' | b'f' => "a truth value",
+            b'n' => "null",
+            _ => "a number",
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(
+    value: &RawValue,
+    expected: &str,
+    wrong: impl Fn(&str) -> String,
+) -> Result<T, String> {
+    // The parser knows more than the kind of the whole: which message, which field.
+    serde_json::from_str(value.get()).map_err(|error| match value.get().as_bytes()[0] {
+        b'[' | b'{' => {
+            let text = error.to_string();
+            let cause = text.split_once(" at line ").map_or(text.as_str(), |(cause, _)| cause);
+            format!("{}: {cause}", wrong(expected))
+        }
+        _ => wrong(expected),
+    })
+}
+
+fn is_number(value: &RawValue) -> bool {
+    value.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
