@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use crate::outcome::{Evidence, Failure, Member, Outcome, Reward, Trace};
 
@@ -26,7 +26,7 @@ pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
             raw: None,
             label: Some(Cow::Borrowed("group")),
             reason: Reason::code("group_mean"),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence,
         }),
         Err((kind, reason)) => Err(Failure::new(kind, reason).with_evidence(evidence)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use crate::Scorer;
 use crate::calibration::ScorerCalibration;
@@ -134,7 +134,7 @@ impl ModelMethod {
             raw: None,
             label: Some("too_little_content".into()),
             reason: Reason::with("too_little_content", detail),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence: Evidence::default(),
         }))
     }

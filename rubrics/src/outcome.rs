@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use engine::Revisions;
-use verifiers::{Reason, Standing, Verdict, VerifyError};
+use verifiers::{Certainty, Reason, Verdict, VerifyError};
 
 /// The result for one input.
 pub type Outcome = Result<Reward, Failure>;
@@ -22,7 +22,7 @@ pub struct Reward {
     /// Why.
     pub reason: Reason,
     /// Proof or rule; a cascade hands a presumed 0 on.
-    pub standing: Standing,
+    pub certainty: Certainty,
     /// What was looked at.
     pub evidence: Evidence,
 }
@@ -253,7 +253,7 @@ impl Reward {
             raw: None,
             label: Some(Cow::Borrowed(verdict.label)),
             reason: verdict.reason,
-            standing: verdict.standing,
+            certainty: verdict.certainty,
             evidence,
         }
     }

@@ -9,7 +9,7 @@ mod value;
 mod whole;
 
 use serde::Serialize;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use crate::combine::Variance;
 use crate::combine::group::{Normalisation, advantages};
@@ -230,7 +230,7 @@ impl Pipeline {
 
 /// Whether a cascade stops at this outcome.
 fn decides(outcome: Option<&Outcome>) -> bool {
-    matches!(outcome, Some(Ok(reward)) if reward.standing == Standing::Proven)
+    matches!(outcome, Some(Ok(reward)) if reward.certainty == Certainty::Proven)
 }
 
 fn part_failure(part: &PartSpec, failure: &Failure) -> Failure {

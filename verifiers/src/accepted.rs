@@ -55,7 +55,7 @@ impl<'a> Accepted<'a> {
         for (index, text) in self.texts().enumerate() {
             match judge(text) {
                 Ok(verdict) if verdict.score == UnitScore::ONE => return Ok(verdict),
-                Ok(verdict) => wrong = Some(weaker(wrong, verdict)),
+                Ok(verdict) => wrong = Some(less_certain(wrong, verdict)),
                 Err(reason) => {
                     unusable.get_or_insert_with(|| self.located(index, reason));
                 }
@@ -80,9 +80,9 @@ impl<'a> Accepted<'a> {
 }
 
 /// The verdict that claims less.
-fn weaker(first: Option<Verdict>, second: Verdict) -> Verdict {
+fn less_certain(first: Option<Verdict>, second: Verdict) -> Verdict {
     match first {
-        Some(first) if second.standing == crate::Standing::Proven => first,
+        Some(first) if second.certainty == crate::Certainty::Proven => first,
         Some(_) | None => second,
     }
 }

@@ -30,7 +30,7 @@ mod testing;
 pub use claim::{Candidate, Claim, Gold};
 pub use config::ConfigError;
 pub use maths::{Exhausted, Fuel};
-pub use verdict::{Reason, Standing, UnitScore, Verdict, VerifierId, VerifyError};
+pub use verdict::{Certainty, Reason, UnitScore, Verdict, VerifierId, VerifyError};
 
 /// One way to check a candidate against a gold answer. An open set: a new check is a new type.
 pub trait Verifier: Send + Sync {

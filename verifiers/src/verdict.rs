@@ -56,13 +56,13 @@ impl Reason {
     }
 }
 
-/// Whether a verdict was reached by proof or by rule.
+/// How certain a verdict is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// A proof, or a documented rule of the answer's type.
+pub enum Certainty {
+    /// Proven, or decided by a documented rule of the answer's type.
     Proven,
-    /// The verifier could not tell, and the rule gives the candidate a 0 (unreadable, too costly).
-    /// A cascade may hand such a verdict on to its next part.
+    /// Not decided: an unreadable or too costly candidate scores 0 by rule. A cascade may hand such a
+    /// verdict on to its next part.
     Presumed,
 }
 
@@ -75,19 +75,19 @@ pub struct Verdict {
     pub label: &'static str,
     /// Why.
     pub reason: Reason,
-    /// Proof or rule.
-    pub standing: Standing,
+    /// Whether the score is proven or presumed.
+    pub certainty: Certainty,
 }
 
 impl Verdict {
     /// A verdict reached by proof or by a documented rule.
     pub fn proven(score: impl Into<UnitScore>, label: &'static str, reason: Reason) -> Self {
-        Self { score: score.into(), label, reason, standing: Standing::Proven }
+        Self { score: score.into(), label, reason, certainty: Certainty::Proven }
     }
 
     /// A 0 because the candidate is unreadable or too costly, not because it was proven wrong.
     pub fn presumed_wrong(label: &'static str, reason: Reason) -> Self {
-        Self { score: UnitScore::ZERO, label, reason, standing: Standing::Presumed }
+        Self { score: UnitScore::ZERO, label, reason, certainty: Certainty::Presumed }
     }
 
     /// A 0 because the response holds no answer at all.

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 use verifiers::math::{Math, MathConfig, Policy, Tolerance};
-use verifiers::{Candidate, Claim, Fuel, Gold, Standing, Verifier, VerifyError};
+use verifiers::{Candidate, Certainty, Claim, Fuel, Gold, Verifier, VerifyError};
 
 const EXAMPLES: [&str; 5] = ["flag", "gold", "candidate", "verdict", "reason"];
 const KEYS: [&str; 3] = ["key", "default", "meaning"];
@@ -81,8 +81,8 @@ fn verdict(config: MathConfig, gold: &str, candidate: &str) -> (&'static str, &'
         Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
     match Math::new(config).verify(&claim, &mut Fuel::default()) {
         Ok(verdict) => {
-            let word = match (verdict.label, verdict.standing) {
-                ("different", Standing::Presumed) => "not compared",
+            let word = match (verdict.label, verdict.certainty) {
+                ("different", Certainty::Presumed) => "not compared",
                 (label, _) => label,
             };
             (word, verdict.reason.code)

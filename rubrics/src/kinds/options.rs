@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use verifiers::extract::visible;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use crate::config::Section;
 use crate::labels::{SPELLINGS, Spelling};
@@ -134,7 +134,7 @@ pub(crate) fn nothing_shown() -> Reward {
         raw: None,
         label: Some("too_little_content".into()),
         reason: Reason::with("too_little_content", detail),
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence::default(),
     }
 }

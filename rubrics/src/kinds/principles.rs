@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::options::{LabelOptions, Slots, Thinking, Wording, nothing_shown};
 use super::{Case, Judging, Kind, Reads, told, turn};
@@ -322,7 +322,7 @@ fn reward(raw: f64, code: &'static str) -> Reward {
         raw: Some(raw),
         label: Some(if raw > 0.0 { "yes" } else { "no" }.into()),
         reason: Reason::code(code),
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence::default(),
     }
 }

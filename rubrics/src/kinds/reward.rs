@@ -15,7 +15,7 @@ mod options;
 mod tests;
 
 use serde_json::{Value, json};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use engine::{Output, Task};
 
@@ -131,7 +131,7 @@ impl Options {
             raw,
             label,
             reason: Reason::code("reward_head"),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence: Evidence { parts, trace: Some(trace), ..Evidence::default() },
         })
     }
@@ -179,7 +179,7 @@ impl Options {
                 raw: Some(*raw),
                 label: None,
                 reason: Reason::code("reward_head"),
-                standing: Standing::Proven,
+                certainty: Certainty::Proven,
                 evidence: Evidence::default(),
             })),
         };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::options::{LabelOptions, Slots, Wording};
 use super::{Case, Judging, Kind, Reads};
@@ -157,7 +157,7 @@ impl ValidateKind {
             raw: Some(read.margin()),
             label: Some(if is_yes { "yes" } else { "no" }.into()),
             reason: Reason::code("validated"),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence: Evidence { trace: Some(trace), ..Evidence::default() },
         })
     }

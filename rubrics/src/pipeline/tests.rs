@@ -5,9 +5,9 @@ use crate::combine::ensemble::Standard;
 use proptest::prelude::*;
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands beside failures")]
-fn reward(score: f64, standing: Standing) -> Outcome {
+fn reward(score: f64, certainty: Certainty) -> Outcome {
     let reward = number(score, "test").expect("test scores are finite");
-    Ok(Reward { standing, ..reward })
+    Ok(Reward { certainty, ..reward })
 }
 
 fn failure(kind: FailureKind) -> Outcome {
@@ -17,13 +17,13 @@ fn failure(kind: FailureKind) -> Outcome {
 /// `0.5` a proven score, `0.5/-2` one with a raw value, `0?` a presumed 0, `abstain`, `timeout`, `bad`.
 fn outcome(word: &str) -> Outcome {
     match word {
-        "0?" => reward(0.0, Standing::Presumed),
+        "0?" => reward(0.0, Certainty::Presumed),
         "abstain" => failure(FailureKind::Abstain),
         "timeout" => failure(FailureKind::Timeout),
         "bad" => failure(FailureKind::BadReference),
         number => {
             let (score, raw) = number.split_once('/').unwrap_or((number, ""));
-            let reward = reward(score.parse().expect("a number"), Standing::Proven)?;
+            let reward = reward(score.parse().expect("a number"), Certainty::Proven)?;
             let raw = raw.parse().ok();
             Ok(Reward { raw, ..reward })
         }

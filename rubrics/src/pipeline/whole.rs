@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::{Combine, PartSpec, Pipeline, Role, decides};
 use crate::combine::product::r1_reward;
@@ -127,7 +127,7 @@ pub(super) fn number(score: f64, code: &'static str) -> Outcome {
         raw: None,
         label: None,
         reason: Reason::code(code),
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence::default(),
     })
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    Candidate, Claim, Exhausted, Fuel, Gold, Reason, Standing, UnitScore, Verdict, Verifier,
+    Candidate, Certainty, Claim, Exhausted, Fuel, Gold, Reason, UnitScore, Verdict, Verifier,
     VerifierId, VerifyError,
 };
 
@@ -134,7 +134,7 @@ impl Math {
             }
             best = Some(match best {
                 None => judged,
-                Some(best) => weaker(best, judged),
+                Some(best) => less_certain(best, judged),
             });
         }
         best.expect("there is at least one gold answer")
@@ -227,13 +227,13 @@ impl Math {
 }
 
 /// The verdict that claims less: what is undecided outweighs what is presumed, and that a proof.
-fn weaker(
+fn less_certain(
     first: Result<Verdict, VerifyError>,
     second: Result<Verdict, VerifyError>,
 ) -> Result<Verdict, VerifyError> {
     let doubt = |judged: &Result<Verdict, VerifyError>| match judged {
         Err(_) => 2,
-        Ok(verdict) => u8::from(verdict.standing == Standing::Presumed),
+        Ok(verdict) => u8::from(verdict.certainty == Certainty::Presumed),
     };
     if doubt(&first) > doubt(&second) { first } else { second }
 }

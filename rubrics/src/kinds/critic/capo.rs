@@ -2,7 +2,7 @@
 //! and the token rewards that follow (CAPO, generative credit assignment, 2508.02298).
 
 use serde::Serialize;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::asked::{self, Log, mean, uncombined};
 use super::steps::{Mark, Steps};
@@ -209,7 +209,7 @@ impl Capo {
             raw: None,
             label: Some(if wrong > 0.0 { "wrong_steps" } else { "no_wrong_step" }.into()),
             reason: voted.vote.reason(),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence: Evidence { spans, ..evidence },
         })
     }

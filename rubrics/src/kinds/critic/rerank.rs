@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use futures_util::future::join_all;
 use serde::Serialize;
 use verifiers::extract::{self, AnswerPolicy};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::asked::{self, Log, uncombined};
 use super::{LabelOptions, Slots, Wording};
@@ -83,7 +83,7 @@ impl Rerank {
                 raw: None,
                 label: Some(Cow::Owned(index.to_string())),
                 reason: Reason::with(self.code(), format!("responses[{index}] is chosen")),
-                standing: Standing::Proven,
+                certainty: Certainty::Proven,
                 evidence,
             }),
             (Ok(None), Some((kind, reason))) => {
@@ -148,7 +148,7 @@ impl Rerank {
                 raw: Some(margin),
                 label: None,
                 reason: Reason::code("self_verdict"),
-                standing: Standing::Proven,
+                certainty: Certainty::Proven,
                 evidence: log.evidence(),
             }),
         }

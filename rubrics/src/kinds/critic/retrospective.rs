@@ -3,7 +3,7 @@
 //! 2509.22558).
 
 use serde::Serialize;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::asked::{self, Log, uncombined};
 use super::steps::{Mark, Steps};
@@ -108,7 +108,7 @@ impl Retrospective {
             raw: None,
             label: Some(label.into()),
             reason: Reason::with("steps_judged", detail),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence: Evidence { parts: part.map(|part| vec![part]), ..evidence },
         })
     }

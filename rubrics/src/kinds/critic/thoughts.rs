@@ -8,7 +8,7 @@
 
 use futures_util::future::join_all;
 use serde::Serialize;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::asked::{self, Log, uncombined};
 use super::steps::{Mark, Steps};
@@ -187,7 +187,7 @@ impl Thoughts {
             raw: Some(place.outcome),
             label: Some(if place.right { "right" } else { "wrong" }.into()),
             reason: Reason::with("thoughts_labelled", detail),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence,
         })
     }

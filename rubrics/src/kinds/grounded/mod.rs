@@ -19,7 +19,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::arithmetic::{self, Splitter};
-use verifiers::{Reason, Standing, extract};
+use verifiers::{Certainty, Reason, extract};
 
 use super::asked::{self, Log, mean};
 use super::options::{LabelOptions, Slots, Wording, WritingOptions, share};
@@ -272,7 +272,7 @@ impl Grounded {
             raw: None,
             label: None,
             reason: Reason::code("sentences_judged"),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence,
         })
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::ask::{Asker, Asking, Slots};
 use super::rubric::{Rubric, Said};
@@ -67,7 +67,7 @@ pub(super) async fn judge(
         raw: Some(grade),
         label: written.map(|grade| grade.to_string().into()),
         reason: Reason::code(code),
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence,
     })
 }
@@ -81,7 +81,7 @@ fn part(name: &'static str, counts: bool, grade: f64, rubric: &Rubric) -> PartRe
             raw: Some(grade),
             label: None,
             reason: Reason::code("grade"),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence: Evidence::default(),
         })),
     }

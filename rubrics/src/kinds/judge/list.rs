@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::ask::{Answered, Asker, Slots};
 use super::rubric::{Rubric, Said};
@@ -111,7 +111,7 @@ fn reward(grade: f64, rubric: &Rubric) -> Reward {
         raw: Some(grade),
         label: None,
         reason: Reason::code("listed_grade"),
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence::default(),
     }
 }

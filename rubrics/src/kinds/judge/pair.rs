@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::ask::{Answered, Asker, Slots};
 use super::rubric::Rubric;
@@ -223,7 +223,7 @@ fn reward(score: f64, code: &'static str) -> Reward {
         raw: None,
         label: None,
         reason: Reason::code(code),
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence::default(),
     }
 }

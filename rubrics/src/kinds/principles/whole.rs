@@ -1,7 +1,7 @@
 //! One score of the scores of several principles.
 
 use serde::Serialize;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward};
 
@@ -50,7 +50,7 @@ impl Combine {
                 Self::Min => "principles_min",
                 Self::Product => "principles_product",
             }),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::options::{Aggregate, Options};
 use crate::calibration::sigmoid;
@@ -81,7 +81,7 @@ pub(super) fn conclude(
         raw,
         label: Some(label(wrong.is_none()).into()),
         reason,
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence {
             steps: Some(steps.collect()),
             spans: rewards.map(|rewards| notes(spans, &rewards)),

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::{WORD, whole};
 use crate::calibration::sigmoid;
@@ -146,7 +146,7 @@ impl Labelled {
             raw: Some(raw),
             label: None,
             reason: Reason::code("reward_labels"),
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence,
         })
     }

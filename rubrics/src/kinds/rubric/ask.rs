@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Output;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::{Asking, Counting, LETTERS, TierValue, labels_of};
 use crate::Turn;
@@ -204,7 +204,7 @@ pub(super) fn verdict(value: f64, is_met: bool, raw: Option<f64>, reason: Reason
         raw,
         label: Some(if is_met { "met" } else { "unmet" }.into()),
         reason,
-        standing: Standing::Proven,
+        certainty: Certainty::Proven,
         evidence: Evidence::default(),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::Value;
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::ask::{self, Desk, Shown, code, verdict};
 use super::{Ask, OnItemError, RubricKind};
@@ -213,7 +213,7 @@ fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) ->
             raw: Some(whole.unclipped),
             label: whole.vetoed_by.map(|_| "vetoed".into()),
             reason,
-            standing: Standing::Proven,
+            certainty: Certainty::Proven,
             evidence,
         }),
         Err(failure) => Err(failure.with_evidence(evidence)),

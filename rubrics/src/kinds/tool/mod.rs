@@ -19,7 +19,7 @@ mod tests;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Reason, Standing};
+use verifiers::{Certainty, Reason};
 
 use super::asked::{self, Log};
 use super::options::{LabelOptions, Slots, Wording, WritingOptions};
@@ -225,7 +225,7 @@ impl Verifying {
                 raw: verdict.raw,
                 label: Some(if verdict.is_correct { "correct" } else { "incorrect" }.into()),
                 reason: verdict.reason,
-                standing: Standing::Proven,
+                certainty: Certainty::Proven,
                 evidence: log.evidence(),
             }),
         }

@@ -3,7 +3,7 @@ use serde_json::Map;
 use super::{bound, check, check_bad_gold, judge};
 use crate::extract::{self, AnswerPolicy};
 use crate::math::{Bound, Math, MathConfig, Tolerance};
-use crate::{Candidate, Claim, Fuel, Gold, Standing, Verdict, Verifier, VerifyError};
+use crate::{Candidate, Certainty, Claim, Fuel, Gold, Verdict, Verifier, VerifyError};
 
 fn verify(gold: Gold<'_>, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
     let claim = Claim { gold, candidate, explain: false };
@@ -60,7 +60,7 @@ fn what_no_rule_tells_outweighs_a_difference() {
         let golds = golds.map(str::to_owned);
         let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("7 hens"));
         let verdict = verdict.expect("both gold answers are fine");
-        assert_eq!(verdict.standing, Standing::Presumed, "{golds:?}");
+        assert_eq!(verdict.certainty, Certainty::Presumed, "{golds:?}");
     }
 }
 
