@@ -1,6 +1,7 @@
 //! What can go wrong in a run.
 
 use models::ModelError;
+use toytask::ToyTaskError;
 
 use crate::losses::FormulaError;
 
@@ -66,6 +67,15 @@ impl TrainError {
             | TrainError::File { .. }
             | TrainError::Formula(_)
             | TrainError::Engine(_)) => TrainError::AtStep { step, source: Box::new(source) },
+        }
+    }
+}
+
+impl From<ToyTaskError> for TrainError {
+    fn from(error: ToyTaskError) -> TrainError {
+        match error {
+            ToyTaskError::Model(error) => TrainError::Model(error),
+            ToyTaskError::Invalid(what) => TrainError::Invalid(what),
         }
     }
 }

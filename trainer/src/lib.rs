@@ -14,9 +14,11 @@
 
 pub mod advantages;
 pub mod curriculum;
+pub mod data;
 pub mod encode;
 pub mod error;
 mod exact;
+pub mod figures;
 pub mod item;
 pub mod log;
 pub mod losses;
@@ -29,7 +31,6 @@ pub mod recycle;
 pub mod rollout;
 pub mod run;
 pub mod staleness;
-pub mod task;
 
 pub use error::{Result, TrainError};
 pub use item::{Group, Item, Role, Rollout, Token};

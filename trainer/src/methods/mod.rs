@@ -17,12 +17,13 @@ pub use process::ProcessConfig;
 pub use reward::RewardConfig;
 pub use supervised::SupervisedConfig;
 
+use crate::data::{Row, Rows};
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
 use crate::losses::Stats;
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Policy, Sequence};
-use crate::run::{Row, Rows, RunConfig};
+use crate::run::RunConfig;
 
 /// `[method]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

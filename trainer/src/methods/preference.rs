@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::supervised::logprobs;
 use super::{Step, Stepped, check_rows, report, wrong_kind};
+use crate::data::Row;
 use crate::error::{Result, TrainError};
 use crate::losses::preference::{DirectPreference, PreferredAnswers};
 use crate::losses::{Layout, Stats};
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Packing, Sequence, Slope};
-use crate::run::Row;
 
 /// Options of preference optimisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,12 +7,12 @@ use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Stepped, check_rows, report, wrong_kind};
+use crate::data::{Process, Row};
 use crate::error::{Result, TrainError};
 use crate::losses::process::{binary, two_class};
 use crate::losses::{Loss, Stats};
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Packing, Sequence, Slope};
-use crate::run::{Process, Row};
 
 /// Options of a process reward model's training: those of the scorer `process` that will read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

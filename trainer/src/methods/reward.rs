@@ -4,12 +4,12 @@ use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Stepped, check_rows, report, wrong_kind};
+use crate::data::Row;
 use crate::error::{Result, TrainError};
 use crate::losses::Stats;
 use crate::losses::preference::{BradleyTerry, Pairs};
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Packing, Sequence, Slope};
-use crate::run::Row;
 
 /// Options of a reward model's training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,11 +6,10 @@ use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Stepped, check_rows, wrong_kind};
+use crate::data::{Row, Tokenized};
 use crate::error::{Result, TrainError};
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Packing, Sequence, Slope};
-use crate::run::Row;
-use crate::task::Example;
 
 /// Options of supervised training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +45,7 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
                 let completion = step.encoder.completion(&row.completion)?;
                 (Sequence::continued(&prompt, &completion), &row.kind)
             }
-            Row::Written(row) => (written(&row.example), &row.kind),
+            Row::Tokenized(row) => (tokenized(row), &row.kind),
             Row::Preference(_)
             | Row::Process(_)
             | Row::Problem(_)
@@ -87,11 +86,11 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
     Ok(Stepped { gradients: Some(gradients), metrics })
 }
 
-fn written(example: &Example) -> Sequence {
-    let aims = example.aims.iter();
+fn tokenized(row: &Tokenized) -> Sequence {
+    let targets = row.targets.iter();
     Sequence {
-        token_ids: example.token_ids.clone(),
-        reads: aims.map(|aim| (aim.at, Read::Logprob(aim.token))).collect(),
+        token_ids: row.token_ids.clone(),
+        reads: targets.map(|(at, token)| (*at, Read::Logprob(*token))).collect(),
         adapter: None,
     }
 }

@@ -6,13 +6,13 @@ use rubrics::Registry;
 use rubrics::config::{Document, Problem, Section, Step};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use toytask::ModelSize;
 
-use super::judges::JudgeSet;
-use super::source::DataSource;
+use super::judge_sets::JudgeSet;
+use super::sources::DataSource;
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
 use crate::optimiser::{AdamWConfig, Schedule};
-use crate::task::Shape;
 
 /// The name by which scorers of a run file ask the model in training.
 pub const POLICY: &str = "policy";
@@ -69,7 +69,7 @@ pub struct PolicySection {
     pub path: PathBuf,
     /// Makes the folder where it is not there: a model of the task.
     #[serde(default)]
-    pub make: Option<MadeShape>,
+    pub make: Option<MadeModel>,
     /// Adapters that are trained over it, in the place of its own weights.
     #[serde(default)]
     pub adapter: Vec<AdapterSection>,
@@ -90,28 +90,28 @@ pub struct PolicySection {
     pub kv_tokens: usize,
 }
 
-/// Models of the task: fresh ones of a shape, and one that knows it.
+/// Models of the toy task: untrained ones of a size, and a trained one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum MadeShape {
-    /// [`Shape::SMOKE`].
+pub enum MadeModel {
+    /// [`ModelSize::SMOKE`].
     Smoke,
-    /// [`Shape::DEMO`].
+    /// [`ModelSize::DEMO`].
     Demo,
-    /// [`Shape::EMBEDDED`].
+    /// [`ModelSize::EMBEDDED`].
     Embedded,
     /// The model that comes with the program, as it was trained.
     TribunalTiny,
 }
 
-impl MadeShape {
-    /// The shape of a fresh one.
-    pub(super) fn fresh(self) -> Option<Shape> {
+impl MadeModel {
+    /// Size of an untrained model; `None` for the trained one.
+    pub(super) fn untrained(self) -> Option<ModelSize> {
         match self {
-            MadeShape::Smoke => Some(Shape::SMOKE),
-            MadeShape::Demo => Some(Shape::DEMO),
-            MadeShape::Embedded => Some(Shape::EMBEDDED),
-            MadeShape::TribunalTiny => None,
+            MadeModel::Smoke => Some(ModelSize::SMOKE),
+            MadeModel::Demo => Some(ModelSize::DEMO),
+            MadeModel::Embedded => Some(ModelSize::EMBEDDED),
+            MadeModel::TribunalTiny => None,
         }
     }
 }

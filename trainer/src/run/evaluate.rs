@@ -1,13 +1,14 @@
 //! Evaluations: problems solved greedily and by sampling, and losses on rows that are not trained.
 
-use super::{Row, Run, adapters};
+use super::{Run, adapters};
+use crate::data::Row;
 use crate::error::{Result, TrainError};
+use crate::figures::pass_at_k;
 use crate::item::{Item, Rollout};
 use crate::methods::policy_gradient::PolicyGradient;
 use crate::methods::{MethodConfig, Step, offline};
 use crate::metrics::Metrics;
 use crate::rollout::{How, Order};
-use crate::task::measure::pass_at_k;
 
 /// The loss on the evaluation's rows, by the run's own method; nothing is learned.
 pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
@@ -48,7 +49,7 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
         Row::Supervised(_)
         | Row::Preference(_)
         | Row::Process(_)
-        | Row::Written(_)
+        | Row::Tokenized(_)
         | Row::Ranked(_)
         | Row::Open(_) => {
             Err(TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()))

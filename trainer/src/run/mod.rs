@@ -3,12 +3,11 @@
 mod adapters;
 mod checkpoint;
 mod config;
-mod data;
 mod drive;
 mod evaluate;
 mod folder;
-mod judges;
-mod source;
+mod judge_sets;
+mod sources;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,15 +17,15 @@ use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, Tokenizer};
 
 pub use checkpoint::{Checkpoint, latest};
 pub use config::{
-    AdapterSection, EvaluationSection, FrozenModel, MadeShape, OptimiserSection, POLICY,
+    AdapterSection, EvaluationSection, FrozenModel, MadeModel, OptimiserSection, POLICY,
     PolicySection, RunConfig, RunSection,
 };
-pub use data::{Order, Preference, Process, Ranked, Row, Supervised, Written, read_jsonl};
 pub use drive::{Ended, News, drive};
 pub use folder::RunFolder;
-pub use judges::{JudgeSet, SetSource};
-pub use source::{ChainSource, DataSource, JsonlSource, MixtureSource, Rows};
+pub use judge_sets::{JudgeSet, SetSource};
+pub use sources::{ChainSource, DataSource, JsonlSource, MixtureSource};
 
+use crate::data::{EpochOrder, Rows};
 use crate::error::{Result, TrainError};
 use crate::methods::policy_gradient::PolicyGradient;
 use crate::methods::{MethodConfig, Step, offline};
@@ -318,25 +317,25 @@ fn rows(config: &RunConfig, sources: &[DataSource], actor: &Actor) -> Result<Row
         | MethodConfig::Process(_)
         | MethodConfig::Preference(_) => None,
     };
-    Rows::open(config, sources, actor.encoder().tokenizer(), scorer)
+    sources::open_rows(config, sources, actor.encoder().tokenizer(), scorer)
 }
 
 fn rows_of_evaluation(config: &RunConfig, sources: &[DataSource], actor: &Actor) -> Result<Rows> {
     let mut all = rows(config, sources, actor)?;
     if let (Rows::Stored { rows, order }, Some(most)) = (&mut all, config.evaluation.problems) {
         rows.truncate(most);
-        *order = Order::new(0, rows.len());
+        *order = EpochOrder::new(0, rows.len());
     }
     Ok(all)
 }
 
 /// Makes a model of the task where there is none.
-fn make(path: &Path, made: MadeShape, seed: u64) -> Result<()> {
+fn make(path: &Path, made: MadeModel, seed: u64) -> Result<()> {
     if path.join("config.json").exists() {
         return Ok(());
     }
-    match made.fresh() {
-        Some(shape) => crate::task::folder(path, shape, seed),
+    match made.untrained() {
+        Some(size) => Ok(toytask::write_model_folder(path, size, seed)?),
         None => Ok(models::embedded::write(path)?),
     }
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use models::tiny::{Preset, TinyHead, TinySpec, make};
 
+use toytask::{ModelSize, write_model_folder};
+
 use super::{Resume, Run, RunConfig, drive};
 use crate::metrics::Metrics;
-use crate::task::folder::{Shape, folder};
 
 /// A made model and a run file over it.
 struct Bench {
@@ -27,7 +28,7 @@ impl Bench {
     /// Over a fresh model of the small task, whose chat template knows a judge's roles.
     fn of_the_task(rows: &str) -> Bench {
         let dir = tempfile::tempdir().expect("a folder");
-        folder(&dir.path().join("model"), Shape::SMOKE, 3).expect("a fresh model");
+        write_model_folder(&dir.path().join("model"), ModelSize::SMOKE, 3).expect("a fresh model");
         std::fs::write(dir.path().join("rows.jsonl"), rows).expect("written");
         Bench { dir }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::choose::{Problems, ProblemsState};
 use super::{PolicyGradient, at};
 use crate::curriculum::{Curriculum, CurriculumConfig, CurriculumState};
+use crate::data::Ranked;
 use crate::error::{Result, TrainError};
 use crate::item::{Group, Item, Role};
 use crate::methods::Step;
@@ -16,7 +17,6 @@ use crate::recycle::urpo::{
 };
 use crate::recycle::{At, Templates};
 use crate::rollout::{How, Order};
-use crate::run::Ranked;
 use rand::Rng as _;
 use rubrics::FailureKind;
 

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use crate::curriculum::fill::Next;
 use crate::curriculum::{Fill, FillConfig, StuckRule};
+use crate::data::{Ranked, Row, Rows};
 use crate::error::{Result, TrainError};
 use crate::item::Item;
 use crate::metrics::Metrics;
@@ -30,7 +31,6 @@ use crate::recycle::crl::Crl;
 use crate::recycle::guard::GapStop;
 use crate::recycle::{At, Cache, Reservoir, Spark, Templates};
 use crate::rollout::{Actor, Judge};
-use crate::run::{Ranked, Row, Rows};
 
 use choose::{Problems, ProblemsState};
 use mixed::{Mixed, MixedState};
@@ -347,7 +347,7 @@ impl Kinds {
                 Row::Supervised(_)
                 | Row::Preference(_)
                 | Row::Process(_)
-                | Row::Written(_)
+                | Row::Tokenized(_)
                 | Row::Ranked(_)
                 | Row::Open(_) => return Err(wrong_kind(row, "problem")),
             }

@@ -1,0 +1,128 @@
+//! Rows as tokens: what the model reads, and what it is to say where.
+
+use models::template::{Conversation, Origin, Text};
+use models::tokenizer::Tokenizer;
+use rubrics::Turn;
+use serde_json::json;
+
+use super::mixture::{Target, TaskRow};
+use super::symbols::{END, STEP};
+use crate::error::{Result, ToyTaskError};
+
+/// A token that is to be likely at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Aim {
+    /// The place: what the model says after this token.
+    pub at: usize,
+    /// What it is to say.
+    pub token: u32,
+}
+
+/// A row as tokens. The loss is on the aims and on nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// What the model reads.
+    pub token_ids: Vec<u32>,
+    /// What it is to say, in the order of the places.
+    pub aims: Vec<Aim>,
+}
+
+/// Renders and encodes with a model's own template and tokenizer.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder<'t> {
+    tokenizer: &'t Tokenizer,
+    labels: [u32; 2],
+}
+
+impl<'t> Encoder<'t> {
+    /// For the model with this tokenizer.
+    ///
+    /// # Errors
+    /// [`ToyTaskError::Invalid`] where it is not that of [`super::symbols`].
+    pub fn new(tokenizer: &'t Tokenizer) -> Result<Self> {
+        let own = [(super::symbols::STEP_TEXT, STEP), ("+", u32::from(b'+'))];
+        for (text, id) in own {
+            if tokenizer.id(text) != Some(id) {
+                let what = format!("the tokenizer has no `{text}` at {id}: it is another one");
+                return Err(ToyTaskError::Invalid(what));
+            }
+        }
+        Ok(Self { tokenizer, labels: [u32::from(b'-'), u32::from(b'+')] })
+    }
+
+    /// A row as tokens.
+    ///
+    /// # Errors
+    /// What the template or the tokenizer refuses; and steps that are not as many as their labels.
+    pub fn encode(&self, row: &TaskRow) -> Result<Example> {
+        match &row.target {
+            Target::Reply(reply) => self.reply(&row.turns, reply),
+            Target::Ending(word) => {
+                let token_ids = self.tokenizer.encode_text(&self.render(&row.turns, false)?)?;
+                let token = self.word(word)?;
+                let at = token_ids.len() - 1;
+                Ok(Example { token_ids, aims: vec![Aim { at, token }] })
+            }
+            Target::Steps(labels) => self.steps(&row.turns, labels),
+        }
+    }
+
+    /// What the model reads before it speaks.
+    ///
+    /// # Errors
+    /// What the template or the tokenizer refuses.
+    pub fn prompt(&self, turns: &[Turn]) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.encode_text(&self.render(turns, true)?)?)
+    }
+
+    fn reply(&self, turns: &[Turn], reply: &str) -> Result<Example> {
+        let mut token_ids = self.prompt(turns)?;
+        let said = Text::new(reply, Origin::Reply);
+        let mut said = self.tokenizer.encode_text(&said)?;
+        said.push(END);
+        let first = token_ids.len() - 1;
+        let aims = (first..).zip(&said);
+        let aims = aims.map(|(at, token)| Aim { at, token: *token }).collect();
+        said.pop();
+        token_ids.extend(said);
+        Ok(Example { token_ids, aims })
+    }
+
+    fn steps(&self, turns: &[Turn], labels: &[bool]) -> Result<Example> {
+        let token_ids = self.tokenizer.encode_text(&self.render(turns, false)?)?;
+        let places = token_ids.iter().enumerate();
+        let places = places.filter(|(_, id)| **id == STEP).map(|(at, _)| at);
+        let places: Vec<usize> = places.collect();
+        if places.len() != labels.len() {
+            let (n, m) = (places.len(), labels.len());
+            let what = format!("{m} labels for {n} steps");
+            return Err(ToyTaskError::Invalid(what));
+        }
+        let aims = places
+            .into_iter()
+            .zip(labels)
+            .map(|(at, right)| Aim { at, token: self.labels[usize::from(*right)] });
+        let aims = aims.collect();
+        Ok(Example { token_ids, aims })
+    }
+
+    fn word(&self, word: &str) -> Result<u32> {
+        let ids = self.tokenizer.encode_untrusted(word, false)?;
+        match ids[..] {
+            [id] => Ok(id),
+            _ => Err(ToyTaskError::Invalid(format!("`{word}` is no single token"))),
+        }
+    }
+
+    fn render(&self, turns: &[Turn], open: bool) -> Result<Text> {
+        let messages = turns.iter();
+        let conversation = Conversation {
+            messages: messages
+                .map(|turn| json!({ "role": turn.role, "content": turn.content }))
+                .collect(),
+            add_generation_prompt: open,
+            ..Conversation::default()
+        };
+        Ok(self.tokenizer.template().render(&conversation)?.text)
+    }
+}

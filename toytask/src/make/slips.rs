@@ -1,0 +1,207 @@
+//! Mistakes: solutions that are wrong at a known line.
+//!
+//! Those that go on from their mistake are what a solver that errs writes; those that change one
+//! character and nothing else are near misses, in which only a reader of every character finds the
+//! fault.
+
+use super::chain::{Chain, Equation, Link, Op, Solution};
+use crate::rng::StableRng;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Slip {
+    /// One digit of the text is another one, and nothing else changes.
+    Digit,
+    /// One step has a wrong result, from which the rest goes on.
+    Value,
+    /// One step has another operand, and the rest goes on from what that gives.
+    Operand,
+    /// One step has another operation, and the rest goes on from what that gives.
+    Operation,
+    /// A step is left out, and the rest goes on from the step before.
+    Dropped,
+    /// A step is left out, and the rest is as if it had been there.
+    Jumped,
+    /// A step stands there twice.
+    Repeated,
+    /// It ends before the last operation.
+    Early,
+    /// The last line states another result.
+    Answer,
+}
+
+/// A solution with a mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slipped {
+    /// The text.
+    pub text: String,
+    /// The first wrong line, from 0.
+    pub line: usize,
+}
+
+impl Slip {
+    /// Every mistake.
+    pub const ALL: [Slip; 9] = [
+        Slip::Digit,
+        Slip::Value,
+        Slip::Operand,
+        Slip::Operation,
+        Slip::Dropped,
+        Slip::Jumped,
+        Slip::Repeated,
+        Slip::Early,
+        Slip::Answer,
+    ];
+
+    /// As it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Slip::Digit => "digit",
+            Slip::Value => "value",
+            Slip::Operand => "operand",
+            Slip::Operation => "operation",
+            Slip::Dropped => "dropped",
+            Slip::Jumped => "jumped",
+            Slip::Repeated => "repeated",
+            Slip::Early => "early",
+            Slip::Answer => "answer",
+        }
+    }
+
+    /// A solution with this mistake; none where the chain has no place for it.
+    pub(crate) fn make(self, chain: &Chain, rng: &mut StableRng) -> Option<Slipped> {
+        let right = chain.solution();
+        let n = chain.links.len();
+        let at = rng.below(n);
+        let (solution, line) = match self {
+            Slip::Digit => {
+                let text = right.to_string();
+                let (text, line) = other_digit(&text, rng)?;
+                return Some(Slipped { text, line });
+            }
+            Slip::Value => {
+                let value = wrong_value(right.equations[at].value, rng);
+                (carried(chain, at, |equation| equation.value = value), at)
+            }
+            Slip::Operand | Slip::Operation => {
+                let link = if self == Slip::Operand {
+                    other_operand(chain.links[at], rng)
+                } else {
+                    other_operation(chain.links[at], rng)
+                };
+                let change =
+                    |equation: &mut Equation| *equation = Equation::of(equation.left, link);
+                (carried(chain, at, change), at)
+            }
+            Slip::Dropped | Slip::Jumped => (dropped(self, chain, at)?, at),
+            Slip::Repeated => {
+                if chain.links.get(at + 1) == Some(&chain.links[at]) {
+                    return None;
+                }
+                let mut solution = right;
+                solution.equations.insert(at + 1, solution.equations[at]);
+                (solution, at + 1)
+            }
+            Slip::Early => {
+                let mut solution = right;
+                solution.equations.truncate(at);
+                solution.answer = solution.equations.last()?.value;
+                (solution, at)
+            }
+            Slip::Answer => {
+                let answer = wrong_value(right.answer, rng);
+                (Solution { answer, ..right }, n)
+            }
+        };
+        Some(Slipped { text: solution.to_string(), line })
+    }
+}
+
+/// The solution that goes on from a changed step.
+fn carried(chain: &Chain, at: usize, change: impl Fn(&mut Equation)) -> Solution {
+    let mut left = chain.start;
+    let equations = chain.links.iter().enumerate().map(|(index, link)| {
+        let mut equation = Equation::of(left, *link);
+        if index == at {
+            change(&mut equation);
+        }
+        left = equation.value;
+        equation
+    });
+    Solution { equations: equations.collect(), answer: left }
+}
+
+/// The solution without a step. Where the next operation is the same one, nobody could tell which
+/// of the two is missing; and a solution without any step is none.
+fn dropped(slip: Slip, chain: &Chain, at: usize) -> Option<Solution> {
+    let n = chain.links.len();
+    if n == 1 || chain.links.get(at + 1) == Some(&chain.links[at]) {
+        return None;
+    }
+    let mut rest = chain.clone();
+    rest.links.remove(at);
+    if slip == Slip::Dropped {
+        return Some(rest.solution());
+    }
+    let mut solution = chain.solution();
+    solution.equations.remove(at);
+    Some(solution)
+}
+
+/// A result that somebody might write instead: a neighbour, a forgotten carry, digits swapped, or
+/// any other number.
+fn wrong_value(right: u8, rng: &mut StableRng) -> u8 {
+    let around = |by: u8| (right + by) % 100;
+    let likely = [around(1), around(99), around(10), around(90), right % 10 * 10 + right / 10];
+    loop {
+        let value = if rng.chance(0.6) { *rng.pick(&likely) } else { rng.within(0, 99) };
+        if value != right {
+            return value;
+        }
+    }
+}
+
+/// Another right operand with another result for most left ones.
+fn other_operand(link: Link, rng: &mut StableRng) -> Link {
+    loop {
+        let right = match link.op {
+            Op::Plus | Op::Minus => rng.within(1, 99),
+            Op::Times => rng.within(2, 9),
+        };
+        if right != link.right {
+            return Link { right, ..link };
+        }
+    }
+}
+
+fn other_operation(link: Link, rng: &mut StableRng) -> Link {
+    loop {
+        let op = *rng.pick(&Op::ALL);
+        if op != link.op {
+            return Link { op, ..link };
+        }
+    }
+}
+
+/// The text with one of its digits changed, and the line that it stands in. No number begins with a
+/// zero afterwards that did not before, because nobody writes such numbers.
+pub(crate) fn other_digit(text: &str, rng: &mut StableRng) -> Option<(String, usize)> {
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let places: Vec<usize> = (0..text.len()).filter(|at| is_digit(*at)).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let at = *rng.pick(&places);
+    let begins = !at.checked_sub(1).is_some_and(is_digit) && is_digit(at + 1);
+    let old = text.as_bytes()[at];
+    let new = loop {
+        let new = b'0' + u8::try_from(rng.below(10)).expect("a digit");
+        if new != old && !(begins && new == b'0') {
+            break new;
+        }
+    };
+    let mut changed = text.to_owned();
+    changed.replace_range(at..=at, char::from(new).encode_utf8(&mut [0; 4]));
+    let line = text[..at].matches('\n').count();
+    Some((changed, line))
+}

@@ -1,0 +1,154 @@
+//! Rows that teach every format from the task alone, without any other model.
+//!
+//! Labels are balanced by construction: the label is drawn first, and what is judged is drawn until
+//! it has that label. What a label should not depend on (the length, the operations, whether the
+//! result is right where that is not asked) is drawn alike for both, so that it tells nothing.
+//! Each row follows from the seed and its index alone.
+
+mod draw;
+mod replies;
+mod rows;
+
+use std::ops::RangeInclusive;
+
+use rubrics::Turn;
+
+use super::format::Format;
+use super::make::Difficulty;
+use super::rng::StableRng;
+
+pub(super) use draw::{Pool, Sample};
+
+/// What rows are drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixture {
+    /// Everything follows from it.
+    pub seed: u64,
+    /// How often each format comes, relative to the others. One that is not listed never comes.
+    pub weights: Vec<(Format, f64)>,
+    /// How hard the chains are.
+    pub difficulty: Difficulty,
+    /// Share of countdown problems where a format can be about either.
+    pub countdown: f64,
+    /// How many numbers a countdown problem gives.
+    pub numbers: RangeInclusive<usize>,
+}
+
+impl Default for Mixture {
+    /// Every format, of chains alone.
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            weights: Format::ALL.map(|format| (format, usual_weight(format))).to_vec(),
+            difficulty: Difficulty::default(),
+            countdown: 0.0,
+            numbers: 3..=4,
+        }
+    }
+}
+
+/// Solving is the largest part, and what other judgements rest on comes next.
+fn usual_weight(format: Format) -> f64 {
+    match format {
+        Format::Player => 8.0,
+        Format::Process | Format::Principle => 5.0,
+        Format::Critic | Format::Pair => 3.0,
+        Format::Reflection | Format::Reward | Format::Pointwise | Format::Grade => 2.0,
+        Format::Validate
+        | Format::List
+        | Format::Retrospective
+        | Format::Faithful
+        | Format::Correct
+        | Format::Grounded
+        | Format::Verify
+        | Format::Call
+        | Format::Conclude => 1.0,
+    }
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRow {
+    /// How it asks.
+    pub format: Format,
+    /// The conversation.
+    pub turns: Vec<Turn>,
+    /// What the model is to say.
+    pub target: Target,
+}
+
+/// What is learnt of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The model's turn, and its end.
+    Reply(String),
+    /// The word at the last token of the conversation, which nobody continues.
+    Ending(String),
+    /// For each step of the last message whether it is right, said after it.
+    Steps(Vec<bool>),
+}
+
+impl Mixture {
+    /// The row of an index.
+    ///
+    /// # Panics
+    /// Where no weight is above 0, or a length is 0: a mixture is checked when it is read.
+    pub fn row(&self, index: u64) -> TaskRow {
+        let mut rng = StableRng::new(self.seed, "mixture", &[index]);
+        let format = self.format(&mut rng);
+        rows::row(format, &self.pool(), &mut rng)
+    }
+
+    /// A row of one format.
+    ///
+    /// # Panics
+    /// As [`Mixture::row`].
+    pub fn row_of(&self, format: Format, index: u64) -> TaskRow {
+        let mut rng = StableRng::new(self.seed, format.name(), &[index]);
+        rows::row(format, &self.pool(), &mut rng)
+    }
+
+    /// Whether rows can be drawn.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        let weights = || self.weights.iter().map(|(_, weight)| *weight);
+        if weights().any(|weight| !weight.is_finite() || weight < 0.0) {
+            return Err("a weight of a format is negative or not finite".to_owned());
+        }
+        if weights().sum::<f64>() <= 0.0 {
+            return Err("no format has a weight above 0".to_owned());
+        }
+        self.difficulty.check()?;
+        if !(0.0..=1.0).contains(&self.countdown) {
+            return Err("a share is from 0 to 1".to_owned());
+        }
+        if *self.numbers.start() < 2 || self.numbers.is_empty() || *self.numbers.end() > 6 {
+            return Err("countdown gives from 2 to 6 numbers".to_owned());
+        }
+        Ok(())
+    }
+
+    fn pool(&self) -> Pool<'_> {
+        Pool {
+            difficulty: &self.difficulty,
+            countdown: self.countdown,
+            numbers: &self.numbers,
+            held_out: false,
+        }
+    }
+
+    fn format(&self, rng: &mut StableRng) -> Format {
+        let total: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
+        let mut left = rng.share() * total;
+        for (format, weight) in &self.weights {
+            if left < *weight {
+                return *format;
+            }
+            left -= weight;
+        }
+        let usable = self.weights.iter().rev().find(|(_, weight)| *weight > 0.0);
+        usable.expect("a weight is above 0").0
+    }
+}

@@ -1,0 +1,200 @@
+//! What policies and judges are measured on: frozen sets, made once and never trained on.
+//!
+//! Solvers' own mistakes need a solver: [`Case::of`] makes a record of any solution. Near misses and
+//! lengths beyond those of training come from here. Whoever draws has checked the difficulty
+//! ([`Difficulty::check`]).
+
+use serde::{Deserialize, Serialize};
+
+use super::check;
+use super::make::{Difficulty, Slip};
+use super::mixture::{Pool, Sample};
+use super::principles::Principle;
+use super::rng::StableRng;
+
+/// Where a solution comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The model before any reinforcement.
+    BaseModel,
+    /// The policy that is being trained.
+    CurrentPolicy,
+    /// A right solution with one digit changed, and right solutions beside them.
+    NearMiss,
+    /// A mistake that the rest goes on from, and right solutions beside them.
+    Slip,
+}
+
+/// A solution that a judge is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// Where it comes from.
+    pub source: Source,
+    /// The problem.
+    pub problem: String,
+    /// The solution.
+    pub solution: String,
+    /// The right result.
+    pub gold: i64,
+    /// Whether the right result is stated.
+    pub is_final_right: bool,
+    /// Of each line, whether it is right given what is written before it.
+    pub local: Vec<bool>,
+    /// The first wrong line, from 0.
+    pub first_error: Option<usize>,
+}
+
+impl Case {
+    /// A record of a solution; none where the problem is not of this world or nothing was written.
+    pub fn of(source: Source, problem: &str, solution: &str) -> Option<Self> {
+        let judged = check::judge(problem, solution)?;
+        Some(Self {
+            source,
+            problem: problem.to_owned(),
+            solution: solution.to_owned(),
+            gold: judged.gold,
+            is_final_right: judged.is_final_right(),
+            local: judged.local(),
+            first_error: judged.first_error(),
+        })
+    }
+}
+
+/// A problem that a policy is asked to solve.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Problem {
+    /// The problem.
+    pub problem: String,
+    /// The right result.
+    pub gold: i64,
+}
+
+/// Problems that no training sees, each once.
+pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Problem> {
+    let draw = |_, rng: &mut StableRng| {
+        let problem = pool(difficulty).chain(rng).text();
+        let gold = check::gold(&problem)?;
+        Some(Problem { problem, gold })
+    };
+    distinct(seed, "problems", count, draw)
+}
+
+/// Solutions with one digit changed and right ones, half and half, of problems that no training
+/// sees.
+pub fn near_misses(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
+    cases((seed, "near misses"), difficulty, count, Source::NearMiss)
+}
+
+/// Solutions with a mistake that is carried on and right ones, half and half, of problems that no
+/// training sees.
+pub fn slips(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
+    cases((seed, "slips"), difficulty, count, Source::Slip)
+}
+
+/// A solution that states the right result and one that does not, of problems that no training sees.
+pub fn pairs(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<[Case; 2]> {
+    let pool = pool(difficulty);
+    let draw = |_, rng: &mut StableRng| {
+        let problem = pool.chain(rng);
+        let samples = [pool.right(&problem, rng), pool.wrong(&problem, rng)];
+        let [right, wrong] =
+            samples.map(|sample| Case::of(Source::Slip, &sample.problem, &sample.solution));
+        let (right, wrong) = (right?, wrong?);
+        (!wrong.is_final_right).then_some([right, wrong])
+    };
+    distinct(seed, "pairs", count, draw)
+}
+
+/// A principle, a solution, and whether it holds: half of them do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The problem.
+    pub problem: String,
+    /// The solution.
+    pub solution: String,
+    /// The principle.
+    pub principle: String,
+    /// Whether it is true of the solution.
+    pub holds: bool,
+}
+
+/// Questions about solutions of problems that no training sees; every principle comes as often as
+/// the others.
+pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Question> {
+    let question = |index: usize| {
+        let rng = &mut StableRng::new(seed, "questions", &[index as u64]);
+        let principle = Principle::ALL[index % Principle::ALL.len()];
+        let wished = rng.coin();
+        let pool = pool(difficulty);
+        let holds = |sample: &Sample| {
+            let problem = check::chain::Problem::read(&sample.problem);
+            principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
+        };
+        let sample =
+            Pool::until(|| pool.either(&pool.chain(rng), rng), |sample| holds(sample) == wished);
+        Question {
+            holds: holds(&sample),
+            problem: sample.problem,
+            solution: sample.solution,
+            principle: principle.text().to_owned(),
+        }
+    };
+    (0..count).map(question).collect()
+}
+
+fn cases(
+    (seed, purpose): (u64, &str),
+    difficulty: &Difficulty,
+    count: usize,
+    source: Source,
+) -> Vec<Case> {
+    let pool = pool(difficulty);
+    let draw = |found: usize, rng: &mut StableRng| {
+        let problem = pool.chain(rng);
+        let sample = if found.is_multiple_of(2) {
+            pool.right(&problem, rng)
+        } else {
+            let slip = match source {
+                Source::NearMiss => Slip::Digit,
+                Source::Slip | Source::BaseModel | Source::CurrentPolicy => {
+                    *rng.pick(&[Slip::Value, Slip::Operand, Slip::Operation, Slip::Dropped])
+                }
+            };
+            pool.slipped(&problem, slip, rng)?
+        };
+        Case::of(source, &sample.problem, &sample.solution)
+    };
+    distinct(seed, purpose, count, draw)
+}
+
+/// Draws until there are so many different ones, or until hardly any new one comes. `draw` is told
+/// how many there are.
+fn distinct<T: PartialEq>(
+    seed: u64,
+    purpose: &str,
+    count: usize,
+    draw: impl Fn(usize, &mut StableRng) -> Option<T>,
+) -> Vec<T> {
+    const MOST_IN_VAIN: usize = 10_000;
+    let mut found: Vec<T> = Vec::with_capacity(count);
+    let mut in_vain = 0;
+    for index in 0.. {
+        if found.len() == count || in_vain > MOST_IN_VAIN {
+            break;
+        }
+        match draw(found.len(), &mut StableRng::new(seed, purpose, &[index])) {
+            Some(new) if !found.contains(&new) => {
+                found.push(new);
+                in_vain = 0;
+            }
+            Some(_) | None => in_vain += 1,
+        }
+    }
+    found
+}
+
+/// Chains that are for evaluation.
+fn pool(difficulty: &Difficulty) -> Pool<'_> {
+    Pool { difficulty, countdown: 0.0, numbers: &(3..=3), held_out: true }
+}

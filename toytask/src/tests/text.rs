@@ -1,0 +1,121 @@
+//! The chat template: short roles, wordings, and everything else.
+
+use models::template::Conversation;
+use serde_json::{Value, json};
+
+use super::world::tokenizer;
+use crate::Format;
+use crate::example::Encoder;
+use crate::mixture::{Mixture, Target, TaskRow};
+use crate::symbols::{END, STEP};
+
+/// The messages as they are rendered, for the model to answer.
+#[track_caller]
+fn check(messages: &Value, expected: &str) {
+    let conversation = Conversation {
+        messages: messages.as_array().expect("a list").clone(),
+        add_generation_prompt: true,
+        ..Conversation::default()
+    };
+    let rendered = tokenizer().template().render(&conversation);
+    assert_eq!(rendered.expect("it renders").as_str(), expected);
+}
+
+#[test]
+fn a_chat_stays_a_chat() {
+    check(
+        &json!([
+            { "role": "system", "content": "Be brief." },
+            { "role": "user", "content": "1+2 mod 100" },
+            { "role": "assistant", "content": "1+2=3\nAnswer: 3" },
+            { "role": "tool", "content": "{}" },
+            { "role": "stranger", "content": "?" },
+            { "role": "user", "content": null },
+            { "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] },
+        ]),
+        "<|begin|><|system|>Be brief.<|user|>1+2 mod 100<|assistant|>1+2=3\nAnswer: 3<|end|>\
+         <|tool|>{}<|user|>?<|user|><|user|>ab<|assistant|>",
+    );
+    // Quotations and titles of a person are no wording of ours.
+    for text in ["> 1\n> 2", "User:\n> 1", "Question:\nWhy?", "Response A:", "\n> x"] {
+        check(
+            &json!([{ "role": "user", "content": text }]),
+            &format!("<|begin|><|user|>{text}<|assistant|>"),
+        );
+    }
+}
+
+#[test]
+fn nobody_but_the_template_writes_special_tokens() {
+    let tokenizer = tokenizer();
+    let spelled = "<|end|><|step|>\n> <|principle|>\n<step 2>\nUser:";
+    for role in ["user", "assistant", "principle", "steps", "document", "tool"] {
+        let conversation = Conversation {
+            messages: vec![json!({ "role": role, "content": spelled })],
+            ..Conversation::default()
+        };
+        let ids = tokenizer.encode_chat(&conversation).expect("it renders").token_ids;
+        let n_special = ids.iter().filter(|id| tokenizer.is_special(**id)).count();
+        let own = match role {
+            "assistant" => 3,
+            "steps" => 3 + spelled.lines().count(),
+            _ => 2,
+        };
+        assert_eq!(n_special, own, "{role}");
+    }
+}
+
+#[test]
+fn what_is_learnt_is_what_is_said() {
+    let tokenizer = tokenizer();
+    let encoder = Encoder::new(&tokenizer).expect("it is ours");
+    let mixture = Mixture::default();
+    for format in Format::ALL {
+        for at in 0..40 {
+            let row = mixture.row_of(format, at);
+            let example = encoder.encode(&row).expect("it encodes");
+            assert!(example.token_ids.len() <= 512, "{}", format.name());
+            assert!(!example.token_ids.contains(&1), "no character is unknown");
+            let said: Vec<u32> = example.aims.iter().map(|aim| aim.token).collect();
+            match &row.target {
+                Target::Reply(reply) => {
+                    let (end, text) = said.split_last().expect("at least the end");
+                    assert_eq!(*end, END);
+                    assert_eq!(&tokenizer.decode(text, false).expect("known"), reply);
+                    // What it is to say next is what it reads next.
+                    for aim in &example.aims[..said.len() - 1] {
+                        assert_eq!(example.token_ids[aim.at + 1], aim.token);
+                    }
+                    let prompt = encoder.prompt(&row.turns).expect("it renders");
+                    assert!(example.token_ids.starts_with(&prompt));
+                    assert_eq!(example.aims[0].at + 1, prompt.len());
+                }
+                Target::Ending(word) => {
+                    assert_eq!(&tokenizer.decode(&said, false).expect("known"), word);
+                    assert_eq!(example.aims[0].at + 1, example.token_ids.len());
+                    assert_eq!(example.token_ids.last(), Some(&END));
+                }
+                Target::Steps(labels) => {
+                    let marks: Vec<bool> = said.iter().map(|id| *id == u32::from(b'+')).collect();
+                    assert_eq!(&marks, labels);
+                    assert!(example.aims.iter().all(|aim| example.token_ids[aim.at] == STEP));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn labels_fit_their_steps() {
+    let tokenizer = tokenizer();
+    let encoder = Encoder::new(&tokenizer).expect("it is ours");
+    let row = TaskRow {
+        format: Format::Process,
+        turns: crate::format::process("1+2 mod 100", "1+2=3\nAnswer: 3"),
+        target: Target::Steps(vec![true]),
+    };
+    let error = encoder.encode(&row).expect_err("two steps, one label");
+    assert!(error.to_string().contains("1 labels for 2 steps"));
+    let row = TaskRow { target: Target::Ending("maybe".to_owned()), ..row };
+    assert!(encoder.encode(&row).is_err(), "no single token");
+}

@@ -1,0 +1,105 @@
+//! Training data: rows, the files that hold them, and their order over epochs.
+
+mod jsonl;
+mod row;
+
+use std::fmt::Debug;
+
+use rand::seq::SliceRandom as _;
+
+pub use jsonl::read_jsonl;
+pub use row::{Preference, Process, Ranked, Row, Supervised, Tokenized};
+
+use crate::error::Result;
+use crate::random::decision;
+
+/// All rows of a run.
+#[derive(Debug)]
+pub enum Rows {
+    /// Rows held in memory, shuffled anew each epoch.
+    Stored {
+        /// The rows.
+        rows: Vec<Row>,
+        /// Their order.
+        order: EpochOrder,
+    },
+    /// An endless stream of generated rows.
+    Generated(Box<dyn RowGenerator>),
+}
+
+/// Generates rows by position, so that a resumed run continues with the same rows.
+pub trait RowGenerator: Debug + Send + Sync {
+    /// Generates the row at a position of the run.
+    ///
+    /// # Errors
+    /// A row that cannot be encoded.
+    fn row(&self, position: u64) -> Result<Row>;
+}
+
+impl Rows {
+    /// Number of rows; `None` for generated rows, which have no end.
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            Rows::Stored { rows, .. } => Some(rows.len()),
+            Rows::Generated(_) => None,
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// Takes `n` rows from position `first` of the run, counted over all epochs.
+    ///
+    /// # Errors
+    /// A generated row that cannot be encoded.
+    pub fn take(&mut self, first: u64, n: usize) -> Result<Vec<Row>> {
+        let positions = first..first + n as u64;
+        match self {
+            Rows::Stored { rows, order } => {
+                Ok(positions.map(|position| rows[order.row(position)].clone()).collect())
+            }
+            Rows::Generated(generator) => {
+                positions.map(|position| generator.row(position)).collect()
+            }
+        }
+    }
+}
+
+/// The order of rows: a new permutation each epoch; a row is found by its position alone, so that a
+/// resumed run continues with the same rows.
+#[derive(Clone, Debug)]
+pub struct EpochOrder {
+    seed: u64,
+    len: usize,
+    epoch: u64,
+    permutation: Vec<u32>,
+}
+
+impl EpochOrder {
+    /// Shuffles `len` rows, at least one.
+    pub fn new(seed: u64, len: usize) -> EpochOrder {
+        let mut order = EpochOrder { seed, len, epoch: 0, permutation: Vec::new() };
+        order.shuffle(0);
+        order
+    }
+
+    fn shuffle(&mut self, epoch: u64) {
+        let rows = u32::try_from(self.len).expect("fewer than 2^32 rows");
+        self.permutation = (0..rows).collect();
+        let mut rng = decision(self.seed, "order of rows", &[epoch]);
+        self.permutation.shuffle(&mut rng);
+        self.epoch = epoch;
+    }
+
+    /// Returns the row at a position of the run, counted from 0 over all epochs.
+    pub fn row(&mut self, position: u64) -> usize {
+        let (epoch, at) = (position / self.len as u64, position % self.len as u64);
+        if epoch != self.epoch {
+            self.shuffle(epoch);
+        }
+        let at = usize::try_from(at).expect("below the number of rows");
+        self.permutation[at] as usize
+    }
+}

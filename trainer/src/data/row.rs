@@ -1,0 +1,98 @@
+//! Rows of training data.
+
+use std::sync::Arc;
+
+use rubrics::Turn;
+
+use crate::item::Item;
+
+/// A row of training data.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Row {
+    /// A completion to imitate.
+    Supervised(Supervised),
+    /// A chosen and a rejected answer.
+    Preference(Preference),
+    /// A solution with a label for each step.
+    Process(Process),
+    /// A problem to solve.
+    Problem(Item),
+    /// Tokens with a target at some of them.
+    Tokenized(Tokenized),
+    /// Several answers with their ranks.
+    Ranked(Ranked),
+    /// An instruction without a reference answer.
+    Open(Item),
+}
+
+/// Tokens with targets; the loss is on the targets alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tokenized {
+    /// Groups rows in the log (`loss/KIND`).
+    pub kind: Arc<str>,
+    /// Input tokens.
+    pub token_ids: Vec<u32>,
+    /// Position and the token that should follow it, by ascending position.
+    pub targets: Vec<(usize, u32)>,
+}
+
+/// A conversation and the completion to imitate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Supervised {
+    /// The conversation.
+    pub turns: Vec<Turn>,
+    /// The assistant's reply.
+    pub completion: String,
+    /// Groups rows in the log (`loss/KIND`).
+    pub kind: Arc<str>,
+}
+
+/// A chosen and a rejected answer to a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preference {
+    /// The conversation.
+    pub turns: Vec<Turn>,
+    /// The better answer.
+    pub chosen: String,
+    /// The worse answer.
+    pub rejected: String,
+    /// How much better `chosen` is; `None` if unknown.
+    pub margin: Option<f64>,
+}
+
+/// Several answers to a question, with their ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// The question.
+    pub problem: String,
+    /// The answers, two or more.
+    pub candidates: Vec<String>,
+    /// Their ranks; the smallest is the best.
+    pub ranks: Vec<f64>,
+}
+
+/// A solution in steps, with labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// The conversation.
+    pub turns: Vec<Turn>,
+    /// The steps, in order.
+    pub steps: Vec<String>,
+    /// Whether each step is right; `None` if unknown.
+    pub labels: Vec<Option<bool>>,
+}
+
+impl Row {
+    /// Names its kind and fields for error messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Row::Supervised(_) => "supervised (`prompt`, `completion`)",
+            Row::Preference(_) => "preference (`prompt`, `chosen`, `rejected`)",
+            Row::Process(_) => "process (`prompt`, `steps`, `labels`)",
+            Row::Problem(_) => "problem (`prompt`, `answer`)",
+            Row::Tokenized(_) => "a mixture's",
+            Row::Ranked(_) => "preference (`prompt`, `candidates`, `gold_rank`)",
+            Row::Open(_) => "open (`prompt`, `kind`)",
+        }
+    }
+}

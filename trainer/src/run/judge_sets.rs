@@ -1,0 +1,249 @@
+//! How well the model judges: its scorers on solutions whose truth is known.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rubrics::calibration::Prediction;
+use rubrics::{Input, Outcome, Passage, Turn};
+use serde::{Deserialize, Serialize};
+use toytask::make::Difficulty;
+use toytask::sets::{self, Case, Problem, Source};
+
+use super::config::RunConfig;
+use super::sources;
+use crate::error::{Result, TrainError};
+use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
+use crate::item::{Item, Role};
+use crate::metrics::Metrics;
+use crate::rollout::{Actor, How, Judge, Order};
+
+/// `[[evaluation.judge]]`: a set of solutions, and the scorers that are held against it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JudgeSet {
+    /// What its numbers are called.
+    pub name: String,
+    /// Where its solutions come from.
+    pub set: SetSource,
+    /// A file of cases, one JSON object a line: what `set = "file"` reads, and where `set = "policy"`
+    /// leaves what the model wrote, so that later judges can be held against the same.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+    /// Solutions, at most.
+    #[serde(default = "count")]
+    pub count: usize,
+    /// Solutions to each problem, where the model writes them.
+    #[serde(default = "one")]
+    pub samples: usize,
+    /// The fewest and the most operations.
+    #[serde(default = "sources::lengths")]
+    pub lengths: [usize; 2],
+    /// Share of multiplications.
+    #[serde(default = "sources::times")]
+    pub times: f64,
+    /// The least and the most that is added or subtracted.
+    #[serde(default = "sources::addends")]
+    pub addends: [u8; 2],
+    /// The least and the most that is multiplied by.
+    #[serde(default = "sources::multipliers")]
+    pub multipliers: [u8; 2],
+    /// Which solutions, and which samples.
+    #[serde(default)]
+    pub seed: u64,
+    /// The scorer whose score is how likely the solution is right.
+    #[serde(default)]
+    pub scorer: Option<String>,
+    /// The scorer that judges steps.
+    #[serde(default)]
+    pub steps: Option<String>,
+}
+
+/// Where solutions come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetSource {
+    /// One digit of a right solution changed; half of them right.
+    NearMisses,
+    /// A mistake that the rest goes on from; half of them right.
+    Slips,
+    /// What the model of now writes to problems that it was not trained on.
+    Policy,
+    /// A file that was made before.
+    File,
+}
+
+fn count() -> usize {
+    200
+}
+
+fn one() -> usize {
+    1
+}
+
+impl JudgeSet {
+    /// The cases.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and whatever the engine refuses.
+    pub fn cases(&self, config: &RunConfig, actor: &Actor, max_tokens: usize) -> Result<Vec<Case>> {
+        let difficulty =
+            sources::difficulty(self.lengths, self.times, self.addends, self.multipliers);
+        let checked = difficulty.check();
+        checked.map_err(|what| {
+            TrainError::Invalid(format!("evaluation.judge '{}': {what}", self.name))
+        })?;
+        match self.set {
+            SetSource::NearMisses => Ok(sets::near_misses(self.seed, &difficulty, self.count)),
+            SetSource::Slips => Ok(sets::slips(self.seed, &difficulty, self.count)),
+            SetSource::Policy => {
+                let cases = self.sampled(actor, &difficulty, max_tokens)?;
+                self.keep(config, &cases)?;
+                Ok(cases)
+            }
+            SetSource::File => self.read(config),
+        }
+    }
+
+    fn read(&self, config: &RunConfig) -> Result<Vec<Case>> {
+        let path = self.path.as_ref().ok_or_else(|| {
+            TrainError::Invalid(format!("evaluation.judge '{}' needs a `path`", self.name))
+        })?;
+        let path = config.path(path);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let case = |(index, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| {
+                TrainError::Invalid(format!("{}:{}: {error}", path.display(), index + 1))
+            })
+        };
+        lines.enumerate().take(self.count).map(case).collect()
+    }
+
+    fn keep(&self, config: &RunConfig, cases: &[Case]) -> Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let path = config.path(path);
+        let line = |case: &Case| {
+            let line = serde_json::to_string(case).expect("texts and numbers become JSON");
+            line + "\n"
+        };
+        let text: String = cases.iter().map(line).collect();
+        std::fs::write(&path, text)
+            .map_err(|source| TrainError::File { path: path.display().to_string(), source })
+    }
+
+    /// Solutions that the model writes.
+    fn sampled(
+        &self,
+        actor: &Actor,
+        difficulty: &Difficulty,
+        max_tokens: usize,
+    ) -> Result<Vec<Case>> {
+        let samples = self.samples.max(1);
+        let problems = sets::problems(self.seed, difficulty, self.count.div_ceil(samples));
+        let each = problems.iter().flat_map(|problem| std::iter::repeat_n(problem, samples));
+        let each: Vec<&Problem> = each.take(self.count).collect();
+        let orders = each.iter().enumerate().map(|(index, problem)| {
+            let turns = vec![user(&problem.problem)];
+            let item = Item {
+                index: (index / samples) as u64,
+                role: Role::Player,
+                problem: problem.problem.as_str().into(),
+                turns,
+                gold: None,
+                scorer: "".into(),
+                category: None,
+                parent: None,
+                audit: None,
+            };
+            Ok(Order {
+                prompt: actor.prompt(&item)?,
+                adapter: None,
+                stream: index as u64,
+                partial: Vec::new(),
+                most: None,
+            })
+        });
+        let orders: Vec<Order> = orders.collect::<Result<_>>()?;
+        let how = How { seed: self.seed, max_tokens, temperature: 1.0 };
+        let mut cases = Vec::new();
+        for (problem, sample) in each.iter().zip(actor.sample(&orders, how)?) {
+            let text = actor.text(&sample.tokens)?;
+            cases.extend(Case::of(Source::CurrentPolicy, &problem.problem, &text));
+        }
+        Ok(cases)
+    }
+
+    /// The figures of the scorers on the cases. A case that a scorer has no verdict for is counted
+    /// and left out.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn measure(&self, cases: &[Case], judge: &Judge) -> Result<Metrics> {
+        let mut metrics = Metrics::default();
+        metrics.set("cases", cases.len() as f64);
+        let inputs: Vec<Arc<Input>> = cases.iter().map(|case| Arc::new(input(case))).collect();
+        if let Some(scorer) = &self.scorer {
+            let outcomes = judge.outcomes(scorer, &inputs, self.seed)?;
+            whole(cases, &outcomes, &mut metrics);
+        }
+        if let Some(scorer) = &self.steps {
+            let outcomes = judge.outcomes(scorer, &inputs, self.seed)?;
+            steps(cases, &outcomes, &mut metrics);
+        }
+        Ok(metrics)
+    }
+}
+
+fn user(problem: &str) -> Turn {
+    Turn { role: "user".to_owned(), content: problem.to_owned() }
+}
+
+fn input(case: &Case) -> Input {
+    let mut input = Input::of(case.solution.clone());
+    input.prompt = Some(Passage::Turns(vec![user(&case.problem)]));
+    input
+}
+
+fn whole(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
+    let mut by_problem: BTreeMap<&str, Vec<Prediction>> = BTreeMap::new();
+    for (case, outcome) in cases.iter().zip(outcomes) {
+        if let Ok(reward) = outcome {
+            by_problem
+                .entry(&case.problem)
+                .or_default()
+                .push(Prediction { probability: reward.score, right: case.is_final_right });
+        }
+    }
+    let groups: Vec<Vec<Prediction>> = by_problem.into_values().collect();
+    let predictions = groups.concat();
+    let missing = cases.len() - predictions.len();
+    metrics.set("without_verdict", missing as f64);
+    if let Some(figures) = judge_figures(&predictions) {
+        metrics.add_all("", &figures);
+    }
+    if let Some(share) = within_problems(&groups) {
+        metrics.set("within_problems", share);
+    }
+}
+
+fn steps(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
+    let mut found = Vec::new();
+    let mut missing = 0.0;
+    for (case, outcome) in cases.iter().zip(outcomes) {
+        let steps = outcome.as_ref().ok().and_then(|reward| reward.evidence.steps.as_ref());
+        let scores: Option<Vec<f64>> =
+            steps.and_then(|steps| steps.iter().map(|step| step.score).collect());
+        match scores {
+            Some(scores) => found.push((case.first_error, first_below_half(&scores))),
+            None => missing += 1.0,
+        }
+    }
+    metrics.set("steps/without_verdict", missing);
+    if let Some(figures) = first_error(&found) {
+        metrics.add_all("steps/", &figures);
+    }
+}

@@ -1,0 +1,270 @@
+//! Data sources of a run file: JSON Lines files, and the toy task.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::Tokenizer;
+use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
+use toytask::make::Difficulty;
+use toytask::{Encoder, Format, Mixture, Target, check, sets};
+
+use super::config::RunConfig;
+use crate::data::{EpochOrder, Row, RowGenerator, Rows, Tokenized, read_jsonl};
+use crate::error::{Result, TrainError};
+use crate::item::{Item, Role};
+use crate::random::decision;
+
+/// `[[data]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DataSource {
+    /// Rows of JSON lines.
+    Jsonl(JsonlSource),
+    /// Rows that teach every format of the task, without end; the only source of its run.
+    Mixture(MixtureSource),
+    /// Problems of the task.
+    Chains(ChainSource),
+}
+
+/// `kind = "jsonl"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JsonlSource {
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// `kind = "mixture"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixtureSource {
+    /// Everything follows from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// The fewest and the most operations of a chain.
+    #[serde(default = "lengths")]
+    pub lengths: [usize; 2],
+    /// Share of multiplications.
+    #[serde(default = "times")]
+    pub times: f64,
+    /// The least and the most that is added or subtracted.
+    #[serde(default = "addends")]
+    pub addends: [u8; 2],
+    /// The least and the most that is multiplied by.
+    #[serde(default = "multipliers")]
+    pub multipliers: [u8; 2],
+    /// Share of countdown problems where a format can be about either.
+    #[serde(default)]
+    pub countdown: f64,
+    /// How often each format comes; those that are not listed never do. The usual shares without it.
+    #[serde(default)]
+    pub formats: Option<BTreeMap<String, f64>>,
+}
+
+/// `kind = "chains"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainSource {
+    /// Everything follows from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// How many problems.
+    pub count: usize,
+    /// The fewest and the most operations.
+    #[serde(default = "lengths")]
+    pub lengths: [usize; 2],
+    /// Share of multiplications.
+    #[serde(default = "times")]
+    pub times: f64,
+    /// The least and the most that is added or subtracted.
+    #[serde(default = "addends")]
+    pub addends: [u8; 2],
+    /// The least and the most that is multiplied by.
+    #[serde(default = "multipliers")]
+    pub multipliers: [u8; 2],
+    /// Problems that no training sees, for evaluations.
+    #[serde(default)]
+    pub held_out: bool,
+    /// The scorer of problems whose result is known.
+    #[serde(default = "scorer")]
+    pub scorer: String,
+    /// The share of problems whose result the run may know.
+    #[serde(default = "all")]
+    pub labelled: f64,
+    /// The scorer of the others, which has to do without it; without one they are left out.
+    #[serde(default)]
+    pub judge: Option<String>,
+}
+
+pub(super) fn lengths() -> [usize; 2] {
+    [1, 6]
+}
+
+pub(super) fn times() -> f64 {
+    0.3
+}
+
+pub(super) fn addends() -> [u8; 2] {
+    [1, 99]
+}
+
+pub(super) fn multipliers() -> [u8; 2] {
+    [2, 9]
+}
+
+fn scorer() -> String {
+    "math".to_owned()
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+/// Opens the rows of all sources. `scorer` rewards problems that name none.
+///
+/// # Errors
+/// Files that cannot be used, and a mixture that is not the only source.
+pub(super) fn open_rows(
+    config: &RunConfig,
+    sources: &[DataSource],
+    tokenizer: &Arc<Tokenizer>,
+    scorer: Option<&str>,
+) -> Result<Rows> {
+    let mut rows = Vec::new();
+    for source in sources {
+        match source {
+            DataSource::Jsonl(source) => {
+                rows.extend(read_jsonl(&config.path(&source.path), scorer)?);
+            }
+            DataSource::Chains(source) => rows.extend(source.rows()?),
+            DataSource::Mixture(source) if sources.len() == 1 => {
+                // So that a tokenizer of another kind is refused before the first step.
+                Encoder::new(tokenizer)?;
+                let mixture = source.mixture()?;
+                let tokenizer = tokenizer.clone();
+                return Ok(Rows::Generated(Box::new(MixtureRows { mixture, tokenizer })));
+            }
+            DataSource::Mixture(_) => {
+                return Err(TrainError::Invalid(
+                    "a mixture has no end, so it is the only source of its run".to_owned(),
+                ));
+            }
+        }
+    }
+    Ok(Rows::Stored { order: EpochOrder::new(config.run.seed, rows.len()), rows })
+}
+
+/// Rows of the toy task, generated and encoded by position.
+#[derive(Debug)]
+struct MixtureRows {
+    mixture: Mixture,
+    tokenizer: Arc<Tokenizer>,
+}
+
+impl RowGenerator for MixtureRows {
+    fn row(&self, position: u64) -> Result<Row> {
+        let row = self.mixture.row(position);
+        let example = Encoder::new(&self.tokenizer)?.encode(&row)?;
+        Ok(Row::Tokenized(Tokenized {
+            kind: row.format.name().into(),
+            token_ids: example.token_ids,
+            targets: example.aims.iter().map(|aim| (aim.at, aim.token)).collect(),
+        }))
+    }
+}
+
+impl MixtureSource {
+    fn mixture(&self) -> Result<Mixture> {
+        let mut mixture = Mixture {
+            seed: self.seed,
+            difficulty: difficulty(self.lengths, self.times, self.addends, self.multipliers),
+            countdown: self.countdown,
+            ..Mixture::default()
+        };
+        if let Some(formats) = &self.formats {
+            mixture.weights = formats
+                .iter()
+                .map(|(name, weight)| Ok((format(name)?, *weight)))
+                .collect::<Result<_>>()?;
+        }
+        let checked = mixture.check();
+        checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
+        Ok(mixture)
+    }
+}
+
+fn format(name: &str) -> Result<Format> {
+    let found = Format::ALL.into_iter().find(|format| format.name() == name);
+    found.ok_or_else(|| {
+        let names = Format::ALL.map(Format::name).join(", ");
+        TrainError::Invalid(format!("data: there is no format '{name}'; there are {names}"))
+    })
+}
+
+/// How hard chains are, by the keys of a run file.
+pub(super) fn difficulty(
+    lengths: [usize; 2],
+    times: f64,
+    addends: [u8; 2],
+    multipliers: [u8; 2],
+) -> Difficulty {
+    Difficulty {
+        lengths: lengths[0]..=lengths[1],
+        times,
+        addends: addends[0]..=addends[1],
+        multipliers: multipliers[0]..=multipliers[1],
+    }
+}
+
+impl ChainSource {
+    fn rows(&self) -> Result<Vec<Row>> {
+        if !(0.0..=1.0).contains(&self.labelled) {
+            return Err(TrainError::Invalid("data: `labelled` is a share".to_owned()));
+        }
+        let mut rows = Vec::new();
+        for (index, problem) in self.problems()?.into_iter().enumerate() {
+            let gold = check::gold(&problem).ok_or_else(|| {
+                TrainError::Invalid(format!("'{problem}' is no problem of the task"))
+            })?;
+            let mut rng = decision(self.seed, "labelled", &[index as u64]);
+            let known = rng.random_bool(self.labelled);
+            let scorer = match (&self.judge, known) {
+                (_, true) => &self.scorer,
+                (Some(judge), false) => judge,
+                (None, false) => continue,
+            };
+            rows.push(Row::Problem(Item {
+                index: index as u64,
+                role: Role::Player,
+                turns: vec![rubrics::Turn { role: "user".to_owned(), content: problem.clone() }],
+                problem: problem.into(),
+                audit: (!known).then(|| gold.to_string().into()),
+                gold: known.then(|| gold.to_string().into()),
+                scorer: scorer.as_str().into(),
+                category: None,
+                parent: None,
+            }));
+        }
+        Ok(rows)
+    }
+
+    /// Problems that training may see, or those that it may not.
+    fn problems(&self) -> Result<Vec<String>> {
+        let difficulty = difficulty(self.lengths, self.times, self.addends, self.multipliers);
+        let checked = difficulty.check();
+        checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
+        if self.held_out {
+            let problems = sets::problems(self.seed, &difficulty, self.count);
+            return Ok(problems.into_iter().map(|problem| problem.problem).collect());
+        }
+        let mixture = Mixture { seed: self.seed, difficulty, ..Mixture::default() };
+        let rows = (0..self.count as u64).map(|index| mixture.row_of(Format::Player, index));
+        rows.map(|row| match (&row.target, row.turns.last()) {
+            (Target::Reply(_), Some(turn)) => Ok(turn.content.clone()),
+            _ => Err(TrainError::Invalid("a problem is one message".to_owned())),
+        })
+        .collect()
+    }
+}
