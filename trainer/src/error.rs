@@ -51,7 +51,7 @@ pub enum TrainError {
     },
     /// There is nothing to learn from any more.
     #[error("{0}")]
-    Stuck(String),
+    NoProgress(String),
 }
 
 impl TrainError {
@@ -60,7 +60,7 @@ impl TrainError {
         match self {
             named @ (TrainError::NotFinite { .. }
             | TrainError::AtStep { .. }
-            | TrainError::Stuck(_)) => named,
+            | TrainError::NoProgress(_)) => named,
             TrainError::Invalid(what) => TrainError::Invalid(format!("step {step}: {what}")),
             source @ (TrainError::Model(_)
             | TrainError::Tensor(_)

@@ -1,11 +1,12 @@
-//! The companion trainer: one model is player and referee, and both evolve through the kernels that
-//! serve them.
+//! The trainer: a policy and its judge, which may be one model, trained through the kernels that serve
+//! them. The training loop is [`methods::policy_gradient::train_step`].
 //!
-//! Rollouts come from the engine on the live weights, rewards from [`rubrics::score()`], and
-//! gradients from the same decoder with its weights as variables ([`policy`]). Losses
-//! ([`losses`]) and advantages ([`advantages`]) are pure functions over numbers: a loss gives its
-//! value and its gradient with respect to log-probabilities or scores, and the decoder's backward
-//! carries that gradient on. Judge items are made of rollouts in [`recycle`].
+//! Rollouts come from the engine on the live weights ([`rollout`]), rewards from [`rubrics::score()`],
+//! and gradients from the same decoder with its weights as variables ([`policy`]). Losses ([`losses`])
+//! and advantages ([`advantages`]) are pure functions over numbers: a loss returns its value and its
+//! gradient with respect to log-probabilities or scores, and the decoder's backward carries that
+//! gradient on. Judge data is made of rollouts in [`judge_data`]. This crate must not know HTTP, nor
+//! how anything is judged.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -17,9 +18,10 @@ pub mod curriculum;
 pub mod data;
 pub mod encode;
 pub mod error;
-mod exact;
 pub mod figures;
+mod float_bits;
 pub mod item;
+pub mod judge_data;
 pub mod log;
 pub mod losses;
 pub mod methods;
@@ -27,7 +29,6 @@ pub mod metrics;
 pub mod optimiser;
 pub mod policy;
 pub mod random;
-pub mod recycle;
 pub mod rollout;
 pub mod run;
 pub mod staleness;

@@ -11,8 +11,8 @@ use models::adapter::{Adapter, Base};
 use models::kv::KvCache;
 use models::tiny::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
-use trainer::policy::{Gradients, Packing, Policy, Sequence, Slope};
-use trainer::rollout::{Actor, How, Order, Sample};
+use trainer::policy::{Grad, Gradients, Packing, Policy, Sequence};
+use trainer::rollout::{Sample, SampleRequest, Sampler, RolloutParams};
 
 /// Sequences of a batch.
 const BATCHES: [usize; 4] = [1, 3, 8, 64];
@@ -24,7 +24,7 @@ const ADAPTERS: [&str; 2] = ["player", "judge"];
 struct World {
     _dir: tempfile::TempDir,
     policy: Policy,
-    actor: Actor,
+    sampler: Sampler,
     optimiser: AdamW,
 }
 
@@ -55,7 +55,7 @@ impl World {
         };
         let policy = policy.expect("it loads");
         World {
-            actor: actor(&policy, batch_tokens),
+            sampler: sampler(&policy, batch_tokens),
             optimiser: AdamW::new(AdamWConfig::default(), &policy),
             policy,
             _dir: dir,
@@ -64,9 +64,9 @@ impl World {
 
     /// The orders of a batch: prompts of many lengths, each of them for two answers; under
     /// adapters every third for the model itself.
-    fn orders(&self, n: usize, round: u32) -> Vec<Order> {
+    fn orders(&self, n: usize, round: u32) -> Vec<SampleRequest> {
         let adapters = self.policy.served_adapters();
-        let order = |at: usize| Order {
+        let order = |at: usize| SampleRequest {
             prompt: prompt(at / 2, round).into(),
             adapter: adapters.get(at % 3).map(|(name, _)| name.clone()),
             stream: at as u64,
@@ -76,7 +76,7 @@ impl World {
         (0..n).map(order).collect()
     }
 
-    fn sequences(&self, orders: &[Order], samples: &[Sample]) -> Vec<Sequence> {
+    fn sequences(&self, orders: &[SampleRequest], samples: &[Sample]) -> Vec<Sequence> {
         let pairs = orders.iter().zip(samples);
         pairs
             .map(|(order, sample)| {
@@ -92,9 +92,9 @@ impl World {
 
     /// That reading and training give the bits that were sampled with. Returns how many tokens
     /// were compared: those that the weights of now have sampled.
-    fn compare(&self, orders: &[Order], samples: &[Sample], what: &str) -> usize {
+    fn compare(&self, orders: &[SampleRequest], samples: &[Sample], what: &str) -> usize {
         let sequences = self.sequences(orders, samples);
-        let revision = self.actor.host().engine.revision();
+        let revision = self.sampler.host().engine.revision();
         let mut compared = 0;
         for tokens in [1, 100, 100_000] {
             let read = self.policy.read(&sequences, tokens).expect("it is read");
@@ -137,9 +137,9 @@ impl World {
             for (member, outputs) in members.iter().zip(outputs) {
                 seen[*member].clone_from(outputs);
             }
-            let slope = Slope::Logprob { logprob: -0.1, entropy: 0.0 };
+            let grad = Grad::Logprob { logprob: -0.1, entropy: 0.0 };
             let outputs = outputs.iter();
-            Ok(outputs.map(|all| vec![slope.clone(); all.len()]).collect())
+            Ok(outputs.map(|all| vec![grad.clone(); all.len()]).collect())
         };
         let done = self.policy.gradients(sequences, packing, &mut gradients, loss);
         done.expect("a backward");
@@ -151,7 +151,7 @@ impl World {
         for _ in 0..steps {
             let mut seen = vec![Vec::new(); sequences.len()];
             let mut gradients = self.backward(sequences, 1000, &mut seen);
-            let engine = self.actor.host().engine.clone();
+            let engine = self.sampler.host().engine.clone();
             let (policy, optimiser) = (&self.policy, &mut self.optimiser);
             let step = || optimiser.step(policy, &mut gradients, 3e-3);
             let stepped = engine.update_weights_blocking(step).expect("it stands");
@@ -160,7 +160,7 @@ impl World {
     }
 
     fn cached_tokens(&self) -> u64 {
-        self.actor.host().engine.status().cached_tokens
+        self.sampler.host().engine.status().cached_tokens
     }
 }
 
@@ -181,7 +181,7 @@ fn adapter(dir: &Path, base: &Path, spec: &TinySpec, name: &str) -> Adapter {
     Adapter::load(dir, &Base::of(&config)).expect("it loads")
 }
 
-fn actor(policy: &Policy, batch_tokens: usize) -> Actor {
+fn sampler(policy: &Policy, batch_tokens: usize) -> Sampler {
     let per_token = KvCache::bytes_per_token(policy.config()) as u64;
     let host = Host::live(LiveSpec {
         name: "policy".to_owned(),
@@ -203,7 +203,7 @@ fn actor(policy: &Policy, batch_tokens: usize) -> Actor {
         let inserted = runtime.block_on(host.engine.insert_adapter(name, adapter));
         inserted.expect("it fits");
     }
-    Actor::new(Arc::new(host)).expect("it has an end of text")
+    Sampler::new(Arc::new(host)).expect("it has an end of text")
 }
 
 /// A prompt longer than a few blocks of the cache, so that it can be found there again.
@@ -220,8 +220,8 @@ fn logprob(output: &Output) -> f32 {
     logprob.expect("a log-probability was asked for")
 }
 
-fn how(seed: u64) -> How {
-    How { seed, max_tokens: 9, temperature: 1.0 }
+fn how(seed: u64) -> RolloutParams {
+    RolloutParams { seed, max_tokens: 9, temperature: 1.0 }
 }
 
 /// Every batch size, without and with what the cache holds, before and after some steps.
@@ -234,7 +234,7 @@ fn check(preset: Preset, trained: Trained, batch_tokens: usize) {
             for again in [false, true] {
                 let cached = world.cached_tokens();
                 let seed = 2 * u64::from(round) + u64::from(again);
-                let samples = world.actor.sample(&orders, how(seed)).expect("sampled");
+                let samples = world.sampler.sample(&orders, how(seed)).expect("sampled");
                 let found = world.cached_tokens() > cached;
                 assert!(found || !again, "the prompts are in the cache");
                 // Two answers to a prompt may share it even the first time.
@@ -283,10 +283,10 @@ fn interrupted_answers() {
         let mut how = how(5);
         how.max_tokens = 60;
         let orders = world.orders(12, 0);
-        let unbroken = world.actor.sample(&orders, how).expect("sampled");
+        let unbroken = world.sampler.sample(&orders, how).expect("sampled");
         for learned in [false, true] {
             let each: Vec<usize> = (0..orders.len()).collect();
-            let first = world.actor.sample_until(&orders, how, &each, 1);
+            let first = world.sampler.sample_until(&orders, how, &each, 1);
             let first = first.expect("sampled");
             let broken = first.iter().filter(|sample| sample.interrupted).count();
             assert!(broken > 0, "every answer was complete at once");
@@ -295,15 +295,15 @@ fn interrupted_answers() {
                 let sequences = world.sequences(&orders, &first);
                 world.learn(&sequences, 3);
             }
-            let resumed = orders
-                .iter()
-                .zip(&first)
-                .map(|(order, sample)| Order { partial: sample.tokens.clone(), ..order.clone() });
-            let open: Vec<Order> = resumed
+            let resumed = orders.iter().zip(&first).map(|(order, sample)| SampleRequest {
+                partial: sample.tokens.clone(),
+                ..order.clone()
+            });
+            let open: Vec<SampleRequest> = resumed
                 .zip(&first)
                 .filter_map(|(order, sample)| sample.interrupted.then_some(order))
                 .collect();
-            let rest = world.actor.sample(&open, how).expect("sampled");
+            let rest = world.sampler.sample(&open, how).expect("sampled");
             assert!(world.compare(&open, &rest, "resumed") > 0);
             let whole = first.iter().zip(&unbroken);
             let whole = whole.filter_map(|(first, all)| first.interrupted.then_some(all));

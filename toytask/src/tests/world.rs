@@ -9,7 +9,7 @@ use crate::symbols::{BEGIN, END, PAD, STEP, VOCABULARY};
 fn made(size: ModelSize, seed: u64) -> (tempfile::TempDir, std::path::PathBuf) {
     let parent = tempfile::tempdir().expect("a folder");
     let dir = parent.path().join("model");
-    write_model_folder(&dir, shape, seed).expect("it is written");
+    write_model_folder(&dir, size, seed).expect("it is written");
     (parent, dir)
 }
 
@@ -21,7 +21,7 @@ pub(super) fn tokenizer() -> Tokenizer {
 #[test]
 fn shapes_load_and_are_as_large_as_they_say() {
     let check = |size: ModelSize, parameters: u64| {
-        let (_parent, dir) = made(shape, 1);
+        let (_parent, dir) = made(size, 1);
         let model = Model::load(&dir, &LoadOptions::default()).expect("it loads");
         assert_eq!(model.config.parameters(), Some(parameters));
         assert_eq!(model.config.vocab_size, VOCABULARY);

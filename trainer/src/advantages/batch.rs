@@ -6,7 +6,7 @@ use rubrics::combine::group::Normalisation;
 use serde::{Deserialize, Serialize};
 
 use super::group::{check_normalisation, of_outcomes};
-use super::steps::token_returns;
+use super::steps::{check_gamma, token_returns};
 use super::{Episode, TokenAdvantages};
 use crate::losses::error::{FormulaError, Result, finite, setting};
 
@@ -196,10 +196,6 @@ impl StableReinforce {
         }
         Ok(shaped_as(&returns, whitened))
     }
-}
-
-pub(super) fn check_gamma(gamma: f64) -> Result<()> {
-    setting("gamma", "from 0 to 1", (0.0..=1.0).contains(&gamma))
 }
 
 /// The return of each token: its own rewards and all later ones, the outcome at the last.

@@ -8,9 +8,8 @@ use rubrics::combine::renorm::{OutcomeAt, renorm};
 use rubrics::combine::thoughts;
 use serde::{Deserialize, Serialize};
 
-use super::batch::check_gamma;
 use super::group::{check_epsilon, check_normalisation, outcomes};
-use super::steps::{over_steps, token_returns, towards_steps};
+use super::steps::{check_gamma, over_steps, token_returns, towards_steps};
 use super::{Episode, Signal};
 use crate::losses::error::{FormulaError, Result, setting};
 

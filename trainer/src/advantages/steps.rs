@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::Episode;
-use super::batch::check_gamma;
-use crate::losses::error::{FormulaError, Result, finite, lengths};
+use crate::losses::error::{FormulaError, Result, finite, lengths, setting};
 
 /// The return of each place: its own reward and the discounted ones of all later places.
 ///
@@ -95,4 +94,8 @@ pub(super) fn towards_steps(episode: &Episode<'_>, values: &[f64]) -> Vec<f64> {
         start = step.tokens.end;
     }
     tokens
+}
+
+pub(super) fn check_gamma(gamma: f64) -> Result<()> {
+    setting("gamma", "from 0 to 1", (0.0..=1.0).contains(&gamma))
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// The options of filling a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,12 @@ impl Default for FillConfig {
     fn default() -> Self {
         Self { rounds: 10, groups: None, shortfall: Shortfall::Train }
     }
+}
+
+impl FillConfig {
+    /// Samples once and takes what comes.
+    pub(crate) const ONCE: FillConfig =
+        FillConfig { rounds: 1, groups: None, shortfall: Shortfall::Train };
 }
 
 /// What happens to a batch that is not full after the last round.
@@ -70,7 +76,7 @@ impl Fill {
     /// What to do next.
     ///
     /// # Errors
-    /// [`TrainError::Stuck`] where the rounds are over, the batch is not full, and the options say
+    /// [`TrainError::NoProgress`] where the rounds are over, the batch is not full, and the options say
     /// that this ends the run.
     pub fn next(&self) -> Result<Next> {
         if self.have >= self.want {
@@ -81,7 +87,7 @@ impl Fill {
         }
         match self.config.shortfall {
             Shortfall::Train => Ok(Next::Train(self.have)),
-            Shortfall::Fail => Err(TrainError::Stuck(format!(
+            Shortfall::Fail => Err(TrainError::NoProgress(format!(
                 "after {} rounds of sampling only {} of {} groups are worth training on",
                 self.rounds, self.have, self.want
             ))),

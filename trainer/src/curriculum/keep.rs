@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Group, Result, TrainError};
+use crate::error::{Result, TrainError};
+use crate::item::Group;
 
 /// The rule. A group in which a rewarder gave a status in the place of a reward is never trained on,
 /// whatever the rule: its rewards are not known. Who wants to train on the answers that do have rewards
@@ -159,12 +160,12 @@ impl Keep {
 /// Serialisable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StuckRule {
+pub struct NoProgressRule {
     limit: u64,
     in_a_row: u64,
 }
 
-impl StuckRule {
+impl NoProgressRule {
     /// After `limit` steps in a row; 0 never ends a run.
     pub fn new(limit: u64) -> Self {
         Self { limit, in_a_row: 0 }
@@ -173,7 +174,7 @@ impl StuckRule {
     /// Takes the counts of one step.
     ///
     /// # Errors
-    /// [`TrainError::Stuck`], with what there was in the place of differences.
+    /// [`TrainError::NoProgress`], with what there was in the place of differences.
     pub fn observe(&mut self, counts: &KeepCounts) -> Result<()> {
         let taught = counts.groups > counts.zero_variance + counts.failed;
         self.in_a_row = if taught { 0 } else { self.in_a_row + 1 };
@@ -188,7 +189,7 @@ impl StuckRule {
         } else {
             "the problems are too hard for this model, or the scorer cannot read its answers"
         };
-        Err(TrainError::Stuck(format!(
+        Err(TrainError::NoProgress(format!(
             "for {} steps no group had different rewards, so there is nothing to learn: of the last \
              {} groups {} were all right, {wrong} equal and not right, and {} had a missing reward; \
              {advice}",

@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Result, TrainError};
 use crate::random::decision;
-use crate::{Result, TrainError};
 use arms::Arm;
 pub use fill::{Fill, FillConfig};
-pub use keep::{Fate, Keep, KeepCounts, StuckRule};
+pub use keep::{Fate, Keep, KeepCounts, NoProgressRule};
 use pool::Place;
 
 /// How problems are chosen.
@@ -145,16 +145,16 @@ pub struct CurriculumState {
 struct ArmState {
     problems: u64,
     place: Place,
-    #[serde(with = "crate::exact::list")]
+    #[serde(with = "crate::float_bits::list")]
     window: Vec<f64>,
     seen: u64,
-    #[serde(with = "crate::exact")]
+    #[serde(with = "crate::float_bits")]
     estimate: f64,
 }
 
 /// What one group of answers taught: how far its rewards were from each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Lesson<'a> {
+pub struct GroupAdvantages<'a> {
     /// The problem's category.
     pub category: Option<&'a str>,
     /// The advantages of its answers.
@@ -222,19 +222,19 @@ impl Curriculum {
         }
     }
 
-    /// Takes in what a batch taught. Lessons in categories that this curriculum does not have are
+    /// Takes in what a batch taught. Groups in categories that this curriculum does not have are
     /// passed over, as are all where categories do not matter.
     ///
     /// # Errors
     /// An advantage that is not finite; nothing is changed then.
-    pub fn observe(&mut self, lessons: &[Lesson<'_>]) -> Result<()> {
-        let advantages = lessons.iter().flat_map(|lesson| lesson.advantages);
+    pub fn observe(&mut self, groups: &[GroupAdvantages<'_>]) -> Result<()> {
+        let advantages = groups.iter().flat_map(|group| group.advantages);
         if advantages.clone().any(|advantage| !advantage.is_finite()) {
             return Err(TrainError::Invalid("curriculum: an advantage is not finite".to_owned()));
         }
         for (name, arm) in &mut self.arms {
-            let own = lessons.iter().filter(|l| l.category.unwrap_or(ALL) == name);
-            let sizes = own.flat_map(|lesson| lesson.advantages).map(|a| a.abs());
+            let own = groups.iter().filter(|l| l.category.unwrap_or(ALL) == name);
+            let sizes = own.flat_map(|group| group.advantages).map(|a| a.abs());
             let sizes: Vec<f64> = sizes.collect();
             match self.config {
                 CurriculumConfig::Uniform | CurriculumConfig::Pcl { .. } => {}

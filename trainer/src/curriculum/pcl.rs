@@ -4,7 +4,7 @@
 //! is fitted to their mean rewards one step behind, by squared error. The value model is the
 //! caller's; this is the choice.
 
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// The `count` candidates whose values are nearest to `target`, in their order; of equally near ones
 /// the earlier.

@@ -3,8 +3,8 @@
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Result, TrainError};
 use crate::random::decision;
-use crate::{Result, TrainError};
 
 /// Problems and a place in their order.
 #[derive(Clone, Debug)]

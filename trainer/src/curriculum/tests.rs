@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::fill::{Next, Shortfall};
 use super::*;
-use crate::Group;
-use crate::recycle::fixtures::{group, none, right, wrong};
+use crate::item::Group;
+use crate::judge_data::fixtures::{group, none, right, wrong};
 
 fn no_values(_: &[u64]) -> Result<Vec<f64>> {
     panic!("only PCL asks for values")
@@ -33,8 +33,8 @@ fn check_weights(curriculum: &Curriculum, expected: [f64; 2]) {
     assert!(near, "{weights:?} is not {expected:?}");
 }
 
-fn lesson<'a>(category: &'a str, advantages: &'a [f64]) -> Lesson<'a> {
-    Lesson { category: Some(category), advantages }
+fn observed<'a>(category: &'a str, advantages: &'a [f64]) -> GroupAdvantages<'a> {
+    GroupAdvantages { category: Some(category), advantages }
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn d_dump_ucb() {
     let mut curriculum = two_kinds(dump());
     check_weights(&curriculum, [0.5, 0.5]);
     curriculum
-        .observe(&[lesson("easy", &[0.5, -0.5]), lesson("hard", &[1.0, -1.0, 1.0])])
+        .observe(&[observed("easy", &[0.5, -0.5]), observed("hard", &[1.0, -1.0, 1.0])])
         .expect("finite");
     // easy: 0.5 + sqrt(2 ln 6 / 3) = 1.592934725, hard: 1 + sqrt(2 ln 6 / 4) = 1.946509236; the
     // difference over 0.1 is 3.535745115.
@@ -67,7 +67,7 @@ fn d_dump_ucb() {
     assert!((weights[1].1 - hard).abs() < 1e-9, "{weights:?} {hard}");
     // Counts are of all advantages, means of the window.
     let mut short = two_kinds(CurriculumConfig::Dump { window: 2, temperature: 0.1 });
-    short.observe(&[lesson("easy", &[9.0, 9.0, 0.25, 0.75])]).expect("finite");
+    short.observe(&[observed("easy", &[9.0, 9.0, 0.25, 0.75])]).expect("finite");
     // easy: 0.5 + sqrt(2 ln 5 / 5) = 1.302357, hard: sqrt(2 ln 5) = 1.794123.
     let (easy, hard) = (0.5 + (2.0 * 5f64.ln() / 5.0).sqrt(), (2.0 * 5f64.ln()).sqrt());
     let expected = 1.0 / (1.0 + ((hard - easy) / 0.1).exp());
@@ -80,15 +80,15 @@ fn d_sec_estimates() {
     check_weights(&curriculum, [0.5, 0.5]);
     curriculum
         .observe(&[
-            lesson("hard", &[1.0, -1.0]),
-            lesson("hard", &[0.0, 0.0]),
-            lesson("easy", &[0.2]),
+            observed("hard", &[1.0, -1.0]),
+            observed("hard", &[0.0, 0.0]),
+            observed("easy", &[0.2]),
         ])
         .expect("finite");
     // Q(hard) = 0.1 · 0.5, Q(easy) = 0.1 · 0.2.
     let hard = 1.0 / (1.0 + (0.02_f64 - 0.05).exp());
     check_weights(&curriculum, [1.0 - hard, hard]);
-    curriculum.observe(&[lesson("hard", &[2.0])]).expect("finite");
+    curriculum.observe(&[observed("hard", &[2.0])]).expect("finite");
     // Q(hard) = 0.1 · 2 + 0.9 · 0.05 = 0.245; easy was not there and stays.
     let hard = 1.0 / (1.0 + (0.02_f64 - 0.245).exp());
     check_weights(&curriculum, [1.0 - hard, hard]);
@@ -98,7 +98,7 @@ fn d_sec_estimates() {
 fn d_arms_are_drawn_with_their_weights() {
     let mut curriculum = two_kinds(CurriculumConfig::Sec { rate: 1.0, temperature: 1.0 });
     // Weights 1 : 3.
-    curriculum.observe(&[lesson("hard", &[3f64.ln()])]).expect("finite");
+    curriculum.observe(&[observed("hard", &[3f64.ln()])]).expect("finite");
     let drawn = curriculum.draw(4000, no_values).expect("drawn");
     let easy = drawn.iter().filter(|index| **index < 4).count();
     assert!(easy.abs_diff(1000) < 165, "{easy}");
@@ -145,7 +145,7 @@ fn d_a_resumed_curriculum_draws_the_same() {
             let drawn = curriculum.draw(3, values).expect("drawn");
             let size = [step as f64 / 7.0];
             let category = if drawn[0] < 4 { "easy" } else { "hard" };
-            curriculum.observe(&[lesson(category, &size)]).expect("finite");
+            curriculum.observe(&[group(category, &size)]).expect("finite");
             drawn
         };
         let mut whole = two_kinds(config.clone());
@@ -178,7 +178,7 @@ fn what_a_curriculum_refuses() {
     assert!(Curriculum::new(CurriculumConfig::Uniform, [], 1).is_err());
     let mut curriculum = two_kinds(sec());
     let before = curriculum.state();
-    let broken = [lesson("easy", &[1.0]), lesson("hard", &[f64::NAN])];
+    let broken = [observed("easy", &[1.0]), observed("hard", &[f64::NAN])];
     assert!(curriculum.observe(&broken).is_err());
     assert_eq!(curriculum.state(), before);
     let mut other = Curriculum::new(sec(), [(0, Some("easy"))], 7).expect("valid");
@@ -259,7 +259,7 @@ fn a_run_without_differences_ends() {
         all_right,
         ..KeepCounts::default()
     };
-    let mut rule = StuckRule::new(3);
+    let mut rule = NoProgressRule::new(3);
     let mut see = |counts| rule.observe(&counts);
     assert!(see(counts(4, 4, 0, 0)).is_ok());
     assert!(see(counts(4, 4, 0, 0)).is_ok());
@@ -267,14 +267,14 @@ fn a_run_without_differences_ends() {
     assert!(see(counts(4, 4, 0, 0)).is_ok());
     assert!(see(counts(4, 2, 0, 2)).is_ok());
     let error = see(counts(4, 4, 1, 0)).expect_err("three in a row");
-    assert!(matches!(&error, TrainError::Stuck(text) if text.contains("too hard")), "{error}");
+    assert!(matches!(&error, TrainError::NoProgress(text) if text.contains("too hard")), "{error}");
     let text = |last: KeepCounts| {
-        let mut rule = StuckRule::new(1);
+        let mut rule = NoProgressRule::new(1);
         rule.observe(&last).expect_err("stuck").to_string()
     };
     assert!(text(counts(4, 4, 4, 0)).contains("too easy"));
     assert!(text(counts(4, 0, 0, 4)).contains("gives no rewards"));
-    let mut never = StuckRule::new(0);
+    let mut never = NoProgressRule::new(0);
     for _ in 0..100 {
         assert!(never.observe(&counts(4, 4, 4, 0)).is_ok());
     }
@@ -302,7 +302,7 @@ fn dapo_samples_until_the_batch_is_full() {
     assert_eq!(short.next().expect("what there is"), Next::Train(1));
     let mut fails = fill(1, None, Shortfall::Fail);
     fails.add(3);
-    assert!(matches!(fails.next(), Err(TrainError::Stuck(_))));
+    assert!(matches!(fails.next(), Err(TrainError::NoProgress(_))));
     for (rounds, groups, want) in [(0, None, 4), (1, Some(0), 4), (1, None, 0)] {
         let config = FillConfig { rounds, groups, shortfall: Shortfall::Train };
         assert!(Fill::new(config, want).is_err());
@@ -318,7 +318,7 @@ proptest! {
             for (easy, size) in &sizes {
                 let advantages = [*size];
                 let category = if *easy { "easy" } else { "hard" };
-                curriculum.observe(&[lesson(category, &advantages)]).expect("finite");
+                curriculum.observe(&[group(category, &advantages)]).expect("finite");
             }
             let weights = curriculum.weights();
             prop_assert!(weights.iter().all(|w| (0.0..=1.0).contains(&w.1)));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::row::{Preference, Process, Ranked, Row, Supervised};
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Role};
-use crate::recycle::urpo;
+use crate::judge_data::urpo;
 
 /// A line of the file; its fields decide the kind of row.
 #[derive(Deserialize)]
@@ -151,7 +151,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
     let scorer = line.scorer.as_deref().or(own).or(scorer);
     let item = Item {
         index,
-        role: Role::Player,
+        role: Role::Policy,
         problem: problem.into(),
         turns,
         gold: line.answer.map(Into::into),

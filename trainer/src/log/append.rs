@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// A file and the length of what is whole in it.
 #[derive(Debug)]

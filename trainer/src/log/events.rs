@@ -10,7 +10,7 @@ use super::Record;
 use super::append::{Appended, failed};
 use super::crc::masked;
 use super::protobuf::{What, event};
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// What the first event of a file says.
 const VERSION: &str = "brain.Event:2";

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Record;
 use super::append::{Appended, failed};
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// A log that is appended to. Each line is one write; a line that was cut when the machine stopped is
 /// taken away when the run goes on.

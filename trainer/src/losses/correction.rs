@@ -152,24 +152,25 @@ impl Correction {
 
     /// The factor of each token of a sequence.
     pub(super) fn factors(&self, view: &View<'_>) -> Result<Vec<f64>> {
-        let behaviour = view.needs_behaviour("a correction")?;
-        let token = |at: usize| Ratio::of(view.old[at] - behaviour[at]).value;
+        let rollout_logprobs = view.needs_rollout_logprobs("a correction")?;
+        let token = |at: usize| Ratio::of(view.old_logprobs[at] - rollout_logprobs[at]).value;
         let all = |factor: f64| view.map(0.0, |_| factor);
         Ok(match self {
             Self::Tis(tis) => view.map(0.0, |at| token(at).min(tis.cap)),
             Self::IcePop(pop) => view.map(0.0, |at| within(token(at), pop.low, pop.high)),
             Self::SequenceMis(mis) => {
-                let mean = view.mean_log_ratio(view.old, behaviour);
+                let mean = view.mean_log_ratio(view.old_logprobs, rollout_logprobs);
                 let product = Ratio::of(mean * view.counted as f64).value;
                 let kept = within(product, mis.low, mis.high);
                 all(if mis.weighted { kept } else { is_kept(kept) })
             }
             Self::GeometricMask(mask) => {
-                let mean = Ratio::of(view.mean_log_ratio(view.old, behaviour)).value;
+                let mean =
+                    Ratio::of(view.mean_log_ratio(view.old_logprobs, rollout_logprobs)).value;
                 all(is_kept(within(mean, mask.low, mask.high)))
             }
             Self::Opsm(opsm) => {
-                let has_moved = view.mean_log_ratio(behaviour, view.logp) > opsm.delta;
+                let has_moved = view.mean_log_ratio(rollout_logprobs, view.logp) > opsm.delta;
                 view.map(0.0, |at| {
                     let dropped = has_moved && view.advantages[at] < 0.0;
                     f64::from(u8::from(!dropped))
@@ -204,15 +205,15 @@ impl M2po {
     /// the earlier are dropped first.
     ///
     /// # Errors
-    /// Lists that do not belong together, numbers that are not finite, or no behaviour
+    /// Lists that do not belong together, numbers that are not finite, or no rollout
     /// log-probabilities.
     pub fn keep(&self, tokens: &Tokens<'_>) -> Result<Vec<f64>> {
         Correction::M2po(*self).check()?;
         let sequences = tokens.checked()?;
-        let behaviour = tokens
-            .behaviour
-            .ok_or(FormulaError::Missing { method: "m2po", what: "behaviour log-probabilities" })?;
-        let square = |at: &usize| (tokens.old[*at] - behaviour[*at]).powi(2);
+        let rollout_logprobs = tokens
+            .rollout_logprobs
+            .ok_or(FormulaError::Missing { method: "m2po", what: "rollout log-probabilities" })?;
+        let square = |at: &usize| (tokens.old_logprobs[*at] - rollout_logprobs[*at]).powi(2);
         let mask = tokens.layout.mask;
         let mut places: Vec<usize> = sequences
             .into_iter()

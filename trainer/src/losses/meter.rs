@@ -53,7 +53,7 @@ impl Meter {
         let sampled = view.sampled();
         let tallies = &mut self.tallies[stream.index()];
         for at in view.places() {
-            let log_ratio = view.logp[at] - view.old[at];
+            let log_ratio = view.logp[at] - view.old_logprobs[at];
             let ratio = Ratio::of(log_ratio).value;
             let distance = (view.logp[at] - sampled[at]).abs();
             let cut = terms[at].cut;

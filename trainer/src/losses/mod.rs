@@ -33,6 +33,7 @@ pub mod preference;
 pub mod process;
 
 mod logistic;
+mod loss;
 mod meter;
 mod stats;
 mod tokens;
@@ -45,7 +46,8 @@ pub use correction::Correction;
 pub use error::FormulaError;
 pub use kl::Kl;
 pub use layout::{Layout, Stream};
-pub use objective::{Loss, Objective};
+pub use loss::Loss;
+pub use objective::Objective;
 pub use policy::Policy;
 pub use stats::{Stats, Tally};
 pub use tokens::{MAX_LOG_RATIO, Tokens};

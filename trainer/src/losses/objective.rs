@@ -8,41 +8,10 @@ use super::correction::Correction;
 use super::error::{FormulaError, Result, setting};
 use super::kl::{Estimator, Kl};
 use super::layout::{Sequence, Stream};
+use super::loss::Loss;
 use super::meter::Meter;
 use super::policy::Policy;
-use super::stats::Stats;
 use super::tokens::{Ratio, Tokens, View};
-
-/// The value of a loss, its gradient, and what there is to log.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loss {
-    /// The value: of a micro-batch its share, so that the shares of all add up.
-    pub value: f64,
-    /// The derivative with respect to each log-probability or score that was given, in order.
-    pub grad: Vec<f64>,
-    /// The derivative with respect to each entropy; empty where no entropies were given.
-    pub entropy_grad: Vec<f64>,
-    /// Sums for the log.
-    pub stats: Stats,
-}
-
-impl Loss {
-    /// A loss of scores, unless it left the finite numbers.
-    pub(crate) fn of_scores(value: f64, grad: Vec<f64>, stats: Stats) -> Result<Self> {
-        Self { value, grad, entropy_grad: Vec::new(), stats }.checked()
-    }
-
-    fn checked(self) -> Result<Self> {
-        if !self.value.is_finite() {
-            return Err(FormulaError::Overflow { what: "the loss" });
-        }
-        if self.grad.iter().any(|slope| !slope.is_finite()) {
-            let what = "a gradient";
-            return Err(FormulaError::Overflow { what });
-        }
-        Ok(self)
-    }
-}
 
 /// What a run optimises.
 ///
@@ -191,9 +160,9 @@ fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut Sum) -> 
         .reference
         .ok_or(FormulaError::Missing { method: "kl", what: "reference log-probabilities" })?;
     for at in view.places() {
-        // `old` is not read where the estimator does not need the ratio of the step.
+        // `old_logprobs` is not read where the estimator does not need the ratio of the step.
         let step = match how {
-            Estimator::Unbiased => Ratio::of(view.logp[at] - view.old[at]),
+            Estimator::Unbiased => Ratio::of(view.logp[at] - view.old_logprobs[at]),
             Estimator::K1 | Estimator::K2 | Estimator::K3 | Estimator::K3Plus => Ratio::of(0.0),
         };
         let (value, slope) = how.at(view.logp[at], reference[at], step);

@@ -6,7 +6,8 @@
 
 use super::error::{FormulaError, Result, boundaries, finite, lengths};
 use super::logistic::cross_entropy;
-use super::{Loss, Stats, Tally};
+use super::loss::Loss;
+use super::stats::{Stats, Tally};
 
 /// Cross-entropy of a head with two classes, wrong and right, at each step: `logits` has both.
 /// The same function trains verdict tokens (the logits of the words for wrong and right), and the

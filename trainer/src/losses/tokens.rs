@@ -13,13 +13,14 @@ pub const MAX_LOG_RATIO: f64 = 20.0;
 pub struct Tokens<'a> {
     /// How they lie in sequences.
     pub layout: Layout<'a>,
-    /// Under the weights of now; gradients are with respect to these.
+    /// Under the current weights; gradients are with respect to these.
     pub logp: &'a [f64],
-    /// Under the weights at the beginning of the step. Streams `ce` and `ref_kl` do not read it.
-    pub old: &'a [f64],
-    /// Under the weights that sampled the tokens, where they may be others than at the beginning
-    /// of the step: stale, partial or imported rollouts.
-    pub behaviour: Option<&'a [f64]>,
+    /// Under the weights at the beginning of the step (verl's `old_log_probs`), which ratios are
+    /// relative to. Streams `ce` and `ref_kl` do not read it.
+    pub old_logprobs: &'a [f64],
+    /// Under the weights that sampled the tokens (verl's `rollout_log_probs`); given where they may
+    /// differ from those at the beginning of the step: stale, partial or imported rollouts.
+    pub rollout_logprobs: Option<&'a [f64]>,
     /// Under the frozen reference.
     pub reference: Option<&'a [f64]>,
     /// The advantage of each token. Streams `ce` and `ref_kl` do not read it.
@@ -36,12 +37,17 @@ pub struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// Tokens with what every policy gradient needs.
-    pub fn new(layout: Layout<'a>, logp: &'a [f64], old: &'a [f64], advantages: &'a [f64]) -> Self {
+    pub fn new(
+        layout: Layout<'a>,
+        logp: &'a [f64],
+        old_logprobs: &'a [f64],
+        advantages: &'a [f64],
+    ) -> Self {
         Self {
             layout,
             logp,
-            old,
-            behaviour: None,
+            old_logprobs,
+            rollout_logprobs: None,
             reference: None,
             advantages,
             factors: None,
@@ -83,8 +89,8 @@ impl<'a> Tokens<'a> {
         [
             ("log-probability", Some(self.logp)),
             ("reference log-probability", self.reference),
-            ("old log-probability", Some(self.old)),
-            ("behaviour log-probability", self.behaviour),
+            ("old log-probability", Some(self.old_logprobs)),
+            ("rollout log-probability", self.rollout_logprobs),
             ("advantage", Some(self.advantages)),
             ("factor", self.factors),
             ("entropy", self.entropies),
@@ -101,8 +107,8 @@ impl<'a> Tokens<'a> {
             positive: sequence.positive,
             mask: &self.layout.mask[range.clone()],
             logp: part(self.logp),
-            old: part(self.old),
-            behaviour: self.behaviour.map(part),
+            old_logprobs: part(self.old_logprobs),
+            rollout_logprobs: self.rollout_logprobs.map(part),
             reference: self.reference.map(part),
             advantages: part(self.advantages),
             factors: self.factors.map(part),
@@ -124,8 +130,8 @@ pub(crate) struct View<'a> {
     pub(crate) positive: Option<bool>,
     pub(crate) mask: &'a [bool],
     pub(crate) logp: &'a [f64],
-    pub(crate) old: &'a [f64],
-    pub(crate) behaviour: Option<&'a [f64]>,
+    pub(crate) old_logprobs: &'a [f64],
+    pub(crate) rollout_logprobs: Option<&'a [f64]>,
     pub(crate) reference: Option<&'a [f64]>,
     pub(crate) advantages: &'a [f64],
     pub(crate) factors: Option<&'a [f64]>,
@@ -137,13 +143,13 @@ impl<'a> View<'a> {
     /// Under the weights that sampled the tokens: those of the step's beginning unless others are
     /// given.
     pub(crate) fn sampled(&self) -> &'a [f64] {
-        self.behaviour.unwrap_or(self.old)
+        self.rollout_logprobs.unwrap_or(self.old_logprobs)
     }
 
-    /// The behaviour log-probabilities, for a method that is about them.
-    pub(crate) fn needs_behaviour(&self, method: &'static str) -> Result<&'a [f64]> {
-        let what = "behaviour log-probabilities";
-        self.behaviour.ok_or(FormulaError::Missing { method, what })
+    /// The rollout log-probabilities, for a method that is about them.
+    pub(crate) fn needs_rollout_logprobs(&self, method: &'static str) -> Result<&'a [f64]> {
+        let what = "rollout log-probabilities";
+        self.rollout_logprobs.ok_or(FormulaError::Missing { method, what })
     }
 
     /// The places of the tokens that count.

@@ -1,8 +1,10 @@
-//! How a step's gradients come about: one file a method.
+//! Training methods, one file each: from the rows of a step to gradients.
 //!
-//! A method takes the rows of a step, has the policy read what its loss needs, and leaves gradients.
-//! Clipping, the optimiser and everything around a step are the run's.
+//! A method encodes rows, has the policy compute what its loss reads, and returns gradients. It must
+//! not know the run around it: run files, logs, checkpoints and evaluations.
 
+pub(crate) mod context;
+mod outputs;
 pub mod policy_gradient;
 mod preference;
 mod process;
@@ -11,39 +13,35 @@ mod supervised;
 
 use serde::{Deserialize, Serialize};
 
+pub use context::{MethodOutput, RunNames, StepContext};
 pub use policy_gradient::{PolicyGradient, PolicyGradientConfig};
 pub use preference::PreferenceConfig;
 pub use process::ProcessConfig;
 pub use reward::RewardConfig;
 pub use supervised::SupervisedConfig;
 
-use crate::data::{Row, Rows};
-use crate::encode::Encoder;
+use crate::data::Rows;
 use crate::error::{Result, TrainError};
-use crate::losses::Stats;
-use crate::metrics::Metrics;
-use crate::policy::{Gradients, Policy, Sequence};
-use crate::run::RunConfig;
 
 /// `[method]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MethodConfig {
-    /// Texts that the model is to write.
+    /// Cross-entropy of completions.
     Supervised(SupervisedConfig),
-    /// A score head, by pairs of answers (Bradley and Terry, 1952).
+    /// A reward model, by pairs of answers (Bradley and Terry, 1952).
     Reward(RewardConfig),
-    /// Labels of steps.
+    /// A process reward model, by labels of steps.
     Process(ProcessConfig),
-    /// Pairs of answers, without a reward model (DPO and its kin).
+    /// DPO and its kin: pairs of answers without a reward model.
     Preference(PreferenceConfig),
-    /// Rollouts and their rewards.
+    /// GRPO and its kin: rollouts and their rewards.
     PolicyGradient(Box<PolicyGradientConfig>),
 }
 
 impl MethodConfig {
-    /// What cannot work, in sentences.
-    pub fn check(&self, run: &RunConfig) -> Vec<String> {
+    /// Lists the options that cannot work, in sentences.
+    pub fn check(&self, run: &RunNames<'_>) -> Vec<String> {
         match self {
             MethodConfig::Supervised(config) => config.check(),
             MethodConfig::Reward(config) => config.check(),
@@ -53,7 +51,7 @@ impl MethodConfig {
         }
     }
 
-    /// Rows of a step.
+    /// Number of rows of a step.
     pub fn rows(&self) -> usize {
         match self {
             MethodConfig::Supervised(config) => config.rows,
@@ -65,73 +63,15 @@ impl MethodConfig {
     }
 }
 
-/// What every method is given.
-#[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
-    /// The model.
-    pub policy: &'a Policy,
-    /// The model as it was when the run began, for methods that compare with it.
-    pub reference: Option<&'a Policy>,
-    /// Its tokenizer.
-    pub encoder: &'a Encoder,
-    /// Tokens of a micro-batch at most.
-    pub micro_tokens: usize,
-    /// The step, from 1.
-    pub step: u64,
-    /// The run's seed.
-    pub seed: u64,
-    /// Revision of the weights at the beginning of the step.
-    pub revision: u64,
-}
-
-impl Step<'_> {
-    /// The index of an adapter that a method names.
-    pub(crate) fn adapter(&self, name: Option<&str>) -> Result<Option<usize>> {
-        let Some(name) = name else { return Ok(None) };
-        let found = self.policy.adapter(name);
-        found.map(Some).ok_or_else(|| {
-            TrainError::Invalid(format!("the method trains the adapter '{name}', which is none"))
-        })
-    }
-}
-
-/// Tokens of all sequences.
-pub(crate) fn tokens<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> f64 {
-    let lengths = sequences.into_iter().map(|one| one.token_ids.len());
-    lengths.sum::<usize>() as f64
-}
-
-/// The means of a loss's tallies.
-pub(crate) fn report(metrics: &mut Metrics, stats: &Stats) {
-    for (name, tally) in stats.iter() {
-        if let Some(mean) = tally.mean() {
-            metrics.set(name, mean);
-        }
-    }
-}
-
-/// A row that a method has no use for.
-pub(crate) fn wrong_kind(row: &Row, wanted: &str) -> TrainError {
-    TrainError::Invalid(format!(
-        "the method needs {wanted} rows, and the data has a row of the kind {}",
-        row.kind()
-    ))
-}
-
-/// What a step left.
-#[derive(Debug)]
-pub struct Stepped {
-    /// Gradients of the whole batch; none where there was nothing to learn from.
-    pub gradients: Option<Gradients>,
-    /// What there is to report.
-    pub metrics: Metrics,
-}
-
-/// The methods whose rows are data: everything but rollouts.
+/// Computes the gradients of one step of a method that trains on data, without rollouts.
 ///
 /// # Errors
 /// Rows of another kind, and what the policy refuses.
-pub fn offline(config: &MethodConfig, step: &Step<'_>, rows: &mut Rows) -> Result<Stepped> {
+pub fn offline_step(
+    config: &MethodConfig,
+    step: &StepContext<'_>,
+    rows: &mut Rows,
+) -> Result<MethodOutput> {
     let n = config.rows();
     let rows = rows.take((step.step - 1) * n as u64, n)?;
     match config {
@@ -143,9 +83,4 @@ pub fn offline(config: &MethodConfig, step: &Step<'_>, rows: &mut Rows) -> Resul
             Err(TrainError::Invalid("a policy gradient needs an engine".to_owned()))
         }
     }
-}
-
-/// That a step has rows.
-pub(crate) fn check_rows(rows: usize) -> Vec<String> {
-    if rows == 0 { vec!["`rows` is at least 1".to_owned()] } else { Vec::new() }
 }

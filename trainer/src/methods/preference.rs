@@ -3,14 +3,14 @@
 use models::Output;
 use serde::{Deserialize, Serialize};
 
-use super::supervised::logprobs;
-use super::{Step, Stepped, check_rows, report, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
+use super::outputs::{logprobs, output_grads};
 use crate::data::Row;
 use crate::error::{Result, TrainError};
 use crate::losses::preference::{DirectPreference, PreferredAnswers};
 use crate::losses::{Layout, Stats};
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::policy::{Gradients, Packing, Sequence};
 
 /// Options of preference optimisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,11 @@ impl PreferenceConfig {
     }
 }
 
-pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+pub(super) fn step(
+    config: &PreferenceConfig,
+    step: &StepContext<'_>,
+    rows: &[Row],
+) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut weights) = (Vec::new(), Vec::new());
     for row in rows {
@@ -79,7 +83,7 @@ pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> 
         let loss = config.loss.evaluate(&answers, rows.len())?;
         value += loss.value;
         stats.merge(&loss.stats);
-        let parts = cu_seqlens.windows(2).map(|ends| slopes(&loss.grad[ends[0]..ends[1]]));
+        let parts = cu_seqlens.windows(2).map(|ends| output_grads(&loss.grad[ends[0]..ends[1]]));
         Ok(parts.collect())
     };
     let packing = Packing { tokens: step.micro_tokens, together: 2 };
@@ -87,14 +91,14 @@ pub(super) fn step(config: &PreferenceConfig, step: &Step<'_>, rows: &[Row]) -> 
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
-    metrics.set("tokens_forward", super::tokens(&sequences));
-    Ok(Stepped { gradients: Some(gradients), metrics })
+    metrics.set("tokens_forward", count_tokens(&sequences));
+    Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
 /// Log-probabilities under the reference, unless the loss does without.
 fn reference(
     config: &PreferenceConfig,
-    step: &Step<'_>,
+    step: &StepContext<'_>,
     sequences: &[Sequence],
 ) -> Result<Option<Vec<Vec<f64>>>> {
     if config.reference_free {
@@ -107,11 +111,4 @@ fn reference(
         sequences.iter().map(|sequence| Sequence { adapter: None, ..sequence.clone() }).collect();
     let read = reference.read(&bare, step.micro_tokens)?;
     read.iter().map(|outputs| logprobs(outputs)).collect::<Result<_>>().map(Some)
-}
-
-/// Slopes by log-probabilities alone.
-#[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
-pub(super) fn slopes(grad: &[f64]) -> Vec<Slope> {
-    let slope = |slope: &f64| Slope::Logprob { logprob: *slope as f32, entropy: 0.0 };
-    grad.iter().map(slope).collect()
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Stepped, check_rows, report, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
 use crate::data::{Process, Row};
 use crate::error::{Result, TrainError};
 use crate::losses::process::{binary, two_class};
 use crate::losses::{Loss, Stats};
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::policy::{Grad, Gradients, Packing, Sequence};
 
 /// Options of a process reward model's training: those of the scorer `process` that will read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,11 @@ impl ProcessConfig {
     }
 }
 
-pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+pub(super) fn step(
+    config: &ProcessConfig,
+    step: &StepContext<'_>,
+    rows: &[Row],
+) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let read = read(config, step)?;
     let (mut sequences, mut labels) = (Vec::new(), Vec::new());
@@ -59,25 +63,25 @@ pub(super) fn step(config: &ProcessConfig, step: &Step<'_>, rows: &[Row]) -> Res
     let (mut value, mut stats) = (0.0, Stats::default());
     let mut gradients = Gradients::new(step.policy);
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
-        let mut slopes = Vec::with_capacity(members.len());
+        let mut output_grads = Vec::with_capacity(members.len());
         for (member, outputs) in members.iter().zip(outputs) {
             let (loss, own) = one(outputs, &labels[*member], total)?;
             value += loss.value;
             stats.merge(&loss.stats);
-            slopes.push(own);
+            output_grads.push(own);
         }
-        Ok(slopes)
+        Ok(output_grads)
     };
     step.policy.gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
-    metrics.set("tokens_forward", super::tokens(&sequences));
-    Ok(Stepped { gradients: Some(gradients), metrics })
+    metrics.set("tokens_forward", count_tokens(&sequences));
+    Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
 /// What is read after each step: wrong first, so that both forms have the same order.
-fn read(config: &ProcessConfig, step: &Step<'_>) -> Result<Read> {
+fn read(config: &ProcessConfig, step: &StepContext<'_>) -> Result<Read> {
     let Some([right, wrong]) = &config.labels else {
         return Ok(Read::Head);
     };
@@ -94,7 +98,7 @@ fn read(config: &ProcessConfig, step: &Step<'_>) -> Result<Read> {
 
 fn sequence(
     config: &ProcessConfig,
-    step: &Step<'_>,
+    step: &StepContext<'_>,
     row: &Process,
     read: &Read,
 ) -> Result<Sequence> {
@@ -111,8 +115,8 @@ fn sequence(
     Ok(Sequence { token_ids, reads, adapter: None })
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "slopes, rounded to the gradients' type")]
-fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss, Vec<Slope>)> {
+#[expect(clippy::cast_possible_truncation, reason = "output_grads, rounded to the gradients' type")]
+fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss, Vec<Grad>)> {
     let values: Vec<(&[f32], bool)> = outputs
         .iter()
         .map(|output| match output {
@@ -140,11 +144,11 @@ fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss
             )));
         }
     };
-    let slopes = loss.grad.chunks_exact(width).zip(&values);
-    let slopes = slopes.map(|(slopes, (_, is_head))| {
-        let slopes = slopes.iter().map(|slope| *slope as f32).collect();
-        if *is_head { Slope::Head(slopes) } else { Slope::Labels(slopes) }
+    let output_grads = loss.grad.chunks_exact(width).zip(&values);
+    let output_grads = output_grads.map(|(output_grads, (_, is_head))| {
+        let output_grads = output_grads.iter().map(|grad| *grad as f32).collect();
+        if *is_head { Grad::Head(output_grads) } else { Grad::Labels(output_grads) }
     });
-    let slopes = slopes.collect();
-    Ok((loss, slopes))
+    let output_grads = output_grads.collect();
+    Ok((loss, output_grads))
 }

@@ -3,13 +3,13 @@
 use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Stepped, check_rows, report, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
 use crate::data::Row;
 use crate::error::{Result, TrainError};
 use crate::losses::Stats;
 use crate::losses::preference::{BradleyTerry, Pairs};
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::policy::{Grad, Gradients, Packing, Sequence};
 
 /// Options of a reward model's training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,11 @@ impl RewardConfig {
     }
 }
 
-pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+pub(super) fn step(
+    config: &RewardConfig,
+    step: &StepContext<'_>,
+    rows: &[Row],
+) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut margins) = (Vec::new(), Vec::new());
     for row in rows {
@@ -62,16 +66,16 @@ pub(super) fn step(config: &RewardConfig, step: &Step<'_>, rows: &[Row]) -> Resu
         value += loss.value;
         stats.merge(&loss.stats);
         let (chosen, rejected) = loss.grad.split_at(chosen.len());
-        let slopes = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
-        Ok(slopes.map(|slope| vec![head(slope)]).collect())
+        let output_grads = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
+        Ok(output_grads.map(|grad| vec![head(grad)]).collect())
     };
     let packing = Packing { tokens: step.micro_tokens, together: 2 };
     step.policy.gradients(&sequences, packing, &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     metrics.set("loss", value);
     report(&mut metrics, &stats);
-    metrics.set("tokens_forward", super::tokens(&sequences));
-    Ok(Stepped { gradients: Some(gradients), metrics })
+    metrics.set("tokens_forward", count_tokens(&sequences));
+    Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
 /// Even entries and odd ones.
@@ -87,7 +91,7 @@ fn score(outputs: &[Output]) -> Result<f64> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a slope, rounded to the gradients' type")]
-fn head(slope: f64) -> Slope {
-    Slope::Head(vec![slope as f32])
+#[expect(clippy::cast_possible_truncation, reason = "a grad, rounded to the gradients' type")]
+fn head(grad: f64) -> Grad {
+    Grad::Head(vec![grad as f32])
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use models::{Output, Read};
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Stepped, check_rows, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, count_tokens, wrong_kind};
+use super::outputs::{logprobs, mean_logprob_grad};
 use crate::data::{Row, Tokenized};
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence, Slope};
+use crate::policy::{Gradients, Packing, Sequence};
 
 /// Options of supervised training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +36,11 @@ struct Sum {
     tokens: f64,
 }
 
-pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> Result<Stepped> {
+pub(super) fn step(
+    config: &SupervisedConfig,
+    step: &StepContext<'_>,
+    rows: &[Row],
+) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut kinds) = (Vec::new(), Vec::new());
     for row in rows {
@@ -61,15 +66,15 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     let mut gradients = Gradients::new(step.policy);
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
-        let mut slopes = Vec::with_capacity(members.len());
+        let mut output_grads = Vec::with_capacity(members.len());
         for (member, outputs) in members.iter().zip(outputs) {
             let sum = sums.entry(&kinds[*member]).or_default();
             let logprobs = logprobs(outputs)?;
             sum.loss -= logprobs.iter().sum::<f64>();
             sum.tokens += logprobs.len() as f64;
-            slopes.push(vec![mean_slope(tokens, 1.0); outputs.len()]);
+            output_grads.push(vec![mean_logprob_grad(tokens, 1.0); outputs.len()]);
         }
-        Ok(slopes)
+        Ok(output_grads)
     };
     step.policy.gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
     let mut metrics = Metrics::default();
@@ -78,12 +83,11 @@ pub(super) fn step(config: &SupervisedConfig, step: &Step<'_>, rows: &[Row]) -> 
     metrics.set("tokens", tokens as f64);
     metrics.set("time/forward", gradients.forward);
     metrics.set("time/backward", gradients.backward);
-    let lengths = sequences.iter().map(|sequence| sequence.token_ids.len());
-    metrics.set("tokens_forward", lengths.sum::<usize>() as f64);
+    metrics.set("tokens_forward", count_tokens(&sequences));
     for (kind, sum) in sums {
         metrics.set(format!("loss/{kind}"), sum.loss / sum.tokens);
     }
-    Ok(Stepped { gradients: Some(gradients), metrics })
+    Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
 fn tokenized(row: &Tokenized) -> Sequence {
@@ -93,21 +97,4 @@ fn tokenized(row: &Tokenized) -> Sequence {
         reads: targets.map(|(at, token)| (*at, Read::Logprob(*token))).collect(),
         adapter: None,
     }
-}
-
-/// −`share` / n for the log-probability.
-#[expect(clippy::cast_possible_truncation, reason = "a slope, rounded to the gradients' type")]
-pub(super) fn mean_slope(tokens: usize, share: f64) -> Slope {
-    Slope::Logprob { logprob: (-share / tokens as f64) as f32, entropy: 0.0 }
-}
-
-/// The log-probabilities of a sequence.
-pub(super) fn logprobs(outputs: &[Output]) -> Result<Vec<f64>> {
-    let logprob = |output: &Output| match output {
-        Output::Logprob { logprob, .. } => Ok(f64::from(*logprob)),
-        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
-            Err(TrainError::Invalid("a log-probability was to be read".to_owned()))
-        }
-    };
-    outputs.iter().map(logprob).collect()
 }

@@ -9,8 +9,10 @@ use candle_core::{Tensor, Var};
 use models::Output;
 use models::decoder::Walk;
 
-use super::pass::{Slope, distinct};
-use super::{Gradients, Micro, Policy};
+use super::batch::Micro;
+use super::gradients::Gradients;
+use super::model::Policy;
+use super::pass::{Grad, distinct};
 use crate::error::{Result, TrainError};
 
 impl Policy {
@@ -18,7 +20,7 @@ impl Policy {
         &self,
         micro: &Micro,
         gradients: &mut Gradients,
-        slopes: &mut impl FnMut(Vec<Output>) -> Result<Vec<Slope>>,
+        output_grads: &mut impl FnMut(Vec<Output>) -> Result<Vec<Grad>>,
     ) -> Result<()> {
         let (plain, tracked) = (self.segments(micro, false), self.segments(micro, true));
         let forward = Walk::new(&self.view(false).decoder, &micro.batch, &plain)?;
@@ -29,23 +31,23 @@ impl Policy {
             inputs.push(next);
         }
         let last = Var::from_tensor(&inputs.pop().expect("the embeddings at least"))?;
-        let mut slope = {
+        let mut grad = {
             let hidden = back.finish(last.as_tensor())?;
             let rows = distinct(micro);
             let index = Tensor::new(rows.as_slice(), hidden.device())?;
             let reads = self.reads(micro, &rows, &hidden.index_select(&index, 0)?, true)?;
-            let surrogate = reads.surrogate(&slopes(reads.outputs()?)?)?;
-            self.backward(&surrogate, Some(&last), gradients)?
+            let vjp_scalar = reads.vjp_scalar(&output_grads(reads.outputs()?)?)?;
+            self.backward(&vjp_scalar, Some(&last), gradients)?
         };
         for (layer, input) in inputs.iter().enumerate().rev() {
             let x = Var::from_tensor(input)?;
             let y = back.layer(layer, x.as_tensor())?;
-            let surrogate = (y * &slope)?.sum_all()?;
-            slope = self.backward(&surrogate, Some(&x), gradients)?;
+            let vjp_scalar = (y * &grad)?.sum_all()?;
+            grad = self.backward(&vjp_scalar, Some(&x), gradients)?;
         }
         let embedded = back.embed()?;
         if embedded.track_op() {
-            self.backward(&(embedded * &slope)?.sum_all()?, None, gradients)?;
+            self.backward(&(embedded * &grad)?.sum_all()?, None, gradients)?;
         }
         Ok(())
     }

@@ -7,8 +7,9 @@ use candle_core::backprop::GradStore;
 use models::Output;
 use models::decoder::Rows;
 
-use super::pass::{Reads, Slope, distinct};
-use super::{Micro, Packing, Parameter, Policy, Sequence, micro_batches};
+use super::batch::{Micro, Packing, Sequence, micro_batches};
+use super::model::{Parameter, Policy};
+use super::pass::{Grad, Reads, distinct};
 use crate::error::{Result, TrainError};
 
 /// The parts of a policy, by their adapters, whose gradients were found to be whole.
@@ -106,7 +107,7 @@ impl Policy {
     /// Adds the gradients of a loss over a batch to `gradients`.
     ///
     /// `loss` is given the sequences of a micro-batch, by their indices, and what was read of
-    /// each, in order; it gives a slope for each read.
+    /// each, in order; it gives a grad for each read.
     ///
     /// # Errors
     /// Sequences that cannot be run or read, and what `loss` gives.
@@ -115,14 +116,14 @@ impl Policy {
         sequences: &[Sequence],
         packing: Packing,
         gradients: &mut Gradients,
-        mut loss: impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Slope>>>,
+        mut loss: impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Grad>>>,
     ) -> Result<()> {
         let micros = micro_batches(sequences, packing)?;
         if self.checkpointing {
             let begin = Instant::now();
             for micro in &micros {
-                let mut slopes = |read| slopes_of(micro, read, &mut loss);
-                self.checkpointed(micro, gradients, &mut slopes)?;
+                let mut output_grads = |read| row_grads(micro, read, &mut loss);
+                self.checkpointed(micro, gradients, &mut output_grads)?;
             }
             gradients.backward += begin.elapsed().as_secs_f64();
             return Ok(());
@@ -139,7 +140,7 @@ impl Policy {
         &self,
         micros: &[Micro],
         gradients: &mut Gradients,
-        loss: &mut impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Slope>>>,
+        loss: &mut impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Grad>>>,
     ) -> Result<()> {
         let begin = Instant::now();
         let forward = |micro| self.forward(micro, true);
@@ -148,11 +149,11 @@ impl Policy {
         gradients.forward += begin.elapsed().as_secs_f64();
         for (micro, pass) in micros.iter().zip(passes) {
             let (reads, outputs) = pass?;
-            loaded.push((reads, slopes_of(micro, outputs, loss)?));
+            loaded.push((reads, row_grads(micro, outputs, loss)?));
         }
         let begin = Instant::now();
-        let backward = |(reads, slopes): (Reads<'_>, Vec<Slope>)| {
-            let store = reads.surrogate(&slopes)?.backward();
+        let backward = |(reads, output_grads): (Reads<'_>, Vec<Grad>)| {
+            let store = reads.vjp_scalar(&output_grads)?.backward();
             Ok(store?)
         };
         let stores: Vec<Result<GradStore>> = self.workers.map(loaded, backward);
@@ -204,24 +205,24 @@ impl Policy {
     }
 }
 
-/// The loss's slopes for the rows of a micro-batch, in their order.
-fn slopes_of(
+/// Evaluates the loss of a micro-batch; returns its gradient by each row read, in their order.
+fn row_grads(
     micro: &Micro,
     read: Vec<Output>,
-    loss: &mut impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Slope>>>,
-) -> Result<Vec<Slope>> {
+    loss: &mut impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Grad>>>,
+) -> Result<Vec<Grad>> {
     let mut outputs = vec![Vec::new(); micro.sequences.len()];
     for (row, output) in micro.batch.rows.iter().zip(read) {
         outputs[row.sequence as usize].push(output);
     }
-    let slopes = loss(&micro.sequences, &outputs)?;
-    let slopes: Vec<Slope> = slopes.into_iter().flatten().collect();
-    if slopes.len() == micro.batch.rows.len() {
-        return Ok(slopes);
+    let output_grads = loss(&micro.sequences, &outputs)?;
+    let output_grads: Vec<Grad> = output_grads.into_iter().flatten().collect();
+    if output_grads.len() == micro.batch.rows.len() {
+        return Ok(output_grads);
     }
     Err(TrainError::Invalid(format!(
         "a loss gave {} slopes for {} reads",
-        slopes.len(),
+        output_grads.len(),
         micro.batch.rows.len()
     )))
 }

@@ -1,17 +1,18 @@
-//! One micro-batch forward: hidden states become what is read of them, and a loss's slopes become
-//! the scalar whose gradient is the loss's.
+//! Forward pass of one micro-batch: from hidden states to the outputs that a loss reads, and from the
+//! loss's gradients by these outputs to the scalar whose backward pass gives the loss's gradient.
 
 use candle_core::{Device, Tensor};
 use models::head::Head;
 use models::ops;
 use models::{Output, Read};
 
-use super::{Micro, Policy};
+use super::batch::Micro;
+use super::model::Policy;
 use crate::error::{Result, TrainError};
 
-/// The derivative of a loss by one read.
+/// Gradient of a loss by one output.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Slope {
+pub enum Grad {
     /// By a token's log-probability, and by the entropy of its distribution.
     Logprob {
         /// ∂L/∂log p.
@@ -26,8 +27,8 @@ pub enum Slope {
 }
 
 /// Reads of one kind, which are computed by one product.
-struct Group<'a> {
-    kind: Kind<'a>,
+struct OutputGroup<'a> {
+    kind: OutputKind<'a>,
     /// Places among the rows of the micro-batch.
     rows: Vec<usize>,
     /// `[rows, width]`.
@@ -35,7 +36,7 @@ struct Group<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind<'a> {
+enum OutputKind<'a> {
     Logprob,
     Head(Option<usize>),
     Labels(&'a [u32]),
@@ -43,7 +44,7 @@ enum Kind<'a> {
 
 /// What was read of a micro-batch, still with its graph.
 pub(super) struct Reads<'a> {
-    groups: Vec<Group<'a>>,
+    groups: Vec<OutputGroup<'a>>,
     n_rows: usize,
 }
 
@@ -64,7 +65,7 @@ impl Policy {
         hidden: &Tensor,
         tracked: bool,
     ) -> Result<Reads<'a>> {
-        let mut kinds: Vec<(Kind<'a>, Vec<usize>)> = Vec::new();
+        let mut kinds: Vec<(OutputKind<'a>, Vec<usize>)> = Vec::new();
         for (place, row) in micro.batch.rows.iter().enumerate() {
             let adapter = micro.spans[row.sequence as usize].1;
             let kind = self.kind(&row.read, adapter)?;
@@ -83,18 +84,18 @@ impl Policy {
             let index: Vec<u32> = index.collect();
             let x = hidden.index_select(&Tensor::new(index, &Device::Cpu)?, 0)?;
             let values = self.group(&x, kind, micro, (&rows, tracked))?;
-            groups.push(Group { kind, rows, values });
+            groups.push(OutputGroup { kind, rows, values });
         }
         Ok(Reads { groups, n_rows: micro.batch.rows.len() })
     }
 
-    fn kind<'a>(&self, read: &'a Read, adapter: Option<usize>) -> Result<Kind<'a>> {
+    fn kind<'a>(&self, read: &'a Read, adapter: Option<usize>) -> Result<OutputKind<'a>> {
         match read {
-            Read::Logprob(_) => Ok(Kind::Logprob),
-            Read::Labels { columns, mass: false } => Ok(Kind::Labels(columns)),
+            Read::Logprob(_) => Ok(OutputKind::Logprob),
+            Read::Labels { columns, mass: false } => Ok(OutputKind::Labels(columns)),
             Read::Head => {
                 let own = adapter.filter(|at| self.adapters[*at].live.tracked.head.is_some());
-                Ok(Kind::Head(own))
+                Ok(OutputKind::Head(own))
             }
             Read::Labels { mass: true, .. } | Read::Vocab | Read::Hidden => Err(
                 TrainError::Invalid("a loss reads log-probabilities, heads or labels".to_owned()),
@@ -105,7 +106,7 @@ impl Policy {
     fn group(
         &self,
         x: &Tensor,
-        kind: Kind<'_>,
+        kind: OutputKind<'_>,
         micro: &Micro,
         (rows, tracked): (&[usize], bool),
     ) -> Result<Tensor> {
@@ -117,7 +118,7 @@ impl Policy {
             })
         };
         match kind {
-            Kind::Logprob => {
+            OutputKind::Logprob => {
                 let targets = rows.iter().filter_map(|at| match micro.batch.rows[*at].read {
                     Read::Logprob(token) => Some(token),
                     Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
@@ -125,14 +126,14 @@ impl Policy {
                 let targets: Vec<u32> = targets.collect();
                 Ok(ops::token_logprobs(x, vocabulary()?, &targets, cap)?)
             }
-            Kind::Labels(columns) => {
+            OutputKind::Labels(columns) => {
                 let logits = ops::label_logits(x, vocabulary()?, columns)?;
                 Ok(match cap {
                     None => logits,
                     Some(cap) => ops::softcap(&logits, cap)?,
                 })
             }
-            Kind::Head(own) => {
+            OutputKind::Head(own) => {
                 let head = match own {
                     Some(at) => self.adapter_head(at, tracked),
                     None => view.head.as_ref(),
@@ -160,9 +161,9 @@ impl Reads<'_> {
             let lists = group.values.detach().to_vec2::<f32>()?;
             for (place, list) in group.rows.iter().zip(lists) {
                 outputs[*place] = Some(match group.kind {
-                    Kind::Logprob => Output::Logprob { logprob: list[0], entropy: list[1] },
-                    Kind::Head(_) => Output::Head(list),
-                    Kind::Labels(_) => Output::Labels { logits: list, log_normalizer: None },
+                    OutputKind::Logprob => Output::Logprob { logprob: list[0], entropy: list[1] },
+                    OutputKind::Head(_) => Output::Head(list),
+                    OutputKind::Labels(_) => Output::Labels { logits: list, log_normalizer: None },
                 });
             }
         }
@@ -170,20 +171,21 @@ impl Reads<'_> {
         Ok(outputs.map(|output| output.expect("every row is in one group")).collect())
     }
 
-    /// Σ slope · value: its gradient by the variables is that of a loss with these slopes.
+    /// Vector-Jacobian product as a scalar, Σ grad · output: its gradient by the variables is that of
+    /// the loss whose gradients by the outputs these are.
     ///
     /// # Errors
-    /// Slopes of another kind or length than what was read.
-    pub(super) fn surrogate(&self, slopes: &[Slope]) -> Result<Tensor> {
+    /// Gradients of another kind or length than what was read.
+    pub(super) fn vjp_scalar(&self, output_grads: &[Grad]) -> Result<Tensor> {
         let mut sum: Option<Tensor> = None;
         for group in &self.groups {
             let width = group.values.dim(1)?;
             let mut numbers = Vec::with_capacity(group.rows.len() * width);
             for place in &group.rows {
-                push(&mut numbers, &slopes[*place], group.kind, width)?;
+                push(&mut numbers, &output_grads[*place], group.kind, width)?;
             }
-            let slopes = Tensor::from_vec(numbers, group.values.shape(), &Device::Cpu)?;
-            let part = group.values.mul(&slopes)?.sum_all()?;
+            let output_grads = Tensor::from_vec(numbers, group.values.shape(), &Device::Cpu)?;
+            let part = group.values.mul(&output_grads)?.sum_all()?;
             sum = Some(match sum {
                 None => part,
                 Some(sum) => (sum + part)?,
@@ -193,17 +195,18 @@ impl Reads<'_> {
     }
 }
 
-fn push(numbers: &mut Vec<f32>, slope: &Slope, kind: Kind<'_>, width: usize) -> Result<()> {
-    let fits = match (slope, kind) {
-        (Slope::Logprob { logprob, entropy }, Kind::Logprob) => {
+fn push(numbers: &mut Vec<f32>, grad: &Grad, kind: OutputKind<'_>, width: usize) -> Result<()> {
+    let fits = match (grad, kind) {
+        (Grad::Logprob { logprob, entropy }, OutputKind::Logprob) => {
             numbers.extend([*logprob, *entropy, 0.0]);
             true
         }
-        (Slope::Head(slopes), Kind::Head(_)) | (Slope::Labels(slopes), Kind::Labels(_)) => {
-            numbers.extend_from_slice(slopes);
-            slopes.len() == width
+        (Grad::Head(output_grads), OutputKind::Head(_))
+        | (Grad::Labels(output_grads), OutputKind::Labels(_)) => {
+            numbers.extend_from_slice(output_grads);
+            output_grads.len() == width
         }
-        (Slope::Logprob { .. } | Slope::Head(_) | Slope::Labels(_), _) => false,
+        (Grad::Logprob { .. } | Grad::Head(_) | Grad::Labels(_), _) => false,
     };
     if fits {
         return Ok(());

@@ -11,7 +11,7 @@ use models::weights::{LayerPart, Names, Place};
 use models::{Matrix, ModelConfig};
 use serde_json::{Map, Value, json};
 
-use super::{Base, Policy};
+use super::model::{Base, Policy};
 use crate::error::{Result, TrainError};
 
 /// Files of a model folder beside its weights that a checkpoint takes along.

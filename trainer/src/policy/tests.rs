@@ -5,7 +5,7 @@ use models::save::Stage;
 use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use models::{Output, Read};
 
-use super::{Asserted, Gradients, Packing, Policy, Sequence, Slope, Workers};
+use super::{Asserted, Grad, Gradients, Packing, Policy, Sequence, Workers};
 use crate::optimiser::{AdamW, AdamWConfig};
 
 fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
@@ -28,20 +28,20 @@ fn sequences(n: usize) -> Vec<Sequence> {
 }
 
 /// Slopes that differ from read to read: by index of the sequence and place.
-fn slopes(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Slope>> {
+fn output_grads(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Grad>> {
     let number = |at: usize, place: usize| 0.1 + ((at * 7 + place * 3) % 10) as f32 / 10.0;
-    let slope = |at: usize, place: usize, output: &Output| match output {
+    let grad = |at: usize, place: usize, output: &Output| match output {
         Output::Logprob { .. } => {
-            Slope::Logprob { logprob: -number(at, place), entropy: 0.01 * number(place, at) }
+            Grad::Logprob { logprob: -number(at, place), entropy: 0.01 * number(place, at) }
         }
-        Output::Head(values) => Slope::Head(vec![number(at, place); values.len()]),
-        Output::Labels { logits, .. } => Slope::Labels(vec![-number(at, place); logits.len()]),
+        Output::Head(values) => Grad::Head(vec![number(at, place); values.len()]),
+        Output::Labels { logits, .. } => Grad::Labels(vec![-number(at, place); logits.len()]),
         Output::Vocab(_) | Output::Hidden(_) => panic!("not asked for"),
     };
     let all = indices.iter().zip(outputs);
     all.map(|(at, outputs)| {
         let places = outputs.iter().enumerate();
-        places.map(|(place, output)| slope(*at, place, output)).collect()
+        places.map(|(place, output)| grad(*at, place, output)).collect()
     })
     .collect()
 }
@@ -50,7 +50,7 @@ fn gradients(policy: &Policy, sequences: &[Sequence], budget: usize) -> Gradient
     let mut gradients = Gradients::new(policy);
     policy
         .gradients(sequences, Packing::of(budget), &mut gradients, |at, outputs| {
-            Ok(slopes(at, outputs))
+            Ok(output_grads(at, outputs))
         })
         .expect("a backward");
     gradients
@@ -91,16 +91,16 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
     let policy = Policy::full(dir.path()).expect("it loads");
     let all = sequences(9);
     let plain = |at: &[usize], outputs: &[Vec<Output>]| {
-        // By content, so that a shuffled batch has the same slopes.
+        // By content, so that a shuffled batch has the same output_grads.
         let _ = at;
-        let slope = |output: &Output| match output {
-            Output::Logprob { logprob, .. } => Slope::Logprob { logprob: *logprob, entropy: 0.0 },
+        let grad = |output: &Output| match output {
+            Output::Logprob { logprob, .. } => Grad::Logprob { logprob: *logprob, entropy: 0.0 },
             Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
                 panic!("not asked for")
             }
         };
         let all = outputs.iter();
-        Ok(all.map(|outputs| outputs.iter().map(slope).collect()).collect())
+        Ok(all.map(|outputs| outputs.iter().map(grad).collect()).collect())
     };
     let sum = |sequences: &[Sequence], budget| {
         let mut gradients = Gradients::new(&policy);
@@ -135,7 +135,7 @@ fn how_many_work_side_by_side_shows_in_no_bit() {
     let mut failing = all.clone();
     failing[4].reads = vec![(0, Read::Vocab)];
     let mut sums = Gradients::new(&policy);
-    let loss = |at: &[usize], outputs: &[Vec<Output>]| Ok(slopes(at, outputs));
+    let loss = |at: &[usize], outputs: &[Vec<Output>]| Ok(output_grads(at, outputs));
     let failed = policy.gradients(&failing, Packing::of(25), &mut sums, loss);
     assert!(failed.is_err());
 }
@@ -154,7 +154,7 @@ fn reading_gives_the_bits_of_training() {
             for (at, outputs) in at.iter().zip(outputs) {
                 seen[*at] = outputs.clone();
             }
-            Ok(slopes(at, outputs))
+            Ok(output_grads(at, outputs))
         })
         .expect("a backward");
     assert_eq!(seen, read);

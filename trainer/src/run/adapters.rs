@@ -34,7 +34,7 @@ pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -
             let from = match (newest, &section.path) {
                 (Some(newest), _) => newest.join("adapters").join(&section.name),
                 (None, Some(path)) => config.path(path),
-                (None, None) => fresh(config, section, folder, &shape)?,
+                (None, None) => new_adapter(config, section, folder, &shape)?,
             };
             let adapter = Adapter::load(&from, &Base::of(&shape))?;
             adapters.push((section.name.as_str().into(), adapter));
@@ -78,7 +78,7 @@ pub(super) fn reference(config: &RunConfig) -> Result<Option<Policy>> {
 
 /// A fresh adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
 /// (Kaiming with a = √5) has it, and `B` zero, so that it begins as no change at all.
-fn fresh(
+fn new_adapter(
     config: &RunConfig,
     section: &AdapterSection,
     folder: &Path,

@@ -29,7 +29,7 @@ pub struct Checkpoint {
     pub optimiser_steps: u64,
     /// The run file.
     pub config: Value,
-    /// Of a run of policy gradients.
+    /// State of the training loop, for policy gradients.
     pub rollouts: Option<PolicyGradientState>,
     #[serde(skip)]
     path: PathBuf,

@@ -11,7 +11,7 @@ use toytask::ModelSize;
 use super::judge_sets::JudgeSet;
 use super::sources::DataSource;
 use crate::error::{Result, TrainError};
-use crate::methods::MethodConfig;
+use crate::methods::{MethodConfig, RunNames};
 use crate::optimiser::{AdamWConfig, Schedule};
 
 /// The name by which scorers of a run file ask the model in training.
@@ -289,7 +289,9 @@ impl RunConfig {
         if self.data.is_empty() {
             root.problem("data", "a run needs at least one [[data]]");
         }
-        for problem in self.method.check(self) {
+        let adapters = self.policy.adapter.iter().map(|adapter| adapter.name.as_str()).collect();
+        let names = RunNames { scorers: &self.scorers, adapters };
+        for problem in self.method.check(&names) {
             root.problem("method", problem);
         }
     }
@@ -303,7 +305,7 @@ impl RunConfig {
 /// The scorers of the recycling templates that the file does not define itself.
 fn missing_scorers(text: &str) -> String {
     let defined = |name: &str| text.contains(&format!("name = \"{name}\""));
-    let tables = crate::recycle::SCORERS.split("[[scorer]]").skip(1);
+    let tables = crate::judge_data::SCORERS.split("[[scorer]]").skip(1);
     let missing = tables.filter(|table| {
         let name = table.split('"').nth(1).unwrap_or_default();
         !defined(name)

@@ -1,14 +1,14 @@
 //! Evaluations: problems solved greedily and by sampling, and losses on rows that are not trained.
 
-use super::{Run, adapters};
+use super::adapters;
+use super::training_run::Run;
 use crate::data::Row;
 use crate::error::{Result, TrainError};
 use crate::figures::pass_at_k;
 use crate::item::{Item, Rollout};
-use crate::methods::policy_gradient::PolicyGradient;
-use crate::methods::{MethodConfig, Step, offline};
+use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
-use crate::rollout::{How, Order};
+use crate::rollout::{SampleRequest, RolloutParams};
 
 /// The loss on the evaluation's rows, by the run's own method; nothing is learned.
 pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
@@ -20,17 +20,17 @@ pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
     let n = rows.len().or(run.config.evaluation.problems);
     let rounds = (n.unwrap_or(per_step) / per_step).max(1) as u64;
     for round in 1..=rounds {
-        let step = Step {
+        let step = StepContext {
             policy: &run.policy,
             reference: run.reference.as_ref(),
-            encoder: run.actor.encoder(),
+            encoder: run.sampler.encoder(),
             micro_tokens: adapters::micro_tokens(&run.config, &run.policy),
             step: round,
             seed: 0,
-            revision: run.actor.host().engine.revision(),
+            revision: run.sampler.host().engine.revision(),
         };
-        let stepped = offline(&run.config.method, &step, rows)?;
-        for (name, value) in stepped.metrics.iter() {
+        let output = offline_step(&run.config.method, &step, rows)?;
+        for (name, value) in output.metrics.iter() {
             metrics.add(name, value / rounds as f64);
         }
     }
@@ -60,21 +60,21 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
         return Err(TrainError::Invalid("only policies are sampled".to_owned()));
     };
     let max_tokens = run.config.evaluation.max_tokens.unwrap_or(method.max_tokens);
-    let how = |temperature| How {
+    let params = |temperature| RolloutParams {
         // The same chance at every evaluation, so that two of them differ by their weights alone.
         seed: run.config.run.seed,
         max_tokens,
         temperature,
     };
     let mut metrics = Metrics::default();
-    let greedy = rewards(rollouts, &items, 1, how(0.0))?;
+    let greedy = rewards(rollouts, &items, 1, params(0.0))?;
     let rewarded: Vec<f64> = greedy.iter().flatten().filter_map(|reward| *reward).collect();
     set_mean(&mut metrics, "greedy", &rewarded);
     let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
     metrics.set("without_reward", unrewarded.count() as f64);
     let samples = run.config.evaluation.samples;
     if samples > 0 {
-        let sampled = rewards(rollouts, &items, samples, how(1.0))?;
+        let sampled = rewards(rollouts, &items, samples, params(1.0))?;
         for k in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|k| *k <= samples) {
             let passes: Vec<f64> = sampled
                 .iter()
@@ -101,41 +101,28 @@ fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
     }
 }
 
-/// The rewards of `n` answers to each item.
+/// Samples `n` answers to each item and returns their rewards.
 fn rewards(
     rollouts: &PolicyGradient,
     items: &[&Item],
     n: usize,
-    how: How,
+    params: RolloutParams,
 ) -> Result<Vec<Vec<Option<f64>>>> {
-    let mut orders = Vec::with_capacity(items.len() * n);
+    let sampler = rollouts.sampler();
+    let mut requests = Vec::with_capacity(items.len() * n);
     for item in items {
-        let prompt = rollouts.actor().prompt(item)?;
+        let prompt = sampler.prompt(item)?;
         for _ in 0..n {
-            orders.push(Order {
-                prompt: prompt.clone(),
-                adapter: rollouts.player(),
-                stream: orders.len() as u64,
-                partial: Vec::new(),
-                most: None,
-            });
+            let adapter = rollouts.policy_adapter();
+            requests.push(SampleRequest::new(prompt.clone(), adapter, requests.len() as u64));
         }
     }
-    let samples = rollouts.actor().sample(&orders, how)?;
-    let mut answers = Vec::with_capacity(samples.len());
-    for sample in samples {
-        answers.push(Rollout {
-            text: rollouts.actor().text(&sample.tokens)?,
-            truncated: !sample.ended,
-            tokens: sample.tokens,
-            answer: None,
-            reward: Err(rubrics::FailureKind::Internal),
-            steps: None,
-        });
-    }
+    let samples = sampler.sample(&requests, params)?.into_iter();
+    let mut answers: Vec<Rollout> =
+        samples.map(|sample| sampler.rollout(sample)).collect::<Result<_>>()?;
     let mut pairs: Vec<(&Item, &mut Rollout)> =
         answers.iter_mut().enumerate().map(|(at, rollout)| (items[at / n], rollout)).collect();
-    rollouts.judge().reward(&mut pairs, how.seed)?;
+    rollouts.rewards().reward(&mut pairs, params.seed)?;
     let rewards: Vec<Option<f64>> = answers.iter().map(|answer| answer.reward.ok()).collect();
     Ok(rewards.chunks(n).map(<[_]>::to_vec).collect())
 }

@@ -16,7 +16,7 @@ use crate::error::{Result, TrainError};
 use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
 use crate::item::{Item, Role};
 use crate::metrics::Metrics;
-use crate::rollout::{Actor, How, Judge, Order};
+use crate::rollout::{RewardManager, SampleRequest, Sampler, RolloutParams};
 
 /// `[[evaluation.judge]]`: a set of solutions, and the scorers that are held against it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,12 @@ impl JudgeSet {
     ///
     /// # Errors
     /// A file that cannot be read, and whatever the engine refuses.
-    pub fn cases(&self, config: &RunConfig, actor: &Actor, max_tokens: usize) -> Result<Vec<Case>> {
+    pub fn cases(
+        &self,
+        config: &RunConfig,
+        sampler: &Sampler,
+        max_tokens: usize,
+    ) -> Result<Vec<Case>> {
         let difficulty =
             sources::difficulty(self.lengths, self.times, self.addends, self.multipliers);
         let checked = difficulty.check();
@@ -97,7 +102,7 @@ impl JudgeSet {
             SetSource::NearMisses => Ok(sets::near_misses(self.seed, &difficulty, self.count)),
             SetSource::Slips => Ok(sets::slips(self.seed, &difficulty, self.count)),
             SetSource::Policy => {
-                let cases = self.sampled(actor, &difficulty, max_tokens)?;
+                let cases = self.sampled(sampler, &difficulty, max_tokens)?;
                 self.keep(config, &cases)?;
                 Ok(cases)
             }
@@ -138,7 +143,7 @@ impl JudgeSet {
     /// Solutions that the model writes.
     fn sampled(
         &self,
-        actor: &Actor,
+        sampler: &Sampler,
         difficulty: &Difficulty,
         max_tokens: usize,
     ) -> Result<Vec<Case>> {
@@ -146,11 +151,11 @@ impl JudgeSet {
         let problems = sets::problems(self.seed, difficulty, self.count.div_ceil(samples));
         let each = problems.iter().flat_map(|problem| std::iter::repeat_n(problem, samples));
         let each: Vec<&Problem> = each.take(self.count).collect();
-        let orders = each.iter().enumerate().map(|(index, problem)| {
+        let requests = each.iter().enumerate().map(|(index, problem)| {
             let turns = vec![user(&problem.problem)];
             let item = Item {
                 index: (index / samples) as u64,
-                role: Role::Player,
+                role: Role::Policy,
                 problem: problem.problem.as_str().into(),
                 turns,
                 gold: None,
@@ -159,19 +164,13 @@ impl JudgeSet {
                 parent: None,
                 audit: None,
             };
-            Ok(Order {
-                prompt: actor.prompt(&item)?,
-                adapter: None,
-                stream: index as u64,
-                partial: Vec::new(),
-                most: None,
-            })
+            Ok(SampleRequest::new(sampler.prompt(&item)?, None, index as u64))
         });
-        let orders: Vec<Order> = orders.collect::<Result<_>>()?;
-        let how = How { seed: self.seed, max_tokens, temperature: 1.0 };
+        let requests: Vec<SampleRequest> = requests.collect::<Result<_>>()?;
+        let params = RolloutParams { seed: self.seed, max_tokens, temperature: 1.0 };
         let mut cases = Vec::new();
-        for (problem, sample) in each.iter().zip(actor.sample(&orders, how)?) {
-            let text = actor.text(&sample.tokens)?;
+        for (problem, sample) in each.iter().zip(sampler.sample(&requests, params)?) {
+            let text = sampler.text(&sample.tokens)?;
             cases.extend(Case::of(Source::CurrentPolicy, &problem.problem, &text));
         }
         Ok(cases)
@@ -182,16 +181,16 @@ impl JudgeSet {
     ///
     /// # Errors
     /// A scorer that there is not.
-    pub fn measure(&self, cases: &[Case], judge: &Judge) -> Result<Metrics> {
+    pub fn measure(&self, cases: &[Case], rewards: &RewardManager) -> Result<Metrics> {
         let mut metrics = Metrics::default();
         metrics.set("cases", cases.len() as f64);
         let inputs: Vec<Arc<Input>> = cases.iter().map(|case| Arc::new(input(case))).collect();
         if let Some(scorer) = &self.scorer {
-            let outcomes = judge.outcomes(scorer, &inputs, self.seed)?;
+            let outcomes = rewards.outcomes(scorer, &inputs, self.seed)?;
             whole(cases, &outcomes, &mut metrics);
         }
         if let Some(scorer) = &self.steps {
-            let outcomes = judge.outcomes(scorer, &inputs, self.seed)?;
+            let outcomes = rewards.outcomes(scorer, &inputs, self.seed)?;
             steps(cases, &outcomes, &mut metrics);
         }
         Ok(metrics)

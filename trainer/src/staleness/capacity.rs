@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// The options of bounded staleness (`AReaL`, arXiv 2505.24298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, TrainError};
+use crate::error::{Result, TrainError};
 
 /// The options of partial rollouts (APRIL, arXiv 2509.18521, the id is unconfirmed).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

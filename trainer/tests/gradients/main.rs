@@ -6,7 +6,7 @@
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
-    reason = "numbers made of bits, and slopes rounded to the gradients' type"
+    reason = "numbers made of bits, and output_grads rounded to the gradients' type"
 )]
 
 mod cases;
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use trainer::losses::preference::{BradleyTerry, DirectPreference, Pairs, PreferredAnswers};
 use trainer::losses::{Denominators, Layout, Limits, Loss, Objective, Stream, Streams, Tokens};
 use trainer::optimiser::{AdamW, AdamWConfig};
-use trainer::policy::{Gradients, Packing, Parameter, Policy, Sequence, Slope};
+use trainer::policy::{Grad, Gradients, Packing, Parameter, Policy, Sequence};
 
 use cases::{ADAPTER, BASE, Cases};
 
@@ -204,7 +204,7 @@ fn check(
     sequences: &[Sequence],
     together: usize,
     golden: &Golden,
-    loss: impl Fn(&[usize], &[Vec<Output>]) -> (Loss, Vec<Vec<Slope>>),
+    loss: impl Fn(&[usize], &[Vec<Output>]) -> (Loss, Vec<Vec<Grad>>),
 ) {
     for checkpointing in [false, true] {
         policy.checkpointing = checkpointing;
@@ -212,9 +212,9 @@ fn check(
         let mut value = 0.0;
         let packing = Packing { tokens: MICRO_TOKENS, together };
         let done = policy.gradients(sequences, packing, &mut gradients, |members, outputs| {
-            let (loss, slopes) = loss(members, outputs);
+            let (loss, output_grads) = loss(members, outputs);
             value += loss.value;
-            Ok(slopes)
+            Ok(output_grads)
         });
         done.expect("a backward");
         compare(&policy, &gradients, value, golden);
@@ -248,13 +248,13 @@ impl Part {
         part
     }
 
-    fn slopes(&self, loss: &Loss) -> Vec<Vec<Slope>> {
-        let slope = |at: usize| Slope::Logprob {
+    fn output_grads(&self, loss: &Loss) -> Vec<Vec<Grad>> {
+        let grad = |at: usize| Grad::Logprob {
             logprob: loss.grad[at] as f32,
-            entropy: loss.entropy_grad.get(at).map_or(0.0, |slope| *slope as f32),
+            entropy: loss.entropy_grad.get(at).map_or(0.0, |grad| *grad as f32),
         };
         let ends = self.cu_seqlens.windows(2);
-        ends.map(|ends| (ends[0]..ends[1]).map(slope).collect()).collect()
+        ends.map(|ends| (ends[0]..ends[1]).map(grad).collect()).collect()
     }
 }
 
@@ -301,8 +301,8 @@ fn check_supervised(policy: Policy, adapter: Option<usize>, golden: &Golden) {
         let nothing = vec![0.0; part.logp.len()];
         let tokens = Tokens::new(layout, &part.logp, &nothing, &nothing);
         let loss = objective.evaluate(&tokens, &denominators).expect("a loss");
-        let slopes = part.slopes(&loss);
-        (loss, slopes)
+        let output_grads = part.output_grads(&loss);
+        (loss, output_grads)
     });
 }
 
@@ -349,8 +349,8 @@ fn gradients_of_dpo_are_those_of_torch() {
                 weights: None,
             };
             let loss = dpo.evaluate(&answers, n_pairs).expect("a loss");
-            let slopes = part.slopes(&loss);
-            (loss, slopes)
+            let output_grads = part.output_grads(&loss);
+            (loss, output_grads)
         });
     });
 }
@@ -381,8 +381,8 @@ fn gradients_of_grpo_are_those_of_torch() {
             };
             let loss = batch.objective.evaluate(&tokens, &denominators);
             let loss = loss.expect("a loss");
-            let slopes = part.slopes(&loss);
-            (loss, slopes)
+            let output_grads = part.output_grads(&loss);
+            (loss, output_grads)
         });
     });
 }
@@ -413,10 +413,10 @@ fn gradients_of_bradley_terry_are_those_of_torch() {
             let pairs = Pairs { margins: Some(&margins), ..Pairs::new(&chosen, &rejected) };
             let loss = terry.evaluate(&pairs, n_pairs).expect("a loss");
             let n = chosen.len();
-            let slopes = (0..2 * n).map(|at| loss.grad[at / 2 + (at % 2) * n]);
-            let slopes = slopes.map(|slope| vec![Slope::Head(vec![slope as f32])]);
-            let slopes = slopes.collect();
-            (loss, slopes)
+            let output_grads = (0..2 * n).map(|at| loss.grad[at / 2 + (at % 2) * n]);
+            let output_grads = output_grads.map(|grad| vec![Grad::Head(vec![grad as f32])]);
+            let output_grads = output_grads.collect();
+            (loss, output_grads)
         });
     });
 }

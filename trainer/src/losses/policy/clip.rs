@@ -187,7 +187,7 @@ impl StableReinforce {
         let clip = Clip::plain(self.low, self.high);
         let (low, high) = (self.least_ratio.ln(), self.most_ratio.ln());
         view.map(Term::NONE, |at| {
-            let ratio = Ratio::within(view.logp[at] - view.old[at], low, high);
+            let ratio = Ratio::within(view.logp[at] - view.old_logprobs[at], low, high);
             clip.term(ratio, view.advantages[at])
         })
     }
@@ -196,7 +196,7 @@ impl StableReinforce {
 /// The terms of tokens that each have their own ratio.
 pub(super) fn terms(clip: Clip, view: &View<'_>) -> Vec<Term> {
     view.map(Term::NONE, |at| {
-        let ratio = Ratio::of(view.logp[at] - view.old[at]);
+        let ratio = Ratio::of(view.logp[at] - view.old_logprobs[at]);
         clip.term(ratio, view.advantages[at])
     })
 }

@@ -90,21 +90,21 @@ impl DecoupledPpo {
     }
 
     pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<Term>> {
-        let behaviour = view.needs_behaviour("decoupled_ppo")?;
+        let rollout_logprobs = view.needs_rollout_logprobs("decoupled_ppo")?;
         let proximal = match self.proximal {
-            Proximal::StepStart => view.old,
-            Proximal::Behaviour => behaviour,
+            Proximal::StepStart => view.old_logprobs,
+            Proximal::Behaviour => rollout_logprobs,
         };
         let terms = match self.level {
             Level::Token => view.map(Term::NONE, |at| {
                 let rho = view.logp[at] - proximal[at];
-                self.term(rho, proximal[at] - behaviour[at], view.advantages[at])
+                self.term(rho, proximal[at] - rollout_logprobs[at], view.advantages[at])
             }),
             Level::Sequence => {
                 let zeros = vec![0.0; view.mask.len()];
                 let advantage = view.mean_log_ratio(view.advantages, &zeros);
                 let rho = view.mean_log_ratio(view.logp, proximal);
-                let weight = view.mean_log_ratio(proximal, behaviour);
+                let weight = view.mean_log_ratio(proximal, rollout_logprobs);
                 view.map(Term::NONE, |_| self.term(rho, weight, advantage))
             }
         };

@@ -8,8 +8,9 @@ use crate::losses::aggregate::Counts;
 use crate::losses::error::{FormulaError, Result, boundaries, finite, lengths, setting};
 use crate::losses::layout::Sequence;
 use crate::losses::logistic::{cross_entropy, sigmoid};
+use crate::losses::loss::Loss;
+use crate::losses::stats::{Stats, Tally};
 use crate::losses::tokens::View;
-use crate::losses::{Loss, Stats, Tally};
 
 /// OREAL (2502.06781): `w+ (-logp) A` over the tokens of answers with a positive reward, by their
 /// number, and `-rho A w-` over those of the others, by theirs, with `rho = exp(logp - sg[logp])`.

@@ -37,7 +37,7 @@ impl Gspo {
     }
 
     pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
-        let log_ratio = view.mean_log_ratio(view.logp, view.old);
+        let log_ratio = view.mean_log_ratio(view.logp, view.old_logprobs);
         let ratio = Ratio::within(log_ratio, f64::NEG_INFINITY, MAX_LOG);
         let clip = self.clip();
         view.map(Term::NONE, |at| clip.term(ratio, view.advantages[at]))

@@ -54,7 +54,7 @@ impl Sapo {
         view.map(Term::NONE, |at| {
             let advantage = view.advantages[at];
             let tau = if advantage > 0.0 { self.positive } else { self.negative };
-            let ratio = Ratio::of(view.logp[at] - view.old[at]);
+            let ratio = Ratio::of(view.logp[at] - view.old_logprobs[at]);
             let gate = sigmoid(tau * (ratio.value - 1.0));
             Term {
                 value: -advantage * gate * 4.0 / tau,

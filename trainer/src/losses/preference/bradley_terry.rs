@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::losses::error::{FormulaError, Result, all, finite, lengths, setting};
 use crate::losses::logistic::cross_entropy;
-use crate::losses::{Loss, Stats, Tally};
+use crate::losses::loss::Loss;
+use crate::losses::stats::{Stats, Tally};
 
 /// Options of the Bradley-Terry loss.
 ///

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::losses::error::{FormulaError, Result, all, lengths, setting};
 use crate::losses::layout::{Layout, Sequence};
 use crate::losses::logistic::{cross_entropy, log_sigmoid, sigmoid};
-use crate::losses::{Loss, Stats, Tally};
+use crate::losses::loss::Loss;
+use crate::losses::stats::{Stats, Tally};
 
 /// Which loss. `D` is `(lp_c - ref_c) - (lp_r - ref_r)`, sums over the tokens of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use crate::losses::error::{FormulaError, Result, boundaries, finite};
 use crate::losses::logistic::log_sum_exp;
-use crate::losses::{Loss, Stats, Tally};
+use crate::losses::loss::Loss;
+use crate::losses::stats::{Stats, Tally};
 
 /// The negative log-likelihood of rankings under Plackett-Luce (R. L. Plackett, 1975):
 /// `-sum over k of (s_k - log sum over j >= k of exp(s_j))` for scores in the order of their

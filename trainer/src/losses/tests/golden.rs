@@ -5,13 +5,13 @@ use serde::Deserialize;
 use super::{Batch, GOLDENS, all_near, near};
 use crate::losses::aggregate::{Denominators, Limits, Streams};
 use crate::losses::correction::M2po;
-use crate::losses::objective::{Loss, Objective};
 use crate::losses::policy::{credit, token_reward_loss};
 use crate::losses::preference::{
     BradleyTerry, DirectPreference, Pairs, PreferredAnswers, plackett_luce,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{Layout, Tokens};
+use crate::losses::{Loss, Objective};
 
 #[derive(Deserialize)]
 struct Goldens {
@@ -48,8 +48,10 @@ struct M2poCase {
     bound: f64,
     cu_seqlens: Vec<usize>,
     mask: Vec<bool>,
-    old: Vec<f64>,
-    behaviour: Vec<f64>,
+    #[serde(rename = "old")]
+    old_logprobs: Vec<f64>,
+    #[serde(rename = "behaviour")]
+    rollout_logprobs: Vec<f64>,
     keep: Vec<f64>,
 }
 
@@ -156,8 +158,8 @@ fn m2po_masks_the_largest_squares() {
     for case in goldens().m2po {
         let layout = Layout::new(&case.cu_seqlens, &case.mask);
         let tokens = Tokens {
-            behaviour: Some(&case.behaviour),
-            ..Tokens::new(layout, &case.old, &case.old, &case.old)
+            rollout_logprobs: Some(&case.rollout_logprobs),
+            ..Tokens::new(layout, &case.old_logprobs, &case.old_logprobs, &case.old_logprobs)
         };
         let m2po = M2po { bound: case.bound };
         assert_eq!(m2po.keep(&tokens).as_ref(), Ok(&case.keep));

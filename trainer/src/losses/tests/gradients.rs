@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::{Batch, LIMITS, all_near, near, objective};
-use crate::losses::objective::{Loss, Objective};
 use crate::losses::preference::{
     BradleyTerry, DirectPreference, Pairs, PreferredAnswers, plackett_luce,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Layout};
+use crate::losses::{Loss, Objective};
 
 /// Sequences of random tokens with everything that a loss may want.
 pub(super) fn batches() -> impl Strategy<Value = Batch> {
@@ -34,7 +34,7 @@ pub(super) fn batches() -> impl Strategy<Value = Batch> {
                         cu_seqlens: vec![0],
                         mask,
                         logp: shifted(&now),
-                        behaviour: Some(shifted(&mu)),
+                        rollout_logprobs: Some(shifted(&mu)),
                         reference: Some(shifted(&reference)),
                         positive: Some(own.iter().map(|own| *own > 0.0).collect()),
                         entropies: Some(credit.clone()),
@@ -46,7 +46,7 @@ pub(super) fn batches() -> impl Strategy<Value = Batch> {
                         batch.advantages.extend(vec![*own; *length]);
                         batch.cu_seqlens.push(batch.advantages.len());
                     }
-                    batch.old = old;
+                    batch.old_logprobs = old;
                     batch
                 },
             )
@@ -174,7 +174,7 @@ proptest! {
         )));
         near("value", loss("k3_plus").value, loss("k3").value);
         all_near("gradient", &loss("k3_plus").grad, &loss("k2").grad);
-        batch.old.clone_from(&batch.logp);
+        batch.old_logprobs.clone_from(&batch.logp);
         let loss = |estimator: &str| batch.loss(&objective(&format!(
             "policy = {{ kind = 'ppo' }}\nkl = {{ weight = 1.0, estimator = '{estimator}' }}"
         )));

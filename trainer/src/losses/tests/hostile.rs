@@ -32,8 +32,8 @@ fn whole() -> Batch {
         mask: vec![true; 4],
         positive: Some(vec![true, false]),
         logp: list(-1.0),
-        old: list(-1.1),
-        behaviour: Some(list(-0.9)),
+        old_logprobs: list(-1.1),
+        rollout_logprobs: Some(list(-0.9)),
         reference: Some(list(-1.2)),
         advantages: list(0.5),
         factors: Some(list(1.0)),
@@ -47,8 +47,8 @@ type List = fn(&mut Batch) -> &mut Vec<f64>;
 
 const LISTS: [(&str, List); 8] = [
     ("log-probability", |batch| &mut batch.logp),
-    ("old log-probability", |batch| &mut batch.old),
-    ("behaviour log-probability", |batch| batch.behaviour.as_mut().expect("given")),
+    ("old log-probability", |batch| &mut batch.old_logprobs),
+    ("rollout log-probability", |batch| batch.rollout_logprobs.as_mut().expect("given")),
     ("reference log-probability", |batch| batch.reference.as_mut().expect("given")),
     ("advantage", |batch| &mut batch.advantages),
     ("factor", |batch| batch.factors.as_mut().expect("given")),
@@ -98,7 +98,7 @@ fn sequences_that_do_not_fit_are_refused() {
 fn given_tokens_read_no_advantage() {
     let mut batch = whole();
     batch.streams = Some(vec![Stream::Player, Stream::Ce]);
-    batch.old[3] = f64::NAN;
+    batch.old_logprobs[3] = f64::NAN;
     batch.advantages[3] = f64::NAN;
     let unbiased = "kl = { weight = 1.0, estimator = 'unbiased' }";
     assert!(evaluate(&batch, &objective(unbiased)).is_ok());
@@ -109,7 +109,7 @@ fn given_tokens_read_no_advantage() {
 #[test]
 fn what_a_method_needs_is_missing() {
     let bare = || Batch {
-        behaviour: None,
+        rollout_logprobs: None,
         reference: None,
         factors: None,
         entropies: None,

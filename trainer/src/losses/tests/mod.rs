@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use super::aggregate::{Denominators, Limits, Streams};
 use super::layout::{Layout, Stream};
-use super::objective::{Loss, Objective};
+use super::loss::Loss;
+use super::objective::Objective;
 use super::tokens::Tokens;
 
 /// What `trainer/goldens/losses.py` wrote.
@@ -41,8 +42,10 @@ struct Batch {
     streams: Option<Vec<Stream>>,
     positive: Option<Vec<bool>>,
     logp: Vec<f64>,
-    old: Vec<f64>,
-    behaviour: Option<Vec<f64>>,
+    #[serde(rename = "old")]
+    old_logprobs: Vec<f64>,
+    #[serde(rename = "behaviour")]
+    rollout_logprobs: Option<Vec<f64>>,
     reference: Option<Vec<f64>>,
     advantages: Vec<f64>,
     factors: Option<Vec<f64>>,
@@ -64,12 +67,12 @@ impl Batch {
 
     fn tokens(&self) -> Tokens<'_> {
         Tokens {
-            behaviour: self.behaviour.as_deref(),
+            rollout_logprobs: self.rollout_logprobs.as_deref(),
             reference: self.reference.as_deref(),
             factors: self.factors.as_deref(),
             entropies: self.entropies.as_deref(),
             credit: self.credit.as_deref(),
-            ..Tokens::new(self.layout(), &self.logp, &self.old, &self.advantages)
+            ..Tokens::new(self.layout(), &self.logp, &self.old_logprobs, &self.advantages)
         }
     }
 
@@ -93,8 +96,8 @@ impl Batch {
             streams: self.streams.as_ref().map(|all| all[from..to].to_vec()),
             positive: self.positive.as_ref().map(|all| all[from..to].to_vec()),
             logp: list(&self.logp),
-            old: list(&self.old),
-            behaviour: self.behaviour.as_ref().map(list),
+            old_logprobs: list(&self.old_logprobs),
+            rollout_logprobs: self.rollout_logprobs.as_ref().map(list),
             reference: self.reference.as_ref().map(list),
             advantages: list(&self.advantages),
             factors: self.factors.as_ref().map(list),

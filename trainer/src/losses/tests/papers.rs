@@ -21,7 +21,7 @@ fn batch(ratios: &[f64], advantages: &[f64]) -> Batch {
         cu_seqlens: vec![0, n],
         mask: vec![true; n],
         logp: ratios.iter().map(|ratio| ratio.ln() - 1.0).collect(),
-        old: vec![-1.0; n],
+        old_logprobs: vec![-1.0; n],
         advantages: advantages.to_vec(),
         ..Batch::default()
     }
@@ -130,7 +130,7 @@ fn c10_decoupled_ppo_weighs_by_staleness() {
         (6.0, ", beyond_cap = 'clamp'", -6.0),
         (2.0, ", proximal = 'behaviour'", -1.2),
     ] {
-        stale.behaviour = Some(vec![-1.0 - f64::ln(w)]);
+        stale.rollout_logprobs = Some(vec![-1.0 - f64::ln(w)]);
         let text = format!("policy = {{ kind = 'decoupled_ppo'{kind} }}");
         near(&text, stale.loss(&objective(&text)).value, expected);
     }
@@ -139,7 +139,7 @@ fn c10_decoupled_ppo_weighs_by_staleness() {
 #[test]
 fn c10_rejected_tokens_stay_in_the_denominator() {
     let mut stale = batch(&[1.0, 1.0], &[1.0, 1.0]);
-    stale.behaviour = Some(vec![-1.0, -1.0 - f64::ln(9.0)]);
+    stale.rollout_logprobs = Some(vec![-1.0, -1.0 - f64::ln(9.0)]);
     let loss = stale.loss(&objective("policy = { kind = 'decoupled_ppo' }"));
     near("one of two", loss.value, -0.5);
     near("dropped", loss.stats.get("player/dropped").expect("counted").total, 1.0);
@@ -148,7 +148,7 @@ fn c10_rejected_tokens_stay_in_the_denominator() {
 #[test]
 fn c11_aipo_truncates_above_alone() {
     let mut stale = batch(&[1.0, 1.0], &[1.0, 1.0]);
-    stale.behaviour = Some(vec![-1.0 - f64::ln(4.0), -1.0 + f64::ln(4.0)]);
+    stale.rollout_logprobs = Some(vec![-1.0 - f64::ln(4.0), -1.0 + f64::ln(4.0)]);
     let loss = stale.loss(&objective("policy = { kind = 'aipo' }"));
     all_near("slopes", &loss.grad, &[-1.0, -0.125]);
 }
@@ -276,8 +276,8 @@ proptest! {
     /// minus the weighted advantage, and all gradients are those of REINFORCE.
     #[test]
     fn the_first_step_is_reinforce(mut batch in batches()) {
-        batch.old.clone_from(&batch.logp);
-        batch.behaviour = Some(batch.logp.clone());
+        batch.old_logprobs.clone_from(&batch.logp);
+        batch.rollout_logprobs = Some(batch.logp.clone());
         batch.factors = None;
         for kind in [
             "ppo", "grpo", "dr_grpo", "dapo", "gspo", "stable_reinforce", "decoupled_ppo", "dppo",
@@ -309,7 +309,7 @@ proptest! {
     /// On-policy rollouts are corrected by nothing.
     #[test]
     fn corrections_leave_the_first_step_alone(mut batch in batches()) {
-        batch.behaviour = Some(batch.old.clone());
+        batch.rollout_logprobs = Some(batch.old_logprobs.clone());
         let plain = batch.loss(&objective("policy = { kind = 'dapo' }"));
         for kind in ["tis", "ice_pop", "sequence_mis", "geometric_mask", "m2po"] {
             let text = format!("policy = {{ kind = 'dapo' }}\ncorrection = {{ kind = '{kind}' }}");

@@ -372,7 +372,7 @@ fn what_cannot_work_together_is_refused() {
 fn rows_of_several_kinds_are_refused() {
     let check = |row: &str, want: &str| {
         let bench = Bench::new(TinyHead::Vocab, &format!("{{\"prompt\": \"a\", {row}}}\n"));
-        let read = crate::run::read_jsonl(&bench.dir.path().join("rows.jsonl"), Some("math"));
+        let read = crate::data::read_jsonl(&bench.dir.path().join("rows.jsonl"), Some("math"));
         let error = read.expect_err(row).to_string();
         assert!(error.contains(want), "{want} in {error}");
     };

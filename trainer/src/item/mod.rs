@@ -1,0 +1,139 @@
+//! What is asked of the model in a run, and what it answered.
+
+mod stored;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rubrics::{FailureKind, Turn};
+
+/// The role in which the model answers an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// It solves a problem.
+    Policy,
+    /// It says whether one answer is right.
+    Pointwise,
+    /// It says which of two answers is better.
+    Pairwise,
+    /// It is shown a wrong solution or answer and solves the problem again.
+    Reflection,
+    /// It ranks several answers by scores.
+    RankJudge,
+    /// It criticises a solution and concludes whether it is right.
+    Critic,
+}
+
+impl Role {
+    /// Its name in logs and checkpoints.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Policy => "player",
+            Role::Pointwise => "pointwise",
+            Role::Pairwise => "pairwise",
+            Role::Reflection => "reflection",
+            Role::RankJudge => "referee",
+            Role::Critic => "critic",
+        }
+    }
+
+    /// Whether its tokens are a judgement of some answer.
+    pub fn judges(self) -> bool {
+        match self {
+            Role::Policy | Role::Reflection => false,
+            Role::Pointwise | Role::Pairwise | Role::RankJudge | Role::Critic => true,
+        }
+    }
+}
+
+/// A question for the model, and what is known of its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Its index in the data; a recycled item has that of the problem it came from.
+    pub index: u64,
+    /// Who the model is.
+    pub role: Role,
+    /// The conversation that it is to continue.
+    pub turns: Vec<Turn>,
+    /// The problem in its own words, without any prompt around it.
+    pub problem: Arc<str>,
+    /// The right answer: of a problem its solution, of a judgement the label. None where only a
+    /// model can say how good an answer is.
+    pub gold: Option<Arc<str>>,
+    /// The right answer of a problem that is rewarded without it: audits alone read it.
+    pub audit: Option<Arc<str>>,
+    /// The scorer that rewards the answers, by name.
+    pub scorer: Arc<str>,
+    /// The category or level that curricula choose by.
+    pub category: Option<Arc<str>>,
+    /// Index, within its step, of the rollout that it was made of.
+    pub parent: Option<usize>,
+}
+
+/// A token that the model sampled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Token {
+    /// The token.
+    pub id: u32,
+    /// Its log-probability in nats under the weights that sampled it, before any temperature.
+    pub logprob: f32,
+    /// The revision of those weights.
+    pub revision: u64,
+}
+
+/// One answer of the model to an item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rollout {
+    /// Its tokens, the one that ended it included.
+    pub tokens: Vec<Token>,
+    /// Their text, without special tokens.
+    pub text: String,
+    /// Whether it was cut at its length, and so has no end.
+    pub truncated: bool,
+    /// The answer that was found in the text, where there is one.
+    pub answer: Option<String>,
+    /// Its reward, or why there is none.
+    pub reward: Result<f64, FailureKind>,
+    /// Its steps, where the scorer that judged it has looked at steps.
+    pub steps: Option<Vec<JudgedStep>>,
+}
+
+/// A step of an answer, as a scorer judged it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedStep {
+    /// Where it stands in the text, in code points.
+    pub span: Range<usize>,
+    /// From 0, wrong, to 1, right; none where nothing in it could be checked.
+    pub score: Option<f64>,
+    /// What the scorer calls it: `right`, `wrong`, `matching`, `mismatched`, …
+    pub label: String,
+}
+
+impl Rollout {
+    /// Whether it has the full reward of a verifier.
+    pub fn is_right(&self) -> bool {
+        self.reward == Ok(1.0)
+    }
+
+    /// Whether a verifier found it wrong; an answer that has no reward is neither.
+    pub fn is_wrong(&self) -> bool {
+        self.reward.is_ok_and(|reward| reward < 1.0)
+    }
+}
+
+/// The answers to one item in one step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What was asked.
+    pub item: Arc<Item>,
+    /// The answers, in the order of their streams.
+    pub rollouts: Vec<Rollout>,
+}
+
+impl Group {
+    /// The rewards, where every rollout has one.
+    pub fn rewards(&self) -> Option<Vec<f64>> {
+        let rewards = self.rollouts.iter().map(|rollout| rollout.reward.ok());
+        rewards.collect()
+    }
+}

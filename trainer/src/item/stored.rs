@@ -1,0 +1,97 @@
+//! Items in files: what is left in a cache outlives the process.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use rubrics::Turn;
+
+use super::{Item, Role};
+
+/// An item as a checkpoint holds it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    index: u64,
+    role: String,
+    turns: Vec<(String, String)>,
+    problem: String,
+    gold: Option<String>,
+    audit: Option<String>,
+    scorer: String,
+    category: Option<String>,
+    parent: Option<usize>,
+}
+
+const ROLES: [Role; 6] = [
+    Role::Policy,
+    Role::Pointwise,
+    Role::Pairwise,
+    Role::Reflection,
+    Role::RankJudge,
+    Role::Critic,
+];
+
+impl Serialize for Item {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let turns = self.turns.iter();
+        let stored = Stored {
+            index: self.index,
+            role: self.role.name().to_owned(),
+            turns: turns.map(|turn| (turn.role.clone(), turn.content.clone())).collect(),
+            problem: self.problem.to_string(),
+            gold: self.gold.as_deref().map(str::to_owned),
+            audit: self.audit.as_deref().map(str::to_owned),
+            scorer: self.scorer.to_string(),
+            category: self.category.as_deref().map(str::to_owned),
+            parent: self.parent,
+        };
+        stored.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let role = ROLES.into_iter().find(|role| role.name() == stored.role);
+        let role = role.ok_or_else(|| de::Error::custom(format!("no role '{}'", stored.role)))?;
+        let turns = stored.turns.into_iter();
+        Ok(Self {
+            index: stored.index,
+            role,
+            turns: turns.map(|(role, content)| Turn { role, content }).collect(),
+            problem: stored.problem.into(),
+            gold: stored.gold.map(Into::into),
+            audit: stored.audit.map(Into::into),
+            scorer: stored.scorer.into(),
+            category: stored.category.map(Into::into),
+            parent: stored.parent,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_comes_back_as_it_was() {
+        for role in ROLES {
+            let item = Item {
+                index: u64::MAX,
+                role,
+                turns: vec![Turn { role: "user".to_owned(), content: "a\n\"b\"".to_owned() }],
+                problem: "1+1".into(),
+                gold: Some("2".into()),
+                audit: Some("3".into()),
+                scorer: "exact".into(),
+                category: None,
+                parent: Some(3),
+            };
+            let text = serde_json::to_string(&item).expect("serialises");
+            assert_eq!(serde_json::from_str::<Item>(&text).expect("reads"), item);
+        }
+        let text = r#"{"index":1,"role":"king","turns":[],"problem":"","gold":null,"audit":null,
+            "scorer":"","category":null,"parent":null}"#;
+        let error = serde_json::from_str::<Item>(text).expect_err("no such role");
+        assert!(error.to_string().contains("no role 'king'"));
+    }
+}

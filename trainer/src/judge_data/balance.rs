@@ -1,0 +1,151 @@
+//! What keeps a judge's data honest: balanced labels, and no more of it than of the policy's.
+//!
+//! Rollouts drift to mostly right. A judge that always says yes then looks better every day, so
+//! labels are balanced within each batch and judges are measured by balanced accuracy.
+
+use rand::Rng;
+
+use super::draws::subset;
+use crate::error::{Result, TrainError};
+
+/// Which of `labels` to keep so that both are there equally often: all of the rarer one and a
+/// uniform sample of the other, in rising order.
+pub fn balance_labels(labels: &[bool], rng: &mut impl Rng) -> Vec<usize> {
+    let of = |wanted: bool| {
+        let places = labels.iter().enumerate();
+        let places = places.filter(move |(_, label)| **label == wanted);
+        places.map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    let (yes, no) = (of(true), of(false));
+    let count = yes.len().min(no.len());
+    let mut kept = Vec::with_capacity(2 * count);
+    for places in [yes, no] {
+        let chosen = subset(rng, places.len(), count);
+        kept.extend(chosen.into_iter().map(|at| places[at]));
+    }
+    kept.sort_unstable();
+    kept
+}
+
+/// How many of the first `judge` groups, whose tokens are counted, may stand beside
+/// `player` tokens so that they are at most `share` of all tokens. 0.5 is the project's rule.
+///
+/// # Errors
+/// A share that is not in [0, 1].
+pub fn within_share(player: u64, judge: &[u64], share: f64) -> Result<usize> {
+    if !(0.0..=1.0).contains(&share) {
+        return Err(TrainError::Invalid(format!(
+            "a share of judge tokens is between 0 and 1, not {share}"
+        )));
+    }
+    let mut sum = 0_u64;
+    let fits = judge.iter().take_while(|tokens| {
+        sum = sum.saturating_add(**tokens);
+        sum as f64 <= share * (sum as f64 + player as f64)
+    });
+    Ok(fits.count())
+}
+
+/// The correlation of two measures of the same things (Pearson), such as the length and the
+/// self-given score of answers: a rising one says that length is being bought. None where one of
+/// them does not vary or a number is not finite.
+pub fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
+    let n = xs.len() as f64;
+    // Equal values have a mean that rounding may take off them, and then seem to vary.
+    let varies = |values: &[f64]| values.iter().any(|value| value.total_cmp(&values[0]).is_ne());
+    if xs.len() != ys.len() || !varies(xs) || !varies(ys) {
+        return None;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
+    let (mean_x, mean_y) = (mean(xs), mean(ys));
+    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
+    for (x, y) in xs.iter().zip(ys) {
+        let (dx, dy) = (x - mean_x, y - mean_y);
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
+    }
+    let correlation = xy / (xx.sqrt() * yy.sqrt());
+    correlation.is_finite().then(|| correlation.clamp(-1.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::random::decision;
+
+    fn rng() -> impl Rng {
+        decision(1, "test", &[])
+    }
+
+    #[test]
+    fn labels_are_balance_labels() {
+        let check = |labels: &[bool], expected: usize| {
+            let kept = balance_labels(labels, &mut rng());
+            assert_eq!(kept.len(), expected, "{labels:?}");
+            let yes = kept.iter().filter(|at| labels[**at]).count();
+            assert_eq!(yes * 2, kept.len(), "{labels:?}");
+            assert!(kept.is_sorted());
+        };
+        check(&[], 0);
+        check(&[true, true], 0);
+        check(&[true, false], 2);
+        check(&[true, true, true, false], 2);
+        check(&[false, true, false, true, false, false], 4);
+    }
+
+    #[test]
+    fn judge_tokens_are_at_most_a_share() {
+        let check = |player, judge: &[u64], share, expected| {
+            let kept = within_share(player, judge, share).expect("valid");
+            assert_eq!(kept, expected, "{player} {judge:?} {share}");
+        };
+        check(100, &[50, 50, 1], 0.5, 2);
+        check(100, &[101, 1], 0.5, 0);
+        check(100, &[20, 5, 1], 0.2, 2);
+        check(0, &[1], 0.5, 0);
+        check(0, &[1], 1.0, 1);
+        check(100, &[1], 0.0, 0);
+        check(100, &[0, 0], 0.0, 2);
+        check(1, &[u64::MAX, u64::MAX], 1.0, 2);
+        for share in [-0.1, 1.1, f64::NAN] {
+            assert!(within_share(1, &[1], share).is_err(), "{share}");
+        }
+    }
+
+    #[test]
+    fn lengths_and_scores_correlate() {
+        let check = |xs: &[f64], ys: &[f64], expected: Option<f64>| {
+            let found = correlation(xs, ys);
+            let close = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() < 1e-12,
+                (found, expected) => found == expected,
+            };
+            assert!(close, "{xs:?} {ys:?} {found:?}");
+        };
+        check(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0], Some(1.0));
+        check(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0], Some(-1.0));
+        // Deviations (-1, 0, 1) and (-1, 2, -1) / 3.
+        check(&[1.0, 2.0, 3.0], &[1.0, 2.0, 1.0], Some(0.0));
+        // (−1.5, −0.5, 0.5, 1.5) · (−0.5, −0.5, 0.5, 0.5) = 2 over sqrt(5 · 1).
+        check(&[1.0, 2.0, 3.0, 4.0], &[0.0, 0.0, 1.0, 1.0], Some(2.0 / 5f64.sqrt()));
+        check(&[1.0, 2.0], &[1.0, 1.0], None);
+        check(&[1.0], &[1.0], None);
+        check(&[1.0, f64::NAN], &[1.0, 2.0], None);
+        check(&[1.0, 2.0], &[1.0], None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_share_holds(player in 0_u64..1000, judge in prop::collection::vec(0_u64..300, 0..12)) {
+            let kept = within_share(player, &judge, 0.5).expect("valid");
+            let taken: u64 = judge[..kept].iter().sum();
+            prop_assert!(taken <= player);
+            if let Some(next) = judge.get(kept) {
+                prop_assert!(taken + next > player);
+            }
+        }
+    }
+}

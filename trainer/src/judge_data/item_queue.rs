@@ -1,0 +1,94 @@
+//! SPARK's cache: recycled items wait for the next recycled step, first in, first out.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::Item;
+
+/// Items that wait. After a normal step its items come in, and at most one batch of the oldest goes
+/// out; what is left stays for later steps of the episode (SPARK, arXiv 2509.22624, as the
+/// authors' code has it). Serialisable, so that a resumed run goes on with the same items.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemQueue {
+    batch: usize,
+    items: VecDeque<Item>,
+    /// Whether a recycled step may follow: a normal step came since the last one.
+    due: bool,
+}
+
+impl ItemQueue {
+    /// An empty cache whose recycled steps have `batch` items; the authors' scripts have 64, the
+    /// number of prompts of a normal step. A batch of 0 has 1 item.
+    pub fn new(batch: usize) -> Self {
+        Self { batch: batch.max(1), items: VecDeque::new(), due: false }
+    }
+
+    /// Empties it: an episode, one pass through the problems, begins.
+    pub fn begin_episode(&mut self) {
+        self.items.clear();
+        self.due = false;
+    }
+
+    /// Takes in what a normal step made; a recycled step may follow.
+    pub fn end_of_normal_step(&mut self, items: Vec<Item>) {
+        self.items.extend(items);
+        self.due = true;
+    }
+
+    /// The items of a recycled step, if one is due and there are enough.
+    pub fn take(&mut self) -> Option<Vec<Item>> {
+        if !self.due || self.items.len() < self.batch {
+            return None;
+        }
+        self.due = false;
+        Some(self.items.drain(..self.batch).collect())
+    }
+
+    /// Items that wait.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge_data::fixtures::problem;
+
+    fn items(range: std::ops::Range<u64>) -> Vec<Item> {
+        range.map(|index| problem(index, "1")).collect()
+    }
+
+    fn indices(items: Option<Vec<Item>>) -> Option<Vec<u64>> {
+        items.map(|items| items.iter().map(|item| item.index).collect())
+    }
+
+    #[test]
+    fn c1_spark_cache() {
+        let mut cache = ItemQueue::new(4);
+        assert_eq!(cache.take(), None, "nothing came yet");
+        cache.end_of_normal_step(items(0..3));
+        assert_eq!(cache.take(), None, "less than a batch");
+        cache.end_of_normal_step(items(3..10));
+        assert_eq!(indices(cache.take()), Some(vec![0, 1, 2, 3]));
+        assert_eq!(cache.take(), None, "one recycled step a normal step");
+        assert_eq!(cache.len(), 6, "leftovers stay");
+        let text = serde_json::to_string(&cache).expect("serialises");
+        let mut resumed: ItemQueue = serde_json::from_str(&text).expect("reads");
+        assert_eq!(resumed, cache);
+        resumed.end_of_normal_step(Vec::new());
+        assert_eq!(indices(resumed.take()), Some(vec![4, 5, 6, 7]));
+        resumed.begin_episode();
+        assert!(resumed.is_empty());
+        resumed.end_of_normal_step(items(10..14));
+        resumed.begin_episode();
+        assert_eq!(resumed.take(), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! What recycling made and dropped.
+
+use serde::Serialize;
+
+use crate::item::Role;
+use crate::judge_data::templates::TemplateKind;
+
+/// Items by kind and label after caps and balancing, and why others are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SparkCounts {
+    /// Pointwise items on right answers.
+    pub pointwise_right: u64,
+    /// Pointwise items on wrong answers.
+    pub pointwise_wrong: u64,
+    /// Pairwise items whose first answer is the right one.
+    pub pairwise_first: u64,
+    /// Pairwise items whose second answer is.
+    pub pairwise_second: u64,
+    /// Reflections on a whole wrong solution.
+    pub reflect_reasoning: u64,
+    /// Reflections on a wrong final answer.
+    pub reflect_answer: u64,
+    /// Items on old mistakes, before caps.
+    pub from_reservoir: u64,
+    /// Items dropped because the chosen rollout has no answer to show.
+    pub no_answer: u64,
+    /// Pairs dropped because both answers read the same.
+    pub same_answer: u64,
+    /// Reflections dropped because the problem has no gold answer.
+    pub no_gold: u64,
+    /// Rollouts without a reward, which were not used.
+    pub unrewarded: u64,
+    /// Items over a cap.
+    pub over_cap: u64,
+    /// Items dropped so that labels are balanced.
+    pub unbalanced: u64,
+}
+
+impl SparkCounts {
+    /// The share of pointwise items on right answers: what a judge that always says yes would get.
+    pub fn pointwise_base_rate(&self) -> Option<f64> {
+        rate(self.pointwise_right, self.pointwise_wrong)
+    }
+
+    /// The share of pairs whose first answer is the right one.
+    pub fn pairwise_base_rate(&self) -> Option<f64> {
+        rate(self.pairwise_first, self.pairwise_second)
+    }
+
+    pub(super) fn judged(&mut self, role: Role, yes: bool) {
+        let count = match (role == Role::Pairwise, yes) {
+            (false, true) => &mut self.pointwise_right,
+            (false, false) => &mut self.pointwise_wrong,
+            (true, true) => &mut self.pairwise_first,
+            (true, false) => &mut self.pairwise_second,
+        };
+        *count += 1;
+    }
+
+    pub(super) fn reflected(&mut self, kind: TemplateKind) {
+        if kind == TemplateKind::ReflectReasoning {
+            self.reflect_reasoning += 1;
+        } else {
+            self.reflect_answer += 1;
+        }
+    }
+}
+
+fn rate(yes: u64, no: u64) -> Option<f64> {
+    let all = yes + no;
+    (all > 0).then(|| yes as f64 / all as f64)
+}

@@ -1,0 +1,128 @@
+//! Open instructions: the model scores its own answers, in several orders.
+
+use rand::Rng;
+use rand::seq::SliceRandom as _;
+use rubrics::Turn;
+
+use super::rank_judge::{RankJudgeConfig, SCORER};
+use crate::error::Result;
+use crate::item::{Group, Item, Role};
+use crate::judge_data::balance;
+use crate::judge_data::draws::StepSeed;
+use crate::judge_data::templates::{TemplateKind, Templates};
+
+/// A listwise call of the referee over a group's answers.
+///
+/// It is no group and has no reward: **its tokens get no gradient**, because nobody but the model
+/// itself says whether it judged well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// What the referee is asked.
+    pub item: Item,
+    /// Which answer of the group stands at each place.
+    pub order: Vec<usize>,
+}
+
+/// What a group's calls said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Open {
+    /// A reward in [0, 1] for each answer: the mean over the readable calls, on the scale of the
+    /// scores.
+    Rewards(Vec<f64>),
+    /// No call could be read, so nothing was measured: the group is dropped.
+    NoneReadable,
+    /// All answers are equally good: the group is dropped.
+    NoSpread,
+}
+
+/// The calls that score the answers to one open instruction, each in another order as long as there
+/// are others; the more orders, the less a place is worth. A group of one answer has none.
+///
+/// # Errors
+/// No wording of a referee, or options that cannot be used.
+pub fn calls(
+    group: &Group,
+    config: &RankJudgeConfig,
+    templates: &Templates,
+    seed: StepSeed,
+) -> Result<Vec<Call>> {
+    config.check()?;
+    templates.require(&[TemplateKind::RankJudge])?;
+    if group.rollouts.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let mut rng = crate::random::decision(seed.seed, "urpo calls", &[seed.step, group.item.index]);
+    let wordings = templates.of(TemplateKind::RankJudge);
+    let template = wordings.first().expect("required above");
+    let call = |order: Vec<usize>| {
+        let texts = order.iter().map(|answer| &*group.rollouts[*answer].text);
+        let turns: Vec<Turn> =
+            template.fill_candidates(&group.item.problem, &texts.collect::<Vec<_>>());
+        Call {
+            item: Item {
+                role: Role::RankJudge,
+                turns,
+                gold: None,
+                scorer: SCORER.into(),
+                parent: None,
+                ..(*group.item).clone()
+            },
+            order,
+        }
+    };
+    let orders = orders(group.rollouts.len(), config.calls, &mut rng);
+    Ok(orders.into_iter().map(call).collect())
+}
+
+/// `count` random orders of `0..of`, each different from those before it while there are others.
+fn orders(of: usize, count: usize, rng: &mut impl Rng) -> Vec<Vec<usize>> {
+    let possible = (1..=of).fold(1_usize, usize::saturating_mul);
+    let mut orders: Vec<Vec<usize>> = Vec::with_capacity(count);
+    while orders.len() < count {
+        let round = orders.len() / possible * possible;
+        let mut order: Vec<usize> = (0..of).collect();
+        order.shuffle(rng);
+        if !orders[round..].contains(&order) {
+            orders.push(order);
+        }
+    }
+    orders
+}
+
+/// The rewards of `answers` answers from the replies to their calls. A reply that cannot be read is
+/// a failed measurement of the answers: it is left out and never a number.
+pub fn self_rewards(replies: &[(&Call, &str)], answers: usize, config: &RankJudgeConfig) -> Open {
+    let mut sums = vec![0.0; answers];
+    let mut readable = 0_u32;
+    for (call, reply) in replies {
+        if call.order.len() != answers {
+            continue;
+        }
+        let Ok(scores) = config.scores(reply, answers) else {
+            continue;
+        };
+        readable += 1;
+        for (answer, score) in call.order.iter().zip(scores) {
+            sums[*answer] += (score - config.low) / (config.high - config.low);
+        }
+    }
+    if readable == 0 {
+        return Open::NoneReadable;
+    }
+    let rewards: Vec<f64> = sums.iter().map(|sum| sum / f64::from(readable)).collect();
+    // Sums of the same scores in another order may differ in their last bits.
+    let spread = |a: &f64, b: &f64| (a - b).abs() > 1e-12;
+    if !rewards.windows(2).any(|pair| spread(&pair[0], &pair[1])) {
+        return Open::NoSpread;
+    }
+    Open::Rewards(rewards)
+}
+
+/// The correlation of an answer's length in tokens with its self-given reward, over groups: length
+/// must not be what the referee likes. None where it is not defined.
+pub fn length_correlation(groups: &[(&Group, &[f64])]) -> Option<f64> {
+    let lengths = groups.iter().flat_map(|(group, _)| &group.rollouts);
+    let lengths: Vec<f64> = lengths.map(|r| r.tokens.len() as f64).collect();
+    let rewards = groups.iter().flat_map(|(_, rewards)| rewards.iter());
+    balance::correlation(&lengths, &rewards.copied().collect::<Vec<_>>())
+}

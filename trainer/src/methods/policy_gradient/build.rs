@@ -1,0 +1,161 @@
+//! Builds a policy-gradient method from its configuration, and saves and restores its state.
+
+use std::sync::Arc;
+
+use super::config::PolicyGradientConfig;
+use super::group_source::{GroupSource, NewGroups};
+use super::hook::Hook;
+use super::hooks::{CrlHook, GuardHook, PartialRollouts, SelfRewardTrust, SparkHook, UrpoHook};
+use super::prompts::Prompts;
+use super::rollouts::{RewardHook, Rollouts};
+use super::state::PolicyGradientState;
+use super::train_step::PolicyGradient;
+use crate::curriculum::NoProgressRule;
+use crate::data::{Ranked, Row, Rows};
+use crate::error::{Result, TrainError};
+use crate::item::Item;
+use crate::judge_data::{ItemQueue, ReplayBuffer};
+use crate::methods::context::wrong_kind;
+use crate::rollout::{RewardManager, Sampler};
+
+impl PolicyGradient {
+    /// Builds the loop and its hooks over a served policy and the rows of a run.
+    ///
+    /// # Errors
+    /// Options without meaning, and rows that are not problems.
+    pub fn new(
+        config: PolicyGradientConfig,
+        sampler: Sampler,
+        rewards: RewardManager,
+        rows: &Rows,
+        seed: u64,
+    ) -> Result<PolicyGradient> {
+        let config = Arc::new(config);
+        let rows = RowsByKind::of(rows, config.urpo.is_some())?;
+        for item in &rows.problems {
+            rewards.scorer(config.verifier(item))?;
+        }
+        let mut hooks: Vec<Box<dyn Hook>> = Vec::new();
+        let mut reward_hooks: Vec<Box<dyn RewardHook>> = Vec::new();
+        if let Some(section) = &config.crl {
+            hooks.push(Box::new(CrlHook::new(section)?));
+        }
+        if let Some(section) = &config.urpo {
+            let urpo = UrpoHook::new(section.clone(), rows.ranked, rows.open, seed)?;
+            reward_hooks.push(Box::new(urpo.rewards()));
+            hooks.push(Box::new(urpo));
+        }
+        if let Some(section) = &config.guard {
+            hooks.push(Box::new(GuardHook::new(section)?));
+            reward_hooks.extend(SelfRewardTrust::new(section).map(|hook| Box::new(hook) as _));
+        }
+        if let Some(section) = &config.spark {
+            hooks.push(Box::new(SparkHook::new(section, config.prompts)?));
+        }
+        let source: Box<dyn GroupSource> = match config.partial {
+            Some(section) => Box::new(PartialRollouts::new(section, config.prompts)?),
+            None => Box::new(NewGroups),
+        };
+        Ok(PolicyGradient {
+            prompts: Prompts::new(config.curriculum.clone(), rows.problems, seed)?,
+            no_progress: NoProgressRule::new(config.no_progress_after),
+            replay_buffer: ReplayBuffer::new(config.replay_buffer, seed),
+            rollouts: Rollouts { config: config.clone(), sampler, rewards, reward_hooks },
+            source,
+            hooks,
+            config,
+        })
+    }
+
+    /// The sampler of the served policy.
+    pub fn sampler(&self) -> &Sampler {
+        &self.rollouts.sampler
+    }
+
+    /// The adapter that solves problems; `None` is the model itself.
+    pub fn policy_adapter(&self) -> Option<Arc<str>> {
+        self.config.adapter.as_deref().map(Into::into)
+    }
+
+    /// The scorers of the run.
+    pub fn rewards(&self) -> &RewardManager {
+        &self.rollouts.rewards
+    }
+
+    /// Collects the state of all parts for a checkpoint.
+    pub fn state(&self) -> PolicyGradientState {
+        let mut state = PolicyGradientState {
+            prompts: self.prompts.state(),
+            no_progress: self.no_progress,
+            judge_items: ItemQueue::new(self.config.prompts),
+            replay_buffer: self.replay_buffer.clone(),
+            urpo: None,
+            partial_rollouts: None,
+            reward_gap: None,
+        };
+        self.source.save(&mut state, self.revision());
+        for hook in &self.hooks {
+            hook.save(&mut state);
+        }
+        state
+    }
+
+    /// Restores all parts from a checkpoint.
+    ///
+    /// # Errors
+    /// A checkpoint of other problems.
+    pub fn restore(&mut self, state: PolicyGradientState) -> Result<()> {
+        self.source.restore(&state, self.revision());
+        for hook in &mut self.hooks {
+            hook.restore(&state)?;
+        }
+        self.prompts.restore(state.prompts)?;
+        self.no_progress = state.no_progress;
+        self.replay_buffer = state.replay_buffer;
+        Ok(())
+    }
+
+    /// Revision of the served weights.
+    fn revision(&self) -> u64 {
+        self.rollouts.sampler.host().engine.revision()
+    }
+}
+
+/// The rows of a run by their kinds.
+#[derive(Debug, Default)]
+struct RowsByKind {
+    problems: Vec<Item>,
+    ranked: Vec<Ranked>,
+    open: Vec<Item>,
+}
+
+impl RowsByKind {
+    /// Sorts all rows; rows other than problems are accepted only if `mixed`.
+    fn of(rows: &Rows, mixed: bool) -> Result<RowsByKind> {
+        let Rows::Stored { rows, .. } = rows else {
+            return Err(TrainError::Invalid(
+                "the method needs problem rows, and a mixture has texts to write".to_owned(),
+            ));
+        };
+        let mut kinds = RowsByKind::default();
+        for row in rows {
+            match row {
+                Row::Problem(item) => kinds.problems.push(item.clone()),
+                Row::Ranked(ranked) if mixed => kinds.ranked.push(ranked.clone()),
+                Row::Preference(pair) if mixed => kinds.ranked.push(Ranked {
+                    problem: pair.turns.last().map_or("", |turn| &turn.content).to_owned(),
+                    candidates: vec![pair.chosen.clone(), pair.rejected.clone()],
+                    ranks: vec![1.0, 2.0],
+                }),
+                Row::Open(item) if mixed => kinds.open.push(item.clone()),
+                Row::Supervised(_)
+                | Row::Preference(_)
+                | Row::Process(_)
+                | Row::Tokenized(_)
+                | Row::Ranked(_)
+                | Row::Open(_) => return Err(wrong_kind(row, "problem")),
+            }
+        }
+        Ok(kinds)
+    }
+}

@@ -1,0 +1,197 @@
+//! Options of policy gradients.
+
+use serde::{Deserialize, Serialize};
+
+use crate::advantages::AdvantageKind;
+use crate::curriculum::{CurriculumConfig, Fill, FillConfig, Keep};
+use crate::item::Item;
+use crate::losses::policy::{CreditWeights, Policy};
+use crate::losses::{Objective, Streams};
+use crate::methods::context::RunNames;
+use crate::staleness::Partials;
+
+use super::majority_vote;
+use super::step_signals::StepSignal;
+
+mod sections;
+
+pub use sections::{
+    CrlSection, GuardSection, JudgeUpdate, PartialSection, SparkSection, Teach, UrpoSection,
+};
+
+/// `[method]` with `kind = "policy_gradient"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyGradientConfig {
+    /// Problems of a step.
+    pub prompts: usize,
+    /// Answers to each.
+    pub group: usize,
+    /// Tokens of an answer at most.
+    pub max_tokens: usize,
+    /// The scorer of problems that name none.
+    #[serde(default)]
+    pub scorer: Option<String>,
+    /// The loss.
+    #[serde(default)]
+    pub objective: Objective,
+    /// From rewards to advantages.
+    #[serde(default)]
+    pub advantage: AdvantageKind,
+    /// What each stream counts for in the loss.
+    #[serde(default)]
+    pub streams: Streams,
+    /// The scorer whose verdicts on steps a process-aware advantage reads; without it they are those
+    /// of the scorer that rewards the answer.
+    #[serde(default)]
+    pub steps_scorer: Option<String>,
+    /// How problems are chosen.
+    #[serde(default)]
+    pub curriculum: CurriculumConfig,
+    /// Which groups are trained on.
+    #[serde(default)]
+    pub keep: Keep,
+    /// How problems are drawn again until there are `prompts` groups to train on (DAPO, arXiv
+    /// 2503.14476); without it a step takes what comes.
+    #[serde(default)]
+    pub fill: Option<FillConfig>,
+    /// Steps in which no group has different rewards, one after the other, after which the run
+    /// stops; 0 goes on for ever.
+    #[serde(default = "no_progress_after", alias = "stuck_after")]
+    pub no_progress_after: u64,
+    /// Steps of the optimiser on the same rollouts.
+    #[serde(default = "one")]
+    pub epochs: u64,
+    /// What answers that are too long lose.
+    #[serde(default)]
+    pub overlong: Overlong,
+    /// Judging and reflection items made of rollouts.
+    #[serde(default)]
+    pub spark: Option<SparkSection>,
+    /// A share of critiques in the player's batch (CRL).
+    #[serde(default)]
+    pub crl: Option<CrlSection>,
+    /// Old mistakes that are kept, for judging items that lack new ones; none by default.
+    #[serde(default, alias = "reservoir")]
+    pub replay_buffer: usize,
+    /// Ranked and open rows beside problems (URPO).
+    #[serde(default)]
+    pub urpo: Option<UrpoSection>,
+    /// Groups that are begun beyond need and go on in later steps (APRIL).
+    #[serde(default)]
+    pub partial: Option<PartialSection>,
+    /// What watches rewards that the model gives itself.
+    #[serde(default)]
+    pub guard: Option<GuardSection>,
+    /// The adapter that solves, where it is not the model itself.
+    #[serde(default)]
+    pub adapter: Option<String>,
+    /// The adapter that judges, where it is another than the one that solves.
+    #[serde(default)]
+    pub judge_adapter: Option<String>,
+}
+
+fn no_progress_after() -> u64 {
+    20
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// What answers that are too long lose (DAPO, arXiv 2503.14476).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overlong {
+    /// Tokens before the limit from which on the reward falls to 1 less; none without it.
+    pub buffer: Option<usize>,
+    /// Whether answers that were cut teach nothing.
+    pub filter: bool,
+}
+
+impl PolicyGradientConfig {
+    /// The scorer of `rubrics` that judges answers to an item; after a majority vote the run's own.
+    pub(super) fn verifier<'a>(&'a self, item: &'a Item) -> &'a str {
+        match &*item.scorer {
+            majority_vote::SCORER => self.scorer.as_deref().unwrap_or("math"),
+            scorer => scorer,
+        }
+    }
+
+    pub(in crate::methods) fn check(&self, run: &RunNames<'_>) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (name, value, least) in [
+            ("prompts", self.prompts, 1),
+            ("group", self.group, 1),
+            ("max_tokens", self.max_tokens, 1),
+        ] {
+            if value < least {
+                problems.push(format!("`{name}` is at least {least}"));
+            }
+        }
+        if self.epochs == 0 {
+            problems.push("`epochs` is at least 1".to_owned());
+        }
+        let checks = [
+            ("objective", self.objective.check()),
+            ("advantage", self.advantage.check()),
+            ("streams", self.streams.check()),
+        ];
+        for (name, checked) in checks {
+            problems.extend(checked.err().map(|error| format!("{name}: {error}")));
+        }
+        let checks =
+            [self.curriculum.check(), self.keep.check(), self.fill.map_or(Ok(()), Fill::check)];
+        problems.extend(checks.into_iter().filter_map(Result::err).map(|e| e.to_string()));
+        problems.extend(self.check_steps());
+        problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
+        if let Some(partial) = &self.partial {
+            problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
+        }
+        if self.urpo.is_some() && StepSignal::of(&self.advantage).is_some() {
+            problems.push(
+                "URPO's kinds have rewards on three scales and judgements have no steps, so that \
+                 `advantage` is one of whole answers there"
+                    .to_owned(),
+            );
+        }
+        if let Policy::Oreal(oreal) = &self.objective.policy
+            && oreal.credit != CreditWeights::Even
+        {
+            problems.push(
+                "OREAL's credit comes from a token reward model, which this loop does not train; it \
+                 is `credit = \"even\"` here"
+                    .to_owned(),
+            );
+        }
+        for name in [&self.adapter, &self.judge_adapter].into_iter().flatten() {
+            if !run.adapters.contains(&name.as_str()) {
+                problems.push(format!("the adapter '{name}' is not in [[policy.adapter]]"));
+            }
+        }
+        for name in [&self.scorer, &self.steps_scorer].into_iter().flatten() {
+            problems.extend(run.missing_scorer(name));
+        }
+        problems
+    }
+
+    /// What a process-aware advantage cannot work with.
+    fn check_steps(&self) -> Option<String> {
+        let outcomes = match StepSignal::of(&self.advantage) {
+            None => {
+                return self.steps_scorer.as_ref().map(|_| {
+                    "`steps_scorer` is there for an advantage that reads steps, and this one does not"
+                        .to_owned()
+                });
+            }
+            Some(StepSignal::Wrong | StepSignal::Labels) => "0 or 1",
+            Some(StepSignal::Rewards) => return None,
+        };
+        self.overlong.buffer.map(|_| {
+            format!(
+                "`overlong.buffer` takes something off rewards, and this advantage needs rewards \
+                 that are {outcomes}; use `overlong.filter`"
+            )
+        })
+    }
+}

@@ -1,0 +1,198 @@
+//! Sections of a run file that switch on hooks of the training loop.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, TrainError};
+use crate::judge_data::crl::CrlConfig;
+use crate::judge_data::self_reward::GapStop;
+use crate::judge_data::urpo::{Mix, OpenRule, RankJudgeConfig};
+use crate::judge_data::{SparkConfig, TemplateKind, Templates};
+use crate::methods::context::RunNames;
+use crate::staleness::PartialsConfig;
+
+/// `[method.crl]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrlSection {
+    /// The share, and whether labels are balanced.
+    #[serde(default)]
+    pub options: CrlConfig,
+    /// The wordings.
+    #[serde(default = "critiques")]
+    pub templates: String,
+}
+
+fn critiques() -> String {
+    "crl".to_owned()
+}
+
+/// `[method.spark]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SparkSection {
+    /// The table's numbers.
+    #[serde(default)]
+    pub options: SparkConfig,
+    /// The wordings.
+    #[serde(default = "wordings")]
+    pub templates: String,
+    /// Items of a judge's period; `prompts` without it.
+    #[serde(default)]
+    pub batch: Option<usize>,
+    /// What they teach by.
+    #[serde(default)]
+    pub teach: Teach,
+    /// Which step of the optimiser they are learnt in.
+    #[serde(default)]
+    pub update: JudgeUpdate,
+}
+
+fn wordings() -> String {
+    "spark".to_owned()
+}
+
+/// What recycled items teach by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Teach {
+    /// Replies are sampled, and those that agree with the label are rewarded: SPARK's way.
+    #[default]
+    Rewards,
+    /// The label is the reply, and its cross-entropy is the loss. Reflections, whose reply is not
+    /// known, are left out.
+    Labels,
+    /// First the one, then the other.
+    Both,
+}
+
+/// The scorer of items whose whole reply is the label.
+const WHOLE: &str = "reply";
+
+impl Teach {
+    pub(in crate::methods::policy_gradient) fn samples(self) -> bool {
+        match self {
+            Teach::Rewards | Teach::Both => true,
+            Teach::Labels => false,
+        }
+    }
+
+    pub(in crate::methods::policy_gradient) fn writes(self) -> bool {
+        match self {
+            Teach::Labels | Teach::Both => true,
+            Teach::Rewards => false,
+        }
+    }
+
+    /// Refuses wordings whose labels are only a part of the reply.
+    pub(in crate::methods::policy_gradient) fn check(self, templates: &Templates) -> Result<()> {
+        let kinds = [TemplateKind::Pointwise, TemplateKind::Pairwise];
+        let mut asked = kinds.iter().flat_map(|kind| templates.of(*kind));
+        if self.writes() && asked.any(|template| &*template.scorer != WHOLE) {
+            return Err(TrainError::Invalid(format!(
+                "spark: labels are taught where they are the whole reply; these templates have \
+                 wordings with another scorer than `{WHOLE}`"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Which step of the optimiser recycled items are learnt in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgeUpdate {
+    /// One of their own after the player's, as SPARK has it (arXiv 2509.22624). An adaptive optimiser
+    /// makes each step about as long as the last, however few items there are, so that this asks for
+    /// about as many items as problems.
+    #[default]
+    Own,
+    /// The player's: items are answered under the same weights, and player, judge and labels weigh
+    /// what `streams` says, each stream over its own tokens (as URPO trains, arXiv 2507.17515).
+    Joint,
+}
+
+/// `[method.urpo]`. All defaults are our reconstruction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UrpoSection {
+    /// How much of a batch each kind is.
+    pub mix: Mix,
+    /// When open rows come in.
+    pub open: OpenRule,
+    /// How replies of the referee are read.
+    #[serde(alias = "referee")]
+    pub rank_judge: RankJudgeConfig,
+    /// The wordings; `urpo` by default.
+    pub templates: String,
+    /// The share of ranked rows that is never trained on and measures the referee for the gate; 0.1.
+    pub held_out: f64,
+    /// Steps between those measurements; 10.
+    pub every: u64,
+}
+
+impl Default for UrpoSection {
+    fn default() -> Self {
+        Self {
+            mix: Mix::default(),
+            open: OpenRule::default(),
+            rank_judge: RankJudgeConfig::default(),
+            templates: "urpo".to_owned(),
+            held_out: 0.1,
+            every: 10,
+        }
+    }
+}
+
+/// `[method.partial]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PartialSection {
+    /// How many are launched, and how often one may be cut.
+    pub options: PartialsConfig,
+    /// Revisions of the weights that a token may be old, η of `AReaL` (arXiv 2505.24298). Older ones
+    /// are left out of the loss and counted, and no more groups are begun than can be trained on in
+    /// time. Without it tokens may have any age.
+    pub max_staleness: Option<u64>,
+}
+
+/// `[method.guard]`, for problems whose right answer the rewards do not know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuardSection {
+    /// The scorer that knows the truth: it is given the right answer (`audit`) of audited groups.
+    pub scorer: String,
+    /// The share of groups that are audited; 0.05.
+    #[serde(default = "share")]
+    pub share: f64,
+    /// When the run ends.
+    #[serde(default)]
+    pub stop: GapStop,
+    /// Where it is there, rewards are read as probabilities of being right: an answer for which
+    /// |p - 1/2| is less abstains and leaves its group, and the others have a reward of 1 or 0.
+    #[serde(default)]
+    pub tau: Option<f64>,
+    /// Whether what is left counts by how sure the judge is, |2p - 1|; needs `tau`.
+    #[serde(default)]
+    pub weigh: bool,
+}
+
+fn share() -> f64 {
+    0.05
+}
+
+impl GuardSection {
+    pub(in crate::methods::policy_gradient) fn check(&self, run: &RunNames<'_>) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(0.0..=1.0).contains(&self.share) {
+            problems.push("`guard.share` is between 0 and 1".to_owned());
+        }
+        if self.tau.is_some_and(|tau| !(0.0..=0.5).contains(&tau)) {
+            problems.push("`guard.tau` is between 0 and 0.5".to_owned());
+        }
+        if self.weigh && self.tau.is_none() {
+            problems.push("`guard.weigh` needs `guard.tau`".to_owned());
+        }
+        problems.extend(run.missing_scorer(&self.scorer));
+        problems
+    }
+}

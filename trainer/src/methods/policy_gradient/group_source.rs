@@ -1,0 +1,82 @@
+//! Where the policy's groups come from.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::prompts::Prompts;
+use super::rollouts::{Phase, Rollouts, SampledGroup};
+use super::state::PolicyGradientState;
+use crate::error::Result;
+use crate::item::Role;
+use crate::methods::context::StepContext;
+use crate::metrics::Metrics;
+use crate::rollout::RolloutParams;
+
+/// Samples complete groups of answers.
+pub(super) trait GroupSource: Debug + Send {
+    /// Samples at most `round.want` groups.
+    fn sample(
+        &mut self,
+        round: &Round<'_>,
+        prompts: &mut Prompts,
+        metrics: &mut Metrics,
+    ) -> Result<Vec<SampledGroup>>;
+
+    /// Learns how many of the sampled groups are trained on.
+    fn after_scoring(&mut self, _trained: usize, _all: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// Runs after a step of the optimiser.
+    fn after_update(&mut self) {}
+
+    /// Writes its state into a checkpoint; `revision` is that of the weights.
+    fn save(&self, _state: &mut PolicyGradientState, _revision: u64) {}
+
+    /// Restores its state from a checkpoint.
+    fn restore(&mut self, _state: &PolicyGradientState, _revision: u64) {}
+}
+
+/// One round of sampling.
+pub(super) struct Round<'a> {
+    pub(super) rollouts: &'a Rollouts,
+    /// Groups to return.
+    pub(super) want: usize,
+    pub(super) params: RolloutParams,
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(
+        rollouts: &'a Rollouts,
+        step: &StepContext<'_>,
+        phase: Phase,
+        want: usize,
+    ) -> Round<'a> {
+        Round { rollouts, want, params: rollouts.params(step, phase) }
+    }
+
+    /// Answers to each prompt.
+    pub(super) fn group(&self) -> usize {
+        self.rollouts.config.group
+    }
+
+    /// The adapter that answers; `None` is the model itself.
+    pub(super) fn adapter(&self) -> Option<Arc<str>> {
+        self.rollouts.adapter(Role::Policy)
+    }
+}
+
+/// Draws new prompts and waits for all answers.
+#[derive(Debug)]
+pub(super) struct NewGroups;
+
+impl GroupSource for NewGroups {
+    fn sample(
+        &mut self,
+        round: &Round<'_>,
+        prompts: &mut Prompts,
+        _metrics: &mut Metrics,
+    ) -> Result<Vec<SampledGroup>> {
+        round.rollouts.sample(prompts.draw(round.want)?, round.params)
+    }
+}

@@ -1,0 +1,98 @@
+//! What a run file may add to the training loop.
+
+use std::fmt::Debug;
+
+use super::config::PolicyGradientConfig;
+use super::rollouts::{Rollouts, ScoredGroups};
+use super::state::PolicyGradientState;
+use super::update_batch::{Apply, UpdateBatch};
+use crate::curriculum::KeepCounts;
+use crate::error::Result;
+use crate::item::Group;
+use crate::judge_data::{ReplayBuffer, StepSeed};
+use crate::methods::context::StepContext;
+use crate::metrics::Metrics;
+
+/// An extension of the training loop. Hooks are called in the order in which they are registered.
+pub(super) trait Hook: Debug + Send {
+    /// Runs before a step samples; `new_episode` says that the prompts began another pass.
+    fn before_sampling(&mut self, _cx: &mut HookContext<'_>, _new_episode: bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// Number of problems among a batch of `batch` items; `None` does not decide.
+    fn problems(&self, _step: u64, _batch: usize) -> Option<usize> {
+        None
+    }
+
+    /// Reads the scored groups of a step and may add groups or labels to the batch.
+    fn after_scoring(&mut self, _cx: &mut HookContext<'_>, _data: &mut StepData) -> Result<()> {
+        Ok(())
+    }
+
+    /// Runs after the step of the optimiser, and may take further ones.
+    fn after_update(&mut self, _cx: &mut HookContext<'_>, _apply: &mut Apply<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Writes its state into a checkpoint.
+    fn save(&self, _state: &mut PolicyGradientState) {}
+
+    /// Restores its state from a checkpoint.
+    fn restore(&mut self, _state: &PolicyGradientState) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a hook may use.
+pub(super) struct HookContext<'a> {
+    pub(super) step: &'a StepContext<'a>,
+    pub(super) config: &'a PolicyGradientConfig,
+    pub(super) rollouts: &'a Rollouts,
+    pub(super) replay_buffer: &'a ReplayBuffer,
+    pub(super) metrics: &'a mut Metrics,
+}
+
+impl HookContext<'_> {
+    /// Seed of random draws in this step.
+    pub(super) fn seed(&self) -> StepSeed {
+        StepSeed { seed: self.step.seed, step: self.step.step }
+    }
+
+    /// Mistakes of earlier steps; `None` if the run keeps none.
+    pub(super) fn mistakes(&self) -> Option<&ReplayBuffer> {
+        Some(self.replay_buffer).filter(|_| self.config.replay_buffer > 0)
+    }
+}
+
+/// The scored groups of a step and what is trained on.
+#[derive(Debug)]
+pub(super) struct StepData {
+    /// All groups with their rewards, those that hooks add included.
+    pub(super) groups: Vec<Group>,
+    /// The policy's groups without rewards that the model gave itself: labels of judge data come from
+    /// these.
+    pub(super) verified: Vec<Group>,
+    /// Counts by fate, for the rule that ends a run without progress.
+    pub(super) counts: KeepCounts,
+    /// What is trained on.
+    pub(super) batch: UpdateBatch,
+}
+
+impl StepData {
+    pub(super) fn new(scored: ScoredGroups, rollouts: &Rollouts) -> Result<StepData> {
+        Ok(StepData {
+            verified: rollouts.without_self_rewards(&scored.groups)?,
+            groups: scored.groups,
+            counts: scored.counts,
+            batch: UpdateBatch { train_groups: scored.train_groups, labels: Vec::new() },
+        })
+    }
+
+    /// Adds groups that are trained on and counted with the policy's.
+    pub(super) fn extend(&mut self, scored: ScoredGroups) {
+        self.groups.extend(scored.groups);
+        self.counts.add(scored.counts);
+        self.batch.train_groups.extend(scored.train_groups);
+    }
+}

@@ -1,0 +1,13 @@
+//! Extensions of the training loop, one file each, switched on by sections of a run file.
+
+mod crl;
+mod partial_rollouts;
+mod self_reward;
+mod spark;
+mod urpo;
+
+pub(super) use crl::CrlHook;
+pub(super) use partial_rollouts::PartialRollouts;
+pub(super) use self_reward::{GuardHook, SelfRewardTrust};
+pub(super) use spark::SparkHook;
+pub(super) use urpo::UrpoHook;

@@ -1,0 +1,79 @@
+//! Rewards by majority vote: where nobody knows the right answer, the one that most answers of a group
+//! agree on stands in for it (TTRL: Test-Time Reinforcement Learning, arXiv 2504.16084).
+//!
+//! It is the control that a learned judge has to beat: it needs no judge, and it is sure of what the
+//! model is sure of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rubrics::FailureKind;
+use verifiers::extract::{AnswerPolicy, answer};
+
+use crate::item::{Group, Item, Rollout};
+
+/// The scorer that such problems name. It is not one of `rubrics`, since a reward depends on the
+/// other answers of its group.
+pub(crate) const SCORER: &str = "majority-vote";
+
+/// Whether a group is rewarded by its own vote.
+pub(super) fn applies(group: &Group) -> bool {
+    &*group.item.scorer == SCORER
+}
+
+/// The problem with the majority's answer in the place of the right one, for `scorer` to judge by.
+/// Where nobody answers, nobody is rewarded, and the rollouts say why.
+pub(super) fn elect(group: &mut Group, scorer: &Arc<str>) -> Option<Arc<Item>> {
+    let Some(gold) = majority(&group.rollouts) else {
+        for rollout in &mut group.rollouts {
+            rollout.reward = Err(FailureKind::Abstain);
+        }
+        return None;
+    };
+    Some(Arc::new(Item {
+        gold: Some(gold.into()),
+        scorer: scorer.clone(),
+        ..(*group.item).clone()
+    }))
+}
+
+/// The answer that is given most often, as it is written; of several the one that came first.
+fn majority(rollouts: &[Rollout]) -> Option<String> {
+    let policy = AnswerPolicy::default();
+    let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (at, rollout) in rollouts.iter().enumerate() {
+        if let Some(found) = answer(&rollout.text, &policy) {
+            seen.entry(found.text.trim()).or_insert((0, at)).0 += 1;
+        }
+    }
+    let most =
+        seen.into_iter().max_by_key(|(_, (votes, first))| (*votes, std::cmp::Reverse(*first)))?;
+    Some(most.0.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_answers_win_and_the_first_of_equals() {
+        let check = |texts: &[&str], expected: Option<&str>| {
+            let rollout = |text: &&str| Rollout {
+                text: (*text).to_owned(),
+                truncated: false,
+                tokens: Vec::new(),
+                answer: None,
+                reward: Err(FailureKind::Internal),
+                steps: None,
+            };
+            let rollouts: Vec<Rollout> = texts.iter().map(rollout).collect();
+            assert_eq!(majority(&rollouts).as_deref(), expected, "{texts:?}");
+        };
+        check(&["Answer: 3", "1+1=2\nAnswer: 2", "Answer: 2"], Some("2"));
+        check(&["Answer: 9", "Answer: 2"], Some("9"));
+        check(&["Answer: 2", "Answer: 9", "Answer: 9", "Answer: 2"], Some("2"));
+        check(&["nothing at all is said here, by nobody", "Answer: 4"], Some("4"));
+        check(&["nothing at all is said here, by nobody"], None);
+        check(&[], None);
+    }
+}

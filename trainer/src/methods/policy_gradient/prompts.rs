@@ -1,0 +1,131 @@
+//! Which prompts a step samples.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::advantages::{AdvantageKind, Episode};
+use crate::curriculum::{Curriculum, CurriculumConfig, CurriculumState, GroupAdvantages};
+use crate::error::Result;
+use crate::item::{Group, Item};
+use crate::metrics::Metrics;
+
+/// The problems of a run, and what is known of them.
+#[derive(Debug)]
+pub(super) struct Prompts {
+    items: Vec<Item>,
+    curriculum: Curriculum,
+    /// The episode that was begun last.
+    episode: u64,
+    /// The mean reward that each problem's answers had when it was asked last.
+    rewards: BTreeMap<u64, f64>,
+}
+
+/// What a checkpoint holds of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PromptsState {
+    curriculum: CurriculumState,
+    episode: u64,
+    #[serde(with = "crate::float_bits::map")]
+    rewards: BTreeMap<u64, f64>,
+}
+
+impl Prompts {
+    /// Over the problems of a run. Their indices become their places, which tell them apart where
+    /// they come from several files.
+    pub(super) fn new(config: CurriculumConfig, items: Vec<Item>, seed: u64) -> Result<Prompts> {
+        let items: Vec<Item> =
+            (0..).zip(items).map(|(index, item)| Item { index, ..item }).collect();
+        let all = items.iter().map(|item| (item.index, item.category.as_deref()));
+        Ok(Prompts {
+            curriculum: Curriculum::new(config, all, seed)?,
+            items,
+            episode: 0,
+            rewards: BTreeMap::new(),
+        })
+    }
+
+    /// Whether an episode, one pass through as many problems as there are, ended since it was asked.
+    pub(super) fn begins_episode(&mut self) -> bool {
+        let now = self.curriculum.episode();
+        let begins = now > self.episode;
+        self.episode = now;
+        begins
+    }
+
+    /// The next problems.
+    pub(super) fn draw(&mut self, n: usize) -> Result<Vec<Item>> {
+        let rewards = &self.rewards;
+        let known = rewards.len().max(1) as f64;
+        let mean = rewards.values().sum::<f64>() / known;
+        // PCL's paper fits a value model to the mean rewards of problems. What stands in its place is
+        // those means themselves, and for a problem that was never asked the mean of the others.
+        let value = |problems: &[u64]| {
+            let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
+            Ok(problems.iter().map(value).collect())
+        };
+        let drawn = self.curriculum.draw(n, value)?;
+        let item = |index: u64| {
+            let place = usize::try_from(index).expect("a place among problems");
+            self.items[place].clone()
+        };
+        Ok(drawn.into_iter().map(item).collect())
+    }
+
+    /// Takes in what groups of answers taught, those that are not trained on too. The advantages are
+    /// GRPO's, whatever the run trains by: they say how far rewards are from each other.
+    pub(super) fn observe(&mut self, groups: &[Group]) -> Result<()> {
+        let rewarded: Vec<(&Group, Vec<f64>)> = groups
+            .iter()
+            .filter_map(|group| Some((group, group.rewards()?)))
+            .filter(|(_, rewards)| !rewards.is_empty())
+            .collect();
+        let episodes: Vec<Vec<Episode<'_>>> = rewarded
+            .iter()
+            .map(|(_, rewards)| rewards.iter().map(|r| Episode::new(*r, 1)).collect())
+            .collect();
+        let advantages = AdvantageKind::default().evaluate(&episodes)?;
+        let advantages: Vec<Vec<f64>> = advantages.into_iter().map(|of| of.concat()).collect();
+        let observed: Vec<GroupAdvantages<'_>> = rewarded
+            .iter()
+            .zip(&advantages)
+            .map(|((group, _), advantages)| GroupAdvantages {
+                category: group.item.category.as_deref(),
+                advantages,
+            })
+            .collect();
+        self.curriculum.observe(&observed)?;
+        for (group, rewards) in &rewarded {
+            let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
+            self.rewards.insert(group.item.index, mean);
+        }
+        Ok(())
+    }
+
+    /// The probabilities of categories, where there are several.
+    pub(super) fn report(&self, metrics: &mut Metrics) {
+        let weights = self.curriculum.weights();
+        if weights.len() > 1 {
+            for (name, weight) in weights {
+                metrics.set(format!("curriculum/{name}"), weight);
+            }
+        }
+        metrics.set("curriculum_episode", self.curriculum.episode() as f64);
+    }
+
+    pub(super) fn state(&self) -> PromptsState {
+        PromptsState {
+            curriculum: self.curriculum.state(),
+            episode: self.episode,
+            rewards: self.rewards.clone(),
+        }
+    }
+
+    pub(super) fn restore(&mut self, state: PromptsState) -> Result<()> {
+        self.curriculum.resume(state.curriculum)?;
+        self.episode = state.episode;
+        self.rewards = state.rewards;
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! Items to scored groups: sampled, scored, and sorted into those worth training on and the rest.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand::Rng as _;
+use rubrics::FailureKind;
+
+use super::config::PolicyGradientConfig;
+use super::majority_vote;
+use super::step_signals::StepSignal;
+use crate::advantages;
+use crate::curriculum::{Fate, Keep, KeepCounts};
+use crate::error::Result;
+use crate::item::{Group, Item, Role, Rollout};
+use crate::losses::length::overlong_penalty;
+use crate::methods::context::StepContext;
+use crate::metrics::Metrics;
+use crate::random::decision;
+use crate::rollout::{RewardManager, Sample, SampleRequest, Sampler, RolloutParams, failures};
+
+/// Samples answers from the live policy and scores them.
+#[derive(Debug)]
+pub(super) struct Rollouts {
+    pub(super) config: Arc<PolicyGradientConfig>,
+    pub(super) sampler: Sampler,
+    pub(super) rewards: RewardManager,
+    pub(super) reward_hooks: Vec<Box<dyn RewardHook>>,
+}
+
+/// Rewards or weighs answers beside the scorers of `rubrics`.
+pub(super) trait RewardHook: Debug + Send {
+    /// Whether it rewards the answers to an item in the place of a scorer.
+    fn rewards(&self, _item: &Item) -> bool {
+        false
+    }
+
+    /// Fills in the rewards of its groups.
+    fn reward(
+        &self,
+        _rollouts: &Rollouts,
+        _step: &StepContext<'_>,
+        _groups: &mut [Group],
+        _metrics: &mut Metrics,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Weighs the answers of a group, and may take answers out; `None` leaves the group alone.
+    fn weights(
+        &self,
+        _rollouts: &Rollouts,
+        _group: &mut Group,
+        _metrics: &mut Metrics,
+    ) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+}
+
+/// An item and its complete answers.
+pub(super) type SampledGroup = (Item, Vec<Sample>);
+
+/// A group that is trained on.
+#[derive(Clone, Debug)]
+pub(super) struct ScoredGroup {
+    pub(super) group: Group,
+    pub(super) prompt: Arc<[u32]>,
+    pub(super) adapter: Option<Arc<str>>,
+    /// Rewards less the over-long penalty; advantages are computed from these.
+    pub(super) rewards: Vec<f64>,
+    /// Weight of each answer in the loss.
+    pub(super) weights: Vec<f64>,
+    /// Steps of each answer, for process-aware advantages; empty for others.
+    pub(super) steps: Vec<Vec<advantages::Step>>,
+}
+
+/// Scored groups of one round or step.
+#[derive(Debug, Default)]
+pub(super) struct ScoredGroups {
+    /// The groups that are trained on.
+    pub(super) train_groups: Vec<ScoredGroup>,
+    /// All of them.
+    pub(super) groups: Vec<Group>,
+    /// Counts by fate.
+    pub(super) counts: KeepCounts,
+}
+
+impl ScoredGroups {
+    /// Appends another round.
+    pub(super) fn extend(&mut self, other: ScoredGroups) {
+        self.train_groups.extend(other.train_groups);
+        self.groups.extend(other.groups);
+        self.counts.add(other.counts);
+    }
+}
+
+/// What answers are sampled for. Each phase of a step has random draws and log names of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Problems for the policy, with the number of sampling rounds before.
+    Policy(u32),
+    /// Judge data.
+    Judge,
+    /// Critiques in the policy's batch.
+    Critic,
+    /// Ranked rows in the policy's batch.
+    RankJudge,
+    /// Open rows in the policy's batch.
+    Open,
+}
+
+impl Phase {
+    fn number(self) -> u64 {
+        match self {
+            Phase::Judge => 0,
+            Phase::Critic => u64::MAX,
+            Phase::RankJudge => u64::MAX - 1,
+            Phase::Open => u64::MAX - 2,
+            Phase::Policy(round) => u64::from(round) + 1,
+        }
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Phase::Judge => "judge/",
+            Phase::Critic => "crl/",
+            Phase::RankJudge => "referee/",
+            Phase::Open => "open/",
+            Phase::Policy(_) => "",
+        }
+    }
+}
+
+impl Rollouts {
+    /// Samples and scores `group` answers to each item. A group is dropped and counted if one of its
+    /// answers has no reward, or if the run's `keep` rule says so.
+    pub(super) fn roll_out(
+        &self,
+        step: &StepContext<'_>,
+        items: &[Item],
+        phase: Phase,
+        metrics: &mut Metrics,
+    ) -> Result<ScoredGroups> {
+        if items.is_empty() {
+            return Ok(ScoredGroups::default());
+        }
+        let begin = Instant::now();
+        let sampled = self.sample(items.to_vec(), self.params(step, phase))?;
+        metrics.add(&format!("{}time/rollout", phase.prefix()), begin.elapsed().as_secs_f64());
+        self.score(step, sampled, phase, metrics)
+    }
+
+    /// Samples `group` answers to each item.
+    pub(super) fn sample(
+        &self,
+        items: Vec<Item>,
+        params: RolloutParams,
+    ) -> Result<Vec<SampledGroup>> {
+        let mut requests = Vec::with_capacity(items.len() * self.config.group);
+        for item in &items {
+            let prompt = self.sampler.prompt(item)?;
+            for _ in 0..self.config.group {
+                let adapter = self.adapter(item.role);
+                requests.push(SampleRequest::new(prompt.clone(), adapter, requests.len() as u64));
+            }
+        }
+        let mut samples = self.sampler.sample(&requests, params)?.into_iter();
+        let group = |item| (item, samples.by_ref().take(self.config.group).collect());
+        Ok(items.into_iter().map(group).collect())
+    }
+
+    /// Sampling parameters of a phase.
+    pub(super) fn params(&self, step: &StepContext<'_>, phase: Phase) -> RolloutParams {
+        RolloutParams {
+            seed: decision(step.seed, "rollouts", &[step.step, phase.number()]).next_u64(),
+            max_tokens: self.config.max_tokens,
+            temperature: 1.0,
+        }
+    }
+
+    /// Scores sampled groups and sorts them by the run's `keep` rule.
+    pub(super) fn score(
+        &self,
+        step: &StepContext<'_>,
+        sampled: Vec<SampledGroup>,
+        phase: Phase,
+        metrics: &mut Metrics,
+    ) -> Result<ScoredGroups> {
+        let prefix = phase.prefix();
+        let mut scored = ScoredGroups::default();
+        if sampled.is_empty() {
+            return Ok(scored);
+        }
+        let begin = Instant::now();
+        let mut groups = self.groups(sampled)?;
+        self.reward(&mut groups, self.params(step, phase).seed)?;
+        for hook in &self.reward_hooks {
+            hook.reward(self, step, &mut groups, metrics)?;
+        }
+        metrics.add(&format!("{prefix}time/reward"), begin.elapsed().as_secs_f64());
+        report(&groups, prefix, metrics);
+        for mut group in groups {
+            let weights = self.weights(&mut group, metrics)?;
+            match self.keep(&group.item).judge(&group, &mut scored.counts) {
+                Fate::Kept => {
+                    scored.train_groups.push(self.scored_group(group.clone(), weights)?);
+                }
+                Fate::Failed | Fate::Equal(_) | Fate::TooHard | Fate::TooEasy => {}
+            }
+            scored.groups.push(group);
+        }
+        metrics.add_all(&format!("{prefix}groups/"), &scored.counts);
+        Ok(scored)
+    }
+
+    /// Weight of each answer; a hook may take answers out of the group.
+    fn weights(&self, group: &mut Group, metrics: &mut Metrics) -> Result<Vec<f64>> {
+        for hook in &self.reward_hooks {
+            if let Some(weights) = hook.weights(self, group, metrics)? {
+                return Ok(weights);
+            }
+        }
+        Ok(vec![1.0; group.rollouts.len()])
+    }
+
+    /// Whether a hook, and no scorer, rewards answers to an item.
+    fn is_rewarded_by_hook(&self, item: &Item) -> bool {
+        self.reward_hooks.iter().any(|hook| hook.rewards(item))
+    }
+
+    /// The `keep` rule for groups of an item. A reward that is not a verdict of right and wrong has no
+    /// pass rate, so a band does not apply to it.
+    fn keep(&self, item: &Item) -> Keep {
+        match self.config.keep {
+            Keep::Band { .. } if self.is_rewarded_by_hook(item) => Keep::Varied,
+            keep @ (Keep::All | Keep::Varied | Keep::Band { .. }) => keep,
+        }
+    }
+
+    /// Fills in rewards by the scorers and, for the policy's answers, verdicts on steps.
+    fn reward(&self, groups: &mut [Group], seed: u64) -> Result<()> {
+        let mut pairs: Vec<(Arc<Item>, &mut Rollout)> = Vec::new();
+        for group in groups.iter_mut().filter(|group| !self.is_rewarded_by_hook(&group.item)) {
+            let item = if majority_vote::applies(group) {
+                let verifier = self.config.verifier(&group.item).into();
+                let Some(item) = majority_vote::elect(group, &verifier) else {
+                    continue;
+                };
+                item
+            } else {
+                group.item.clone()
+            };
+            pairs.extend(group.rollouts.iter_mut().map(|rollout| (item.clone(), rollout)));
+        }
+        let mut borrowed: Vec<(&Item, &mut Rollout)> =
+            pairs.iter_mut().map(|(item, rollout)| (&**item, &mut **rollout)).collect();
+        self.rewards.reward(&mut borrowed, seed)?;
+        if let Some(name) = &self.config.steps_scorer {
+            borrowed.retain(|(item, rollout)| item.role == Role::Policy && rollout.reward.is_ok());
+            self.rewards.steps(name, &mut borrowed, seed)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the rewards of a group come from the model itself.
+    pub(super) fn is_self_rewarded(&self, group: &Group) -> Result<bool> {
+        let item = &group.item;
+        let by_model = self.is_rewarded_by_hook(item)
+            || majority_vote::applies(group)
+            || self.rewards.scorer(&item.scorer)?.asks_models();
+        Ok(item.role == Role::Policy && item.gold.is_none() && by_model)
+    }
+
+    /// Copies groups without the rewards that the model gave itself.
+    pub(super) fn without_self_rewards(&self, groups: &[Group]) -> Result<Vec<Group>> {
+        let mut groups = groups.to_vec();
+        for group in &mut groups {
+            if self.is_self_rewarded(group)? {
+                for rollout in &mut group.rollouts {
+                    rollout.reward = Err(FailureKind::Abstain);
+                }
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The adapter that answers items of a role; `None` is the model itself.
+    pub(super) fn adapter(&self, role: Role) -> Option<Arc<str>> {
+        let judge = self.config.judge_adapter.as_deref().filter(|_| role.judges());
+        judge.or(self.config.adapter.as_deref()).map(Into::into)
+    }
+
+    fn groups(&self, sampled: Vec<SampledGroup>) -> Result<Vec<Group>> {
+        let mut groups = Vec::with_capacity(sampled.len());
+        for (item, samples) in sampled {
+            let rollouts = samples.into_iter().map(|sample| self.sampler.rollout(sample));
+            groups.push(Group { item: Arc::new(item), rollouts: rollouts.collect::<Result<_>>()? });
+        }
+        Ok(groups)
+    }
+
+    /// What training needs of a group whose answers all have rewards.
+    fn scored_group(&self, group: Group, weights: Vec<f64>) -> Result<ScoredGroup> {
+        let mut rewards = group.rewards().expect("a group that is kept has rewards");
+        if let Some(buffer) = self.config.overlong.buffer {
+            for (reward, rollout) in rewards.iter_mut().zip(&group.rollouts) {
+                let n = rollout.tokens.len();
+                *reward += overlong_penalty(n, self.config.max_tokens, buffer)?;
+            }
+        }
+        // Judgements have no steps: a process-aware advantage sees their outcomes alone.
+        let signal = StepSignal::of(&self.config.advantage);
+        let signal = signal.filter(|_| group.item.role == Role::Policy);
+        let steps = group.rollouts.iter().map(|rollout| match signal {
+            Some(signal) => signal.steps(&self.sampler, &group.item, rollout),
+            None => Ok(Vec::new()),
+        });
+        Ok(ScoredGroup {
+            steps: steps.collect::<Result<_>>()?,
+            adapter: self.adapter(group.item.role),
+            prompt: self.sampler.prompt(&group.item)?,
+            group,
+            rewards,
+            weights,
+        })
+    }
+}
+
+/// Reports what was sampled and how it was rewarded.
+fn report(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
+    let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
+    let n = rollouts().count().max(1) as f64;
+    let rewards: Vec<f64> = rollouts().filter_map(|rollout| rollout.reward.ok()).collect();
+    if !rewards.is_empty() {
+        let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
+        metrics.set(format!("{prefix}reward"), mean);
+    }
+    for (kind, count) in failures(rollouts()) {
+        metrics.add(&format!("{prefix}status/{kind}"), count as f64);
+    }
+    let tokens: usize = rollouts().map(|rollout| rollout.tokens.len()).sum();
+    metrics.add(&format!("{prefix}rollout/tokens"), tokens as f64);
+    metrics.set(format!("{prefix}rollout/length"), tokens as f64 / n);
+    let truncated = rollouts().filter(|rollout| rollout.truncated).count();
+    metrics.set(format!("{prefix}rollout/truncated"), truncated as f64 / n);
+}

@@ -1,0 +1,63 @@
+//! What a checkpoint holds of a run of policy gradients. Field names are those of the file.
+
+use serde::{Deserialize, Serialize};
+
+use super::prompts::PromptsState;
+use crate::curriculum::{CurriculumState, NoProgressRule};
+use crate::item::Item;
+use crate::judge_data::self_reward::GapStop;
+use crate::judge_data::urpo::Schedule;
+use crate::judge_data::{ItemQueue, ReplayBuffer};
+use crate::staleness::{Capacity, Partials};
+
+/// The state of a run between steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyGradientState {
+    #[serde(rename = "problems")]
+    pub(super) prompts: PromptsState,
+    #[serde(rename = "stuck")]
+    pub(super) no_progress: NoProgressRule,
+    #[serde(rename = "cache")]
+    pub(super) judge_items: ItemQueue,
+    #[serde(rename = "reservoir")]
+    pub(super) replay_buffer: ReplayBuffer,
+    #[serde(rename = "mixed")]
+    pub(super) urpo: Option<UrpoState>,
+    #[serde(rename = "ahead")]
+    pub(super) partial_rollouts: Option<PartialRolloutsState>,
+    #[serde(rename = "gap")]
+    pub(super) reward_gap: Option<GapStop>,
+}
+
+/// State of URPO's ranked and open rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UrpoState {
+    pub(super) schedule: Schedule,
+    pub(super) order: Option<CurriculumState>,
+    pub(super) open: Option<PromptsState>,
+}
+
+/// State of partial rollouts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PartialRolloutsState {
+    pub(super) partials: Partials,
+    pub(super) capacity: Option<Capacity>,
+    pub(super) held: Vec<StoredGroup>,
+    pub(super) next: u64,
+}
+
+/// A group that is not complete, as a file holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredGroup {
+    pub(super) id: u64,
+    pub(super) item: Item,
+    /// Of each answer its tokens, whether it ended and whether it was interrupted.
+    pub(super) answers: Vec<(Vec<StoredToken>, bool, bool)>,
+}
+
+/// A token, the bits of its log-probability, and how many revisions old it is.
+pub(super) type StoredToken = (u32, u32, u64);

@@ -1,0 +1,145 @@
+//! From a scorer's verdicts on steps to the signals that process-aware advantages read.
+
+use std::ops::Range;
+
+use rubrics::combine::thoughts::Label;
+
+use crate::advantages::{AdvantageKind, Signal, Step};
+use crate::error::{Result, TrainError};
+use crate::item::{Item, JudgedStep, Rollout, Token};
+use crate::rollout::Sampler;
+
+/// What an advantage reads of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepSignal {
+    /// How wrong it is: CAPO.
+    Wrong,
+    /// What it is to the solution: TP-GRPO.
+    Labels,
+    /// Its reward: PPR, iStar, returns of steps.
+    Rewards,
+}
+
+impl StepSignal {
+    /// None of an advantage that knows nothing of steps.
+    pub(super) fn of(kind: &AdvantageKind) -> Option<StepSignal> {
+        match kind {
+            AdvantageKind::Capo(_) => Some(StepSignal::Wrong),
+            AdvantageKind::TpGrpo(_) => Some(StepSignal::Labels),
+            AdvantageKind::Ppr(_) | AdvantageKind::IStar(_) | AdvantageKind::StepReturns(_) => {
+                Some(StepSignal::Rewards)
+            }
+            AdvantageKind::Grpo(_)
+            | AdvantageKind::Mean(_)
+            | AdvantageKind::Rloo(_)
+            | AdvantageKind::MaxRl(_)
+            | AdvantageKind::ReinforcePlusPlus(_)
+            | AdvantageKind::ReinforcePlusPlusBaseline(_)
+            | AdvantageKind::StableReinforce(_) => None,
+        }
+    }
+
+    /// The steps of an answer in tokens. A step that nobody could check is none: its tokens are
+    /// outside of steps.
+    ///
+    /// # Errors
+    /// An answer of the player without steps, and labels that do not fit its reward.
+    pub(super) fn steps(
+        self,
+        sampler: &Sampler,
+        item: &Item,
+        rollout: &Rollout,
+    ) -> Result<Vec<Step>> {
+        let Some(judged) = &rollout.steps else {
+            return Err(TrainError::Invalid(format!(
+                "the advantage needs the steps of answers, and the scorer '{}' says nothing of steps; \
+                 name one that does as `steps_scorer` (of the kinds process, critic or arithmetic)",
+                item.scorer
+            )));
+        };
+        let ends = ends(sampler, &rollout.tokens)?;
+        let mut steps = Vec::with_capacity(judged.len());
+        let mut free = 0;
+        for step in judged {
+            let tokens = tokens(&ends, &step.span, free);
+            if tokens.is_empty() {
+                continue;
+            }
+            free = tokens.end;
+            if let Some(signal) = self.signal(step, rollout)? {
+                steps.push(Step { tokens, signal });
+            }
+        }
+        Ok(steps)
+    }
+
+    fn signal(self, step: &JudgedStep, rollout: &Rollout) -> Result<Option<Signal>> {
+        Ok(match self {
+            StepSignal::Wrong => step.score.map(|score| Signal::Wrong(1.0 - score)),
+            StepSignal::Rewards => step.score.map(Signal::Reward),
+            StepSignal::Labels => label(step, rollout)?.map(Signal::Label),
+        })
+    }
+}
+
+/// A step of a right solution is right or wrong; of a step of a wrong solution a scorer has to say
+/// whether it leads to the wrong answer.
+fn label(step: &JudgedStep, rollout: &Rollout) -> Result<Option<Label>> {
+    match (&*step.label, rollout.is_right()) {
+        ("matching", false) => Ok(Some(Label::Matching)),
+        ("mismatched", false) => Ok(Some(Label::Mismatched)),
+        ("right", true) => Ok(Some(Label::Right)),
+        ("wrong", true) => Ok(Some(Label::Wrong)),
+        _ if step.score.is_none() => Ok(None),
+        (other, right) => Err(TrainError::Invalid(format!(
+            "tp_grpo has no use for the step '{other}' of a {} solution: it needs the labels of a \
+             critic with `mode = \"thoughts\"`",
+            if right { "right" } else { "wrong" }
+        ))),
+    }
+}
+
+/// Where the text of each token ends, in code points. Bytes that are no character yet belong to the
+/// token that completes it.
+fn ends(sampler: &Sampler, tokens: &[Token]) -> Result<Vec<usize>> {
+    let tokenizer = sampler.encoder().tokenizer();
+    let mut stream = tokenizer.decode_stream(true);
+    let mut end = 0;
+    let mut ends = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        end += stream.step(token.id)?.chars().count();
+        ends.push(end);
+    }
+    if let Some(last) = ends.last_mut() {
+        *last += stream.finish()?.chars().count();
+    }
+    Ok(ends)
+}
+
+/// The tokens with text in a span, from `free` on: one that reaches into two steps is the first's.
+fn tokens(ends: &[usize], span: &Range<usize>, free: usize) -> Range<usize> {
+    let begins = |at: usize| at.checked_sub(1).map_or(0, |before| ends[before]);
+    let start = (free..ends.len()).find(|at| ends[*at] > span.start);
+    let start = start.unwrap_or(ends.len());
+    let end = (start..ends.len()).find(|at| begins(*at) >= span.end);
+    start..end.unwrap_or(ends.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tokens;
+
+    #[test]
+    fn spans_of_text_are_runs_of_tokens() {
+        // Six tokens; the third has no text, the fifth reaches over a border at 6.
+        let ends = [1, 3, 3, 5, 8, 9];
+        let check = |span, free, expected| assert_eq!(tokens(&ends, &span, free), expected);
+        check(0..3, 0, 0..2);
+        check(3..6, 2, 3..5);
+        check(6..9, 5, 5..6);
+        check(0..9, 0, 0..6);
+        check(9..12, 0, 6..6);
+        check(0..1, 1, 1..1);
+        assert_eq!(tokens(&[], &(0..1), 0), 0..0);
+    }
+}

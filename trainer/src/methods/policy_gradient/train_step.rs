@@ -1,0 +1,183 @@
+//! One training step of GRPO and its relatives: sample, score, advantages, loss, optimiser step.
+//!
+//! What a run file adds (judge data, other kinds of rows, audits) is a [`Hook`] with a file of its own
+//! under `hooks/`; how groups are sampled is a [`GroupSource`], and which prompts come next is
+//! [`Prompts`].
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::config::PolicyGradientConfig;
+use super::group_source::{GroupSource, Round};
+use super::hook::{Hook, HookContext, StepData};
+use super::labels;
+use super::prompts::Prompts;
+use super::rollouts::{Phase, Rollouts, ScoredGroups};
+use super::update_batch::{Apply, TokenBatch, UpdateBatch, episodes};
+use crate::curriculum::fill::Next;
+use crate::curriculum::{Fill, FillConfig, NoProgressRule};
+use crate::error::Result;
+use crate::judge_data::ReplayBuffer;
+use crate::methods::context::{StepContext, count_tokens};
+use crate::metrics::Metrics;
+use crate::policy::Gradients;
+
+/// A policy that is trained on its own rollouts.
+#[derive(Debug)]
+pub struct PolicyGradient {
+    pub(super) config: Arc<PolicyGradientConfig>,
+    pub(super) prompts: Prompts,
+    pub(super) source: Box<dyn GroupSource>,
+    pub(super) rollouts: Rollouts,
+    pub(super) hooks: Vec<Box<dyn Hook>>,
+    pub(super) replay_buffer: ReplayBuffer,
+    pub(super) no_progress: NoProgressRule,
+}
+
+impl PolicyGradient {
+    /// Samples, scores and trains once; `apply` takes the step of the optimiser. A step that fails
+    /// before it changed the weights restores the state, so that it can be repeated.
+    ///
+    /// # Errors
+    /// What sampling, scoring and `apply` return, and
+    /// [`TrainError::NoProgress`](crate::TrainError::NoProgress) after too many steps without a group
+    /// whose rewards differ.
+    pub fn step(&mut self, step: &StepContext<'_>, apply: &mut Apply<'_>) -> Result<Metrics> {
+        let before = self.state();
+        let mut changed = false;
+        let mut apply = |gradients: &mut Gradients| {
+            let norm = apply(gradients)?;
+            changed = true;
+            Ok(norm)
+        };
+        let metrics = self.train(step, &mut apply);
+        if metrics.is_err() && !changed {
+            self.restore(before)?;
+        }
+        metrics
+    }
+
+    fn train(&mut self, step: &StepContext<'_>, apply: &mut Apply<'_>) -> Result<Metrics> {
+        let mut metrics = Metrics::default();
+        let new_episode = self.prompts.begins_episode();
+        self.call_hooks(step, &mut metrics, |hook, cx| hook.before_sampling(cx, new_episode))?;
+
+        // Sample groups of answers and score them.
+        let scored = self.sample_and_score(step, &mut metrics)?;
+        self.prompts.observe(&scored.groups)?;
+        self.prompts.report(&mut metrics);
+
+        // Hooks read the scored groups and may add to the batch.
+        let mut data = StepData::new(scored, &self.rollouts)?;
+        self.call_hooks(step, &mut metrics, |hook, cx| hook.after_scoring(cx, &mut data))?;
+
+        // Advantages, loss and step of the optimiser.
+        metrics.extend("", &update(&self.config, step, &data.batch, apply)?);
+        self.source.after_update();
+        self.no_progress.observe(&data.counts)?;
+
+        self.call_hooks(step, &mut metrics, |hook, cx| hook.after_update(cx, apply))?;
+        self.replay_buffer.observe(&data.verified);
+        Ok(metrics)
+    }
+
+    /// Samples and scores until enough groups are worth training on: once, unless the run asks for
+    /// dynamic sampling (`fill`).
+    fn sample_and_score(
+        &mut self,
+        step: &StepContext<'_>,
+        metrics: &mut Metrics,
+    ) -> Result<ScoredGroups> {
+        let mut scored = ScoredGroups::default();
+        let batch = self.config.prompts;
+        let problems = self.hooks.iter().find_map(|hook| hook.problems(step.step, batch));
+        let problems = problems.unwrap_or(batch);
+        if problems == 0 {
+            return Ok(scored);
+        }
+        let mut fill = Fill::new(self.config.fill.unwrap_or(FillConfig::ONCE), problems)?;
+        loop {
+            match fill.next()? {
+                Next::Sample(n) => {
+                    let phase = Phase::Policy(fill.rounds());
+                    let begin = Instant::now();
+                    let round = Round::new(&self.rollouts, step, phase, n);
+                    let sampled = self.source.sample(&round, &mut self.prompts, metrics)?;
+                    metrics.add("time/rollout", begin.elapsed().as_secs_f64());
+                    let round = self.rollouts.score(step, sampled, phase, metrics)?;
+                    self.source.after_scoring(round.train_groups.len(), round.groups.len())?;
+                    fill.add(round.train_groups.len());
+                    scored.extend(round);
+                }
+                Next::Train(n) => {
+                    scored.train_groups.truncate(n);
+                    metrics.set("groups/surplus", fill.surplus() as f64);
+                    metrics.set("rollout/rounds", f64::from(fill.rounds()));
+                    return Ok(scored);
+                }
+            }
+        }
+    }
+
+    fn call_hooks(
+        &mut self,
+        step: &StepContext<'_>,
+        metrics: &mut Metrics,
+        mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut cx = HookContext {
+            step,
+            config: &self.config,
+            rollouts: &self.rollouts,
+            replay_buffer: &self.replay_buffer,
+            metrics,
+        };
+        self.hooks.iter_mut().try_for_each(|hook| call(&mut **hook, &mut cx))
+    }
+}
+
+/// Trains on a batch for the configured number of epochs; an empty batch takes no step.
+pub(super) fn update(
+    config: &PolicyGradientConfig,
+    step: &StepContext<'_>,
+    batch: &UpdateBatch,
+    apply: &mut Apply<'_>,
+) -> Result<Metrics> {
+    let mut metrics = Metrics::default();
+    let groups = &batch.train_groups;
+    metrics.set("groups/teaching", groups.len() as f64);
+    let mut tokens = None;
+    if !groups.is_empty() {
+        let advantages = config.advantage.evaluate(&episodes(groups))?;
+        tokens = TokenBatch::new(config, step, groups, advantages, &mut metrics)?;
+    }
+    if tokens.is_none() && batch.labels.is_empty() {
+        return Ok(metrics);
+    }
+    let sequences = tokens.iter().flat_map(TokenBatch::sequences).chain(&batch.labels);
+    metrics.set("tokens_forward", count_tokens(sequences));
+    for epoch in 0..config.epochs {
+        let begin = Instant::now();
+        let mut gradients = Gradients::new(step.policy);
+        if let Some(tokens) = &tokens {
+            let loss = tokens.add_gradients(config, step, &mut gradients)?;
+            if epoch == 0 {
+                loss.report(&mut metrics);
+            }
+        }
+        if !batch.labels.is_empty() {
+            let share = config.streams.ce;
+            let loss = labels::add_gradients(step, &batch.labels, share, &mut gradients)?;
+            if epoch == 0 {
+                metrics.extend("labels/", &loss);
+            }
+        }
+        metrics.add("time/train", begin.elapsed().as_secs_f64());
+        metrics.add("time/forward", gradients.forward);
+        metrics.add("time/backward", gradients.backward);
+        let begin = Instant::now();
+        metrics.set("gradient_norm", apply(&mut gradients)?);
+        metrics.add("time/optimiser", begin.elapsed().as_secs_f64());
+    }
+    Ok(metrics)
+}

@@ -1,0 +1,357 @@
+//! The batch of one optimiser step: scored groups, packed into the tokens that a loss is computed on.
+
+use models::Output;
+
+use super::config::PolicyGradientConfig;
+use super::rollouts::ScoredGroup;
+use crate::advantages::{Episode, TokenAdvantages};
+use crate::error::{Result, TrainError};
+use crate::item::Role;
+use crate::losses::correction::{Correction, M2po};
+use crate::losses::length::without_truncated;
+use crate::losses::{Denominators, Layout, Limits, Loss, Stats, Stream, Tokens};
+use crate::methods::context::{StepContext, report};
+use crate::methods::outputs::{logprobs, output_grads};
+use crate::metrics::Metrics;
+use crate::policy::{Grad, Gradients, Packing, Policy, Sequence, micro_batches};
+
+/// Takes a step of the optimiser with these gradients and returns their norm.
+pub type Apply<'a> = dyn FnMut(&mut Gradients) -> Result<f64> + 'a;
+
+/// What one step of the optimiser trains on.
+#[derive(Debug, Default)]
+pub(super) struct UpdateBatch {
+    /// Groups of scored answers, for the policy gradient.
+    pub(super) train_groups: Vec<ScoredGroup>,
+    /// Given replies, for cross-entropy.
+    pub(super) labels: Vec<Sequence>,
+}
+
+/// Lists rewards and steps of all answers, group by group, for advantages.
+pub(super) fn episodes(groups: &[ScoredGroup]) -> Vec<Vec<Episode<'_>>> {
+    let mut episodes = Vec::with_capacity(groups.len());
+    for scored in groups {
+        let answers = scored.rewards.iter().zip(&scored.group.rollouts).zip(&scored.steps);
+        let episode = answers.map(|((reward, rollout), steps)| {
+            Episode::new(*reward, rollout.tokens.len()).with_steps(steps)
+        });
+        episodes.push(episode.collect());
+    }
+    episodes
+}
+
+/// The answers of an [`UpdateBatch`] packed for the loss: one entry per token in each list.
+#[derive(Debug, Default)]
+pub(super) struct TokenBatch {
+    sequences: Vec<Sequence>,
+    cu_seqlens: Vec<usize>,
+    streams: Vec<Stream>,
+    positive: Vec<bool>,
+    mask: Vec<bool>,
+    advantages: Vec<f64>,
+    /// Log-probabilities under the weights that sampled the tokens.
+    rollout_logprobs: Vec<f64>,
+    /// Log-probabilities under the weights at the beginning of the step, which ratios are relative to.
+    old_logprobs: Vec<f64>,
+    /// Whether the current weights sampled the token.
+    on_policy: Vec<bool>,
+    reference: Option<Vec<f64>>,
+    /// Factors of the policy term.
+    factors: Option<Vec<f64>>,
+}
+
+/// Loss of one epoch over a batch.
+#[derive(Debug, Default)]
+pub(super) struct EpochLoss {
+    value: f64,
+    stats: Stats,
+    /// Largest difference to the sampled log-probability, over on-policy tokens.
+    max_abs_dlogp: f64,
+    mismatch_k3: f64,
+    entropy: f64,
+}
+
+impl EpochLoss {
+    pub(super) fn report(&self, metrics: &mut Metrics) {
+        metrics.set("loss", self.value);
+        metrics.set("max_abs_dlogp", self.max_abs_dlogp);
+        metrics.set("mismatch_k3", self.mismatch_k3);
+        metrics.set("entropy", self.entropy);
+        report(metrics, &self.stats);
+    }
+}
+
+impl TokenBatch {
+    /// Packs groups with their advantages. Old log-probabilities are those of sampling; if some tokens
+    /// are off-policy, all are recomputed once with the current weights. `None` if nothing is left to
+    /// train on.
+    pub(super) fn new(
+        config: &PolicyGradientConfig,
+        step: &StepContext<'_>,
+        groups: &[ScoredGroup],
+        advantages: TokenAdvantages,
+        metrics: &mut Metrics,
+    ) -> Result<Option<TokenBatch>> {
+        let mut batch = TokenBatch::pack(config, step, groups, advantages)?;
+        metrics.set("tokens", batch.mask.len() as f64);
+        if config.partial.is_some() {
+            let stale = groups
+                .iter()
+                .flat_map(|scored| &scored.group.rollouts)
+                .flat_map(|rollout| &rollout.tokens)
+                .filter(|token| is_stale(config, step, token.revision));
+            metrics.set("tokens_stale", stale.count() as f64);
+            let on_policy = batch.on_policy.iter().filter(|on_policy| **on_policy).count();
+            metrics.set("tokens_old", (batch.on_policy.len() - on_policy) as f64);
+        }
+        if !batch.mask.contains(&true) {
+            return Ok(None);
+        }
+        batch.old_logprobs = if batch.on_policy.iter().all(|on_policy| *on_policy) {
+            batch.rollout_logprobs.clone()
+        } else {
+            read_logprobs(step.policy, &batch.sequences, step.micro_tokens)?
+        };
+        if let Some(Correction::M2po(m2po)) = &config.objective.correction {
+            batch.mask_by(*m2po, metrics)?;
+        }
+        Ok(Some(batch))
+    }
+
+    fn pack(
+        config: &PolicyGradientConfig,
+        step: &StepContext<'_>,
+        groups: &[ScoredGroup],
+        advantages: TokenAdvantages,
+    ) -> Result<TokenBatch> {
+        let mut batch = TokenBatch { cu_seqlens: vec![0], ..TokenBatch::default() };
+        let (mut truncated, mut factors) = (Vec::new(), Vec::new());
+        for (scored, advantages) in groups.iter().zip(advantages) {
+            let answers = scored.group.rollouts.iter().zip(advantages);
+            let rewards = scored.rewards.iter().zip(&scored.weights);
+            for ((rollout, advantages), (reward, weight)) in answers.zip(rewards) {
+                let ids: Vec<u32> = rollout.tokens.iter().map(|token| token.id).collect();
+                batch.sequences.push(Sequence {
+                    adapter: step.adapter(scored.adapter.as_deref())?,
+                    ..Sequence::continued(&scored.prompt, &ids)
+                });
+                batch.streams.push(stream(scored.group.item.role));
+                batch.positive.push(*reward > 0.0);
+                batch.advantages.extend(advantages);
+                truncated.push(rollout.truncated);
+                for token in &rollout.tokens {
+                    batch.rollout_logprobs.push(f64::from(token.logprob));
+                    batch.on_policy.push(token.revision == step.revision);
+                    batch.mask.push(!is_stale(config, step, token.revision));
+                    factors.push(*weight);
+                }
+                batch.cu_seqlens.push(batch.mask.len());
+            }
+        }
+        if config.overlong.filter {
+            let layout = Layout::new(&batch.cu_seqlens, &batch.mask);
+            batch.mask = without_truncated(&layout, &truncated)?;
+        }
+        if config.guard.as_ref().is_some_and(|guard| guard.weigh) {
+            batch.factors = Some(factors);
+        }
+        if config.objective.kl.is_some() {
+            batch.reference = Some(batch.read_reference(step)?);
+        }
+        Ok(batch)
+    }
+
+    /// The sequences that the policy computes.
+    pub(super) fn sequences(&self) -> &[Sequence] {
+        &self.sequences
+    }
+
+    /// Multiplies M2PO's mask, which depends on the whole batch, into the factors.
+    fn mask_by(&mut self, m2po: M2po, metrics: &mut Metrics) -> Result<()> {
+        let old = &self.old_logprobs;
+        let tokens = Tokens {
+            rollout_logprobs: Some(&self.rollout_logprobs),
+            ..Tokens::new(self.layout(), old, old, &self.advantages)
+        };
+        let keep = m2po.keep(&tokens)?;
+        let kept = keep.iter().sum::<f64>() / keep.len().max(1) as f64;
+        metrics.set("m2po_kept", kept);
+        let given = self.factors.take().unwrap_or_else(|| vec![1.0; keep.len()]);
+        let both = keep.iter().zip(given);
+        self.factors = Some(both.map(|(keep, given)| keep * given).collect());
+        Ok(())
+    }
+
+    fn read_reference(&self, step: &StepContext<'_>) -> Result<Vec<f64>> {
+        let reference = step.reference.ok_or_else(|| {
+            TrainError::Invalid("a divergence needs a reference, and there is none".to_owned())
+        })?;
+        let without_adapters: Vec<Sequence> = self
+            .sequences
+            .iter()
+            .map(|sequence| Sequence { adapter: None, ..sequence.clone() })
+            .collect();
+        read_logprobs(reference, &without_adapters, step.micro_tokens)
+    }
+
+    fn layout(&self) -> Layout<'_> {
+        Layout {
+            streams: Some(&self.streams),
+            positive: Some(&self.positive),
+            ..Layout::new(&self.cu_seqlens, &self.mask)
+        }
+    }
+
+    /// Adds the gradients of one epoch's loss.
+    pub(super) fn add_gradients(
+        &self,
+        config: &PolicyGradientConfig,
+        step: &StepContext<'_>,
+        gradients: &mut Gradients,
+    ) -> Result<EpochLoss> {
+        let packing = Packing::of(step.micro_tokens);
+        let limits = Limits {
+            max_tokens: config.max_tokens,
+            micro_batches: micro_batches(&self.sequences, packing)?.len().max(1),
+        };
+        let denominators = Denominators::of(&self.layout(), &config.streams, limits)?;
+        let mut epoch = EpochLoss::default();
+        let (mut k3, mut entropy) = (0.0, 0.0);
+        let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+            let part = MicroTokens::new(self, members, outputs)?;
+            let loss = config.objective.evaluate(&part.tokens(), &denominators)?;
+            epoch.value += loss.value;
+            epoch.stats.merge(&loss.stats);
+            epoch.max_abs_dlogp = epoch.max_abs_dlogp.max(part.max_abs_dlogp());
+            k3 += part.k3();
+            entropy += part.entropies.iter().sum::<f64>();
+            Ok(part.output_grads(&loss))
+        };
+        step.policy.gradients(&self.sequences, packing, gradients, loss)?;
+        let n = self.mask.len() as f64;
+        epoch.mismatch_k3 = k3 / n;
+        epoch.entropy = entropy / n;
+        Ok(epoch)
+    }
+}
+
+/// Computes the log-probabilities of all read tokens, without gradients.
+fn read_logprobs(model: &Policy, sequences: &[Sequence], tokens: usize) -> Result<Vec<f64>> {
+    let outputs = model.read(sequences, tokens)?;
+    let read: Vec<Vec<f64>> = outputs.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
+    Ok(read.concat())
+}
+
+/// Whether a token is older than the run allows.
+fn is_stale(config: &PolicyGradientConfig, step: &StepContext<'_>, revision: u64) -> bool {
+    let most = config.partial.and_then(|partial| partial.max_staleness);
+    most.is_some_and(|most| step.revision.wrapping_sub(revision) > most)
+}
+
+fn stream(role: Role) -> Stream {
+    if role.judges() { Stream::Judge } else { Stream::Player }
+}
+
+/// The tokens of a micro-batch.
+#[derive(Debug, Default)]
+struct MicroTokens {
+    cu_seqlens: Vec<usize>,
+    streams: Vec<Stream>,
+    positive: Vec<bool>,
+    mask: Vec<bool>,
+    logp: Vec<f64>,
+    entropies: Vec<f64>,
+    old_logprobs: Vec<f64>,
+    rollout_logprobs: Vec<f64>,
+    on_policy: Vec<bool>,
+    advantages: Vec<f64>,
+    reference: Option<Vec<f64>>,
+    factors: Option<Vec<f64>>,
+}
+
+impl MicroTokens {
+    fn new(batch: &TokenBatch, members: &[usize], outputs: &[Vec<Output>]) -> Result<MicroTokens> {
+        let mut part = MicroTokens {
+            cu_seqlens: vec![0],
+            reference: batch.reference.as_ref().map(|_| Vec::new()),
+            factors: batch.factors.as_ref().map(|_| Vec::new()),
+            ..MicroTokens::default()
+        };
+        for (member, outputs) in members.iter().zip(outputs) {
+            let span = batch.cu_seqlens[*member]..batch.cu_seqlens[member + 1];
+            part.streams.push(batch.streams[*member]);
+            part.positive.push(batch.positive[*member]);
+            part.logp.extend(logprobs(outputs)?);
+            part.entropies.extend(outputs.iter().map(entropy));
+            part.mask.extend_from_slice(&batch.mask[span.clone()]);
+            part.old_logprobs.extend_from_slice(&batch.old_logprobs[span.clone()]);
+            part.rollout_logprobs.extend_from_slice(&batch.rollout_logprobs[span.clone()]);
+            part.on_policy.extend_from_slice(&batch.on_policy[span.clone()]);
+            part.advantages.extend_from_slice(&batch.advantages[span.clone()]);
+            if let (Some(part), Some(all)) = (&mut part.reference, &batch.reference) {
+                part.extend_from_slice(&all[span.clone()]);
+            }
+            if let (Some(part), Some(all)) = (&mut part.factors, &batch.factors) {
+                part.extend_from_slice(&all[span]);
+            }
+            part.cu_seqlens.push(part.mask.len());
+        }
+        Ok(part)
+    }
+
+    fn tokens(&self) -> Tokens<'_> {
+        let layout = Layout {
+            streams: Some(&self.streams),
+            positive: Some(&self.positive),
+            ..Layout::new(&self.cu_seqlens, &self.mask)
+        };
+        Tokens {
+            rollout_logprobs: Some(&self.rollout_logprobs),
+            reference: self.reference.as_deref(),
+            factors: self.factors.as_deref(),
+            entropies: Some(&self.entropies),
+            ..Tokens::new(layout, &self.logp, &self.old_logprobs, &self.advantages)
+        }
+    }
+
+    /// Largest difference between the sampled and the computed log-probability over on-policy tokens;
+    /// 0 before the first step of the optimiser.
+    fn max_abs_dlogp(&self) -> f64 {
+        let pairs = self.logp.iter().zip(&self.rollout_logprobs).zip(&self.on_policy);
+        pairs
+            .filter(|(_, on_policy)| **on_policy)
+            .map(|((now, then), _)| (now - then).abs())
+            .fold(0.0, f64::max)
+    }
+
+    /// Sum of exp(−d) + d − 1 over all tokens, d being the difference to the sampled log-probability.
+    fn k3(&self) -> f64 {
+        let pairs = self.logp.iter().zip(&self.rollout_logprobs);
+        pairs
+            .map(|(now, then)| {
+                let d = now - then;
+                (-d).exp() + d - 1.0
+            })
+            .sum()
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]
+    fn output_grads(&self, loss: &Loss) -> Vec<Vec<Grad>> {
+        let mut all = output_grads(&loss.grad);
+        for (grad, entropy_grad) in all.iter_mut().zip(&loss.entropy_grad) {
+            if let Grad::Logprob { entropy, .. } = grad {
+                *entropy = *entropy_grad as f32;
+            }
+        }
+        let mut all = all.into_iter();
+        let lengths = self.cu_seqlens.windows(2).map(|ends| ends[1] - ends[0]);
+        lengths.map(|n| all.by_ref().take(n).collect()).collect()
+    }
+}
+
+fn entropy(output: &Output) -> f64 {
+    match output {
+        Output::Logprob { entropy, .. } => f64::from(*entropy),
+        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => 0.0,
+    }
+}

@@ -1,0 +1,219 @@
+//! The model in training and its parameters.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use candle_core::Var;
+use models::adapter::{Adapter, Segment};
+use models::live::{LiveAdapter, LiveModel, View};
+use models::weights::{Checkpoint, FileWeights, Names, Storage};
+use models::{Model, ModelConfig};
+use sha2::{Digest as _, Sha256};
+
+use super::batch::Micro;
+use super::workers::Workers;
+use crate::error::{Result, TrainError};
+
+/// A model in training.
+#[derive(Debug)]
+pub struct Policy {
+    pub(super) config: Arc<ModelConfig>,
+    pub(super) base: Base,
+    pub(super) adapters: Vec<NamedAdapter>,
+    pub(super) parameters: Vec<Parameter>,
+    /// The folder whose tokenizer and configuration it keeps.
+    pub(super) origin: PathBuf,
+    /// Digest of what it began with.
+    digest: String,
+    /// Whether activations within layers are computed anew on the way back, so that no more than
+    /// each layer's input is kept.
+    pub checkpointing: bool,
+    /// Who computes micro-batches side by side, where no layer is computed anew.
+    pub workers: Workers,
+}
+
+/// The weights under the adapters.
+#[derive(Debug)]
+pub(super) enum Base {
+    /// All of them are variables.
+    Live(Box<LiveModel>),
+    /// They stay as they are.
+    Frozen(View),
+}
+
+/// An adapter in training.
+#[derive(Debug)]
+pub(super) struct NamedAdapter {
+    pub(super) name: Arc<str>,
+    pub(super) live: LiveAdapter,
+}
+
+/// A variable, and what an optimiser must know of it.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Its name, the checkpoint's; of an adapter with the adapter's name before it.
+    pub name: String,
+    /// Its numbers.
+    pub var: Var,
+    /// Whether weight decay applies: to matrices, and not to norms, biases and embeddings.
+    pub decays: bool,
+}
+
+impl Policy {
+    /// Every weight of a model folder in training.
+    ///
+    /// # Errors
+    /// What loading says; a mixture of experts is trained too, with its router.
+    pub fn full(folder: &Path) -> Result<Policy> {
+        let (config, checkpoint) = open(folder)?;
+        let names = Names::new(&config, |name| checkpoint.has(name));
+        let source = FileWeights::new(&checkpoint, &config, Storage::F32);
+        let live = LiveModel::new(&config, source, &names)?;
+        Ok(Policy {
+            digest: digest(&live.variables)?,
+            parameters: parameters("", &live.variables),
+            config,
+            base: Base::Live(Box::new(live)),
+            adapters: Vec::new(),
+            origin: folder.to_owned(),
+            checkpointing: false,
+            workers: Workers::default(),
+        })
+    }
+
+    /// Adapters over a model folder that stays as it is.
+    ///
+    /// # Errors
+    /// What loading says, and an adapter that changes the vocabulary head: its log-probabilities
+    /// are computed by other operations than the engine's.
+    pub fn adapted(folder: &Path, adapters: &[(Arc<str>, Adapter)]) -> Result<Policy> {
+        let model = Model::load(folder, &models::LoadOptions { storage: Storage::AsStored })?;
+        let mut named = Vec::new();
+        let mut all = Vec::new();
+        for (name, adapter) in adapters {
+            if adapter.pairs.contains_key(&models::adapter::Site::Vocab) {
+                return Err(TrainError::Invalid(format!(
+                    "the adapter `{name}` changes the vocabulary head (lm_head), which cannot be \
+                     trained as an adapter; leave it out of the targets"
+                )));
+            }
+            let live = LiveAdapter::new(adapter)?;
+            all.extend(parameters(&format!("{name}."), &live.variables));
+            named.push(NamedAdapter { name: name.clone(), live });
+        }
+        Ok(Policy {
+            config: model.config,
+            base: Base::Frozen(View { decoder: model.decoder, head: model.head }),
+            adapters: named,
+            digest: model.digest,
+            parameters: all,
+            origin: folder.to_owned(),
+            checkpointing: false,
+            workers: Workers::default(),
+        })
+    }
+
+    /// Its shape.
+    pub fn config(&self) -> &Arc<ModelConfig> {
+        &self.config
+    }
+
+    /// The folder that it was loaded from.
+    pub fn origin(&self) -> &Path {
+        &self.origin
+    }
+
+    /// SHA-256 of the numbers that it began with, as `sha256:…`; of a base under adapters that of
+    /// its folder.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Its variables, in the order of their names.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Numbers in its variables, the padding of their last panels included.
+    pub fn trainable(&self) -> usize {
+        let count = |parameter: &Parameter| parameter.var.elem_count();
+        self.parameters.iter().map(count).sum()
+    }
+
+    /// The view that an engine serves: no gradient is recorded, and a step is seen at once.
+    pub fn served(&self) -> View {
+        match &self.base {
+            Base::Live(live) => live.detached.clone(),
+            Base::Frozen(view) => view.clone(),
+        }
+    }
+
+    /// The adapters that an engine serves beside it, by name.
+    pub fn served_adapters(&self) -> Vec<(Arc<str>, Arc<Adapter>)> {
+        let adapters = self.adapters.iter();
+        adapters.map(|named| (named.name.clone(), named.live.detached.clone())).collect()
+    }
+
+    /// Index of an adapter by its name, for [`Sequence::adapter`].
+    pub fn adapter(&self, name: &str) -> Option<usize> {
+        self.adapters.iter().position(|named| &*named.name == name)
+    }
+
+    pub(super) fn view(&self, tracked: bool) -> &View {
+        match &self.base {
+            Base::Live(live) if tracked => &live.tracked,
+            Base::Live(live) => &live.detached,
+            Base::Frozen(view) => view,
+        }
+    }
+
+    pub(super) fn segments(&self, micro: &Micro, tracked: bool) -> Vec<Segment> {
+        let mut start = 0;
+        let mut segments = Vec::new();
+        for (len, adapter) in micro.spans() {
+            let rows = start..start + len;
+            start = rows.end;
+            if let Some(at) = adapter.filter(|_| !rows.is_empty()) {
+                let live = &self.adapters[at].live;
+                let adapter = if tracked { &live.tracked } else { &live.detached };
+                segments.push(Segment { rows, adapter: adapter.clone() });
+            }
+        }
+        segments
+    }
+}
+
+fn open(folder: &Path) -> Result<(Arc<ModelConfig>, Arc<Checkpoint>)> {
+    let checkpoint = Arc::new(Checkpoint::open(folder)?);
+    let config = ModelConfig::read(folder)?;
+    let head =
+        models::weights::names::detect_head(config.head, folder, |name| checkpoint.has(name))?;
+    Ok((Arc::new(ModelConfig { head, ..config }), checkpoint))
+}
+
+fn digest(variables: &BTreeMap<String, Var>) -> Result<String> {
+    let mut hash = Sha256::new();
+    for (name, var) in variables {
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        for number in var.as_tensor().flatten_all()?.to_vec1::<f32>()? {
+            hash.update(number.to_le_bytes());
+        }
+    }
+    Ok(rubrics::sha256_text(&hash.finalize()))
+}
+
+fn parameters(prefix: &str, variables: &BTreeMap<String, Var>) -> Vec<Parameter> {
+    let parameter = |(name, var): (&String, &Var)| Parameter {
+        name: format!("{prefix}{name}"),
+        decays: decays(name, var),
+        var: var.clone(),
+    };
+    variables.iter().map(parameter).collect()
+}
+
+/// Matrices decay; norms and biases are vectors, and embeddings are looked up and not multiplied.
+fn decays(name: &str, var: &Var) -> bool {
+    var.dims().len() > 1 && !name.contains("embed_tokens") && !name.starts_with("embedding.")
+}

@@ -1,0 +1,179 @@
+//! Rewards of answers, by the server's own function.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rubrics::{
+    Ask, FailureKind, Input, Models, Outcome, Passage, Pool, Priority, Reference, Registry,
+    Responses, Scorer, Served, StepReward, Tools, score,
+};
+
+use crate::error::{Result, TrainError};
+use crate::item::{Item, JudgedStep, Rollout};
+
+/// Judges answers by the scorers of a run.
+#[derive(Debug)]
+pub struct RewardManager {
+    registry: Registry,
+    tools: Tools,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// The models that scorers of a run may ask: the policy under its name, its adapters, and models
+/// that stay as they are.
+#[derive(Debug)]
+struct Live(Vec<Arc<engine::Host>>);
+
+impl Models for Live {
+    fn find(&self, name: &str) -> Option<Served> {
+        self.0.iter().find_map(|host| Served::of(host, name))
+    }
+
+    fn near(&self, _: &str) -> Vec<Arc<str>> {
+        let names = self.0.iter().map(|host| host.name.clone());
+        names.take(3).collect()
+    }
+}
+
+/// Jobs that may wait for the verifiers' threads.
+const QUEUE: usize = 1 << 16;
+
+impl RewardManager {
+    /// Over the scorers of a run and the models that they may ask, the one in training among them.
+    ///
+    /// # Errors
+    /// Scorers that cannot work with this model, each with what it lacks.
+    pub fn new(registry: Registry, hosts: Vec<Arc<engine::Host>>) -> Result<RewardManager> {
+        let models = Arc::new(Live(hosts));
+        registry.check(&*models).map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
+        let failed = |error: std::io::Error| TrainError::Engine(error.to_string());
+        Ok(RewardManager {
+            registry,
+            tools: Tools {
+                pool: Pool::new(models::threads(), QUEUE).map_err(failed)?,
+                models,
+                tape: None,
+            },
+            runtime: tokio::runtime::Builder::new_current_thread().build().map_err(failed)?,
+        })
+    }
+
+    /// A scorer by its name.
+    ///
+    /// # Errors
+    /// [`TrainError::Invalid`] with names that are near.
+    pub fn scorer(&self, name: &str) -> Result<&Arc<Scorer>> {
+        self.registry.get(name).ok_or_else(|| {
+            let near = self.registry.near(name).join("', '");
+            TrainError::Invalid(format!("there is no scorer '{name}'; near are '{near}'"))
+        })
+    }
+
+    /// Fills in the rewards and answers of rollouts, each against its item.
+    ///
+    /// # Errors
+    /// An item that names no scorer that there is.
+    pub fn reward(&self, pairs: &mut [(&Item, &mut Rollout)], seed: u64) -> Result<()> {
+        let mut by_scorer: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
+        for (at, (item, _)) in pairs.iter().enumerate() {
+            by_scorer.entry(item.scorer.clone()).or_default().push(at);
+        }
+        for (name, members) in by_scorer {
+            let inputs: Vec<Arc<Input>> =
+                members.iter().map(|at| Arc::new(input(pairs[*at].0, pairs[*at].1))).collect();
+            for (at, outcome) in members.iter().zip(self.outcomes(&name, &inputs, seed)?) {
+                let rollout = &mut *pairs[*at].1;
+                match outcome {
+                    Ok(reward) => {
+                        rollout.steps = reward.evidence.steps.map(judged);
+                        let found = reward.evidence.candidate;
+                        rollout.answer = found.map(|found| found.text);
+                        rollout.reward = Ok(reward.score);
+                    }
+                    Err(failure) => {
+                        rollout.answer = None;
+                        rollout.reward = Err(failure.kind);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills in the steps of rollouts as a scorer judges them, whatever rewards them. Where that
+    /// scorer has no verdict, the rollout has no reward any more: it cannot be trained on.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn steps(&self, name: &str, pairs: &mut [(&Item, &mut Rollout)], seed: u64) -> Result<()> {
+        let inputs: Vec<Arc<Input>> =
+            pairs.iter().map(|(item, rollout)| Arc::new(input(item, rollout))).collect();
+        let outcomes = self.outcomes(name, &inputs, seed)?;
+        for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
+            match outcome {
+                Ok(reward) => rollout.steps = reward.evidence.steps.map(judged),
+                // Who abstains from a verdict on the whole has looked at the steps all the same.
+                Err(failure) => match (failure.kind, failure.evidence.steps) {
+                    (FailureKind::Abstain, Some(steps)) => rollout.steps = Some(judged(steps)),
+                    (kind, _) => rollout.reward = Err(kind),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcomes of a scorer, one for each input, in order.
+    ///
+    /// # Errors
+    /// A scorer that there is not.
+    pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
+        let scorer = self.scorer(name)?;
+        let ask = Ask { priority: Priority::Batch, seed, ..Ask::default() };
+        let scored = self.runtime.block_on(score(scorer, inputs, ask, &self.tools));
+        Ok(scored.into_iter().map(|scored| scored.outcome).collect())
+    }
+}
+
+fn judged(steps: Vec<StepReward>) -> Vec<JudgedStep> {
+    let judged = |step: StepReward| JudgedStep {
+        span: step.span,
+        score: step.score,
+        label: step.label.into_owned(),
+    };
+    steps.into_iter().map(judged).collect()
+}
+
+fn input(item: &Item, rollout: &Rollout) -> Input {
+    let mut input = Input::of(rollout.text.clone());
+    input.responses = Responses::One(Passage::Text(rollout.text.clone()));
+    input.prompt = Some(Passage::Turns(item.turns.clone()));
+    input.reference = item.gold.as_deref().map(|gold| Reference::Text(gold.to_owned()));
+    input
+}
+
+/// How often each kind of failure came.
+pub fn failures<'a>(
+    rollouts: impl IntoIterator<Item = &'a Rollout>,
+) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for rollout in rollouts {
+        if let Err(kind) = rollout.reward {
+            *counts.entry(name(kind)).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn name(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Abstain => "abstain",
+        FailureKind::Refused => "refused",
+        FailureKind::BadReference => "bad_reference",
+        FailureKind::Truncated => "truncated",
+        FailureKind::ParseError => "parse_error",
+        FailureKind::ToolError => "tool_error",
+        FailureKind::Timeout => "timeout",
+        FailureKind::Overloaded => "overloaded",
+        FailureKind::Internal => "internal_error",
+    }
+}

@@ -1,0 +1,280 @@
+//! Rollouts by the engine, on the weights that are being trained.
+//!
+//! The engine serves the policy's detached view, so that a step of the optimiser is a step of the
+//! sampler: no weight is handed over, and a sampled token's log-probability has the bits that the
+//! training forward computes for it. Tokens are sampled at temperature 1 from the whole
+//! distribution, because only then is the probability that a loss sees the one they were drawn
+//! with.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use engine::{
+    FinishReason, Host, Priority, Request, RequestEvent, RequestParams, SampledToken,
+    SamplingParams, Task, TaskOutput,
+};
+
+use rubrics::FailureKind;
+
+use crate::encode::Encoder;
+use crate::error::{Result, TrainError};
+use crate::item::{Item, Rollout, Token};
+
+/// Samples answers with the served policy.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    host: Arc<Host>,
+    encoder: Encoder,
+}
+
+/// An answer to sample.
+#[derive(Clone, Debug)]
+pub struct SampleRequest {
+    /// The item's prompt.
+    pub prompt: Arc<[u32]>,
+    /// The adapter that answers; `None` is the model itself.
+    pub adapter: Option<Arc<str>>,
+    /// Together with [`RolloutParams::seed`] it seeds the draws of this answer.
+    pub stream: u64,
+    /// Tokens of this answer that were sampled before it was interrupted.
+    pub partial: Vec<Token>,
+    /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its end.
+    pub most: Option<usize>,
+}
+
+impl SampleRequest {
+    /// Requests a whole answer.
+    pub fn new(prompt: Arc<[u32]>, adapter: Option<Arc<str>>, stream: u64) -> SampleRequest {
+        SampleRequest { prompt, adapter, stream, partial: Vec::new(), most: None }
+    }
+
+    /// The answer as far as it was sampled before.
+    fn begun(&self) -> Sample {
+        Sample { tokens: self.partial.clone(), ended: false, interrupted: true }
+    }
+}
+
+/// Parameters of sampling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RolloutParams {
+    /// Everything that is left to chance follows from it and from an request's stream.
+    pub seed: u64,
+    /// Tokens of an answer at most.
+    pub max_tokens: usize,
+    /// 1 for training; 0 takes the most likely token, for evaluation.
+    pub temperature: f32,
+}
+
+/// A sampled answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Its tokens, the one that ended it included.
+    pub tokens: Vec<Token>,
+    /// Whether it has an end; else it was cut at its length, or interrupted.
+    pub ended: bool,
+    /// Whether it was interrupted and can be resumed.
+    pub interrupted: bool,
+}
+
+impl Sampler {
+    /// Over a served policy.
+    ///
+    /// # Errors
+    /// A tokenizer that has no end of text.
+    pub fn new(host: Arc<Host>) -> Result<Sampler> {
+        Ok(Sampler { encoder: Encoder::new(host.tokenizer.clone())?, host })
+    }
+
+    /// The tokenizer.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// What is served.
+    pub fn host(&self) -> &Arc<Host> {
+        &self.host
+    }
+
+    /// The prompt of an item.
+    ///
+    /// # Errors
+    /// What the template refuses.
+    pub fn prompt(&self, item: &Item) -> Result<Arc<[u32]>> {
+        Ok(self.encoder.prompt(&item.turns)?.into())
+    }
+
+    /// Samples all requests, in batches of what the engine takes.
+    ///
+    /// # Errors
+    /// [`TrainError::Engine`] where one cannot be sampled: then there is something wrong with the
+    /// run and not with an answer.
+    pub fn sample(
+        &self,
+        requests: &[SampleRequest],
+        params: RolloutParams,
+    ) -> Result<Vec<Sample>> {
+        let each: Vec<usize> = (0..requests.len()).collect();
+        self.sample_until(requests, params, &each, requests.len())
+    }
+
+    /// Samples until `enough` groups have all of their answers, and interrupts the others (APRIL,
+    /// arXiv 2509.18521): they come back as far as they got. `groups` says which group each request
+    /// is of, by numbers from 0. Waiting for an answer costs the time of the longest; whoever
+    /// resumes the others loses none of their tokens. Where the others are interrupted is chance.
+    ///
+    /// # Errors
+    /// As [`Sampler::sample`].
+    pub fn sample_until(
+        &self,
+        requests: &[SampleRequest],
+        params: RolloutParams,
+        groups: &[usize],
+        enough: usize,
+    ) -> Result<Vec<Sample>> {
+        let mut open = OpenGroups::new(groups, enough);
+        let most = (self.host.engine.limits().queue_tokens / 2).max(1);
+        let mut samples = Vec::with_capacity(requests.len());
+        let mut first = 0;
+        while first < requests.len() {
+            let mut tokens = 0;
+            let fits = requests[first..].iter().take_while(|request| {
+                tokens += request.prompt.len() + request.partial.len();
+                tokens <= most
+            });
+            let n = fits.count().max(1);
+            let chunk = &requests[first..first + n];
+            samples.extend(self.sample_chunk(chunk, params, first, &mut open)?);
+            first += n;
+        }
+        Ok(samples)
+    }
+
+    /// Samples requests that the engine takes at once; the first of them is number `first` of all.
+    fn sample_chunk(
+        &self,
+        requests: &[SampleRequest],
+        params: RolloutParams,
+        first: usize,
+        open: &mut OpenGroups<'_>,
+    ) -> Result<Vec<Sample>> {
+        let submitted = requests.iter().map(|request| self.request(request, params)).collect();
+        let terms = RequestParams { priority: Priority::Batch, ..RequestParams::default() };
+        let mut ticket = self.host.engine.submit(submitted, terms).map_err(failed)?;
+        let mut samples: Vec<Sample> = requests.iter().map(SampleRequest::begun).collect();
+        let mut take = |event: RequestEvent, open: &mut OpenGroups<'_>| -> Result<()> {
+            match event {
+                RequestEvent::Tokens { request, tokens } => {
+                    samples[request].tokens.extend(tokens.iter().map(token));
+                }
+                RequestEvent::Done { request, result } => {
+                    let sample = &mut samples[request];
+                    sample.ended = has_ended(&result.map_err(failed)?.output);
+                    let cut = requests[request].most.is_some_and(|most| most < params.max_tokens);
+                    sample.interrupted = cut && !sample.ended;
+                    open.complete(first + request);
+                }
+            }
+            Ok(())
+        };
+        while open.wanted > 0 {
+            let Some(event) = ticket.wait_next() else {
+                break;
+            };
+            take(event, open)?;
+        }
+        // Events that arrived while the last one was waited for.
+        while let Some(event) = ticket.try_next() {
+            take(event, open)?;
+        }
+        Ok(samples)
+    }
+
+    fn request(&self, request: &SampleRequest, params: RolloutParams) -> Request {
+        let partial: Vec<u32> = request.partial.iter().map(|token| token.id).collect();
+        Request {
+            token_ids: [&request.prompt[..], &partial].concat().into(),
+            adapter: request.adapter.clone(),
+            task: Task::Generate(Box::new(SamplingParams {
+                max_tokens: request.most.unwrap_or(params.max_tokens),
+                temperature: params.temperature,
+                seed: params.seed,
+                stream: request.stream,
+                stop_token_ids: self.encoder.stops().to_vec(),
+                logprobs: Some(0),
+                resumed: partial.len(),
+                ..SamplingParams::default()
+            })),
+        }
+    }
+
+    /// Decodes a sample into a rollout that has no reward yet.
+    ///
+    /// # Errors
+    /// What the tokenizer refuses.
+    pub fn rollout(&self, sample: Sample) -> Result<Rollout> {
+        Ok(Rollout {
+            text: self.text(&sample.tokens)?,
+            truncated: !sample.ended,
+            tokens: sample.tokens,
+            answer: None,
+            reward: Err(FailureKind::Internal),
+            steps: None,
+        })
+    }
+
+    /// The text of an answer, without special tokens.
+    ///
+    /// # Errors
+    /// What the tokenizer refuses.
+    pub fn text(&self, tokens: &[Token]) -> Result<String> {
+        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+        Ok(self.encoder.tokenizer().decode(&ids, true)?)
+    }
+}
+
+fn failed(error: impl Display) -> TrainError {
+    TrainError::Engine(error.to_string())
+}
+
+fn token(sampled: &SampledToken) -> Token {
+    Token { id: sampled.token_id, logprob: sampled.logprob, revision: sampled.revision }
+}
+
+/// Groups that still lack answers.
+struct OpenGroups<'a> {
+    groups: &'a [usize],
+    /// Number of answers that each group lacks.
+    missing: Vec<usize>,
+    /// Number of groups that are still to be completed.
+    wanted: usize,
+}
+
+impl OpenGroups<'_> {
+    fn new(groups: &[usize], enough: usize) -> OpenGroups<'_> {
+        let n = groups.iter().max().map_or(0, |most| most + 1);
+        let mut missing = vec![0; n];
+        for group in groups {
+            missing[*group] += 1;
+        }
+        OpenGroups { groups, missing, wanted: enough }
+    }
+
+    fn complete(&mut self, request: usize) {
+        let missing = &mut self.missing[self.groups[request]];
+        *missing -= 1;
+        if *missing == 0 {
+            self.wanted = self.wanted.saturating_sub(1);
+        }
+    }
+}
+
+/// Whether an answer ended by itself, and not at its length.
+fn has_ended(output: &TaskOutput) -> bool {
+    match output {
+        TaskOutput::Rows(_) => false,
+        TaskOutput::Tokens { finish, .. } => match finish {
+            FinishReason::StopToken(_) | FinishReason::StopText(_) | FinishReason::Complete => true,
+            FinishReason::Length => false,
+        },
+    }
+}

@@ -1,0 +1,354 @@
+//! Opens a run and takes its steps.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, Tokenizer};
+
+use super::checkpoint::{Checkpoint, latest};
+use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
+use super::folder::RunFolder;
+use super::sources::{DataSource, open_rows};
+use super::{adapters, checkpoint, evaluate};
+use crate::data::{EpochOrder, Rows};
+use crate::error::{Result, TrainError};
+use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
+use crate::metrics::Metrics;
+use crate::optimiser::AdamW;
+use crate::policy::{Asserted, Gradients, Policy};
+use crate::rollout::{RewardManager, Sampler};
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run {
+    pub(super) config: RunConfig,
+    folder: RunFolder,
+    pub(super) policy: Policy,
+    pub(super) reference: Option<Policy>,
+    optimiser: AdamW,
+    asserted: Asserted,
+    pub(super) sampler: Sampler,
+    rows: Rows,
+    pub(super) rollouts: Option<PolicyGradient>,
+    pub(super) evaluation: Option<Rows>,
+    /// The model in training, and those that stay as they are.
+    hosts: Vec<Arc<Host>>,
+    /// For the sets on which the model is held to what it judges.
+    evaluator: Option<RewardManager>,
+    /// Steps that are done.
+    done: u64,
+}
+
+/// How a run goes on from its checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// Whether to go on from the newest checkpoint; without it a folder with checkpoints is
+    /// refused.
+    pub resume: bool,
+    /// Whether the run file may differ from the one that the checkpoint was made with.
+    pub allow_changes: bool,
+}
+
+impl Run {
+    /// Opens a run: loads everything and checks it, and trains nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the run's folder, model, data, scorers or checkpoint.
+    pub fn open(config: RunConfig, resume: Resume) -> Result<Run> {
+        let folder = RunFolder::open(&config.path(&config.run.folder))?;
+        let newest = latest(folder.path())?;
+        let checkpoint = match (&newest, resume.resume) {
+            (Some(path), true) => Some(Checkpoint::read(path)?),
+            (Some(path), false) => {
+                return Err(TrainError::Invalid(format!(
+                    "{} holds checkpoints of an earlier run; go on with it (--resume) or choose \
+                     another folder",
+                    path.display()
+                )));
+            }
+            (None, true) => {
+                return Err(TrainError::Invalid(format!(
+                    "{} holds no checkpoint to go on from",
+                    folder.path().display()
+                )));
+            }
+            (None, false) => None,
+        };
+        if let Some(checkpoint) = &checkpoint {
+            checkpoint.compare(&config, resume.allow_changes)?;
+        }
+        if let Some(made) = config.policy.make {
+            make(&config.path(&config.policy.path), made, config.run.seed)?;
+        }
+        let policy = adapters::policy(&config, folder.path(), newest.as_deref())?;
+        let reference = adapters::reference(&config)?;
+        let sampler = Sampler::new(Arc::new(host(&config, &policy)?))?;
+        let mut hosts = vec![sampler.host().clone()];
+        for model in &config.models {
+            hosts.push(Arc::new(frozen(&config, model)?));
+        }
+        let rows = rows(&config, &config.data, &sampler)?;
+        let evaluation = match config.evaluation.data.as_slice() {
+            [] => None,
+            sources => Some(rows_of_evaluation(&config, sources, &sampler)?),
+        };
+        let mut run = Run {
+            optimiser: AdamW::new(config.optimiser.adamw, &policy),
+            asserted: Asserted::default(),
+            rollouts: None,
+            evaluator: None,
+            hosts,
+            folder,
+            policy,
+            reference,
+            sampler,
+            rows,
+            evaluation,
+            done: 0,
+            config,
+        };
+        run.serve_adapters()?;
+        if !run.config.evaluation.judge.is_empty() {
+            let scorers = run.config.scorers.clone();
+            run.evaluator = Some(RewardManager::new(scorers, run.hosts.clone())?);
+        }
+        if let MethodConfig::PolicyGradient(method) = &run.config.method {
+            let scorers = run.config.scorers.clone();
+            let judge = RewardManager::new(scorers, run.hosts.clone())?;
+            run.rollouts = Some(PolicyGradient::new(
+                (**method).clone(),
+                run.sampler.clone(),
+                judge,
+                &run.rows,
+                run.config.run.seed,
+            )?);
+        }
+        if let Some(checkpoint) = checkpoint {
+            run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
+            if let (Some(rollouts), Some(state)) = (&mut run.rollouts, checkpoint.rollouts) {
+                rollouts.restore(state)?;
+            }
+        }
+        Ok(run)
+    }
+
+    fn serve_adapters(&self) -> Result<()> {
+        for (name, adapter) in self.policy.served_adapters() {
+            let insert = self.sampler.host().engine.insert_adapter(name, adapter);
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.map_err(|error| TrainError::Engine(error.to_string()))?;
+            let inserted = runtime.block_on(insert);
+            inserted.map_err(|error| TrainError::Engine(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Steps that are done.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Steps in all.
+    pub fn steps(&self) -> u64 {
+        self.config.run.steps
+    }
+
+    /// What it was told.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The model.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The engine that serves it while it trains.
+    pub fn host(&self) -> &Arc<Host> {
+        self.sampler.host()
+    }
+
+    /// One step.
+    ///
+    /// # Errors
+    /// A step that was refused leaves the weights as they were.
+    pub fn step(&mut self) -> Result<Metrics> {
+        let begin = Instant::now();
+        let number = self.done + 1;
+        let rate =
+            self.config.optimiser.rate * self.config.optimiser.schedule.share(number, self.steps());
+        let engine = self.sampler.host().engine.clone();
+        let step = StepContext {
+            policy: &self.policy,
+            reference: self.reference.as_ref(),
+            encoder: self.sampler.encoder(),
+            micro_tokens: adapters::micro_tokens(&self.config, &self.policy),
+            step: number,
+            seed: self.config.run.seed,
+            revision: engine.revision(),
+        };
+        let (policy, optimiser) = (&self.policy, &mut self.optimiser);
+        let asserted = &mut self.asserted;
+        let mut apply = |gradients: &mut Gradients| {
+            policy.assert_reached(gradients, asserted)?;
+            let stepped =
+                engine.update_weights_blocking(|| optimiser.step(policy, gradients, rate));
+            stepped.map_err(|error| TrainError::Engine(error.to_string()))?.value
+        };
+        let mut metrics = if let Some(rollouts) = &mut self.rollouts {
+            rollouts.step(&step, &mut apply)?
+        } else {
+            let output = offline_step(&self.config.method, &step, &mut self.rows)?;
+            let mut metrics = output.metrics;
+            if let Some(mut gradients) = output.gradients {
+                metrics.set("gradient_norm", apply(&mut gradients)?);
+            }
+            metrics
+        };
+        self.done = number;
+        metrics.set("rate", rate);
+        metrics.set("time/step", begin.elapsed().as_secs_f64());
+        Ok(metrics)
+    }
+
+    /// Whether a checkpoint is due after the step that was just taken.
+    pub fn checkpoint_is_due(&self) -> bool {
+        let every = self.config.run.checkpoint_every;
+        self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every))
+    }
+
+    /// Whether an evaluation is due after the step that was just taken.
+    pub fn evaluation_is_due(&self) -> bool {
+        let every = self.config.evaluation.every;
+        (self.evaluation.is_some() || self.evaluator.is_some())
+            && (self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every)))
+    }
+
+    /// Writes a checkpoint, which appears whole or not at all, and drops the oldest ones beyond
+    /// what the run keeps.
+    ///
+    /// # Errors
+    /// Where it cannot be written; what was there before stays.
+    pub fn checkpoint(&self) -> Result<PathBuf> {
+        checkpoint::write(
+            self.folder.path(),
+            &self.policy,
+            &checkpoint::State {
+                optimiser: &self.optimiser,
+                done: self.done,
+                config: &self.config.json,
+                rollouts: self.rollouts.as_ref().map(PolicyGradient::state),
+            },
+            self.config.run.keep,
+        )
+    }
+
+    /// Solves the evaluation's problems, greedily and by sampling.
+    ///
+    /// # Errors
+    /// Where a problem cannot be asked or judged.
+    pub fn evaluate(&mut self) -> Result<Metrics> {
+        let mut metrics =
+            if self.rollouts.is_some() { evaluate::problems(self)? } else { evaluate::loss(self)? };
+        if let Some(evaluator) = &self.evaluator {
+            let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
+            for set in &self.config.evaluation.judge {
+                let cases = set.cases(&self.config, &self.sampler, max_tokens)?;
+                let measured = set.measure(&cases, evaluator)?;
+                metrics.extend(&format!("judge/{}/", set.name), &measured);
+            }
+        }
+        Ok(metrics)
+    }
+}
+
+/// Tokens of an answer that an evaluation samples, where nothing else is said.
+const MOST_ANSWER: usize = 128;
+
+/// A model that stays as it is, for scorers to ask.
+fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
+    let folder = Folder::directory(&config.path(&model.path));
+    let shape = models::ModelConfig::read(folder.path())?;
+    let per_token = models::kv::KvCache::bytes_per_token(&shape) as u64;
+    Host::load(&HostSpec {
+        name: model.name.clone(),
+        folder,
+        storage: models::weights::Storage::AsStored,
+        capacity: capacity(config, per_token),
+    })
+    .map_err(|error| TrainError::Engine(format!("model '{}': {error}", model.name)))
+}
+
+fn capacity(config: &RunConfig, per_token: u64) -> Capacity {
+    Capacity {
+        kv_memory: per_token * config.policy.kv_tokens as u64,
+        batch_tokens: config.policy.micro_tokens.unwrap_or(BATCH_TOKENS),
+        max_sequences: MOST_SEQUENCES,
+        queue_tokens: QUEUE_TOKENS,
+    }
+}
+
+fn rows(config: &RunConfig, sources: &[DataSource], sampler: &Sampler) -> Result<Rows> {
+    let scorer = match &config.method {
+        MethodConfig::PolicyGradient(method) => method.scorer.as_deref(),
+        MethodConfig::Supervised(_)
+        | MethodConfig::Reward(_)
+        | MethodConfig::Process(_)
+        | MethodConfig::Preference(_) => None,
+    };
+    open_rows(config, sources, sampler.encoder().tokenizer(), scorer)
+}
+
+fn rows_of_evaluation(
+    config: &RunConfig,
+    sources: &[DataSource],
+    sampler: &Sampler,
+) -> Result<Rows> {
+    let mut all = rows(config, sources, sampler)?;
+    if let (Rows::Stored { rows, order }, Some(most)) = (&mut all, config.evaluation.problems) {
+        rows.truncate(most);
+        *order = EpochOrder::new(0, rows.len());
+    }
+    Ok(all)
+}
+
+/// Makes a model of the task where there is none.
+fn make(path: &Path, made: MadeModel, seed: u64) -> Result<()> {
+    if path.join("config.json").exists() {
+        return Ok(());
+    }
+    match made.untrained() {
+        Some(size) => Ok(toytask::write_model_folder(path, size, seed)?),
+        None => Ok(models::embedded::write(path)?),
+    }
+}
+
+/// The engine over the policy's detached view.
+fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
+    let failed = |error: engine::LoadError| TrainError::Engine(error.to_string());
+    let per_token = models::kv::KvCache::bytes_per_token(policy.config()) as u64;
+    Host::live(LiveSpec {
+        name: POLICY.to_owned(),
+        view: policy.served(),
+        config: policy.config().clone(),
+        tokenizer: Arc::new(Tokenizer::load(policy.origin())?),
+        digest: policy.digest().to_owned(),
+        capacity: capacity(config, per_token),
+    })
+    .map_err(failed)
+}
+
+/// Sequences that are sampled at a time, at most.
+const MOST_SEQUENCES: usize = 256;
+
+/// Tokens of a step of the engine, where micro-batches have no size of their own.
+const BATCH_TOKENS: usize = 4096;
+
+/// Input tokens that may wait for the engine.
+const QUEUE_TOKENS: usize = 1 << 20;
