@@ -145,7 +145,7 @@ fn d_a_resumed_curriculum_draws_the_same() {
             let drawn = curriculum.draw(3, values).expect("drawn");
             let size = [step as f64 / 7.0];
             let category = if drawn[0] < 4 { "easy" } else { "hard" };
-            curriculum.observe(&[group(category, &size)]).expect("finite");
+            curriculum.observe(&[observed(category, &size)]).expect("finite");
             drawn
         };
         let mut whole = two_kinds(config.clone());
@@ -318,7 +318,7 @@ proptest! {
             for (easy, size) in &sizes {
                 let advantages = [*size];
                 let category = if *easy { "easy" } else { "hard" };
-                curriculum.observe(&[group(category, &advantages)]).expect("finite");
+                curriculum.observe(&[observed(category, &advantages)]).expect("finite");
             }
             let weights = curriculum.weights();
             prop_assert!(weights.iter().all(|w| (0.0..=1.0).contains(&w.1)));

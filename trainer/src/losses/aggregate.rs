@@ -34,8 +34,9 @@ pub enum Aggregation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Streams {
-    /// Answers of the player.
-    pub player: f64,
+    /// Answers of the policy.
+    #[serde(alias = "player")]
+    pub policy: f64,
     /// Answers of a judge.
     pub judge: f64,
     /// Given tokens.
@@ -46,7 +47,7 @@ pub struct Streams {
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { player: 1.0, judge: 1.0, ce: 1.0, ref_kl: 1.0 }
+        Self { policy: 1.0, judge: 1.0, ce: 1.0, ref_kl: 1.0 }
     }
 }
 
@@ -63,7 +64,7 @@ impl Streams {
 
     fn share(&self, stream: Stream) -> f64 {
         match stream {
-            Stream::Player => self.player,
+            Stream::Policy => self.policy,
             Stream::Judge => self.judge,
             Stream::Ce => self.ce,
             Stream::RefKl => self.ref_kl,
@@ -160,7 +161,7 @@ impl Denominators {
         }
         let weight = |sequence: &Sequence| {
             let how = match sequence.stream {
-                Stream::Player | Stream::Judge => how,
+                Stream::Policy | Stream::Judge => how,
                 Stream::Ce | Stream::RefKl => Aggregation::TokenMean,
             };
             if sequence.counted == 0 {

@@ -217,7 +217,7 @@ impl M2po {
         let mask = tokens.layout.mask;
         let mut places: Vec<usize> = sequences
             .into_iter()
-            .filter(|sequence| sequence.stream.is_policy())
+            .filter(|sequence| sequence.stream.has_policy_loss())
             .flat_map(|sequence| sequence.tokens)
             .filter(|at| mask[*at])
             .collect();

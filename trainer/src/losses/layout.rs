@@ -11,8 +11,9 @@ use super::error::{Result, boundaries, lengths};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
-    /// Policy gradient on answers of the player.
-    Player,
+    /// Policy gradient on answers of the policy.
+    #[serde(rename = "player")]
+    Policy,
     /// Policy gradient on answers of a judge.
     Judge,
     /// Cross-entropy on given tokens: recycled labels, demonstrations.
@@ -23,12 +24,12 @@ pub enum Stream {
 
 impl Stream {
     /// All of them, in the order of their indices.
-    pub const ALL: [Self; 4] = [Self::Player, Self::Judge, Self::Ce, Self::RefKl];
+    pub const ALL: [Self; 4] = [Self::Policy, Self::Judge, Self::Ce, Self::RefKl];
 
-    /// As it stands in logs and files.
+    /// Its name in logs and goldens.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Player => "player",
+            Self::Policy => "player",
             Self::Judge => "judge",
             Self::Ce => "ce",
             Self::RefKl => "ref_kl",
@@ -36,16 +37,16 @@ impl Stream {
     }
 
     /// Whether its tokens have a policy loss.
-    pub fn is_policy(self) -> bool {
+    pub fn has_policy_loss(self) -> bool {
         match self {
-            Self::Player | Self::Judge => true,
+            Self::Policy | Self::Judge => true,
             Self::Ce | Self::RefKl => false,
         }
     }
 
     pub(crate) fn index(self) -> usize {
         match self {
-            Self::Player => 0,
+            Self::Policy => 0,
             Self::Judge => 1,
             Self::Ce => 2,
             Self::RefKl => 3,
@@ -61,7 +62,7 @@ pub struct Layout<'a> {
     /// Whether a token counts: false for what a tool wrote, and for all of an over-long answer
     /// that is filtered. Nothing that belongs to a token that does not count is ever read.
     pub mask: &'a [bool],
-    /// The stream of each sequence; without it all are [`Stream::Player`].
+    /// The stream of each sequence; without it all are [`Stream::Policy`].
     pub streams: Option<&'a [Stream]>,
     /// Whether each sequence earned a positive reward. OREAL alone reads it.
     pub positive: Option<&'a [bool]>,
@@ -78,7 +79,7 @@ pub(crate) struct Sequence {
 }
 
 impl<'a> Layout<'a> {
-    /// Sequences of the player.
+    /// Sequences of the policy.
     pub fn new(cu_seqlens: &'a [usize], mask: &'a [bool]) -> Self {
         Self { cu_seqlens, mask, streams: None, positive: None }
     }
@@ -99,7 +100,7 @@ impl<'a> Layout<'a> {
             Sequence {
                 counted: counts.iter().filter(|counts| **counts).count(),
                 tokens,
-                stream: self.streams.map_or(Stream::Player, |all| all[index]),
+                stream: self.streams.map_or(Stream::Policy, |all| all[index]),
                 positive: self.positive.map(|all| all[index]),
             }
         };

@@ -80,7 +80,7 @@ impl Objective {
         for (sequence, weight) in sequences.iter().zip(weights) {
             let view = tokens.view(sequence);
             match sequence.stream {
-                Stream::Player | Stream::Judge => {
+                Stream::Policy | Stream::Judge => {
                     let counts = denominators.counts(sequence.stream);
                     let own = self.policy.weight(weight, counts, sequence)?;
                     self.add_policy(&view, own, sequence, &mut sum)?;

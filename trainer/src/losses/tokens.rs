@@ -69,7 +69,7 @@ impl<'a> Tokens<'a> {
         for sequence in &sequences {
             for (place, (what, list)) in self.lists().into_iter().enumerate() {
                 let read = match sequence.stream {
-                    Stream::Player | Stream::Judge => true,
+                    Stream::Policy | Stream::Judge => true,
                     Stream::Ce => place == LOGP,
                     Stream::RefKl => place == LOGP || place == REFERENCE,
                 };

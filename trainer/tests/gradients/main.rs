@@ -359,7 +359,7 @@ fn gradients_of_dpo_are_those_of_torch() {
 fn gradients_of_grpo_are_those_of_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().grpo, batch());
-        let denominators = denominators(&batch, Stream::Player);
+        let denominators = denominators(&batch, Stream::Policy);
         let lengths = batch.sequences.iter().map(|one| one.answer.len());
         let advantages: Vec<Vec<f64>> = golden
             .advantages

@@ -89,7 +89,7 @@ fn sequences_that_do_not_fit_are_refused() {
         let error = evaluate(&batch, &Objective::default());
         assert!(matches!(error, Err(FormulaError::Boundaries { .. })), "{error:?}");
     }
-    let streams = Some(vec![Stream::Player]);
+    let streams = Some(vec![Stream::Policy]);
     let error = evaluate(&Batch { streams, ..whole() }, &Objective::default());
     assert!(matches!(error, Err(FormulaError::Length { what: "streams", .. })));
 }
@@ -97,12 +97,12 @@ fn sequences_that_do_not_fit_are_refused() {
 #[test]
 fn given_tokens_read_no_advantage() {
     let mut batch = whole();
-    batch.streams = Some(vec![Stream::Player, Stream::Ce]);
+    batch.streams = Some(vec![Stream::Policy, Stream::Ce]);
     batch.old_logprobs[3] = f64::NAN;
     batch.advantages[3] = f64::NAN;
     let unbiased = "kl = { weight = 1.0, estimator = 'unbiased' }";
     assert!(evaluate(&batch, &objective(unbiased)).is_ok());
-    batch.streams = Some(vec![Stream::Player, Stream::RefKl]);
+    batch.streams = Some(vec![Stream::Policy, Stream::RefKl]);
     assert!(evaluate(&batch, &objective(unbiased)).is_ok());
 }
 

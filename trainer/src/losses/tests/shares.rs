@@ -66,7 +66,7 @@ proptest! {
         let stream = |at: usize| Stream::ALL[(seed >> (2 * (at % 3))) % 4];
         let streams: Vec<Stream> = (0..n).map(stream).collect();
         batch.streams = Some(streams.clone());
-        let shares = Streams { player: 1.0, judge: 0.5, ce: 0.1, ref_kl: 0.0 };
+        let shares = Streams { policy: 1.0, judge: 0.5, ce: 0.1, ref_kl: 0.0 };
         let layout = batch.layout();
         let denominators = Denominators::of(&layout, &shares, LIMITS).expect("a good layout");
         for how in [Aggregation::SeqMeanTokenMean, Aggregation::TokenMean, Aggregation::Bnpo] {
@@ -83,13 +83,13 @@ proptest! {
         }
     }
 
-    /// Judge data cannot change the gradient of the player's tokens.
+    /// Judge data cannot change the gradient of the policy's tokens.
     #[test]
-    fn a_judge_does_not_dilute_the_player(mut batch in batches()) {
+    fn judge_tokens_leave_the_policy_gradient_unchanged(mut batch in batches()) {
         let alone = batch.part(0, 1).loss(&Objective::default());
         let n = batch.cu_seqlens.len() - 1;
         let mut streams = vec![Stream::Judge; n];
-        streams[0] = Stream::Player;
+        streams[0] = Stream::Policy;
         batch.streams = Some(streams);
         let mixed = batch.loss(&Objective::default());
         prop_assert_eq!(&mixed.grad[..alone.grad.len()], &alone.grad[..]);

@@ -249,7 +249,7 @@ fn is_stale(config: &PolicyGradientConfig, step: &StepContext<'_>, revision: u64
 }
 
 fn stream(role: Role) -> Stream {
-    if role.judges() { Stream::Judge } else { Stream::Player }
+    if role.judges() { Stream::Judge } else { Stream::Policy }
 }
 
 /// The tokens of a micro-batch.
