@@ -46,7 +46,11 @@ const TABLE: &[Row] = &[
     ),
     row(6, "scoring", &["serve", "curation", "rubrics", "verifiers", "openapi", "datasets"]),
     row(5, "serve", &["rubrics", "verifiers", "engine", "models", "chat", "openapi"]),
-    row(6, "trainer", &["toytask", "rubrics", "verifiers", "maths", "engine", "models", "chat", "datasets"]),
+    row(
+        6,
+        "trainer",
+        &["toytask", "rubrics", "verifiers", "maths", "engine", "models", "chat", "datasets"],
+    ),
     row(5, "toytask", &["rubrics", "engine", "models", "chat"]),
     row(5, "curation", &["rubrics", "verifiers", "datasets", "openapi"]),
     row(4, "rubrics", &["engine", "verifiers"]),

@@ -12,7 +12,7 @@ use models::kv::KvCache;
 use models::tiny::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
 use trainer::policy::{Grad, Gradients, Packing, Policy, Sequence};
-use trainer::rollout::{Sample, SampleRequest, Sampler, RolloutParams};
+use trainer::rollout::{RolloutParams, Sample, SampleRequest, Sampler};
 
 /// Sequences of a batch.
 const BATCHES: [usize; 4] = [1, 3, 8, 64];

@@ -4,4 +4,4 @@ mod reward_manager;
 mod sampler;
 
 pub use reward_manager::{RewardManager, failures};
-pub use sampler::{Sample, SampleRequest, Sampler, RolloutParams};
+pub use sampler::{RolloutParams, Sample, SampleRequest, Sampler};

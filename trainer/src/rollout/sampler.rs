@@ -13,7 +13,6 @@ use engine::{
     FinishReason, Host, Priority, Request, RequestEvent, RequestParams, SampledToken,
     SamplingParams, Task, TaskOutput,
 };
-
 use rubrics::FailureKind;
 
 use crate::encode::Encoder;
@@ -57,9 +56,9 @@ impl SampleRequest {
 /// Parameters of sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RolloutParams {
-    /// Everything that is left to chance follows from it and from an request's stream.
+    /// Seeds all draws, together with the stream of a request.
     pub seed: u64,
-    /// Tokens of an answer at most.
+    /// Most tokens of an answer.
     pub max_tokens: usize,
     /// 1 for training; 0 takes the most likely token, for evaluation.
     pub temperature: f32,
@@ -108,11 +107,7 @@ impl Sampler {
     /// # Errors
     /// [`TrainError::Engine`] where one cannot be sampled: then there is something wrong with the
     /// run and not with an answer.
-    pub fn sample(
-        &self,
-        requests: &[SampleRequest],
-        params: RolloutParams,
-    ) -> Result<Vec<Sample>> {
+    pub fn sample(&self, requests: &[SampleRequest], params: RolloutParams) -> Result<Vec<Sample>> {
         let each: Vec<usize> = (0..requests.len()).collect();
         self.sample_until(requests, params, &each, requests.len())
     }

@@ -8,7 +8,7 @@ use crate::figures::pass_at_k;
 use crate::item::{Item, Rollout};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
-use crate::rollout::{SampleRequest, RolloutParams};
+use crate::rollout::{RolloutParams, SampleRequest};
 
 /// The loss on the evaluation's rows, by the run's own method; nothing is learned.
 pub(super) fn loss(run: &mut Run) -> Result<Metrics> {

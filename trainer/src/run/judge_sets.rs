@@ -16,7 +16,7 @@ use crate::error::{Result, TrainError};
 use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
 use crate::item::{Item, Role};
 use crate::metrics::Metrics;
-use crate::rollout::{RewardManager, SampleRequest, Sampler, RolloutParams};
+use crate::rollout::{RewardManager, RolloutParams, SampleRequest, Sampler};
 
 /// `[[evaluation.judge]]`: a set of solutions, and the scorers that are held against it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use crate::losses::length::overlong_penalty;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::random::decision;
-use crate::rollout::{RewardManager, Sample, SampleRequest, Sampler, RolloutParams, failures};
+use crate::rollout::{RewardManager, RolloutParams, Sample, SampleRequest, Sampler, failures};
 
 /// Samples answers from the live policy and scores them.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::judge_data::{StepSeed, Templates};
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::random::decision;
-use crate::rollout::{SampleRequest, RolloutParams};
+use crate::rollout::{RolloutParams, SampleRequest};
 
 /// Adds ranked and open rows to the batch.
 #[derive(Debug)]
