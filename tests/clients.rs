@@ -11,11 +11,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use engine::Host;
-use engine::scripted::{self, Preset, TinyHead, TinySpec};
 use rubrics::Registry;
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Background, Config, State};
+use testkit::fake;
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 /// The interpreter that has the clients, if somebody has made it.
 fn interpreter() -> Option<PathBuf> {
@@ -98,7 +99,7 @@ fn reward_model() -> Vec<Arc<Host>> {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("rm");
     let spec = TinySpec { head: TinyHead::Sequence, ..TinySpec::from(Preset::Qwen2) };
-    scripted::make(&dir, &spec).expect("a model");
+    tiny_models::make(&dir, &spec).expect("a model");
     vec![models::load(&dir, "rm", |_| ())]
 }
 

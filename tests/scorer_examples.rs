@@ -11,7 +11,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::scripted::{self, Preset, Replies, TinyHead, TinySpec};
 use engine::{Capacity, Folder, Host, HostSpec};
 use openapi::ScoreRequest;
 use rubrics::{Ask, Models, Pool, Registry, Tools};
@@ -19,6 +18,8 @@ use serde_json::Value;
 use serve::Config;
 use serve::convert::{self, Frame};
 use serve::hosts::Hosts;
+use testkit::fake::{self, Replies};
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 const HEADS: [TinyHead; 5] =
     [TinyHead::Sequence, TinyHead::Process, TinyHead::Token, TinyHead::Reward, TinyHead::Value];
@@ -77,7 +78,7 @@ fn examples() -> Vec<Example> {
 
 fn make(dir: &Path, head: TinyHead) {
     let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
-    scripted::make(dir, &spec).expect("a folder is made");
+    tiny_models::make(dir, &spec).expect("a folder is made");
 }
 
 /// The models that the example's scorers can work with, and whether its numbers mean something.
@@ -86,7 +87,7 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
     let vocabulary = dir.join("vocab");
     make(&vocabulary, TinyHead::Vocab);
     let replying =
-        scripted::host("m", &vocabulary, |host| Replies::new(host, move |_: &str| says.clone()));
+        fake::host("m", &vocabulary, |host| Replies::new(host, move |_: &str| says.clone()));
     let served = Hosts::new(vec![Arc::new(replying.expect("it loads"))]);
     let mut problems = match registry.check(&served) {
         Ok(()) => return (Arc::new(served), true),
@@ -98,7 +99,7 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
             folder: Folder::directory(&folder),
-            storage: scripted::WeightStorage::default(),
+            storage: Default::default(),
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use models::measure::{Ceilings, Measured, Plan, Product, Samples, Storage};
+use crate::kernel_rates::{Ceilings, Measured, Plan, Product, Samples, Storage};
 use serde::Serialize;
 
 use scoring::error::RunError;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &BenchKernelsArgs) -> Result<bool, RunError> {
     };
     let rounds = usize::from(args.rounds);
     let bar = indicatif::ProgressBar::new(u64::from(args.rounds));
-    let measured = models::measure::kernels(Plan::new(threads, rounds), |done| {
+    let measured = crate::kernel_rates::kernels(Plan::new(threads, rounds), |done| {
         bar.set_position(done as u64);
     })
     .map_err(|error| RunError::Failed(error.to_string()))?;

@@ -5,9 +5,11 @@
 
 mod engine;
 mod generated;
+pub mod kernel_rates;
 mod kernels;
 mod loaded;
 mod scorers;
+pub mod throughput;
 mod verify;
 
 use std::io::Write as _;

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use clap::ValueEnum as _;
 use engine::{Engine, EngineConfig};
+use models::BLOCK;
 use models::head::Head;
-use models::kv::BLOCK;
 use models::weights::Storage;
 use models::{Forward, LoadOptions, Model, ModelError, Runner};
 

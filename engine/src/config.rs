@@ -1,6 +1,6 @@
 //! What an engine is configured with, and the limits that follow for requests.
 
-use models::kv::BLOCK;
+use models::BLOCK;
 
 /// Configuration of an engine: its model's shape and its resources.
 #[derive(Clone, Copy, Debug)]

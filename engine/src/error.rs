@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
+use chat::ChatError;
 use models::ModelError;
 
 /// Why a submission was refused. Nothing was queued or computed.
@@ -106,6 +107,12 @@ pub enum LoadError {
     /// The engine's thread could not be spawned.
     #[error("the engine thread cannot be started: {0}")]
     Thread(#[source] std::io::Error),
+}
+
+impl From<ChatError> for LoadError {
+    fn from(error: ChatError) -> LoadError {
+        LoadError::Model(error.into())
+    }
 }
 
 /// How long to wait after [`SubmitError::Overloaded`]: the time that the queue takes at the recent

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use chat::{Folder, Tokenizer};
+use models::BLOCK;
 use models::adapter::{Adapter, Base};
-use models::kv::{BLOCK, KvCache};
+use models::kv::KvCache;
 use models::live::View;
 use models::weights::{Checkpoint, Storage};
-use models::{Folder, LoadOptions, Model, ModelConfig, Runner, Tokenizer};
+use models::{LoadOptions, Model, ModelConfig, Runner};
 
 use crate::config::EngineConfig;
 use crate::engine::Engine;

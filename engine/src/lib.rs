@@ -18,22 +18,21 @@ pub mod host;
 pub mod request;
 pub mod sampling;
 pub mod scheduler;
-pub mod scripted;
 pub mod status;
 mod thread;
 pub mod ticket;
 mod weight_update;
 
+pub use chat::{
+    ChatError, Conversation, DecodeState, DecodeStream, EncodedChat, Folder, LocalTime, Origin,
+    Text, Tokenizer,
+};
 pub use config::{EngineConfig, Limits};
 pub use engine::Engine;
 pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
 pub use models::config::HeadConfig;
-pub use models::folder::Folder;
-pub use models::template::Conversation;
-pub use models::template::{LocalTime, Origin, Text};
-pub use models::tokenizer::{DecodeState, DecodeStream, EncodedChat, Tokenizer};
 pub use request::{
     Priority, Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task,
     TaskOutput, Usage,

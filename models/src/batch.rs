@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use crate::error::{ModelError, Result};
-use crate::kv::{BLOCK, BlockId};
-use crate::shared::Sharing;
+use crate::kernels::kv_block::{BLOCK, BlockCopy, BlockId};
 
 /// Which adapter a sequence runs under: an index into the table that the forward is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,6 +81,15 @@ pub struct RaggedBatch {
     pub sharing: Option<Sharing>,
 }
 
+/// Which rows the sequences of a batch share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// `[B + 1]` running sums of the sequences' whole lengths.
+    pub cu_seqlens: Vec<u32>,
+    /// `[cu_seqlens[B]]` for each token of each sequence, its row of the batch.
+    pub rows: Vec<u32>,
+}
+
 /// Where the keys and values of a batch lie.
 #[derive(Clone, Debug, Default)]
 pub struct Paging {
@@ -92,15 +100,6 @@ pub struct Paging {
     /// Blocks that are copied whole before anything is computed, in this order. A sequence that
     /// shares part of a block begins with its own copy of it. [`pack`] leaves the list empty.
     pub copies: Vec<BlockCopy>,
-}
-
-/// One block's keys and values, of every layer, copied over another's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BlockCopy {
-    /// Read.
-    pub from: BlockId,
-    /// Overwritten.
-    pub to: BlockId,
 }
 
 /// What a forward gives: one output for each row asked for, in order.

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Result;
-use crate::weights::Positioned;
+use chat::Positioned;
 
 /// Bytes that are read and hashed at once.
 const BLOCK: usize = 1 << 20;
@@ -68,7 +68,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{Content, digest};
-    use crate::weights::Positioned;
+    use chat::Positioned;
 
     fn of(parts: &[(&str, &[u8])]) -> String {
         let parts = parts.iter().map(|(name, bytes)| (*name, Content::Bytes(bytes)));

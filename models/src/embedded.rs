@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::folder::Folder;
 use crate::save::Stage;
+use chat::Folder;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {

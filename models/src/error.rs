@@ -1,8 +1,9 @@
 //! Everything that can be wrong with a model folder, an adapter, a prompt or a batch.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-use crate::ops::GradientFault;
+use chat::ChatError;
 
 /// Why a model, adapter, tokenizer or batch cannot be used. Every variant names the place.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +64,46 @@ pub enum ModelError {
     /// The tensor library failed.
     #[error(transparent)]
     Tensors(#[from] candle_core::Error),
+}
+
+/// What is wrong with a variable's gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GradientFault {
+    /// There is none: no path of the graph leads from the loss to the variable.
+    Missing,
+    /// A number of it is infinite or NaN.
+    NotFinite,
+    /// It is zero everywhere. That is right for the factor `A` of a low-rank update whose `B` is
+    /// still zero, and for a weight that no row of the batch has used.
+    Zero,
+}
+
+impl fmt::Display for GradientFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GradientFault::Missing => "has no gradient",
+            GradientFault::NotFinite => "has a gradient that is not finite",
+            GradientFault::Zero => "has a gradient of zeros",
+        })
+    }
+}
+
+impl ModelError {
+    /// An error about a tensor of the file or folder `path`.
+    pub(crate) fn tensor(path: &Path, name: &str, what: impl Into<String>) -> ModelError {
+        ModelError::Tensor { path: path.to_path_buf(), name: name.to_owned(), what: what.into() }
+    }
+}
+
+impl From<ChatError> for ModelError {
+    fn from(error: ChatError) -> ModelError {
+        match error {
+            ChatError::Io { path, source } => ModelError::Io { path, source },
+            ChatError::File { path, what } => ModelError::File { path, what },
+            ChatError::Config { path, field, what } => ModelError::Config { path, field, what },
+            ChatError::Template(what) => ModelError::Template(what),
+        }
+    }
 }
 
 fn list(faults: &[(String, GradientFault)]) -> String {

@@ -8,18 +8,9 @@
 
 use candle_core::{DType, Device, Tensor};
 
-use crate::batch::BlockCopy;
 use crate::config::ModelConfig;
 use crate::error::Result;
-use crate::ops;
-use crate::packed::PANEL;
-
-/// Positions in one block; one panel of keys.
-pub const BLOCK: usize = PANEL;
-
-/// A block of the cache: an index in `0..n_blocks`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BlockId(pub u32);
+use crate::kernels::kv_block::BLOCK;
 
 /// The keys and values of every layer.
 #[derive(Debug)]
@@ -57,9 +48,9 @@ impl KvCache {
         self.n_blocks
     }
 
-    /// Copies blocks in every layer, one after the other.
-    pub(crate) fn copy(&self, copies: &[BlockCopy]) -> Result<()> {
-        self.layers.iter().try_for_each(|layer| ops::copy_blocks(layer, copies))
+    /// The blocks of every layer, in order.
+    pub(crate) fn layers(&self) -> &[LayerKv] {
+        &self.layers
     }
 
     /// The blocks of one layer.

@@ -1,11 +1,11 @@
-//! The one decoder: configuration, weights, kernels with their own backward, heads, adapters,
-//! tokenizer and chat template.
+//! The one decoder: configuration, weights, kernels with their own backward, heads and adapters.
 //!
 //! A folder in the Hugging Face layout becomes a [`Decoder`] by way of [`config`] (what the family
 //! needs) and [`weights`] (what the files hold). A forward runs over a [`RaggedBatch`]: packed
 //! tokens without padding, so that a row's bits depend on its own tokens and on the weights, never
 //! on its neighbours. Gradients are recorded exactly where weights are variables; there is no
-//! training flag. This crate knows no request, no clock and no HTTP.
+//! training flag. This crate knows no request, no text but the tokenizer that it inspects, no clock
+//! and no HTTP.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -20,7 +20,6 @@ pub mod decoder;
 pub mod digest;
 pub mod embedded;
 pub mod error;
-pub mod folder;
 #[cfg(test)]
 mod gradcheck;
 pub mod head;
@@ -28,7 +27,6 @@ pub mod inspect;
 pub mod kernels;
 pub mod kv;
 pub mod live;
-pub mod measure;
 pub mod model;
 pub mod ops;
 pub mod packed;
@@ -36,24 +34,18 @@ pub mod random;
 pub mod runner;
 pub mod save;
 pub mod shared;
-pub mod template;
-pub mod throughput;
-pub mod tiny;
-pub mod tokenizer;
 pub mod weights;
 
-pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, pack};
+pub use batch::{Output, Outputs, PackItem, RaggedBatch, Read, Row, Sharing, pack};
 pub use config::ModelConfig;
 pub use decoder::Decoder;
 pub use error::{ModelError, Result};
-pub use folder::Folder;
+pub use kernels::kv_block::{BLOCK, BlockCopy, BlockId};
 pub use live::{LiveAdapter, LiveModel};
 pub use model::{LoadOptions, Model};
 pub use packed::Matrix;
 pub use runner::{Forward, Runner};
-pub use shared::{Sharing, pack_shared};
-pub use template::{ChatTemplate, Conversation};
-pub use tokenizer::Tokenizer;
+pub use shared::pack_shared;
 
 /// Threads that the kernels share.
 pub fn threads() -> usize {

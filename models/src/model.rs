@@ -8,10 +8,10 @@ use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::digest::{Content, digest};
 use crate::error::Result;
-use crate::folder::Folder;
 use crate::head::Head;
 use crate::weights::names::detect_head;
 use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
+use chat::Folder;
 
 /// What a load is told.
 #[derive(Clone, Copy, Debug, Default)]

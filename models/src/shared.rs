@@ -9,17 +9,8 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
-use crate::batch::{PackItem, RaggedBatch, Row, pack};
+use crate::batch::{PackItem, RaggedBatch, Row, Sharing, pack};
 use crate::error::{ModelError, Result};
-
-/// Which rows the sequences of a batch share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sharing {
-    /// `[B + 1]` running sums of the sequences' whole lengths.
-    pub cu_seqlens: Vec<u32>,
-    /// `[cu_seqlens[B]]` for each token of each sequence, its row of the batch.
-    pub rows: Vec<u32>,
-}
 
 /// Packs items in the given order; what an item and the one before it have in common from their
 /// first token on, under the same adapter, gets no rows of its own. Items in the order of their
@@ -177,7 +168,7 @@ mod tests {
     #[test]
     fn blocks_are_refused() {
         let mut paged = item(&[1], None);
-        paged.blocks = vec![crate::kv::BlockId(0)];
+        paged.blocks = vec![crate::kernels::kv_block::BlockId(0)];
         let error = pack_shared(&[paged]).expect_err("it has blocks");
         assert!(error.to_string().contains("KV blocks"), "{error}");
         assert!(pack_shared(&[PackItem { token_ids: Vec::new(), ..item(&[1], None) }]).is_err());

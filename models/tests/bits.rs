@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use candle_core::DType;
 use models::batch::AdapterSlot;
-use models::kv::{BLOCK, BlockId};
 use models::weights::Storage;
+use models::{BLOCK, BlockId};
 use models::{Forward as _, ModelConfig, Output, PackItem, Read, Runner, pack};
 use proptest::prelude::{Strategy, any, prop, proptest};
 use proptest::test_runner::Config;

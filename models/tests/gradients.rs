@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
 use candle_core::{D, DType, Device, Result, Tensor, Var};
-use models::adapter::{Adapter, AdapterReport, AdapterTable, LoraPair, Segment, Site};
+use models::adapter::{Adapter, AdapterReport, AdapterTable, LoraPair, Segment};
 use models::batch::AdapterSlot;
 use models::config::{HeadConfig, MlpConfig};
 use models::decoder::Rows;
 use models::head::Head;
 use models::ops::{check_gradients, token_logprobs};
 use models::random::RandomWeights;
+use models::weights::Site;
 use models::weights::{HeadPart, LayerPart, Place, Projection, WeightSource};
 use models::{Decoder, Matrix, ModelConfig, PackItem, RaggedBatch, pack};
 

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::{DType, Storage, Tensor, Var};
-use models::adapter::{Adapter, AdapterTable, Segment, Site};
+use models::adapter::{Adapter, AdapterTable, Segment};
 use models::config::MlpConfig;
 use models::decoder::Rows;
 use models::live::View;
 use models::ops::{check_gradients, token_logprobs};
 use models::random::RandomWeights;
+use models::weights::Site;
 use models::weights::{DetachedWeights, Names, Place, Projection, WeightSource};
 use models::{LiveAdapter, LiveModel, Matrix, ModelConfig, PackItem, RaggedBatch, pack};
 

@@ -5,12 +5,13 @@ mod folder;
 use std::sync::Arc;
 
 use candle_core::{DType, Tensor};
+use chat::Positioned;
 use folder::{Tensors, Written, config, model, parse, write, write_shards};
 use models::config::{HeadConfig, ModelConfig};
 use models::decoder::Rows;
 use models::model::assemble;
 use models::random::RandomWeights;
-use models::weights::{Checkpoint, Names, Positioned, Storage, TrainableWeights};
+use models::weights::{Checkpoint, Names, Storage, TrainableWeights};
 use models::{Decoder, LoadOptions, Model, PackItem, Read, pack};
 use serde_json::{Value, json};
 

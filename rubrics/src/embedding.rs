@@ -53,7 +53,7 @@ pub async fn embed(
 
 #[cfg(test)]
 mod tests {
-    use engine::scripted::{Preset, TinyHead};
+    use tiny_models::{Preset, TinyHead};
 
     use super::*;
     use crate::outcome::FailureKind;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec, WeightStorage};
 use engine::{Capacity, Folder, Host, HostSpec, Tokenizer};
+use testkit::fake::{self, Replies, Script};
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 use crate::config::Document;
 use crate::models::{Models, Served};
@@ -38,7 +39,7 @@ impl Bench {
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
             folder: Folder::directory(&folder(preset, head, seed)),
-            storage: WeightStorage::default(),
+            storage: Default::default(),
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,
@@ -56,7 +57,7 @@ impl Bench {
         script: impl FnOnce(&Host) -> S,
     ) -> Self {
         let dir = folder(Preset::Qwen2, head, 0);
-        let host = scripted::host("m", &dir, script);
+        let host = fake::host("m", &dir, script);
         Self::over(toml, host.expect("a made model loads"))
     }
 
@@ -205,7 +206,7 @@ fn folder(preset: Preset, head: TinyHead, seed: u64) -> PathBuf {
     let made = known.entry(key).or_insert_with(|| {
         let dir = ROOT.path().join(format!("{}-{}-{}", key.0, key.1, key.2));
         let spec = TinySpec { head, seed, ..TinySpec::from(preset) };
-        scripted::make(Path::new(&dir), &spec).expect("a folder is made");
+        tiny_models::make(Path::new(&dir), &spec).expect("a folder is made");
         dir
     });
     made.clone()

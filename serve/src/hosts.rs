@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use chat::ChatPart;
 use engine::{Host, Tokenizer};
-use models::template::Part;
 use rubrics::config::nearest;
 use tokio::sync::Mutex;
 
@@ -150,7 +150,7 @@ impl rubrics::Models for Hosts {
 fn shows_tools(tokenizer: &Tokenizer) -> bool {
     let report = tokenizer.template().report();
     report.is_ok_and(|report| {
-        let refused = report.refuses.iter().any(|refusal| refusal.part == Part::Tools);
-        !report.missing && !refused && !report.drops.contains(&Part::Tools)
+        let refused = report.refuses.iter().any(|refusal| refusal.part == ChatPart::Tools);
+        !report.missing && !refused && !report.drops.contains(&ChatPart::Tools)
     })
 }

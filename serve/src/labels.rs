@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use chat::Folder;
 use engine::Host;
-use models::Folder;
 use rubrics::calibration::sigmoid;
 use serde::Deserialize;
 

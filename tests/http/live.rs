@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
-use engine::scripted::{self, Script};
 use engine::{Capacity, Folder, Host, LiveSpec, Tokenizer};
-use models::tiny::{Preset, TinyHead, TinySpec, make};
 use models::weights::{Checkpoint, FileWeights, Names, Storage};
 use models::{LiveModel, Model};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Config, State};
+use testkit::fake::{self, Script};
+use tiny_models::{Preset, TinyHead, TinySpec, make};
 
 use crate::harness::Server;
 use crate::models::{block_on, load};
@@ -182,7 +182,7 @@ fn what_is_judged_across_a_change_is_kept_for_nobody() {
     let weights = Arc::new(AtomicU64::new(0));
     let ((say, stands), (gate, opens)) = (mpsc::channel(), mpsc::channel());
     let script = Gated { weights: weights.clone(), stands: say, gate: opens };
-    let host = Arc::new(scripted::host("policy", &dir, |_| script).expect("a model"));
+    let host = Arc::new(fake::host("policy", &dir, |_| script).expect("a model"));
     // What it says from now on names its weights.
     let write = |to| move |weights: &AtomicU64| weights.store(to, Ordering::SeqCst);
     block_on(host.engine.update_weights(|| write(1)(&weights))).expect("it goes on");

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use models::tiny::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Config, State};
+use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 
 use crate::harness::Server;
 use crate::models::{block_on, load};

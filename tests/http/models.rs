@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use engine::{Capacity, Folder, Host, HostSpec};
-use models::tiny::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use models::weights::Storage;
 use serde_json::Value;
+use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 
 /// Positions that the models of tests have; those of the presets would hold a few sentences.
 const POSITIONS: u64 = 4096;

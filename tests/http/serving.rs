@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Host;
-use models::tiny::{self, Preset, TinySpec};
 use models::weights::Storage;
 use rubrics::Registry;
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use serve::config::{AdapterSpec, Catalogue, ModelSpec};
 use serve::keys::Keys;
 use serve::{Config, State};
 use tempfile::TempDir;
+use tiny_models::{Preset, TinySpec};
 
 use crate::harness::{Reply, Server};
 
@@ -33,11 +33,11 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
     let folder = tempfile::tempdir().expect("a temporary folder");
     let base = TinySpec::from(Preset::Qwen2);
     let path = folder.path().join("tiny");
-    tiny::make(&path, &base).expect("a model is made");
+    tiny_models::make(&path, &base).expect("a model is made");
     lengthen(&path, CONTEXT);
     change(&path);
     let adapter = folder.path().join("strict");
-    let spec = tiny::AdapterSpec {
+    let spec = tiny_models::AdapterSpec {
         seed: 1,
         r: 2,
         alpha: 64,
@@ -47,7 +47,7 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
         rslora: false,
         score_labels: None,
     };
-    tiny::make_adapter(&adapter, &base, &spec).expect("an adapter is made");
+    tiny_models::make_adapter(&adapter, &base, &spec).expect("an adapter is made");
     let mut config = Config {
         threads: 1,
         workers: 2,

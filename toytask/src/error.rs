@@ -1,5 +1,6 @@
 //! Errors of the toy task.
 
+use chat::ChatError;
 use models::ModelError;
 
 /// Why a model could not be made or a row not be encoded.
@@ -11,6 +12,12 @@ pub enum ToyTaskError {
     /// Input that cannot be used.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl From<ChatError> for ToyTaskError {
+    fn from(error: ChatError) -> ToyTaskError {
+        ToyTaskError::Model(error.into())
+    }
 }
 
 /// A result of this crate.

@@ -1,7 +1,6 @@
 //! Rows as tokens: what the model reads, and what it is to say where.
 
-use models::template::{Conversation, Origin, Text};
-use models::tokenizer::Tokenizer;
+use chat::{Conversation, Origin, Text, Tokenizer};
 use rubrics::Turn;
 use serde_json::json;
 

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use chat::Tokenizer;
+use models::ModelError;
 use models::config::ModelConfig;
 use models::random::named_numbers;
 use models::save::{Stage, weights};
-use models::tiny::Storage;
+use models::weights::FloatType;
 use models::weights::{LayerPart, Norm, Place, Projection};
-use models::{ModelError, Tokenizer};
 use serde_json::{Value, json};
 
 use super::CHAT_TEMPLATE;
@@ -126,7 +127,7 @@ pub fn write_model_folder(dir: &Path, size: ModelSize, seed: u64) -> Result<()> 
     let config = ModelConfig::from_json(&stage.path("config.json"), &json.to_string())?;
     let numbers = |place, _, _| Ok(initial(size, seed, place));
     let file = "model.safetensors";
-    weights(&stage, file, &Arc::new(config), Storage::F32, numbers)?;
+    weights(&stage, file, &Arc::new(config), FloatType::F32, numbers)?;
     stage.finish()?;
     Ok(())
 }

@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
+use chat::{Conversation, Tokenizer};
 use models::batch::{Output, PackItem, Read, pack};
-use models::template::Conversation;
-use models::tokenizer::Tokenizer;
 use models::{Forward as _, LoadOptions, Model, Runner};
 use serde::Deserialize;
 use serde_json::Value;

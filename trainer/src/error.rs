@@ -1,5 +1,6 @@
 //! What can go wrong in a run.
 
+use chat::ChatError;
 use models::ModelError;
 use toytask::ToyTaskError;
 
@@ -52,6 +53,12 @@ pub enum TrainError {
     /// There is nothing to learn from any more.
     #[error("{0}")]
     NoProgress(String),
+}
+
+impl From<ChatError> for TrainError {
+    fn from(error: ChatError) -> TrainError {
+        TrainError::Model(error.into())
+    }
 }
 
 impl TrainError {

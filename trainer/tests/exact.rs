@@ -9,7 +9,7 @@ use engine::{Capacity, Host, LiveSpec, Tokenizer};
 use models::Output;
 use models::adapter::{Adapter, Base};
 use models::kv::KvCache;
-use models::tiny::{AdapterSpec, Preset, TinySpec, make, make_adapter};
+use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
 use trainer::policy::{Grad, Gradients, Packing, Policy, Sequence};
 use trainer::rollout::{RolloutParams, Sample, SampleRequest, Sampler};

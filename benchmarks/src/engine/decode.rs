@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{Output, Read, Request, RequestOutput, SamplingParams, Task, TaskOutput};
-use models::kv::{BLOCK, BlockId};
+use models::{BLOCK, BlockId};
 use models::{Forward as _, PackItem, Runner, pack};
 use serde::Serialize;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use engine::{
     Engine, EngineConfig, Output, Read, Request, RequestEvent, RequestParams, SamplingParams, Task,
 };
+use models::BLOCK;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
-use models::kv::BLOCK;
 use models::{Forward, Outputs, RaggedBatch};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

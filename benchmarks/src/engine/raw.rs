@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::throughput::{self, Plan, Throughput, Timed};
 use models::Model;
-use models::throughput::{self, Plan, Throughput, Timed};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
@@ -82,7 +82,7 @@ pub(super) fn measure(args: &BenchEngineArgs) -> Result<bool, RunError> {
     let loaded = Loaded::read(&args.model, args.storage.into()).map_err(|error| failed(&error))?;
     let peak_resident_bytes = memory::peak_resident_bytes();
     let plan = args.raw_sizes.plan();
-    let mut runner = loaded.runner(throughput::blocks_needed(&plan) * models::kv::BLOCK)?;
+    let mut runner = loaded.runner(throughput::blocks_needed(&plan) * models::BLOCK)?;
     let measured = throughput::measure(&mut runner, &plan).map_err(|error| failed(&error))?;
     let mut summary = summary(args, &loaded, &measured)?;
     summary.peak_resident_bytes = peak_resident_bytes;

@@ -13,9 +13,10 @@ mod workloads;
 
 use std::fmt::Write as _;
 
-use ::models::tiny::{Preset, Storage};
+use ::models::weights::FloatType;
 use rubrics::Taped;
 use serde::Serialize;
+use tiny_models::Preset;
 
 use offline::Offline;
 use scoring::error::RunError;
@@ -43,7 +44,7 @@ pub struct BenchScorersArgs {
     like: Preset,
     /// Type of the weights: f32, f16 or bf16
     #[arg(long, value_name = "TYPE", default_value_t)]
-    dtype: Storage,
+    dtype: FloatType,
     /// Inputs of a round
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::models::tiny::TinyHead;
 use engine::Host;
 use openapi::{ScoreInput, Status};
 use rubrics::{Models, Registry, Tape, Taped};
 use serde_json::Value;
 use serve::hosts::Hosts;
+use tiny_models::TinyHead;
 
 use super::served::{self, Sent, failed, temporary_folder};
 use super::workloads::Workload;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ::models::tiny::{self, TinySpec};
 use engine::{Capacity, Folder, Host, HostSpec};
 use rubrics::{Tape, Taped};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Background, Config, State};
+use tiny_models::TinySpec;
 
 use super::BenchScorersArgs;
 use super::workloads::Workload;
@@ -139,7 +139,7 @@ pub(super) fn host(
 ) -> Result<Host, RunError> {
     let path = folder.path().join("model");
     let spec = TinySpec { head: workload.head, storage: args.dtype, ..TinySpec::from(args.like) };
-    tiny::make(&path, &spec).map_err(failed)?;
+    tiny_models::make(&path, &spec).map_err(failed)?;
     Host::load(&HostSpec {
         name: "m".to_owned(),
         folder: Folder::directory(&path),

@@ -1,7 +1,7 @@
 //! The workloads: each a scorer, a head for its model, and inputs.
 
-use ::models::tiny::TinyHead;
 use serde_json::{Value, json};
+use tiny_models::TinyHead;
 
 /// One workload.
 pub(super) struct Workload {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use engine::{Output, Request, SampledToken, SamplingParams, Task, TaskOutput};
-use models::throughput::random_adapter;
+use tiny_models::random_adapter;
 
 use super::probe_engine::{ProbeEngine, Sequence, rows};
 use super::report::ModelReport;

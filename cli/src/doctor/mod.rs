@@ -13,11 +13,12 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
+use chat::Tokenizer;
+use models::ModelConfig;
 use models::kernels::agreement;
 use models::kernels::lanes::Isa;
-use models::tiny::{self, Preset, TinySpec};
 use models::weights::Storage;
-use models::{ModelConfig, Tokenizer};
+use tiny_models::{Preset, TinySpec};
 
 use self::capacity::{Capacity, Speed};
 use self::report::{Check, Machine, ModelReport, Report};
@@ -126,7 +127,7 @@ fn examine_tiny_model() -> Result<ModelReport, CliError> {
     let folder = tempfile::Builder::new().prefix("tribunal-").tempdir();
     let folder = folder.map_err(CliError::file("make", &std::env::temp_dir()))?;
     let dir = folder.path().join("tiny");
-    tiny::make(&dir, &TinySpec::from(Preset::Qwen2))
+    tiny_models::make(&dir, &TinySpec::from(Preset::Qwen2))
         .map_err(|error| CliError::Failed(format!("no tiny model can be made: {error}")))?;
     let mut report = examine(&dir);
     report.made = true;

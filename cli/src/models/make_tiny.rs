@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use ::models::ModelError;
-use ::models::tiny::{self, Made, Preset, Storage, TinyHead, TinySpec};
+use ::models::weights::FloatType;
 use serde_json::json;
+use tiny_models::{Made, Preset, TinyHead, TinySpec};
 
 use crate::error::{CliError, Outcome};
 
@@ -44,7 +45,7 @@ pub(crate) struct MakeTinyArgs {
     seed: u64,
     /// Type of the weights in the files: f32, f16 or bf16
     #[arg(long, value_name = "TYPE", default_value_t)]
-    dtype: Storage,
+    dtype: FloatType,
     /// Number of weight files
     #[arg(long, value_name = "N", default_value_t = 1)]
     shards: usize,
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
         storage: args.dtype,
         shards: args.shards,
     };
-    let made = tiny::make(&args.out, &spec).map_err(|why| error(&why))?;
+    let made = tiny_models::make(&args.out, &spec).map_err(|why| error(&why))?;
     let text = if args.json { object(&args.out, &made) } else { table(&args.out, &made) };
     crate::print(&text)?;
     Ok(Outcome::Done)

@@ -1,7 +1,7 @@
 //! `tribunal bench`.
 
-use models::tiny::{self, Preset, TinyHead, TinySpec};
 use serde_json::Value;
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 use crate::program::{Folder, rows, tribunal};
 use crate::serve::Server;
@@ -63,7 +63,7 @@ fn wrong_use_ends_with_2() {
 #[track_caller]
 fn engine(spec: &TinySpec, more: &[&str]) -> Value {
     let folder = Folder::new();
-    tiny::make(&folder.path("model"), spec).expect("a tiny model can be made");
+    tiny_models::make(&folder.path("model"), spec).expect("a tiny model can be made");
     let model = folder.name("model");
     let args = ["bench", "engine", "--short", "--json", "--rounds", "2", "--model", &model];
     let ran = tribunal(args.iter().chain(more)).ends(0);
@@ -131,7 +131,7 @@ fn models_without_a_vocabulary_are_measured_by_their_head() {
         assert!(summary[workload].is_object(), "{summary:#}");
     }
     let folder = Folder::new();
-    tiny::make(&folder.path("model"), &spec).expect("a tiny model can be made");
+    tiny_models::make(&folder.path("model"), &spec).expect("a tiny model can be made");
     let model = folder.name("model");
     for workload in ["decode", "constrained"] {
         let args = ["bench", "engine", "--model", &model, "--workload", workload];
@@ -142,7 +142,8 @@ fn models_without_a_vocabulary_are_measured_by_their_head() {
 #[test]
 fn the_forward_alone_is_measured_too() {
     let folder = Folder::new();
-    tiny::make(&folder.path("model"), &Preset::Qwen3.into()).expect("a tiny model can be made");
+    tiny_models::make(&folder.path("model"), &Preset::Qwen3.into())
+        .expect("a tiny model can be made");
     let model = folder.name("model");
     let args = ["bench", "engine", "--raw", "--model", &model, "--json", "--repeats", "1"];
     let ran = tribunal(args).ends(0);

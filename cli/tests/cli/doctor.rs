@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use models::tiny::{self, Preset, TinyHead, TinySpec};
 use serde_json::Value;
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 use crate::program::{Folder, Ran, rows, tribunal};
 
 /// A model folder of a test, made in it.
 fn made(folder: &Folder, name: &str, spec: &TinySpec) -> String {
-    tiny::make(&folder.path(name), spec).expect("a tiny model can be made");
+    tiny_models::make(&folder.path(name), spec).expect("a tiny model can be made");
     folder.name(name)
 }
 
@@ -62,7 +62,11 @@ fn models_of_every_family_and_head_pass() {
     let families = Preset::ALL.into_iter().filter(|preset| !preset.is_published_size());
     let specs = families.map(TinySpec::from).chain([
         TinySpec { head: TinyHead::Process, ..Preset::Qwen2.into() },
-        TinySpec { head: TinyHead::Sequence, storage: tiny::Storage::F16, ..Preset::Llama.into() },
+        TinySpec {
+            head: TinyHead::Sequence,
+            storage: models::weights::FloatType::F16,
+            ..Preset::Llama.into()
+        },
         TinySpec { head: TinyHead::Value, ..Preset::Qwen3.into() },
     ]);
     for (at, spec) in specs.enumerate() {

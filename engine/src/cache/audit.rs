@@ -1,6 +1,6 @@
 //! Checks of every invariant of the tree and the blocks.
 
-use models::kv::BLOCK;
+use models::BLOCK;
 
 use super::pool::{Pool, at};
 use super::tree::{Node, NodeId, Parent, Tree};

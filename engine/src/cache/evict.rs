@@ -6,7 +6,7 @@
 //! own version of it. The node takes that version instead. So every block that counts as cached can
 //! be evicted, and whether a table fits follows from counts alone.
 
-use models::kv::{BLOCK, BlockId};
+use models::{BLOCK, BlockId};
 
 use super::pool::Pool;
 use super::tree::{NodeId, Parent, Tree};

@@ -1,7 +1,7 @@
 //! Block tables: allocate, extend, commit, release.
 
-use models::batch::BlockCopy;
-use models::kv::{BLOCK, BlockId};
+use models::BlockCopy;
+use models::{BLOCK, BlockId};
 
 use super::audit;
 use super::pool::{BlockCounts, Pool};

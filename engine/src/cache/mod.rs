@@ -3,7 +3,7 @@
 //! A [`BlockManager`] gives sequences block tables and remembers, token by token, what was computed
 //! into them. The next sequence with a common prefix takes that part from cache, wherever it ends.
 //! Full blocks are shared. Of a partly shared block the table gets a copy, which is due before
-//! anything is computed into it ([`models::batch::BlockCopy`]). Tokens that a table is allocated for
+//! anything is computed into it ([`models::BlockCopy`]). Tokens that a table is allocated for
 //! are registered as pending, so that no other sequence computes them too.
 //!
 //! The cache is plain data. It must not know tensors, steps, clocks or channels, nor what tokens

@@ -1,6 +1,6 @@
 //! The blocks: a free list and reference counts.
 
-use models::kv::BlockId;
+use models::BlockId;
 
 /// How many blocks there are of each kind; every block is of exactly one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Block tables, and what one is allocated for.
 
-use models::batch::BlockCopy;
-use models::kv::{BLOCK, BlockId};
+use models::BlockCopy;
+use models::{BLOCK, BlockId};
 
 use super::prefix::{CacheNamespace, SequenceId};
 use super::tree::NodeId;

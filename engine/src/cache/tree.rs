@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use models::kv::{BLOCK, BlockId};
+use models::{BLOCK, BlockId};
 
 use super::pool::Pool;
 use super::prefix::{CacheNamespace, SequenceId};

@@ -16,8 +16,8 @@ pub enum SampleError {
 #[error("the tokens cannot be decoded: {0}")]
 pub struct TextError(String);
 
-impl From<models::ModelError> for TextError {
-    fn from(error: models::ModelError) -> TextError {
+impl From<chat::ChatError> for TextError {
+    fn from(error: chat::ChatError) -> TextError {
         TextError(error.to_string())
     }
 }

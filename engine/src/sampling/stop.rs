@@ -6,8 +6,7 @@ use std::sync::Arc;
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::noncontiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
-use models::Tokenizer;
-use models::tokenizer::DecodeState;
+use chat::{DecodeState, Tokenizer};
 
 use super::error::TextError;
 

@@ -3,12 +3,12 @@ mod resumed;
 use std::path::Path;
 use std::sync::Arc;
 
-use models::Tokenizer;
+use chat::Tokenizer;
 use models::kernels::readout::row_readout;
-use models::tiny::{self, Preset, TinySpec};
 use proptest::prelude::{ProptestConfig, prop, proptest};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tiny_models::{Preset, TinySpec};
 
 use super::{
     FinishReason, Grammar, Next, SampleError, SampledToken, Sampler, SamplingParams, StopStrings,
@@ -149,13 +149,13 @@ fn a_generation_follows_from_seed_stream_and_position() {
 fn tiny() -> Arc<Tokenizer> {
     let dir = TempDir::new().expect("a folder");
     let dir = dir.path().join("model");
-    tiny::make(&dir, &TinySpec::from(Preset::ALL[0])).expect("a model");
+    tiny_models::make(&dir, &TinySpec::from(Preset::ALL[0])).expect("a model");
     Arc::new(Tokenizer::load(&dir).expect("a tokenizer"))
 }
 
 /// All tokenizers that the models crate is tested with.
 fn tokenizers() -> Vec<Arc<Tokenizer>> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tests/fixtures/tokenizers");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../chat/tests/fixtures/tokenizers");
     let kinds = ["qwen", "llama3", "gpt2", "llama2", "mistral", "gemma", "words"];
     let load = |kind| Arc::new(Tokenizer::load(&dir.join(kind)).expect("a tokenizer"));
     kinds.into_iter().map(load).chain([tiny()]).collect()

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use models::Tokenizer;
-use models::tokenizer::DecodeState;
+use chat::DecodeState;
+use chat::Tokenizer;
 
 use super::error::TextError;
 use super::params::SamplingParams;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use models::batch::{BlockCopy, RaggedBatch};
+use models::BlockCopy;
+use models::batch::RaggedBatch;
 
 use crate::cache::SequenceId;
 

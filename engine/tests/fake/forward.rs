@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use models::BLOCK;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
-use models::kv::BLOCK;
 use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read};
 
 /// Logits that it gives, and so tokens that can be generated.

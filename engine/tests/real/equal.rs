@@ -2,8 +2,8 @@
 //! and in pieces, with the cache cold and warm, pre-empted and not, as a tree and flat.
 
 use engine::{Priority, Read, RequestParams, RequestTree, Task};
-use models::kv::BLOCK;
-use models::tiny::TinyHead;
+use models::BLOCK;
+use tiny_models::TinyHead;
 
 use crate::subject::{Asked, Bits, MACHINES, Subject, WIDE, Wanted, asked, bits, run};
 

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use chat::Tokenizer;
 use engine::{
     Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Read, Request, RequestParams, SampledToken,
     SamplingParams, Task, TaskOutput,
 };
-use models::tiny::TinyHead;
 use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
-use models::{LiveAdapter, LiveModel, Model, Tokenizer};
+use models::{LiveAdapter, LiveModel, Model};
+use tiny_models::TinyHead;
 
 use crate::subject::{MACHINES, Subject, WIDE, asked, name, run};
 

@@ -10,8 +10,8 @@ use engine::{
 };
 use models::adapter::{Adapter, Base};
 use models::live::View;
-use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use models::{LoadOptions, Model, ModelConfig, Runner};
+use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
 /// A model with two adapters, and whatever engines are started over it.
 pub(crate) struct Subject {

@@ -8,7 +8,8 @@ use half::{bf16, f16};
 
 use crate::error::Result;
 use crate::weights::Checkpoint;
-use crate::weights::checkpoint::{Float, TensorRef};
+use crate::weights::FloatType;
+use crate::weights::checkpoint::TensorRef;
 use crate::weights::pack;
 
 /// Numbers that are compared at once.
@@ -93,10 +94,10 @@ fn equal(copy: TensorRef<'_>, original: TensorRef<'_>, len: usize) -> Result<boo
     Ok(true)
 }
 
-fn rounded(number: f32, dtype: Float) -> f32 {
+fn rounded(number: f32, dtype: FloatType) -> f32 {
     match dtype {
-        Float::F32 => number,
-        Float::F16 => f16::from_f32(number).to_f32(),
-        Float::Bf16 => bf16::from_f32(number).to_f32(),
+        FloatType::F32 => number,
+        FloatType::F16 => f16::from_f32(number).to_f32(),
+        FloatType::Bf16 => bf16::from_f32(number).to_f32(),
     }
 }

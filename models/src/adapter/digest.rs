@@ -6,7 +6,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::Site;
+use crate::weights::Site;
 
 /// Gathers what counts.
 #[derive(Debug)]

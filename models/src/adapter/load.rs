@@ -7,16 +7,17 @@ use std::sync::Arc;
 use candle_core::{Device, Tensor};
 
 use super::bind::{Bindings, Factors, HeadTensors, bind};
+use super::copies;
 use super::digest::ContentDigest;
+use super::lora::{Adapter, LoraPair};
 use super::norm::Gram;
 use super::peft::{CONFIG, PeftConfig};
 use super::report::{AdapterReport, HeadReport, SiteReport};
-use super::{Adapter, LoraPair, Site, copies};
 use crate::config::{MAX_LABELS, ModelConfig};
 use crate::error::{ModelError, Result};
 use crate::head::Head;
 use crate::packed::Matrix;
-use crate::weights::{Checkpoint, pack};
+use crate::weights::{Checkpoint, Site, pack};
 
 /// The factors' file in an adapter's folder.
 pub const WEIGHTS_FILE: &str = "adapter_model.safetensors";

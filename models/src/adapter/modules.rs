@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Site;
 use crate::config::{MlpConfig, ModelConfig};
+use crate::weights::Site;
 use crate::weights::names::Names;
 use crate::weights::{LayerPart, Place, Projection};
 

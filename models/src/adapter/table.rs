@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Adapter, Site};
+use super::lora::Adapter;
 use crate::batch::{AdapterSlot, RaggedBatch};
 use crate::error::{ModelError, Result};
 use crate::ops::LoraSegment;
+use crate::weights::Site;
 
 /// The adapters that a forward may refer to, by slot.
 #[derive(Clone, Debug, Default)]

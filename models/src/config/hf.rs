@@ -11,32 +11,16 @@ use serde_json::Value;
 use super::family::{self, BiasRule, FAMILIES, Family, Task};
 use super::fields::{Fields, Given};
 use super::layers::LayerKind;
+use super::limits::{
+    MAX_EXPERTS, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_INTERMEDIATE, MAX_LABELS, MAX_LAYERS,
+    MAX_PARAMETERS, MAX_POSITIONS, MAX_VOCAB,
+};
 use super::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, known, rope,
 };
 use crate::error::{ModelError, Result};
-use crate::folder::Folder;
+use chat::Folder;
 
-/// Most layers.
-pub const MAX_LAYERS: usize = 4096;
-/// Most positions.
-pub const MAX_POSITIONS: usize = 1 << 24;
-/// Widest residual stream, and most numbers in all heads of a token together.
-pub const MAX_HIDDEN: usize = 1 << 17;
-/// Widest MLP.
-pub const MAX_INTERMEDIATE: usize = 1 << 20;
-/// Most rows of the embedding.
-pub const MAX_VOCAB: usize = 1 << 24;
-/// Most heads.
-pub const MAX_HEADS: usize = 4096;
-/// Widest head.
-pub const MAX_HEAD_DIM: usize = 4096;
-/// Most experts of a layer.
-pub const MAX_EXPERTS: usize = 1 << 16;
-/// Most labels of a head.
-pub const MAX_LABELS: usize = 1 << 16;
-/// Most parameters in all.
-pub const MAX_PARAMETERS: u64 = 1 << 41;
 /// Longest `config.json`.
 const MAX_BYTES: u64 = 16 << 20;
 

@@ -1,7 +1,7 @@
 //! Windows and positions, layer by layer, as each family derives them.
 
 use super::fields::{Fields, Given};
-use super::hf::{MAX_LAYERS, MAX_POSITIONS};
+use super::limits::{MAX_LAYERS, MAX_POSITIONS};
 use crate::error::Result;
 
 /// What a layer attends to and whether it knows positions.

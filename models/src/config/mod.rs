@@ -9,17 +9,18 @@ mod fields;
 mod hf;
 mod known;
 mod layers;
+mod limits;
 mod rope;
 
 use std::path::Path;
 
-pub use hf::{
+pub use limits::{
     MAX_EXPERTS, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_INTERMEDIATE, MAX_LABELS, MAX_LAYERS,
     MAX_PARAMETERS, MAX_POSITIONS, MAX_VOCAB,
 };
 
 use crate::error::Result;
-use crate::folder::Folder;
+use chat::Folder;
 
 /// A decoder's shape and the choices that families differ in.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use std::f64::consts::TAU;
 
 use super::family::{Family, RopeRule};
 use super::fields::{Fields, Given};
-use super::hf::MAX_POSITIONS;
+use super::limits::MAX_POSITIONS;
 use super::{RopeConfig, RopeScaling};
 use crate::error::Result;
 

@@ -2,8 +2,8 @@
 
 use candle_core::{D, Device, Tensor};
 
+use super::gated_mlp::GatedMlp;
 use super::linear::Linear;
-use super::mlp::GatedMlp;
 use crate::adapter::{Segment, within};
 use crate::config::{MlpConfig, ModelConfig};
 use crate::error::{ModelError, Result};

@@ -2,10 +2,11 @@
 
 use candle_core::Tensor;
 
-use crate::adapter::{Segment, Site, pairs};
+use crate::adapter::{Segment, pairs};
 use crate::error::Result;
 use crate::ops;
 use crate::packed::Weight;
+use crate::weights::Site;
 use crate::weights::{LayerPart, Place, Projection, WeightSource};
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The one decoder: every family is a configuration of it.
 
 mod experts;
+mod gated_mlp;
 mod layer;
 mod linear;
 mod mlp;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
-use crate::adapter::{Segment, Site, pairs, within};
+use crate::adapter::{Segment, pairs, within};
 use crate::batch::RaggedBatch;
 use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
@@ -20,6 +21,7 @@ use crate::kv::KvCache;
 use crate::ops;
 use crate::packed::Matrix;
 use crate::shared::Spans;
+use crate::weights::Site;
 use crate::weights::{Place, WeightSource};
 use layer::Layer;
 use rope::Rope;

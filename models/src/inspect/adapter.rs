@@ -11,9 +11,9 @@ use super::{Inspection, Options};
 use crate::adapter::{Adapter, AdapterReport, Base, Outline, WEIGHTS_FILE};
 use crate::config::ModelConfig;
 use crate::error::Result;
-use crate::folder::Folder;
 use crate::weights::Checkpoint;
 use crate::weights::names::detect_head;
+use chat::Folder;
 
 /// What an adapter is.
 #[derive(Debug, Serialize)]

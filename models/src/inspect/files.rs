@@ -7,7 +7,9 @@ use safetensors::tensor::TensorInfo;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::weights::{Checkpoint, Positioned, pack};
+use chat::Positioned;
+
+use crate::weights::{Checkpoint, pack};
 
 /// Numbers that are read at once.
 const BLOCK: usize = 1 << 22;

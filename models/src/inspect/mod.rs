@@ -8,8 +8,6 @@ mod adapter;
 mod files;
 mod model;
 mod survey;
-#[cfg(test)]
-mod tests;
 mod tokenizer;
 
 use std::path::{Path, PathBuf};
@@ -100,8 +98,8 @@ pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
 }
 
 impl Inspection {
-    /// The value, or a problem.
-    fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
+    /// Returns the value; an error becomes one of the problems.
+    fn keep<T, E: std::fmt::Display>(&mut self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(error.to_string())).ok()
     }
 }

@@ -13,10 +13,10 @@ use super::{Inspection, Options, tokenizer};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, RopeScaling};
 use crate::digest::{Content, digest};
 use crate::error::Result;
-use crate::folder::Folder;
 use crate::kv::KvCache;
 use crate::weights::Checkpoint;
 use crate::weights::names::detect_head;
+use chat::Folder;
 
 const CONFIG: &str = "config.json";
 

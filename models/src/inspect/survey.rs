@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use crate::config::ModelConfig;
 use crate::error::Result;
+use crate::kernels::panels::PANEL;
 use crate::model::assemble;
-use crate::packed::{Matrix, PANEL, Weight};
-use crate::weights::checkpoint::Float;
-use crate::weights::source::check_leftover;
+use crate::packed::{Matrix, Weight};
+use crate::weights::FloatType;
+use crate::weights::file_weights::check_leftover;
 use crate::weights::{Checkpoint, Names, Place, WeightSource};
 
 /// Numbers in a model.
@@ -86,7 +87,7 @@ pub(super) fn survey(config: &Arc<ModelConfig>, checkpoint: &Checkpoint) -> Resu
 
 impl Surveyor<'_> {
     /// Looks a tensor up and counts its numbers; its storage type, or f32 where it has none.
-    fn look(&mut self, place: Place, n: usize, k: Option<usize>) -> Float {
+    fn look(&mut self, place: Place, n: usize, k: Option<usize>) -> FloatType {
         let location = self.names.locate(place);
         let rows = location.part.map_or(n, |part| part.of);
         let shape: Vec<usize> = [rows].into_iter().chain(k).collect();
@@ -100,7 +101,7 @@ impl Surveyor<'_> {
                 if first {
                     self.found.problems.push(error.to_string());
                 }
-                Float::F32
+                FloatType::F32
             }
         }
     }

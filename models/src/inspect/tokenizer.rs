@@ -5,8 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Inspection;
-use crate::template::{Part, TemplateReport};
-use crate::tokenizer::Tokenizer;
+use chat::{ChatPart, TemplateReport, Tokenizer};
 
 /// A tokenizer.
 #[derive(Debug, Serialize)]
@@ -91,13 +90,13 @@ fn notes(report: &TemplateReport, notes: &mut Vec<String>) {
     }
 }
 
-fn name(part: Part) -> &'static str {
+fn name(part: ChatPart) -> &'static str {
     match part {
-        Part::System => "system messages",
-        Part::User => "user messages",
-        Part::Assistant => "assistant messages before the last turn",
-        Part::ToolReply => "replies of tools",
-        Part::ToolCalls => "calls of tools",
-        Part::Tools => "schemas of tools",
+        ChatPart::System => "system messages",
+        ChatPart::User => "user messages",
+        ChatPart::Assistant => "assistant messages before the last turn",
+        ChatPart::ToolReply => "replies of tools",
+        ChatPart::ToolCalls => "calls of tools",
+        ChatPart::Tools => "schemas of tools",
     }
 }

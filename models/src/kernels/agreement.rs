@@ -13,7 +13,7 @@ use super::norm::RmsNorm;
 use super::rotary::{Rotary, RotaryTable, Turn};
 use super::{gated, gemm};
 use crate::config::Activation;
-use crate::packed::{PANEL, PanelData, Panels};
+use crate::kernels::panels::{PANEL, PanelData, Panels};
 use crate::random::named_numbers;
 
 /// What was found.

@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::lanes::{Isa, Kernel, LANES, Lanes};
-use crate::packed::{PANEL, PanelData, Panels};
+use crate::kernels::panels::{PANEL, PanelData, Panels};
 
 /// Steps of the reduction that are packed at a time: a block of `B` (64 KiB) stays in L2.
 const DEPTH: usize = 512;
@@ -306,7 +306,7 @@ mod tests {
     use super::{DEPTH, grad_input, grad_input_with, grad_weight, grad_weight_with, sum_rows};
     use crate::gradcheck::{numbers, random};
     use crate::kernels::lanes::Isa;
-    use crate::packed::{PANEL, PanelData, Panels, pack};
+    use crate::kernels::panels::{PANEL, PanelData, Panels, pack};
 
     /// `(m, n, k)`: tiles and panels cut short, one and more blocks of depth.
     const SHAPES: [(usize, usize, usize); 8] = [
@@ -364,7 +364,7 @@ mod tests {
             let storages =
                 [PanelData::F32(&packed), PanelData::F16(&halves), PanelData::Bf16(&brains)];
             for (data, widened) in storages.into_iter().zip(&widened) {
-                let rows = crate::packed::unpack(widened, n, k);
+                let rows = crate::kernels::panels::unpack(widened, n, k);
                 let mut want = normal(3, m * k);
                 let start = want.clone();
                 plain_grad_input(&grad, &rows, (n, k), &mut want);

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 
 use super::split::{is_large, rows_a_task};
-use crate::packed::{PANEL, PanelData, Panels};
+use crate::kernels::panels::{PANEL, PanelData, Panels};
 
 /// `out [T, k]`: the rows that the ids name, as f32. Every id is below the table's rows.
 pub fn rows(table: Panels<'_>, ids: &[u32], out: &mut [f32]) {

@@ -15,7 +15,7 @@ mod tile;
 use half::{bf16, f16};
 
 use super::lanes::Isa;
-use crate::packed::{PANEL, PanelData, Panels};
+use crate::kernels::panels::{PANEL, PanelData, Panels};
 use product::Product;
 use tile::Finish;
 

@@ -3,7 +3,7 @@
 //! A kernel is written once over [`Lanes`] and handed to [`Isa::run`], which compiles it for every
 //! instruction set and picks one at run time. Every implementation has sixteen lanes and the same
 //! rounding (fused multiply-add, one rounding; IEEE division and square root; the same rule for
-//! NaN in `max`), so that the choice never shows in the bits. Sixteen is [`crate::packed::PANEL`]:
+//! NaN in `max`), so that the choice never shows in the bits. Sixteen is [`crate::kernels::panels::PANEL`]:
 //! one AVX-512 register, two of AVX2, four of NEON.
 //!
 //! A kernel and all it calls up to the operations here are `#[inline(always)]`: only then are they

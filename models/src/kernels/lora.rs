@@ -8,7 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{backward, gemm};
-use crate::packed::{PANEL, Panels};
+use crate::kernels::panels::{PANEL, Panels};
 
 /// Rows that share factors.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::exp::{Map, Unary, exp, softcap};
 use super::lanes::{Isa, Kernel, LANES, Lanes};
 use super::{backward, gemm};
-use crate::packed::{PANEL, PanelData, Panels};
+use crate::kernels::panels::{PANEL, PanelData, Panels};
 
 /// Columns of the vocabulary whose logits exist at a time.
 const CHUNK: usize = 64 * PANEL;

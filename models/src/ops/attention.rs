@@ -5,13 +5,15 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp3, Error, InplaceOp1, InplaceOp2, Layout, Shape, Tensor};
 
 use super::storage::{Held, f32s};
-use crate::batch::{BlockCopy, Paging};
+use crate::batch::Paging;
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::{
     Blocks, Geometry, Operands, Packed as Rows, Queries, backward, forward, packed,
 };
+use crate::kernels::kv_block::BlockCopy;
+use crate::kernels::kv_block::{BLOCK, BlockId};
 use crate::kernels::lanes::Isa;
-use crate::kv::{BLOCK, BlockId, LayerKv};
+use crate::kv::LayerKv;
 
 struct Packed {
     cu_seqlens_q: Arc<[u32]>,

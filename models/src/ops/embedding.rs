@@ -70,7 +70,8 @@ mod tests {
 
     use super::embedding;
     use crate::gradcheck::{check_gradients, compare, numbers, random, value_and_gradients};
-    use crate::packed::{Matrix, PANEL, unpack};
+    use crate::kernels::panels::{PANEL, unpack};
+    use crate::packed::Matrix;
 
     /// `[n, k]` random numbers, and the same as a matrix.
     fn table(n: usize, k: usize) -> (Vec<f32>, Matrix) {

@@ -9,29 +9,7 @@ use candle_core::Var;
 use candle_core::backprop::GradStore;
 
 use super::storage::Held;
-use crate::error::{ModelError, Result};
-
-/// What is wrong with a variable's gradient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GradientFault {
-    /// There is none: no path of the graph leads from the loss to the variable.
-    Missing,
-    /// A number of it is infinite or NaN.
-    NotFinite,
-    /// It is zero everywhere. That is right for the factor `A` of a low-rank update whose `B` is
-    /// still zero, and for a weight that no row of the batch has used.
-    Zero,
-}
-
-impl fmt::Display for GradientFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            GradientFault::Missing => "has no gradient",
-            GradientFault::NotFinite => "has a gradient that is not finite",
-            GradientFault::Zero => "has a gradient of zeros",
-        })
-    }
-}
+use crate::error::{GradientFault, ModelError, Result};
 
 /// The variables, by the names given, whose gradient is missing, not finite or zero.
 ///

@@ -9,8 +9,9 @@ use candle_core::{Result as TensorResult, Tensor};
 use super::linear_int8::linear_int8;
 use super::storage::{f32s, panels, shape_error};
 use crate::error::Result;
+use crate::kernels::panels::{PANEL, Panels};
 use crate::kernels::{backward, gemm};
-use crate::packed::{Matrix, PANEL, Panels, Weight};
+use crate::packed::{Matrix, Weight};
 
 /// `x [T, k] f32 · weight [n, k]ᵀ + bias [n] f32 -> [T, n] f32`.
 ///

@@ -15,7 +15,8 @@ use super::linear::trainable;
 use super::storage::{Held, f32s, f32s_mut, shape_error};
 use crate::error::{ModelError, Result};
 use crate::kernels::lora::{Gradients, Input, Segment, add, add_backward};
-use crate::packed::{Matrix, PanelData, Panels};
+use crate::kernels::panels::{PanelData, Panels};
+use crate::packed::Matrix;
 
 /// Rows of the batch that share an adapter, and its two factors at this layer.
 #[derive(Clone, Debug)]

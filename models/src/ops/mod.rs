@@ -22,7 +22,7 @@ mod test_tensors;
 pub use attention::{attend, attend_paged, copy_blocks, write_kv};
 pub use embedding::embedding;
 pub use gated::gated;
-pub use guard::{GradientFault, check_gradients, gradient_faults};
+pub use guard::{check_gradients, gradient_faults};
 pub use linear::linear;
 pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;

@@ -6,8 +6,9 @@ use candle_core::{Shape, Tensor};
 use super::linear::trainable;
 use super::storage::{Held, f32s, panels, shape_error};
 use crate::error::{ModelError, Result};
+use crate::kernels::panels::Panels;
 use crate::kernels::{gemm, readout};
-use crate::packed::{Matrix, Panels};
+use crate::packed::Matrix;
 
 /// Logits of these columns only: `hidden [R, d]`, `vocabulary [V, d]`, `columns [C] -> [R, C]`.
 ///

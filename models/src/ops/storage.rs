@@ -3,7 +3,7 @@
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, Error, Layout, Result, Storage, StorageRef, Tensor};
 
-use crate::packed::{PanelData, Panels};
+use crate::kernels::panels::{PanelData, Panels};
 
 /// The f32 numbers of a contiguous operand.
 pub(super) fn f32s<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {

@@ -3,7 +3,7 @@
 use super::Runner;
 use crate::batch::{Paging, RaggedBatch, Read, Row};
 use crate::error::{ModelError, Result};
-use crate::kv::BLOCK;
+use crate::kernels::kv_block::BLOCK;
 
 impl Runner {
     pub(super) fn check(&self, batch: &RaggedBatch) -> Result<()> {

@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::batch::{Paging, RaggedBatch};
 use crate::config::ModelConfig;
-use crate::kv::BLOCK;
+use crate::kernels::kv_block::BLOCK;
 
 /// Models of fewer parameters are small: their weights lie in a cache that the cores share, so that
 /// reading them in every lane costs little.
@@ -175,7 +175,7 @@ fn part(batch: &RaggedBatch, sequences: &Range<usize>) -> RaggedBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::BlockId;
+    use crate::kernels::kv_block::BlockId;
 
     #[test]
     fn runs_are_of_about_the_same_length() {

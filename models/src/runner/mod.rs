@@ -15,6 +15,7 @@ use crate::decoder::{Decoder, Rows};
 use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
+use crate::ops;
 use lanes::Lanes;
 
 /// What an engine drives: a model, or a fake in its tests.
@@ -91,7 +92,7 @@ impl Forward for Runner {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs> {
         self.check(batch)?;
         if let (Some(kv), Some(paging)) = (&self.kv, &batch.paging) {
-            kv.copy(&paging.copies)?;
+            kv.layers().iter().try_for_each(|layer| ops::copy_blocks(layer, &paging.copies))?;
         }
         match self.lanes.parts(batch) {
             Some(parts) => {

@@ -3,12 +3,13 @@
 use candle_core::{Device, Tensor};
 
 use super::Runner;
-use crate::adapter::{Adapter, LoraPair, Site};
+use crate::adapter::{Adapter, LoraPair};
 use crate::batch::{Output, Outputs, RaggedBatch, Read, Row};
 use crate::error::{ModelError, Result};
 use crate::head::Head;
 use crate::ops::{self, LoraSegment};
 use crate::packed::{Matrix, Weight};
+use crate::weights::Site;
 
 /// Rows of one kind are read together. Which kind a row is of depends on its own sequence alone.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,29 +4,17 @@ mod plan;
 mod safetensors;
 mod stage;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use plan::{TensorPlan, plan};
-pub(crate) use safetensors::{Entry, Writer};
-pub use stage::Stage;
-pub(crate) use stage::io_error;
+pub use plan::{Request, TensorPlan, plan};
+pub use safetensors::{Entry, Writer};
+pub use stage::{Stage, io_error};
 
 use crate::config::ModelConfig;
 use crate::error::Result;
-use crate::tiny::Storage;
-use crate::weights::Place;
-
-/// A digest as it is written everywhere.
-pub(crate) fn hex(digest: Sha256) -> String {
-    let mut text = String::from("sha256:");
-    for byte in digest.finalize() {
-        write!(text, "{byte:02x}").expect("writing to memory does not fail");
-    }
-    text
-}
+use crate::weights::{FloatType, Place};
 
 /// Writes the tensors of a model into one weight file of a staged folder, and gives its length in
 /// bytes. `numbers` gives the row-major f32 numbers of a place, `n` by `k`; of a vector `k` is 1.
@@ -37,7 +25,7 @@ pub fn weights(
     stage: &Stage,
     file: &str,
     config: &Arc<ModelConfig>,
-    storage: Storage,
+    storage: FloatType,
     mut numbers: impl FnMut(Place, usize, usize) -> Result<Vec<f32>>,
 ) -> Result<u64> {
     let plans = plan(config)?;
@@ -61,7 +49,7 @@ pub fn weights(
 pub fn tensors<'a>(
     stage: &Stage,
     file: &str,
-    storage: Storage,
+    storage: FloatType,
     tensors: impl IntoIterator<Item = (String, Vec<usize>, &'a [f32])>,
 ) -> Result<u64> {
     let (entries, numbers): (Vec<Entry>, Vec<&[f32]>) =
@@ -70,7 +58,7 @@ pub fn tensors<'a>(
     let mut digest = Sha256::new();
     let written = Writer::create(&path, storage, &entries, &mut digest).and_then(|mut writer| {
         for (entry, numbers) in entries.iter().zip(numbers) {
-            assert_eq!(entry.len(), numbers.len() as u64, "{}", entry.name);
+            assert_eq!(entry.n_numbers(), numbers.len() as u64, "{}", entry.name);
             writer.numbers(numbers)?;
         }
         writer.finish()

@@ -10,29 +10,38 @@ use candle_core::{DType, Device, Tensor};
 use super::safetensors::Entry;
 use crate::config::ModelConfig;
 use crate::error::Result;
+use crate::kernels::panels::PANEL;
 use crate::model::assemble;
-use crate::packed::{Matrix, PANEL, Weight};
+use crate::packed::{Matrix, Weight};
 use crate::weights::names::Names;
 use crate::weights::{Place, WeightSource};
 
 /// A tensor of the files and the places whose rows it holds, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TensorPlan {
-    pub(crate) entry: Entry,
-    pub(crate) parts: Vec<Request>,
+pub struct TensorPlan {
+    /// Name and shape in the file.
+    pub entry: Entry,
+    /// The parameters whose rows it holds, in order.
+    pub parts: Vec<Request>,
 }
 
 /// What the decoder asked for: a matrix `[n, k]`, or a vector `[n]` with `k` 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) place: Place,
-    pub(crate) n: usize,
-    pub(crate) k: usize,
+pub struct Request {
+    /// The parameter.
+    pub place: Place,
+    /// Rows, or numbers of a vector.
+    pub n: usize,
+    /// Columns; 1 for a vector.
+    pub k: usize,
     is_vector: bool,
 }
 
-/// The tensors of a model, in the order of loading.
-pub(crate) fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
+/// Lists the tensors of a model, in the order of loading.
+///
+/// # Errors
+/// What the tensor library says.
+pub fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
     let mut recorder = Recorder::default();
     assemble(config, &mut recorder)?;
     let names = Names::new(config, |_| false);

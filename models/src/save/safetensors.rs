@@ -11,54 +11,38 @@ use half::{bf16, f16};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::tiny::Storage;
+use crate::weights::FloatType;
 
 /// A tensor's name and row-major shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) shape: Vec<usize>,
+pub struct Entry {
+    /// Name in the file.
+    pub name: String,
+    /// Row-major shape.
+    pub shape: Vec<usize>,
 }
 
 impl Entry {
     /// Numbers in the tensor.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn n_numbers(&self) -> u64 {
         self.shape.iter().map(|n| *n as u64).product()
-    }
-}
-
-impl Storage {
-    /// Bytes of one number.
-    pub(crate) fn size(self) -> u64 {
-        match self {
-            Storage::F32 => 4,
-            Storage::F16 | Storage::Bf16 => 2,
-        }
-    }
-
-    fn format_name(self) -> &'static str {
-        match self {
-            Storage::F32 => "F32",
-            Storage::F16 => "F16",
-            Storage::Bf16 => "BF16",
-        }
     }
 }
 
 /// A file being written: after the header, the numbers of the entries in order.
 #[derive(Debug)]
-pub(crate) struct Writer<'a> {
+pub struct Writer<'a> {
     out: BufWriter<File>,
-    storage: Storage,
+    storage: FloatType,
     digest: &'a mut Sha256,
     n_bytes: u64,
 }
 
 impl<'a> Writer<'a> {
     /// Creates the file and writes its header; all bytes go into `digest` too.
-    pub(crate) fn create(
+    pub fn create(
         path: &Path,
-        storage: Storage,
+        storage: FloatType,
         entries: &[Entry],
         digest: &'a mut Sha256,
     ) -> io::Result<Writer<'a>> {
@@ -71,11 +55,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the next numbers.
-    pub(crate) fn numbers(&mut self, numbers: &[f32]) -> io::Result<()> {
+    pub fn numbers(&mut self, numbers: &[f32]) -> io::Result<()> {
         let bytes: Vec<u8> = match self.storage {
-            Storage::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Storage::F16 => numbers.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
-            Storage::Bf16 => {
+            FloatType::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            FloatType::F16 => {
+                numbers.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect()
+            }
+            FloatType::Bf16 => {
                 numbers.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect()
             }
         };
@@ -83,7 +69,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes sure that the file is on the disk; gives its length in bytes.
-    pub(crate) fn finish(self) -> io::Result<u64> {
+    pub fn finish(self) -> io::Result<u64> {
         let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
         Ok(self.n_bytes)
@@ -97,12 +83,12 @@ impl<'a> Writer<'a> {
 }
 
 /// The header, filled with spaces so that the numbers begin at a multiple of eight bytes.
-fn header(storage: Storage, entries: &[Entry]) -> String {
+fn header(storage: FloatType, entries: &[Entry]) -> String {
     let mut fields = Map::new();
     fields.insert("__metadata__".into(), json!({ "format": "pt" }));
     let mut start = 0;
     for entry in entries {
-        let end = start + entry.len() * storage.size();
+        let end = start + entry.n_numbers() * storage.byte_len() as u64;
         let value: Value = json!({
             "dtype": storage.format_name(), "shape": entry.shape, "data_offsets": [start, end],
         });
@@ -119,13 +105,13 @@ mod tests {
     use safetensors::SafeTensors;
     use sha2::{Digest as _, Sha256};
 
-    use super::{Entry, Storage, Writer};
+    use super::{Entry, FloatType, Writer};
 
     #[test]
     fn the_format_s_own_reader_reads_it_back() {
         let entries = [("a", vec![2, 3]), ("b.weight", vec![1])]
             .map(|(name, shape)| Entry { name: name.into(), shape });
-        for storage in Storage::ALL {
+        for storage in FloatType::ALL {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("weights");
             let mut digest = Sha256::new();
@@ -143,9 +129,9 @@ mod tests {
             assert_eq!((shape("a"), shape("b.weight")), (vec![2, 3], vec![1]));
             let last = file.tensor("b.weight").expect("there").data();
             match storage {
-                Storage::F32 => assert_eq!(last, 7.0_f32.to_le_bytes()),
-                Storage::F16 => assert_eq!(last, half::f16::from_f32(7.0).to_le_bytes()),
-                Storage::Bf16 => assert_eq!(last, half::bf16::from_f32(7.0).to_le_bytes()),
+                FloatType::F32 => assert_eq!(last, 7.0_f32.to_le_bytes()),
+                FloatType::F16 => assert_eq!(last, half::f16::from_f32(7.0).to_le_bytes()),
+                FloatType::Bf16 => assert_eq!(last, half::bf16::from_f32(7.0).to_le_bytes()),
             }
         }
     }

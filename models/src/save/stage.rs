@@ -87,8 +87,8 @@ impl Drop for Stage {
     }
 }
 
-/// For `map_err` on work with a file.
-pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ModelError {
+/// Names the file in a system error; for `map_err`.
+pub fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ModelError {
     let path = path.to_owned();
     move |source| ModelError::Io { path, source }
 }

@@ -8,14 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use safetensors::Dtype;
 use safetensors::tensor::TensorInfo;
 
+use super::float_type::FloatType;
 use super::header::{self, Entry};
 use super::index::Index;
-use super::positioned::Positioned;
 use crate::error::{ModelError, Result};
-use crate::folder::Folder;
+use chat::{Folder, Positioned};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -37,34 +36,6 @@ struct Stored {
     entry: Entry,
 }
 
-/// The number types that weights may be stored in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Float {
-    /// 32-bit floats.
-    F32,
-    /// IEEE half precision.
-    F16,
-    /// bfloat16.
-    Bf16,
-}
-
-impl Float {
-    fn of(dtype: Dtype) -> Option<Float> {
-        let floats =
-            [(Dtype::F32, Float::F32), (Dtype::F16, Float::F16), (Dtype::BF16, Float::Bf16)];
-        let (_, float) = floats.into_iter().find(|(known, _)| *known == dtype)?;
-        Some(float)
-    }
-
-    /// Bytes of one number.
-    pub fn byte_len(self) -> usize {
-        match self {
-            Float::F32 => 4,
-            Float::F16 | Float::Bf16 => 2,
-        }
-    }
-}
-
 /// A tensor of floats in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorRef<'a> {
@@ -75,7 +46,7 @@ pub struct TensorRef<'a> {
     /// Where its first byte is.
     pub offset: u64,
     /// Its numbers' type.
-    pub dtype: Float,
+    pub dtype: FloatType,
     /// Its shape.
     pub shape: &'a [usize],
 }
@@ -83,7 +54,7 @@ pub struct TensorRef<'a> {
 impl TensorRef<'_> {
     /// An error about this tensor.
     pub fn error(&self, what: impl Into<String>) -> ModelError {
-        self.file.tensor_error(self.name, what)
+        ModelError::tensor(self.file.path(), self.name, what)
     }
 }
 
@@ -166,7 +137,11 @@ impl Checkpoint {
                     (entry.name.clone(), Stored { file: checkpoint.files.len(), entry });
                 if let Some(other) = checkpoint.tensors.insert(name.clone(), stored) {
                     let other = checkpoint.files[other.file].path().display();
-                    return Err(file.tensor_error(&name, format!("is also in {other}")));
+                    return Err(ModelError::tensor(
+                        file.path(),
+                        &name,
+                        format!("is also in {other}"),
+                    ));
                 }
             }
             checkpoint.files.push(file);
@@ -251,9 +226,9 @@ impl Checkpoint {
             });
         };
         let (file, info) = (&self.files[stored.file], &stored.entry.info);
-        let Some(dtype) = Float::of(info.dtype) else {
+        let Some(dtype) = FloatType::of(info.dtype) else {
             let what = format!("is of {}; weights are F32, F16 or BF16", info.dtype);
-            return Err(file.tensor_error(name, what));
+            return Err(ModelError::tensor(file.path(), name, what));
         };
         Ok(TensorRef { name, file, offset: stored.entry.offset, dtype, shape: &info.shape })
     }
@@ -261,7 +236,7 @@ impl Checkpoint {
     /// An error about a tensor that is in the files.
     pub fn tensor_error(&self, name: &str, what: impl Into<String>) -> ModelError {
         match self.tensors.get(name) {
-            Some(stored) => self.files[stored.file].tensor_error(name, what),
+            Some(stored) => ModelError::tensor(self.files[stored.file].path(), name, what),
             None => {
                 ModelError::Tensor { path: self.dir.clone(), name: name.into(), what: what.into() }
             }

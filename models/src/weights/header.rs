@@ -10,8 +10,8 @@ use safetensors::tensor::TensorInfo;
 use serde::Deserialize;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
-use super::positioned::Positioned;
-use crate::error::Result;
+use crate::error::{ModelError, Result};
+use chat::Positioned;
 
 /// The longest header that is read, which is also the format's own limit.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -31,19 +31,19 @@ pub(super) struct Entry {
 pub(super) fn read(file: &Positioned) -> Result<Vec<Entry>> {
     let mut length = [0; size_of::<u64>()];
     if file.byte_len() < LENGTH_BYTES {
-        return Err(file.error("too short for a safetensors file"));
+        return Err(file.error("too short for a safetensors file").into());
     }
     file.read_exact_at(&mut length, 0)?;
     let length = u64::from_le_bytes(length);
     if length > MAX_HEADER_BYTES {
         let what = format!("a header of {length} bytes; at most {MAX_HEADER_BYTES} are read");
-        return Err(file.error(what));
+        return Err(file.error(what).into());
     }
     let data = LENGTH_BYTES + length;
     if data > file.byte_len() {
         let what =
             format!("truncated: a header of {length} bytes in a file of {} bytes", file.byte_len());
-        return Err(file.error(what));
+        return Err(file.error(what).into());
     }
     let mut json = vec![0; usize::try_from(length).expect("it is at most 10^8")];
     file.read_exact_at(&mut json, LENGTH_BYTES)?;
@@ -64,7 +64,7 @@ fn check_names(file: &Positioned, tensors: &[(String, TensorInfo)]) -> Result<()
     let mut seen = BTreeSet::new();
     match tensors.iter().find(|(name, _)| !seen.insert(name)) {
         None => Ok(()),
-        Some((name, _)) => Err(file.tensor_error(name, "is twice in the header")),
+        Some((name, _)) => Err(ModelError::tensor(file.path(), name, "is twice in the header")),
     }
 }
 
@@ -77,16 +77,16 @@ fn check_layout(file: &Positioned, tensors: &[(String, TensorInfo)], data: u64) 
         if start < end {
             let what =
                 format!("starts at byte {start} of the data, inside the one that ends at {end}");
-            return Err(file.tensor_error(name, what));
+            return Err(ModelError::tensor(file.path(), name, what));
         }
         if start > end {
             let what =
                 format!("starts at byte {start} of the data, and the one before ends at {end}");
-            return Err(file.tensor_error(name, what));
+            return Err(ModelError::tensor(file.path(), name, what));
         }
         if stop as u64 > data {
             let what = format!("truncated: it ends at byte {stop} of the data, which has {data}");
-            return Err(file.tensor_error(name, what));
+            return Err(ModelError::tensor(file.path(), name, what));
         }
         let span = stop.checked_sub(start);
         if span.is_none() || span != byte_len(info) {
@@ -94,13 +94,13 @@ fn check_layout(file: &Positioned, tensors: &[(String, TensorInfo)], data: u64) 
                 "bytes {start} to {stop} are not a tensor {:?} of {}",
                 info.shape, info.dtype
             );
-            return Err(file.tensor_error(name, what));
+            return Err(ModelError::tensor(file.path(), name, what));
         }
         end = stop;
     }
     match data - end as u64 {
         0 => Ok(()),
-        rest => Err(file.error(format!("{rest} bytes after the last tensor"))),
+        rest => Err(file.error(format!("{rest} bytes after the last tensor")).into()),
     }
 }
 

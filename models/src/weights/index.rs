@@ -7,8 +7,8 @@ use std::path::{Component, Path};
 use serde::Deserialize;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
-use super::positioned::Positioned;
 use crate::error::Result;
+use chat::Positioned;
 
 /// The longest index that is read.
 const MAX_BYTES: u64 = 100_000_000;
@@ -37,7 +37,7 @@ impl Index {
             None => Ok(index),
             Some(shard) => {
                 let what = format!("the shard `{shard}` is not a file of this folder");
-                Err(file.error(what))
+                Err(file.error(what).into())
             }
         }
     }

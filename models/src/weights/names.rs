@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{HeadPart, LayerPart, Norm, Place, Projection};
-use crate::adapter::Site;
+use super::param::Site;
+use super::param::{HeadPart, LayerPart, Norm, Place, Projection};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, family};
 use crate::error::{ModelError, Result};
 

@@ -12,10 +12,12 @@ use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
 use rayon::prelude::*;
 
-use super::checkpoint::{Float, TensorRef};
+use super::checkpoint::TensorRef;
+use super::float_type::FloatType;
 use crate::error::{ModelError, Result};
 use crate::kernels::int8::Int8Matrix;
-use crate::packed::{Matrix, PANEL};
+use crate::kernels::panels::PANEL;
+use crate::packed::Matrix;
 
 /// Bytes of a file that one thread reads at once.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -27,7 +29,7 @@ pub(super) trait Number: WithDType + Send + Sync {
     /// Numbers of the value zero, in memory that the system has not handed out before it is used.
     fn zeros(len: usize) -> Vec<Self>;
     /// Converts little-endian bytes of a type, as many numbers as `out` has.
-    fn decode(dtype: Float, bytes: &[u8], out: &mut [Self]);
+    fn decode(dtype: FloatType, bytes: &[u8], out: &mut [Self]);
     /// Whether all are finite; without branches, because it runs over every weight.
     fn all_finite(numbers: &[Self]) -> bool;
     /// Whether this one is finite.
@@ -39,10 +41,10 @@ impl Number for f32 {
         vec![0.0; len]
     }
 
-    fn decode(dtype: Float, bytes: &[u8], out: &mut [f32]) {
+    fn decode(dtype: FloatType, bytes: &[u8], out: &mut [f32]) {
         match dtype {
-            Float::F32 => f32s(bytes, out),
-            Float::F16 => {
+            FloatType::F32 => f32s(bytes, out),
+            FloatType::F16 => {
                 for (bytes, out) in bytes.chunks(CHUNK * 2).zip(out.chunks_mut(CHUNK)) {
                     let mut halves = [f16::ZERO; CHUNK];
                     let halves = &mut halves[..out.len()];
@@ -50,7 +52,7 @@ impl Number for f32 {
                     halves.convert_to_f32_slice(out);
                 }
             }
-            Float::Bf16 => {
+            FloatType::Bf16 => {
                 for (bytes, out) in bytes.chunks_exact(2).zip(out) {
                     *out = bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32();
                 }
@@ -75,7 +77,7 @@ macro_rules! half_number {
                 vec![0_u16; len].reinterpret_into()
             }
 
-            fn decode(dtype: Float, bytes: &[u8], out: &mut [$half]) {
+            fn decode(dtype: FloatType, bytes: &[u8], out: &mut [$half]) {
                 match dtype {
                     $same => $decode(bytes, out),
                     other => {
@@ -102,8 +104,8 @@ macro_rules! half_number {
     };
 }
 
-half_number!(f16, Float::F16, f16s);
-half_number!(bf16, Float::Bf16, bf16s);
+half_number!(f16, FloatType::F16, f16s);
+half_number!(bf16, FloatType::Bf16, bf16s);
 
 fn f32s(bytes: &[u8], out: &mut [f32]) {
     for (bytes, out) in bytes.chunks_exact(4).zip(out) {
@@ -170,7 +172,7 @@ pub(crate) fn numbers(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<
     Ok(numbers)
 }
 
-fn panels_per_block(dtype: Float, k: usize) -> usize {
+fn panels_per_block(dtype: FloatType, k: usize) -> usize {
     (BLOCK_BYTES / (PANEL * k * dtype.byte_len())).max(1)
 }
 
@@ -243,8 +245,8 @@ fn interleave<T: Copy>(rows: &[T], k: usize, panel: &mut [T]) {
 mod tests {
     use half::{bf16, f16};
 
-    use super::{CHUNK, Float, Number, index, interleave};
-    use crate::packed::{PANEL, pack};
+    use super::{CHUNK, FloatType, Number, index, interleave};
+    use crate::kernels::panels::{PANEL, pack};
 
     #[test]
     fn panels_by_blocks_are_panels() {
@@ -270,15 +272,19 @@ mod tests {
             let values: Vec<f32> = (0..len).map(|i| (i as f32 - 700.0) * 0.37).collect();
             let halves = values.iter().map(|x| f16::from_f32(*x));
             let brains = values.iter().map(|x| bf16::from_f32(*x));
-            let cases: [(Float, Vec<u8>, Vec<f32>); 3] = [
-                (Float::F32, values.iter().flat_map(|x| x.to_le_bytes()).collect(), values.clone()),
+            let cases: [(FloatType, Vec<u8>, Vec<f32>); 3] = [
                 (
-                    Float::F16,
+                    FloatType::F32,
+                    values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+                    values.clone(),
+                ),
+                (
+                    FloatType::F16,
                     halves.clone().flat_map(f16::to_le_bytes).collect(),
                     halves.map(f16::to_f32).collect(),
                 ),
                 (
-                    Float::Bf16,
+                    FloatType::Bf16,
                     brains.clone().flat_map(bf16::to_le_bytes).collect(),
                     brains.map(bf16::to_f32).collect(),
                 ),

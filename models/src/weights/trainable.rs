@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Tensor, Var};
 
 use super::names::Names;
-use super::{Place, WeightSource};
+use super::param::Place;
+use super::weight_source::WeightSource;
 use crate::error::{ModelError, Result};
 use crate::packed::{Matrix, Weight};
 

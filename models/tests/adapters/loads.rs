@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use models::ModelConfig;
-use models::adapter::{Adapter, Base, Site};
+use models::adapter::{Adapter, Base};
+use models::weights::Site;
 use models::weights::{Checkpoint, Projection};
 use safetensors::Dtype;
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use models::tiny::{AdapterSpec, Made, TinySpec, make, make_adapter};
 use serde::Deserialize;
+use tiny_models::{AdapterSpec, Made, TinySpec, make, make_adapter};
 
 /// All cases, as `goldens/cases.json` lists them.
 #[derive(Debug, Deserialize)]

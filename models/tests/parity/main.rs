@@ -14,11 +14,10 @@ mod sequences;
 use std::path::Path;
 use std::sync::Arc;
 
+use chat::{Conversation, Tokenizer};
 use models::adapter::{Adapter, Base};
 use models::batch::AdapterSlot;
 use models::model::{LoadOptions, Model};
-use models::template::Conversation;
-use models::tokenizer::Tokenizer;
 use models::{Forward as _, Runner};
 
 use cases::{AdapterCase, Cases, ModelCase};

@@ -1,7 +1,7 @@
 //! Runs sequences through a runner: whole, packed together, cut into pieces, or token by token.
 
 use models::batch::AdapterSlot;
-use models::kv::{BLOCK, BlockId};
+use models::{BLOCK, BlockId};
 use models::{Forward as _, Output, PackItem, Read, Runner, pack};
 
 use crate::golden::{Closeness, Wanted};

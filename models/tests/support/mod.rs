@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::DType;
-use models::adapter::{Adapter, AdapterReport, LoraPair, Site};
+use models::adapter::{Adapter, AdapterReport, LoraPair};
 use models::config::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, NormPlacement,
     QkNorm, RopeConfig, RopeScaling,
 };
 use models::head::Head;
 use models::random::RandomWeights;
-use models::tiny::{Preset, TinyHead, TinySpec};
+use models::weights::Site;
 use models::weights::{HeadPart, LayerPart, Place, Projection, Storage};
 use models::{Decoder, LoadOptions, Matrix, Model, Runner};
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 /// Tokens of every test model.
 pub(crate) const VOCAB: usize = 70;
@@ -114,7 +115,7 @@ fn family(preset: Preset, head: TinyHead, storage: Storage) -> (String, ModelCon
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dir = folder.path().join("model");
     let spec = TinySpec { head, ..TinySpec::from(preset) };
-    models::tiny::make(&dir, &spec).expect("every family has these heads");
+    tiny_models::make(&dir, &spec).expect("every family has these heads");
     let model = Model::load(&dir, &LoadOptions { storage }).expect("what was made can be loaded");
     let config = model.config.as_ref().clone();
     let runner =

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Revisions;
-use engine::scripted::{Script, TinyHead};
+use testkit::fake::Script;
+use tiny_models::TinyHead;
 
 use crate::outcome::{Outcome, Trace};
 use crate::testing::Bench;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use engine::scripted::{self, Replies};
-use models::tiny::TinyHead;
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Config, State};
+use testkit::fake::{self, Replies};
+use tiny_models::TinyHead;
 
 use super::{answered, number, refused_by, spec_of};
 use crate::harness::{Server, recorded};
@@ -19,13 +19,13 @@ const VALIDATE: &str = "/v1/fine_tuning/alpha/graders/validate";
 fn start() -> Server {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("judge");
-    scripted::make(&dir, &spec_of(TinyHead::Vocab)).expect("a folder is made");
+    tiny_models::make(&dir, &spec_of(TinyHead::Vocab)).expect("a folder is made");
     let said = |prompt: &str| {
         let after = prompt.rsplit("SAY ").next().unwrap_or_default();
         let end = after.find("<|im_end|>").unwrap_or(after.len());
         after[..end].to_owned()
     };
-    let judge = scripted::host("judge", &dir, |host| Replies::new(host, said));
+    let judge = fake::host("judge", &dir, |host| Replies::new(host, said));
     let hosts = Hosts::new(vec![Arc::new(judge.expect("it starts"))]);
     let mut config = Config { threads: 2, workers: 2, ..Config::default() };
     let (registry, problems) =

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use models::tiny::{AdapterSpec, TinyHead, make_adapter};
 use serde_json::{Value, json};
+use tiny_models::{AdapterSpec, TinyHead, make_adapter};
 
 use super::{answered, number, refused_by, rendered, spec_of, start, start_with};
 use crate::harness::Server;

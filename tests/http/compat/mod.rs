@@ -23,11 +23,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::Host;
-use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Config, State};
+use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
 use crate::harness::{Reply, Server};
 use crate::models::{block_on, load};

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::scripted::{self, Script};
 use engine::{Host, Tokenizer};
 use rubrics::config::Document;
 use rubrics::{
     Ask, Input, Models, Outcome, Passage, Pool, Reference, Registry, Responses, Served, Tools,
 };
+use testkit::fake::{self, Script};
 
 use crate::check;
 use crate::example::{Encoder, Example};
@@ -70,7 +70,7 @@ impl Bench {
             taught: taught.clone(),
             vocab_size: host.engine.limits().vocab_size,
         };
-        let host = Arc::new(scripted::host(MODEL, &dir, by_heart).expect("it starts"));
+        let host = Arc::new(fake::host(MODEL, &dir, by_heart).expect("it starts"));
         Self { taught, ..Self::over(&host, toml) }
     }
 

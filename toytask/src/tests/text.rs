@@ -1,6 +1,6 @@
 //! The chat template: short roles, wordings, and everything else.
 
-use models::template::Conversation;
+use chat::Conversation;
 use serde_json::{Value, json};
 
 use super::world::tokenizer;

@@ -1,6 +1,6 @@
 //! The folder: it loads, its tokens are what they are said to be, and its numbers are of a size.
 
-use models::tokenizer::Tokenizer;
+use chat::Tokenizer;
 use models::{LoadOptions, Model};
 
 use crate::model_folder::{ModelSize, write_model_folder};

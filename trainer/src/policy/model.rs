@@ -92,7 +92,7 @@ impl Policy {
         let mut named = Vec::new();
         let mut all = Vec::new();
         for (name, adapter) in adapters {
-            if adapter.pairs.contains_key(&models::adapter::Site::Vocab) {
+            if adapter.pairs.contains_key(&models::weights::Site::Vocab) {
                 return Err(TrainError::Invalid(format!(
                     "the adapter `{name}` changes the vocabulary head (lm_head), which cannot be \
                      trained as an adapter; leave it out of the targets"

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use models::adapter::{Adapter, Site};
-use models::packed::unpack;
+use models::adapter::Adapter;
+use models::kernels::panels::unpack;
 use models::save::{self, Stage};
-use models::tiny::Storage;
+use models::weights::FloatType;
+use models::weights::Site;
 use models::weights::{LayerPart, Names, Place};
 use models::{Matrix, ModelConfig};
 use serde_json::{Map, Value, json};
@@ -41,7 +42,7 @@ impl Policy {
             ));
         };
         let names = Names::new(&self.config, |name| live.variables.contains_key(name));
-        save::weights(stage, "model.safetensors", &self.config, Storage::F32, |place, n, k| {
+        save::weights(stage, "model.safetensors", &self.config, FloatType::F32, |place, n, k| {
             let var = &live.variables[&names.unfused(place)];
             let numbers = var.as_tensor().flatten_all()?.to_vec1::<f32>()?;
             Ok(if var.dims().len() == 1 { numbers } else { unpack(&numbers, n, k) })
@@ -80,7 +81,7 @@ impl Policy {
         save::tensors(
             stage,
             models::adapter::WEIGHTS_FILE,
-            Storage::F32,
+            FloatType::F32,
             borrowed.map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
         )?;
         stage.json(

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use models::save::Stage;
-use models::tiny::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 use models::{Output, Read};
+use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
 use super::{Asserted, Grad, Gradients, Packing, Policy, Sequence, Workers};
 use crate::optimiser::{AdamW, AdamWConfig};

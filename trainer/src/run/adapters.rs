@@ -7,7 +7,7 @@ use models::ModelConfig;
 use models::adapter::{Adapter, Base, CONFIG_FILE, WEIGHTS_FILE};
 use models::config::MlpConfig;
 use models::save::{self, Stage};
-use models::tiny::Storage;
+use models::weights::FloatType;
 use models::weights::{LayerPart, Names, Place, Projection};
 use rand::RngExt as _;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn new_adapter(
     save::tensors(
         &stage,
         WEIGHTS_FILE,
-        Storage::F32,
+        FloatType::F32,
         tensors.iter().map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
     )?;
     let fields: Value = json!({

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use models::save::{self, Stage};
-use models::tiny::Storage;
+use models::weights::FloatType;
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -91,7 +91,7 @@ pub(super) fn write(
         let n = moments.mean.len();
         [(name("mean"), vec![n], &moments.mean[..]), (name("square"), vec![n], &moments.square[..])]
     });
-    save::tensors(&stage, MOMENTS, Storage::F32, tensors)?;
+    save::tensors(&stage, MOMENTS, FloatType::F32, tensors)?;
     let checkpoint = Checkpoint {
         done: state.done,
         optimiser_steps: state.optimiser.steps,

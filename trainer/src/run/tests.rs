@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use models::tiny::{Preset, TinyHead, TinySpec, make};
+use tiny_models::{Preset, TinyHead, TinySpec, make};
 
 use toytask::{ModelSize, write_model_folder};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use models::ModelError;
-use models::tiny::{AdapterSpec, TinySpec, make, make_adapter};
 use serde::Deserialize;
+use tiny_models::{AdapterSpec, TinySpec, make, make_adapter};
 
 /// The model that the adapter is made for.
 pub(crate) const BASE: &str = "qwen3";

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use models::adapter::{Adapter, Base};
-use models::packed::{pack, unpack};
+use models::kernels::panels::{pack, unpack};
 use models::{ModelConfig, Output, Read};
 use serde::Deserialize;
 use trainer::losses::preference::{BradleyTerry, DirectPreference, Pairs, PreferredAnswers};

@@ -1,7 +1,7 @@
 //! Small cases, one concern each.
 
-use models::batch::BlockCopy;
-use models::kv::BlockId;
+use models::BlockCopy;
+use models::BlockId;
 
 use super::super::{
     Allocated, Allocation, BlockCounts, BlockManager, BlockTable, CacheNamespace, PendingPrefix,

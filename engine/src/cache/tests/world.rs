@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use models::batch::BlockCopy;
-use models::kv::BLOCK;
+use models::BLOCK;
+use models::BlockCopy;
 
 use super::super::pool::at;
 use super::super::table::TreePosition;

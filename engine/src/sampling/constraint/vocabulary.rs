@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use chat::Tokenizer;
 use llguidance::toktrie::{
     ApproximateTokEnv, INVALID_TOKEN, InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie,
 };
 use llguidance::{Matcher, ParserFactory};
-use models::Tokenizer;
 
 use super::grammar::{Constraint, ConstraintError, Grammar};
 use super::guidance::{Guided, sentence};

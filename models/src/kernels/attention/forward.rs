@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Geometry;
+use super::geometry::Geometry;
 use super::layout::{Blocks, Strip};
 use super::tasks::{Task, even_runs, tasks, tasks_a_job};
 use super::tile::{
@@ -14,10 +14,10 @@ use super::tile::{
     span_in, within,
 };
 use crate::kernels::exp::exp;
+use crate::kernels::kv_block::BLOCK;
 use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 use crate::kernels::norm::{part, put};
 use crate::kernels::threads::Shared;
-use crate::kv::BLOCK;
 
 /// Query rows (positions times heads of a group) that one task takes: seven micro-tiles of eight,
 /// so that a group of seven heads (Qwen2.5) fills them.

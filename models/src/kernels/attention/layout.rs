@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 
+use crate::kernels::kv_block::{BLOCK, BlockId};
 use crate::kernels::split::is_large;
-use crate::kv::{BLOCK, BlockId};
 
 /// Keys and values in blocks, and which blocks belong to which sequence.
 #[derive(Clone, Copy, Debug)]

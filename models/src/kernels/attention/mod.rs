@@ -1,6 +1,6 @@
 //! Causal attention over packed sequences and over KV blocks, forward and backward.
 //!
-//! Keys and values lie in blocks of [`BLOCK`](crate::kv::BLOCK) positions, whether they come from
+//! Keys and values lie in blocks of [`BLOCK`](crate::kernels::kv_block::BLOCK) positions, whether they come from
 //! the batch itself or from a cache, and are walked in tiles of four blocks that begin at multiples
 //! of 64 positions of their own sequence. The rows of a micro-tile are the query heads that share a
 //! key head, at a few positions next to each other, so that decoding (one position) and prefill run
@@ -23,6 +23,7 @@
 
 mod backward;
 mod forward;
+mod geometry;
 mod layout;
 mod packed;
 mod tasks;
@@ -32,34 +33,6 @@ mod tile;
 
 pub use backward::{Gradients, Operands, backward};
 pub use forward::{Queries, forward};
+pub use geometry::Geometry;
 pub use layout::{Blocks, Layout};
 pub use packed::{Packed, packed};
-
-/// What every call of one layer shares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Geometry {
-    /// Query heads.
-    pub num_heads: usize,
-    /// Key and value heads; divides `num_heads`.
-    pub num_kv_heads: usize,
-    /// Width of a head.
-    pub head_dim: usize,
-    /// Factor on query · key.
-    pub scale: f32,
-    /// `cap · tanh(x / cap)` on the scores.
-    pub softcap: Option<f32>,
-    /// Keys that a query sees, itself included; at least 1.
-    pub window: Option<usize>,
-}
-
-impl Geometry {
-    /// Query heads that share a key head.
-    fn group(self) -> usize {
-        self.num_heads / self.num_kv_heads
-    }
-
-    /// The first key that a query at this position sees.
-    fn first_key(self, position: usize) -> usize {
-        self.window.map_or(0, |window| (position + 1).saturating_sub(window))
-    }
-}

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Geometry;
 use super::forward::{Queries, forward};
+use super::geometry::Geometry;
 use super::layout::{Blocks, Layout};
 use crate::kernels::lanes::Isa;
 

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::Geometry;
+use super::geometry::Geometry;
 use super::layout::Strip;
 use crate::kernels::exp::softcap;
+use crate::kernels::kv_block::BLOCK;
 use crate::kernels::lanes::{LANES, Lanes};
 use crate::kernels::norm::{part, put};
-use crate::kv::BLOCK;
 
 /// Positions in one tile.
 pub(super) const TILE: usize = TILE_BLOCKS * BLOCK;

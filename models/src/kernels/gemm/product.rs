@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::rows::PackedRows;
 use super::tile::{self, Element, Finish, Pass, Strip, Widen};
 use crate::kernels::lanes::Isa;
+use crate::kernels::panels::PANEL;
 use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
-use crate::packed::PANEL;
 
 /// Rows of `x` that are packed at once.
 const SLAB_ROWS: usize = 256;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Finish, columns, matmul, matmul_add, product};
 use crate::kernels::lanes::Isa;
-use crate::packed::{PanelData, Panels, pack, unpack};
+use crate::kernels::panels::{PanelData, Panels, pack, unpack};
 
 /// Numbers of both signs from a counter, in (-1, 1).
 fn numbers(seed: u64, count: usize) -> Vec<f32> {

@@ -15,8 +15,8 @@ use std::ops::Range;
 use half::{bf16, f16};
 
 use crate::kernels::lanes::{Isa, Kernel, Lanes};
+use crate::kernels::panels::PANEL;
 use crate::kernels::threads::{Part, Shared};
-use crate::packed::PANEL;
 
 /// Most rows of any tile.
 const MOST_ROWS: usize = 12;

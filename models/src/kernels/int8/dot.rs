@@ -11,16 +11,13 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::product::Product;
-use crate::packed::PANEL;
-
-/// Columns of `k` that lie side by side.
-pub(super) const QUAD: usize = 4;
+use super::matrix::QUAD;
+use crate::kernels::panels::PANEL;
 
 /// Dot products of quads, for sixteen channels at once.
 ///
 /// Implementations are private to this module and its children; code generic over them is entered
-/// through [`DotIsa::product`] alone, which is why the operations need no `unsafe` at the caller.
+/// through [`DotIsa::dispatch`] alone, which is why the operations need no `unsafe` at the caller.
 pub(super) trait Dot {
     /// Four numbers of an activation row, as the instruction wants them.
     type X: Copy + Default + Send + Sync;
@@ -115,14 +112,14 @@ impl DotIsa {
         }
     }
 
-    /// Computes a product with these instructions.
-    pub(super) fn product(self, product: &Product<'_>, out: &mut [f32]) {
+    /// Runs a computation with these instructions chosen; it enters them where it needs them.
+    pub(super) fn dispatch<K: DotKernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Kind::Portable => product.run::<portable::Integers>(out),
+            Kind::Portable => kernel.run::<portable::Integers>(),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => product.run::<x86::Avx2>(out),
+            Kind::Avx2 => kernel.run::<x86::Avx2>(),
             #[cfg(target_arch = "x86_64")]
-            Kind::Vnni => product.run::<x86::Vnni>(out),
+            Kind::Vnni => kernel.run::<x86::Vnni>(),
         }
     }
 }

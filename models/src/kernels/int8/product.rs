@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::dot::{Dot, QUAD};
+use super::dot::{Dot, DotKernel};
+use super::matrix::{Int8Matrix, QUAD, Quads};
 use super::quantise::quantise;
 use super::tile::{self, Strip};
-use super::{Int8Matrix, Quads};
+use crate::kernels::panels::PANEL;
 use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
-use crate::packed::PANEL;
 
 /// Bytes of quantised activations that stay in the second cache while panels pass.
 const SLAB_BYTES: usize = 512 << 10;
@@ -32,7 +32,7 @@ impl<'a> Product<'a> {
     }
 
     /// Computes `out [m, n]`, which is not empty.
-    pub(super) fn run<D: Dot>(&self, out: &mut [f32]) {
+    fn run<D: Dot>(&self, out: &mut [f32]) {
         let (n, k) = (self.weight.n, self.weight.k);
         let m = out.len() / n;
         assert_eq!(out.len(), m * n, "the output has whole rows");
@@ -68,6 +68,21 @@ impl<'a> Product<'a> {
         const BYTES_A_NANO: usize = 20;
         let bytes = size_of_val(&*self.weight.quads);
         (bytes * m / MULTIPLY_ADDS_A_NANO).max(bytes / BYTES_A_NANO)
+    }
+}
+
+/// A product and the output that takes it.
+pub(super) struct ProductInto<'a> {
+    pub(super) product: Product<'a>,
+    /// `[m, n]`, not empty.
+    pub(super) out: &'a mut [f32],
+}
+
+impl DotKernel for ProductInto<'_> {
+    type Output = ();
+
+    fn run<D: Dot>(self) {
+        self.product.run::<D>(self.out);
     }
 }
 

@@ -12,10 +12,10 @@
 
 use std::ops::Range;
 
-use super::Quads;
 use super::dot::{Dot, DotKernel};
+use super::matrix::Quads;
+use crate::kernels::panels::PANEL;
 use crate::kernels::threads::Shared;
-use crate::packed::PANEL;
 
 /// Most rows of any tile.
 const MOST_ROWS: usize = 12;

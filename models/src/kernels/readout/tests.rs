@@ -3,7 +3,7 @@ use crate::gradcheck::{numbers, random};
 use crate::kernels::exp::Map;
 use crate::kernels::gemm;
 use crate::kernels::lanes::Isa;
-use crate::packed::{PanelData, Panels, pack};
+use crate::kernels::panels::{PanelData, Panels, pack};
 
 /// Logarithm of the sum, and entropy, in f64.
 fn exact(logits: impl Iterator<Item = f64> + Clone) -> (f64, f64) {

@@ -5,10 +5,12 @@ use candle_nn::ops::softmax;
 use proptest::prelude::*;
 
 use super::{attend, attend_paged, copy_blocks, write_kv};
-use crate::batch::{BlockCopy, Paging};
+use crate::batch::Paging;
 use crate::gradcheck::{check_agreement, check_gradients, numbers, random, value_and_gradients};
 use crate::kernels::attention::Geometry;
-use crate::kv::{BLOCK, BlockId, LayerKv};
+use crate::kernels::kv_block::BlockCopy;
+use crate::kernels::kv_block::{BLOCK, BlockId};
+use crate::kv::LayerKv;
 
 fn geometry(heads: (usize, usize), head_dim: usize) -> Geometry {
     Geometry {

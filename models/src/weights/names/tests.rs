@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::param::Site;
 use super::{Names, Part};
-use crate::adapter::Site;
 use crate::config::ModelConfig;
 use crate::weights::{LayerPart, Norm, Place, Projection};
 

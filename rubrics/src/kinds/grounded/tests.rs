@@ -1,4 +1,4 @@
-use engine::scripted::{Preset, TinyHead};
+use tiny_models::{Preset, TinyHead};
 
 use super::judgement::Judgement;
 use crate::testing::{Bench, read, verdicts};

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use engine::scripted::{Preset, TinyHead};
 use proptest::prelude::*;
+use tiny_models::{Preset, TinyHead};
 
 use crate::outcome::{FailureKind, Reward};
 use crate::testing::{Beliefs, Bench, read as read_config, verdicts};

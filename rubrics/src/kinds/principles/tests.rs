@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use engine::Host;
-use engine::scripted::{self, Preset, Replies, Script, TinyHead, TinySpec};
 use proptest::prelude::*;
+use testkit::fake::{self, Replies, Script};
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 use super::*;
 use crate::outcome::FailureKind;
@@ -186,13 +187,13 @@ fn a_model_without_verdict_tokens_is_refused_at_load() {
 
 /// A model whose template knows the role.
 fn host_with_role(dir: &std::path::Path, script: impl FnOnce(&Host) -> RoleSeen) -> Host {
-    scripted::make(dir, &TinySpec::from(Preset::Qwen2)).expect("a folder is made");
+    tiny_models::make(dir, &TinySpec::from(Preset::Qwen2)).expect("a folder is made");
     let path = dir.join("tokenizer_config.json");
     let text = std::fs::read_to_string(&path).expect("it is there");
     let known = text.replace("'user', 'assistant']", "'user', 'assistant', 'principle']");
     assert_ne!(known, text);
     std::fs::write(&path, known).expect("it is written");
-    scripted::host("m", dir, script).expect("it loads")
+    fake::host("m", dir, script).expect("it loads")
 }
 
 type RoleSeen = Beliefs<fn(&str) -> Vec<(String, f32)>>;

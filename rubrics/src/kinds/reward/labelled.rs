@@ -162,7 +162,7 @@ impl Labelled {
 #[cfg(test)]
 mod tests {
     use engine::Host;
-    use engine::scripted::TinyHead;
+    use tiny_models::TinyHead;
 
     use crate::Input;
     use crate::outcome::FailureKind;
@@ -227,7 +227,7 @@ mod tests {
         assert!(problems[0].contains("magnificent"), "{problems:?}");
         let no_words = Bench::real(
             "[[scorer]]\nname = 's'\nkind = 'reward'\nmethod = 'labels'\n",
-            engine::scripted::Preset::Qwen2,
+            engine::tiny_models::Preset::Qwen2,
             TinyHead::Sequence,
             0,
         );

@@ -1,5 +1,6 @@
 use engine::Host;
-use engine::scripted::{Preset, Script, TinyHead};
+use testkit::fake::Script;
+use tiny_models::{Preset, TinyHead};
 
 use super::*;
 use crate::testing::{Bench, read, read_beside, verdicts};

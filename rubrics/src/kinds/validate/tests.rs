@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use engine::scripted::{Preset, Script, TinyHead};
 use engine::{Host, Tokenizer};
+use testkit::fake::Script;
+use tiny_models::{Preset, TinyHead};
 
 use crate::outcome::{FailureKind, Outcome};
 use crate::testing::{Bench, read, verdicts};

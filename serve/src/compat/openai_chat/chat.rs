@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chat::{LocalTime, Rendered};
 use engine::{Conversation, Tokenizer};
-use models::template::{LocalTime, Rendered};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -193,7 +193,7 @@ pub(crate) fn render(
         kwargs: rendering.kwargs,
         now: Some(now()),
     };
-    let unusable = |error: models::ModelError| invalid("messages", error);
+    let unusable = |error: chat::ChatError| invalid("messages", error);
     if !continued {
         let encoded = tokenizer.encode_chat(&conversation).map_err(unusable)?;
         return Ok(PromptTokens {

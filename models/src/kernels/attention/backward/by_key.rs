@@ -4,15 +4,15 @@
 
 use std::ops::Range;
 
-use super::{Pass, Room, Rows, Statistics, Task, Tile, slopes, tiles_of};
+use super::pass::{Pass, Room, Rows, Statistics, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
     MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, score,
 };
+use crate::kernels::kv_block::BLOCK;
 use crate::kernels::lanes::{Kernel, Lanes};
 use crate::kernels::norm::part;
 use crate::kernels::threads::Shared;
-use crate::kv::BLOCK;
 
 /// Some tasks, whose blocks are of key rows.
 pub(super) struct ByKey<'a> {

@@ -2,20 +2,20 @@
 
 #![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 
-use super::{Pass, Room, Rows, Task, Tile, slopes, tiles_of};
+use super::pass::{Pass, Room, Rows, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows};
 use crate::kernels::exp::exp;
+use crate::kernels::kv_block::BLOCK;
 use crate::kernels::lanes::{Kernel, Lanes};
 use crate::kernels::threads::Shared;
-use crate::kv::BLOCK;
 
 /// Some tasks, whose blocks are of query rows.
 pub(super) struct ByQuery<'a> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) tasks: &'a [Task],
-    /// [`Statistics`](super::Statistics), a row for each block and key head.
+    /// [`Statistics`](super::pass::Statistics), a row for each block and key head.
     pub(super) max: &'a Shared<'a>,
     pub(super) inverse: &'a Shared<'a>,
     /// `[Tq, heads · head_dim]`.

@@ -1,7 +1,8 @@
 //! Dot products in plain integers, for every target.
 
-use super::{Dot, DotKernel, QUAD};
-use crate::packed::PANEL;
+use super::super::matrix::QUAD;
+use super::{Dot, DotKernel};
+use crate::kernels::panels::PANEL;
 
 /// Plain integers.
 pub(super) struct Integers;

@@ -13,8 +13,9 @@ use std::arch::x86_64::{
     _mm512_loadu_si512, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
 };
 
-use super::{Dot, DotKernel, QUAD};
-use crate::packed::PANEL;
+use super::super::matrix::QUAD;
+use super::{Dot, DotKernel};
+use crate::kernels::panels::PANEL;
 
 /// Whether the CPU has what [`Avx2`] needs; the standard library remembers the answer.
 pub(super) fn has_avx2() -> bool {

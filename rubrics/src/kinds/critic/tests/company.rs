@@ -1,8 +1,9 @@
 //! Verdicts that depend on what is asked and on nothing beside it.
 
-use engine::scripted::{Preset, Script, TinyHead};
 use engine::{Host, Tokenizer};
 use std::sync::Arc;
+use testkit::fake::Script;
+use tiny_models::{Preset, TinyHead};
 
 use super::{asked, group};
 use crate::testing::{Bench, verdicts};

@@ -1,6 +1,6 @@
 //! Inputs that mean no good, and inputs that nobody thought of.
 
-use engine::scripted::{Preset, TinyHead};
+use tiny_models::{Preset, TinyHead};
 
 use super::{asked, scorer, scripted, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::scripted::{Script, TinyHead};
 use engine::{Host, Tokenizer};
+use testkit::fake::Script;
+use tiny_models::TinyHead;
 
 use super::{asked, near, scorer, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;

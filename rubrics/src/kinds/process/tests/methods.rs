@@ -1,6 +1,6 @@
 //! The arithmetic, with a head whose numbers are given.
 
-use engine::scripted::{Preset, TinyHead};
+use tiny_models::{Preset, TinyHead};
 
 use super::{asked, near, scorer, scripted, steps_of, texts, with_steps};
 use crate::testing::{Bench, verdicts};

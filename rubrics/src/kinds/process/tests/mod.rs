@@ -4,7 +4,8 @@ mod methods;
 mod options;
 
 use engine::Host;
-use engine::scripted::{Script, TinyHead};
+use testkit::fake::Script;
+use tiny_models::TinyHead;
 
 use crate::outcome::{Outcome, StepReward};
 use crate::testing::Bench;

@@ -1,7 +1,7 @@
 //! What a configuration may say, and what a model must have.
 
 use engine::Host;
-use engine::scripted::TinyHead;
+use tiny_models::TinyHead;
 
 use super::{AtSteps, scorer};
 use crate::testing::{Bench, read};

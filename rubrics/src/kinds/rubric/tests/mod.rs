@@ -6,9 +6,10 @@ mod whole;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::scripted::{Script, TinyHead};
 use engine::{Host, Tokenizer};
 use serde_json::{Map, Value};
+use testkit::fake::Script;
+use tiny_models::TinyHead;
 
 use crate::testing::Bench;
 use crate::{Input, Outcome, Reward};

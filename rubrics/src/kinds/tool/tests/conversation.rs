@@ -1,6 +1,6 @@
 //! The loop and its verdicts.
 
-use engine::scripted::{Preset, TinyHead};
+use tiny_models::{Preset, TinyHead};
 
 use super::asked;
 use crate::testing::{Bench, read, verdicts};

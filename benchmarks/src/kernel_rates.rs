@@ -1,0 +1,303 @@
+//! The product kernels against the machine's ceilings, measured in the same run.
+//!
+//! A round takes every ceiling and every product once, so that a disturbance of the machine falls
+//! on all of them alike. With few rows a product is bound by reading its weights: that is measured
+//! over several matrices in turn, together far larger than the caches. The caller prints.
+
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts become rates; none is near the mantissa's limit"
+)]
+
+mod cases;
+mod ceilings;
+
+use std::time::Instant;
+
+use models::kernels::lanes::Isa;
+use models::{ModelError, Result};
+
+use cases::Operands;
+use ceilings::Stream;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Threads of the products and of the ceilings of all threads.
+    pub threads: usize,
+    /// How often everything is measured.
+    pub rounds: usize,
+    /// Rows of the products, and where their weights come from; the peer is measured for the first.
+    pub cases: [(usize, Source); 4],
+    /// Input and output columns of the products: as many weights in each, in whole panels.
+    pub shapes: [[usize; 2]; 2],
+    /// Bytes that one measurement of the memory reads.
+    pub stream_bytes: usize,
+    /// Bytes of weights that streamed products pass through.
+    pub weight_bytes: usize,
+}
+
+/// Where a product finds its weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// One matrix again and again, as far as it fits the caches.
+    Resident,
+    /// Several matrices in turn, together far larger than the caches: as in a model that decodes.
+    Streamed,
+}
+
+impl Source {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Resident => "resident",
+            Source::Streamed => "streamed",
+        }
+    }
+}
+
+impl Plan {
+    /// The up and down projections of a 0.5 B model; a prefill, a small batch that decodes and one
+    /// sequence that decodes; memory that no cache holds, about 1.3 GB in all.
+    pub fn new(threads: usize, rounds: usize) -> Plan {
+        Plan {
+            threads,
+            rounds,
+            cases: [
+                (512, Source::Resident),
+                (8, Source::Resident),
+                (8, Source::Streamed),
+                (1, Source::Streamed),
+            ],
+            shapes: [[896, 4864], [4864, 896]],
+            stream_bytes: 512 << 20,
+            weight_bytes: 128 << 20,
+        }
+    }
+}
+
+/// Seconds of one kind of work, once a round.
+#[derive(Clone, Debug, Default)]
+pub struct Samples(pub Vec<f64>);
+
+impl Samples {
+    /// The shortest time, in seconds; infinite before anything is measured.
+    pub fn best(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The median, in seconds (the upper one of an even number); infinite before anything is
+    /// measured.
+    pub fn median(&self) -> f64 {
+        let mut all = self.0.clone();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied().unwrap_or(f64::INFINITY)
+    }
+
+    fn time(&mut self, run: impl FnOnce()) {
+        let begin = Instant::now();
+        run();
+        self.0.push(begin.elapsed().as_secs_f64());
+    }
+}
+
+/// What the machine can do, by loops that do nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct Ceilings {
+    /// Floating-point operations of one measurement a thread: a multiply-add counts two.
+    pub flops_a_thread: f64,
+    /// One thread's multiply-adds between registers.
+    pub fma_one: Samples,
+    /// Those of all threads at once.
+    pub fma_all: Samples,
+    /// Bytes that one measurement reads, far more than the caches hold.
+    pub read_bytes: f64,
+    /// All threads reading memory, each a range of its own.
+    pub read: Samples,
+}
+
+/// Whose product it is, and of which weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// Panels of f32.
+    F32,
+    /// Panels of f16.
+    F16,
+    /// Panels of bf16.
+    Bf16,
+    /// 8-bit panels, activations quantised by row.
+    Int8,
+    /// The tensor library's own product of f32, as a peer.
+    Peer,
+}
+
+impl Storage {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Storage::F32 => "f32",
+            Storage::F16 => "f16",
+            Storage::Bf16 => "bf16",
+            Storage::Int8 => "int8",
+            Storage::Peer => "candle f32",
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Storage::F32 | Storage::Peer => 4,
+            Storage::F16 | Storage::Bf16 => 2,
+            Storage::Int8 => 1,
+        }
+    }
+}
+
+/// Times of `x [rows, k] · Wᵀ` with `W [n, k]`.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Rows of `x`.
+    pub rows: usize,
+    /// Input columns.
+    pub k: usize,
+    /// Output columns.
+    pub n: usize,
+    /// The weights' type.
+    pub storage: Storage,
+    /// The weights' place.
+    pub source: Source,
+    /// Seconds of one product, averaged over one pass through the matrices.
+    pub samples: Samples,
+}
+
+impl Product {
+    /// Floating-point operations of one product.
+    pub fn flops(&self) -> f64 {
+        2.0 * (self.rows * self.k * self.n) as f64
+    }
+
+    /// Bytes of weights that one product reads.
+    pub fn weight_bytes(&self) -> f64 {
+        (self.k * self.n * self.storage.bytes()) as f64
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The widest vector instructions of this CPU.
+    pub isa: &'static str,
+    /// Threads.
+    pub threads: usize,
+    /// The machine.
+    pub ceilings: Ceilings,
+    /// The kernels.
+    pub products: Vec<Product>,
+}
+
+/// Measures ceilings and products.
+///
+/// `progress` is told after each round how many are done; a first one is a rehearsal.
+///
+/// # Errors
+/// [`ModelError::Io`] where the threads cannot be started, and what the tensor library says.
+pub fn kernels(plan: Plan, progress: impl FnMut(usize) + Send) -> Result<Measured> {
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build().map_err(|error| {
+            ModelError::Io { path: "threads".into(), source: std::io::Error::other(error) }
+        })?;
+    pool.install(|| measure(plan, progress))
+}
+
+fn measure(plan: Plan, mut progress: impl FnMut(usize)) -> Result<Measured> {
+    let stream = Stream::new(plan.stream_bytes);
+    let mut operands = Operands::new(plan)?;
+    let mut measured = Measured {
+        isa: Isa::best().name(),
+        threads: plan.threads,
+        ceilings: Ceilings {
+            flops_a_thread: ceilings::FLOPS,
+            read_bytes: stream.bytes() as f64,
+            ..Ceilings::default()
+        },
+        products: products(plan),
+    };
+    // Once round without the clock: memory is touched, code is loaded, threads are awake.
+    let mut rehearsal = measured.clone();
+    for round in 0..=plan.rounds {
+        let into = if round == 0 { &mut rehearsal } else { &mut measured };
+        let all = &mut into.ceilings;
+        all.fma_one.time(ceilings::multiply_add);
+        all.fma_all.time(|| {
+            rayon::broadcast(|_| ceilings::multiply_add());
+        });
+        all.read.time(|| stream.read());
+        for product in &mut into.products {
+            operands.run(product)?;
+        }
+        progress(round);
+    }
+    Ok(measured)
+}
+
+/// Every product, not yet measured.
+fn products(plan: Plan) -> Vec<Product> {
+    let mut all = Vec::new();
+    for (at, (rows, source)) in plan.cases.into_iter().enumerate() {
+        for [k, n] in plan.shapes {
+            for storage in [Storage::F32, Storage::F16, Storage::Bf16, Storage::Int8, Storage::Peer]
+            {
+                // The peer is compared where arithmetic decides.
+                if storage != Storage::Peer || at == 0 {
+                    all.push(Product { rows, k, n, storage, source, samples: Samples::default() });
+                }
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, Samples, Source, kernels};
+
+    #[test]
+    fn the_median_is_in_the_middle_and_the_best_is_the_least() {
+        for (all, best, median) in [
+            (vec![3.0, 1.0, 2.0], 1.0, 2.0),
+            (vec![4.0, 1.0], 1.0, 4.0),
+            (vec![], f64::INFINITY, f64::INFINITY),
+        ] {
+            let samples = Samples(all);
+            assert_eq!((samples.best(), samples.median()), (best, median), "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn every_product_is_measured_once_a_round() {
+        let mut rounds = Vec::new();
+        let plan = Plan {
+            cases: [
+                (65, Source::Resident),
+                (8, Source::Resident),
+                (8, Source::Streamed),
+                (1, Source::Streamed),
+            ],
+            shapes: [[64, 48], [48, 64]],
+            stream_bytes: 1 << 20,
+            weight_bytes: 1 << 16,
+            ..Plan::new(2, 1)
+        };
+        let measured = kernels(plan, |round| rounds.push(round)).expect("nothing fails here");
+        assert_eq!(rounds, [0, 1]);
+        assert_eq!(measured.products.len(), 34);
+        for product in &measured.products {
+            assert_eq!(product.samples.0.len(), 1, "{product:?}");
+            assert!(product.samples.best() > 0.0, "{product:?}");
+        }
+        for ceiling in
+            [&measured.ceilings.fma_one, &measured.ceilings.fma_all, &measured.ceilings.read]
+        {
+            assert_eq!(ceiling.0.len(), 1);
+        }
+    }
+}

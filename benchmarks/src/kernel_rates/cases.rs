@@ -1,0 +1,121 @@
+//! Operands of the measured products, and one measurement of each.
+
+use std::time::Instant;
+
+use candle_core::{Device, Tensor};
+use half::{bf16, f16};
+use models::Result;
+use models::kernels::gemm::matmul;
+use models::kernels::int8::{Int8Matrix, matmul_int8};
+use models::kernels::panels::{PANEL, PanelData, Panels};
+
+use super::{Plan, Product, Source, Storage};
+
+/// Weights and activations. All shapes have as many weights, so they share the floats.
+pub(super) struct Operands {
+    x: Vec<f32>,
+    out: Vec<f32>,
+    f32s: Vec<f32>,
+    f16s: Vec<f16>,
+    bf16s: Vec<bf16>,
+    /// By shape, as (k, n, matrices).
+    int8: Vec<(usize, usize, Vec<Int8Matrix>)>,
+    /// By shape, as `[n, k]`.
+    peer: Vec<Tensor>,
+    size: usize,
+}
+
+impl Operands {
+    /// Operands of a plan's products.
+    pub(super) fn new(plan: Plan) -> Result<Self> {
+        let [[k, n], [other_k, other_n]] = plan.shapes;
+        let size = k * n;
+        assert!(
+            other_k * other_n == size && [n, other_n].iter().all(|n| n % PANEL == 0),
+            "shapes have as many weights, in whole panels"
+        );
+        let most = plan.cases.into_iter().map(|(rows, _)| rows).max().unwrap_or(0);
+        let widest = k.max(n).max(other_k).max(other_n);
+        let copies = |bytes: usize| (plan.weight_bytes / (size * bytes)).max(1);
+        let weights = |bytes: usize| (0..size * copies(bytes)).map(number);
+        let one: Vec<f32> = (0..size).map(number).collect();
+        let (mut int8, mut peer) = (Vec::new(), Vec::new());
+        for [k, n] in plan.shapes {
+            let matrix = Int8Matrix::quantise(&one, n, k)?;
+            int8.push((k, n, vec![matrix; copies(1)]));
+            peer.push(Tensor::from_slice(&one, (n, k), &Device::Cpu)?);
+        }
+        Ok(Operands {
+            x: (0..most * widest).map(number).collect(),
+            out: vec![0.0; most * widest],
+            f32s: weights(4).collect(),
+            f16s: weights(2).map(f16::from_f32).collect(),
+            bf16s: weights(2).map(bf16::from_f32).collect(),
+            int8,
+            peer,
+            size,
+        })
+    }
+
+    /// Measures a product once.
+    pub(super) fn run(&mut self, product: &mut Product) -> Result<()> {
+        let &mut Product { rows, k, n, storage, source, .. } = product;
+        let (x, out) = (&self.x[..rows * k], &mut self.out[..rows * n]);
+        let most = match source {
+            Source::Resident => 1,
+            Source::Streamed => usize::MAX,
+        };
+        let float = |data| Panels { data, n, k };
+        let begin = Instant::now();
+        let mut count = 0;
+        match storage {
+            Storage::F32 => {
+                for w in self.f32s.chunks_exact(self.size).take(most) {
+                    matmul(x, float(PanelData::F32(w)), None, out);
+                    count += 1;
+                }
+            }
+            Storage::F16 => {
+                for w in self.f16s.chunks_exact(self.size).take(most) {
+                    matmul(x, float(PanelData::F16(w)), None, out);
+                    count += 1;
+                }
+            }
+            Storage::Bf16 => {
+                for w in self.bf16s.chunks_exact(self.size).take(most) {
+                    matmul(x, float(PanelData::Bf16(w)), None, out);
+                    count += 1;
+                }
+            }
+            Storage::Int8 => {
+                let of_shape = |(k_of, n_of, _): &&(usize, usize, Vec<_>)| (*k_of, *n_of) == (k, n);
+                let matrices = self.int8.iter().find(of_shape).map(|(_, _, all)| all);
+                for w in matrices.into_iter().flatten().take(most) {
+                    matmul_int8(x, w, None, out);
+                    count += 1;
+                }
+            }
+            Storage::Peer => return self.peer(product),
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        product.samples.0.push(seconds / f64::from(count));
+        Ok(())
+    }
+
+    /// The tensor library's product, with the weight as checkpoints hold it.
+    fn peer(&self, product: &mut Product) -> Result<()> {
+        let (rows, k) = (product.rows, product.k);
+        let x = Tensor::from_slice(&self.x[..rows * k], (rows, k), &Device::Cpu)?;
+        for weight in self.peer.iter().filter(|w| w.dims() == [product.n, k]) {
+            let begin = Instant::now();
+            std::hint::black_box(x.matmul(&weight.t()?)?);
+            product.samples.0.push(begin.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+}
+
+/// Numbers between -0.5 and 0.5 that every storage holds about as well.
+fn number(i: usize) -> f32 {
+    (i % 1009) as f32 / 1009.0 - 0.5
+}

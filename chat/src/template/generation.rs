@@ -1,0 +1,104 @@
+//! Generation blocks, the one tag of Hugging Face that Jinja does not know.
+
+/// The filter that stands for a generation block after the source is rewritten.
+pub(super) const GENERATION_FILTER: &str = "__generation__";
+
+/// `{% generation %}` and `{% endgeneration %}` as a filter block, which has the same white space
+/// control and scope, so that a parser of plain Jinja takes them.
+pub(super) fn rewrite_generation(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find('{') {
+        let (before, tag) = rest.split_at(at);
+        out.push_str(before);
+        let end = match tag.as_bytes().get(1) {
+            Some(b'#') => tag.find("#}").map(|e| e + 2),
+            Some(b'{') => end_of_tag(tag, "}}"),
+            Some(b'%') => end_of_tag(tag, "%}"),
+            _ => Some(1),
+        };
+        let Some(end) = end else {
+            // Not closed: the parser says so better.
+            out.push_str(tag);
+            return out;
+        };
+        let (tag, later) = tag.split_at(end);
+        rest = later;
+        let name = tag.strip_prefix("{%").map(|t| t.trim_matches(['-', '+', '%', '}']).trim());
+        match name {
+            Some("generation") => {
+                let filter = format!("filter {GENERATION_FILTER}");
+                out.push_str(&tag.replacen("generation", &filter, 1));
+            }
+            Some("endgeneration") => {
+                out.push_str(&tag.replacen("endgeneration", "endfilter", 1));
+            }
+            Some("raw") => {
+                out.push_str(tag);
+                let end = end_of_raw(rest);
+                out.push_str(&rest[..end]);
+                rest = &rest[end..];
+            }
+            _ => out.push_str(tag),
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The end of a tag, whose texts in quotes may hold anything.
+fn end_of_tag(tag: &str, close: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in tag.char_indices().skip(2) {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if c == '\\' => escaped = true,
+            Some(q) if c == q => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if tag[at..].starts_with(close) => return Some(at + close.len()),
+            Some(_) | None => {}
+        }
+    }
+    None
+}
+
+/// Where the tag that ends a raw block begins.
+fn end_of_raw(rest: &str) -> usize {
+    let mut from = 0;
+    while let Some(at) = rest[from..].find("{%").map(|at| at + from) {
+        let inside = rest[at + 2..].trim_start_matches(['-', '+']).trim_start();
+        if inside.starts_with("endraw") {
+            return at;
+        }
+        from = at + 2;
+    }
+    rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rewrite_generation;
+
+    #[test]
+    fn generation_tags_become_filter_blocks() {
+        for (source, expected) in [
+            (
+                "{%- generation -%}x{%+ endgeneration %}",
+                "{%- filter __generation__ -%}x{%+ endfilter %}",
+            ),
+            ("{% generation%}", "{% filter __generation__%}"),
+            ("{# {% generation %} #}", "{# {% generation %} #}"),
+            ("{{ '{% generation %}' }}", "{{ '{% generation %}' }}"),
+            (
+                "{% raw %}{% generation %}{% endraw %}{% generation %}",
+                "{% raw %}{% generation %}{% endraw %}{% filter __generation__ %}",
+            ),
+            ("{% if generation %}", "{% if generation %}"),
+            ("{ a {% set x = '%}' %} b", "{ a {% set x = '%}' %} b"),
+            ("{% generation", "{% generation"),
+        ] {
+            assert_eq!(rewrite_generation(source), expected);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a render may use: steps and memory, both counted.
+//!
+//! A template is a program. It can loop for ever, double a string until nothing is left, or build
+//! a list so deep that freeing it overflows the stack. Each value is therefore made through the
+//! [`Heap`], which charges its bytes while it lives and refuses what is too deep, and every step
+//! of the evaluator is paid for, work on long strings in proportion to their length.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::charge::Charge;
+use super::error::{Fault, RenderError};
+use super::value::{Map, Seq, Str, Value, deeper};
+use crate::text::Text;
+
+/// The bounds of one render.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps: syntax nodes evaluated, list items made, and one for every 256 bytes copied or 8
+    /// bytes looked at character by character. A step takes about 0.1 µs.
+    pub steps: u64,
+    /// Bytes held at once by values that the template made.
+    pub live_bytes: usize,
+    /// Bytes of the rendered prompt.
+    pub output_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 10 million steps (about a second), 64 MiB of values, 16 MiB of prompt.
+    fn default() -> Limits {
+        Limits { steps: 10_000_000, live_bytes: 64 << 20, output_bytes: 16 << 20 }
+    }
+}
+
+/// What a list item or map entry costs beside its own bytes.
+const ITEM_BYTES: usize = size_of::<Value>() * 2;
+/// Bytes that one step copies or searches.
+const BYTES_A_STEP: usize = 256;
+/// Bytes that one step maps or compares character by character, or prepares to search for.
+const BYTES_A_CHAR_STEP: usize = 8;
+
+/// Makes values and counts what they cost.
+pub(super) struct Heap {
+    limits: Limits,
+    steps_left: Cell<u64>,
+    live: Rc<Cell<usize>>,
+}
+
+impl Heap {
+    pub(super) fn new(limits: Limits) -> Heap {
+        Heap { limits, steps_left: Cell::new(limits.steps), live: Rc::new(Cell::new(0)) }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Pays for `n` steps.
+    pub(super) fn steps(&self, n: u64) -> Result<(), RenderError> {
+        let Some(left) = self.steps_left.get().checked_sub(n) else {
+            self.steps_left.set(0);
+            return Err(Fault::Steps(self.limits.steps).into());
+        };
+        self.steps_left.set(left);
+        Ok(())
+    }
+
+    /// Pays for reading or copying `bytes`.
+    pub(super) fn work(&self, bytes: usize) -> Result<(), RenderError> {
+        self.steps(1 + (bytes / BYTES_A_STEP) as u64)
+    }
+
+    /// Pays for looking at every character of `bytes`, which costs far more than copying them.
+    pub(super) fn chars(&self, bytes: usize) -> Result<(), RenderError> {
+        self.steps(1 + (bytes / BYTES_A_CHAR_STEP) as u64)
+    }
+
+    /// Refuses, before anything is allocated, a result of `bytes` that would not fit.
+    pub(super) fn room(&self, bytes: usize) -> Result<(), RenderError> {
+        self.grow(0, bytes)
+    }
+
+    /// Refuses to append `more` bytes to a buffer of `held` bytes that would not fit, and pays for
+    /// the copy.
+    pub(super) fn grow(&self, held: usize, more: usize) -> Result<(), RenderError> {
+        let total = held.checked_add(more).and_then(|bytes| bytes.checked_add(self.live.get()));
+        match total {
+            Some(total) if total <= self.limits.live_bytes => self.work(more),
+            _ => Err(Fault::Memory(self.limits.live_bytes).into()),
+        }
+    }
+
+    /// Claims `bytes` for as long as the charge lives.
+    pub(super) fn charge(&self, bytes: usize) -> Result<Charge, RenderError> {
+        self.room(bytes)?;
+        Ok(Charge::new(&self.live, bytes))
+    }
+
+    /// A string value.
+    pub(super) fn text(&self, text: Text) -> Result<Value, RenderError> {
+        let charge = self.charge(text.len() + text.marks().len() * ITEM_BYTES + ITEM_BYTES)?;
+        Ok(Value::Str(Rc::new(Str { text, _charge: Some(charge) })))
+    }
+
+    /// A string value that the template wrote.
+    pub(super) fn str(&self, string: impl Into<String>) -> Result<Value, RenderError> {
+        self.text(Text::template(string))
+    }
+
+    /// A list value.
+    pub(super) fn list(&self, items: Vec<Value>) -> Result<Value, RenderError> {
+        self.seq(items, false)
+    }
+
+    /// A tuple value.
+    pub(super) fn tuple(&self, items: Vec<Value>) -> Result<Value, RenderError> {
+        self.seq(items, true)
+    }
+
+    fn seq(&self, items: Vec<Value>, tuple: bool) -> Result<Value, RenderError> {
+        self.steps(items.len() as u64 / 8)?;
+        let charge = self.charge((items.capacity() + 1) * ITEM_BYTES)?;
+        let depth = deeper(items.iter())?;
+        Ok(Value::Seq(Rc::new(Seq { items, tuple, depth, _charge: Some(charge) })))
+    }
+
+    /// A map value, of keys that differ from each other.
+    pub(super) fn map(&self, entries: Vec<(Value, Value)>) -> Result<Value, RenderError> {
+        self.steps(entries.len() as u64 / 4)?;
+        let charge = self.charge((entries.capacity() + 1) * 2 * ITEM_BYTES)?;
+        let depth = deeper(entries.iter().flat_map(|(k, v)| [k, v]))?;
+        Ok(Value::Map(Rc::new(Map { entries, depth, _charge: Some(charge) })))
+    }
+}

@@ -1,0 +1,340 @@
+//! Filters over lists and maps. Jinja gives generators for some of these; here every one is a list.
+
+use std::cmp::Ordering;
+
+use super::args::Args;
+use super::compare::{equal, order};
+use super::error::{RenderError, invalid};
+use super::eval::evaluator::Evaluator;
+use super::heap::Heap;
+use super::operators::add;
+use super::value::Value;
+use super::{methods, predicates, write};
+use crate::text::Text;
+
+/// `value | name(args)` for the filters over lists; the last table that is searched.
+pub(super) fn apply<'t>(
+    ev: &mut Evaluator<'t>,
+    name: &str,
+    value: &Value,
+    args: &Args<'t>,
+) -> Result<Value, RenderError> {
+    match name {
+        "join" => {
+            let items = attributes(ev, ev.items(value)?, args.get(1, "attribute"))?;
+            let separator = match args.get(0, "d") {
+                Some(separator) => write::str_of(&ev.heap, separator)?,
+                None => Text::default(),
+            };
+            methods::join_values(&ev.heap, &items, &separator)
+        }
+        "list" => list(ev, ev.items(value)?),
+        "first" => Ok(first(ev.items(value)?)),
+        "last" => Ok(ev.items(value)?.pop().unwrap_or(Value::Undefined)),
+        "reverse" => match value {
+            Value::Str(s) => {
+                ev.heap.chars(s.text.len())?;
+                let mut out = Text::default();
+                for (at, c) in s.text.as_str().char_indices().rev() {
+                    out.push_part(&s.text, at..at + c.len_utf8());
+                }
+                ev.heap.text(out)
+            }
+            other => {
+                let mut items = ev.items(other)?;
+                items.reverse();
+                list(ev, items)
+            }
+        },
+        "map" => map(ev, value, args),
+        "select" | "reject" => select(ev, value, args, (name == "select", false)),
+        "selectattr" | "rejectattr" => select(ev, value, args, (name == "selectattr", true)),
+        "sort" => {
+            let items = ev.items(value)?;
+            let sorted = sorted(ev, items, args.get(2, "attribute"), args)?;
+            list(ev, sorted)
+        }
+        "min" | "max" => {
+            let items = ev.items(value)?;
+            let mut sorted = sorted(ev, items, args.get(1, "attribute"), &none())?;
+            Ok(if name == "min" { first(sorted) } else { sorted.pop().unwrap_or(Value::Undefined) })
+        }
+        "dictsort" => dictsort(ev, value, args),
+        "unique" => {
+            let kept = unique(&ev.heap, ev.items(value)?)?;
+            list(ev, kept)
+        }
+        "sum" => sum(ev, value, args),
+        "batch" | "slice" => chunks(ev, name, value, args),
+        "groupby" => groupby(ev, value, args),
+        _ => Err(invalid(format!("there is no filter `{name}`"))),
+    }
+}
+
+fn none<'t>() -> Args<'t> {
+    Args { positional: Vec::new(), named: Vec::new() }
+}
+
+fn list(ev: &Evaluator<'_>, items: Vec<Value>) -> Result<Value, RenderError> {
+    ev.heap.list(items)
+}
+
+fn first(items: Vec<Value>) -> Value {
+    items.into_iter().next().unwrap_or(Value::Undefined)
+}
+
+/// The attribute of each item, or the items themselves where none is asked for.
+fn attributes(
+    ev: &Evaluator<'_>,
+    items: Vec<Value>,
+    attribute: Option<&Value>,
+) -> Result<Vec<Value>, RenderError> {
+    match attribute {
+        None | Some(Value::None) => Ok(items),
+        Some(path) => items.iter().map(|item| at_path(ev, item, path)).collect(),
+    }
+}
+
+/// An item by key or index, or by a path with dots, as Jinja's attribute getter.
+fn at_path(ev: &Evaluator<'_>, item: &Value, path: &Value) -> Result<Value, RenderError> {
+    let Some(path) = path.as_str() else {
+        return ev.item(item, path);
+    };
+    let mut found = item.clone();
+    for part in path.split('.') {
+        let key = match part.parse::<i128>() {
+            Ok(index) => Value::Int(index),
+            Err(_) => ev.heap.str(part)?,
+        };
+        found = ev.item(&found, &key)?;
+    }
+    Ok(found)
+}
+
+fn map<'t>(ev: &mut Evaluator<'t>, value: &Value, args: &Args<'t>) -> Result<Value, RenderError> {
+    let items = ev.items(value)?;
+    let named = |name: &str| args.named.iter().find(|(n, _)| *n == name).map(|(_, v)| v);
+    if let Some(path) = named("attribute") {
+        let default = named("default");
+        let mut out = Vec::new();
+        for item in &items {
+            let found = at_path(ev, item, path)?;
+            out.push(match (&found, default) {
+                (Value::Undefined, Some(default)) => default.clone(),
+                _ => found,
+            });
+        }
+        return list(ev, out);
+    }
+    let Some(filter) = args.positional.first().and_then(Value::as_str) else {
+        return Err(invalid("`map` needs a filter or an attribute"));
+    };
+    let rest = Args { positional: args.positional[1..].to_vec(), named: args.named.clone() };
+    let mut out = Vec::new();
+    for item in &items {
+        ev.heap.steps(1)?;
+        out.push(ev.apply_filter(filter, item, &rest)?);
+    }
+    list(ev, out)
+}
+
+fn select<'t>(
+    ev: &mut Evaluator<'t>,
+    value: &Value,
+    args: &Args<'t>,
+    (wanted, by_attribute): (bool, bool),
+) -> Result<Value, RenderError> {
+    let items = ev.items(value)?;
+    let at = usize::from(by_attribute);
+    let test = match args.positional.get(at) {
+        None => None,
+        Some(test) => Some(test.as_str().ok_or_else(|| invalid("a test has a name"))?),
+    };
+    let rest = args.positional.get(at + 1..).unwrap_or_default();
+    let mut kept = Vec::new();
+    for item in items {
+        let subject = if by_attribute {
+            at_path(ev, &item, args.need(0, "attribute")?)?
+        } else {
+            item.clone()
+        };
+        let passes = match test {
+            Some(test) => predicates::perform(&ev.heap, test, &subject, rest)?,
+            None => subject.truth(),
+        };
+        if passes == wanted {
+            kept.push(item);
+        }
+    }
+    list(ev, kept)
+}
+
+/// Text without case, as Jinja compares by default.
+fn folded(heap: &Heap, value: &Value) -> Result<Value, RenderError> {
+    match value.as_text() {
+        Some(text) => {
+            heap.chars(text.len())?;
+            heap.text(text.map_chars(|c, out| out.extend(c.to_lowercase())))
+        }
+        None => Ok(value.clone()),
+    }
+}
+
+fn sorted(
+    ev: &Evaluator<'_>,
+    items: Vec<Value>,
+    attribute: Option<&Value>,
+    args: &Args<'_>,
+) -> Result<Vec<Value>, RenderError> {
+    let reverse = args.get(0, "reverse").is_some_and(Value::truth);
+    let exact = args.get(1, "case_sensitive").is_some_and(Value::truth);
+    let mut keyed = Vec::new();
+    let keys = attributes(ev, items.clone(), attribute)?;
+    for (item, key) in items.into_iter().zip(keys) {
+        let key = if exact { key } else { folded(&ev.heap, &key)? };
+        keyed.push((key, item));
+    }
+    sort_by_key(&ev.heap, &mut keyed, reverse)?;
+    Ok(keyed.into_iter().map(|(_, item)| item).collect())
+}
+
+/// A stable merge sort. Not the library's, which may panic where values have no total order.
+fn sort_by_key<T>(
+    heap: &Heap,
+    keyed: &mut Vec<(Value, T)>,
+    reverse: bool,
+) -> Result<(), RenderError> {
+    let wanted = if reverse { Ordering::Greater } else { Ordering::Less };
+    let mut positions: Vec<usize> = (0..keyed.len()).collect();
+    let mut width = 1;
+    while width < positions.len() {
+        let mut merged = Vec::with_capacity(positions.len());
+        for run in positions.chunks(2 * width) {
+            let (mut left, mut right) = run.split_at(width.min(run.len()));
+            while let ([l, left_rest @ ..], [r, right_rest @ ..]) = (left, right) {
+                if order(heap, &keyed[*r].0, &keyed[*l].0)? == Some(wanted) {
+                    merged.push(*r);
+                    right = right_rest;
+                } else {
+                    merged.push(*l);
+                    left = left_rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        positions = merged;
+        width *= 2;
+    }
+    let mut slots: Vec<Option<(Value, T)>> = keyed.drain(..).map(Some).collect();
+    keyed.extend(positions.into_iter().filter_map(|at| slots[at].take()));
+    Ok(())
+}
+
+fn dictsort(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+    let Value::Map(map) = value else {
+        return Err(invalid(format!("`dictsort` needs a map, not {}", value.kind())));
+    };
+    let exact = args.get(0, "case_sensitive").is_some_and(Value::truth);
+    let by_value = match args.get(1, "by").map(Value::as_str) {
+        None | Some(Some("key")) => false,
+        Some(Some("value")) => true,
+        Some(_) => return Err(invalid("`dictsort` sorts by key or by value")),
+    };
+    let mut keyed = Vec::new();
+    for (k, v) in &map.entries {
+        let key = if by_value { v } else { k };
+        let key = if exact { key.clone() } else { folded(&ev.heap, key)? };
+        keyed.push((key, ev.heap.tuple(vec![k.clone(), v.clone()])?));
+    }
+    let reverse = args.get(2, "reverse").is_some_and(Value::truth);
+    sort_by_key(&ev.heap, &mut keyed, reverse)?;
+    list(ev, keyed.into_iter().map(|(_, pair)| pair).collect())
+}
+
+fn sum(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+    let items = attributes(ev, ev.items(value)?, args.get(0, "attribute"))?;
+    let mut total = args.get(1, "start").cloned().unwrap_or(Value::Int(0));
+    for item in &items {
+        total = add(&ev.heap, &total, item)?;
+    }
+    Ok(total)
+}
+
+/// `batch(n)`: rows of `n` items; `slice(n)`: `n` rows.
+fn chunks(
+    ev: &Evaluator<'_>,
+    name: &str,
+    value: &Value,
+    args: &Args<'_>,
+) -> Result<Value, RenderError> {
+    let items = ev.items(value)?;
+    let count = args.need(0, "count")?.as_int();
+    let count = count.and_then(|n| usize::try_from(n).ok());
+    let Some(count) = count.filter(|n| *n > 0) else {
+        return Err(invalid(format!("`{name}` needs a positive count")));
+    };
+    let fill = args.get(1, "fill_with").filter(|v| !matches!(v, Value::None));
+    ev.heap.room(count.saturating_mul(size_of::<Value>()))?;
+    let mut rows = Vec::new();
+    if name == "batch" {
+        for row in items.chunks(count) {
+            let mut row = row.to_vec();
+            if let Some(fill) = fill {
+                row.resize(count, fill.clone());
+            }
+            rows.push(list(ev, row)?);
+        }
+        return list(ev, rows);
+    }
+    let (each, longer) = (items.len() / count, items.len() % count);
+    let mut rest = items.as_slice();
+    for i in 0..count {
+        let (row, later) = rest.split_at(each + usize::from(i < longer));
+        rest = later;
+        let mut row = row.to_vec();
+        if let Some(fill) = fill.filter(|_| i >= longer && longer > 0) {
+            row.push(fill.clone());
+        }
+        rows.push(list(ev, row)?);
+    }
+    list(ev, rows)
+}
+
+/// `groupby(attribute)`: pairs of a key and the items that have it, in the order of the keys.
+fn groupby(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+    let path = args.need(0, "attribute")?;
+    let mut keyed = Vec::new();
+    for item in ev.items(value)? {
+        let key = at_path(ev, &item, path)?;
+        keyed.push((folded(&ev.heap, &key)?, (key, item)));
+    }
+    sort_by_key(&ev.heap, &mut keyed, false)?;
+    let mut groups: Vec<(Value, Value, Vec<Value>)> = Vec::new();
+    for (folded, (key, item)) in keyed {
+        match groups.last_mut() {
+            Some((last, _, items)) if equal(&ev.heap, last, &folded)? => items.push(item),
+            _ => groups.push((folded, key, vec![item])),
+        }
+    }
+    let mut pairs = Vec::new();
+    for (_, key, items) in groups {
+        let items = ev.heap.list(items)?;
+        pairs.push(ev.heap.tuple(vec![key, items])?);
+    }
+    list(ev, pairs)
+}
+
+/// The items of a list with those equal to an earlier one left out.
+fn unique(heap: &Heap, items: Vec<Value>) -> Result<Vec<Value>, RenderError> {
+    let mut kept: Vec<Value> = Vec::new();
+    'items: for item in items {
+        for other in &kept {
+            if equal(heap, other, &item)? {
+                continue 'items;
+            }
+        }
+        kept.push(item);
+    }
+    Ok(kept)
+}

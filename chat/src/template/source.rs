@@ -1,0 +1,94 @@
+//! Where a model folder keeps its chat templates.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{ChatError, Result};
+use crate::folder::Folder;
+
+/// The newest convention: a file of its own.
+pub(crate) const TEMPLATE_FILE: &str = "chat_template.jinja";
+/// Beside it, named templates, one file each.
+const TEMPLATE_FOLDER: &str = "additional_chat_templates";
+/// An older convention: `{"chat_template": …}`.
+const JSON_FILE: &str = "chat_template.json";
+/// The largest template file that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Template sources by name, the default one called `default`. The files are looked for as
+/// transformers 5 does: `chat_template.jinja` and `additional_chat_templates/` win over
+/// `chat_template.json`, and that over `chat_template` of `tokenizer_config.json`.
+pub(crate) fn find(folder: &Folder, tokenizer_config: &Value) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    if let Some(source) = read(folder, TEMPLATE_FILE)? {
+        found.push(("default".to_owned(), source));
+    }
+    found.extend(named(folder)?);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if let Some(text) = read(folder, JSON_FILE)? {
+        let path = folder.path_of(JSON_FILE);
+        let json: Value = serde_json::from_str(&text)
+            .map_err(|e| ChatError::File { path: path.clone(), what: e.to_string() })?;
+        return match json.get("chat_template") {
+            Some(value) => declared(&path, value),
+            None => Err(ChatError::Config {
+                path,
+                field: "chat_template".to_owned(),
+                what: "is missing".to_owned(),
+            }),
+        };
+    }
+    match tokenizer_config.get("chat_template") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(value) => declared(&folder.path_of("tokenizer_config.json"), value),
+    }
+}
+
+fn named(folder: &Folder) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for file in folder.names_in(TEMPLATE_FOLDER) {
+        if let Some(name) = file.strip_suffix(".jinja").filter(|name| !name.is_empty())
+            && let Some(source) = read(folder, &format!("{TEMPLATE_FOLDER}/{file}"))?
+        {
+            found.push((name.to_owned(), source));
+        }
+    }
+    Ok(found)
+}
+
+/// A template in a JSON field: one string, or a list of `{name, template}`.
+fn declared(path: &Path, value: &Value) -> Result<Vec<(String, String)>> {
+    let wrong = |what: &str| ChatError::Config {
+        path: path.to_owned(),
+        field: "chat_template".to_owned(),
+        what: what.to_owned(),
+    };
+    match value {
+        Value::String(source) => Ok(vec![("default".to_owned(), source.clone())]),
+        Value::Array(entries) => entries
+            .iter()
+            .map(|entry| {
+                let field = |name: &str| entry.get(name).and_then(Value::as_str);
+                match (field("name"), field("template")) {
+                    (Some(name), Some(source)) => Ok((name.to_owned(), source.to_owned())),
+                    _ => Err(wrong("an entry of the list lacks `name` or `template`")),
+                }
+            })
+            .collect(),
+        _ => Err(wrong("is neither a text nor a list of named templates")),
+    }
+}
+
+/// The text of a file, or nothing where there is none.
+fn read(folder: &Folder, name: &str) -> Result<Option<String>> {
+    let Some(bytes) = folder.read(name, MAX_BYTES)? else {
+        return Ok(None);
+    };
+    String::from_utf8(bytes).map(Some).map_err(|error| ChatError::File {
+        path: folder.path_of(name),
+        what: format!("not UTF-8: {error}"),
+    })
+}

@@ -1,0 +1,267 @@
+//! What Python's string methods do to text, with origins kept.
+
+use std::ops::Range;
+
+use super::error::RenderError;
+use super::heap::Heap;
+use crate::text::Text;
+
+/// Python's `str.isspace` of one character.
+pub(super) fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
+}
+
+/// Which ends of a string a method works on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    Both,
+    Start,
+    End,
+}
+
+/// `strip`, `lstrip`, `rstrip`: white space, or any of `chars`.
+pub(super) fn strip(text: &Text, ends: Ends, chars: Option<&str>) -> Text {
+    let drop = |c: char| chars.map_or_else(|| is_space(c), |chars| chars.contains(c));
+    let string = text.as_str();
+    let kept = match ends {
+        Ends::Both => string.trim_matches(drop),
+        Ends::Start => string.trim_start_matches(drop),
+        Ends::End => string.trim_end_matches(drop),
+    };
+    text.part_of(kept)
+}
+
+/// `replace`, at most `count` times.
+pub(super) fn replace(
+    heap: &Heap,
+    text: &Text,
+    old: &str,
+    new: &Text,
+    count: usize,
+) -> Result<Text, RenderError> {
+    heap.chars(text.len().saturating_add(old.len()))?;
+    let found = text.as_str().matches(old).take(count).count();
+    let each = new.len() + new.marks().len() * size_of::<Range<usize>>();
+    heap.room(text.len().saturating_add(found.saturating_mul(each)))?;
+    let mut out = Text::default();
+    let mut done = 0;
+    for (at, _) in text.as_str().match_indices(old).take(count) {
+        out.push_part(text, done..at);
+        out.push(new);
+        done = at + old.len();
+    }
+    out.push_part(text, done..text.len());
+    Ok(out)
+}
+
+/// `split` and `rsplit`: at `separator`, or at runs of white space; at most `most` cuts.
+pub(super) fn split(
+    text: &Text,
+    separator: Option<&str>,
+    most: usize,
+    from_end: bool,
+) -> Vec<Text> {
+    let string = text.as_str();
+    let parts: Vec<&str> = match (separator, from_end) {
+        (Some(s), false) => string.splitn(most.saturating_add(1), s).collect(),
+        (Some(s), true) => {
+            let mut parts: Vec<&str> = string.rsplitn(most.saturating_add(1), s).collect();
+            parts.reverse();
+            parts
+        }
+        (None, false) => split_spaces(string, most),
+        (None, true) => rsplit_spaces(string, most),
+    };
+    parts.into_iter().map(|p| text.part_of(p)).collect()
+}
+
+fn split_spaces(string: &str, most: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = string.trim_start_matches(is_space);
+    while !rest.is_empty() {
+        if parts.len() == most {
+            parts.push(rest);
+            break;
+        }
+        let end = rest.find(is_space).unwrap_or(rest.len());
+        parts.push(&rest[..end]);
+        rest = rest[end..].trim_start_matches(is_space);
+    }
+    parts
+}
+
+fn rsplit_spaces(string: &str, most: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = string.trim_end_matches(is_space);
+    while !rest.is_empty() {
+        if parts.len() == most {
+            parts.push(rest);
+            break;
+        }
+        let start = rest
+            .char_indices()
+            .rev()
+            .find(|(_, c)| is_space(*c))
+            .map_or(0, |(at, c)| at + c.len_utf8());
+        parts.push(&rest[start..]);
+        rest = rest[..start].trim_end_matches(is_space);
+    }
+    parts.reverse();
+    parts
+}
+
+/// `splitlines`.
+pub(super) fn split_lines(text: &Text, keep_ends: bool) -> Vec<Text> {
+    let string = text.as_str();
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut chars = string.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if !is_line_end(c) {
+            continue;
+        }
+        let mut end = at + c.len_utf8();
+        if c == '\r' && chars.next_if(|(_, c)| *c == '\n').is_some() {
+            end += 1;
+        }
+        parts.push(text.part(start..if keep_ends { end } else { at }));
+        start = end;
+    }
+    if start < string.len() {
+        parts.push(text.part(start..string.len()));
+    }
+    parts
+}
+
+fn is_line_end(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// Python's `str.title`: a capital after everything that is no letter.
+pub(super) fn title(text: &Text) -> Text {
+    let mut inside = false;
+    text.map_chars(|c, out| {
+        if inside {
+            out.extend(c.to_lowercase());
+        } else {
+            out.extend(c.to_uppercase());
+        }
+        inside = c.is_alphabetic();
+    })
+}
+
+/// Jinja's `title` filter: a capital after a space, a hyphen or an opening bracket.
+pub(super) fn title_words(text: &Text) -> Text {
+    let mut inside = false;
+    text.map_chars(|c, out| {
+        if inside {
+            out.extend(c.to_lowercase());
+        } else {
+            out.extend(c.to_uppercase());
+        }
+        inside = !(is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<'));
+    })
+}
+
+/// `capitalize`.
+pub(super) fn capitalize(text: &Text) -> Text {
+    let mut first = true;
+    text.map_chars(|c, out| {
+        if std::mem::take(&mut first) {
+            out.extend(c.to_uppercase());
+        } else {
+            out.extend(c.to_lowercase());
+        }
+    })
+}
+
+/// `center`, `ljust`, `rjust`: padded with `fill` to `width` characters.
+pub(super) fn pad(
+    heap: &Heap,
+    text: &Text,
+    width: usize,
+    ends: Ends,
+    fill: &Text,
+) -> Result<Text, RenderError> {
+    let missing = width.saturating_sub(text.as_str().chars().count());
+    heap.room(missing.saturating_mul(fill.len()).saturating_add(text.len()))?;
+    let left = match ends {
+        Ends::Start => missing,
+        Ends::End => 0,
+        // Python gives the odd one to the left where the width is odd.
+        Ends::Both => missing / 2 + (missing & width & 1),
+    };
+    let mut out = Text::default();
+    for _ in 0..left {
+        out.push(fill);
+    }
+    out.push(text);
+    for _ in left..missing {
+        out.push(fill);
+    }
+    Ok(out)
+}
+
+/// Jinja's `indent` filter: `prefix` before every line but the first, unless that is asked for,
+/// and not before blank ones.
+pub(super) fn indent(
+    heap: &Heap,
+    text: &Text,
+    prefix: &Text,
+    (first, blank): (bool, bool),
+) -> Result<Text, RenderError> {
+    let lines = text.as_str().matches('\n').count() + 1;
+    heap.room(text.len().saturating_add(lines.saturating_mul(prefix.len())))?;
+    let mut out = Text::default();
+    for (i, line) in text.as_str().split('\n').enumerate() {
+        if i > 0 {
+            out.push_str("\n", crate::text::Origin::Template);
+        }
+        let wanted = if i == 0 { first } else { blank || !line.is_empty() };
+        if wanted {
+            out.push(prefix);
+        }
+        out.push(&text.part_of(line));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Text, split, split_lines, title, title_words};
+
+    fn strings(parts: &[Text]) -> Vec<&str> {
+        parts.iter().map(Text::as_str).collect()
+    }
+
+    #[test]
+    fn splits_as_python_does() {
+        let text = Text::template("  a b\x1cc  ");
+        let check = |separator, most, from_end, expected: &[&str]| {
+            assert_eq!(strings(&split(&text, separator, most, from_end)), expected);
+        };
+        check(None, usize::MAX, false, &["a", "b", "c"]);
+        check(None, 1, false, &["a", "b\x1cc  "]);
+        check(None, 1, true, &["  a b", "c"]);
+        check(Some(" "), usize::MAX, false, &["", "", "a", "b\x1cc", "", ""]);
+        check(Some(" "), 1, true, &["  a b\x1cc ", ""]);
+        check(Some("zz"), usize::MAX, false, &["  a b\x1cc  "]);
+    }
+
+    #[test]
+    fn lines_end_where_python_says() {
+        let text = Text::template("a\r\nb\rc\u{2028}d\n");
+        assert_eq!(strings(&split_lines(&text, false)), ["a", "b", "c", "d"]);
+        assert_eq!(strings(&split_lines(&text, true)), ["a\r\n", "b\r", "c\u{2028}", "d\n"]);
+    }
+
+    #[test]
+    fn two_kinds_of_title() {
+        let text = Text::template("it's a TEST-case");
+        assert_eq!(title(&text).as_str(), "It'S A Test-Case");
+        assert_eq!(title_words(&text).as_str(), "It's A Test-Case");
+    }
+}

@@ -1,0 +1,303 @@
+//! The values of the template language: Python's, as far as chat templates see them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::charge::Charge;
+use super::error::{Fault, RenderError};
+use crate::text::{Origin, Text};
+
+/// The deepest nesting of lists and maps.
+pub(super) const MAX_DEPTH: u32 = 200;
+
+/// A string value.
+pub(super) struct Str {
+    pub(super) text: Text,
+    pub(super) _charge: Option<Charge>,
+}
+
+/// A list or a tuple.
+pub(super) struct Seq {
+    pub(super) items: Vec<Value>,
+    pub(super) tuple: bool,
+    pub(super) depth: u32,
+    pub(super) _charge: Option<Charge>,
+}
+
+/// A map, in the order of insertion.
+pub(super) struct Map {
+    pub(super) entries: Vec<(Value, Value)>,
+    pub(super) depth: u32,
+    pub(super) _charge: Option<Charge>,
+}
+
+/// A function that the environment offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builtin {
+    Range,
+    Namespace,
+    Dict,
+    RaiseException,
+    StrftimeNow,
+}
+
+impl Builtin {
+    /// The function of the environment called `name`.
+    pub(super) fn named(name: &str) -> Option<Builtin> {
+        Some(match name {
+            "range" => Builtin::Range,
+            "namespace" => Builtin::Namespace,
+            "dict" => Builtin::Dict,
+            "raise_exception" => Builtin::RaiseException,
+            "strftime_now" => Builtin::StrftimeNow,
+            _ => return None,
+        })
+    }
+}
+
+/// A value. Lists and maps are immutable, as in the sandbox that Hugging Face renders in; the one
+/// mutable thing, the namespace, is an index into the evaluator, so no cycle can leak.
+#[derive(Clone)]
+pub(super) enum Value {
+    Undefined,
+    None,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Str(Rc<Str>),
+    Seq(Rc<Seq>),
+    Map(Rc<Map>),
+    Namespace(usize),
+    Macro(usize),
+    Builtin(Builtin),
+    /// A method taken from its object without being called.
+    Method(Rc<(Value, String)>),
+    Loop(Rc<LoopInfo>),
+}
+
+impl Value {
+    /// Python's truth.
+    pub(super) fn truth(&self) -> bool {
+        match self {
+            Value::Undefined | Value::None => false,
+            Value::Bool(b) => *b,
+            Value::Int(i) => *i != 0,
+            Value::Float(f) => *f != 0.0,
+            Value::Str(s) => s.text.len() > 0,
+            Value::Seq(s) => !s.items.is_empty(),
+            Value::Map(m) => !m.entries.is_empty(),
+            Value::Loop(info) => !info.items.is_empty(),
+            Value::Namespace(_) | Value::Macro(_) | Value::Builtin(_) | Value::Method(_) => true,
+        }
+    }
+
+    /// How deep it nests; 0 for what holds nothing.
+    pub(super) fn depth(&self) -> u32 {
+        match self {
+            Value::Seq(s) => s.depth,
+            Value::Map(m) => m.depth,
+            Value::Method(m) => m.0.depth() + 1,
+            Value::Loop(info) => info.depth + 1,
+            Value::Undefined
+            | Value::None
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Str(_)
+            | Value::Namespace(_)
+            | Value::Macro(_)
+            | Value::Builtin(_) => 0,
+        }
+    }
+
+    /// Python's name of the type, for messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Value::Undefined => "an undefined value",
+            Value::None => "None",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Float(_) => "float",
+            Value::Str(_) => "str",
+            Value::Seq(s) if s.tuple => "tuple",
+            Value::Seq(_) => "list",
+            Value::Map(_) => "dict",
+            Value::Namespace(_) => "namespace",
+            Value::Macro(_) | Value::Builtin(_) | Value::Method(_) => "function",
+            Value::Loop(_) => "loop",
+        }
+    }
+
+    /// The text of a string.
+    pub(super) fn as_text(&self) -> Option<&Text> {
+        match self {
+            Value::Str(s) => Some(&s.text),
+            Value::Undefined
+            | Value::None
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Seq(_)
+            | Value::Map(_)
+            | Value::Namespace(_)
+            | Value::Macro(_)
+            | Value::Builtin(_)
+            | Value::Method(_)
+            | Value::Loop(_) => None,
+        }
+    }
+
+    /// The characters of a string.
+    pub(super) fn as_str(&self) -> Option<&str> {
+        self.as_text().map(Text::as_str)
+    }
+
+    /// A number as a float. Python's booleans are numbers.
+    pub(super) fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Float(f) => Some(*f),
+            other => other.as_int().map(|i| i as f64),
+        }
+    }
+
+    /// An integer; Python's booleans are integers.
+    pub(super) fn as_int(&self) -> Option<i128> {
+        match self {
+            Value::Bool(b) => Some(i128::from(*b)),
+            Value::Int(i) => Some(*i),
+            Value::Undefined
+            | Value::None
+            | Value::Float(_)
+            | Value::Str(_)
+            | Value::Seq(_)
+            | Value::Map(_)
+            | Value::Namespace(_)
+            | Value::Macro(_)
+            | Value::Builtin(_)
+            | Value::Method(_)
+            | Value::Loop(_) => None,
+        }
+    }
+
+    /// Values of a JSON document. Strings, keys included, have the given origin.
+    pub(super) fn from_json(
+        json: &serde_json::Value,
+        origin: Origin,
+    ) -> Result<Value, RenderError> {
+        Self::from_json_at(json, origin, 0)
+    }
+
+    fn from_json_at(
+        json: &serde_json::Value,
+        origin: Origin,
+        level: u32,
+    ) -> Result<Value, RenderError> {
+        if level > MAX_DEPTH {
+            return Err(Fault::Depth(MAX_DEPTH).into());
+        }
+        Ok(match json {
+            serde_json::Value::Null => Value::None,
+            serde_json::Value::Bool(b) => Value::Bool(*b),
+            serde_json::Value::Number(n) => number(n),
+            serde_json::Value::String(s) => Value::given(s, origin),
+            serde_json::Value::Array(items) => {
+                let items: Result<Vec<Value>, RenderError> =
+                    items.iter().map(|v| Self::from_json_at(v, origin, level + 1)).collect();
+                Value::given_list(items?)?
+            }
+            serde_json::Value::Object(entries) => {
+                let entries: Result<Vec<(Value, Value)>, RenderError> = entries
+                    .iter()
+                    .map(|(k, v)| {
+                        Ok((Value::given(k, origin), Self::from_json_at(v, origin, level + 1)?))
+                    })
+                    .collect();
+                Value::given_map(entries?)?
+            }
+        })
+    }
+
+    /// A string of the caller's, which no budget is charged for.
+    pub(super) fn given(string: &str, origin: Origin) -> Value {
+        Value::Str(Rc::new(Str { text: Text::new(string, origin), _charge: None }))
+    }
+
+    /// A list of the caller's.
+    pub(super) fn given_list(items: Vec<Value>) -> Result<Value, RenderError> {
+        Ok(Value::Seq(Rc::new(Seq {
+            depth: deeper(items.iter())?,
+            items,
+            tuple: false,
+            _charge: None,
+        })))
+    }
+
+    /// A map of the caller's.
+    pub(super) fn given_map(entries: Vec<(Value, Value)>) -> Result<Value, RenderError> {
+        Ok(Value::Map(Rc::new(Map {
+            depth: deeper(entries.iter().flat_map(|(k, v)| [k, v]))?,
+            entries,
+            _charge: None,
+        })))
+    }
+}
+
+fn number(n: &serde_json::Number) -> Value {
+    if let Some(i) = n.as_i128() {
+        return Value::Int(i);
+    }
+    Value::Float(n.as_f64().unwrap_or(f64::NAN))
+}
+
+impl Map {
+    /// The value under a string key.
+    pub(super) fn get(&self, key: &str) -> Option<&Value> {
+        self.entries.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v)
+    }
+}
+
+/// One more than the deepest of `items`, or the error that it is too deep.
+pub(super) fn deeper<'v>(items: impl Iterator<Item = &'v Value>) -> Result<u32, RenderError> {
+    let depth = 1 + items.map(Value::depth).max().unwrap_or(0);
+    if depth > MAX_DEPTH {
+        return Err(Fault::Depth(MAX_DEPTH).into());
+    }
+    Ok(depth)
+}
+
+/// What the `loop` variable knows.
+pub(super) struct LoopInfo {
+    pub(super) items: Vec<Value>,
+    /// How deep the items nest.
+    pub(super) depth: u32,
+    /// How many loops enclose this one in the template, from 1.
+    pub(super) level: usize,
+    pub(super) index: Cell<usize>,
+    /// What `loop.changed` saw last.
+    pub(super) last: RefCell<Option<Vec<Value>>>,
+}
+
+impl LoopInfo {
+    /// An attribute, or `None` where there is no such thing.
+    pub(super) fn attr(&self, name: &str) -> Option<Value> {
+        let index = self.index.get();
+        let number = |n: usize| Value::Int(n as i128);
+        Some(match name {
+            "index" => number(index + 1),
+            "index0" => number(index),
+            "revindex" => number(self.items.len() - index),
+            "revindex0" => number(self.items.len() - index - 1),
+            "first" => Value::Bool(index == 0),
+            "last" => Value::Bool(index + 1 == self.items.len()),
+            "length" => number(self.items.len()),
+            "depth" => number(self.level),
+            "depth0" => number(self.level - 1),
+            "previtem" => match index.checked_sub(1) {
+                Some(before) => self.items[before].clone(),
+                None => Value::Undefined,
+            },
+            "nextitem" => self.items.get(index + 1).cloned().unwrap_or(Value::Undefined),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Text with origins to token ids.
+//!
+//! The stages are those of the `tokenizers` library, called one by one: cut at added tokens,
+//! normalise, cut at those that are sought in normalised text, pre-tokenise, run the model. The
+//! two cuts look at the origins; the rest sees the text whole, so that a boundary between template
+//! and message changes no id by itself.
+
+use std::ops::Range;
+
+use tokenizers::normalizer::Range as Place;
+use tokenizers::{
+    Encoding, Model, NormalizedString, Normalizer, OffsetType, PreTokenizedString, PreTokenizer,
+    Token,
+};
+
+use super::added::{Added, Matcher};
+use super::{Tokenizer, check_length, library};
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::text::{Origin, Text};
+
+/// A conversation as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedChat {
+    /// The prompt's tokens.
+    pub token_ids: Vec<u32>,
+    /// SHA-256 of the rendered prompt, in hexadecimal.
+    pub digest: String,
+}
+
+type Split = (NormalizedString, Option<Vec<Token>>);
+
+impl Tokenizer {
+    /// Renders a conversation with the model's template and encodes it. Special tokens come from
+    /// the template alone; in messages, tools, documents and switches they are text. Nothing is
+    /// added around the prompt: the template has written what the model expects.
+    ///
+    /// # Errors
+    /// [`crate::ChatError::Template`]: rendering failed, or the prompt cannot be encoded.
+    pub fn encode_chat(&self, conversation: &Conversation) -> Result<EncodedChat> {
+        let rendered = self.template.render(conversation)?;
+        Ok(EncodedChat { token_ids: self.encode_text(&rendered.text)?, digest: rendered.digest })
+    }
+
+    /// Encodes text of known origins, without tokens around it.
+    ///
+    /// # Errors
+    /// [`crate::ChatError::Template`]: longer than [`crate::MAX_TEXT_BYTES`], or the tokenizer itself fails.
+    pub fn encode_text(&self, text: &Text) -> Result<Vec<u32>> {
+        Ok(self.encoding(text)?.get_ids().to_vec())
+    }
+
+    /// Encodes a raw prompt from a request: every added token in it is text. With
+    /// `add_special_tokens` the tokenizer puts its own around it, such as the beginning of a
+    /// sequence.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_text`].
+    pub fn encode_untrusted(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
+        check_length(text)?;
+        let encoding = self.encoding(&Text::new(text, Origin::Request))?;
+        let whole = self.inner.post_process(encoding, None, add_special_tokens).map_err(library)?;
+        Ok(whole.get_ids().to_vec())
+    }
+
+    fn encoding(&self, text: &Text) -> Result<Encoding> {
+        check_length(text.as_str())?;
+        let mut pieces = PreTokenizedString::from(text.as_str());
+        pieces.split(|_, piece| Ok(cut(&piece, &self.added.raw, text))).map_err(library)?;
+        pieces
+            .split(|_, mut piece| {
+                if let Some(normalizer) = self.inner.get_normalizer() {
+                    normalizer.normalize(&mut piece)?;
+                }
+                Ok(cut(&piece, &self.added.normalized, text))
+            })
+            .map_err(library)?;
+        if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut pieces).map_err(library)?;
+        }
+        pieces.tokenize(|piece| self.run_model(piece, text)).map_err(library)?;
+        pieces.into_encoding(None, 0, OffsetType::Byte).map_err(library)
+    }
+
+    /// The model's tokens of one piece. Some models know special tokens as words; where the piece
+    /// is not the template's it is then read character by character.
+    fn run_model(&self, piece: &NormalizedString, text: &Text) -> tokenizers::Result<Vec<Token>> {
+        let model = self.inner.get_model();
+        let tokens = model.tokenize(piece.get())?;
+        let forged = |tokens: &[Token]| tokens.iter().any(|t| self.special_ids.contains(&t.id));
+        let (start, end) = piece.offsets_original();
+        if !forged(&tokens) || text.origin_of(start..end) == Origin::Template {
+            return Ok(tokens);
+        }
+        let mut apart = Vec::new();
+        for (at, c) in piece.get().char_indices() {
+            for mut token in model.tokenize(c.encode_utf8(&mut [0; 4]))? {
+                token.offsets = (token.offsets.0 + at, token.offsets.1 + at);
+                apart.push(token);
+            }
+        }
+        if forged(&apart) {
+            return Err("the tokenizer makes a special token of plain text".into());
+        }
+        Ok(apart)
+    }
+}
+
+/// Cuts a piece at the added tokens that the origins in `text` allow.
+fn cut(piece: &NormalizedString, matcher: &Matcher, text: &Text) -> Vec<Split> {
+    let allowed = |token: &Added, range: Range<usize>| {
+        let origin = origin_of(piece, &range, text);
+        token.allowed_in(origin)
+    };
+    matcher
+        .cut(piece.get(), allowed)
+        .into_iter()
+        .map(|(range, id)| {
+            let slice = piece
+                .slice(Place::Normalized(range.clone()))
+                .expect("pieces lie on character boundaries");
+            let token = id.map(|id| {
+                let value = piece.get()[range].to_owned();
+                let offsets = (0, value.len());
+                vec![Token::new(id, value, offsets)]
+            });
+            (slice, token)
+        })
+        .collect()
+}
+
+/// Who wrote what became `range` of a piece.
+fn origin_of(piece: &NormalizedString, range: &Range<usize>, text: &Text) -> Origin {
+    let (start, end) = piece.offsets_original();
+    match piece.convert_offsets(Place::Normalized(range.clone())) {
+        Some(original) if !original.is_empty() => {
+            text.origin_of(start + original.start..start + original.end)
+        }
+        // Text that the normaliser made of nothing: as trusted as its surroundings.
+        _ => text.origin_of(start..end),
+    }
+}

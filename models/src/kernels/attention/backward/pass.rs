@@ -1,0 +1,256 @@
+//! What the two backward passes share: operands in blocks, tasks, tiles and scratch space.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::kernels::attention::geometry::Geometry;
+use crate::kernels::attention::layout::{Layout, Strip};
+use crate::kernels::attention::packed::Packed;
+use crate::kernels::attention::tasks::tasks_a_job;
+use crate::kernels::attention::tile::{MAX_ROWS, TILE, TileRow, blocks_of, score_slope, spans_in};
+use crate::kernels::exp::exp;
+use crate::kernels::kv_block::BLOCK;
+use crate::kernels::lanes::{Isa, Kernel, Lanes};
+use crate::kernels::norm::{part, put};
+
+/// Multiplications below which one thread does a run of sequences.
+const PARALLEL_WORK: usize = 1 << 21;
+
+/// Blocks of rows that one task takes.
+const TASK_BLOCKS: usize = 2;
+
+/// What the forward took and gave, and the gradient of what it gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a> {
+    /// Queries, keys and values.
+    pub rows: Packed<'a>,
+    /// `[Tq, heads, head_dim]`: the forward's result.
+    pub out: &'a [f32],
+    /// `[Tq, heads, head_dim]`: its gradient.
+    pub grad: &'a [f32],
+}
+
+/// What both passes share: the operands in blocks. Rows of queries (and of the output and its
+/// gradient) are positions times heads of a group.
+pub(super) struct Pass<'a> {
+    pub(super) isa: Isa,
+    pub(super) cu_seqlens_q: &'a [u32],
+    pub(super) cu_seqlens_k: &'a [u32],
+    pub(super) geometry: Geometry,
+    pub(super) parallel: bool,
+    pub(super) keys: Layout,
+    pub(super) queries: Layout,
+    pub(super) key_panels: Vec<f32>,
+    pub(super) key_rows: Vec<f32>,
+    pub(super) value_panels: Vec<f32>,
+    pub(super) query_panels: Vec<f32>,
+    pub(super) query_rows: Vec<f32>,
+    pub(super) grad_panels: Vec<f32>,
+    pub(super) grad_rows: Vec<f32>,
+    /// `D` of every query row, as blocks of [`BLOCK`] rows for each key head.
+    pub(super) delta: Vec<f32>,
+}
+
+/// Of every query row, as blocks of [`BLOCK`] rows for each key head.
+pub(super) struct Statistics {
+    /// Largest score.
+    pub(super) max: Vec<f32>,
+    /// 1 over the sum of exponentials.
+    pub(super) inverse: Vec<f32>,
+}
+
+/// Blocks of rows of one sequence and key head.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) sequence: usize,
+    pub(super) kv_head: usize,
+    pub(super) blocks: Range<usize>,
+}
+
+/// Some rows of one block, and what each sees of the other side.
+pub(super) struct Rows<'a> {
+    pub(super) task: &'a Task,
+    /// The block, counted in the sequence.
+    pub(super) block: usize,
+    /// Rows of it.
+    pub(super) run: Range<usize>,
+    pub(super) whole: [Range<usize>; MAX_ROWS],
+}
+
+impl Rows<'_> {
+    #[inline(always)]
+    pub(super) fn whole(&self) -> &[Range<usize>] {
+        &self.whole[..self.run.len()]
+    }
+}
+
+/// A tile, and what of it each of some rows reaches into.
+pub(super) struct Tile {
+    pub(super) index: usize,
+    pub(super) spans: [Range<usize>; MAX_ROWS],
+    /// The blocks of the tile that any of them reaches into.
+    pub(super) blocks: Range<usize>,
+}
+
+impl Tile {
+    #[inline(always)]
+    pub(super) fn new(index: usize, whole: &[Range<usize>]) -> Tile {
+        let spans = spans_in(index, whole);
+        let blocks = blocks_of(&spans[..whole.len()]);
+        Tile { index, spans, blocks }
+    }
+}
+
+/// Scratch space of a thread.
+#[derive(Default)]
+pub(super) struct Room {
+    /// Scores and what becomes of them, `[tiles, rows]`.
+    pub(super) scores: Vec<TileRow>,
+    /// `dP` and what becomes of it, `[tiles, rows]`.
+    pub(super) grads: Vec<TileRow>,
+}
+
+impl Room {
+    /// Room for so many rows of a tile; what is in it is left from before.
+    #[inline(always)]
+    pub(super) fn of(&mut self, rows: usize) -> (&mut [TileRow], &mut [TileRow]) {
+        if self.scores.len() < rows {
+            self.scores.resize(rows, TileRow::ZERO);
+            self.grads.resize(rows, TileRow::ZERO);
+        }
+        (&mut self.scores[..rows], &mut self.grads[..rows])
+    }
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn new(isa: Isa, operands: Operands<'a>, geometry: Geometry) -> Pass<'a> {
+        let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
+        let Packed { q, k, v, cu_seqlens_q, cu_seqlens_k } = operands.rows;
+        let keys = Layout::new(cu_seqlens_k, heads, 1, dim);
+        let queries = Layout::new(cu_seqlens_q, heads, geometry.group(), dim);
+        let lengths = |sums: &'a [u32]| sums.windows(2).map(|w| (w[1] - w[0]) as usize);
+        let pairs = lengths(cu_seqlens_q).zip(lengths(cu_seqlens_k));
+        let pairs: usize = pairs.map(|(queries, keys)| queries * keys).sum();
+        let grad_panels = queries.panels(operands.grad);
+        let delta = isa.run(Delta { grad: &grad_panels, out: &queries.panels(operands.out), dim });
+        Pass {
+            isa,
+            cu_seqlens_q,
+            cu_seqlens_k,
+            geometry,
+            parallel: pairs.saturating_mul(geometry.num_heads * dim) >= PARALLEL_WORK,
+            key_panels: keys.panels(k),
+            key_rows: keys.rows(k),
+            value_panels: keys.panels(v),
+            query_panels: queries.panels(q),
+            query_rows: queries.rows(q),
+            grad_panels,
+            grad_rows: queries.rows(operands.grad),
+            delta,
+            keys,
+            queries,
+        }
+    }
+
+    /// Gives all blocks of these rows to `run`, in tasks.
+    pub(super) fn each(&self, rows: &Layout, run: impl Fn(&[Task]) + Send + Sync) {
+        let mut tasks = Vec::new();
+        for (sequence, blocks) in rows.table.iter().enumerate() {
+            for first in (0..blocks.len()).step_by(TASK_BLOCKS) {
+                let blocks = first..blocks.len().min(first + TASK_BLOCKS);
+                tasks.extend((0..self.geometry.num_kv_heads).map(|kv_head| Task {
+                    sequence,
+                    kv_head,
+                    blocks: blocks.clone(),
+                }));
+            }
+        }
+        if self.parallel {
+            tasks.par_chunks(tasks_a_job(tasks.len())).for_each(run);
+        } else {
+            run(&tasks);
+        }
+    }
+
+    /// The blocks of a task's keys (or values).
+    #[inline(always)]
+    pub(super) fn keys<'s>(&'s self, pool: &'s [f32], task: &Task) -> Strip<'s> {
+        self.keys.strip(pool, task.sequence, task.kv_head)
+    }
+
+    /// The blocks of a task's queries (or of the output's gradient, or of statistics).
+    #[inline(always)]
+    pub(super) fn queries<'s>(&'s self, pool: &'s [f32], task: &Task) -> Strip<'s> {
+        self.queries.strip(pool, task.sequence, task.kv_head)
+    }
+
+    /// Rows of the run's queries that are of a task's sequence.
+    #[inline(always)]
+    pub(super) fn queries_of(&self, task: &Task) -> Range<usize> {
+        let ends = &self.cu_seqlens_q[task.sequence..];
+        ends[0] as usize..ends[1] as usize
+    }
+
+    /// Rows of the run's keys that are of a task's sequence.
+    #[inline(always)]
+    pub(super) fn keys_of(&self, task: &Task) -> Range<usize> {
+        let ends = &self.cu_seqlens_k[task.sequence..];
+        ends[0] as usize..ends[1] as usize
+    }
+
+    /// Positions of a task's sequence before its first query.
+    #[inline(always)]
+    pub(super) fn unasked(&self, task: &Task) -> usize {
+        self.keys_of(task).len() - self.queries_of(task).len()
+    }
+}
+
+/// Tiles that any of the spans reaches into.
+#[inline(always)]
+pub(super) fn tiles_of(spans: &[Range<usize>]) -> Range<usize> {
+    let (mut start, mut end) = (usize::MAX, 0);
+    for span in spans {
+        start = start.min(span.start);
+        end = end.max(span.end);
+    }
+    start / TILE..end.div_ceil(TILE)
+}
+
+/// `D`, as chains like those of [`dots`](crate::kernels::attention::tile::dots): where a query sees one key only, `dP`
+/// and `D` are then the same number, and its gradient is exactly 0.
+struct Delta<'a> {
+    /// Panels of the output's gradient.
+    grad: &'a [f32],
+    /// Panels of the output.
+    out: &'a [f32],
+    dim: usize,
+}
+
+impl Kernel for Delta<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) -> Vec<f32> {
+        let mut delta = vec![0.0; self.grad.len() / self.dim];
+        let panels = self.grad.chunks_exact(self.dim * BLOCK);
+        let panels = panels.zip(self.out.chunks_exact(self.dim * BLOCK));
+        for ((grad, out), delta) in panels.zip(delta.chunks_exact_mut(BLOCK)) {
+            let mut sum = L::splat(0.0);
+            for at in (0..self.dim * BLOCK).step_by(BLOCK) {
+                sum = part::<L>(grad, at).mul_add(part(out, at), sum);
+            }
+            put(sum, delta, 0);
+        }
+        delta
+    }
+}
+
+/// `P` and `dS` from a score, `dP` and the row's maximum, inverse sum and `D`.
+#[inline(always)]
+pub(super) fn slopes<L: Lanes>(score: L, grad: L, of_row: [L; 3], geometry: &Geometry) -> (L, L) {
+    let [max, inverse, delta] = of_row;
+    let p = exp(score.sub(max)).mul(inverse);
+    let slope = p.mul(grad.sub(delta));
+    (p, slope.mul(score_slope(score, geometry)))
+}

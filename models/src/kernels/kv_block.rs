@@ -1,0 +1,19 @@
+//! Blocks of keys and values: the unit in which attention reads a cache.
+
+use super::panels::PANEL;
+
+/// Positions in one block; one panel of keys.
+pub const BLOCK: usize = PANEL;
+
+/// A block of the cache: an index in `0..n_blocks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
+
+/// One block's keys and values, of every layer, copied over another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockCopy {
+    /// Read.
+    pub from: BlockId,
+    /// Overwritten.
+    pub to: BlockId,
+}
